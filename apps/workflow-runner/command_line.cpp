@@ -1,0 +1,280 @@
+#include "command_line.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/program_options/errors.hpp>
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/parsers.hpp>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+
+namespace treadle::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::size_t kIndent = 28;
+
+constexpr Option kHelp{"help", 'h', "", false, "", "explains the command"};
+
+std::vector<Option> all_options(const Command& command) {
+  std::vector<Option> options = command.options;
+  options.push_back(kHelp);
+  return options;
+}
+
+const Option* find_option(const std::vector<Option>& options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+po::options_description description_of(const std::vector<Option>& options) {
+  po::options_description description;
+  for (const Option& option : options) {
+    std::string name(option.name);
+    if (option.letter != 0)
+      name += std::string(",") + option.letter;
+    if (option.value.empty()) {
+      description.add_options()(name.c_str(), "");
+    } else {
+      description.add_options()(name.c_str(), po::value<std::string>(), "");
+    }
+  }
+  return description;
+}
+
+std::string help_hint(const Command& command) {
+  return "see \"workflow-runner " + std::string(command.name) + " --help\"";
+}
+
+std::string without_dashes(std::string_view option) {
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+  return std::string(option.substr(0, option.find('=')));
+}
+
+[[noreturn]] void fail_unknown_option(const Command& command, const std::vector<Option>& options,
+                                      const std::string& typed) {
+  std::vector<std::string> names;
+  for (const Option& option : options)
+    names.push_back("--" + std::string(option.name));
+  const std::string suggestion = did_you_mean("--" + without_dashes(typed), names);
+  throw UsageError(std::string(command.name) + " has no option " + quote_text(typed) +
+                   (suggestion.empty() ? "; " + help_hint(command) : suggestion));
+}
+
+po::parsed_options parse_options(const Command& command, const std::vector<Option>& options,
+                                 std::span<const std::string> words) {
+  const po::options_description description = description_of(options);
+  // Abbreviations would become ambiguous when options are added.
+  const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  try {
+    return po::command_line_parser(std::vector<std::string>(words.begin(), words.end()))
+        .options(description)
+        .style(style)
+        .run();
+  } catch (const po::unknown_option& error) {
+    fail_unknown_option(command, options, error.get_option_name());
+  } catch (const po::invalid_command_line_syntax& error) {
+    const Option* option = find_option(options, without_dashes(error.get_option_name()));
+    const std::string name = "--" + without_dashes(error.get_option_name());
+    if (option != nullptr && !option->value.empty())
+      throw UsageError(name + " needs a value: " + name + " " + std::string(option->value));
+    throw UsageError(name + " takes no value; " + help_hint(command));
+  } catch (const po::error& error) {
+    throw UsageError(std::string(error.what()) + "; " + help_hint(command));
+  }
+}
+
+void require_arguments(const Command& command, const std::vector<std::string>& given) {
+  if (given.size() == command.arguments.size())
+    return;
+  if (given.size() > command.arguments.size()) {
+    throw UsageError(std::string(command.name) + " does not know what to do with " +
+                     quote_text(given[command.arguments.size()]) +
+                     "; usage: " + usage_line(command));
+  }
+  std::string missing;
+  for (std::size_t i = given.size(); i < command.arguments.size(); ++i)
+    missing += (missing.empty() ? "" : " and ") + std::string(command.arguments[i].name);
+  throw UsageError(std::string(command.name) + " expects " + missing +
+                   "; usage: " + usage_line(command));
+}
+
+CommandLine parse_command(const Command& command, std::span<const std::string> words) {
+  const std::vector<Option> options = all_options(command);
+  CommandLine line;
+  line.command = &command;
+  for (const auto& parsed : parse_options(command, options, words).options) {
+    if (parsed.string_key.empty()) {
+      line.arguments.insert(line.arguments.end(), parsed.value.begin(), parsed.value.end());
+      continue;
+    }
+    std::vector<std::string>& values = line.values[parsed.string_key];
+    const Option* option = find_option(options, parsed.string_key);
+    if (!values.empty() && option != nullptr && !option->repeats)
+      throw UsageError("--" + parsed.string_key + " was given twice");
+    values.insert(values.end(), parsed.value.begin(), parsed.value.end());
+  }
+  line.help = line.has("help");
+  if (!line.help)
+    require_arguments(command, line.arguments);
+  return line;
+}
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0)
+      text += i + 1 == words.size() ? " or " : ", ";
+    text += quote_text(words[i]);
+  }
+  return text;
+}
+
+[[noreturn]] void fail_unknown_command(const std::string& typed) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    names.emplace_back(command.name);
+    names.emplace_back(command.name.substr(0, command.name.find(' ')));
+  }
+  const std::string suggestion = did_you_mean(typed, names);
+  throw UsageError("there is no command " + quote_text(typed) +
+                   (suggestion.empty() ? "; see \"workflow-runner --help\"" : suggestion));
+}
+
+[[noreturn]] void fail_unknown_second_word(const std::string& first, const std::string& typed,
+                                           const std::vector<std::string>& seconds) {
+  const std::string suggestion = did_you_mean(typed, seconds);
+  throw UsageError(quote_text(first) + " is followed by " + quoted_list(seconds) + ", not " +
+                   quote_text(typed) + suggestion);
+}
+
+bool asks_for_help(const std::string& word) {
+  return word == "--help" || word == "-h";
+}
+
+std::string line_of_help(std::string left, std::string_view about) {
+  if (left.size() + 4 > kIndent) {
+    left += "\n" + std::string(kIndent, ' ');
+  } else {
+    left.insert(0, 2, ' ');
+    left.resize(kIndent, ' ');
+    return left + std::string(about) + "\n";
+  }
+  return "  " + left + std::string(about) + "\n";
+}
+
+std::string command_help(const Command& command) {
+  std::string text = usage_line(command) + "\n\n" + std::string(command.about) + "\n";
+  if (!command.arguments.empty()) {
+    text += "\nArguments:\n";
+    for (const Argument& argument : command.arguments)
+      text += line_of_help(std::string(argument.name), argument.about);
+  }
+  text += "\nOptions:\n";
+  for (const Option& option : all_options(command)) {
+    std::string left = option.letter != 0 ? std::string("-") + option.letter + ", " : "    ";
+    left += "--" + std::string(option.name);
+    if (!option.value.empty())
+      left += " " + std::string(option.value);
+    std::string about(option.about);
+    if (!option.fallback.empty())
+      about += " (default: " + std::string(option.fallback) + ")";
+    text += line_of_help(std::move(left), about);
+  }
+  return text + "\nExample:\n  workflow-runner " + std::string(command.example) + "\n";
+}
+
+std::string overview(std::string_view group) {
+  std::string text =
+      "workflow-runner COMMAND [ARGUMENT…] [OPTION…]\n\n"
+      "Trains, validates and uses models described by JSON documents.\n\nCommands:\n";
+  for (const Command& command : commands()) {
+    if (group.empty() || command.name.substr(0, command.name.find(' ')) == group) {
+      std::string left(command.name);
+      for (const Argument& argument : command.arguments)
+        left += " " + std::string(argument.name);
+      text += line_of_help(std::move(left), command.about);
+    }
+  }
+  text += "\nOptions:\n";
+  text += line_of_help("-h, --help", "explains; also after a command");
+  text += line_of_help("    --version", "says which version this is");
+  return text +
+         "\nExample:\n  workflow-runner run examples/iris.json\n\n"
+         "Exit codes: 0 done, 1 internal, 2 command line, 3 document, 4 plugin, 5 data,\n"
+         "6 training, 7 storage, 130 interrupted.\n";
+}
+
+}  // namespace
+
+std::string CommandLine::text(std::string_view option) const {
+  const auto given = values.find(option);
+  if (given != values.end() && !given->second.empty())
+    return given->second.back();
+  const Option* known = command == nullptr ? nullptr : find_option(command->options, option);
+  return known == nullptr ? std::string() : std::string(known->fallback);
+}
+
+std::vector<std::string> CommandLine::texts(std::string_view option) const {
+  const auto given = values.find(option);
+  return given == values.end() ? std::vector<std::string>() : given->second;
+}
+
+std::vector<std::filesystem::path> CommandLine::plugin_dirs() const {
+  const std::vector<std::string> given = texts("plugin-dir");
+  return {given.begin(), given.end()};
+}
+
+bool CommandLine::needs_tensors() const {
+  return command != nullptr && (command->needs_tensors ||
+                                (!command->tensor_option.empty() && has(command->tensor_option)));
+}
+
+std::string usage_line(const Command& command) {
+  std::string text = "workflow-runner " + std::string(command.name);
+  for (const Argument& argument : command.arguments)
+    text += " " + std::string(argument.name);
+  return text + " [OPTION…]";
+}
+
+CommandLine parse_command_line(std::span<const std::string> words) {
+  CommandLine line;
+  if (words.empty())
+    throw UsageError("expects a command; see \"workflow-runner --help\"");
+  const std::string& first = words.front();
+  if (asks_for_help(first) || first == "--version") {
+    line.help = first != "--version";
+    line.version = !line.help;
+    return line;
+  }
+  if (first.starts_with("-"))
+    throw UsageError("options follow the command: \"workflow-runner COMMAND " + first + "\"");
+  if (const Command* command = find_command(first))
+    return parse_command(*command, words.subspan(1));
+
+  const std::vector<std::string> seconds = second_words(first);
+  if (seconds.empty())
+    fail_unknown_command(first);
+  if (words.size() > 1 && asks_for_help(words[1])) {
+    line.help = true;
+    line.group = first;
+    return line;
+  }
+  if (words.size() == 1)
+    throw UsageError(quote_text(first) + " is followed by " + quoted_list(seconds));
+  const Command* command = find_command(first + " " + words[1]);
+  if (command == nullptr)
+    fail_unknown_second_word(first, words[1], seconds);
+  return parse_command(*command, words.subspan(2));
+}
+
+std::string help_text(const CommandLine& line) {
+  return line.command != nullptr ? command_help(*line.command) : overview(line.group);
+}
+
+}  // namespace treadle::cli

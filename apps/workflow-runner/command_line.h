@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.h"
+
+namespace treadle::cli {
+
+/// What somebody typed, understood.
+struct CommandLine {
+  const Command* command = nullptr;  ///< null: only help() or the version is wanted
+  std::string group;                 ///< "plugins", when help on all of its commands is wanted
+  bool help = false;
+  bool version = false;
+  std::vector<std::string> arguments;  ///< as many as the command has
+
+  bool has(std::string_view option) const { return values.find(option) != values.end(); }
+  /// The option's value, its fallback, or nothing.
+  std::string text(std::string_view option) const;
+  std::vector<std::string> texts(std::string_view option) const;
+  std::vector<std::filesystem::path> plugin_dirs() const;
+  /// Whether treadle-run executes it.
+  bool needs_tensors() const;
+
+  std::map<std::string, std::vector<std::string>, std::less<>> values;
+};
+
+/// Understands the words after the program's name. Throws UsageError with near misses for a command
+/// or an option that does not exist, and a usage line where something is missing.
+CommandLine parse_command_line(std::span<const std::string> words);
+
+/// "workflow-runner run DOCUMENT [OPTION…]"
+std::string usage_line(const Command& command);
+
+/// What --help prints: for the command, its group, or for everything.
+std::string help_text(const CommandLine& line);
+
+}  // namespace treadle::cli

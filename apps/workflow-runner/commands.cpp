@@ -1,0 +1,124 @@
+#include "commands.h"
+
+#include <algorithm>
+
+namespace treadle::cli {
+namespace {
+
+constexpr Argument kDocument{"DOCUMENT", "the workflow, a JSON file"};
+constexpr Argument kRun{"RUN", "the folder of a run"};
+constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
+
+constexpr Option kSet{"set", 0,  "KEY=VALUE",
+                      true,  "", "replaces one value of the document; may be repeated"};
+constexpr Option kPluginDir{"plugin-dir", 0,  "DIR",
+                            true,         "", "looks for plugins here first; may be repeated"};
+constexpr Option kAllowWritable{"allow-writable-plugins",
+                                0,
+                                "",
+                                false,
+                                "",
+                                "uses plugins although others may write to their file or folder"};
+constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"};
+constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
+constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
+constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write; required"};
+constexpr Option kDryRun{
+    "dry-run", 0, "", false, "", "reads the data, too, and sends one batch through everything"};
+constexpr Option kAllowDifferences{
+    "allow-differences",
+    0,
+    "",
+    false,
+    "",
+    "goes on although plugins, libtorch, BLAS, CPU or data are other ones"};
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static const std::vector<Command> kCommands{
+      {"run",
+       "Trains, validates and reports what a document describes.",
+       {kDocument},
+       {kSet, kOutput, kPluginDir, kAllowWritable, kQuiet, kJson},
+       "run examples/iris.json --set optimizer.learning_rate=0.003",
+       true,
+       ""},
+      {"check",
+       "Says what is wrong with a document, every problem at once.",
+       {kDocument},
+       {kDryRun, kSet, kPluginDir, kAllowWritable, kQuiet, kJson},
+       "check examples/iris.json --dry-run",
+       false,
+       "dry-run"},
+      {"resume",
+       "Continues a run that was stopped or killed.",
+       {kRun},
+       {kAllowDifferences, kPluginDir, kAllowWritable, kQuiet, kJson},
+       "resume runs/iris-20300501-101500",
+       true,
+       ""},
+      {"evaluate",
+       "Judges a run's model on a file that has the target.",
+       {kRun, kData},
+       {kPluginDir, kAllowWritable, kQuiet, kJson},
+       "evaluate runs/iris-20300501-101500 more.csv",
+       true,
+       ""},
+      {"predict",
+       "Predicts for the rows of a file; columns are matched by name.",
+       {kRun, kData},
+       {kOutputFile, kPluginDir, kAllowWritable, kQuiet, kJson},
+       "predict runs/iris-20300501-101500 new.csv -o predicted.csv",
+       true,
+       ""},
+      {"plugins list",
+       "Lists the components there are, and plugins that cannot be used.",
+       {},
+       {kPluginDir, kAllowWritable, kJson},
+       "plugins list --plugin-dir build/plugins",
+       false,
+       ""},
+      {"plugins describe",
+       "Explains a component: parameters, ranges, defaults, an example.",
+       {{"INTERFACE", "what it is: data, model, optimizer …"}, {"NAME", "what it is called"}},
+       {kPluginDir, kAllowWritable, kJson},
+       "plugins describe optimizer adamw",
+       false,
+       ""},
+      {"graph",
+       "Draws the stages of a workflow, as Graphviz source.",
+       {kDocument},
+       {kSet, kPluginDir, kAllowWritable, kJson},
+       "graph examples/iris.json | dot -Tsvg -o iris.svg",
+       true,
+       ""},
+      {"schema",
+       "Prints the JSON Schema of documents, for editors.",
+       {},
+       {kPluginDir, kAllowWritable, kJson},
+       "schema > treadle.schema.json",
+       false,
+       ""},
+  };
+  return kCommands;
+}
+
+const Command* find_command(std::string_view name) {
+  const auto found = std::find_if(commands().begin(), commands().end(),
+                                  [&](const Command& command) { return command.name == name; });
+  return found == commands().end() ? nullptr : &*found;
+}
+
+std::vector<std::string> second_words(std::string_view first) {
+  std::vector<std::string> words;
+  for (const Command& command : commands()) {
+    if (command.name.size() > first.size() && command.name.starts_with(first) &&
+        command.name[first.size()] == ' ') {
+      words.emplace_back(command.name.substr(first.size() + 1));
+    }
+  }
+  return words;
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,87 @@
+#include "interruption.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <treadle/base/error.h>
+
+namespace treadle::cli {
+namespace {
+
+constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+constexpr int kExitCode = static_cast<int>(ErrorKind::kInterrupted);
+
+// A signal handler reaches nothing but this.
+std::atomic<int> signal_pipe{-1};
+std::atomic<int> signals_seen{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+extern "C" void treadle_note_signal(int) {
+  const int saved = errno;
+  if (signals_seen.fetch_add(1) > 0) {
+    // Not exit(): whatever the threads hold locked, it must not be waited for.
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, "\n", 1);
+    _exit(kExitCode);
+  }
+  [[maybe_unused]] const ssize_t written = write(signal_pipe.load(), "!", 1);
+  errno = saved;
+}
+
+}  // namespace
+
+struct Interruption::Impl {
+  std::stop_source stop;
+  std::function<void()> on_request;
+  std::array<int, 2> pipe{-1, -1};
+  std::array<struct sigaction, kSignals.size()> before{};
+  std::thread listener;
+
+  void listen() {
+    char what = 0;
+    while (read(pipe[0], &what, 1) < 0 && errno == EINTR) {
+    }
+    if (what != '!')
+      return;
+    stop.request_stop();
+    on_request();
+  }
+};
+
+Interruption::Interruption(std::function<void()> on_request) : impl_(std::make_unique<Impl>()) {
+  impl_->on_request = std::move(on_request);
+  if (pipe2(impl_->pipe.data(), O_CLOEXEC) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot listen for Ctrl-C");
+  signals_seen = 0;
+  signal_pipe = impl_->pipe[1];
+  impl_->listener = std::thread([this] { impl_->listen(); });
+  struct sigaction action {};
+  action.sa_handler = treadle_note_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    sigaction(kSignals[i], &action, &impl_->before[i]);
+}
+
+Interruption::~Interruption() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    sigaction(kSignals[i], &impl_->before[i], nullptr);
+  [[maybe_unused]] const ssize_t written = write(impl_->pipe[1], ".", 1);
+  impl_->listener.join();
+  signal_pipe = -1;
+  for (int end : impl_->pipe)
+    close(end);
+}
+
+std::stop_token Interruption::token() const {
+  return impl_->stop.get_token();
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,117 @@
+// workflow-runner: executes the commands that need no tensors at once, and hands the others to
+// treadle-run, which takes this process over: same process id, terminal and signals.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <treadle/base/error.h>
+#include <treadle/host/catalog/catalog_schema_index.h>
+#include <treadle/host/catalog/component_description.h>
+#include <treadle/host/catalog/plugin_catalog.h>
+#include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/catalog/workflow_editor_schema.h>
+
+#include "plugin_listing.h"
+#include "program.h"
+#include "terminal.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+void print(const std::string& text) {
+  Terminal(STDOUT_FILENO).write(text);
+}
+
+void print(const Json& value) {
+  print(value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::shared_ptr<const PluginCatalog> scan(const CommandLine& line) {
+  CatalogOptions options;
+  options.folders = search_path(line.plugin_dirs(), library_folder());
+  options.cache_file = default_cache_file();
+  options.allow_writable = line.has("allow-writable-plugins");
+  return PluginCatalog::scan(std::move(options));
+}
+
+void list_plugins(const CommandLine& line) {
+  const auto catalog = scan(line);
+  if (line.has("json")) {
+    print(plugin_listing_json(*catalog));
+  } else {
+    print(plugin_listing(*catalog, Terminal(STDOUT_FILENO)));
+  }
+}
+
+void describe_plugin(const CommandLine& line) {
+  const auto catalog = scan(line);
+  const Lookup lookup = catalog->find(line.arguments[0], line.arguments[1]);
+  if (!lookup.found)
+    throw UsageError(lookup.problem);
+  const ComponentDescription description = describe_component(
+      line.arguments[0], document_name(*catalog, *lookup.found), catalog->schema(*lookup.found));
+  if (line.has("json")) {
+    print(description.json());
+  } else {
+    print(description.text());
+  }
+}
+
+void check_document(const CommandLine& line) {
+  const CatalogSchemaIndex index(scan(line));
+  const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.texts("set"), index);
+  if (line.has("json")) {
+    print(Json{{"document", line.arguments[0]},
+               {"problems", Json::array()},
+               {"resolved", workflow.resolved}});
+  } else if (!line.has("quiet")) {
+    print(line.arguments[0] + ": no problems found\n");
+  }
+}
+
+void print_schema(const CommandLine& line) {
+  const auto catalog = scan(line);
+  std::vector<ListedComponent> listed;
+  for (const CatalogComponent& component : catalog->components()) {
+    listed.push_back({std::string(interface_word(component.component->interface_id)),
+                      document_name(*catalog, component), &catalog->schema(component)});
+  }
+  print(compose_editor_schema(listed));
+}
+
+/// Replaces this process. Returns only by throwing.
+void become_treadle_run(char** argv) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path program =
+      (self.parent_path() / TREADLE_RUN_PROGRAM).lexically_normal();
+  // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
+  // times slower. What the user has set stays.
+  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    setenv(variable, "1", /*overwrite=*/0);
+  execv(program.c_str(), argv);
+  throw PluginError(program.string() + ": cannot be started (" +
+                    std::generic_category().message(errno) +
+                    "); this installation of Treadle is incomplete");
+}
+
+}  // namespace
+}  // namespace treadle::cli
+
+int main(int argc, char** argv) {
+  using namespace treadle::cli;
+  const Handlers handlers{{"plugins list", list_plugins},
+                          {"plugins describe", describe_plugin},
+                          {"check", check_document},
+                          {"schema", print_schema}};
+  const auto elsewhere = [argv](const CommandLine&) { become_treadle_run(argv); };
+  return run_program(argc, argv, handlers, elsewhere);
+}

@@ -1,0 +1,60 @@
+#include "program.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <treadle/base/version.h>
+
+#include "failure.h"
+#include "terminal.h"
+
+namespace treadle::cli {
+namespace {
+
+/// Also known when the arguments were not understood.
+bool wants_json(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), "--json") != words.end();
+}
+
+int report(const Failure& failure, bool as_json) {
+  if (as_json) {
+    Terminal(STDOUT_FILENO)
+        .write(failure.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else {
+    Terminal(STDERR_FILENO).write(failure.text());
+  }
+  return failure.exit_code();
+}
+
+void execute(const std::vector<std::string>& words, const Handlers& handlers,
+             const Handler& elsewhere) {
+  const CommandLine line = parse_command_line(words);
+  const Terminal out(STDOUT_FILENO);
+  if (line.help) {
+    out.write(help_text(line));
+  } else if (line.version) {
+    out.write("workflow-runner " + std::string(version()) + "\n");
+  } else if (const auto handler = handlers.find(line.command->name); handler != handlers.end()) {
+    handler->second(line);
+  } else {
+    elsewhere(line);
+  }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const Handlers& handlers, const Handler& elsewhere) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  try {
+    execute(words, handlers, elsewhere);
+    return 0;
+  } catch (...) {
+    return report(explain(std::current_exception()), wants_json(words));
+  }
+}
+
+}  // namespace treadle::cli

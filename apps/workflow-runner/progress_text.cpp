@@ -1,0 +1,162 @@
+#include "progress_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "result_text.h"
+
+namespace treadle::cli {
+namespace {
+
+constexpr std::int64_t kAllUpTo = 50;
+constexpr std::int64_t kLines = 20;
+constexpr std::size_t kNumberWidth = 9;
+constexpr std::size_t kMostMetrics = 6;
+constexpr std::size_t kMostRunningShown = 3;
+
+bool is_of_one_class(std::string_view metric) {
+  return metric.find('.') != std::string_view::npos;
+}
+
+std::size_t column_width(std::string_view title) {
+  return std::max(kNumberWidth, columns_of(title));
+}
+
+std::string position(std::int64_t epoch, std::int64_t epochs) {
+  return std::to_string(epoch) + "/" + std::to_string(epochs);
+}
+
+std::string rate_text(double steps_per_second) {
+  char text[32];
+  std::snprintf(text, sizeof text, steps_per_second < 10 ? "%.1f steps/s" : "%.0f steps/s",
+                steps_per_second);
+  return text;
+}
+
+void append(std::string& line, std::string_view part) {
+  if (!line.empty())
+    line += "  ";
+  line += part;
+}
+
+}  // namespace
+
+bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings) {
+  if (epoch <= 1 || epoch >= epochs || epochs * trainings <= kAllUpTo)
+    return true;
+  const std::int64_t lines = std::max<std::int64_t>(2, kLines / trainings);
+  // The line at which this epoch would be, and the one before: they differ lines times.
+  return epoch * lines / epochs != (epoch - 1) * lines / epochs;
+}
+
+EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first) {
+  if (trial.count > 1) {
+    const std::string longest = "fold-" + std::to_string(trial.count);
+    trial_width_ = std::max(columns_of(longest), columns_of(trial.name));
+  }
+  epoch_width_ = std::max<std::size_t>(5, position(first.epochs, first.epochs).size());
+  has_validation_ = first.validation_loss.has_value();
+  for (const MetricValue& metric : first.metrics) {
+    if (!is_of_one_class(metric.name) && metrics_.size() < kMostMetrics)
+      metrics_.push_back(metric.name);
+  }
+}
+
+std::string EpochTable::head() const {
+  std::string line;
+  if (trial_width_ > 0)
+    line += left_aligned("", trial_width_) + "  ";
+  line += right_aligned("epoch", epoch_width_) + "  " + right_aligned("training", kNumberWidth);
+  if (has_validation_)
+    line += "  " + right_aligned("validation", column_width("validation"));
+  for (const std::string& metric : metrics_)
+    line += "  " + right_aligned(metric, column_width(metric));
+  return line + "  " + right_aligned("rate", kNumberWidth) + "  " +
+         right_aligned("time", kNumberWidth);
+}
+
+std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) const {
+  std::string line;
+  if (trial_width_ > 0)
+    line += left_aligned(trial.name, trial_width_) + "  ";
+  line += right_aligned(position(epoch.epoch, epoch.epochs), epoch_width_) + "  " +
+          right_aligned(number_text(epoch.training_loss), kNumberWidth);
+  if (has_validation_) {
+    line += "  " + right_aligned(epoch.validation_loss ? number_text(*epoch.validation_loss) : "-",
+                                 column_width("validation"));
+  }
+  for (const std::string& name : metrics_) {
+    const auto found = std::find_if(epoch.metrics.begin(), epoch.metrics.end(),
+                                    [&](const MetricValue& metric) { return metric.name == name; });
+    line += "  " + right_aligned(
+                       found == epoch.metrics.end() ? std::string("-") : number_text(found->value),
+                       column_width(name));
+  }
+  line += "  " + right_aligned(number_text(epoch.learning_rate), kNumberWidth) + "  " +
+          right_aligned(seconds_text(epoch.seconds), kNumberWidth);
+  return epoch.best ? line + "  best" : line;
+}
+
+std::string live_line(const LiveState& state, std::size_t columns) {
+  std::string line;
+  const bool several = state.trainings > 1;
+  if (several) {
+    append(line,
+           std::to_string(state.finished) + " of " + std::to_string(state.trainings) + " done");
+  }
+  for (std::size_t i = 0; i < std::min(state.running.size(), kMostRunningShown); ++i) {
+    const LiveTraining& training = state.running[i];
+    append(line, (several ? training.name : "epoch") + " " +
+                     position(training.progress.epoch, training.progress.epochs));
+  }
+  if (state.running.size() > kMostRunningShown)
+    append(line, "+" + std::to_string(state.running.size() - kMostRunningShown));
+  if (state.running.size() == 1 && state.running.front().progress.total_steps > 0) {
+    const StepProgress& progress = state.running.front().progress;
+    append(line,
+           std::to_string(std::min<std::int64_t>(100, progress.step * 100 / progress.total_steps)) +
+               " %");
+  }
+  if (state.steps_per_second)
+    append(line, rate_text(*state.steps_per_second));
+  if (!state.running.empty()) {
+    const LiveTraining& first = state.running.front();
+    if (first.loss)
+      append(line, "loss " + number_text(*first.loss));
+    if (first.metric)
+      append(line, first.metric->name + " " + number_text(first.metric->value));
+  }
+  if (state.seconds_left)
+    append(line, clock_text(*state.seconds_left) + " left");
+  return cut_to(line, columns);
+}
+
+std::string clock_text(double seconds) {
+  const long long whole = std::llround(std::clamp(seconds, 0.0, 3.6e9));
+  char text[48];
+  if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60,
+                  whole % 60);
+  }
+  return text;
+}
+
+std::string trial_line(const TrialId& trial, const TrialSummary& summary) {
+  std::string line = trial.name + ": " + std::to_string(summary.epochs) +
+                     (summary.epochs == 1 ? " epoch" : " epochs");
+  if (summary.best_epoch > 0 && summary.best_epoch != summary.epochs)
+    line += ", the best was " + std::to_string(summary.best_epoch);
+  line += ", loss " + number_text(summary.final_loss);
+  for (const MetricValue& metric : summary.metrics) {
+    if (!is_of_one_class(metric.name))
+      line += ", " + metric.name + " " + number_text(metric.value);
+  }
+  if (!summary.stop_reason.empty())
+    line += " (" + summary.stop_reason + ")";
+  return line;
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/core/run_observer.h>
+
+#include "terminal.h"
+
+/// What the view of a running training says; all of it pure text.
+namespace treadle::cli {
+
+/// Which epochs get a line: all of a short run, else about twenty, spread, with the first and the
+/// last. Several trainings share the twenty.
+bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings);
+
+/// Rows under one another: the columns are fixed by the first epoch there is.
+class EpochTable {
+ public:
+  /// `trainings` > 1 puts the training's name in front.
+  EpochTable(const TrialId& trial, const EpochSummary& first);
+
+  std::string head() const;
+  std::string row(const TrialId& trial, const EpochSummary& epoch) const;
+
+ private:
+  std::size_t trial_width_ = 0;  ///< 0: no such column
+  std::size_t epoch_width_ = 0;
+  bool has_validation_ = false;
+  std::vector<std::string> metrics_;
+};
+
+/// One training, as the live line sees it.
+struct LiveTraining {
+  std::string name;
+  StepProgress progress;
+  std::optional<double> loss;  ///< of the last epoch, validation where there is one
+  std::optional<MetricValue> metric;
+};
+
+struct LiveState {
+  std::vector<LiveTraining> running;
+  std::int64_t finished = 0;   ///< trainings that are done
+  std::int64_t trainings = 1;  ///< in the run
+  std::optional<double> steps_per_second;
+  std::optional<double> seconds_left;
+};
+
+/// "epoch 12/60  20 %  1240 steps/s  loss 0.1234  accuracy 0.9533  0:12 left", or with several
+/// trainings "2 of 6 done  fold-3 12/60  fold-4 10/60 …"; cut to `columns`.
+std::string live_line(const LiveState& state, std::size_t columns);
+
+/// "0:12", "1:02:03".
+std::string clock_text(double seconds);
+
+/// "fold-2: 44 epochs, the best was 34, loss 0.1432, accuracy 0.9533 (stopped early: …)"
+std::string trial_line(const TrialId& trial, const TrialSummary& summary);
+
+}  // namespace treadle::cli

@@ -1,0 +1,223 @@
+#include "result_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostClasses = 12;
+
+template <typename... Values>
+std::string print(const char* format, Values... values) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+const Json& member(const Json& value, std::string_view key) {
+  static const Json kNothing;
+  const auto found = value.is_object() ? value.find(key) : value.end();
+  return found == value.end() ? kNothing : *found;
+}
+
+using Row = std::pair<std::string, std::string>;
+
+std::string aligned(const std::vector<Row>& rows, const Terminal& terminal) {
+  std::size_t names = 0;
+  for (const auto& [name, unused] : rows)
+    names = std::max(names, columns_of(name));
+  std::string text;
+  for (const auto& [name, value] : rows)
+    text += "  " + left_aligned(name, names) + "  " + terminal.bold(value) + "\n";
+  return text;
+}
+
+std::vector<Row> metric_rows(const Json& loss, const Json& metrics, const Json& loss_deviation,
+                             const Json& deviations) {
+  const auto value_text = [](const Json& value, const Json& deviation) {
+    std::string text = right_aligned(number_text(value), 9);
+    if (deviation.is_number())
+      text += " ± " + number_text(deviation);
+    return text;
+  };
+  std::vector<Row> rows{{"loss", value_text(loss, loss_deviation)}};
+  if (metrics.is_object()) {
+    for (const auto& [name, value] : metrics.items())
+      rows.emplace_back(name, value_text(value, member(deviations, name)));
+  }
+  return rows;
+}
+
+std::string cell_text(const Json& value) {
+  if (value.is_number() && value.get<double>() == std::floor(value.get<double>()) &&
+      std::abs(value.get<double>()) < 1e15)
+    return std::to_string(value.get<long long>());
+  return number_text(value);
+}
+
+std::string confusion_text(const Json& stored, const Terminal& terminal) {
+  const Json& values = member(stored, "values");
+  const Json& names = member(stored, "row_labels");
+  const Json& columns = member(stored, "column_labels");
+  if (!values.is_array() || values.empty() || values.size() > kMostClasses ||
+      names.size() != values.size() || columns.size() != values.size())
+    return {};
+  std::size_t name_width = 6;
+  std::size_t cell_width = 5;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    name_width = std::max(name_width, columns_of(names[i].get<std::string>()));
+    cell_width = std::max(cell_width, columns_of(columns[i].get<std::string>()));
+  }
+  std::string text = "\n  " + left_aligned("actual", name_width) + "  predicted\n  ";
+  std::string head(name_width, ' ');
+  for (const Json& column : columns)
+    head += "  " + right_aligned(column.get<std::string>(), cell_width);
+  text += terminal.dim(head) + "\n";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += "  " + left_aligned(names[i].get<std::string>(), name_width);
+    for (std::size_t j = 0; j < values[i].size(); ++j) {
+      const std::string cell = right_aligned(cell_text(values[i][j]), cell_width);
+      text += "  " + (i == j ? terminal.green(cell) : cell);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+bool is_scalar_list(const Json& value) {
+  return value.is_array() && std::none_of(value.begin(), value.end(), [](const Json& element) {
+           return element.is_structured();
+         });
+}
+
+std::string scalar_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string list_text(const Json& values) {
+  std::string text;
+  for (const Json& value : values)
+    text += (text.empty() ? "" : ", ") + scalar_text(value);
+  return text.empty() ? "none" : text;
+}
+
+std::string words(std::string key) {
+  std::replace(key.begin(), key.end(), '_', ' ');
+  return key;
+}
+
+}  // namespace
+
+std::string number_text(const Json& value) {
+  if (!value.is_number() || !std::isfinite(value.get<double>()))
+    return "-";
+  const double x = value.get<double>();
+  const double size = std::abs(x);
+  if (size != 0 && (size < 1e-3 || size >= 1e5))
+    return print("%.2e", x);
+  return size >= 1000 ? print("%.1f", x) : print("%.4f", x);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1)
+    return print("%.2f s", seconds);
+  if (seconds < 59.95)
+    return print("%.1f s", seconds);
+  const long long whole = std::llround(seconds);
+  if (whole < 3600)
+    return print("%lld:%02lld min", whole / 60, whole % 60);
+  return print("%lld:%02lld:%02lld h", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<std::string_view, 4> kUnits{"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024)
+    return print("%.0f bytes", bytes);
+  std::size_t unit = 0;
+  double amount = bytes / 1024;
+  while (amount >= 1024 && unit + 1 < kUnits.size()) {
+    amount /= 1024;
+    ++unit;
+  }
+  return print("%.1f ", amount) + std::string(kUnits[unit]);
+}
+
+std::string result_table(const Json& result, const Terminal& terminal) {
+  const Json& folds = member(result, "fold_results");
+  std::string head = "Result";
+  std::vector<Row> rows;
+  if (folds.is_array()) {
+    head += " (mean ± deviation over " + std::to_string(folds.size()) + " folds)";
+    rows = metric_rows(member(result, "mean_loss"), member(result, "mean_metrics"),
+                       member(result, "std_loss"), member(result, "std_metrics"));
+  } else {
+    const Json& validation = member(result, "validation");
+    const Json& count = member(validation, "sample_count");
+    if (count.is_number_integer())
+      head += " (on " + count.dump() + " validation rows)";
+    const Json& metrics = member(validation, "metrics");
+    rows = metric_rows(
+        validation.is_object() ? member(validation, "loss") : member(result, "final_loss"),
+        metrics.is_object() ? metrics : member(result, "metrics"), Json(), Json());
+  }
+  std::string epochs = cell_text(member(result, "total_epochs"));
+  const Json& best = member(result, "best_epoch");
+  if (best.is_number_integer() && best != member(result, "total_epochs"))
+    epochs += ", the best was " + best.dump();
+  rows.emplace_back("epochs", right_aligned(epochs, 9));
+  const Json& total = member(result, "total_time_seconds");
+  const Json& time = total.is_number() ? total : member(result, "training_time_seconds");
+  if (time.is_number())
+    rows.emplace_back("time", right_aligned(seconds_text(time.get<double>()), 9));
+  return head + "\n" + aligned(rows, terminal);
+}
+
+std::string judgement_table(const Json& validation, const Terminal& terminal) {
+  const Json& count = member(validation, "sample_count");
+  std::string text = "Result";
+  if (count.is_number_integer())
+    text += " (on " + count.dump() + " rows)";
+  text += "\n" + aligned(metric_rows(member(validation, "loss"), member(validation, "metrics"),
+                                     Json(), Json()),
+                         terminal);
+  const Json& tables = member(validation, "tables");
+  if (tables.is_array()) {
+    for (const Json& stored : tables) {
+      if (member(stored, "name") == "confusion_matrix")
+        text += confusion_text(stored, terminal);
+    }
+  }
+  return text;
+}
+
+std::string facts_text(const Json& facts, std::size_t indent) {
+  const std::string margin(indent, ' ');
+  std::string text;
+  for (const auto& [key, value] : facts.items()) {
+    const std::string name = facts.is_array() ? "-" : words(key) + ":";
+    if (is_scalar_list(value)) {
+      text += margin + name + " " + list_text(value) + "\n";
+    } else if (!value.is_structured()) {
+      text += margin + name + " " + scalar_text(value) + "\n";
+    } else if (facts.is_array()) {
+      // The first fact of an object stands behind its dash.
+      std::string lines = facts_text(value, indent + 2);
+      if (lines.size() > indent)
+        lines[indent] = '-';
+      text += lines;
+    } else {
+      text += margin + name + "\n" + facts_text(value, indent + 2);
+    }
+  }
+  return text;
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "terminal.h"
+
+/// Results as text for people. Every function returns complete lines.
+namespace treadle::cli {
+
+/// A number in at most nine columns: four decimals where that suits, else an exponent; a dash for
+/// what is not a number.
+std::string number_text(const nlohmann::json& value);
+
+/// "0.42 s", "12.3 s", "4:05 min", "2:07:10 h".
+std::string seconds_text(double seconds);
+
+/// "640 bytes", "12.3 MiB".
+std::string bytes_text(double bytes);
+
+/// The table at the end of a run: loss and metrics; for a cross-validation mean and deviation.
+std::string result_table(const nlohmann::json& result, const Terminal& terminal);
+
+/// What `evaluate` found: loss, metrics, and the confusion matrix when it is small.
+std::string judgement_table(const nlohmann::json& validation, const Terminal& terminal);
+
+/// Any JSON as indented lines, "key: value": for facts whose names explain themselves.
+std::string facts_text(const nlohmann::json& facts, std::size_t indent = 0);
+
+}  // namespace treadle::cli

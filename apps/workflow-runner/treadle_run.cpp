@@ -1,0 +1,162 @@
+// treadle-run: executes the commands that need tensors. Started by workflow-runner, with the same
+// arguments.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/host/run/predictor.h>
+#include <treadle/host/run/runtime.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "interruption.h"
+#include "program.h"
+#include "progress_view.h"
+#include "result_text.h"
+#include "terminal.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+void print(const std::string& text) {
+  Terminal(STDOUT_FILENO).write(text);
+}
+
+void print(const Json& value) {
+  print(value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Runtime make_runtime(const CommandLine& line) {
+  return Runtime(RuntimeOptions{line.plugin_dirs(), line.has("allow-writable-plugins")});
+}
+
+/// A training with everything a person at a terminal expects around it.
+template <typename Train>
+void train_watched(const CommandLine& line, Train&& train) {
+  // A run goes on when nobody reads its lines any more: `workflow-runner run … | head`.
+  signal(SIGPIPE, SIG_IGN);
+  const bool as_json = line.has("json");
+  // With --json the standard output is for the program that reads it; a person may still watch.
+  const Terminal terminal(as_json ? STDERR_FILENO : STDOUT_FILENO);
+  ProgressView view(terminal, line.has("quiet") || (as_json && !terminal.is_terminal()));
+  Interruption interruption([&] {
+    constexpr const char* kStopping = "stopping after this step … (Ctrl-C again to stop at once)";
+    if (line.has("quiet") || as_json) {
+      Terminal(STDERR_FILENO).write(std::string(kStopping) + "\n");
+    } else {
+      view.announce(kStopping);
+    }
+  });
+  RunOptions options;
+  options.stop = interruption.token();
+  options.observers = {&view};
+  RunOutcome outcome;
+  try {
+    outcome = train(std::move(options));
+  } catch (const Interrupted& stopped) {
+    view.finish();
+    const std::string folder = view.folder();
+    throw Interrupted(std::string(stopped.what()) +
+                      (folder.empty() ? ""
+                                      : "; the run is saved in " + folder +
+                                            "\nto continue it: workflow-runner resume " + folder));
+  }
+  view.finish();
+  if (as_json) {
+    print(Json{{"folder", outcome.folder.string()}, {"result", outcome.result}});
+  } else if (!line.has("quiet")) {
+    print("\n" + result_table(outcome.result, terminal) + "\n" + "Report  " +
+          (outcome.folder / "report.html").string() + "\n");
+  }
+}
+
+void run_document(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
+  train_watched(line, [&](RunOptions options) {
+    options.output = line.text("output");
+    return run_workflow(runtime, workflow, options);
+  });
+}
+
+void resume(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  train_watched(line, [&](RunOptions options) {
+    options.allow_differences = line.has("allow-differences");
+    return resume_run(runtime, line.arguments[0], options);
+  });
+}
+
+void check_with_data(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
+  const DryRun dry = dry_run(runtime, workflow);
+  if (line.has("json")) {
+    print(Json{{"document", line.arguments[0]},
+               {"problems", Json::array()},
+               {"resolved", workflow.resolved},
+               {"data", dry.data},
+               {"model", dry.model},
+               {"validation", dry.validation},
+               {"estimated_bytes", dry.estimated_bytes}});
+  } else if (!line.has("quiet")) {
+    print(
+        line.arguments[0] + ": no problems found; one batch went through everything\n" +
+        facts_text(Json{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}}) +
+        "memory: about " + bytes_text(static_cast<double>(dry.estimated_bytes)) +
+        " at the peak, on top of the program itself\n");
+  }
+}
+
+void evaluate(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  const Json validation =
+      Predictor::load(runtime, line.arguments[0]).evaluate_file(line.arguments[1]);
+  if (line.has("json")) {
+    print(validation);
+  } else if (!line.has("quiet")) {
+    print(judgement_table(validation, Terminal(STDOUT_FILENO)));
+  }
+}
+
+void predict(const CommandLine& line) {
+  const std::string output = line.text("output");
+  if (output.empty())
+    throw UsageError("predict needs a file to write: --output OUT");
+  const Runtime runtime = make_runtime(line);
+  const std::int64_t rows =
+      Predictor::load(runtime, line.arguments[0]).predict_file(line.arguments[1], output);
+  if (line.has("json")) {
+    print(Json{{"rows", rows}, {"output", output}});
+  } else if (!line.has("quiet")) {
+    print(std::to_string(rows) + (rows == 1 ? " row" : " rows") + " predicted, in " + output +
+          "\n");
+  }
+}
+
+void draw_graph(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  const std::string picture = stage_picture(runtime.read(line.arguments[0], line.texts("set")));
+  if (line.has("json")) {
+    print(Json{{"dot", picture}});
+  } else {
+    print(picture + (picture.ends_with('\n') ? "" : "\n"));
+  }
+}
+
+}  // namespace
+}  // namespace treadle::cli
+
+int main(int argc, char** argv) {
+  using namespace treadle::cli;
+  const Handlers handlers{{"run", run_document},  {"resume", resume},   {"check", check_with_data},
+                          {"evaluate", evaluate}, {"predict", predict}, {"graph", draw_graph}};
+  return run_program(argc, argv, handlers, [](const CommandLine& line) {
+    throw treadle::UsageError("treadle-run does not execute \"" + std::string(line.command->name) +
+                              "\"; start workflow-runner instead");
+  });
+}

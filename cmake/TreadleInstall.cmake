@@ -1,0 +1,43 @@
+# What an installed Treadle consists of: programs, libraries, headers, and a CMake package with the components
+# SDK (write plugins) and Run (run workflows from C++).
+include(CMakePackageConfigHelpers)
+set(TREADLE_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/Treadle")
+
+set(libraries treadle-base treadle-core treadle-engine treadle-catalog treadle-run treadle-sdk
+    treadle-testing treadle-torch)
+foreach(library IN LISTS libraries)
+  string(REPLACE "treadle-" "" short ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${short})
+  if(NOT short STREQUAL "torch")
+    get_target_property(kind ${library} TYPE)
+    if(kind STREQUAL "SHARED_LIBRARY")
+      set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
+    endif()
+  endif()
+endforeach()
+install(TARGETS ${libraries} EXPORT TreadleTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS treadle-pack EXPORT TreadleTargets
+        RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/treadle)
+install(EXPORT TreadleTargets NAMESPACE treadle:: DESTINATION ${TREADLE_PACKAGE_DIR})
+
+foreach(part IN ITEMS framework/base framework/core framework/engine framework/host/catalog framework/host/run
+                      sdk sdk/testing)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/${part}/include")
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${part}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  endif()
+endforeach()
+
+get_property(plugins GLOBAL PROPERTY TREADLE_PLUGIN_TARGETS)
+if(plugins)
+  install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/treadle/plugins/${TREADLE_ABI_MAJOR})
+  set_target_properties(${plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
+endif()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/TreadleConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/TreadleConfig.cmake INSTALL_DESTINATION ${TREADLE_PACKAGE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/TreadleConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/TreadleConfig.cmake ${PROJECT_BINARY_DIR}/TreadleConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/TreadlePlugin.cmake ${PROJECT_SOURCE_DIR}/cmake/plugin_exports.map
+        DESTINATION ${TREADLE_PACKAGE_DIR})

@@ -1,0 +1,61 @@
+# treadle_add_library(<name> [STATIC] [PCH tensor|nn] LINK <target>...)
+#   A library from this folder's src/*.cpp with public headers in include/. Tests lie in test/.
+# treadle_add_tests(<name> [PCH tensor|nn] [LABELS <label>...] LINK <target>... [SOURCES <file>...])
+#   LABELS: `asan` and `tsan` say under which sanitizers the program runs too.
+#   One GoogleTest program from test/*_test.cpp, one CTest entry. Not per test: loading libtorch takes
+#   longer than most tests do.
+#
+# PCH names one of the precompiled headers of framework/pch: `tensor` for code that uses at::Tensor, `nn`
+# for code that uses torch::nn::Module.
+
+function(treadle_use_pch target pch)
+  if(pch)
+    target_precompile_headers(${target} REUSE_FROM treadle-pch-${pch})
+  endif()
+endfunction()
+
+function(treadle_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "PCH" "LINK;PRIVATE_LINK")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
+  set(kind SHARED)
+  if(arg_STATIC)
+    set(kind STATIC)
+  endif()
+  add_library(${name} ${kind} ${sources})
+  string(REPLACE "treadle-" "treadle::" alias ${name})
+  add_library(${alias} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION} SOVERSION 0)
+  target_include_directories(${name} PUBLIC
+      $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:treadle-flags> ${arg_PRIVATE_LINK})
+  treadle_use_pch(${name} "${arg_PCH}")
+endfunction()
+
+function(treadle_add_tests name)
+  if(NOT TREADLE_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PCH;TIMEOUT" "LINK;LABELS;SOURCES;ENVIRONMENT")
+  if(NOT arg_SOURCES)
+    file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*_test.cpp")
+  endif()
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} treadle-flags GTest::gmock GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE TREADLE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  treadle_use_pch(${name} "${arg_PCH}")
+  if((TREADLE_SANITIZE MATCHES "address" AND "asan" IN_LIST arg_LABELS)
+     OR (TREADLE_SANITIZE MATCHES "thread" AND "tsan" IN_LIST arg_LABELS))
+    set_property(GLOBAL APPEND PROPERTY TREADLE_SANITIZED_TESTS ${name})
+  endif()
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+      ENVIRONMENT "TREADLE_BUILD=${PROJECT_BINARY_DIR};TREADLE_SOURCE=${PROJECT_SOURCE_DIR};OMP_NUM_THREADS=1;${arg_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,6 @@
+# Every option there is. None is per plugin: a plugin is chosen by its folder's name.
+option(TREADLE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TREADLE_BUILD_BENCHMARKS "Build tests/benchmarks" OFF)
+option(TREADLE_DEVELOPER "Warnings are errors" OFF)
+set(TREADLE_PLUGINS "all" CACHE STRING "Plugins to build: all, none, or a list of folder names")
+set(TREADLE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: 'address,undefined' or 'thread'")

@@ -1,0 +1,124 @@
+# treadle_add_plugin([PCH tensor|nn|none] [USES engine|graph...] [LINK <target>...]
+#                    [TEST_LINK <target>...] [TEST_LABELS <label>...])
+#   The folder is the plugin: its name is the library's name (<folder>.so) and the target's
+#   (treadle-plugin-<folder>), its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
+#   its test/*_test.cpp the tests. Called without arguments it does everything:
+#   - checks plugin.json and the schemas, and writes them into the library, where hosts read them without
+#     running its code;
+#   - compiles the sources once and makes of them the library and the test program, so that tests reach
+#     classes that the library hides;
+#   - installs it where hosts look;
+#   - exports the entry and nothing else, and fails at link time when a symbol is missing.
+#   Tests get TREADLE_PLUGIN_FILE and TREADLE_PLUGIN_FOLDER: where the library and its source lie.
+#
+# PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
+# `USES engine` for plugins that schedule work themselves. The targets of all plugins are in the global property
+# TREADLE_PLUGIN_TARGETS.
+
+include(GNUInstallDirs)
+
+set(TREADLE_PLUGIN_EXPORTS "${CMAKE_CURRENT_LIST_DIR}/plugin_exports.map")
+
+# The number in the name of the folder plugins are installed in.
+if(NOT DEFINED TREADLE_ABI_MAJOR)
+  set(abi_header "${CMAKE_CURRENT_LIST_DIR}/../framework/base/include/treadle/base/plugin_abi.h")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${abi_header}")
+  file(STRINGS "${abi_header}" TREADLE_ABI_MAJOR REGEX "^#define TREADLE_ABI_MAJOR ")
+  string(REGEX REPLACE "[^0-9]" "" TREADLE_ABI_MAJOR "${TREADLE_ABI_MAJOR}")
+endif()
+
+# treadle_link_as_plugin(<target> <name>): where the library of a plugin lies and how it is linked.
+function(treadle_link_as_plugin target name)
+  set_target_properties(${target} PROPERTIES
+      PREFIX "" SUFFIX ".so" OUTPUT_NAME "${name}"
+      LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/treadle/plugins/${TREADLE_ABI_MAJOR}"
+      LINK_DEPENDS "${TREADLE_PLUGIN_EXPORTS}")
+  target_link_options(${target} PRIVATE
+      "LINKER:--version-script=${TREADLE_PLUGIN_EXPORTS}"
+      LINKER:-z,now LINKER:-z,nodelete LINKER:--build-id=sha1)
+  # Clang leaves the symbols of its sanitizers to the program.
+  if(NOT (CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TREADLE_SANITIZE))
+    target_link_options(${target} PRIVATE LINKER:-z,defs)
+  endif()
+endfunction()
+
+# treadle_plugin_notes(<target> <folder> [TBB]): gives <target> the source with the notes
+# made from <folder>'s plugin.json and schemas. It is compiled like the target's own sources, so the
+# fingerprint in it is theirs. TBB says that those sources use it.
+function(treadle_plugin_notes target folder)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "TBB" "" "")
+  file(GLOB schemas CONFIGURE_DEPENDS "${folder}/*.schema.json")
+  set(notes "${CMAKE_CURRENT_BINARY_DIR}/${target}-notes.cpp")
+  set(uses "")
+  if(arg_TBB)
+    set(uses --tbb)
+  endif()
+  add_custom_command(OUTPUT "${notes}"
+      COMMAND treadle::pack ${uses} --output "${notes}" "${folder}/plugin.json" ${schemas}
+      DEPENDS treadle::pack "${folder}/plugin.json" ${schemas}
+      COMMENT "Checking the manifest of ${target}" VERBATIM)
+  target_sources(${target} PRIVATE "${notes}")
+endfunction()
+
+function(treadle_add_plugin)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PCH" "USES;LINK;TEST_LINK;TEST_LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "treadle_add_plugin: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  get_filename_component(name "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  set(target treadle-plugin-${name})
+  if(NOT arg_PCH)
+    set(arg_PCH tensor)
+  endif()
+  if(arg_PCH STREQUAL "none" OR NOT TARGET treadle-pch-${arg_PCH})
+    set(arg_PCH "")
+  endif()
+  set(libraries treadle::sdk ${arg_LINK})
+  foreach(part IN LISTS arg_USES)
+    list(APPEND libraries treadle::${part})
+  endforeach()
+  set(tbb "")
+  if("engine" IN_LIST arg_USES OR "TBB::tbb" IN_LIST arg_LINK)
+    set(tbb TBB)
+  endif()
+
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  add_library(${target}-objects OBJECT ${sources})
+  target_link_libraries(${target}-objects PUBLIC ${libraries})
+  target_include_directories(${target}-objects PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_target_properties(${target}-objects PROPERTIES
+      CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target}-objects PRIVATE -fno-gnu-unique)
+  endif()
+  if(TARGET treadle-flags)
+    target_link_libraries(${target}-objects PRIVATE treadle-flags)
+  endif()
+  if(arg_PCH)
+    treadle_use_pch(${target}-objects ${arg_PCH})
+  endif()
+  treadle_plugin_notes(${target}-objects "${CMAKE_CURRENT_SOURCE_DIR}" ${tbb})
+
+  add_library(${target} MODULE)
+  target_link_libraries(${target} PRIVATE ${target}-objects)
+  treadle_link_as_plugin(${target} ${name})
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
+  install(TARGETS ${target}
+      LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/treadle/plugins/${TREADLE_ABI_MAJOR}")
+  set_property(GLOBAL APPEND PROPERTY TREADLE_PLUGIN_TARGETS ${target})
+
+  if(COMMAND treadle_add_tests)
+    set(pch "")
+    if(arg_PCH)
+      set(pch PCH ${arg_PCH})
+    endif()
+    treadle_add_tests(${target}-tests ${pch} LABELS plugin ${arg_TEST_LABELS}
+        LINK ${target}-objects ${libraries} ${arg_TEST_LINK})
+    if(TARGET ${target}-tests)
+      add_dependencies(${target}-tests ${target})
+      target_compile_definitions(${target}-tests PRIVATE
+          TREADLE_PLUGIN_FILE="$<TARGET_FILE:${target}>"
+          TREADLE_PLUGIN_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
+    endif()
+  endif()
+endfunction()

@@ -1,0 +1,40 @@
+# The only file that knows compiler flags.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# One flavour of position independence, so that one precompiled header serves libraries and tests.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE "-fPIC")
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# Numbers must not depend on the build type: no -ffast-math anywhere, contraction off.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+
+# Build tree mirrors the install tree, so programs find plugins and helpers the same way in both.
+include(GNUInstallDirs)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+add_library(treadle-flags INTERFACE)
+target_compile_options(treadle-flags INTERFACE -Wall -Wextra -Wno-unknown-pragmas -ffp-contract=off
+                       -fno-math-errno $<$<BOOL:${TREADLE_DEVELOPER}>:-Werror>)
+if(TREADLE_SANITIZE)
+  target_compile_options(treadle-flags INTERFACE -fsanitize=${TREADLE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(treadle-flags INTERFACE -fsanitize=${TREADLE_SANITIZE})
+endif()
+
+find_program(TREADLE_CCACHE ccache)
+if(TREADLE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers are only cached when their time stamps are ignored.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TREADLE_CCACHE})
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endif()
+find_program(TREADLE_MOLD mold)
+if(TREADLE_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,41 @@
+// Trains a classifier from a C++ program, reads the result, and predicts with the trained model.
+//   embed <iris.csv> <folder for runs>
+#include <iostream>
+
+#include <ATen/ops/tensor.h>
+
+#include <treadle/host/run/predictor.h>
+#include <treadle/host/run/workflow_run.h>
+
+int main(int argc, char** argv) try {
+  if (argc != 3) {
+    std::cerr << "usage: embed <iris.csv> <folder for runs>\n";
+    return 2;
+  }
+  const treadle::Runtime runtime;
+
+  const nlohmann::json document = {
+      {"treadle", 1},
+      {"name", "embedded"},
+      {"seed", 7},
+      {"data", {{"use", "csv"}, {"path", argv[1]}, {"target", "species"}}},
+      {"transforms", {{{"use", "standardize"}}}},
+      {"model", {{"use", "mlp"}, {"hidden", {16, 16}}}},
+      {"training", {{"use", "standard"}, {"epochs", 40}, {"batch_size", 16}}},
+  };
+  treadle::RunOptions options;
+  options.output = argv[2];
+  const treadle::RunOutcome outcome =
+      treadle::run_workflow(runtime, runtime.resolve(document), options);
+  std::cout << "accuracy " << outcome.result.at("metrics").at("accuracy") << "\n";
+
+  const auto predictor = treadle::Predictor::load(runtime, outcome.folder);
+  const auto flower = at::tensor({5.1, 3.5, 1.4, 0.2}).reshape({1, 4});
+  const treadle::Predictions prediction = predictor.predict(flower);
+  const auto best = prediction.values.argmax(1).item<std::int64_t>();
+  std::cout << "predicted " << predictor.class_names().at(static_cast<std::size_t>(best)) << "\n";
+  return 0;
+} catch (const treadle::Error& error) {
+  std::cerr << error.what() << "\n";
+  return error.exit_code();
+}

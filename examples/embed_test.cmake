@@ -1,0 +1,21 @@
+# Installs Treadle into an empty folder, builds examples/embed against it, and runs it.
+set(prefix "${BUILD}/examples/prefix")
+set(build "${BUILD}/examples/embed")
+file(REMOVE_RECURSE "${prefix}" "${build}")
+
+function(must)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGV}\nfailed with ${status}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+must(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${prefix}")
+must(${CMAKE_COMMAND} -S "${SOURCE}/examples/embed" -B "${build}" -G Ninja
+     -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix})
+must(${CMAKE_COMMAND} --build "${build}")
+must("${build}/embed" "${SOURCE}/examples/data/iris.csv" "${build}/runs")
+if(NOT output MATCHES "accuracy (0\\.9|1\\.0)" OR NOT output MATCHES "predicted setosa")
+  message(FATAL_ERROR "the example printed:\n${output}")
+endif()

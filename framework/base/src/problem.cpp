@@ -1,0 +1,39 @@
+#include <treadle/base/problem.h>
+
+#include <utility>
+
+namespace treadle {
+namespace {
+
+std::string lines_of(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const Problem& problem : problems) {
+    if (!text.empty())
+      text += '\n';
+    text += problem.text();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Place::text() const {
+  if (file.empty() || line == 0)
+    return file;
+  return file + ":" + std::to_string(line);
+}
+
+std::string Problem::text() const {
+  std::string text = place.text();
+  if (!text.empty())
+    text += ": ";
+  if (!pointer.empty())
+    text += pointer + ": ";
+  return text + message;
+}
+
+DocumentError::DocumentError(std::vector<Problem> problems)
+    : Error(ErrorKind::kDocument, lines_of(problems)), problems_(std::move(problems)) {}
+DocumentError::~DocumentError() = default;
+
+}  // namespace treadle

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+/// How schemas are read, by the walker and by the judge of schemas.
+namespace treadle {
+
+/// The value of a keyword when it has the right kind, else null: a schema from a plugin of another
+/// version must not crash anything.
+const nlohmann::json* object_keyword(const nlohmann::json& schema, std::string_view keyword);
+const nlohmann::json* array_keyword(const nlohmann::json& schema, std::string_view keyword);
+const nlohmann::json* number_keyword(const nlohmann::json& schema, std::string_view keyword);
+const nlohmann::json* any_keyword(const nlohmann::json& schema, std::string_view keyword);
+/// Empty when there is none.
+std::string_view text_keyword(const nlohmann::json& schema, std::string_view keyword);
+
+/// How one of JSON Schema's types is called in messages ("a whole number"); empty for no type.
+std::string_view type_phrase(std::string_view type);
+bool has_type(const nlohmann::json& value, std::string_view type);
+
+/// Whether keys that `properties` does not list are wrong.
+bool is_closed(const nlohmann::json& schema);
+
+/// -1, 0 or 1: exact between integers of any sign, as doubles otherwise. Expects numbers.
+int compare_numbers(const nlohmann::json& a, const nlohmann::json& b);
+
+}  // namespace treadle

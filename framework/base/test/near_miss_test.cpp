@@ -1,0 +1,47 @@
+#include <treadle/base/near_miss.h>
+
+#include <gtest/gtest.h>
+
+namespace treadle {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(EditDistance, CountsEditsAndSwapsOfNeighbours) {
+  EXPECT_EQ(edit_distance("adam", "adam"), 0U);
+  EXPECT_EQ(edit_distance("adma", "adam"), 1U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("ca", "abc"), 3U);  // no part is edited twice
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("Batch-Size", "batch_size"), 0U);
+}
+
+TEST(NearMisses, AreAtMostThreeAndTheNearestFirst) {
+  const Words candidates{"adamw", "adam", "adamax", "nadam", "sgd", "radam"};
+
+  EXPECT_EQ(near_misses("adam", candidates), (Words{"adam", "adamw", "nadam"}));
+  EXPECT_EQ(near_misses("sdg", candidates), Words{"sgd"});
+  EXPECT_EQ(near_misses("quantum", candidates), Words{});
+}
+
+TEST(NearMisses, AllowOneEditInAThird) {
+  const Words candidates{"learning_rate"};
+
+  EXPECT_EQ(near_misses("learning_rat", candidates), candidates);
+  EXPECT_EQ(near_misses("lerningrate", candidates), candidates);
+  EXPECT_EQ(near_misses("lr", candidates), Words{});
+  EXPECT_EQ(near_misses("a", Words{"b"}), Words{});
+  EXPECT_EQ(near_misses("component", Words{"components", "compounds"}), Words{"components"});
+  EXPECT_EQ(near_misses(std::string(100000, 'a'), candidates), Words{});
+}
+
+TEST(DidYouMean, ReadsAsAQuestion) {
+  EXPECT_EQ(did_you_mean("x", Words{"relu"}), "");
+  EXPECT_EQ(did_you_mean("rely", Words{"relu", "gelu"}), "; did you mean \"relu\"?");
+  EXPECT_EQ(did_you_mean("aac", Words{"aab", "aad"}), "; did you mean \"aab\" or \"aad\"?");
+  EXPECT_EQ(did_you_mean("aac", Words{"aab", "aad", "aae", "aaf"}),
+            "; did you mean \"aab\", \"aad\" or \"aae\"?");
+}
+
+}  // namespace
+}  // namespace treadle

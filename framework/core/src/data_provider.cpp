@@ -1,0 +1,75 @@
+#include <treadle/core/data_provider.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace treadle {
+namespace {
+
+/// The rows of a RowReader in their own order.
+class RowStream : public BatchStream {
+ public:
+  RowStream(const RowReader& reader, std::int64_t batch_size)
+      : reader_(reader), batch_size_(batch_size) {}
+
+ private:
+  bool do_next(Batch& batch) override {
+    const std::int64_t count = std::min(batch_size_, reader_.rows() - next_row_);
+    if (count <= 0) return false;
+    rows_.resize(static_cast<std::size_t>(count));
+    std::iota(rows_.begin(), rows_.end(), next_row_);
+    Batch fresh;
+    reader_.gather(rows_, fresh);
+    batch = std::move(fresh);
+    next_row_ += count;
+    return true;
+  }
+
+  StateDict do_state() const override {
+    StateDict state;
+    state.put("next_row", nlohmann::json(next_row_));
+    return state;
+  }
+  void do_load_state(const StateDict& state) override {
+    next_row_ = state.value("next_row").get<std::int64_t>();
+  }
+
+  const RowReader& reader_;
+  std::int64_t batch_size_;
+  std::int64_t next_row_ = 0;
+  std::vector<std::int64_t> rows_;
+};
+
+}  // namespace
+
+void DataProvider::open(const OpenRequest& request) {
+  TREADLE_EXPECTS(!open_, "a data provider is opened once");
+  do_open(request);
+  open_ = true;
+}
+
+const DataSpec& DataProvider::spec() const {
+  TREADLE_EXPECTS(open_, "the data has not been opened");
+  return do_spec();
+}
+
+std::string DataProvider::content_hash() const {
+  TREADLE_EXPECTS(open_, "the data has not been opened");
+  return do_content_hash();
+}
+
+std::unique_ptr<BatchStream> DataProvider::stream(std::int64_t batch_size) const {
+  TREADLE_EXPECTS(open_, "the data has not been opened");
+  TREADLE_EXPECTS(batch_size >= 1, "a batch has at least one row");
+  return do_stream(batch_size);
+}
+
+std::unique_ptr<BatchStream> DataProvider::do_stream(std::int64_t batch_size) const {
+  const auto* reader = ask<RowReader>();
+  TREADLE_EXPECTS(reader != nullptr,
+                  "a data provider that cannot be read at random must implement do_stream()");
+  return std::make_unique<RowStream>(*reader, batch_size);
+}
+
+}  // namespace treadle

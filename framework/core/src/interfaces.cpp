@@ -1,0 +1,43 @@
+// Out-of-line destructors give every interface one home for its virtual table and type information, so casts and
+// exceptions work across plugins.
+#include <treadle/core/cross_validator.h>
+#include <treadle/core/data_provider.h>
+#include <treadle/core/loss.h>
+#include <treadle/core/metric_computer.h>
+#include <treadle/core/model.h>
+#include <treadle/core/optimizer.h>
+#include <treadle/core/plugin_registry.h>
+#include <treadle/core/run_context.h>
+#include <treadle/core/run_observer.h>
+#include <treadle/core/training_workflow.h>
+#include <treadle/core/transform.h>
+
+namespace treadle {
+
+BatchSource::~BatchSource() = default;
+BatchStream::~BatchStream() = default;
+ComponentLoader::~ComponentLoader() = default;
+CrossValidator::~CrossValidator() = default;
+DataProvider::~DataProvider() = default;
+Loss::~Loss() = default;
+MetricComputer::~MetricComputer() = default;
+Model::~Model() = default;
+ModelProvider::~ModelProvider() = default;
+Optimizer::~Optimizer() = default;
+RowReader::~RowReader() = default;
+RunContext::~RunContext() = default;
+RunObserver::~RunObserver() = default;
+Stateful::~Stateful() = default;
+TrainingWorkflow::~TrainingWorkflow() = default;
+Transform::~Transform() = default;
+
+void RunObserver::do_run_started(const std::string&, const std::string&) {}
+void RunObserver::do_trial_started(const TrialId&) {}
+void RunObserver::do_step_completed(const TrialId&, const StepProgress&) {}
+void RunObserver::do_epoch_completed(const TrialId&, const EpochSummary&) {}
+void RunObserver::do_checkpoint_saved(const TrialId&, const std::string&) {}
+void RunObserver::do_trial_completed(const TrialId&, const TrialSummary&) {}
+void RunObserver::do_noted(const std::string&) {}
+void RunObserver::do_run_completed(const std::string&) {}
+
+}  // namespace treadle

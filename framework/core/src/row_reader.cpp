@@ -1,0 +1,55 @@
+#include <treadle/core/row_reader.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+at::Tensor index_tensor(std::span<const std::int64_t> rows, at::Tensor reusable) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  if (!reusable.defined() || reusable.dim() != 1 || reusable.size(0) != count) {
+    reusable = at::empty({count}, at::kLong);
+  }
+  if (count > 0) std::memcpy(reusable.data_ptr<std::int64_t>(), rows.data(), rows.size_bytes());
+  return reusable;
+}
+
+}  // namespace
+
+void RowReader::gather(std::span<const std::int64_t> rows, Batch& out) const {
+  const std::int64_t count = this->rows();
+  const auto outside = std::find_if(rows.begin(), rows.end(),
+                                    [count](std::int64_t row) { return row < 0 || row >= count; });
+  TREADLE_EXPECTS(outside == rows.end(), "row " + std::to_string(*outside) + " of " +
+                                             std::to_string(count) + " was asked for");
+  out.rows = index_tensor(rows, std::move(out.rows));
+  do_gather(rows, out);
+  out.original_targets = out.targets;
+}
+
+std::string RowReader::do_describe_row(std::int64_t row) const {
+  return "row " + std::to_string(row);
+}
+
+void gather_rows(const at::Tensor& source, const at::Tensor& index, at::Tensor& out) {
+  if (!source.defined()) {
+    out = at::Tensor();
+    return;
+  }
+  const bool fits = out.defined() && out.scalar_type() == source.scalar_type() &&
+                    out.dim() == source.dim() && out.size(0) == index.size(0) &&
+                    out.sizes().slice(1).equals(source.sizes().slice(1)) && out.is_contiguous();
+  if (fits) {
+    at::index_select_out(out, source, 0, index);
+  } else {
+    out = at::index_select(source, 0, index);
+  }
+}
+
+}  // namespace treadle

@@ -1,0 +1,104 @@
+#include <treadle/core/state_dict.h>
+
+#include <bit>
+#include <cmath>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+template <typename Names>
+std::string list_of(const Names& names) {
+  std::string text;
+  for (const auto& entry : names) text += (text.empty() ? "" : ", ") + entry.first;
+  return text.empty() ? "nothing" : text;
+}
+
+std::string list_of(const nlohmann::json& values) {
+  std::string text;
+  for (const auto& entry : values.items()) text += (text.empty() ? "" : ", ") + entry.key();
+  return text.empty() ? "nothing" : text;
+}
+
+void expect_word(std::string_view name) {
+  TREADLE_EXPECTS(!name.empty() && name.find('/') == std::string_view::npos,
+                  "a state's name is a word without '/', got \"" + std::string(name) + "\"");
+}
+
+[[noreturn]] void missing(const char* what, std::string_view name, const std::string& present) {
+  throw StorageError("saved state has no " + std::string(what) + " \"" + std::string(name) +
+                     "\"; it has " + present);
+}
+
+}  // namespace
+
+void StateDict::put(std::string_view name, at::Tensor tensor) {
+  expect_word(name);
+  TREADLE_EXPECTS(tensor.defined(), "state \"" + std::string(name) + "\" is an undefined tensor");
+  tensors_.insert_or_assign(std::string(name), std::move(tensor));
+}
+
+void StateDict::put(std::string_view name, nlohmann::json value) {
+  expect_word(name);
+  values_[std::string(name)] = std::move(value);
+}
+
+void StateDict::put(std::string_view name, StateDict part) {
+  expect_word(name);
+  parts_.insert_or_assign(std::string(name), std::move(part));
+}
+
+void StateDict::put_number(std::string_view name, double number) {
+  // Finite doubles survive JSON text exactly; for the others the bits are kept.
+  if (std::isfinite(number)) {
+    put(name, nlohmann::json(number));
+  } else {
+    put(name, nlohmann::json({{"bits", std::bit_cast<std::uint64_t>(number)}}));
+  }
+}
+
+bool StateDict::has_tensor(std::string_view name) const { return tensors_.contains(name); }
+bool StateDict::has_value(std::string_view name) const {
+  return values_.contains(std::string(name));
+}
+bool StateDict::has_part(std::string_view name) const { return parts_.contains(name); }
+
+const at::Tensor& StateDict::tensor(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) missing("tensor", name, list_of(tensors_));
+  return found->second;
+}
+
+const nlohmann::json& StateDict::value(std::string_view name) const {
+  const auto found = values_.find(std::string(name));
+  if (found == values_.end()) missing("value", name, list_of(values_));
+  return *found;
+}
+
+const StateDict& StateDict::part(std::string_view name) const {
+  const auto found = parts_.find(name);
+  if (found == parts_.end()) missing("part", name, list_of(parts_));
+  return found->second;
+}
+
+double StateDict::number(std::string_view name) const {
+  const nlohmann::json& stored = value(name);
+  if (stored.is_number()) return stored.get<double>();
+  if (stored.is_object() && stored.contains("bits")) {
+    return std::bit_cast<double>(stored.at("bits").get<std::uint64_t>());
+  }
+  throw StorageError("saved state \"" + std::string(name) + "\" is not a number");
+}
+
+StateDict StateDict::snapshot() const {
+  StateDict copy(version_);
+  copy.values_ = values_;
+  for (const auto& [name, tensor] : tensors_) {
+    copy.tensors_.emplace(name, tensor.detach().to(at::kCPU).clone());
+  }
+  for (const auto& [name, part] : parts_) copy.parts_.emplace(name, part.snapshot());
+  return copy;
+}
+
+}  // namespace treadle

@@ -1,0 +1,48 @@
+#include <treadle/core/learning_rate_schedule.h>
+
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+/// The rate falls from base to 0 along the steps: easy to read in a test.
+class Falling : public LearningRateSchedule {
+  double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
+    return span.base_rate * (1 - static_cast<double>(step) / static_cast<double>(span.total_steps));
+  }
+};
+
+TEST(WarmedUpSchedule, RisesLinearlyToTheBaseRate) {
+  const WarmedUpSchedule schedule(std::make_unique<Falling>(), Duration{4, Duration::Unit::kSteps});
+  const ScheduleSpan span{0.8, 10, 5};
+
+  EXPECT_DOUBLE_EQ(schedule.rate_at(0, span), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(1, span), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(3, span), 0.8);
+}
+
+TEST(WarmedUpSchedule, StartsTheInnerClockAtZeroOverTheRemainingSteps) {
+  const WarmedUpSchedule schedule(std::make_unique<Falling>(), Duration{4, Duration::Unit::kSteps});
+  const ScheduleSpan span{0.6, 10, 5};
+
+  EXPECT_DOUBLE_EQ(schedule.rate_at(4, span), 0.6);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(7, span), 0.3);  // 3 of the 6 steps that are left
+}
+
+TEST(WarmedUpSchedule, CountsAFractionOfAllSteps) {
+  const WarmedUpSchedule schedule(std::make_unique<Falling>(),
+                                  Duration{0.5, Duration::Unit::kFraction});
+
+  EXPECT_DOUBLE_EQ(schedule.rate_at(4, {1.0, 10, 5}), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(5, {1.0, 10, 5}), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(6, {1.0, 10, 5}), 0.8);
+}
+
+TEST(LearningRateSchedule, ExpectsStepsFromZero) {
+  EXPECT_THROW(Falling().rate_at(-1, {1, 10, 5}), ContractViolation);
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <stop_token>
+
+#include <treadle/core/batch_stream.h>
+#include <treadle/core/loss.h>
+#include <treadle/core/metric_computer.h>
+#include <treadle/core/model.h>
+#include <treadle/core/transform.h>
+
+namespace treadle::engine {
+
+/// What a trained model is judged or asked with. Everything outlives the call.
+struct EvaluationSetup {
+  Model* model = nullptr;
+  const Loss* loss = nullptr;
+  std::size_t outputs = 1;                   ///< output ports of the model
+  std::vector<const Transform*> transforms;  ///< to undo on predictions, last first
+};
+
+struct EvaluationTotals {
+  double loss_sum = 0;
+  double loss_weight = 0;
+  std::int64_t rows = 0;
+  double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
+};
+
+/// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each batch's predictions, in the
+/// data's units, to `visit`. The model's mode is restored. Throws Interrupted when a stop is requested.
+EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
+                          const std::function<void(const Predictions&, const Batch&)>& visit);
+
+/// The same, feeding metrics; they are reset first.
+EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
+                                  std::stop_token stop,
+                                  std::span<MetricComputer* const> metrics);
+
+}  // namespace treadle::engine

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <treadle/core/row_reader.h>
+#include <treadle/core/transform.h>
+
+namespace treadle::engine {
+
+/// Rows as fitted transforms leave them (as in evaluation: augmentation off). What the next transform in
+/// a chain is fitted on. Neither the rows nor the transforms are copied; both must outlive it.
+class TransformedRows final : public RowReader {
+ public:
+  TransformedRows(const RowReader& source, std::vector<const Transform*> transforms);
+  ~TransformedRows() override;
+
+ private:
+  const DataSpec& do_spec() const override { return spec_; }
+  std::int64_t do_rows() const override { return source_.rows(); }
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
+  at::Tensor do_targets() const override { return source_.targets(); }
+  at::Tensor do_groups() const override { return source_.groups(); }
+  at::Tensor do_timestamps() const override { return source_.timestamps(); }
+  std::string do_describe_row(std::int64_t row) const override {
+    return source_.describe_row(row);
+  }
+
+  const RowReader& source_;
+  std::vector<const Transform*> transforms_;
+  DataSpec spec_;
+};
+
+}  // namespace treadle::engine

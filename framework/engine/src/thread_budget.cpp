@@ -1,0 +1,123 @@
+#include <treadle/engine/thread_budget.h>
+
+#include <dlfcn.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_scheduler_observer.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::engine {
+namespace {
+
+int affinity_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+/// CPUs the cgroup may use at once, 0 without a limit. cgroup v2: "max 100000" or "150000 100000" (microseconds of CPU
+/// per period), in the process's own group.
+double cgroup_quota() {
+  std::ifstream membership("/proc/self/cgroup");
+  std::string line;
+  std::string group;
+  while (std::getline(membership, line)) {
+    if (line.rfind("0::", 0) == 0) group = line.substr(3);
+  }
+  for (const std::string& path : {"/sys/fs/cgroup" + group + "/cpu.max",
+                                  std::string("/sys/fs/cgroup/cpu.max")}) {
+    std::ifstream file(path);
+    std::string quota;
+    double period = 0;
+    if (file >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
+  }
+  return 0;
+}
+
+/// OpenBLAS and BLIS keep thread pools of their own; these are their documented switches.
+void pin_blas_threads() {
+  using SetThreads = void (*)(int);
+  for (const char* name : {"openblas_set_num_threads", "bli_thread_set_num_threads",
+                           "MKL_Set_Num_Threads"}) {
+    if (void* symbol = dlsym(RTLD_DEFAULT, name)) reinterpret_cast<SetThreads>(symbol)(1);
+  }
+}
+
+/// Sets what is per thread when a thread starts to work in the arena. OpenMP's thread count and the
+/// denormal mode are such settings.
+class WorkerSettings : public oneapi::tbb::task_scheduler_observer {
+ public:
+  explicit WorkerSettings(oneapi::tbb::task_arena& arena) : task_scheduler_observer(arena) {
+    observe(true);
+  }
+  ~WorkerSettings() override { observe(false); }
+
+  void on_scheduler_entry(bool) override {
+    // Not unconditionally: the call also throws away libtorch's primitive cache.
+    if (at::get_num_threads() != 1) at::set_num_threads(1);
+    at::globalContext().setFlushDenormal(true);
+  }
+};
+
+}  // namespace
+
+struct ThreadBudget::Impl {
+  explicit Impl(int workers)
+      : limit(oneapi::tbb::global_control::max_allowed_parallelism,
+              static_cast<std::size_t>(workers)),
+        arena(workers) {
+    arena.initialize();
+    settings = std::make_unique<WorkerSettings>(arena);
+  }
+
+  oneapi::tbb::global_control limit;
+  oneapi::tbb::task_arena arena;
+  std::unique_ptr<WorkerSettings> settings;
+};
+
+ThreadBudget::ThreadBudget(int workers) {
+  TREADLE_EXPECTS(workers >= 0, "a budget has at least one worker");
+  pin_blas_threads();
+  impl_ = std::make_unique<Impl>(workers == 0 ? available_cores() : workers);
+}
+
+ThreadBudget::~ThreadBudget() = default;
+
+int ThreadBudget::workers() const { return impl_->arena.max_concurrency(); }
+
+void ThreadBudget::run(const std::function<void()>& work) { impl_->arena.execute(work); }
+
+int available_cores() {
+  const int cores = affinity_cores();
+  const double quota = cgroup_quota();
+  if (quota <= 0) return cores;
+  return std::clamp(static_cast<int>(std::ceil(quota)), 1, cores);
+}
+
+std::string blas_name() {
+  struct Known {
+    const char* in_path;
+    const char* name;
+  };
+  static constexpr Known kKnown[] = {{"openblas", "OpenBLAS"}, {"libmkl", "MKL"},
+                                     {"libblis", "BLIS"},      {"libblas.so", "reference"}};
+  std::ifstream maps("/proc/self/maps");
+  const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
+  for (const Known& known : kKnown) {
+    if (text.find(known.in_path) != std::string::npos) return known.name;
+  }
+  return "unknown";
+}
+
+}  // namespace treadle::engine

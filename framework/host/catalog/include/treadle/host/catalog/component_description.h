@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace treadle {
+
+/// One parameter, in words.
+struct ParameterDescription {
+  std::string name;  ///< "learning_rate"; parts of an object follow it as "early_stopping.patience"
+  std::string type;  ///< "number", "one of \"relu\", \"gelu\"", "array of integers"
+  std::string range;     ///< "> 0", ">= 1 and <= 256", "at least 1 element"; may be empty
+  std::string fallback;  ///< the default as JSON, "required", or empty when it may be left out
+  std::string unit;      ///< "seconds"; may be empty
+  std::string help;      ///< one line
+};
+
+/// What `plugins describe` says about a component.
+struct ComponentDescription {
+  std::string interface_word;
+  std::string name;
+  std::string title;  ///< may be empty
+  std::string about;  ///< one line
+  std::vector<ParameterDescription> parameters;
+  nlohmann::json sample;  ///< a piece of a document that uses it: `{"optimizer": {"use": …}}`
+
+  /// For a terminal: a table, then the sample. Ends with a line feed.
+  std::string text() const;
+  nlohmann::json json() const;
+};
+
+/// Describes a component from its schema. `name` is what documents call it.
+ComponentDescription describe_component(std::string_view interface_word, std::string_view name,
+                                        const nlohmann::json& schema);
+
+}  // namespace treadle

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace treadle {
+
+/// One component that a manifest announces.
+struct ManifestComponent {
+  std::string interface_id;  ///< "treadle.optimizer/1"
+  std::string name;          ///< "adamw"
+  std::string summary;       ///< one line
+
+  bool operator==(const ManifestComponent&) const = default;
+};
+
+/// What a plugin says of itself. The schemas stay in the text of the note: a scan needs none of
+/// them.
+struct Manifest {
+  std::string id;       ///< "org.treadle.optimizers"
+  std::string version;  ///< "1.0.0"
+  std::string summary;  ///< one line
+  std::string license;
+  std::vector<ManifestComponent> components;
+
+  /// "org.treadle.optimizers 1.0.0"
+  std::string title() const { return id + " " + version; }
+
+  bool operator==(const Manifest&) const = default;
+};
+
+/// Reads the text of a manifest note. The text is a stranger's: it is bounded in depth, must be
+/// UTF-8, and every value is checked. Throws PluginError (ForeignPlugin when it has another
+/// version) with a sentence that begins with a verb, to be put after the file's name.
+Manifest parse_manifest(std::string_view text);
+
+/// The schema of one component in the text of a manifest note. Throws PluginError as above when it
+/// is not there.
+nlohmann::json manifest_schema(std::string_view text, const ManifestComponent& component);
+
+}  // namespace treadle

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <treadle/host/catalog/elf_notes.h>
+#include <treadle/host/catalog/manifest.h>
+
+namespace treadle {
+
+/// What tells one state of a file from another without reading it.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t modified_ns = 0;
+  std::int64_t changed_ns = 0;
+
+  /// The stamp of the file at `path`, links followed; nothing when there is no such file.
+  static std::optional<FileStamp> of(const std::filesystem::path& path);
+
+  bool operator==(const FileStamp&) const = default;
+};
+
+/// What was read from one file: facts about the file alone. Whether a plugin fits this host is
+/// judged anew each time.
+struct FileFacts {
+  FileStamp stamp;
+  std::shared_ptr<const std::string> fingerprint;  ///< many files share one; never null
+  std::vector<std::string> needed;
+  std::string build_id;
+  Manifest manifest;     ///< id is empty when the library is no plugin
+  std::string problem;   ///< why the file could not be read as a plugin; empty when it could
+  bool foreign = false;  ///< the problem is that it was made for something else
+
+  /// Reads the file. Never throws for what is in it.
+  static FileFacts read(const std::filesystem::path& file, const FileStamp& stamp);
+};
+
+/// Remembers what was read from files, so that the next command reads only those that changed. An
+/// optimisation: whatever is wrong with the cache file, the answers are the same.
+///
+/// One thread.
+class PluginCache {
+ public:
+  /// Expects an absolute path; empty means that nothing is remembered beyond this object. A cache
+  /// that is missing, damaged, of another version, or that everyone may write to is taken as empty.
+  explicit PluginCache(std::filesystem::path file);
+
+  /// What is in the file at `path` now. Nothing when the file is not there.
+  const FileFacts* facts(const std::filesystem::path& path);
+
+  /// Writes what changed since the cache was read, in one instant. A cache that cannot be written
+  /// is left as it is.
+  void save();
+
+ private:
+  void load();
+
+  std::filesystem::path file_;
+  std::map<std::string, FileFacts, std::less<>> files_;
+  bool changed_ = false;
+};
+
+}  // namespace treadle

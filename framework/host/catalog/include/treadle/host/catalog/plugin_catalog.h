@@ -1,0 +1,127 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/host/catalog/fingerprint.h>
+#include <treadle/host/catalog/manifest.h>
+#include <treadle/host/catalog/search_path.h>
+
+namespace treadle {
+
+struct FileFacts;
+
+enum class Verdict {
+  kUsable,        ///< can be loaded
+  kNotAPlugin,    ///< a shared library without our notes
+  kInvalid,       ///< cannot be read: text, truncated, a damaged manifest
+  kIncompatible,  ///< built for another machine, libtorch, standard library or SDK
+  kRefused,       ///< everyone may write to it
+  kShadowed       ///< the same plugin was found earlier in the search path
+};
+
+/// "usable", "not a plugin", "invalid", "incompatible", "refused", "shadowed".
+std::string_view verdict_word(Verdict verdict);
+
+/// One `*.so` that was found.
+struct PluginFile {
+  std::filesystem::path file;
+  std::string origin;  ///< who named its folder, see SearchFolder
+  Verdict verdict = Verdict::kUsable;
+  std::string reason;    ///< empty when usable, else a sentence that begins with a verb
+  Manifest manifest;     ///< empty id unless it could be read
+  std::string build_id;  ///< the linker's; identifies the binary in run records
+
+  /// "org.treadle.optimizers 1.0.0 (/usr/lib/…/optimizers.so)", or the file alone.
+  std::string title() const;
+};
+
+/// A component of a usable plugin. Points into the catalog it came from.
+struct CatalogComponent {
+  const PluginFile* plugin = nullptr;
+  const ManifestComponent* component = nullptr;
+
+  std::string qualified_name() const { return plugin->manifest.id + "/" + component->name; }
+};
+
+/// The component that a name stands for, or why there is none: one sentence.
+struct Lookup {
+  std::optional<CatalogComponent> found;
+  std::string problem;
+};
+
+struct CatalogOptions {
+  std::vector<SearchFolder> folders;  ///< as search_path() gives them
+  std::filesystem::path cache_file;   ///< as default_cache_file() gives it; empty for none
+  /// Uses plugins although everyone may write to their file or folder.
+  bool allow_writable = false;
+  /// What plugins must fit. Unset, it is read from host_library().
+  std::optional<HostBuild> host;
+};
+
+/// Every plugin there is, known without running any of them.
+///
+/// Made by scan(), then immutable; safe to use from any thread. With a warm cache a scan costs one
+/// stat() a file; schemas are read from the library's file when somebody asks for them.
+class PluginCatalog {
+ public:
+  /// Looks through the folders. Whatever a file contains, it becomes a verdict. Throws PluginError
+  /// only when the host's own build cannot be read.
+  static std::shared_ptr<const PluginCatalog> scan(CatalogOptions options);
+
+  PluginCatalog(const PluginCatalog&) = delete;
+  PluginCatalog& operator=(const PluginCatalog&) = delete;
+
+  /// Every file in the order it was found, also those that cannot be used.
+  std::span<const PluginFile> plugins() const { return plugins_; }
+  std::span<const SearchFolder> folders() const { return options_.folders; }
+  /// What plugins must fit.
+  const HostBuild& host() const { return *options_.host; }
+
+  /// All components of usable plugins that implement the interface ("optimizer"; "" for all), by
+  /// name, then by plugin.
+  std::vector<CatalogComponent> components(std::string_view interface_word = "") const;
+
+  /// Resolves a plain name ("adamw") or a qualified one ("org.treadle.optimizers/adamw"). A plain
+  /// name that several plugins offer is a problem that lists them.
+  Lookup find(std::string_view interface_word, std::string_view name) const;
+
+  /// The usable plugin with this id, or null.
+  const PluginFile* plugin(std::string_view id) const;
+
+  /// The parameters' schema of a component of this catalog. The reference lives as long as the
+  /// catalog. Throws PluginError when the file has changed since the scan and no longer says.
+  const nlohmann::json& schema(const CatalogComponent& component) const;
+
+ private:
+  explicit PluginCatalog(CatalogOptions options);
+  void look_through_folders();
+  void shadow_duplicates();
+  void index_components();
+  PluginFile judge(const std::filesystem::path& file, const std::string& origin,
+                   const FileFacts& facts) const;
+  std::string why_unknown(std::string_view word, std::string_view name) const;
+  std::string why_unknown_qualified(std::string_view word, std::string_view id,
+                                    std::string_view name) const;
+  std::string places() const;
+
+  CatalogOptions options_;
+  std::vector<PluginFile> plugins_;
+  /// (interface word, name) -> the plugins that offer it.
+  std::multimap<std::pair<std::string, std::string>, CatalogComponent> by_name_;
+
+  mutable std::mutex mutex_;  // guards schemas_
+  mutable std::map<const ManifestComponent*, std::unique_ptr<const nlohmann::json>> schemas_;
+};
+
+}  // namespace treadle

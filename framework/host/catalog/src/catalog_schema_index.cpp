@@ -1,0 +1,24 @@
+#include <treadle/host/catalog/catalog_schema_index.h>
+
+#include <utility>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+
+CatalogSchemaIndex::CatalogSchemaIndex(std::shared_ptr<const PluginCatalog> catalog)
+    : catalog_(std::move(catalog)) {}
+
+FoundComponent CatalogSchemaIndex::find(std::string_view interface_word,
+                                        std::string_view name) const {
+  const Lookup lookup = catalog_->find(interface_word, name);
+  if (!lookup.found)
+    return {nullptr, "", lookup.problem};
+  try {
+    return {&catalog_->schema(*lookup.found), lookup.found->qualified_name(), ""};
+  } catch (const PluginError& error) {
+    return {nullptr, "", error.what()};
+  }
+}
+
+}  // namespace treadle

@@ -1,0 +1,333 @@
+#include <treadle/host/catalog/component_description.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <treadle/base/json_words.h>
+#include <treadle/base/schema.h>
+#include <treadle/host/catalog/workflow_document.h>
+
+namespace treadle {
+namespace {
+
+using Json = nlohmann::json;
+
+// How a table speaks of types: shorter than a sentence would.
+std::string type_words(const Json& schema);
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty())
+      text += separator;
+    text += word;
+  }
+  return text;
+}
+
+std::string choice_words(const Json& choices) {
+  std::vector<std::string> words;
+  for (const Json& choice : choices)
+    words.push_back(choice.dump());
+  return joined(words, ", ");
+}
+
+std::string plain_type_words(const Json& type) {
+  if (type.is_array()) {
+    std::vector<std::string> words;
+    for (const Json& one : type)
+      words.push_back(plain_type_words(one));
+    return joined(words, " or ");
+  }
+  static const std::vector<std::pair<std::string_view, std::string_view>> kWords{
+      {"string", "text"}, {"integer", "integer"}, {"boolean", "true or false"}};
+  const std::string name = type.get<std::string>();
+  for (const auto& [key, word] : kWords) {
+    if (key == name)
+      return std::string(word);
+  }
+  return name;
+}
+
+std::string type_words(const Json& schema) {
+  if (!schema.is_object())
+    return "anything";
+  if (schema.contains("x-treadle-component")) {
+    return "component (" + schema["x-treadle-component"].get<std::string>() + ")";
+  }
+  if (schema.contains("x-treadle-type"))
+    return schema["x-treadle-type"].get<std::string>();
+  if (schema.contains("enum"))
+    return "one of " + choice_words(schema["enum"]);
+  if (schema.contains("const"))
+    return schema["const"].dump();
+  for (const char* keyword : {"oneOf", "anyOf"}) {
+    if (!schema.contains(keyword))
+      continue;
+    std::vector<std::string> words;
+    for (const Json& branch : schema[keyword]) {
+      std::string word = type_words(branch);
+      if (std::find(words.begin(), words.end(), word) == words.end()) {
+        words.push_back(std::move(word));
+      }
+    }
+    return joined(words, " or ");
+  }
+  if (!schema.contains("type"))
+    return "anything";
+  if (schema["type"] == "array" && schema.contains("items")) {
+    return "array of " + type_words(schema["items"]);
+  }
+  return plain_type_words(schema["type"]);
+}
+
+std::string range_words(const Json& schema) {
+  struct Limit {
+    const char* keyword;
+    std::string_view before;
+    std::string_view after;
+  };
+  static constexpr std::array kLimits{
+      Limit{"exclusiveMinimum", "> ", ""},
+      Limit{"minimum", ">= ", ""},
+      Limit{"exclusiveMaximum", "< ", ""},
+      Limit{"maximum", "<= ", ""},
+      Limit{"minLength", "at least ", " characters"},
+      Limit{"maxLength", "at most ", " characters"},
+      Limit{"minItems", "at least ", " elements"},
+      Limit{"maxItems", "at most ", " elements"},
+      Limit{"pattern", "matches ", ""},
+  };
+  if (!schema.is_object())
+    return "";
+  std::vector<std::string> words;
+  if (schema.contains("minItems") && schema.value("maxItems", Json()) == schema["minItems"]) {
+    const std::string count = schema["minItems"].dump();
+    return "exactly " + count + (count == "1" ? " element" : " elements");
+  }
+  for (const Limit& limit : kLimits) {
+    if (!schema.contains(limit.keyword))
+      continue;
+    const Json& value = schema[limit.keyword];
+    words.push_back(std::string(limit.before) +
+                    (value.is_string() ? value.get<std::string>() : value.dump()) +
+                    std::string(limit.after));
+  }
+  if (schema.value("uniqueItems", false))
+    words.push_back("no element twice");
+  if (words.empty() && schema.contains("items")) {
+    const std::string each = range_words(schema["items"]);
+    return each.empty() ? "" : "each " + each;
+  }
+  for (const char* keyword : {"oneOf", "anyOf"}) {
+    if (!schema.contains(keyword))
+      continue;
+    for (const Json& branch : schema[keyword]) {
+      const std::string range = range_words(branch);
+      if (!range.empty())
+        words.push_back(range);
+    }
+  }
+  if (schema.value("x-treadle-type", "") == "fraction")
+    words.push_back("> 0 and < 1");
+  return joined(words, " and ");
+}
+
+bool is_required(const Json& schema, const std::string& key) {
+  const auto required = schema.find("required");
+  return required != schema.end() &&
+         std::find(required->begin(), required->end(), key) != required->end();
+}
+
+void describe_parameters(const Json& schema, const std::string& prefix,
+                         std::vector<ParameterDescription>& rows) {
+  if (!schema.contains("properties"))
+    return;
+  for (const auto& [key, property] : schema["properties"].items()) {
+    ParameterDescription row;
+    row.name = prefix + key;
+    row.type = type_words(property);
+    row.range = range_words(property);
+    if (property.is_object()) {
+      row.unit = property.value("x-treadle-unit", "");
+      row.help = property.value("description", "");
+      if (property.contains("default"))
+        row.fallback = property["default"].dump();
+      if (property.value("deprecated", false))
+        row.help = "deprecated: " + row.help;
+    }
+    if (is_required(schema, key))
+      row.fallback = "required";
+    const std::string inner = row.name + ".";
+    rows.push_back(std::move(row));
+    if (property.is_object())
+      describe_parameters(property, inner, rows);
+  }
+}
+
+// A value that the schema accepts, as good as can be guessed.
+Json sample_value(const Json& schema) {
+  if (!schema.is_object())
+    return nullptr;
+  if (schema.contains("examples") && !schema["examples"].empty())
+    return schema["examples"][0];
+  for (const char* keyword : {"default", "const"}) {
+    if (schema.contains(keyword))
+      return schema[keyword];
+  }
+  if (schema.contains("enum"))
+    return schema["enum"][0];
+  for (const char* keyword : {"oneOf", "anyOf"}) {
+    if (schema.contains(keyword))
+      return sample_value(schema[keyword][0]);
+  }
+  if (schema.contains("x-treadle-component"))
+    return "…";
+  static const Json kTypical = {{"duration", "5%"}, {"path", "data/file"}, {"fraction", 0.2},
+                                {"string", "…"},    {"boolean", true},     {"null", nullptr}};
+  if (schema.contains("x-treadle-type")) {
+    return kTypical.value(schema["x-treadle-type"].get<std::string>(), Json("…"));
+  }
+  Json type = schema.value("type", Json("string"));
+  if (type.is_array())
+    type = type[0];
+  if (type == "number" || type == "integer") {
+    for (const char* keyword : {"minimum", "maximum"}) {
+      if (schema.contains(keyword))
+        return schema[keyword];
+    }
+    if (schema.contains("exclusiveMinimum"))
+      return schema["exclusiveMinimum"].get<double>() + 1;
+    if (schema.contains("exclusiveMaximum"))
+      return schema["exclusiveMaximum"].get<double>() - 1;
+    return 1;
+  }
+  if (type == "array") {
+    Json elements = Json::array();
+    const std::size_t count = schema.value("minItems", std::size_t{1});
+    while (elements.size() < count && schema.contains("items")) {
+      elements.push_back(sample_value(schema["items"]));
+    }
+    return elements;
+  }
+  if (type == "object") {
+    Json object = Json::object();
+    if (!schema.contains("properties"))
+      return object;
+    for (const auto& [key, property] : schema["properties"].items()) {
+      if (is_required(schema, key))
+        object[key] = sample_value(property);
+    }
+    return object;
+  }
+  return kTypical.value(type.get<std::string>(), Json("…"));
+}
+
+Json sample_use(std::string_view interface_word, std::string_view name, const Json& schema) {
+  Json component = {{"use", name}};
+  if (schema.contains("properties")) {
+    for (const auto& [key, property] : schema["properties"].items()) {
+      const bool has_default = property.is_object() && property.contains("default");
+      if (has_default || is_required(schema, key))
+        component[key] = sample_value(property);
+    }
+  }
+  // The document's key for the interface: "optimizer", but "metrics", a list.
+  const Json workflow = workflow_schema();
+  for (const auto& [key, property] : workflow["properties"].items()) {
+    if (property.value("x-treadle-component", "") == interface_word)
+      return {{key, component}};
+    const Json items = property.value("items", Json::object());
+    if (items.value("x-treadle-component", "") == interface_word) {
+      return {{key, Json::array({component})}};
+    }
+  }
+  return component;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+ComponentDescription describe_component(std::string_view interface_word, std::string_view name,
+                                        const Json& schema) {
+  ComponentDescription description;
+  description.interface_word = interface_word;
+  description.name = name;
+  description.title = schema.value("title", "");
+  description.about = schema.value("description", "");
+  describe_parameters(schema, "", description.parameters);
+  description.sample = sample_use(interface_word, name, schema);
+  return description;
+}
+
+std::string ComponentDescription::text() const {
+  std::string text = interface_word + " " + name;
+  if (!title.empty() && title != name)
+    text += " (" + title + ")";
+  text += "\n";
+  if (!about.empty())
+    text += "  " + about + "\n";
+  text += "\n";
+  if (parameters.empty()) {
+    text += "It takes no parameters.\n";
+  } else {
+    using Row = std::array<std::string, 6>;
+    std::vector<Row> rows{{"PARAMETER", "TYPE", "RANGE", "DEFAULT", "UNIT", "MEANING"}};
+    for (const ParameterDescription& row : parameters) {
+      rows.push_back({row.name, row.type, row.range, row.fallback.empty() ? "-" : row.fallback,
+                      row.unit, row.help});
+    }
+    std::array<std::size_t, 6> widths{};
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      for (std::size_t i = 1; i < rows.size(); ++i) {
+        widths[column] = std::max(widths[column], display_width(rows[i][column]));
+      }
+      // A column in which nobody has anything to say is left out with its heading.
+      if (widths[column] > 0) {
+        widths[column] = std::max(widths[column], display_width(rows[0][column]));
+      }
+    }
+    for (const Row& row : rows) {
+      std::string line;
+      for (std::size_t column = 0; column < row.size(); ++column) {
+        if (widths[column] == 0)
+          continue;
+        line += row[column];
+        line.append(widths[column] - display_width(row[column]) + 2, ' ');
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+  }
+  std::string lines = write_workflow(sample);
+  lines = lines.substr(2, lines.size() - 5);  // without the braces around it: a piece to paste
+  text += "\nIn a document:\n" + lines + "\n";
+  return text;
+}
+
+Json ComponentDescription::json() const {
+  Json rows = Json::array();
+  for (const ParameterDescription& row : parameters) {
+    Json entry = {{"name", row.name}, {"type", row.type}, {"help", row.help}};
+    entry["required"] = row.fallback == "required";
+    if (!row.range.empty())
+      entry["range"] = row.range;
+    if (!row.unit.empty())
+      entry["unit"] = row.unit;
+    if (!row.fallback.empty() && row.fallback != "required") {
+      entry["default"] = Json::parse(row.fallback);
+    }
+    rows.push_back(std::move(entry));
+  }
+  return {
+      {"interface", interface_word},   {"name", name},    {"title", title}, {"description", about},
+      {"parameters", std::move(rows)}, {"sample", sample}};
+}
+
+}  // namespace treadle

@@ -1,0 +1,122 @@
+#include <treadle/host/catalog/manifest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/plugin_abi.h>
+#include <treadle/host/catalog/elf_notes.h>
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxComponents = 1000;
+constexpr std::size_t kMaxTextSize = 1000;
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw PluginError("has a damaged manifest: " + what + "; build it again");
+}
+
+json parse_bounded(std::string_view text) {
+  const auto bounded = [](int depth, json::parse_event_t, json&) {
+    if (depth > kMaxDepth)
+      refuse("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+    return true;
+  };
+  try {
+    json manifest = json::parse(text, bounded);
+    if (manifest.is_object())
+      return manifest;
+  } catch (const json::exception&) {
+    refuse("it is not JSON in UTF-8");
+  }
+  refuse("it is not a JSON object");
+}
+
+std::string text_at(const json& object, const char* key, bool required) {
+  const auto found = object.find(key);
+  if (found == object.end() && !required)
+    return "";
+  if (found == object.end() || !found->is_string()) {
+    refuse("\"" + std::string(key) + "\" must be text");
+  }
+  std::string text = *found;
+  if (required && text.empty())
+    refuse("\"" + std::string(key) + "\" is empty");
+  const bool has_control =
+      std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  // It is printed to terminals.
+  if (has_control || text.size() > kMaxTextSize) {
+    refuse("\"" + std::string(key) + "\" must be one line of at most " +
+           std::to_string(kMaxTextSize) + " bytes");
+  }
+  return text;
+}
+
+const json& components_of(const json& manifest) {
+  const auto found = manifest.find("components");
+  if (found == manifest.end() || !found->is_array())
+    refuse("\"components\" must be an array");
+  if (found->size() > kMaxComponents) {
+    refuse("it lists more than " + std::to_string(kMaxComponents) + " components");
+  }
+  for (const json& component : *found) {
+    if (!component.is_object())
+      refuse("a component must be an object");
+  }
+  return *found;
+}
+
+ManifestComponent read_component(const json& component) {
+  return {text_at(component, "interface", true), text_at(component, "name", true),
+          text_at(component, "summary", false)};
+}
+
+}  // namespace
+
+Manifest parse_manifest(std::string_view text) {
+  const json manifest = parse_bounded(text);
+  const json version = manifest.value("manifest_version", json());
+  if (!version.is_number_integer())
+    refuse("\"manifest_version\" must be a whole number");
+  if (version != kManifestVersion) {
+    throw ForeignPlugin("was made for another runner: its manifest has version " + version.dump() +
+                        ", this runner reads version " + std::to_string(kManifestVersion));
+  }
+  Manifest read;
+  read.id = text_at(manifest, "id", true);
+  read.version = text_at(manifest, "version", true);
+  read.summary = text_at(manifest, "summary", false);
+  read.license = text_at(manifest, "license", false);
+  for (const json& component : components_of(manifest)) {
+    ManifestComponent next = read_component(component);
+    for (const ManifestComponent& earlier : read.components) {
+      if (earlier.interface_id == next.interface_id && earlier.name == next.name) {
+        refuse("it lists " + quote_text(next.name) + " (" + next.interface_id + ") twice");
+      }
+    }
+    read.components.push_back(std::move(next));
+  }
+  return read;
+}
+
+json manifest_schema(std::string_view text, const ManifestComponent& wanted) {
+  const json manifest = parse_bounded(text);
+  for (const json& component : components_of(manifest)) {
+    const ManifestComponent here = read_component(component);
+    if (here.interface_id != wanted.interface_id || here.name != wanted.name)
+      continue;
+    const auto schema = component.find("schema");
+    if (schema == component.end() || !schema->is_object()) {
+      refuse("the schema of " + quote_text(wanted.name) + " must be an object");
+    }
+    return *schema;
+  }
+  refuse("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id + ")");
+}
+
+}  // namespace treadle

@@ -1,0 +1,194 @@
+#include <treadle/host/catalog/plugin_cache.h>
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// Grows when a reader of the old form would misread the new one.
+constexpr int kCacheVersion = 1;
+constexpr std::size_t kMaxCacheBytes = std::size_t{64} << 20;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// One text per plugin instead of an array per component: parsing the cache is most of the time of a
+// warm scan. Manifests have no control characters, so these can separate.
+std::string to_text(const std::vector<ManifestComponent>& components) {
+  std::string text;
+  for (const ManifestComponent& component : components) {
+    text += component.interface_id + '\t' + component.name + '\t' + component.summary + '\n';
+  }
+  return text;
+}
+
+std::vector<ManifestComponent> components_from(std::string_view text) {
+  std::vector<ManifestComponent> components;
+  const auto take = [&text](char end) {
+    const std::size_t size = text.find(end);
+    if (size == std::string_view::npos)
+      throw std::invalid_argument("a component is cut short");
+    const std::string part(text.substr(0, size));
+    text.remove_prefix(size + 1);
+    return part;
+  };
+  while (!text.empty()) {
+    ManifestComponent component;
+    component.interface_id = take('\t');
+    component.name = take('\t');
+    component.summary = take('\n');
+    components.push_back(std::move(component));
+  }
+  return components;
+}
+
+json to_json(const FileFacts& facts, std::size_t fingerprint) {
+  const FileStamp& stamp = facts.stamp;
+  const Manifest& manifest = facts.manifest;
+  return {{"stamp", {stamp.device, stamp.inode, stamp.size, stamp.modified_ns, stamp.changed_ns}},
+          {"fingerprint", fingerprint},
+          {"needed", facts.needed},
+          {"build_id", facts.build_id},
+          {"manifest", {manifest.id, manifest.version, manifest.summary, manifest.license}},
+          {"components", to_text(manifest.components)},
+          {"problem", facts.problem},
+          {"foreign", facts.foreign}};
+}
+
+FileFacts from_json(const json& entry,
+                    const std::vector<std::shared_ptr<const std::string>>& fingerprints) {
+  FileFacts facts;
+  const json& stamp = entry.at("stamp");
+  facts.stamp = {stamp.at(0), stamp.at(1), stamp.at(2), stamp.at(3), stamp.at(4)};
+  facts.fingerprint = fingerprints.at(entry.at("fingerprint").get<std::size_t>());
+  entry.at("needed").get_to(facts.needed);
+  entry.at("build_id").get_to(facts.build_id);
+  const json& manifest = entry.at("manifest");
+  facts.manifest.id = manifest.at(0);
+  facts.manifest.version = manifest.at(1);
+  facts.manifest.summary = manifest.at(2);
+  facts.manifest.license = manifest.at(3);
+  facts.manifest.components = components_from(entry.at("components").get_ref<const std::string&>());
+  entry.at("problem").get_to(facts.problem);
+  entry.at("foreign").get_to(facts.foreign);
+  return facts;
+}
+
+}  // namespace
+
+std::optional<FileStamp> FileStamp::of(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return std::nullopt;
+  return FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                   nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+FileFacts FileFacts::read(const fs::path& file, const FileStamp& stamp) {
+  FileFacts facts;
+  facts.stamp = stamp;
+  facts.fingerprint = std::make_shared<const std::string>();
+  try {
+    LibraryNotes notes = read_library_notes(file);
+    facts.fingerprint = std::make_shared<const std::string>(std::move(notes.fingerprint));
+    facts.needed = std::move(notes.needed);
+    facts.build_id = std::move(notes.build_id);
+    if (!notes.manifest.empty())
+      facts.manifest = parse_manifest(notes.manifest);
+  } catch (const PluginError& error) {
+    facts.problem = error.what();
+    facts.foreign = dynamic_cast<const ForeignPlugin*>(&error) != nullptr;
+  }
+  return facts;
+}
+
+PluginCache::PluginCache(fs::path file) : file_(std::move(file)) {
+  if (file_.empty())
+    return;
+  try {
+    load();
+  } catch (const std::exception&) {
+    // Another version, cut short, edited: reading the plugins again says the same.
+    files_.clear();
+  }
+}
+
+void PluginCache::load() {
+  struct stat status {};
+  if (::stat(file_.c_str(), &status) != 0 || (status.st_mode & S_IWOTH) != 0 ||
+      static_cast<std::uint64_t>(status.st_size) > kMaxCacheBytes) {
+    return;
+  }
+  std::ifstream stream(file_, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  const json cache = json::parse(text);
+  if (cache.at("version") != kCacheVersion)
+    return;
+  std::vector<std::shared_ptr<const std::string>> fingerprints;
+  for (const json& fingerprint : cache.at("fingerprints")) {
+    fingerprints.push_back(std::make_shared<const std::string>(fingerprint.get<std::string>()));
+  }
+  for (const auto& [path, entry] : cache.at("files").items()) {
+    files_.emplace(path, from_json(entry, fingerprints));
+  }
+}
+
+const FileFacts* PluginCache::facts(const fs::path& path) {
+  const std::optional<FileStamp> stamp = FileStamp::of(path);
+  if (!stamp)
+    return nullptr;
+  const auto known = files_.find(path.native());
+  if (known != files_.end() && known->second.stamp == *stamp)
+    return &known->second;
+  changed_ = true;
+  return &(files_[path.native()] = FileFacts::read(path, *stamp));
+}
+
+void PluginCache::save() {
+  if (file_.empty() || !changed_)
+    return;
+  std::map<std::string_view, std::size_t> numbers;
+  json fingerprints = json::array();
+  json files = json::object();
+  for (const auto& [path, facts] : files_) {
+    std::error_code error;
+    if (!fs::exists(path, error))
+      continue;
+    const auto [known, is_new] = numbers.emplace(*facts.fingerprint, numbers.size());
+    if (is_new)
+      fingerprints.push_back(*facts.fingerprint);
+    files[path] = to_json(facts, known->second);
+  }
+  const json cache{{"version", kCacheVersion},
+                   {"fingerprints", std::move(fingerprints)},
+                   {"files", std::move(files)}};
+  std::error_code error;
+  fs::create_directories(file_.parent_path(), error);
+  if (error)
+    return;
+  try {
+    write_file_atomically(file_, cache.dump(-1, ' ', false, json::error_handler_t::replace));
+    changed_ = false;
+  } catch (const StorageError&) {
+    // A read-only or full home makes the next command slower, nothing else.
+  }
+}
+
+}  // namespace treadle

@@ -1,0 +1,297 @@
+#include <treadle/host/catalog/plugin_catalog.h>
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+
+#include <treadle/base/error.h>
+#include <treadle/base/interfaces.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/host/catalog/elf_notes.h>
+#include <treadle/host/catalog/plugin_cache.h>
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "an optimizer", "a schedule".
+std::string with_article(std::string_view word) {
+  constexpr std::string_view kVowels = "aeiou";
+  const bool vowel = !word.empty() && kVowels.find(word.front()) != std::string_view::npos;
+  return (vowel ? "an " : "a ") + std::string(word);
+}
+
+/// "a", "a or b", "a, b or c".
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0)
+      text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string explain_interface(const ManifestComponent& component) {
+  return "offers " + quote_text(component.name) + " for the interface " + component.interface_id +
+         ", which this runner does not have; rebuild it against this SDK";
+}
+
+}  // namespace
+
+std::string_view verdict_word(Verdict verdict) {
+  static constexpr std::string_view kWords[] = {"usable",       "not a plugin", "invalid",
+                                                "incompatible", "refused",      "shadowed"};
+  return kWords[static_cast<std::size_t>(verdict)];
+}
+
+std::string PluginFile::title() const {
+  return manifest.id.empty() ? file.string() : manifest.title() + " (" + file.string() + ")";
+}
+
+std::shared_ptr<const PluginCatalog> PluginCatalog::scan(CatalogOptions options) {
+  std::shared_ptr<PluginCatalog> catalog(new PluginCatalog(std::move(options)));
+  catalog->look_through_folders();
+  catalog->shadow_duplicates();
+  catalog->index_components();
+  return catalog;
+}
+
+PluginCatalog::PluginCatalog(CatalogOptions options) : options_(std::move(options)) {}
+
+void PluginCatalog::look_through_folders() {
+  PluginCache cache(options_.cache_file);
+  if (!options_.host) {
+    const fs::path library = host_library();
+    const FileFacts* facts = cache.facts(library);
+    if (facts == nullptr || facts->fingerprint->empty()) {
+      throw PluginError(library.string() +
+                        (facts == nullptr ? ": there is no such library"
+                                          : ": the library does not say how it was built") +
+                        ", so no plugin can be judged; install Treadle again");
+    }
+    options_.host = HostBuild{*facts->fingerprint, facts->needed};
+  }
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  for (const SearchFolder& folder : options_.folders) {
+    for (const fs::path& file : plugin_files(folder.folder)) {
+      const FileFacts* facts = cache.facts(file);
+      if (facts == nullptr)
+        continue;  // gone meanwhile, or a link to nowhere
+      // Two names of one file are one library: dlopen() gives the same handle for both.
+      if (!seen.emplace(facts->stamp.device, facts->stamp.inode).second)
+        continue;
+      plugins_.push_back(judge(file, folder.origin, *facts));
+    }
+  }
+  cache.save();
+}
+
+PluginFile PluginCatalog::judge(const fs::path& file, const std::string& origin,
+                                const FileFacts& facts) const {
+  PluginFile plugin{file, origin, Verdict::kUsable, "", facts.manifest, facts.build_id};
+  const auto decide = [&plugin](Verdict verdict, std::string reason) {
+    plugin.verdict = verdict;
+    plugin.reason = std::move(reason);
+    return plugin;
+  };
+  if (!facts.problem.empty()) {
+    return decide(facts.foreign ? Verdict::kIncompatible : Verdict::kInvalid, facts.problem);
+  }
+  if (plugin.manifest.id.empty()) {
+    return decide(Verdict::kNotAPlugin, "is a shared library without a Treadle manifest");
+  }
+  if (!options_.allow_writable) {
+    if (std::string sentence = writable_by_others(file); !sentence.empty()) {
+      return decide(Verdict::kRefused, std::move(sentence));
+    }
+  }
+  if (facts.fingerprint->empty()) {
+    return decide(Verdict::kInvalid,
+                  "has a manifest but does not say how it was built; build it again");
+  }
+  if (std::string sentence = explain_mismatch(*facts.fingerprint, facts.needed, host());
+      !sentence.empty()) {
+    return decide(Verdict::kIncompatible, std::move(sentence));
+  }
+  for (const ManifestComponent& component : plugin.manifest.components) {
+    if (interface_word(component.interface_id).empty()) {
+      return decide(Verdict::kIncompatible, explain_interface(component));
+    }
+  }
+  return plugin;
+}
+
+void PluginCatalog::shadow_duplicates() {
+  std::map<std::string_view, const PluginFile*> first;
+  for (PluginFile& plugin : plugins_) {
+    if (plugin.verdict != Verdict::kUsable)
+      continue;
+    const auto [earlier, is_new] = first.emplace(plugin.manifest.id, &plugin);
+    if (is_new)
+      continue;
+    plugin.verdict = Verdict::kShadowed;
+    plugin.reason = "is hidden by " + earlier->second->title() +
+                    ", which has the same id and comes first in the search path";
+  }
+}
+
+void PluginCatalog::index_components() {
+  for (const PluginFile& plugin : plugins_) {
+    if (plugin.verdict != Verdict::kUsable)
+      continue;
+    for (const ManifestComponent& component : plugin.manifest.components) {
+      by_name_.emplace(
+          std::pair(std::string(interface_word(component.interface_id)), component.name),
+          CatalogComponent{&plugin, &component});
+    }
+  }
+}
+
+std::vector<CatalogComponent> PluginCatalog::components(std::string_view word) const {
+  std::vector<CatalogComponent> found;
+  for (const auto& [key, component] : by_name_) {
+    if (word.empty() || key.first == word)
+      found.push_back(component);
+  }
+  const auto order = [](const CatalogComponent& a, const CatalogComponent& b) {
+    return std::tie(a.component->interface_id, a.component->name, a.plugin->manifest.id) <
+           std::tie(b.component->interface_id, b.component->name, b.plugin->manifest.id);
+  };
+  std::sort(found.begin(), found.end(), order);
+  return found;
+}
+
+const PluginFile* PluginCatalog::plugin(std::string_view id) const {
+  for (const PluginFile& plugin : plugins_) {
+    if (plugin.verdict == Verdict::kUsable && plugin.manifest.id == id)
+      return &plugin;
+  }
+  return nullptr;
+}
+
+Lookup PluginCatalog::find(std::string_view word, std::string_view name) const {
+  const std::size_t slash = name.rfind('/');
+  const std::string_view id = slash == std::string_view::npos ? "" : name.substr(0, slash);
+  const std::string_view plain = slash == std::string_view::npos ? name : name.substr(slash + 1);
+  const auto [begin, end] = by_name_.equal_range({std::string(word), std::string(plain)});
+  std::vector<CatalogComponent> candidates;
+  for (auto entry = begin; entry != end; ++entry) {
+    if (id.empty() || entry->second.plugin->manifest.id == id)
+      candidates.push_back(entry->second);
+  }
+  if (candidates.size() == 1)
+    return {candidates.front(), ""};
+  if (candidates.empty()) {
+    return {std::nullopt, slash == std::string_view::npos ? why_unknown(word, name)
+                                                          : why_unknown_qualified(word, id, plain)};
+  }
+  std::vector<std::string> titles;
+  std::vector<std::string> names;
+  for (const CatalogComponent& candidate : candidates) {
+    titles.push_back(candidate.plugin->title());
+    names.push_back(quote_text(candidate.qualified_name()));
+  }
+  std::string list;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    if (i > 0)
+      list += i + 1 == titles.size() ? " and by " : ", by ";
+    list += titles[i];
+  }
+  return {std::nullopt, "the " + std::string(word) + " " + quote_text(plain) + " is offered by " +
+                            list + "; write " + alternatives(names)};
+}
+
+std::string PluginCatalog::places() const {
+  std::string text;
+  for (const SearchFolder& folder : options_.folders) {
+    std::error_code error;
+    if (!text.empty())
+      text += ", ";
+    text += folder.folder.string();
+    if (!fs::is_directory(folder.folder, error))
+      text += " (not there)";
+  }
+  return text.empty() ? "looked in no folder" : "looked in " + text;
+}
+
+std::string PluginCatalog::why_unknown(std::string_view word, std::string_view name) const {
+  std::set<std::string> names;
+  std::string elsewhere;
+  for (const auto& [key, component] : by_name_) {
+    if (key.first == word)
+      names.insert(key.second);
+    if (key.second == name && key.first != word) {
+      elsewhere += "; " + quote_text(name) + " is " + with_article(key.first) + " of " +
+                   component.plugin->manifest.id + ", not " + with_article(word);
+    }
+  }
+  for (const PluginFile& plugin : plugins_) {
+    if (plugin.verdict == Verdict::kUsable || plugin.verdict == Verdict::kShadowed)
+      continue;
+    for (const ManifestComponent& component : plugin.manifest.components) {
+      if (component.name != name || interface_word(component.interface_id) != word)
+        continue;
+      elsewhere += "; " + plugin.title() + " offers it but cannot be used: it " + plugin.reason;
+    }
+  }
+  const std::string first = "no plugin offers the " + std::string(word) + " " + quote_text(name);
+  if (!elsewhere.empty())
+    return first + elsewhere;
+  const std::vector<std::string> known(names.begin(), names.end());
+  if (std::string suggestion = did_you_mean(name, known); !suggestion.empty()) {
+    return first + suggestion;
+  }
+  if (known.empty()) {
+    return "no plugin offers any " + std::string(word) + " (" + places() + ")";
+  }
+  std::string list;
+  for (const std::string& n : known)
+    list += (list.empty() ? "" : ", ") + n;
+  return first + " (there are: " + list + "; " + places() + ")";
+}
+
+std::string PluginCatalog::why_unknown_qualified(std::string_view word, std::string_view id,
+                                                 std::string_view name) const {
+  const PluginFile* plugin = this->plugin(id);
+  if (plugin == nullptr) {
+    std::vector<std::string> ids;
+    for (const PluginFile& other : plugins_) {
+      if (other.manifest.id == id) {
+        return "the plugin " + other.title() + " cannot be used: it " + other.reason;
+      }
+      if (other.verdict == Verdict::kUsable)
+        ids.push_back(other.manifest.id);
+    }
+    return "there is no plugin " + quote_text(id) + did_you_mean(id, ids) + " (" + places() + ")";
+  }
+  std::vector<std::string> names;
+  for (const ManifestComponent& component : plugin->manifest.components) {
+    if (interface_word(component.interface_id) == word)
+      names.push_back(component.name);
+  }
+  std::string list;
+  for (const std::string& n : names)
+    list += (list.empty() ? "" : ", ") + n;
+  return "the plugin " + plugin->manifest.title() + " offers no " + std::string(word) + " " +
+         quote_text(name) + did_you_mean(name, names) +
+         (names.empty() ? "" : " (it offers: " + list + ")");
+}
+
+const nlohmann::json& PluginCatalog::schema(const CatalogComponent& component) const {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<const nlohmann::json>& schema = schemas_[component.component];
+  if (!schema) {
+    try {
+      schema = std::make_unique<const nlohmann::json>(manifest_schema(
+          read_library_notes(component.plugin->file).manifest, *component.component));
+    } catch (const PluginError& error) {
+      throw PluginError(component.plugin->title() + " " + error.what());
+    }
+  }
+  return *schema;
+}
+
+}  // namespace treadle

@@ -1,0 +1,171 @@
+#include <treadle/host/catalog/workflow_document.h>
+
+#include <treadle/embedded/workflow_schema.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/json_words.h>
+
+namespace treadle {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLineWidth = 100;
+
+// A document of another version may look entirely different: judging its details would mislead.
+void require_format(const Document& document) {
+  const Json& value = document.value();
+  if (!value.is_object() || !value.contains("treadle"))
+    return;
+  const Json& version = value["treadle"];
+  if (!version.is_number_integer() || version == kWorkflowFormat)
+    return;
+  throw DocumentError({Problem{document.place_of("/treadle"), "/treadle",
+                               "this document says \"treadle\": " + version.dump() +
+                                   "; this runner reads " + std::to_string(kWorkflowFormat)}});
+}
+
+// How people order the keys: as the schema's file lists them, "use" first inside a component.
+class Writer {
+ public:
+  Writer() : order_(nlohmann::ordered_json::parse(embedded::workflow_schema())["properties"]) {}
+
+  std::string write(const Json& value) {
+    std::vector<std::string> keys;
+    for (const auto& [key, unused] : order_.items())
+      keys.push_back(key);
+    put(value, 0, keys);
+    return std::move(text_) + "\n";
+  }
+
+ private:
+  void put(const Json& value, std::size_t indent, const std::vector<std::string>& first_keys) {
+    const bool top = indent == 0;
+    if (value.empty() || !value.is_structured() || (!top && fits_line(value, indent))) {
+      put_line(value, first_keys);
+      return;
+    }
+    const std::string margin(indent + 2, ' ');
+    const bool is_object = value.is_object();
+    text_ += is_object ? "{\n" : "[\n";
+    bool is_first = true;
+    const auto separate = [&] {
+      if (!is_first)
+        text_ += ",\n";
+      is_first = false;
+      text_ += margin;
+    };
+    static const std::vector<std::string> kUse{"use"};
+    if (is_object) {
+      for (const std::string& key : ordered_keys(value, first_keys)) {
+        separate();
+        text_ += Json(key).dump() + ": ";
+        put(value[key], indent + 2, kUse);
+      }
+    } else {
+      for (const Json& element : value) {
+        separate();
+        put(element, indent + 2, kUse);
+      }
+    }
+    text_ += "\n" + std::string(indent, ' ') + (is_object ? "}" : "]");
+  }
+
+  void put_line(const Json& value, const std::vector<std::string>& first_keys) {
+    if (!value.is_structured()) {
+      text_ += value.dump();
+      return;
+    }
+    text_ += value.is_object() ? '{' : '[';
+    bool is_first = true;
+    if (value.is_object()) {
+      for (const std::string& key : ordered_keys(value, first_keys)) {
+        text_ += (is_first ? "" : ", ") + Json(key).dump() + ": ";
+        is_first = false;
+        put_line(value[key], {"use"});
+      }
+    } else {
+      for (const Json& element : value) {
+        text_ += is_first ? "" : ", ";
+        is_first = false;
+        put_line(element, {"use"});
+      }
+    }
+    text_ += value.is_object() ? '}' : ']';
+  }
+
+  static bool fits_line(const Json& value, std::size_t indent) {
+    // Half a line is left for the key in front and the spaces dump() does not write.
+    return value.dump().size() + indent <= kLineWidth / 2;
+  }
+
+  static std::vector<std::string> ordered_keys(const Json& object,
+                                               const std::vector<std::string>& first) {
+    std::vector<std::string> keys;
+    for (const std::string& key : first) {
+      if (object.contains(key))
+        keys.push_back(key);
+    }
+    for (const auto& [key, unused] : object.items()) {
+      if (std::find(first.begin(), first.end(), key) == first.end())
+        keys.push_back(key);
+    }
+    return keys;
+  }
+
+  nlohmann::ordered_json order_;
+  std::string text_;
+};
+
+}  // namespace
+
+Config ResolvedWorkflow::slot(std::string_view key) const {
+  return Config(resolved, "", document).child(key);
+}
+
+Json workflow_schema() {
+  return Json::parse(embedded::workflow_schema());
+}
+
+void apply_override(Document& document, std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw UsageError("--set expects key=value, as in optimizer.learning_rate=0.003, got " +
+                     quote_text(assignment));
+  }
+  document.set(assignment.substr(0, equals), assignment.substr(equals + 1));
+}
+
+ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
+                                  const SchemaIndex& index) {
+  require_format(*document);
+  Checked checked =
+      check(document->value(), workflow_schema(), index, *document, "", document->folder());
+  if (!checked.problems.empty())
+    throw DocumentError(std::move(checked.problems));
+
+  ResolvedWorkflow workflow;
+  workflow.name = checked.value["name"].get<std::string>();
+  workflow.seed = checked.value["seed"].get<std::uint64_t>();
+  workflow.dtype = checked.value["dtype"].get<std::string>();
+  workflow.resolved = std::move(checked.value);
+  workflow.document = std::move(document);
+  return workflow;
+}
+
+ResolvedWorkflow read_workflow(const std::filesystem::path& path,
+                               std::span<const std::string> overrides, const SchemaIndex& index) {
+  const std::shared_ptr<Document> document = Document::read(path);
+  for (const std::string& assignment : overrides)
+    apply_override(*document, assignment);
+  return resolve_workflow(document, index);
+}
+
+std::string write_workflow(const Json& resolved) {
+  return Writer().write(resolved);
+}
+
+}  // namespace treadle

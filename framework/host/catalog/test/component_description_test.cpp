@@ -1,0 +1,102 @@
+#include <treadle/host/catalog/component_description.h>
+
+#include <gtest/gtest.h>
+
+#include <treadle/base/document.h>
+
+#include "fake_components.h"
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+
+TEST(ComponentDescription, IsATableAndASample) {
+  EXPECT_EQ(describe_component("optimizer", "adamw", FakeComponents().schema("optimizer", "adamw"))
+                .text(),
+            R"(optimizer adamw (AdamW)
+  Adam with decoupled weight decay.
+
+PARAMETER      TYPE             RANGE               DEFAULT      MEANING
+betas          array of number  exactly 2 elements  [0.9,0.999]
+learning_rate  number           > 0                 0.001        step size
+
+In a document:
+  "optimizer": {
+    "use": "adamw",
+    "betas": [0.9, 0.999],
+    "learning_rate": 0.001
+  }
+)");
+}
+
+TEST(ComponentDescription, SpeaksOfEveryKindOfParameter) {
+  const json schema = json::parse(R"({"required": ["to"], "properties": {
+      "a": {"enum": ["x", 1]}, "b": {"type": ["string", "null"]}, "c": {"const": 3},
+      "d": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": 9}, {"const": "auto"}]},
+      "e": {"x-treadle-component": "loss"}, "f": {"x-treadle-type": "fraction"},
+      "g": {"type": "array", "uniqueItems": true, "items": {"type": "boolean"}},
+      "h": {"type": "object", "properties": {"i": {"type": "integer", "x-treadle-unit": "ms"}}},
+      "j": {}, "k": {"type": "string", "deprecated": true, "description": "old",
+                     "pattern": "^a", "maxLength": 3},
+      "l": {"type": "array", "items": {"type": "number", "minimum": 0}},
+      "to": {"type": "string", "default": "x"}}})");
+  std::string rows;
+  for (const ParameterDescription& row : describe_component("observer", "log", schema).parameters) {
+    rows += row.name + " | " + row.type + " | " + row.range + " | " + row.fallback + " | " +
+            row.unit + " | " + row.help + "\n";
+  }
+  EXPECT_EQ(rows,
+            "a | one of \"x\", 1 |  |  |  | \n"
+            "b | text or null |  |  |  | \n"
+            "c | 3 |  |  |  | \n"
+            "d | integer or \"auto\" | >= 1 and <= 9 |  |  | \n"
+            "e | component (loss) |  |  |  | \n"
+            "f | fraction | > 0 and < 1 |  |  | \n"
+            "g | array of true or false | no element twice |  |  | \n"
+            "h | object |  |  |  | \n"
+            "h.i | integer |  |  | ms | \n"
+            "j | anything |  |  |  | \n"
+            "k | text | at most 3 characters and matches ^a |  |  | deprecated: old\n"
+            "l | array of number | each >= 0 |  |  | \n"
+            "to | text |  | required |  | \n");
+}
+
+TEST(ComponentDescription, SaysSoWhenThereIsNothingToSet) {
+  EXPECT_EQ(describe_component("metric", "accuracy", FakeComponents().schema("metric", "accuracy"))
+                .text(),
+            "metric accuracy\n\nIt takes no parameters.\n\nIn a document:\n"
+            "  \"metrics\": [{\"use\": \"accuracy\"}]\n");
+}
+
+TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
+  const FakeComponents components;
+  for (const ListedComponent& component : components.listing()) {
+    if (component.name == "lookahead")
+      continue;  // no sample can know which optimizers there are
+    const json sample =
+        describe_component(component.interface_word, component.name, *component.schema).sample;
+    const json& value = sample.begin()->is_array() ? (*sample.begin())[0] : *sample.begin();
+    EXPECT_EQ(value["use"], component.name);
+    const json slot = {{"x-treadle-component", component.interface_word}};
+    const auto nowhere = Document::from_json(json::object());
+    for (const Problem& problem : check(value, slot, components, *nowhere).problems) {
+      ADD_FAILURE() << component.name << ": " << problem.text();
+    }
+  }
+}
+
+TEST(ComponentDescription, IsAlsoJson) {
+  const json described =
+      describe_component("data", "csv", FakeComponents().schema("data", "csv")).json();
+
+  EXPECT_EQ(described["interface"], "data");
+  EXPECT_EQ(described["name"], "csv");
+  EXPECT_EQ(described["parameters"][0],
+            json::parse(R"({"name": "path", "type": "path", "required": true,
+                            "help": "the file to read"})"));
+  EXPECT_EQ(described["sample"]["data"]["path"], "data/file");
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,270 @@
+#include <treadle/host/catalog/plugin_catalog.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/host/catalog/catalog_schema_index.h>
+
+#include "test/fake_library.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using testing::FakeLibrary;
+using testing::TemporaryFolder;
+
+constexpr const char* kFingerprint = "libtorch=1.13.0\n";
+
+/// Folders with plugins that are nothing but notes.
+class PluginCatalogTest : public ::testing::Test {
+ protected:
+  /// Puts a plugin into `folder`; `components` are "word/name" pairs.
+  fs::path given(const std::string& folder, const std::string& id,
+                 const std::vector<std::pair<std::string, std::string>>& components,
+                 const std::string& fingerprint = kFingerprint) {
+    json list = json::array();
+    for (const auto& [word, name] : components) {
+      list.push_back({{"interface", "treadle." + word + "/1"},
+                      {"name", name},
+                      {"summary", "the " + name},
+                      {"schema", {{"type", "object"}, {"title", name}}}});
+    }
+    FakeLibrary library;
+    library.manifest = json{{"manifest_version", 1}, {"id", id},         {"version", "1.0.0"},
+                            {"summary", "s"},        {"license", "MIT"}, {"components", list}}
+                           .dump();
+    library.fingerprint = fingerprint;
+    return place(fs::path(folder) / (id.substr(id.rfind('.') + 1) + ".so"), library.bytes());
+  }
+
+  fs::path place(const fs::path& name, const std::string& bytes) {
+    const fs::path file = folder_.write(name, bytes);
+    fs::permissions(file, fs::perms(0644));
+    fs::permissions(file.parent_path(), fs::perms(0755));
+    return file;
+  }
+
+  std::shared_ptr<const PluginCatalog> scan(const std::vector<std::string>& folders = {"a", "b"}) {
+    CatalogOptions options;
+    for (const std::string& folder : folders) {
+      options.folders.push_back({folder_.path() / folder, "--plugin-dir"});
+    }
+    options.cache_file = folder_.path() / "cache/plugins.json";
+    options.allow_writable = allow_writable_;
+    options.host = HostBuild{kFingerprint, {}};
+    return PluginCatalog::scan(std::move(options));
+  }
+
+  std::string problem(const std::string& word, const std::string& name) {
+    return scan()->find(word, name).problem;
+  }
+  std::string looked_in() const {
+    return "looked in " + (folder_.path() / "a").string() + ", " + (folder_.path() / "b").string();
+  }
+
+  TemporaryFolder folder_;
+  bool allow_writable_ = false;
+};
+
+TEST_F(PluginCatalogTest, FindsComponentsByPlainAndByQualifiedName) {
+  given("a", "org.x.opt", {{"optimizer", "sgd"}, {"optimizer", "adam"}});
+  const auto catalog = scan();
+
+  for (const std::string name : {"adam", "org.x.opt/adam"}) {
+    const Lookup lookup = catalog->find("optimizer", name);
+    ASSERT_TRUE(lookup.found) << lookup.problem;
+    EXPECT_EQ(lookup.found->qualified_name(), "org.x.opt/adam");
+    EXPECT_EQ(lookup.found->component->summary, "the adam");
+    EXPECT_EQ(catalog->schema(*lookup.found), json({{"type", "object"}, {"title", "adam"}}));
+  }
+}
+
+TEST_F(PluginCatalogTest, ListsComponentsByName) {
+  given("a", "org.x.opt", {{"optimizer", "sgd"}, {"optimizer", "adam"}, {"loss", "mse"}});
+  given("b", "org.y.opt", {{"optimizer", "lion"}, {"optimizer", "adam"}});
+  const auto catalog = scan();
+
+  std::vector<std::string> names;
+  for (const CatalogComponent& component : catalog->components("optimizer")) {
+    names.push_back(component.qualified_name());
+  }
+
+  EXPECT_THAT(names,
+              ElementsAre("org.x.opt/adam", "org.y.opt/adam", "org.y.opt/lion", "org.x.opt/sgd"));
+  EXPECT_EQ(catalog->components().size(), 5u);
+  EXPECT_TRUE(catalog->components("model").empty());
+}
+
+TEST_F(PluginCatalogTest, KeepsBothPluginsThatOfferOneName) {
+  const fs::path x = given("a", "org.x.opt", {{"optimizer", "adam"}});
+  const fs::path y = given("b", "org.y.opt", {{"optimizer", "adam"}});
+  const auto catalog = scan();
+
+  EXPECT_EQ(catalog->find("optimizer", "adam").problem,
+            "the optimizer \"adam\" is offered by org.x.opt 1.0.0 (" + x.string() +
+                ") and by org.y.opt 1.0.0 (" + y.string() +
+                "); write \"org.x.opt/adam\" or \"org.y.opt/adam\"");
+  EXPECT_EQ(catalog->find("optimizer", "org.y.opt/adam").found->plugin->file, y);
+}
+
+TEST_F(PluginCatalogTest, ExplainsAnUnknownName) {
+  given("a", "org.x.opt", {{"optimizer", "adamw"}, {"optimizer", "sgd"}, {"schedule", "cosine"}});
+
+  EXPECT_EQ(problem("optimizer", "adamv"),
+            "no plugin offers the optimizer \"adamv\"; did you mean \"adamw\"?");
+  EXPECT_EQ(problem("optimizer", "frobnicate"),
+            "no plugin offers the optimizer \"frobnicate\" (there are: adamw, sgd; " + looked_in() +
+                " (not there))");
+  EXPECT_EQ(problem("loss", "mse"), "no plugin offers any loss (" + looked_in() + " (not there))");
+  EXPECT_EQ(
+      problem("optimizer", "cosine"),
+      "no plugin offers the optimizer \"cosine\"; \"cosine\" is a schedule of org.x.opt, not an "
+      "optimizer");
+}
+
+TEST_F(PluginCatalogTest, ExplainsAnUnknownQualifiedName) {
+  given("a", "org.x.opt", {{"optimizer", "adamw"}, {"loss", "mse"}});
+
+  EXPECT_EQ(problem("optimizer", "org.x.op/adamw"),
+            "there is no plugin \"org.x.op\"; did you mean \"org.x.opt\"? (" + looked_in() +
+                " (not there))");
+  EXPECT_EQ(problem("optimizer", "org.x.opt/adam"),
+            "the plugin org.x.opt 1.0.0 offers no optimizer \"adam\"; did you mean \"adamw\"? (it "
+            "offers: "
+            "adamw)");
+  EXPECT_EQ(problem("model", "org.x.opt/mlp"),
+            "the plugin org.x.opt 1.0.0 offers no model \"mlp\"");
+}
+
+TEST_F(PluginCatalogTest, NamesAPluginThatOffersTheNameButCannotBeUsed) {
+  const fs::path file = given("a", "org.x.opt", {{"optimizer", "lion"}}, "libtorch=2.6.0\n");
+  const std::string reason =
+      "was built for libtorch 2.6.0, this runner uses 1.13.0; rebuild it against this SDK";
+
+  EXPECT_EQ(problem("optimizer", "lion"),
+            "no plugin offers the optimizer \"lion\"; org.x.opt 1.0.0 (" + file.string() +
+                ") offers it but cannot be used: it " + reason);
+  EXPECT_EQ(problem("optimizer", "org.x.opt/lion"),
+            "the plugin org.x.opt 1.0.0 (" + file.string() + ") cannot be used: it " + reason);
+}
+
+TEST_F(PluginCatalogTest, GivesEveryFileAVerdict) {
+  const fs::path first = given("a", "org.x.one", {{"loss", "l"}});
+  given("b", "org.x.one", {{"loss", "l"}});
+  given("b", "org.x.old", {{"loss", "o"}}, "libtorch=1.0.0\n");
+  given("b", "org.x.unmarked", {{"loss", "u"}}, "");
+  given("b", "org.x.future", {{"hologram", "h"}});
+  place("b/plain.so", FakeLibrary().bytes());
+  place("b/text.so", "INPUT(libfoo.so)");
+  const fs::path open = given("b", "org.x.open", {{"loss", "w"}});
+  fs::permissions(open, fs::perms(0646));
+  const auto catalog = scan();
+
+  std::map<std::string, std::string> verdicts;
+  for (const PluginFile& plugin : catalog->plugins()) {
+    verdicts[fs::path(plugin.file).lexically_relative(folder_.path()).string()] =
+        std::string(verdict_word(plugin.verdict)) + ": " + plugin.reason;
+  }
+
+  const std::map<std::string, std::string> expected{
+      {"a/one.so", "usable: "},
+      {"b/one.so", "shadowed: is hidden by org.x.one 1.0.0 (" + first.string() +
+                       "), which has the same id and comes first in the search path"},
+      {"b/old.so",
+       "incompatible: was built for libtorch 1.0.0, this runner uses 1.13.0; rebuild it "
+       "against this SDK"},
+      {"b/unmarked.so",
+       "invalid: has a manifest but does not say how it was built; build it again"},
+      {"b/future.so",
+       "incompatible: offers \"h\" for the interface treadle.hologram/1, which this "
+       "runner does not have; rebuild it against this SDK"},
+      {"b/plain.so", "not a plugin: is a shared library without a Treadle manifest"},
+      {"b/text.so", "invalid: is not a shared library: it does not begin with an ELF header"},
+      {"b/open.so", "refused: can be written by everyone (mode 0646); run `chmod o-w " +
+                        open.string() + "` or allow it with --allow-writable-plugins"}};
+  EXPECT_EQ(verdicts, expected);
+}
+
+TEST_F(PluginCatalogTest, UsesWhatEveryoneMayWriteWhenThatIsAllowed) {
+  fs::permissions(given("a", "org.x.open", {{"loss", "w"}}), fs::perms(0666));
+
+  EXPECT_FALSE(scan()->find("loss", "w").found);
+  allow_writable_ = true;
+  EXPECT_TRUE(scan()->find("loss", "w").found);
+}
+
+TEST_F(PluginCatalogTest, IsNotHiddenByAPluginThatCannotBeUsed) {
+  given("a", "org.x.one", {{"loss", "l"}}, "libtorch=1.0.0\n");
+  const fs::path usable = given("b", "org.x.one", {{"loss", "l"}});
+  const auto catalog = scan();
+
+  EXPECT_EQ(catalog->find("loss", "org.x.one/l").found->plugin->file, usable);
+  EXPECT_EQ(catalog->plugin("org.x.one")->file, usable);
+}
+
+TEST_F(PluginCatalogTest, CountsOneFileUnderTwoNamesOnce) {
+  const fs::path file = given("a", "org.x.one", {{"loss", "l"}});
+  fs::create_hard_link(file, folder_.path() / "a/two.so");
+  fs::create_symlink(file, folder_.path() / "a/three.so");
+  fs::create_symlink("/nowhere", folder_.path() / "a/four.so");
+
+  EXPECT_EQ(scan()->plugins().size(), 1u);
+}
+
+TEST_F(PluginCatalogTest, SeesWhatChangedSinceTheLastScan) {
+  const fs::path file = given("a", "org.x.one", {{"loss", "l"}});
+  scan();
+  given("a", "org.x.two", {{"loss", "m"}});
+  fs::remove(file);
+
+  EXPECT_EQ(problem("loss", "l"),
+            "no plugin offers the loss \"l\" (there are: m; " + looked_in() + " (not there))");
+  EXPECT_TRUE(scan()->find("loss", "m").found);
+}
+
+TEST_F(PluginCatalogTest, SaysWhenASchemaIsGoneSinceTheScan) {
+  const fs::path file = given("a", "org.x.one", {{"loss", "l"}});
+  const auto catalog = scan();
+  const CatalogComponent component = *catalog->find("loss", "l").found;
+  fs::remove(file);
+  const std::string sentence =
+      "org.x.one 1.0.0 (" + file.string() + ") cannot be read: No such file or directory";
+
+  try {
+    catalog->schema(component);
+    FAIL() << "read";
+  } catch (const PluginError& error) {
+    EXPECT_EQ(error.what(), sentence);
+  }
+  EXPECT_EQ(CatalogSchemaIndex(catalog).find("loss", "l").problem, sentence);
+}
+
+TEST_F(PluginCatalogTest, ServesSchemasToTheCheckingOfDocuments) {
+  given("a", "org.x.one", {{"loss", "l"}});
+  const CatalogSchemaIndex index(scan());
+
+  const FoundComponent found = index.find("loss", "l");
+  const FoundComponent missing = index.find("loss", "k");
+
+  ASSERT_NE(found.schema, nullptr);
+  EXPECT_EQ((*found.schema)["title"], "l");
+  EXPECT_EQ(found.qualified_name, "org.x.one/l");
+  EXPECT_EQ(missing.schema, nullptr);
+  EXPECT_EQ(missing.problem,
+            "no plugin offers the loss \"k\" (there are: l; " + looked_in() + " (not there))");
+}
+
+TEST_F(PluginCatalogTest, ReadsTheHostsBuildFromItsLibraryWhenNobodySays) {
+  CatalogOptions options;
+  options.folders = {{folder_.path(), "--plugin-dir"}};
+
+  EXPECT_NE(PluginCatalog::scan(std::move(options))->host().fingerprint.find("libtorch="),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <treadle/core/run_context.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// The checkpoints of one training: `step-<number>/` folders, newest last, and `best.safetensors` while
+/// best weights are kept. "Latest" means: the highest step whose files verify.
+class CheckpointStore {
+ public:
+  /// `folder` is made at the first save.
+  explicit CheckpointStore(std::filesystem::path folder);
+
+  /// Saves and then deletes all but the newest `keep`. When saving fails the older ones are as they
+  /// were: throws StorageError.
+  void save(const StateDict& state, const TrainingPosition& position, int keep);
+
+  struct Loaded {
+    StateDict state;
+    TrainingPosition position;
+    std::filesystem::path folder;
+  };
+  /// The latest good checkpoint. `warn` hears of each damaged one that was passed over.
+  std::optional<Loaded> load_latest(const std::function<void(const std::string&)>& warn) const;
+
+  /// The folder of the newest checkpoint, good or not; empty when there is none.
+  std::filesystem::path newest() const;
+
+ private:
+  std::vector<std::filesystem::path> all() const;  // oldest first
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace treadle

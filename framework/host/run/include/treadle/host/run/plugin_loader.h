@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/core/plugin_registry.h>
+#include <treadle/host/catalog/plugin_catalog.h>
+
+namespace treadle {
+
+/// Turns plugins of a catalog into running code, each when the first of its components is asked
+/// for, and gives a PluginRegistry its components.
+///
+/// A loaded library stays for the life of the process, whatever becomes of the loader: tensors,
+/// exceptions and functions of a plugin may outlive every object that knows of it. The entry of a
+/// plugin is called once; when it fails, every later attempt reports the same failure. Thread-safe:
+/// different plugins load at once.
+class PluginLoader final : public ComponentLoader {
+ public:
+  explicit PluginLoader(std::shared_ptr<const PluginCatalog> catalog);
+  ~PluginLoader() override;
+
+  std::vector<ComponentEntry> entries() const override;
+  ComponentEntry find(std::string_view interface_id, std::string_view name) const override;
+
+  /// Throws PluginError naming plugin and file when the library cannot be loaded, has no entry of
+  /// its own, fails in its entry, or registers something else than its manifest lists.
+  ComponentFactory load(const ComponentEntry& entry) override;
+
+ private:
+  class Module;
+
+  Module& module(const std::string& plugin_id);
+
+  std::shared_ptr<const PluginCatalog> catalog_;
+  std::mutex mutex_;  // guards modules_; not held while a plugin runs
+  std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
+};
+
+}  // namespace treadle

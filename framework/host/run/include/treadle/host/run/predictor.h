@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/data_spec.h>
+#include <treadle/core/predictions.h>
+#include <treadle/host/run/runtime.h>
+
+namespace treadle {
+
+/// A finished run's model, ready to be used: with the run's own transforms, class names and columns.
+///
+/// Loads model.safetensors and the fitted transforms; does not need the training data. Const functions may be called from
+/// several threads.
+class Predictor {
+ public:
+  /// Throws StorageError when the folder is no finished run or a file in it is damaged.
+  static Predictor load(const Runtime& runtime, const std::filesystem::path& run_folder);
+  ~Predictor();
+  Predictor(Predictor&&) noexcept;
+
+  /// What the model was trained on.
+  const DataSpec& data_spec() const;
+  const std::vector<std::string>& class_names() const { return data_spec().target.class_names; }
+
+  /// Predicts for rows of features: [B, F], columns in data_spec()'s order and units. Classes:
+  /// probabilities [B, C]; numbers: [B, width] in the data's units.
+  Predictions predict(const at::Tensor& features) const;
+
+  /// Predicts for a file of the kind the run was trained on; columns are matched by name, no target is needed.
+  /// Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the target's name. Returns the number of rows.
+  std::int64_t predict_file(const std::filesystem::path& data,
+                            const std::filesystem::path& output) const;
+
+  /// Judges the model on a file that has the target: {"loss", "metrics", "sample_count",
+  /// "validation_time_seconds", "tables"} as in result.json's "validation".
+  nlohmann::json evaluate_file(const std::filesystem::path& data) const;
+
+ private:
+  struct Impl;
+  explicit Predictor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace treadle

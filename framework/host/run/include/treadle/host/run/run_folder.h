@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace treadle {
+
+/// The folder of one run, and the only place that knows the names of the files in it.
+///
+/// While it lives, the folder is locked: a second process that opens it is told so.
+class RunFolder {
+ public:
+  /// Makes `<output>/<name>-<date>-<time>`; a number follows when that is taken. Throws StorageError with
+  /// the reason when it cannot.
+  static RunFolder create(const std::filesystem::path& output, const std::string& name);
+  /// Opens an existing run. Throws StorageError when it is none, or another process has it.
+  static RunFolder open(const std::filesystem::path& folder);
+  ~RunFolder();
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder& operator=(RunFolder&&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path document() const { return path_ / "workflow.json"; }
+  std::filesystem::path environment() const { return path_ / "environment.json"; }
+  std::filesystem::path result() const { return path_ / "result.json"; }
+  std::filesystem::path history() const { return path_ / "history.csv"; }
+  std::filesystem::path events() const { return path_ / "events.jsonl"; }
+  std::filesystem::path report() const { return path_ / "report.html"; }
+  std::filesystem::path weights() const { return path_ / "model.safetensors"; }
+  /// Transforms, data dictionaries, shapes: what the model needs beside its weights.
+  std::filesystem::path preprocessing() const { return path_ / "preprocessing"; }
+  std::filesystem::path checkpoints(const std::string& trial) const {
+    return path_ / "checkpoints" / trial;
+  }
+  /// What a finished training came to.
+  std::filesystem::path trial_result(const std::string& trial) const {
+    return path_ / "trials" / trial;
+  }
+
+ private:
+  RunFolder(std::filesystem::path path, int lock);
+
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+}  // namespace treadle

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/plugin_registry.h>
+#include <treadle/host/catalog/catalog_schema_index.h>
+#include <treadle/host/catalog/plugin_catalog.h>
+#include <treadle/host/catalog/workflow_document.h>
+
+namespace treadle {
+
+/// Where a program that embeds Treadle finds plugins.
+struct RuntimeOptions {
+  std::vector<std::filesystem::path> plugin_dirs;  ///< before the usual places
+  bool allow_writable = false;                     ///< see CatalogOptions
+};
+
+/// Everything a program needs to run workflows: the plugins there are, and a registry that loads them at
+/// first use. One per program; const functions are thread-safe.
+class Runtime {
+ public:
+  explicit Runtime(const RuntimeOptions& options = {});
+  ~Runtime();
+
+  const PluginCatalog& catalog() const { return *catalog_; }
+  const SchemaIndex& schemas() const { return schemas_; }
+  PluginRegistry& registry() { return *registry_; }
+  const PluginRegistry& registry() const { return *registry_; }
+
+  /// Checks a document against the plugins there are; throws DocumentError with every problem.
+  ResolvedWorkflow read(const std::filesystem::path& path,
+                        std::span<const std::string> overrides = {}) const;
+  /// The same for a document built in code; relative paths start at `folder`.
+  ResolvedWorkflow resolve(nlohmann::json document, const std::filesystem::path& folder = {}) const;
+
+ private:
+  std::shared_ptr<const PluginCatalog> catalog_;
+  CatalogSchemaIndex schemas_;
+  std::unique_ptr<PluginRegistry> registry_;
+};
+
+}  // namespace treadle

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/run_observer.h>
+#include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/run/runtime.h>
+
+namespace treadle {
+
+struct RunOptions {
+  /// The run's folder is made in here: `<name>-<time>`.
+  std::filesystem::path output = "runs";
+  /// Once requested, the step in progress is finished and saved; the call then throws Interrupted.
+  std::stop_token stop;
+  /// Told what happens, beside the observers in the document. Not owned.
+  std::vector<RunObserver*> observers;
+  /// On resume: go on although plugins, libtorch, BLAS, CPU or data are not those the run began with.
+  bool allow_differences = false;
+};
+
+struct RunOutcome {
+  std::filesystem::path folder;
+  nlohmann::json result;  ///< what result.json holds
+};
+
+/// Trains, validates and reports: the whole of `workflow-runner run`. Writes the run folder; throws a
+/// treadle::Error of the kind that fits.
+RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow,
+                        const RunOptions& options = {});
+
+/// Continues a run that was stopped or killed, from its last good checkpoints; ends with the same bits as a
+/// run that never stopped. A finished run is returned as it is.
+RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& folder,
+                      const RunOptions& options = {});
+
+/// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing is written.
+struct DryRun {
+  nlohmann::json data;          ///< rows, inputs with shapes, target, class names, chosen task
+  nlohmann::json model;         ///< parameters, output shape, parameter count
+  nlohmann::json validation;    ///< folds with their sizes
+  std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
+};
+DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
+/// The stages of a workflow as Graphviz source.
+std::string stage_picture(const ResolvedWorkflow& workflow);
+
+}  // namespace treadle

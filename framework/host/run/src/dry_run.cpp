@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include <treadle/engine/thread_budget.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "result_json.h"
+#include "run_record.h"
+#include "trial.h"
+
+namespace treadle {
+namespace {
+
+constexpr std::int64_t kSteps = 2;
+
+/// Lets a training make a few steps and then asks it to stop. Keeps nothing.
+class BriefContext final : public RunContext {
+ public:
+  explicit BriefContext(const internal::Trial& trial) : trial_(trial) {}
+
+ private:
+  const TrialId& do_trial() const override { return trial_.id(); }
+  const RandomStreams& do_random() const override { return trial_.random(); }
+  std::stop_token do_stop_token() const override { return stop_.get_token(); }
+  void do_step_completed(const StepProgress& progress) override {
+    if (progress.step >= kSteps) stop_.request_stop();
+  }
+  void do_epoch_completed(const EpochSummary&) override {}
+  void do_note(const std::string&) override {}
+  void do_save_checkpoint(const StateDict& state, const TrainingPosition&, int) override {
+    // A real run holds this copy while it writes.
+    copy_ = state.snapshot();
+  }
+  std::optional<StateDict> do_resume_state() override { return std::nullopt; }
+  std::string do_last_checkpoint() const override { return {}; }
+
+  const internal::Trial& trial_;
+  std::stop_source stop_;
+  StateDict copy_;
+};
+
+nlohmann::json data_summary(const internal::Ingredients& ingredients) {
+  const DataSpec& spec = ingredients.data_spec();
+  nlohmann::json inputs = nlohmann::json::array();
+  for (const PortSpec& port : spec.inputs) {
+    nlohmann::json columns = nlohmann::json::array();
+    for (const Column& column : port.columns) columns.push_back(column.name);
+    inputs.push_back({{"name", port.name}, {"shape", port.shape}, {"columns", std::move(columns)}});
+  }
+  return {{"rows", ingredients.rows().rows()},
+          {"inputs", std::move(inputs)},
+          {"target", spec.target.name},
+          {"task", ingredients.is_classification() ? "classification" : "regression"},
+          {"class_names", spec.target.class_names},
+          {"choices", ingredients.choices()}};
+}
+
+nlohmann::json plan_summary(const ValidationPlan& plan) {
+  nlohmann::json folds = nlohmann::json::array();
+  for (const Fold& fold : plan.folds) {
+    folds.push_back({{"name", fold.name},
+                     {"training_rows", fold.training.size()},
+                     {"validation_rows", fold.validation.size()}});
+  }
+  return {{"folds", std::move(folds)}, {"refit", plan.refit}};
+}
+
+/// Enough rows for the steps and one evaluation batch; the first of the fold.
+std::vector<std::int64_t> first_of(const std::vector<std::int64_t>& rows, std::int64_t count) {
+  const auto size = std::min(rows.size(), static_cast<std::size_t>(count));
+  return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(size)};
+}
+
+}  // namespace
+
+DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const std::int64_t baseline = internal::resident_memory_bytes();
+  internal::reset_peak_memory();
+  internal::Ingredients ingredients(runtime, workflow);
+  const nlohmann::json& workers = workflow.resolved.at("resources").at("workers");
+  engine::ThreadBudget budget(workers.is_number() ? workers.get<int>() : 0);
+  DryRun result;
+  budget.run([&] {
+    ingredients.open_data();
+    ingredients.make_plan();
+    const std::int64_t shared = internal::resident_memory_bytes() - baseline;
+    const std::int64_t loading_peak = internal::peak_memory_bytes() - baseline;
+    const Fold& fold = ingredients.plan().folds.front();
+    const BatchPlan batches = ingredients.make_training()->batch_plan();
+    const std::int64_t few = std::max<std::int64_t>(8192, (kSteps + 1) * batches.training_batch);
+    internal::Trial trial(ingredients, {"final", 0, 1},
+                          {first_of(fold.training, few),
+                           first_of(fold.validation, batches.evaluation_batch), 0});
+    internal::reset_peak_memory();
+    trial.prepare(nullptr);
+    BriefContext training(trial);
+    try {
+      trial.train(training);
+    } catch (const Interrupted&) {
+      // As asked.
+    }
+    BriefContext judging(trial);
+    trial.validate(judging);
+    const std::int64_t one_trial = internal::peak_memory_bytes() - baseline - shared;
+    const auto at_once = std::min<std::int64_t>(
+        budget.workers(), static_cast<std::int64_t>(ingredients.plan().folds.size()));
+    // The order of the rows in this and the next epoch, and the rows of the fold.
+    const std::int64_t row_lists =
+        3 * static_cast<std::int64_t>(sizeof(std::int64_t) * fold.training.size());
+    result.estimated_bytes =
+        std::max(loading_peak, shared + at_once * (std::max<std::int64_t>(one_trial, 0) + row_lists));
+    result.data = data_summary(ingredients);
+    result.model = internal::model_info(ingredients, trial);
+    result.validation = plan_summary(ingredients.plan());
+  });
+  return result;
+}
+
+}  // namespace treadle

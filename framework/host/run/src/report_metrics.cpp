@@ -1,0 +1,65 @@
+#include "report_metrics.h"
+
+#include <algorithm>
+
+#include "json_path.h"
+#include "report_html.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using Json = nlohmann::json;
+
+const Json& judged_metrics(const ReportInput& input) {
+  if (is_cross_validation(input))
+    return at_path(input.result, {"mean_metrics"});
+  const Json& validation = at_path(input.result, {"validation", "metrics"});
+  return validation.is_object() ? validation : at_path(input.result, {"metrics"});
+}
+
+}  // namespace
+
+bool is_cross_validation(const ReportInput& input) {
+  return at_path(input.result, {"fold_results"}).is_array();
+}
+
+std::vector<std::string> metric_names(const ReportInput& input) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  };
+  for (const ReportInput::Curve& curve : input.curves) {
+    if (curve.epochs.empty())
+      continue;
+    for (const MetricValue& metric : curve.epochs.front().metrics)
+      add(metric.name);
+  }
+  const Json& judged = judged_metrics(input);
+  if (judged.is_object()) {
+    for (const auto& [name, unused] : judged.items())
+      add(name);
+  }
+  return names;
+}
+
+bool is_of_one_class(std::string_view name) {
+  return name.find('.') != std::string_view::npos;
+}
+
+std::string mean_and_deviation(const Json& mean, const Json& deviation) {
+  std::string text = html::number(mean);
+  if (deviation.is_number())
+    text += " <small class=\"spread\">± " + html::number(deviation) + "</small>";
+  return text;
+}
+
+std::string judged_metric(const ReportInput& input, const std::string& name) {
+  const Json& value = at_path(judged_metrics(input), {name});
+  return is_cross_validation(input)
+             ? mean_and_deviation(value, at_path(input.result, {"std_metrics", name}))
+             : html::number(value);
+}
+
+}  // namespace treadle::report

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/host/run/report.h>
+
+/// Which numbers a run is judged by, and what they are; HTML where text is returned.
+namespace treadle::report {
+
+bool is_cross_validation(const ReportInput& input);
+
+/// The numbers by which a run is judged: those the training followed first, in the order of the
+/// document, then the others by name.
+std::vector<std::string> metric_names(const ReportInput& input);
+
+/// "recall.setosa" belongs into the table by class.
+bool is_of_one_class(std::string_view name);
+
+std::string mean_and_deviation(const nlohmann::json& mean, const nlohmann::json& deviation);
+std::string judged_metric(const ReportInput& input, const std::string& name);
+
+}  // namespace treadle::report

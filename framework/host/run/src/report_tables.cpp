@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "json_path.h"
+#include "report_html.h"
+#include "report_metrics.h"
+#include "report_sections.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using internal::text_at_path;
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostRows = 600;
+constexpr std::size_t kMostClassesWithShares = 20;
+constexpr std::size_t kMostClassesBeside = 6;
+
+/// Labels, or 0, 1, 2 … where a table has none.
+std::string label(const Json& labels, std::size_t index) {
+  if (labels.is_array() && index < labels.size())
+    return html::fact(labels[index]);
+  return std::to_string(index);
+}
+
+std::string confusion_cell(double value, double row_total, bool is_right, bool with_share) {
+  const double share = row_total > 0 ? value / row_total : 0;
+  const int level = static_cast<int>(std::ceil(std::min(share, 1.0) * 5 - 1e-9));
+  std::string text = "<td";
+  if (level > 0) {
+    text += std::string(" class=\"") + (is_right ? "good-" : "bad-") + std::to_string(level) +
+            (level > 3 ? " heavy" : "") + "\"";
+  }
+  text += ">" + html::amount(value);
+  if (with_share) {
+    text += "<small>" + std::to_string(std::lround(share * 100)) + " %</small>";
+  }
+  return text + "</td>";
+}
+
+std::string confusion_matrix(const Json& stored) {
+  const Json& values = at_path(stored, {"values"});
+  if (!values.is_array() || values.empty())
+    return {};
+  const std::size_t classes = values.size();
+  std::string text =
+      "<p class=\"note\">Rows are the actual classes, columns the predicted ones; "
+      "percentages are of the row.</p><div class=\"scroll\"><table class=\"confusion\">"
+      "<thead><tr><th class=\"axis\">actual ↓ predicted →</th>";
+  for (std::size_t j = 0; j < classes; ++j)
+    text += "<th scope=\"col\">" + label(at_path(stored, {"column_labels"}), j) + "</th>";
+  text += "<th class=\"axis\">rows</th></tr></thead><tbody>";
+  for (std::size_t i = 0; i < classes; ++i) {
+    double total = 0;
+    for (const Json& value : values[i])
+      total += value.is_number() ? value.get<double>() : 0;
+    text += "<tr><th scope=\"row\">" + label(at_path(stored, {"row_labels"}), i) + "</th>";
+    for (std::size_t j = 0; j < values[i].size(); ++j) {
+      const Json& value = values[i][j];
+      text += confusion_cell(value.is_number() ? value.get<double>() : 0, total, i == j,
+                             classes <= kMostClassesWithShares);
+    }
+    text += "<td class=\"total\">" + html::amount(total) + "</td></tr>\n";
+  }
+  return html::card("Confusion matrix", text + "</tbody></table></div>");
+}
+
+std::string plain_table(const Json& stored) {
+  const Json& values = at_path(stored, {"values"});
+  const Json& row_labels = at_path(stored, {"row_labels"});
+  const Json& column_labels = at_path(stored, {"column_labels"});
+  const bool has_row_labels = row_labels.is_array() && !row_labels.empty();
+  std::vector<std::string> head;
+  if (column_labels.is_array() && !column_labels.empty()) {
+    if (has_row_labels)
+      head.emplace_back();
+    for (const Json& name : column_labels)
+      head.push_back(html::fact(name));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < values.size() && i < kMostRows; ++i) {
+    std::vector<std::string> row;
+    if (has_row_labels)
+      row.push_back(label(row_labels, i));
+    for (const Json& value : values[i])
+      row.push_back(value.is_number() ? html::amount(value.get<double>()) : html::number(value));
+    rows.push_back(std::move(row));
+  }
+  return html::scrolling(html::table("", head, rows), true);
+}
+
+std::string residuals(const ReportInput& input) {
+  std::string cards;
+  if (find_table(input, "residual_sample") != nullptr) {
+    cards += html::chart_card("Predicted and actual", "scatter-chart", "",
+                              "This chart needs JavaScript; result.json has its points.");
+  }
+  if (find_table(input, "residual_histogram") != nullptr) {
+    cards += html::chart_card("Residuals", "histogram-chart", "",
+                              "This chart needs JavaScript; its table follows.");
+  }
+  return html::side_by_side(cards);
+}
+
+/// Numbers that exist once per class, "recall.setosa", as a table with a row per class.
+std::string class_table(const ReportInput& input) {
+  std::vector<std::string> columns;
+  std::vector<std::string> classes;
+  const auto add = [](std::vector<std::string>& list, std::string word) {
+    if (std::find(list.begin(), list.end(), word) == list.end())
+      list.push_back(std::move(word));
+  };
+  for (const std::string& name : metric_names(input)) {
+    const std::size_t dot = name.find('.');
+    if (dot == std::string::npos)
+      continue;
+    add(columns, name.substr(0, dot));
+    add(classes, name.substr(dot + 1));
+  }
+  if (columns.empty())
+    return {};
+  std::vector<std::string> head{"class"};
+  for (const std::string& column : columns)
+    head.push_back(html::escape(column));
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& name : classes) {
+    rows.push_back({html::escape(name)});
+    for (const std::string& column : columns)
+      rows.back().push_back(judged_metric(input, column + "." + name));
+  }
+  return html::card("By class", html::scrolling(html::table("", head, rows), true));
+}
+
+}  // namespace
+
+const Json* find_table(const ReportInput& input, std::string_view name) {
+  const Json& tables = at_path(input.result, {"tables"});
+  if (!tables.is_array())
+    return nullptr;
+  for (const Json& stored : tables) {
+    if (text_at_path(stored, {"name"}) == name && !at_path(stored, {"values"}).empty())
+      return &stored;
+  }
+  return nullptr;
+}
+
+std::string result_tables(const ReportInput& input) {
+  std::string text;
+  const Json* matrix = find_table(input, "confusion_matrix");
+  const std::string by_class =
+      (matrix != nullptr ? confusion_matrix(*matrix) : "") + class_table(input);
+  const bool is_small =
+      matrix != nullptr && at_path(*matrix, {"values"}).size() <= kMostClassesBeside;
+  text += is_small ? html::side_by_side(by_class) : by_class;
+  text += residuals(input);
+  const Json& tables = at_path(input.result, {"tables"});
+  if (!tables.is_array())
+    return text;
+  for (const Json& stored : tables) {
+    const std::string name = text_at_path(stored, {"name"});
+    if (name == "confusion_matrix" || name == "residual_sample" ||
+        at_path(stored, {"values"}).empty())
+      continue;
+    text += name == "residual_histogram"
+                ? html::folded_card("Residuals as a table", plain_table(stored))
+                : html::card(html::escape(name), plain_table(stored));
+  }
+  return text;
+}
+
+}  // namespace treadle::report

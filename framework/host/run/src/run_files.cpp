@@ -1,0 +1,255 @@
+#include "run_files.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <treadle/base/error.h>
+
+namespace treadle::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The shortest text that reads back as the same double.
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> fields;
+  std::string field;
+  std::istringstream stream(line);
+  while (std::getline(stream, field, ',')) fields.push_back(field);
+  if (!line.empty() && line.back() == ',') fields.emplace_back();
+  return fields;
+}
+
+/// JSON has no NaN: null stands for it.
+nlohmann::json number_json(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+constexpr std::array kLeading{"trial", "epoch", "epochs", "step", "learning_rate", "training_loss",
+                              "validation_loss"};
+constexpr std::array kTrailing{"best", "seconds"};
+
+/// A metric's name may hold a class name, and that anything: commas would shift columns.
+std::string column_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ',' || c == '"' || c == '\n' || c == '\r'; },
+      '_');
+  return name;
+}
+
+}  // namespace
+
+HistoryFile::HistoryFile(fs::path path) : path_(std::move(path)) {
+  if (fs::exists(path_)) load();
+  file_ = std::make_unique<AppendFile>(path_);
+}
+
+std::string HistoryFile::header() const {
+  std::string text;
+  for (const char* name : kLeading) text += std::string(name) + ",";
+  for (const auto& metric : metrics_) text += metric.first + ",";
+  return text + kTrailing[0] + "," + kTrailing[1];
+}
+
+std::string HistoryFile::line(const Row& row) const {
+  const EpochSummary& s = row.summary;
+  std::string text = row.trial + "," + std::to_string(s.epoch) + "," + std::to_string(s.epochs) + "," +
+                     std::to_string(s.step) + "," + number_text(s.learning_rate) + "," +
+                     number_text(s.training_loss) + "," +
+                     (s.validation_loss ? number_text(*s.validation_loss) : "") + ",";
+  for (const auto& [name, direction] : metrics_) {
+    const auto found = std::find_if(s.metrics.begin(), s.metrics.end(),
+                                    [&](const MetricValue& m) { return m.name == name; });
+    text += (found == s.metrics.end() ? "" : number_text(found->value)) + ",";
+  }
+  return text + (s.best ? "1," : "0,") + number_text(s.seconds);
+}
+
+void HistoryFile::do_epoch_completed(const TrialId& trial, const EpochSummary& summary) {
+  rows_.push_back({trial.name, summary});
+  // Under the names a reader of the file sees, so that a resumed run finds its columns again.
+  for (MetricValue& metric : rows_.back().summary.metrics) metric.name = column_name(metric.name);
+  bool grew = rows_.size() == 1;
+  for (const MetricValue& metric : rows_.back().summary.metrics) {
+    const auto known = std::any_of(metrics_.begin(), metrics_.end(),
+                                   [&](const auto& m) { return m.first == metric.name; });
+    if (known) continue;
+    metrics_.emplace_back(metric.name, metric.direction);
+    grew = true;
+  }
+  if (grew) {
+    rewrite();
+  } else {
+    file_->append_line(line(rows_.back()));
+  }
+}
+
+void HistoryFile::rewrite() {
+  std::string text = header() + "\n";
+  for (const Row& row : rows_) text += line(row) + "\n";
+  write_file_atomically(path_, text);
+  file_ = std::make_unique<AppendFile>(path_);
+}
+
+void HistoryFile::load() {
+  std::ifstream file(path_);
+  std::string text;
+  if (!std::getline(file, text)) return;
+  const std::vector<std::string> names = split(text);
+  if (names.size() < kLeading.size() + kTrailing.size()) return;
+  for (std::size_t i = kLeading.size(); i + kTrailing.size() < names.size(); ++i) {
+    metrics_.emplace_back(names[i], Direction::kNone);
+  }
+  while (std::getline(file, text)) {
+    const std::vector<std::string> fields = split(text);
+    if (fields.size() != names.size()) continue;  // a row that was cut off by a crash
+    Row row;
+    row.trial = fields[0];
+    EpochSummary& s = row.summary;
+    s.epoch = std::stoll(fields[1]);
+    s.epochs = std::stoll(fields[2]);
+    s.step = std::stoll(fields[3]);
+    s.learning_rate = std::stod(fields[4]);
+    s.training_loss = std::stod(fields[5]);
+    if (!fields[6].empty()) s.validation_loss = std::stod(fields[6]);
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+      const std::string& field = fields[kLeading.size() + i];
+      if (!field.empty()) {
+        s.metrics.push_back({metrics_[i].first, std::stod(field), Direction::kNone});
+      }
+    }
+    s.best = fields[fields.size() - 2] == "1";
+    s.seconds = std::stod(fields.back());
+    rows_.push_back(std::move(row));
+  }
+}
+
+void HistoryFile::cut_back(const std::string& trial, std::int64_t epochs) {
+  const auto is_later = [&](const Row& row) {
+    return row.trial == trial && row.summary.epoch > epochs;
+  };
+  if (std::none_of(rows_.begin(), rows_.end(), is_later)) return;
+  std::erase_if(rows_, is_later);
+  rewrite();
+}
+
+void HistoryFile::finish(const std::vector<std::string>& trials) {
+  const auto place = [&](const Row& row) {
+    return std::find(trials.begin(), trials.end(), row.trial) - trials.begin();
+  };
+  std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
+    return std::pair(place(a), a.summary.epoch) < std::pair(place(b), b.summary.epoch);
+  });
+  rewrite();
+}
+
+void HistoryFile::sync() { file_->sync(); }
+
+std::vector<ReportInput::Curve> HistoryFile::curves(const std::vector<std::string>& trials) const {
+  std::vector<ReportInput::Curve> curves;
+  for (const std::string& trial : trials) {
+    ReportInput::Curve curve{trial, {}};
+    for (const Row& row : rows_) {
+      if (row.trial == trial) curve.epochs.push_back(row.summary);
+    }
+    if (!curve.epochs.empty()) curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+EventLog::EventLog(const fs::path& path)
+    : path_(path), file_(std::make_unique<AppendFile>(path)) {}
+
+void EventLog::cut_back(const std::string& trial, std::int64_t epochs) {
+  std::ifstream file(path_);
+  std::string line;
+  std::string kept;
+  while (std::getline(file, line)) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (event.is_discarded()) continue;  // cut off by a crash
+    if (event.value("trial", "") == trial && event.value("epoch", std::int64_t{0}) > epochs) continue;
+    kept += line + "\n";
+  }
+  file.close();
+  write_file_atomically(path_, kept);
+  file_ = std::make_unique<AppendFile>(path_);
+}
+
+void EventLog::write(const char* event, nlohmann::json content) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  nlohmann::ordered_json line;
+  line["time"] = std::chrono::duration<double>(now).count();
+  line["event"] = event;
+  for (auto& [key, value] : content.items()) line[key] = std::move(value);
+  file_->append_line(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void EventLog::do_run_started(const std::string& name, const std::string& folder) {
+  write("run_started", {{"name", name}, {"folder", folder}});
+}
+
+void EventLog::do_trial_started(const TrialId& trial) {
+  write("trial_started", {{"trial", trial.name}, {"index", trial.index}, {"count", trial.count}});
+}
+
+void EventLog::do_epoch_completed(const TrialId& trial, const EpochSummary& s) {
+  write("epoch_completed",
+        {{"trial", trial.name},
+         {"epoch", s.epoch},
+         {"step", s.step},
+         {"learning_rate", number_json(s.learning_rate)},
+         {"training_loss", number_json(s.training_loss)},
+         {"validation_loss", s.validation_loss ? number_json(*s.validation_loss) : nlohmann::json()},
+         {"metrics", metrics_to_json(s.metrics)},
+         {"best", s.best},
+         {"seconds", s.seconds}});
+}
+
+void EventLog::do_checkpoint_saved(const TrialId& trial, const std::string& path) {
+  write("checkpoint_saved", {{"trial", trial.name}, {"path", path}});
+}
+
+void EventLog::do_trial_completed(const TrialId& trial, const TrialSummary& s) {
+  write("trial_completed", {{"trial", trial.name},
+                            {"best_epoch", s.best_epoch},
+                            {"epochs", s.epochs},
+                            {"final_loss", number_json(s.final_loss)},
+                            {"best_loss", number_json(s.best_loss)},
+                            {"stop_reason", s.stop_reason},
+                            {"metrics", metrics_to_json(s.metrics)},
+                            {"seconds", s.seconds}});
+}
+
+void EventLog::do_noted(const std::string& text) { write("noted", {{"text", text}}); }
+
+void EventLog::do_run_completed(const std::string& folder) {
+  write("run_completed", {{"folder", folder}});
+}
+
+void Audience::drop(Listener& listener, const std::string& reason) {
+  listener.failed = true;
+  for (Listener& other : observers_) {
+    if (!other.failed) other.observer->noted("an observer failed and hears no more: " + reason);
+  }
+}
+
+nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
+  nlohmann::json values = nlohmann::json::object();
+  for (const MetricValue& metric : metrics) values[metric.name] = number_json(metric.value);
+  return values;
+}
+
+}  // namespace treadle::internal

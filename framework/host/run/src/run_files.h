@@ -1,0 +1,114 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+#include <treadle/core/run_observer.h>
+#include <treadle/host/run/report.h>
+
+namespace treadle::internal {
+
+/// history.csv: one row an epoch of each training. Rows arrive in whatever order parallel folds finish their epochs;
+/// finish() puts them in the order of trainings.
+class HistoryFile final : public RunObserver {
+ public:
+  explicit HistoryFile(std::filesystem::path path);
+
+  /// Drops the rows of `trial` after its epoch `epochs`: a resumed training writes them again.
+  void cut_back(const std::string& trial, std::int64_t epochs);
+  /// Rewrites the file in the order of `trials`.
+  void finish(const std::vector<std::string>& trials);
+  /// Makes the rows so far survive a power failure.
+  void sync();
+  /// All rows, by training, for the report.
+  std::vector<ReportInput::Curve> curves(const std::vector<std::string>& trials) const;
+
+ private:
+  struct Row {
+    std::string trial;
+    EpochSummary summary;
+  };
+  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override;
+  void load();
+  void rewrite();
+  std::string header() const;
+  std::string line(const Row& row) const;
+
+  std::filesystem::path path_;
+  std::vector<Row> rows_;
+  std::vector<std::pair<std::string, Direction>> metrics_;
+  std::unique_ptr<AppendFile> file_;
+};
+
+/// events.jsonl: everything that happened, as it happened, one JSON object a line.
+class EventLog final : public RunObserver {
+ public:
+  explicit EventLog(const std::filesystem::path& path);
+
+  /// Drops what `trial` did after `epochs` epochs.
+  void cut_back(const std::string& trial, std::int64_t epochs);
+
+ private:
+  void do_run_started(const std::string& name, const std::string& folder) override;
+  void do_trial_started(const TrialId& trial) override;
+  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override;
+  void do_checkpoint_saved(const TrialId& trial, const std::string& path) override;
+  void do_trial_completed(const TrialId& trial, const TrialSummary& summary) override;
+  void do_noted(const std::string& text) override;
+  void do_run_completed(const std::string& folder) override;
+  void write(const char* event, nlohmann::json content);
+
+  std::filesystem::path path_;
+  std::unique_ptr<AppendFile> file_;
+};
+
+/// Everybody who listens to a run. One call at a time; an observer that throws is reported to the others
+/// once and then left alone.
+class Audience {
+ public:
+  void add(RunObserver& observer) { observers_.push_back({&observer, false}); }
+
+  /// Does something while nobody is being told anything.
+  template <typename Work>
+  void between_calls(Work&& work) {
+    const std::lock_guard lock(mutex_);
+    work();
+  }
+
+  template <typename Call>
+  void tell(Call&& call) {
+    const std::lock_guard lock(mutex_);
+    for (Listener& listener : observers_) {
+      if (listener.failed) continue;
+      try {
+        call(*listener.observer);
+      } catch (const Error& error) {
+        // The run's own files are observers too: what they cannot write is an error of the run.
+        if (error.kind() == ErrorKind::kStorage) throw;
+        drop(listener, error.what());
+      } catch (const std::exception& error) {
+        drop(listener, error.what());
+      }
+    }
+  }
+
+ private:
+  struct Listener {
+    RunObserver* observer;
+    bool failed;
+  };
+  void drop(Listener& listener, const std::string& reason);
+
+  std::mutex mutex_;
+  std::vector<Listener> observers_;
+};
+
+nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics);
+
+}  // namespace treadle::internal

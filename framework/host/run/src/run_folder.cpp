@@ -1,0 +1,81 @@
+#include <treadle/host/run/run_folder.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
+  return text;
+}
+
+/// -1 with errno when the folder cannot be locked.
+int lock_folder(const fs::path& folder) {
+  const int descriptor = ::open((folder / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
+    throw StorageError(folder.string() + ": not writable: " + std::strerror(errno));
+  }
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    close(descriptor);
+    throw StorageError(folder.string() + ": another process is working on this run");
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& output, const std::string& name) {
+  std::error_code error;
+  fs::create_directories(output, error);
+  if (error) {
+    throw StorageError(output.string() + ": the folder for runs cannot be made: " + error.message() +
+                       "; choose another with --output");
+  }
+  const std::string wanted = name + "-" + time_stamp();
+  for (int number = 1; number <= 10000; ++number) {
+    const fs::path folder =
+        fs::absolute(output) / (number == 1 ? wanted : wanted + "-" + std::to_string(number));
+    // mkdir, unlike a look before, cannot be beaten to it by another process.
+    if (mkdir(folder.c_str(), 0777) == 0) return RunFolder(folder, lock_folder(folder));
+    if (errno != EEXIST) {
+      throw StorageError(folder.string() + ": the run's folder cannot be made: " +
+                         std::strerror(errno) + "; choose another place with --output");
+    }
+  }
+  throw StorageError(output.string() + ": there are 10000 runs of this second already");
+}
+
+RunFolder RunFolder::open(const fs::path& folder) {
+  if (!fs::exists(folder / "workflow.json")) {
+    throw StorageError(folder.string() + ": is not the folder of a run: it has no workflow.json");
+  }
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  return RunFolder(path, lock_folder(path));
+}
+
+RunFolder::RunFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) close(lock_);  // lets go of the lock; the file stays, empty and harmless
+}
+
+}  // namespace treadle

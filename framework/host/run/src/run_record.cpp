@@ -1,0 +1,116 @@
+#include "run_record.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <treadle/base/version.h>
+#include <treadle/engine/thread_budget.h>
+
+namespace treadle::internal {
+namespace {
+
+/// Walks a resolved document for every component that is used.
+void collect_uses(const nlohmann::json& value, std::set<std::string>& names) {
+  if (value.is_object() && value.contains("use") && value.at("use").is_string()) {
+    names.insert(value.at("use").get<std::string>());
+  }
+  if (value.is_structured()) {
+    for (const nlohmann::json& child : value) collect_uses(child, names);
+  }
+}
+
+nlohmann::json plugins_of(const Runtime& runtime, const nlohmann::json& resolved) {
+  std::set<std::string> used;
+  collect_uses(resolved, used);
+  std::set<const PluginFile*> files;
+  for (const CatalogComponent& component : runtime.catalog().components()) {
+    if (used.contains(component.component->name) || used.contains(component.qualified_name())) {
+      files.insert(component.plugin);
+    }
+  }
+  std::map<std::string, nlohmann::json> by_id;
+  for (const PluginFile* file : files) {
+    by_id[file->manifest.id] = {{"id", file->manifest.id},
+                                {"version", file->manifest.version},
+                                {"build_id", file->build_id}};
+  }
+  nlohmann::json list = nlohmann::json::array();
+  for (auto& [id, entry] : by_id) list.push_back(std::move(entry));
+  return list;
+}
+
+/// A "VmHWM:   1234 kB" line of /proc/self/status, in bytes.
+std::int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  std::string name;
+  while (status >> name) {
+    std::int64_t kilobytes = 0;
+    if (name == key && status >> kilobytes) return kilobytes * 1024;
+    status.ignore(1 << 20, '\n');
+  }
+  return 0;
+}
+
+/// Which instruction set libtorch's kernels were chosen for ("AVX2"): its configuration text says so in every version.
+std::string cpu_capability() {
+  const std::string config = at::show_config();
+  const std::string label = "CPU capability usage: ";
+  const std::size_t begin = config.find(label);
+  if (begin == std::string::npos) return "unknown";
+  const std::size_t end = config.find('\n', begin);
+  return config.substr(begin + label.size(), end - begin - label.size());
+}
+
+constexpr const char* kCompared[] = {"treadle", "libtorch", "blas", "cpu_capability", "data_hash"};
+
+}  // namespace
+
+nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
+                                  const std::string& data_hash, int workers) {
+  return {{"treadle", std::string(version())},
+          {"libtorch", TORCH_VERSION},
+          {"blas", engine::blas_name()},
+          {"cpu_capability", cpu_capability()},
+          {"data_hash", data_hash},
+          {"plugins", plugins_of(runtime, resolved)},
+          {"workers", workers}};
+}
+
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {
+  std::vector<std::string> found;
+  for (const char* key : kCompared) {
+    if (before.value(key, "") != now.value(key, "")) {
+      found.push_back(std::string(key) + " was " + before.value(key, "unknown") + " and is now " +
+                      now.value(key, "unknown"));
+    }
+  }
+  std::map<std::string, nlohmann::json> old_plugins;
+  for (const nlohmann::json& plugin : before.value("plugins", nlohmann::json::array())) {
+    old_plugins[plugin.at("id")] = plugin;
+  }
+  for (const nlohmann::json& plugin : now.at("plugins")) {
+    const auto old = old_plugins.find(plugin.at("id").get<std::string>());
+    if (old == old_plugins.end()) {
+      found.push_back("plugin " + plugin.at("id").get<std::string>() + " was not used before");
+    } else if (old->second != plugin) {
+      found.push_back("plugin " + old->first + " was version " +
+                      old->second.at("version").get<std::string>() + " (build " +
+                      old->second.at("build_id").get<std::string>() + ") and is now " +
+                      plugin.at("version").get<std::string>() + " (build " +
+                      plugin.at("build_id").get<std::string>() + ")");
+    }
+  }
+  return found;
+}
+
+std::int64_t peak_memory_bytes() { return status_bytes("VmHWM:"); }
+std::int64_t resident_memory_bytes() { return status_bytes("VmRSS:"); }
+
+void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+}  // namespace treadle::internal

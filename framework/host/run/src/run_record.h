@@ -1,0 +1,24 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/host/run/runtime.h>
+
+namespace treadle::internal {
+
+/// What a run's bits depend on beside its document: plugins with build ids, libtorch, BLAS, CPU capability, data.
+/// Also facts for people that are not compared ("informative").
+nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
+                                  const std::string& data_hash, int workers);
+
+/// One sentence per difference that can change bits, empty when there is none.
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now);
+
+/// This process's peak resident memory so far, in bytes.
+std::int64_t peak_memory_bytes();
+/// Resident memory now, in bytes.
+std::int64_t resident_memory_bytes();
+/// Starts the measurement of the peak anew, where the kernel allows it.
+void reset_peak_memory();
+
+}  // namespace treadle::internal

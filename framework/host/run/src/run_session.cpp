@@ -1,0 +1,328 @@
+#include "run_session.h"
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/version.h>
+#include <treadle/core/module_state.h>
+#include <treadle/engine/trials.h>
+#include <treadle/host/run/report.h>
+#include <treadle/host/run/safetensors.h>
+#include <treadle/host/run/state_folder.h>
+
+#include "result_json.h"
+#include "run_record.h"
+
+namespace treadle::internal {
+namespace {
+
+int workers_in(const ResolvedWorkflow& workflow) {
+  const nlohmann::json& workers = workflow.resolved.at("resources").at("workers");
+  return workers.is_number() ? workers.get<int>() : 0;
+}
+
+}  // namespace
+
+/// A training's way to the run: files, observers, the stop.
+class RunSession::Context final : public RunContext {
+ public:
+  Context(RunSession& session, Trial& trial)
+      : session_(session),
+        trial_(trial),
+        store_(session.folder_.checkpoints(trial.id().name)) {
+    if (!session.resumed_) return;
+    loaded_ = store_.load_latest([&](const std::string& warning) { do_note(warning); });
+    const std::int64_t epochs = loaded_ ? loaded_->position.epochs_done : 0;
+    session.audience_.between_calls([&] {
+      session.history_.cut_back(trial.id().name, epochs);
+      session.events_.cut_back(trial.id().name, epochs);
+    });
+  }
+
+  const StateDict* saved_preprocessing() const {
+    return loaded_ ? &loaded_->state.part("preprocessing") : nullptr;
+  }
+
+ private:
+  const TrialId& do_trial() const override { return trial_.id(); }
+  const RandomStreams& do_random() const override { return trial_.random(); }
+  std::stop_token do_stop_token() const override { return session_.options_.stop; }
+
+  void do_step_completed(const StepProgress& progress) override {
+    session_.audience_.tell([&](RunObserver& o) { o.step_completed(trial_.id(), progress); });
+  }
+  void do_epoch_completed(const EpochSummary& summary) override {
+    session_.audience_.tell([&](RunObserver& o) { o.epoch_completed(trial_.id(), summary); });
+  }
+  void do_note(const std::string& text) override {
+    session_.audience_.tell([&](RunObserver& o) { o.noted(text); });
+  }
+
+  void do_save_checkpoint(const StateDict& state, const TrainingPosition& position,
+                          int keep) override {
+    // The history must not be behind the checkpoint, or a resumed run would have a gap in it.
+    session_.audience_.between_calls([&] { session_.history_.sync(); });
+    StateDict complete = state;
+    complete.put("preprocessing", trial_.preprocessing());
+    store_.save(complete, position, keep);
+    const std::string path = store_.newest().string();
+    session_.audience_.tell([&](RunObserver& o) { o.checkpoint_saved(trial_.id(), path); });
+  }
+
+  std::optional<StateDict> do_resume_state() override {
+    if (!loaded_) return std::nullopt;
+    return loaded_->state;
+  }
+
+  std::string do_last_checkpoint() const override { return store_.newest().string(); }
+
+  RunSession& session_;
+  Trial& trial_;
+  CheckpointStore store_;
+  std::optional<CheckpointStore::Loaded> loaded_;
+};
+
+RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
+                       RunFolder folder, bool resumed)
+    : runtime_(runtime),
+      options_(options),
+      folder_(std::move(folder)),
+      resumed_(resumed),
+      ingredients_(runtime, std::move(workflow)),
+      budget_(workers_in(ingredients_.workflow())),
+      history_(folder_.history()),
+      events_(folder_.events()),
+      observers_(ingredients_.make_observers()) {
+  audience_.add(history_);
+  audience_.add(events_);
+  for (RunObserver* observer : options.observers) audience_.add(*observer);
+  for (const auto& observer : observers_) audience_.add(*observer);
+}
+
+RunSession::~RunSession() = default;
+
+engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
+  const auto use = [&](const char* slot) {
+    return workflow.resolved.at(slot).at("use").get<std::string>();
+  };
+  const auto work = [session](void (RunSession::*stage)()) {
+    return [session, stage](std::stop_token) { (session->*stage)(); };
+  };
+  engine::StageGraph graph;
+  graph.add("data", {}, work(&RunSession::load_data), "data: " + use("data"));
+  graph.add("split", {"data"}, work(&RunSession::split), "split: " + use("validation"));
+  graph.add("train", {"split"}, work(&RunSession::train_folds),
+            "train and validate: " + use("model"));
+  graph.add("final", {"train"}, work(&RunSession::train_final), "final model");
+  graph.add("report", {"final"}, work(&RunSession::write_result), "result and report");
+  return graph;
+}
+
+RunOutcome RunSession::run() {
+  audience_.tell([&](RunObserver& o) {
+    o.run_started(ingredients_.workflow().name, folder_.path().string());
+  });
+  const engine::StageGraph graph = stages(ingredients_.workflow(), this);
+  budget_.run([&] { graph.run(options_.stop); });
+  if (!result_) throw Interrupted("stopped before the run was finished");
+  audience_.tell([&](RunObserver& o) { o.run_completed(folder_.path().string()); });
+  return {folder_.path(), *result_};
+}
+
+void RunSession::load_data() {
+  ingredients_.open_data();
+  environment_ = environment_record(runtime_, ingredients_.workflow().resolved,
+                                    ingredients_.data().content_hash(), budget_.workers());
+  if (resumed_ && std::filesystem::exists(folder_.environment())) check_environment(environment_);
+  write_file_atomically(folder_.environment(), environment_.dump(2) + "\n");
+  // Now with what the document left open.
+  write_file_atomically(folder_.document(), write_workflow(ingredients_.workflow().resolved));
+  for (const std::string& choice : ingredients_.choices()) {
+    audience_.tell([&](RunObserver& o) { o.noted(choice); });
+  }
+  if (environment_.at("blas") == "reference") {
+    audience_.tell([](RunObserver& o) {
+      o.noted("warning: the reference BLAS is in use, which is 10 to 20 times slower than OpenBLAS; "
+              "install libopenblas0-pthread");
+    });
+  }
+}
+
+void RunSession::check_environment(const nlohmann::json& now) {
+  std::ifstream file(folder_.environment());
+  const nlohmann::json before = nlohmann::json::parse(file, nullptr, false);
+  if (before.is_discarded()) {
+    throw StorageError(folder_.environment().string() + ": is damaged and cannot be read");
+  }
+  const std::vector<std::string> found = differences(before, now);
+  if (found.empty()) return;
+  std::string text;
+  for (const std::string& difference : found) text += (text.empty() ? "" : "; ") + difference;
+  if (!options_.allow_differences) {
+    throw StorageError(folder_.path().string() + ": this run began under other conditions: " + text +
+                       "; its result would differ from an uninterrupted run's. Restore them, or "
+                       "pass --allow-differences");
+  }
+  audience_.tell([&](RunObserver& o) { o.noted("resumed under other conditions: " + text); });
+}
+
+void RunSession::split() { ingredients_.make_plan(); }
+
+bool RunSession::has_single_model() const {
+  return ingredients_.plan().refit || ingredients_.plan().folds.size() == 1;
+}
+
+std::vector<std::string> RunSession::trial_names() const {
+  const ValidationPlan& plan = ingredients_.plan();
+  if (!plan.refit && plan.folds.size() == 1) return {"final"};
+  std::vector<std::string> names;
+  for (const Fold& fold : plan.folds) names.push_back(fold.name);
+  if (plan.refit) names.push_back("final");
+  return names;
+}
+
+void RunSession::train_folds() {
+  const ValidationPlan& plan = ingredients_.plan();
+  const std::vector<std::string> names = trial_names();
+  folds_.resize(plan.folds.size());
+  const auto at_once = static_cast<std::size_t>(budget_.workers());
+  engine::run_trials(plan.folds.size(), at_once, [&](std::size_t i) {
+    if (options_.stop.stop_requested()) throw Interrupted("stopped before " + names[i] + " began");
+    const TrialId id{names[i], static_cast<std::int64_t>(i),
+                     static_cast<std::int64_t>(names.size())};
+    const bool is_result = !plan.refit && plan.folds.size() == 1;
+    folds_[i] = run_trial(id, {plan.folds[i].training, plan.folds[i].validation, 0}, is_result);
+  });
+}
+
+void RunSession::train_final() {
+  const ValidationPlan& plan = ingredients_.plan();
+  if (!plan.refit) return;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(ingredients_.rows().rows()));
+  std::iota(all.begin(), all.end(), 0);
+  std::int64_t epochs = ingredients_.make_training()->planned_epochs();
+  if (folds_.front().selects_best) {
+    double sum = 0;
+    for (const Finished& fold : folds_) sum += fold.result.at("best_epoch").get<double>();
+    epochs = std::max<std::int64_t>(
+        1, std::llround(sum / static_cast<double>(folds_.size())));
+  }
+  const auto index = static_cast<std::int64_t>(plan.folds.size());
+  final_ = run_trial({"final", index, index + 1}, {std::move(all), {}, epochs}, true);
+}
+
+std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& id) const {
+  if (!resumed_ || !std::filesystem::exists(folder_.trial_result(id.name))) return std::nullopt;
+  const StateDict saved = read_state_folder(folder_.trial_result(id.name));
+  Finished finished;
+  finished.result = saved.value("result");
+  finished.selects_best = saved.value("selects_best").get<bool>();
+  finished.report_metrics = ingredients_.make_report_metrics();
+  const StateDict& metrics = saved.part("report_metrics");
+  for (std::size_t i = 0; i < finished.report_metrics.size(); ++i) {
+    const std::string key = std::to_string(i);
+    if (metrics.has_part(key)) finished.report_metrics[i]->load_state(metrics.part(key));
+  }
+  return finished;
+}
+
+RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_result) {
+  if (std::optional<Finished> before = finished_before(id)) {
+    if (is_result) model_info_ = before->result.at("model_info");
+    return std::move(*before);
+  }
+  const bool judged = !rows.validation.empty();
+  Trial trial(ingredients_, id, std::move(rows));
+  Context context(*this, trial);
+  audience_.tell([&](RunObserver& o) { o.trial_started(id); });
+  trial.prepare(context.saved_preprocessing());
+  const TrainingResult training = trial.train(context);
+
+  Finished finished;
+  finished.selects_best = training.selects_best;
+  finished.result = to_json(training);
+  finished.result["name"] = id.name;
+  finished.result["model_info"] = model_info(ingredients_, trial);
+  std::vector<MetricValue> metrics;
+  if (judged) {
+    const ValidationResult validation = trial.validate(context);
+    metrics = validation.metrics.values;
+    finished.result["validation"] = to_json(validation);
+  }
+  finished.result["metrics"] = metrics_to_json(metrics);
+  StateDict report_state;
+  finished.report_metrics = ingredients_.make_report_metrics();
+  for (std::size_t i = 0; judged && i < finished.report_metrics.size(); ++i) {
+    const StateDict state = trial.report_metrics()[i]->state();
+    finished.report_metrics[i]->load_state(state);
+    report_state.put(std::to_string(i), state);
+  }
+  if (is_result) {
+    model_info_ = finished.result.at("model_info");
+    write_safetensors(folder_.weights(), {module_state(trial.model()).tensors(),
+                                          {{"format", "pt"}, {"treadle", std::string(version())}}});
+    write_state_folder(folder_.preprocessing(), trial.preprocessing());
+  }
+  StateDict record;
+  record.put("result", finished.result);
+  record.put("selects_best", nlohmann::json(finished.selects_best));
+  record.put("report_metrics", std::move(report_state));
+  std::filesystem::create_directories(folder_.trial_result(id.name).parent_path());
+  write_state_folder(folder_.trial_result(id.name), record);
+
+  TrialSummary summary{training.best_epoch, training.total_epochs, training.final_loss,
+                       training.best_loss,  training.stop_reason,  metrics,
+                       training.training_time_seconds};
+  audience_.tell([&](RunObserver& o) { o.trial_completed(id, summary); });
+  return finished;
+}
+
+nlohmann::json RunSession::pooled_tables() const {
+  nlohmann::json tables = nlohmann::json::array();
+  for (const auto& metric : ingredients_.make_report_metrics()) {
+    const auto index = tables.size();
+    bool any = false;
+    for (const Finished& fold : folds_) {
+      if (index < fold.report_metrics.size()) {
+        metric->merge(*fold.report_metrics[index]);
+        any = true;
+      }
+    }
+    if (!any) continue;
+    for (const MetricTable& table : metric->compute().tables) tables.push_back(to_json(table));
+  }
+  return tables;
+}
+
+void RunSession::write_result() {
+  const std::vector<std::string> names = trial_names();
+  const Finished& chosen = final_ ? *final_ : folds_.front();
+  nlohmann::json result = chosen.result;
+  result.erase("name");
+  result["model_path"] = has_single_model() ? folder_.weights().filename().string() : "";
+  if (folds_.size() > 1) {
+    nlohmann::json folds = nlohmann::json::array();
+    for (const Finished& fold : folds_) folds.push_back(fold.result);
+    result.update(cross_validation_summary(folds));
+    result["metrics"] = result.at("mean_metrics");
+  }
+  result["task"] = ingredients_.is_classification() ? "classification" : "regression";
+  result["choices"] = ingredients_.choices();
+  result["tables"] = pooled_tables();
+  result["environment"] = environment_;
+  result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
+  result["extensions"] = ingredients_.workflow().resolved.value("extensions", nlohmann::json::object());
+
+  audience_.between_calls([&] { history_.finish(names); });
+  ReportInput report{ingredients_.workflow().name, result, ingredients_.workflow().resolved,
+                     history_.curves(names)};
+  write_file_atomically(folder_.report(), render_report(report));
+  // Last: its presence says that the run is finished.
+  write_file_atomically(folder_.result(), result.dump(2) + "\n");
+  result_ = std::move(result);
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <treadle/engine/stage_graph.h>
+#include <treadle/engine/thread_budget.h>
+#include <treadle/host/run/run_folder.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "ingredients.h"
+#include "run_files.h"
+#include "trial.h"
+
+namespace treadle::internal {
+
+/// One run, fresh or resumed, from its document to its report. The stages in stages() are its table of contents.
+class RunSession {
+ public:
+  RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
+             RunFolder folder, bool resumed);
+  ~RunSession();
+
+  RunOutcome run();
+
+  /// The stages of a workflow. With a session they do its work; without one they only have names, for pictures.
+  static engine::StageGraph stages(const ResolvedWorkflow& workflow, RunSession* session);
+
+ private:
+  /// What is kept of a finished training.
+  struct Finished {
+    nlohmann::json result;
+    bool selects_best = false;
+    std::vector<std::unique_ptr<MetricComputer>> report_metrics;
+  };
+  class Context;
+
+  void load_data();
+  void split();
+  void train_folds();
+  void train_final();
+  void write_result();
+
+  bool has_single_model() const;
+  std::vector<std::string> trial_names() const;
+  Finished run_trial(TrialId id, TrialRows rows, bool is_result);
+  std::optional<Finished> finished_before(const TrialId& id) const;
+  void check_environment(const nlohmann::json& now);
+  nlohmann::json pooled_tables() const;
+
+  const Runtime& runtime_;
+  const RunOptions& options_;
+  RunFolder folder_;
+  const bool resumed_;
+  Ingredients ingredients_;
+  engine::ThreadBudget budget_;
+  HistoryFile history_;
+  EventLog events_;
+  std::vector<std::unique_ptr<RunObserver>> observers_;
+  Audience audience_;
+  nlohmann::json environment_;
+  std::vector<Finished> folds_;
+  std::optional<Finished> final_;
+  nlohmann::json model_info_;
+  std::optional<nlohmann::json> result_;
+};
+
+}  // namespace treadle::internal

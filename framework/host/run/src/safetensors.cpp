@@ -1,0 +1,131 @@
+#include <treadle/host/run/safetensors.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+
+#include <ATen/ops/empty.h>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are stored as they lie in memory");
+
+constexpr std::uint64_t kMaxHeader = std::uint64_t{100} << 20;
+
+struct DtypeName {
+  c10::ScalarType type;
+  const char* name;
+};
+constexpr std::array kDtypes{DtypeName{at::kDouble, "F64"}, DtypeName{at::kFloat, "F32"},
+                             DtypeName{at::kBFloat16, "BF16"}, DtypeName{at::kHalf, "F16"},
+                             DtypeName{at::kLong, "I64"}, DtypeName{at::kInt, "I32"},
+                             DtypeName{at::kShort, "I16"}, DtypeName{at::kChar, "I8"},
+                             DtypeName{at::kByte, "U8"}, DtypeName{at::kBool, "BOOL"}};
+
+const char* dtype_name(const std::string& tensor, c10::ScalarType type) {
+  for (const DtypeName& entry : kDtypes) {
+    if (entry.type == type) return entry.name;
+  }
+  throw StorageError("tensor \"" + tensor + "\" has dtype " + c10::toString(type) +
+                     ", which safetensors cannot hold");
+}
+
+[[noreturn]] void damaged(const std::filesystem::path& path, const std::string& what) {
+  throw StorageError(path.string() + ": not a valid safetensors file: " + what);
+}
+
+at::Tensor read_tensor(const std::filesystem::path& path, const std::string& name,
+                       const nlohmann::json& entry, const char* data, std::uint64_t data_size) {
+  const std::string dtype = entry.at("dtype");
+  const DtypeName* known = nullptr;
+  for (const DtypeName& candidate : kDtypes) {
+    if (dtype == candidate.name) known = &candidate;
+  }
+  if (known == nullptr) damaged(path, "tensor \"" + name + "\" has unknown dtype " + dtype);
+  const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
+  const auto range = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
+  if (range[0] > range[1] || range[1] > data_size) {
+    damaged(path, "tensor \"" + name + "\" lies outside the file");
+  }
+  std::uint64_t bytes = c10::elementSize(known->type);
+  for (const std::int64_t extent : shape) {
+    if (extent < 0 || (extent > 0 && bytes > data_size / static_cast<std::uint64_t>(extent))) {
+      damaged(path, "tensor \"" + name + "\" has an impossible shape");
+    }
+    bytes *= static_cast<std::uint64_t>(extent);
+  }
+  if (bytes != range[1] - range[0]) {
+    damaged(path, "tensor \"" + name + "\" has " + std::to_string(range[1] - range[0]) +
+                      " bytes, its shape needs " + std::to_string(bytes));
+  }
+  at::Tensor tensor = at::empty(shape, known->type);
+  if (bytes > 0) std::memcpy(tensor.data_ptr(), data + range[0], bytes);
+  return tensor;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, const TensorFile& content) {
+  nlohmann::json header = nlohmann::json::object();
+  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  std::vector<at::Tensor> in_order;
+  std::uint64_t offset = 0;
+  for (const auto& [name, tensor] : content.tensors) {
+    const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
+    const std::uint64_t size = plain.nbytes();
+    header[name] = {{"dtype", dtype_name(name, plain.scalar_type())},
+                    {"shape", plain.sizes().vec()},
+                    {"data_offsets", {offset, offset + size}}};
+    offset += size;
+    in_order.push_back(plain);
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors start on an eight-byte boundary
+  const auto length = static_cast<std::uint64_t>(text.size());
+  write_file_atomically(path, [&](FileWriter& file) {
+    file.write({reinterpret_cast<const char*>(&length), sizeof length});
+    file.write(text);
+    for (const at::Tensor& tensor : in_order) {
+      file.write({static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()});
+    }
+  });
+}
+
+TensorFile read_safetensors(const std::filesystem::path& path) try {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw StorageError(path.string() + ": cannot be read: no such file, or not readable");
+  const auto size = static_cast<std::uint64_t>(file.tellg());
+  file.seekg(0);
+  std::string bytes(size, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(size));
+  if (!file) throw StorageError(path.string() + ": could not be read to its end");
+  std::uint64_t length = 0;
+  if (size < sizeof length) damaged(path, "it has only " + std::to_string(size) + " bytes");
+  std::memcpy(&length, bytes.data(), sizeof length);
+  if (length > kMaxHeader || length > size - sizeof length) {
+    damaged(path, "its header claims " + std::to_string(length) + " bytes of " +
+                      std::to_string(size));
+  }
+  const char* text = bytes.data() + sizeof length;
+  const nlohmann::json header = nlohmann::json::parse(text, text + length);
+  if (!header.is_object()) damaged(path, "its header is not a JSON object");
+  TensorFile content;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") {
+      content.metadata = entry.get<std::map<std::string, std::string>>();
+    } else {
+      content.tensors.emplace(
+          name, read_tensor(path, name, entry, text + length, size - sizeof length - length));
+    }
+  }
+  return content;
+} catch (const nlohmann::json::exception& error) {
+  damaged(path, std::string("its header cannot be read: ") + error.what());
+}
+
+}  // namespace treadle

@@ -1,0 +1,163 @@
+#include <treadle/host/run/state_folder.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+#include <treadle/base/hash.h>
+#include <treadle/host/run/safetensors.h>
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWeights = "weights.safetensors";
+constexpr const char* kTensors = "state.safetensors";
+constexpr const char* kValues = "state.json";
+constexpr const char* kModelPart = "model";
+constexpr int kFormat = 1;
+
+/// Takes the state apart: values and structure into JSON, tensors into a flat map.
+nlohmann::json flatten(const StateDict& state, const std::string& prefix, TensorFile& tensors) {
+  nlohmann::json parts = nlohmann::json::object();
+  for (const auto& [name, tensor] : state.tensors()) tensors.tensors.emplace(prefix + name, tensor);
+  for (const auto& [name, part] : state.parts()) {
+    parts[name] = flatten(part, prefix + name + "/", tensors);
+  }
+  return {{"version", state.version()}, {"values", state.values()}, {"parts", std::move(parts)}};
+}
+
+StateDict unflatten(const nlohmann::json& stored) {
+  StateDict state(stored.at("version").get<int>());
+  for (const auto& [name, value] : stored.at("values").items()) state.put(name, value);
+  for (const auto& [name, part] : stored.at("parts").items()) state.put(name, unflatten(part));
+  return state;
+}
+
+/// Puts a tensor under its path "part/part/name".
+void place(StateDict& state, std::string_view path, const at::Tensor& tensor) {
+  const std::size_t slash = path.find('/');
+  if (slash == std::string_view::npos) {
+    state.put(path, tensor);
+    return;
+  }
+  const std::string_view part_name = path.substr(0, slash);
+  StateDict part = state.has_part(part_name) ? state.part(part_name) : StateDict();
+  place(part, path.substr(slash + 1), tensor);
+  state.put(part_name, std::move(part));
+}
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+/// Renames, also over a folder that is there already: the two change places in one instant, so that at
+/// no time there is none.
+void put_in_place(const fs::path& making, const fs::path& folder, std::error_code& error) {
+  if (!fs::exists(folder, error)) {
+    fs::rename(making, folder, error);
+    return;
+  }
+  if (renameat2(AT_FDCWD, making.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0) {
+    // A file system that cannot exchange: the old one has to go first.
+    fs::remove_all(folder, error);
+    fs::rename(making, folder, error);
+    return;
+  }
+  fs::remove_all(making, error);
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw StorageError(path.string() + ": is missing or cannot be read");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void expect_hash(const fs::path& path, const nlohmann::json& hashes) {
+  const std::string name = path.filename().string();
+  if (hash_file(path) != hashes.at(name).get<std::string>()) {
+    throw StorageError(path.string() + ": is damaged: its checksum does not match");
+  }
+}
+
+}  // namespace
+
+void write_state_folder(const fs::path& folder, const StateDict& state) {
+  fs::path making = folder;
+  making += ".tmp";
+  std::error_code error;
+  fs::remove_all(making, error);
+  fs::create_directories(making, error);
+  if (error) throw StorageError(making.string() + ": cannot be made: " + error.message());
+  try {
+    TensorFile weights;
+    TensorFile tensors;
+    StateDict rest(state.version());
+    for (const auto& [name, value] : state.values().items()) rest.put(name, value);
+    for (const auto& [name, tensor] : state.tensors()) rest.put(name, tensor);
+    for (const auto& [name, part] : state.parts()) {
+      if (name != kModelPart) rest.put(name, part);
+    }
+    if (state.has_part(kModelPart)) weights.tensors = state.part(kModelPart).tensors();
+    const nlohmann::json structure = flatten(rest, "", tensors);
+    write_safetensors(making / kWeights, weights);
+    write_safetensors(making / kTensors, tensors);
+    const std::string body = structure.dump();
+    const nlohmann::json content = {{"format", kFormat},
+                                    {"hashes",
+                                     {{kWeights, hash_file(making / kWeights)},
+                                      {kTensors, hash_file(making / kTensors)},
+                                      {"state", hash_text(body)}}},
+                                    {"has_model", state.has_part(kModelPart)},
+                                    {"state", structure}};
+    write_file_atomically(making / kValues, content.dump());
+  } catch (...) {
+    fs::remove_all(making, error);
+    throw;
+  }
+  put_in_place(making, folder, error);
+  if (error) throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
+  sync_folder(folder.parent_path());
+}
+
+StateDict read_state_folder(const fs::path& folder) {
+  const fs::path values_path = folder / kValues;
+  try {
+    const nlohmann::json content = nlohmann::json::parse(read_text(values_path));
+    if (content.at("format") != kFormat) {
+      throw StorageError(values_path.string() + ": has format " + content.at("format").dump() +
+                         "; this version reads " + std::to_string(kFormat));
+    }
+    const nlohmann::json& structure = content.at("state");
+    const nlohmann::json& hashes = content.at("hashes");
+    if (hash_text(structure.dump()) != hashes.at("state").get<std::string>()) {
+      throw StorageError(values_path.string() + ": is damaged: its checksum does not match");
+    }
+    expect_hash(folder / kWeights, hashes);
+    expect_hash(folder / kTensors, hashes);
+    StateDict state = unflatten(structure);
+    for (const auto& [path, tensor] : read_safetensors(folder / kTensors).tensors) {
+      place(state, path, tensor);
+    }
+    if (content.at("has_model").get<bool>()) {
+      StateDict model;
+      for (const auto& [name, tensor] : read_safetensors(folder / kWeights).tensors) {
+        model.put(name, tensor);
+      }
+      state.put(kModelPart, std::move(model));
+    }
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw StorageError(values_path.string() + ": is damaged: " + error.what());
+  }
+}
+
+}  // namespace treadle

@@ -1,0 +1,114 @@
+#include "trial.h"
+
+#include <treadle/core/task_random.h>
+#include <treadle/engine/transformed_rows.h>
+
+namespace treadle::internal {
+namespace {
+
+template <typename T>
+std::vector<T*> pointers(const std::vector<std::unique_ptr<T>>& owned) {
+  std::vector<T*> result;
+  for (const auto& item : owned) result.push_back(item.get());
+  return result;
+}
+
+}  // namespace
+
+Trial::Trial(const Ingredients& ingredients, TrialId id, TrialRows rows)
+    : ingredients_(ingredients),
+      id_(std::move(id)),
+      rows_(std::move(rows)),
+      random_(RandomStreams(ingredients.workflow().seed)
+                  .part("trial", static_cast<std::uint64_t>(id_.index))) {}
+
+Trial::~Trial() = default;
+
+std::vector<const Transform*> Trial::transforms() const {
+  std::vector<const Transform*> result;
+  for (const auto& transform : transforms_) result.push_back(transform.get());
+  return result;
+}
+
+void Trial::prepare(const StateDict* saved_preprocessing) {
+  const RowReader& rows = ingredients_.rows();
+  transforms_ = ingredients_.make_transforms();
+  if (saved_preprocessing != nullptr) {
+    load_transforms(transforms_, *saved_preprocessing);
+  } else {
+    std::vector<const Transform*> fitted;
+    for (const auto& transform : transforms_) {
+      const engine::TransformedRows so_far(rows, fitted);
+      transform->fit(so_far, rows_.training);
+      fitted.push_back(transform.get());
+    }
+  }
+  model_spec_ = ingredients_.model_spec(engine::TransformedRows(rows, transforms()).spec());
+  {
+    const TaskRandom random(random_.seed("init"));
+    model_ = ingredients_.make_model(model_spec_);
+  }
+  optimizer_ = ingredients_.make_optimizer();
+  schedule_ = ingredients_.make_schedule();
+  workflow_ = ingredients_.make_training();
+  metrics_ = ingredients_.make_metrics();
+  report_metrics_ = ingredients_.make_report_metrics();
+
+  const BatchPlan plan = workflow_->batch_plan();
+  if (plan.drop_last && static_cast<std::int64_t>(rows_.training.size()) < plan.training_batch) {
+    throw DataError("training.drop_last leaves nothing: there are " +
+                    std::to_string(rows_.training.size()) + " training rows and a batch has " +
+                    std::to_string(plan.training_batch));
+  }
+  training_ = std::make_unique<engine::BatchPipeline>(
+      rows, rows_.training, transforms(),
+      engine::PipelineOptions{plan.training_batch, plan.shuffle, plan.drop_last, true}, random_);
+  if (!rows_.validation.empty()) {
+    validation_ = std::make_unique<engine::BatchPipeline>(
+        rows, rows_.validation, transforms(),
+        engine::PipelineOptions{plan.evaluation_batch, false, false, false},
+        random_.part("validation", 0));
+  }
+
+  task_.model = model_.get();
+  task_.loss = &ingredients_.loss();
+  task_.optimizer = optimizer_.get();
+  task_.schedule = schedule_.get();
+  task_.outputs = model_spec_.outputs.size();
+  task_.training = training_.get();
+  task_.validation = validation_.get();
+  task_.metrics = pointers(metrics_);
+  task_.transforms = transforms();
+  task_.fixed_epochs = rows_.fixed_epochs;
+}
+
+TrainingResult Trial::train(RunContext& context) { return workflow_->train(task_, context); }
+
+ValidationResult Trial::validate(RunContext& context) {
+  TrainingTask task = task_;
+  const std::vector<MetricComputer*> extra = pointers(report_metrics_);
+  task.metrics.insert(task.metrics.end(), extra.begin(), extra.end());
+  return workflow_->validate(task, context);
+}
+
+StateDict Trial::preprocessing() const {
+  StateDict state;
+  StateDict transforms;
+  for (std::size_t i = 0; i < transforms_.size(); ++i) {
+    transforms.put(std::to_string(i), transforms_[i]->state());
+  }
+  state.put("transforms", std::move(transforms));
+  state.put("data", ingredients_.data().state());
+  state.put("data_spec", to_json(ingredients_.rows().spec()));
+  return state;
+}
+
+void load_transforms(const std::vector<std::unique_ptr<Transform>>& transforms,
+                     const StateDict& preprocessing) {
+  const StateDict& saved = preprocessing.part("transforms");
+  for (std::size_t i = 0; i < transforms.size(); ++i) {
+    transforms[i]->load_state(saved.part(std::to_string(i)));
+  }
+}
+
+}  // namespace treadle::internal

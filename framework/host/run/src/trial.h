@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <treadle/engine/batch_pipeline.h>
+#include <treadle/host/run/checkpoint_store.h>
+
+#include "ingredients.h"
+#include "run_files.h"
+
+namespace treadle::internal {
+
+/// Which rows one training gets.
+struct TrialRows {
+  std::vector<std::int64_t> training;
+  std::vector<std::int64_t> validation;  ///< empty: every row trains
+  std::int64_t fixed_epochs = 0;         ///< see TrainingTask
+};
+
+/// One training with everything it owns: its transforms, fitted on its own rows, its model, its streams. Nothing is shared
+/// with another trial but the raw data.
+class Trial {
+ public:
+  Trial(const Ingredients& ingredients, TrialId id, TrialRows rows);
+  ~Trial();
+
+  const TrialId& id() const { return id_; }
+  const RandomStreams& random() const { return random_; }
+  /// Brings transforms, model and sources to life. `saved` transforms are restored instead of fitted.
+  void prepare(const StateDict* saved_preprocessing);
+  TrainingResult train(RunContext& context);
+  /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
+  ValidationResult validate(RunContext& context);
+
+  Model& model() { return *model_; }
+  const ModelSpec& model_spec() const { return model_spec_; }
+  /// Transforms and data dictionaries.
+  StateDict preprocessing() const;
+  /// What the report's metrics have seen, so that folds can be put together.
+  const std::vector<std::unique_ptr<MetricComputer>>& report_metrics() const {
+    return report_metrics_;
+  }
+
+ private:
+  std::vector<const Transform*> transforms() const;
+
+  const Ingredients& ingredients_;
+  TrialId id_;
+  TrialRows rows_;
+  RandomStreams random_;
+  std::vector<std::unique_ptr<Transform>> transforms_;
+  ModelSpec model_spec_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<LearningRateSchedule> schedule_;
+  std::unique_ptr<TrainingWorkflow> workflow_;
+  std::unique_ptr<engine::BatchPipeline> training_;
+  std::unique_ptr<engine::BatchPipeline> validation_;
+  std::vector<std::unique_ptr<MetricComputer>> metrics_;
+  std::vector<std::unique_ptr<MetricComputer>> report_metrics_;
+  TrainingTask task_;
+};
+
+/// Restores transforms from what Trial::preprocessing() gave.
+void load_transforms(const std::vector<std::unique_ptr<Transform>>& transforms,
+                     const StateDict& preprocessing);
+
+}  // namespace treadle::internal

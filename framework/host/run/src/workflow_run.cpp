@@ -1,0 +1,38 @@
+#include <treadle/host/run/workflow_run.h>
+
+#include <fstream>
+
+#include <treadle/base/atomic_file.h>
+
+#include "run_session.h"
+
+namespace treadle {
+
+RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow,
+                        const RunOptions& options) {
+  RunFolder folder = RunFolder::create(options.output, workflow.name);
+  // First of all: from here on a killed run can be resumed.
+  write_file_atomically(folder.document(), write_workflow(workflow.resolved));
+  internal::RunSession session(runtime, workflow, options, std::move(folder), /*resumed=*/false);
+  return session.run();
+}
+
+RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
+                      const RunOptions& options) {
+  RunFolder folder = RunFolder::open(path);
+  if (std::filesystem::exists(folder.result())) {
+    std::ifstream file(folder.result());
+    nlohmann::json result = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!result.is_discarded()) return {folder.path(), std::move(result)};
+  }
+  ResolvedWorkflow workflow = runtime.read(folder.document());
+  internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
+                               /*resumed=*/true);
+  return session.run();
+}
+
+std::string stage_picture(const ResolvedWorkflow& workflow) {
+  return internal::RunSession::stages(workflow, nullptr).dot(workflow.name);
+}
+
+}  // namespace treadle

@@ -1,0 +1,320 @@
+#include <treadle/host/run/report.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace treadle {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+EpochSummary epoch(std::int64_t number, double loss, double accuracy, bool best) {
+  EpochSummary summary;
+  summary.epoch = number;
+  summary.epochs = 3;
+  summary.learning_rate = 0.01;
+  summary.training_loss = loss;
+  summary.validation_loss = loss + 0.125;
+  summary.metrics = {{"accuracy", accuracy, Direction::kHigherIsBetter}};
+  summary.best = best;
+  return summary;
+}
+
+ReportInput hold_out_run() {
+  ReportInput input;
+  input.name = "iris";
+  input.document = Json{{"treadle", 1}, {"name", "iris"}, {"model", {{"use", "mlp"}}}};
+  input.result = Json{
+      {"started_at", "2031-05-04T10:11:12Z"},
+      {"task", "classification"},
+      {"final_loss", 0.5},
+      {"best_loss", 0.25},
+      {"best_epoch", 2},
+      {"total_epochs", 3},
+      {"training_time_seconds", 125.4},
+      {"metrics", {{"accuracy", 0.9375}}},
+      {"validation",
+       {{"loss", 0.375}, {"metrics", {{"accuracy", 0.90625}}}, {"sample_count", 12345}}},
+      {"model_info", {{"name", "mlp"}, {"parameter_count", 1234567}, {"input_shape", {4}}}},
+      {"choices", {"the task is classification: the target is text"}},
+      {"tables",
+       {{{"name", "confusion_matrix"},
+         {"row_labels", {"setosa", "versicolor"}},
+         {"column_labels", {"setosa", "versicolor"}},
+         {"values", {{10.0, 0.0}, {3.0, 7.0}}}}}},
+      {"environment",
+       {{"treadle", "0.1.0"},
+        {"blas", "OpenBLAS"},
+        {"plugins", {{{"id", "org.treadle.losses"}, {"version", "1.0.0"}, {"build_id", "ab"}}}}}}};
+  input.curves = {
+      {"final", {epoch(1, 1.0, 0.5, true), epoch(2, 0.5, 0.75, true), epoch(3, 0.6, 0.7, false)}}};
+  return input;
+}
+
+ReportInput cross_validation() {
+  ReportInput input = hold_out_run();
+  input.result["mean_loss"] = 0.4;
+  input.result["std_loss"] = 0.1;
+  input.result["mean_metrics"] = {{"accuracy", 0.95}};
+  input.result["std_metrics"] = {{"accuracy", 0.025}};
+  input.result["fold_results"] = Json::array();
+  for (double accuracy : {0.925, 0.975}) {
+    input.result["fold_results"].push_back(
+        {{"name", accuracy < 0.95 ? "fold-1" : "fold-2"},
+         {"best_epoch", 2},
+         {"total_epochs", 3},
+         {"validation", {{"loss", 0.33}, {"metrics", {{"accuracy", accuracy}}}}}});
+  }
+  input.curves.insert(input.curves.begin(), {"fold-1", {epoch(1, 1.0, 0.5, true)}});
+  return input;
+}
+
+/// The value of the data island, as the page's script would read it.
+Json data_of(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"report-data\"";
+  const std::size_t begin = page.find('>', page.find(open)) + 1;
+  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+std::string without_scripts(std::string page) {
+  for (std::size_t at = page.find("<script"); at != std::string::npos; at = page.find("<script")) {
+    page.erase(at, page.find("</script>", at) + 9 - at);
+  }
+  return page;
+}
+
+TEST(Report, LoadsNothingFromAnywhere) {
+  const std::string page = render_report(hold_out_run());
+
+  EXPECT_THAT(page, HasSubstr("Content-Security-Policy\" content=\"default-src 'none'"));
+  EXPECT_THAT(page, Not(HasSubstr("sourceMappingURL")));
+  for (const char* word : {"src=\"http", "href=\"http", "src='http", "url(http", "@import"})
+    EXPECT_THAT(without_scripts(page), Not(HasSubstr(word)));
+}
+
+TEST(Report, CarriesChartJs) {
+  EXPECT_THAT(render_report(hold_out_run()), HasSubstr("Chart.js v"));
+}
+
+TEST(Report, LeavesNoPlaceholderOpen) {
+  EXPECT_THAT(without_scripts(render_report(cross_validation())), Not(HasSubstr("{{")));
+}
+
+TEST(Report, NamesTheRunAndWhen) {
+  const std::string page = render_report(hold_out_run());
+
+  EXPECT_THAT(page, HasSubstr("<title>iris · training report</title>"));
+  EXPECT_THAT(page, HasSubstr("2031-05-04T10:11:12Z · classification"));
+}
+
+TEST(Report, ShowsTheValidationResultNotTheLastEpochs) {
+  const std::string page = render_report(hold_out_run());
+
+  EXPECT_THAT(page, HasSubstr("<td>0.9062</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>0.3750</td>"));
+  EXPECT_THAT(without_scripts(page), Not(HasSubstr("0.9375")));
+}
+
+TEST(Report, WritesNumbersForPeople) {
+  const std::string page = render_report(hold_out_run());
+
+  EXPECT_THAT(page, HasSubstr("1\u202F234\u202F567"));
+  EXPECT_THAT(page, HasSubstr("2 min 05 s"));
+}
+
+TEST(Report, ShowsMeanDeviationAndEveryFoldOfACrossValidation) {
+  const std::string page = render_report(cross_validation());
+
+  EXPECT_THAT(page, HasSubstr("2-fold cross-validation"));
+  EXPECT_THAT(page, HasSubstr("0.9500 <small class=\"spread\">± 0.0250</small>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"col\">fold-2</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>0.9250</td><td>0.9750</td>"));
+}
+
+TEST(Report, SaysThatTheModelOfACrossValidationWasTrainedAfterwards) {
+  EXPECT_THAT(render_report(cross_validation()), HasSubstr("trained on all rows, for 3 epochs"));
+
+  ReportInput without_refit = cross_validation();
+  without_refit.curves.pop_back();
+  EXPECT_THAT(render_report(without_refit), Not(HasSubstr("trained on all rows")));
+}
+
+TEST(Report, ColoursTheConfusionMatrixByShareOfTheRow) {
+  const std::string page = render_report(hold_out_run());
+
+  EXPECT_THAT(page, HasSubstr("<td class=\"good-5 heavy\">10<small>100 %</small></td>"));
+  EXPECT_THAT(page, HasSubstr("<td>0<small>0 %</small></td>"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"bad-2\">3<small>30 %</small></td>"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"good-4 heavy\">7<small>70 %</small></td>"));
+}
+
+TEST(Report, GivesTheScriptEveryCurve) {
+  const Json data = data_of(render_report(cross_validation()));
+
+  ASSERT_EQ(data["curves"].size(), 2U);
+  EXPECT_EQ(data["curves"][1]["trial"], "final");
+  EXPECT_EQ(data["curves"][1]["epochs"], Json({1, 2, 3}));
+  EXPECT_EQ(data["curves"][1]["training_loss"], Json({1.0, 0.5, 0.6}));
+  EXPECT_EQ(data["curves"][1]["validation_loss"], Json({1.125, 0.625, 0.725}));
+  EXPECT_EQ(data["curves"][1]["metrics"]["accuracy"], Json({0.5, 0.75, 0.7}));
+  EXPECT_EQ(data["curves"][1]["best"], Json({false, true, false}));
+}
+
+TEST(Report, ThinsLongCurvesButKeepsTheBestAndTheLastEpoch) {
+  ReportInput input = hold_out_run();
+  input.curves[0].epochs.clear();
+  for (std::int64_t i = 1; i <= 9998; ++i)
+    input.curves[0].epochs.push_back(epoch(i, 1.0, 0.5, i == 1 || i == 4321));
+
+  const Json curve = data_of(render_report(input))["curves"][0];
+
+  EXPECT_LE(curve["epochs"].size(), 1202U);
+  EXPECT_EQ(curve["epochs"].back(), 9998);
+  const auto best = std::find(curve["best"].begin(), curve["best"].end(), Json(true));
+  ASSERT_NE(best, curve["best"].end());
+  EXPECT_EQ(curve["epochs"][best - curve["best"].begin()], 4321);
+}
+
+TEST(Report, ShowsWhatIsNotANumberAsADash) {
+  ReportInput input = hold_out_run();
+  input.result["validation"]["loss"] = std::numeric_limits<double>::quiet_NaN();
+  input.curves[0].epochs[0].training_loss = std::numeric_limits<double>::infinity();
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">loss</th><td>–</td>"));
+  EXPECT_TRUE(data_of(page)["curves"][0]["training_loss"][0].is_null());
+}
+
+TEST(Report, ShowsNumbersOfOneClassInATableByClass) {
+  ReportInput input = hold_out_run();
+  input.result["validation"]["metrics"]["recall.setosa"] = 0.125;
+  input.result["validation"]["metrics"]["recall.versicolor"] = 0.5;
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<h2>By class</h2>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">setosa</th><td>0.1250</td>"));
+  EXPECT_THAT(page, Not(HasSubstr("recall.setosa")));
+}
+
+TEST(Report, SaysWhatTheModelIs) {
+  ReportInput input = hold_out_run();
+  input.result["model_info"]["architecture"] = {{"use", "mlp"}, {"hidden", {16, 8}}};
+  input.result["model_info"]["input_shape"] = {{"features", {3, 4}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<td>mlp: hidden [16,8]</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>features: 3 × 4</td>"));
+}
+
+TEST(Report, DrawsResidualsOfARegression) {
+  ReportInput input = hold_out_run();
+  input.result["task"] = "regression";
+  input.result["tables"] = {{{"name", "residual_sample"},
+                             {"column_labels", {"actual", "predicted"}},
+                             {"values", {{1.0, 1.5}, {2.0, 1.75}}}},
+                            {{"name", "residual_histogram"},
+                             {"column_labels", {"from", "to", "count"}},
+                             {"values", {{-1.0, 0.0, 1.0}, {0.0, 1.0, 1.0}}}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("id=\"scatter-chart\""));
+  EXPECT_THAT(page, HasSubstr("id=\"histogram-chart\""));
+  EXPECT_THAT(page, Not(HasSubstr("Confusion matrix")));
+  EXPECT_EQ(data_of(page)["residual_sample"], Json::parse("[[1.0, 1.5], [2.0, 1.75]]"));
+}
+
+TEST(Report, ShowsATableItHasNeverHeardOf) {
+  ReportInput input = hold_out_run();
+  input.result["tables"] = {{{"name", "calibration"},
+                             {"row_labels", {"low", "high"}},
+                             {"column_labels", {"share"}},
+                             {"values", {{0.25}, {0.75}}}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<h2>calibration</h2>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">high</th><td>0.7500</td>"));
+}
+
+TEST(Report, TakesNamesOfStrangersForTextOnly) {
+  const std::string evil = "</script><script>alert(1)</script>\"'&{{script}}";
+  const std::string shown =
+      "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;{{script}}";
+  ReportInput input = hold_out_run();
+  input.name = evil;
+  input.result["task"] = evil;
+  input.result["choices"] = {evil};
+  input.result["validation"]["metrics"][evil] = 0.5;
+  input.result["validation"]["metrics"]["recall." + evil] = 0.5;
+  input.result["tables"][0]["row_labels"][0] = evil;
+  input.result["tables"].push_back({{"name", evil}, {"values", {{1.0}}}});
+  input.result["environment"][evil] = evil;
+  input.result["model_info"]["architecture"] = evil;
+  input.result["extensions"] = {{evil, evil}};
+  input.document["name"] = evil;
+  input.curves[0].trial = evil;
+  input.curves.push_back({evil, {epoch(1, 1.0, 0.5, true)}});
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, Not(HasSubstr("alert(1)</script>")));
+  EXPECT_THAT(page, HasSubstr("<title>" + shown));
+  EXPECT_THAT(page, HasSubstr("<li>" + shown + "</li>"));
+  EXPECT_EQ(data_of(page)["curves"][0]["trial"], evil);
+}
+
+TEST(Report, ReplacesBytesThatAreNotText) {
+  ReportInput input = hold_out_run();
+  input.name = "caf\xE9 \xC0\xAF ok";
+  input.result["choices"] = {"\xED\xA0\x80"};
+
+  EXPECT_THAT(render_report(input), HasSubstr("<h1>caf\uFFFD \uFFFD\uFFFD ok</h1>"));
+}
+
+TEST(Report, RunsNoScriptThatItDidNotBring) {
+  const auto nonce_of = [](const std::string& page) {
+    const std::size_t begin = page.find("script-src 'nonce-") + 18;
+    return page.substr(begin, page.find('\'', begin) - begin);
+  };
+  ReportInput other = hold_out_run();
+  other.name = "other";
+
+  const std::string page = render_report(hold_out_run());
+
+  EXPECT_GE(nonce_of(page).size(), 32U);
+  EXPECT_NE(nonce_of(page), nonce_of(render_report(other)));
+  EXPECT_THAT(page, Not(HasSubstr("unsafe-inline")));
+  EXPECT_THAT(without_scripts(page), Not(HasSubstr(" style=")));
+}
+
+TEST(Report, CanBeReadWithoutScripts) {
+  const std::string page = without_scripts(render_report(cross_validation()));
+
+  EXPECT_THAT(page, HasSubstr("<summary>Epochs</summary>"));
+  EXPECT_THAT(page, HasSubstr("2 (best)"));
+  EXPECT_THAT(page, HasSubstr("<noscript>"));
+  EXPECT_THAT(page, HasSubstr("&quot;use&quot;: &quot;mlp&quot;"));
+}
+
+TEST(Report, IsWrittenForARunThatHasAlmostNothing) {
+  ReportInput input;
+  input.name = "empty";
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<h1>empty</h1>"));
+  EXPECT_THAT(page, Not(HasSubstr("<canvas")));
+}
+
+}  // namespace
+}  // namespace treadle

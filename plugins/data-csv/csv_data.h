@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <treadle/base/config.h>
+#include <treadle/core/data_provider.h>
+#include <treadle/core/matrix_rows.h>
+
+#include "csv_options.h"
+#include "table_layout.h"
+
+namespace treadle::csv {
+
+/// The data provider `csv`: a table in a text file, read once, whole, into memory; random access
+/// through RowReader. Parameters: csv.schema.json; how files are read: README.md.
+///
+/// Its state is what the training file taught: the columns with their categories, the class names,
+/// the class weights. Files opened with that state are read to fit.
+class CsvData final : public DataProvider {
+ public:
+  explicit CsvData(const Config& config);
+  ~CsvData() override;
+
+ private:
+  void do_open(const OpenRequest& request) override;
+  const DataSpec& do_spec() const override { return rows_->spec(); }
+  std::string do_content_hash() const override { return rows_->content_hash(); }
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+  void* do_ask(std::string_view interface_id) override;
+
+  CsvOptions options_;
+  std::optional<TableDescription> description_;  // after open() or load_state()
+  std::optional<MatrixRows> rows_;               // after open()
+};
+
+}  // namespace treadle::csv

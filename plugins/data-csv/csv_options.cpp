@@ -1,0 +1,92 @@
+#include "csv_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace treadle::csv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array kMissingNames{std::pair{"error", Missing::kError},
+                                   std::pair{"nan", Missing::kNan},
+                                   std::pair{"drop_row", Missing::kDropRow}};
+
+ColumnName column_name(const Json& value) {
+  if (value.is_string())
+    return value.get<std::string>();
+  return value.get<std::int64_t>();
+}
+
+std::vector<ColumnName> column_names(const Json& list) {
+  std::vector<ColumnName> names;
+  for (const Json& value : list)
+    names.push_back(column_name(value));
+  return names;
+}
+
+// `key` holds one character, or none where `none` says what stands for it.
+char character(const Config& config, const char* key, char fallback) {
+  if (!config.has(key))
+    return fallback;
+  const auto text = config.get<std::string>(key);
+  if (text.empty())
+    return '\0';
+  if (text.size() > 1 || text == "\n" || text == "\r" || text[0] == '\0')
+    config.fail(key, "must be one ASCII character that does not end a line");
+  return text[0];
+}
+
+}  // namespace
+
+CsvOptions::CsvOptions(const Config& config)
+    : path(config.get<std::string>("path")),
+      header(config.get_or("header", true)),
+      skip_rows(config.get_or("skip_rows", std::int64_t{0})),
+      separator(character(config, "separator", ',')),
+      quote(character(config, "quote", '"')) {
+  const Json& json = config.json();
+  if (separator == '\0' || separator == quote)
+    config.fail("separator", "must be a character, and another one than \"quote\"");
+  missing_values = config.get_or("missing_values", missing_values);
+  if (config.has("target"))
+    target = column_name(json["target"]);
+  if (config.has("columns"))
+    columns = column_names(json["columns"]);
+  if (config.has("categorical"))
+    categorical = column_names(json["categorical"]);
+  const std::pair<const char*, std::optional<ColumnName>*> roles[] = {
+      {"weight", &weight}, {"group", &group}, {"time", &time}};
+  for (const auto& [key, column] : roles) {
+    if (config.has(key))
+      *column = column_name(json[key]);
+  }
+  if (config.has("class_weights")) {
+    balanced = json["class_weights"].is_string();
+    if (!balanced)
+      class_weights = json["class_weights"].get<std::map<std::string, double>>();
+  }
+  if (config.has("missing")) {
+    const auto name = config.get<std::string>("missing");
+    const auto* const found = std::find_if(kMissingNames.begin(), kMissingNames.end(),
+                                           [&](const auto& entry) { return name == entry.first; });
+    if (found == kMissingNames.end())
+      config.fail("missing", R"(must be "error", "nan" or "drop_row")");
+    missing = found->second;
+  }
+}
+
+std::string shown_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (error || !path.is_absolute())
+    return path.string();
+  const std::filesystem::path relative = path.lexically_relative(here);
+  const bool below = !relative.empty() && *relative.begin() != "..";
+  return below ? relative.string() : path.string();
+}
+
+}  // namespace treadle::csv

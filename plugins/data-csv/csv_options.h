@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <treadle/base/config.h>
+
+namespace treadle::csv {
+
+/// A column as a person names it: by its name, or by its index from 0 (from the end when negative).
+using ColumnName = std::variant<std::string, std::int64_t>;
+
+/// What to do with a value that is not there.
+enum class Missing { kError, kNan, kDropRow };
+
+/// The parameters of `csv`, as csv.schema.json describes them.
+struct CsvOptions {
+  CsvOptions() = default;
+  explicit CsvOptions(const Config& config);
+
+  std::filesystem::path path;
+  bool header = true;
+  std::int64_t skip_rows = 0;
+  char separator = ',';
+  char quote = '"';  ///< 0: none
+  ColumnName target = std::int64_t{-1};
+  std::optional<std::vector<ColumnName>> columns;
+  std::vector<ColumnName> categorical;
+  std::optional<ColumnName> weight;
+  std::optional<ColumnName> group;
+  std::optional<ColumnName> time;
+  bool balanced = false;
+  std::map<std::string, double> class_weights;
+  Missing missing = Missing::kError;
+  std::vector<std::string> missing_values = {"", "NA", "NaN", "nan", "null", "?"};
+};
+
+/// The path as messages name it: relative to the working directory when it lies below it.
+std::string shown_path(const std::filesystem::path& path);
+
+}  // namespace treadle::csv

@@ -1,0 +1,222 @@
+#include "csv_scanner.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "number_text.h"
+
+namespace treadle::csv {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kLongestRow = std::size_t{64} << 20;
+// Zeros behind what has been read: the end is seen without comparing, and numbers may be read
+// ahead.
+constexpr std::size_t kPadding = 2 * kReadAhead;
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::string reason() {
+  return std::generic_category().message(errno);
+}
+
+}  // namespace
+
+CsvScanner::CsvScanner(const std::filesystem::path& path, std::string shown, char separator,
+                       char quote)
+    : shown_(std::move(shown)), separator_(separator), quote_(quote) {
+  for (const char c : {separator, '\n', '\r', '\0'})
+    ends_field_[static_cast<unsigned char>(c)] = true;
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) {
+    throw DataError(shown_ +
+                    (errno == ENOENT ? ": no such file" : ": cannot be opened: " + reason()));
+  }
+  struct stat status {};
+  const bool is_folder = ::fstat(descriptor_, &status) == 0 && S_ISDIR(status.st_mode);
+  if (is_folder) {
+    ::close(descriptor_);
+    throw DataError(shown_ + ": is a folder; \"path\" must name a file");
+  }
+  try {
+    buffer_.resize(kPiece + kPadding);
+    begin_ = end_ = buffer_.data();
+    fill();
+    const std::string_view start(begin_, static_cast<std::size_t>(end_ - begin_));
+    if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
+      throw DataError(shown_ + ": is UTF-16; save it as UTF-8");
+    if (start.starts_with("\xEF\xBB\xBF"))
+      begin_ += 3;
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+CsvScanner::~CsvScanner() {
+  ::close(descriptor_);
+}
+
+void CsvScanner::fail(const std::string& message) const {
+  throw DataError(shown_ + ":" + std::to_string(line_) + ": " + message);
+}
+
+void CsvScanner::fill() {
+  const auto kept = static_cast<std::size_t>(end_ - begin_);
+  if (kept > kLongestRow) {
+    fail("the row is longer than 64 MiB; is a quote left open, or is \"separator\" wrong?");
+  }
+  if (begin_ != buffer_.data() && kept > 0)
+    std::memmove(buffer_.data(), begin_, kept);
+  if (kept + kPiece / 2 > buffer_.size() - kPadding)
+    buffer_.resize(2 * (buffer_.size() - kPadding) + kPadding);
+  begin_ = buffer_.data();
+  end_ = begin_ + kept;
+  char* const limit = buffer_.data() + buffer_.size() - kPadding;
+  while (!at_end_of_file_ && end_ < limit) {
+    const ssize_t count = ::read(descriptor_, end_, static_cast<std::size_t>(limit - end_));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      throw DataError(shown_ + ": cannot be read: " + reason());
+    at_end_of_file_ = count == 0;
+    end_ += count;
+  }
+  if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r')
+    *end_++ = '\n';
+  std::memset(end_, 0, kPadding - 1);
+}
+
+void CsvScanner::more() {
+  lines_in_quotes_ = 0;
+  fill();
+}
+
+void CsvScanner::skip_lines(std::int64_t count) {
+  for (; count > 0; --count) {
+    for (;;) {
+      const char* p = begin_;
+      while (p < end_ && *p != '\n' && *p != '\r')
+        ++p;
+      const After after = p == end_ ? After::kMore : step(p);
+      if (after == After::kRow) {
+        end_row(p);
+        break;
+      }
+      if (at_end_of_file_)
+        return;
+      more();
+    }
+  }
+}
+
+const char* CsvScanner::begin_row() {
+  for (;;) {
+    const char* p = begin_;
+    while (is_blank(*p) && *p != separator_)
+      ++p;
+    if (p == end_) {
+      if (at_end_of_file_)
+        return nullptr;
+      more();
+    } else if (*p != '\n' && *p != '\r') {
+      return begin_;
+    } else if (step(p) == After::kRow) {
+      end_row(p);
+    } else {
+      more();
+    }
+  }
+}
+
+CsvScanner::Field CsvScanner::field(const char*& p) {
+  while (is_blank(*p) && *p != separator_)
+    ++p;
+  if (*p == quote_ && quote_ != '\0')
+    return quoted_field(p);
+  const char* const first = p;
+  while (!ends_field(*p))
+    ++p;
+  const char* last = p;
+  while (last > first && is_blank(last[-1]))
+    --last;
+  return {std::string_view(first, static_cast<std::size_t>(last - first)), step(p)};
+}
+
+// Two quotes inside quotes are one. Nothing but blanks may follow the closing one.
+CsvScanner::Field CsvScanner::quoted_field(const char*& p) {
+  unquoted_.clear();
+  for (;;) {
+    ++p;
+    const auto* const closing =
+        static_cast<const char*>(std::memchr(p, quote_, static_cast<std::size_t>(end_ - p)));
+    if (closing == nullptr) {
+      if (at_end_of_file_)
+        fail("a quoted field is not closed before the end of the file");
+      return {{}, After::kMore};
+    }
+    unquoted_.append(p, closing);
+    p = closing + 1;
+    if (*p != quote_)
+      break;
+    unquoted_ += quote_;
+  }
+  // At the end of what has been read the next byte may be a second quote.
+  if (p == end_ && !at_end_of_file_)
+    return {{}, After::kMore};
+  while (is_blank(*p) && *p != separator_)
+    ++p;
+  if (!ends_field(*p))
+    fail(
+        "there is text behind the closing quote of a field; a quote inside quotes is written "
+        "twice");
+  if (unquoted_.find('\0') != std::string::npos)
+    fail("there is a NUL byte; this is not a text file");
+  lines_in_quotes_ += std::count(unquoted_.begin(), unquoted_.end(), '\n');
+  return {unquoted_, step(p)};
+}
+
+std::vector<std::string> CsvScanner::texts(const char*& end) {
+  std::vector<std::string> texts;
+  while (const char* p = begin_row()) {
+    texts.clear();
+    After after = After::kField;
+    while (after == After::kField) {
+      const Field next = field(p);
+      after = next.after;
+      texts.emplace_back(next.text);
+    }
+    if (after == After::kRow) {
+      end = p;
+      break;
+    }
+    more();
+  }
+  return texts;
+}
+
+std::vector<std::string> CsvScanner::peek_row() {
+  const char* end = nullptr;
+  std::vector<std::string> row = texts(end);
+  lines_in_quotes_ = 0;
+  return row;
+}
+
+std::vector<std::string> CsvScanner::read_row() {
+  const char* end = nullptr;
+  std::vector<std::string> row = texts(end);
+  if (end != nullptr)
+    end_row(end);
+  return row;
+}
+
+}  // namespace treadle::csv

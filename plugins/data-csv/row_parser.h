@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <treadle/core/data_provider.h>
+
+#include "csv_options.h"
+#include "csv_scanner.h"
+#include "growing_buffer.h"
+#include "label_dictionary.h"
+#include "line_index.h"
+#include "table_layout.h"
+
+namespace treadle::csv {
+
+/// The rows of a file, every value in its place. Classes and categories have the numbers of their
+/// dictionaries, which count in the order of appearance unless they were given.
+template <typename T>
+struct ParsedRows {
+  std::int64_t rows = 0;
+  std::int64_t dropped = 0;  ///< left out because a value was missing
+  GrowingBuffer<T> features;
+  TargetKind target = TargetKind::kNone;
+  GrowingBuffer<T> target_numbers;
+  GrowingBuffer<std::int64_t> target_classes;
+  GrowingBuffer<T> weights;
+  GrowingBuffer<std::int64_t> groups;
+  GrowingBuffer<double> times;
+  LabelDictionary classes;
+  std::vector<LabelDictionary> categories;  ///< one per feature; empty for numbers
+  std::vector<char> has_missing;            ///< per feature
+  std::shared_ptr<LineIndex> lines = std::make_shared<LineIndex>();
+};
+
+/// How to read the rows: everything is borrowed for the call.
+struct RowPlan {
+  const CsvOptions& options;
+  const OpenRequest& request;
+  const TableLayout& layout;
+  const FieldPlan& fields;
+  const std::optional<TableDescription>& known;
+};
+
+/// Reads all rows from where the scanner stands. T is float or double. Throws DataError with the
+/// first rows that cannot be understood and the number of the others.
+template <typename T>
+ParsedRows<T> parse_rows(CsvScanner& scanner, const RowPlan& plan);
+
+extern template ParsedRows<float> parse_rows<float>(CsvScanner&, const RowPlan&);
+extern template ParsedRows<double> parse_rows<double>(CsvScanner&, const RowPlan&);
+
+}  // namespace treadle::csv

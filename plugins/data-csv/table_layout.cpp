@@ -1,0 +1,338 @@
+#include "table_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+
+#include "number_text.h"
+
+namespace treadle::csv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostListed = 20;
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostListed)
+    text += " and " + std::to_string(names.size() - kMostListed) + " more";
+  return text;
+}
+
+/// Resolves the columns that parameters name, and sees that each is used once.
+class ColumnFinder {
+ public:
+  ColumnFinder(const CsvOptions& options, const std::vector<std::string>& names, std::string place)
+      : options_(options), names_(names), place_(std::move(place)), uses_(names.size()) {}
+
+  std::int64_t index(const ColumnName& column, const std::string& key) const {
+    const auto count = static_cast<std::int64_t>(names_.size());
+    if (const auto* position = std::get_if<std::int64_t>(&column)) {
+      const std::int64_t index = *position < 0 ? *position + count : *position;
+      if (index < 0 || index >= count) {
+        fail("\"" + key + "\" is column " + std::to_string(*position) + ", but there are " +
+             std::to_string(count) + " columns (0 to " + std::to_string(count - 1) + ")");
+      }
+      return index;
+    }
+    const auto& name = std::get<std::string>(column);
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found == names_.end()) {
+      if (!options_.header) {
+        fail("the file has no header line (\"header\": false), so \"" + key +
+             "\" must be an index from 0, got " + quote_text(name));
+      }
+      fail("there is no column " + quote_text(name) + " for \"" + key + "\"" +
+           did_you_mean(name, names_) + "; the columns are " + list_of(names_));
+    }
+    return found - names_.begin();
+  }
+
+  UsedColumn take(std::int64_t index, const std::string& key) {
+    std::string& use = uses_[static_cast<std::size_t>(index)];
+    const std::string& name = names_[static_cast<std::size_t>(index)];
+    if (!use.empty()) {
+      fail("column " + quote_text(name) + " is named " +
+           (use == key ? "twice in \"" + key + "\"" : "as \"" + use + "\" and in \"" + key + "\"") +
+           "; a column has one use");
+    }
+    use = key;
+    return {name, index, false};
+  }
+  UsedColumn take(const ColumnName& column, const std::string& key) {
+    return take(index(column, key), key);
+  }
+
+  bool is_used(std::size_t index) const { return !uses_[index].empty(); }
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw DataError(place_ + ": " + message);
+  }
+
+ private:
+  const CsvOptions& options_;
+  const std::vector<std::string>& names_;
+  std::string place_;
+  std::vector<std::string> uses_;  // the parameter that names the column
+};
+
+// A first row of data taken for a header costs that row and every name. Years and pixel numbers are
+// names people use, 5.1 is not.
+bool looks_like_data(const std::vector<std::string>& names) {
+  bool has_fraction = false;
+  for (const std::string& name : names) {
+    double value = 0;
+    if (!read_whole_number(name, value))
+      return false;
+    has_fraction = has_fraction || std::floor(value) != value;
+  }
+  return has_fraction;
+}
+
+void check_names(const CsvOptions& options, const std::vector<std::string>& names,
+                 const ColumnFinder& finder) {
+  if (static_cast<std::int64_t>(names.size()) > kMostColumns) {
+    finder.fail("there are " + std::to_string(names.size()) + " columns; at most " +
+                std::to_string(kMostColumns) + " can be read");
+  }
+  if (!options.header)
+    return;
+  if (looks_like_data(names)) {
+    finder.fail("the header line has numbers for names (" + list_of(names) +
+                "); if it is the first row of data, set \"header\": false");
+  }
+  std::map<std::string_view, std::size_t> first;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      continue;
+    const auto [found, is_new] = first.emplace(names[i], i);
+    if (!is_new) {
+      finder.fail("columns " + std::to_string(found->second) + " and " + std::to_string(i) +
+                  " are both named " + quote_text(names[i]) +
+                  "; if the file has no header line, set \"header\": false");
+    }
+  }
+}
+
+// A file that falls into one column was written with another separator, more often than not.
+void check_separator(const CsvOptions& options, const std::vector<std::string>& names,
+                     const ColumnFinder& finder) {
+  if (names.size() != 1)
+    return;
+  for (const char other : {',', ';', '\t', '|'}) {
+    if (other != options.separator && names[0].find(other) != std::string::npos) {
+      finder.fail("the line has one field, " + quote_text(names[0]) + "; is the separator " +
+                  quote_text(std::string(1, other)) + "?");
+    }
+  }
+}
+
+void name_the_nameless(std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      names[i] = "column_" + std::to_string(i);
+  }
+}
+
+Json to_json(const UsedColumn& column) {
+  return {{"name", column.name}, {"index", column.index}, {"category", column.is_category}};
+}
+
+// Indices are used without further questions later.
+void check_stored(const TableLayout& layout) {
+  const auto inside = [&](const UsedColumn& column) {
+    return column.index >= 0 && column.index < layout.fields;
+  };
+  const auto maybe = [&](const std::optional<UsedColumn>& column) {
+    return !column || inside(*column);
+  };
+  if (layout.fields > kMostColumns || layout.features.empty() || !inside(layout.target) ||
+      !std::all_of(layout.features.begin(), layout.features.end(), inside) ||
+      !maybe(layout.weight) || !maybe(layout.group) || !maybe(layout.time)) {
+    throw StorageError("stored columns of the data contradict each other");
+  }
+}
+
+UsedColumn column_from_json(const Json& stored) {
+  return {stored.at("name"), stored.at("index"), stored.at("category")};
+}
+
+}  // namespace
+
+std::vector<std::string> numbered_columns(std::int64_t count) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i)
+    names.push_back("column_" + std::to_string(i));
+  return names;
+}
+
+TableLayout training_layout(const CsvOptions& options, std::vector<std::string> names,
+                            const std::string& place) {
+  ColumnFinder finder(options, names, place);
+  check_names(options, names, finder);
+  check_separator(options, names, finder);
+  const auto unnamed = std::find(names.begin(), names.end(), "");
+  const std::int64_t nameless = unnamed == names.end() ? -1 : unnamed - names.begin();
+  name_the_nameless(names);
+
+  TableLayout layout;
+  layout.fields = static_cast<std::int64_t>(names.size());
+  layout.target = finder.take(options.target, "target");
+  if (options.weight)
+    layout.weight = finder.take(*options.weight, "weight");
+  if (options.group)
+    layout.group = finder.take(*options.group, "group");
+  if (options.time)
+    layout.time = finder.take(*options.time, "time");
+  if (options.columns) {
+    for (const ColumnName& column : *options.columns)
+      layout.features.push_back(finder.take(column, "columns"));
+  } else {
+    // **Rationale:** a nameless column is what some programs write the row's number into. In a file
+    // sorted by class that number gives the class away.
+    if (nameless >= 0 && !finder.is_used(static_cast<std::size_t>(nameless))) {
+      finder.fail("column " + std::to_string(nameless) +
+                  " has no name; give it one, or say in \"columns\" which columns to use");
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!finder.is_used(i))
+        layout.features.push_back({names[i], static_cast<std::int64_t>(i), false});
+    }
+  }
+  if (layout.features.empty()) {
+    finder.fail("no column is left to predict " + quote_text(layout.target.name) +
+                " from; the columns are " + list_of(names));
+  }
+  for (const ColumnName& column : options.categorical) {
+    const std::int64_t index = finder.index(column, "categorical");
+    const auto found = std::find_if(layout.features.begin(), layout.features.end(),
+                                    [&](const UsedColumn& used) { return used.index == index; });
+    if (found == layout.features.end()) {
+      finder.fail("column " + quote_text(names[static_cast<std::size_t>(index)]) +
+                  " is in \"categorical\", but not among the columns to predict from");
+    }
+    found->is_category = true;
+  }
+  return layout;
+}
+
+FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names, bool has_header,
+                      OpenRequest::Purpose purpose, const std::string& place) {
+  name_the_nameless(names);
+  using Purpose = OpenRequest::Purpose;
+  struct Wanted {
+    const UsedColumn* column;
+    FieldPlan::Entry entry;
+  };
+  std::vector<Wanted> wanted;
+  for (std::size_t i = 0; i < layout.features.size(); ++i)
+    wanted.push_back({&layout.features[i], {Role::kFeature, static_cast<std::int64_t>(i)}});
+  if (purpose != Purpose::kPredict) {
+    wanted.push_back({&layout.target, {Role::kTarget, 0}});
+    if (layout.weight)
+      wanted.push_back({&*layout.weight, {Role::kWeight, 0}});
+  }
+  if (purpose == Purpose::kTrain) {
+    if (layout.group)
+      wanted.push_back({&*layout.group, {Role::kGroup, 0}});
+    if (layout.time)
+      wanted.push_back({&*layout.time, {Role::kTime, 0}});
+  }
+
+  FieldPlan plan;
+  plan.names = names;
+  plan.entries.resize(names.size());
+  const auto fields = static_cast<std::int64_t>(names.size());
+  if (!has_header && fields == layout.fields) {
+    for (const Wanted& want : wanted)
+      plan.entries[static_cast<std::size_t>(want.column->index)] = want.entry;
+    return plan;
+  }
+  if (!has_header) {
+    const auto features = static_cast<std::int64_t>(layout.features.size());
+    const bool features_alone = purpose == Purpose::kPredict && fields == features;
+    if (!features_alone) {
+      throw DataError(place + ": expected " + std::to_string(layout.fields) +
+                      " fields, as in the training data" +
+                      (purpose == Purpose::kPredict && features != layout.fields
+                           ? ", or the " + std::to_string(features) + " to predict from"
+                           : "") +
+                      ", got " + std::to_string(fields));
+    }
+    // In the order of the training file, whatever the order of "columns" was.
+    std::vector<std::pair<std::int64_t, std::int64_t>> by_index;
+    for (const Wanted& want : wanted)
+      by_index.emplace_back(want.column->index, want.entry.slot);
+    std::sort(by_index.begin(), by_index.end());
+    for (std::size_t i = 0; i < by_index.size(); ++i)
+      plan.entries[i] = {Role::kFeature, by_index[i].second};
+    return plan;
+  }
+  std::string missing;
+  std::size_t missing_count = 0;
+  for (const Wanted& want : wanted) {
+    const auto count = std::count(names.begin(), names.end(), want.column->name);
+    if (count > 1) {
+      throw DataError(place + ": there are " + std::to_string(count) + " columns " +
+                      quote_text(want.column->name));
+    }
+    if (count == 0) {
+      missing += (missing_count++ == 0 ? "" : ", ") + quote_text(want.column->name);
+      continue;
+    }
+    const auto found = std::find(names.begin(), names.end(), want.column->name);
+    plan.entries[static_cast<std::size_t>(found - names.begin())] = want.entry;
+  }
+  if (missing_count > 0) {
+    throw DataError(place + ": the model needs the column" + (missing_count == 1 ? " " : "s ") +
+                    missing + ", which " + (missing_count == 1 ? "is" : "are") +
+                    " not there; the columns are " + list_of(names));
+  }
+  return plan;
+}
+
+nlohmann::json to_json(const TableLayout& layout) {
+  Json features = Json::array();
+  for (const UsedColumn& column : layout.features)
+    features.push_back(to_json(column));
+  Json stored = {{"fields", layout.fields},
+                 {"features", std::move(features)},
+                 {"target", to_json(layout.target)}};
+  const std::pair<const char*, const std::optional<UsedColumn>*> others[] = {
+      {"weight", &layout.weight}, {"group", &layout.group}, {"time", &layout.time}};
+  for (const auto& [key, column] : others) {
+    if (*column)
+      stored[key] = to_json(**column);
+  }
+  return stored;
+}
+
+TableLayout table_layout_from_json(const nlohmann::json& stored) try {
+  TableLayout layout;
+  layout.fields = stored.at("fields");
+  for (const Json& column : stored.at("features"))
+    layout.features.push_back(column_from_json(column));
+  layout.target = column_from_json(stored.at("target"));
+  const std::pair<const char*, std::optional<UsedColumn>*> others[] = {
+      {"weight", &layout.weight}, {"group", &layout.group}, {"time", &layout.time}};
+  for (const auto& [key, column] : others) {
+    if (stored.contains(key))
+      *column = column_from_json(stored.at(key));
+  }
+  check_stored(layout);
+  return layout;
+} catch (const Json::exception& error) {
+  throw StorageError(std::string("stored columns of the data cannot be read: ") + error.what());
+}
+
+}  // namespace treadle::csv

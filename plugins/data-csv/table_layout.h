@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <treadle/core/data_provider.h>
+
+#include "csv_options.h"
+
+namespace treadle::csv {
+
+/// What a field of a row is used for.
+enum class Role : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime };
+
+/// One column that is used.
+struct UsedColumn {
+  std::string name;
+  std::int64_t index = 0;  ///< in the file it was first read from
+  bool is_category = false;
+};
+
+/// Which columns of a file mean what. Made from the parameters and the header of the training file;
+/// kept in the provider's state, so that files read later are understood the same way.
+struct TableLayout {
+  std::int64_t fields = 0;  ///< in a row of the training file
+  std::vector<UsedColumn> features;
+  UsedColumn target;
+  std::optional<UsedColumn> weight;
+  std::optional<UsedColumn> group;
+  std::optional<UsedColumn> time;
+};
+
+/// What a file taught and files read later must agree with.
+struct TableDescription {
+  TableLayout layout;
+  std::vector<Column> columns;  ///< of the features, with their categories
+  TargetSpec target;
+  std::vector<double> class_weights;  ///< a factor per class; empty when there is none
+};
+
+/// What to do with each field of a row of one file, by its index.
+struct FieldPlan {
+  struct Entry {
+    Role role = Role::kNone;
+    std::int64_t slot = 0;  ///< of a feature: its place in the row of features
+  };
+  std::vector<Entry> entries;
+  std::vector<std::string> names;  ///< of the file's columns, for messages
+};
+
+inline constexpr std::int64_t kMostColumns = 65536;
+
+/// Finds the parameters' columns among `names`, those of a training file. `place` is "FILE:LINE" of
+/// the header, or "FILE" without one. Throws DataError.
+TableLayout training_layout(const CsvOptions& options, std::vector<std::string> names,
+                            const std::string& place);
+
+/// Names for the columns of a file without a header line: column_0, column_1, …
+std::vector<std::string> numbered_columns(std::int64_t count);
+
+/// Where a layout's columns are in a file with these columns: by name when there is a header, else
+/// by position. For kPredict only the features are looked for; such a file without header may have
+/// the features alone. Throws DataError naming every column that is missing and what is there.
+FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names, bool has_header,
+                      OpenRequest::Purpose purpose, const std::string& place);
+
+nlohmann::json to_json(const TableLayout& layout);
+/// Throws StorageError.
+TableLayout table_layout_from_json(const nlohmann::json& stored);
+
+}  // namespace treadle::csv

@@ -1,0 +1,345 @@
+#include "csv_data.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include "csv_fixture.h"
+
+namespace treadle::csv {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Values = std::vector<double>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+class CsvDataTest : public CsvFixture {
+ protected:
+  static std::vector<std::string> names(const CsvData& data) {
+    std::vector<std::string> names;
+    for (const Column& column : data.spec().inputs[0].columns)
+      names.push_back(column.name);
+    return names;
+  }
+  static OpenRequest wanting(Task task, TargetKind loss = TargetKind::kNone) {
+    OpenRequest request;
+    request.task = task;
+    request.loss_target = loss;
+    return request;
+  }
+};
+
+TEST_F(CsvDataTest, PredictsTheLastColumnFromAllOthersByDefault) {
+  write("a,b,y\n1,2.5,3\n-4,5e1,6\n");
+
+  const auto data = open();
+
+  EXPECT_THAT(names(*data), ElementsAre("a", "b"));
+  EXPECT_EQ(data->spec().inputs[0].name, "features");
+  EXPECT_EQ(data->spec().inputs[0].shape, std::vector<std::int64_t>{2});
+  EXPECT_EQ(data->spec().target, (TargetSpec{"y", TargetKind::kNumbers, 1, {}}));
+  EXPECT_FALSE(data->spec().has_weights);
+  EXPECT_EQ(features(*data), (Values{1, 2.5, -4, 50}));
+  EXPECT_EQ(targets(*data), (Values{3, 6}));
+  EXPECT_EQ(rows(*data).targets().sizes(), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(batch(*data).inputs[0].scalar_type(), at::kFloat);
+}
+
+TEST_F(CsvDataTest, FindsColumnsByNameAndByIndexFromBothEnds) {
+  write("id,a,b,c,y\n9,1,2,3,4\n");
+
+  const auto data = open({{"target", -2}, {"columns", Json::array({"y", 1})}});
+
+  EXPECT_THAT(names(*data), ElementsAre("y", "a"));
+  EXPECT_EQ(features(*data), (Values{4, 1}));
+  EXPECT_EQ(data->spec().target.name, "c");
+}
+
+TEST_F(CsvDataTest, ReadsFilesWithoutHeaderAfterSkippedLines) {
+  write("150,4,setosa\n1,2,0\n3,4,1\n");
+
+  const auto data = open({{"header", false}, {"skip_rows", 1}});
+
+  EXPECT_THAT(names(*data), ElementsAre("column_0", "column_1"));
+  EXPECT_EQ(features(*data), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(rows(*data).describe_row(1), file().string() + ":3");
+}
+
+TEST_F(CsvDataTest, ReadsEveryLineEndQuoteAndBlank) {
+  const std::string bom = "\xEF\xBB\xBF";
+  write(
+      bom +
+      "\r\n\"a \"\"b\"\"\",c,y\r\n 1 ,\"2\",\"no, \"\"thanks\"\"\nreally\"\r\n\n   \n\t3,4\t ,yes");
+
+  const auto data = open();
+
+  EXPECT_THAT(names(*data), ElementsAre("a \"b\"", "c"));
+  EXPECT_EQ(features(*data), (Values{1, 2, 3, 4}));
+  EXPECT_THAT(data->spec().target.class_names, ElementsAre("no, \"thanks\"\nreally", "yes"));
+  EXPECT_EQ(rows(*data).describe_row(0), file().string() + ":3");
+  EXPECT_EQ(rows(*data).describe_row(1), file().string() + ":7");
+}
+
+TEST_F(CsvDataTest, ReadsOldMacLineEndsAndOtherSeparatorsAndQuotes) {
+  write("a\tb\ty\r1\t'2'\tA\r3\t4\t'B'\r");
+
+  const auto data = open({{"separator", "\t"}, {"quote", "'"}});
+
+  EXPECT_EQ(features(*data), (Values{1, 2, 3, 4}));
+  EXPECT_THAT(data->spec().target.class_names, ElementsAre("A", "B"));
+}
+
+TEST_F(CsvDataTest, TakesQuotesForTextWhereThereAreNone) {
+  write("a,y\n1,\"A\n2,5\"\n");
+
+  const auto data = open({{"quote", ""}});
+
+  EXPECT_THAT(data->spec().target.class_names, ElementsAre("\"A", "5\""));
+}
+
+// Rows and quoted line ends fall on every offset around the edges of the pieces a file is read in.
+TEST_F(CsvDataTest, DoesNotDependOnWhereAPieceOfTheFileEnds) {
+  std::string text = "a,b,y\r\n";
+  Values expected;
+  for (int row = 0; text.size() < (std::size_t{5} << 20); ++row) {
+    const std::string padding(static_cast<std::size_t>(row % 61), row % 2 == 0 ? '"' : '\n');
+    text += std::to_string(row) + ".25,\"" + std::to_string(row) + "\",\"A" + padding +
+            (padding.size() % 2 == 1 && row % 2 == 0 ? "\"" : "") + "\"\r\n";
+    expected.insert(expected.end(), {row + 0.25, static_cast<double>(row)});
+  }
+  write(text);
+
+  const auto data = open({}, wanting(Task::kClassification));
+
+  EXPECT_EQ(features(*data), expected);
+}
+
+TEST_F(CsvDataTest, HoldsTheRunsDtype) {
+  write("a,y\n0.1,0.2\n");
+  OpenRequest request;
+  request.dtype = at::kDouble;
+
+  const auto data = open({}, request);
+
+  EXPECT_EQ(batch(*data).inputs[0].scalar_type(), at::kDouble);
+  EXPECT_EQ(features(*data), (Values{0.1}));
+  EXPECT_EQ(targets(*data), (Values{0.2}));
+}
+
+TEST_F(CsvDataTest, TextLabelsAreClassesInOrder) {
+  write("a,y\n1,pear\n2,apple\n3,pear\n");
+
+  const auto data = open();
+
+  EXPECT_EQ(data->spec().target, (TargetSpec{"y", TargetKind::kClasses, 1, {"apple", "pear"}}));
+  EXPECT_EQ(targets(*data), (Values{1, 0, 1}));
+  EXPECT_EQ(rows(*data).targets().scalar_type(), at::kLong);
+}
+
+TEST_F(CsvDataTest, NumberLabelsAreClassesWhenTheTaskOrTheLossSaysSo) {
+  write("a,y\n1,10\n2,-1\n3,9.0\n4,9\n");
+
+  for (const OpenRequest& request :
+       {wanting(Task::kClassification), wanting(Task::kAuto, TargetKind::kClasses)}) {
+    const auto data = open({}, request);
+    EXPECT_THAT(data->spec().target.class_names, ElementsAre("-1", "9", "10"));
+    EXPECT_EQ(targets(*data), (Values{2, 0, 1, 1}));
+  }
+  for (const OpenRequest& request :
+       {wanting(Task::kAuto), wanting(Task::kRegression, TargetKind::kClasses),
+        wanting(Task::kAuto, TargetKind::kNumbers)}) {
+    EXPECT_EQ(targets(*open({}, request)), (Values{10, -1, 9, 9}));
+  }
+}
+
+TEST_F(CsvDataTest, EncodesCategoriesInOrder) {
+  write("color,size,n,y\nred,10,1,0\nblue,9,2,1\nred,9,3,1\n");
+
+  const auto data = open({{"categorical", Json::array({"color", 1})}});
+
+  const std::vector<Column>& columns = data->spec().inputs[0].columns;
+  EXPECT_THAT(columns[0].categories, ElementsAre("blue", "red"));
+  EXPECT_THAT(columns[1].categories, ElementsAre("9", "10"));
+  EXPECT_THAT(columns[2].categories, IsEmpty());
+  EXPECT_EQ(features(*data), (Values{1, 1, 1, 0, 0, 2, 1, 0, 3}));
+}
+
+TEST_F(CsvDataTest, PassesMissingValuesOnAsNan) {
+  write("color,n,m,y\nred,,1,0\n?,-999,2,1\nblue,-999.0,3,0\n");
+
+  const auto data =
+      open({{"categorical", {"color"}}, {"missing", "nan"}, {"missing_values", {"", "?", "-999"}}});
+
+  const std::vector<Column>& columns = data->spec().inputs[0].columns;
+  EXPECT_TRUE(columns[0].may_be_missing);
+  EXPECT_THAT(columns[0].categories, ElementsAre("blue", "red"));
+  EXPECT_TRUE(columns[1].may_be_missing);
+  EXPECT_FALSE(columns[2].may_be_missing);
+  EXPECT_THAT(features(*data), ::testing::Pointwise(::testing::NanSensitiveDoubleEq(),
+                                                    {1., kNan, 1., kNan, kNan, 2., 0., kNan, 3.}));
+}
+
+TEST_F(CsvDataTest, LeavesOutRowsWithMissingValues) {
+  write("a,y\n1,A\n,B\n3,\n4,B\n");
+
+  const auto data = open({{"missing", "drop_row"}});
+
+  EXPECT_EQ(features(*data), (Values{1, 4}));
+  EXPECT_EQ(rows(*data).describe_row(1), file().string() + ":5");
+}
+
+TEST_F(CsvDataTest, WeighsRowsByColumnAndClass) {
+  write("a,w,y\n1,2,A\n2,1,B\n3,0.5,B\n4,1,B\n");
+
+  const auto by_column = open({{"weight", "w"}});
+  const auto by_name = open({{"columns", {"a"}}, {"class_weights", {{"B", 3}}}});
+  // sklearn.utils.class_weight.compute_class_weight("balanced", classes=["A", "B"], y=list("ABBB"))
+  const auto balanced = open({{"weight", "w"}, {"class_weights", "balanced"}});
+
+  EXPECT_EQ(values(batch(*by_column).weights), (Values{2, 1, 0.5, 1}));
+  EXPECT_TRUE(by_column->spec().has_weights);
+  EXPECT_EQ(values(batch(*by_name).weights), (Values{1, 3, 3, 3}));
+  EXPECT_THAT(values(batch(*balanced).weights),
+              ::testing::Pointwise(::testing::FloatEq(), {4., 2. / 3, 1. / 3, 2. / 3}));
+  EXPECT_THAT(names(*balanced), ElementsAre("a"));
+}
+
+TEST_F(CsvDataTest, ReadsGroupsAndTimes) {
+  write(
+      "a,who,when,y\n1,bob,2016-07-01 01:00,2\n2,ann,2016-07-01,3\n3,bob,2016-07-01T00:00:30,4\n");
+
+  const auto data = open({{"group", "who"}, {"time", "when"}});
+
+  EXPECT_EQ(values(rows(*data).groups()), (Values{0, 1, 0}));
+  EXPECT_EQ(values(rows(*data).timestamps()), (Values{1467334800, 1467331200, 1467331230}));
+  EXPECT_THAT(names(*data), ElementsAre("a"));
+  write("a,when,y\n1,5,2\n2,4.5,3\n");
+  EXPECT_EQ(values(rows(*open({{"time", "when"}})).timestamps()), (Values{5, 4.5}));
+}
+
+TEST_F(CsvDataTest, ContentHashIsThatOfTheContent) {
+  write("a,y\n1,2\n3,4\n");
+  const std::string hash = open()->content_hash();
+
+  write("a;y\r\n1.0;2\r\n3;4e0");
+  EXPECT_EQ(open({{"separator", ";"}})->content_hash(), hash);
+  write("a,y\n1,2\n3,5\n");
+  EXPECT_NE(open()->content_hash(), hash);
+  write("b,y\n1,2\n3,4\n");
+  EXPECT_NE(open()->content_hash(), hash);
+}
+
+constexpr const char* kTraining = "color,n,w,kind\nred,1,1,no\nblue,2,2,yes\ngreen,3,1,no\n";
+
+class CsvDataLaterTest : public CsvDataTest {
+ protected:
+  const Json parameters_ = {
+      {"categorical", {"color"}}, {"weight", "w"}, {"class_weights", {{"yes", 4}}}};
+
+  std::unique_ptr<CsvData> training() const {
+    write(kTraining);
+    return open(parameters_);
+  }
+};
+
+TEST_F(CsvDataLaterTest, PredictsFromColumnsInAnyOrderWithoutTarget) {
+  const auto trained = training();
+
+  const auto data =
+      open_later(Purpose::kPredict, *trained, "extra,n,color\nx,5,green\ny,6,blue\n", parameters_);
+
+  EXPECT_EQ(data->spec().inputs, trained->spec().inputs);
+  EXPECT_EQ(data->spec().target, TargetSpec());
+  EXPECT_FALSE(data->spec().has_weights);
+  EXPECT_EQ(features(*data), (Values{1, 5, 0, 6}));
+  EXPECT_FALSE(batch(*data).targets.defined());
+}
+
+TEST_F(CsvDataLaterTest, EvaluatesWithTheClassesAndWeightsOfTheTraining) {
+  const auto trained = training();
+
+  const auto data = open_later(Purpose::kEvaluate, *trained,
+                               "kind,w,n,color\nyes,2,1,red\nyes,1,2,red\n", parameters_);
+
+  EXPECT_EQ(data->spec(), trained->spec());
+  EXPECT_EQ(targets(*data), (Values{1, 1}));
+  EXPECT_EQ(values(batch(*data).weights), (Values{8, 4}));
+}
+
+TEST_F(CsvDataLaterTest, FindsColumnsByPositionWhereThereIsNoHeader) {
+  const Json parameters = {{"header", false}, {"target", 1}, {"columns", {2, 0}}};
+  write("1,A,2\n3,B,4\n");
+  const auto trained = open(parameters);
+
+  const auto whole = open_later(Purpose::kPredict, *trained, "5,?,6\n", parameters);
+  const auto features_only = open_later(Purpose::kPredict, *trained, "5,6\n", parameters);
+  const auto evaluated = open_later(Purpose::kEvaluate, *trained, "5,B,6\n", parameters);
+
+  EXPECT_EQ(features(*trained), (Values{2, 1, 4, 3}));
+  EXPECT_EQ(features(*whole), (Values{6, 5}));
+  EXPECT_EQ(features(*features_only), (Values{6, 5}));
+  EXPECT_EQ(features(*evaluated), (Values{6, 5}));
+  EXPECT_EQ(targets(*evaluated), (Values{1}));
+}
+
+TEST_F(CsvDataLaterTest, StateSurvivesAFileThatIsReadLater) {
+  const auto trained = training();
+
+  const auto later = open_later(Purpose::kPredict, *trained, "n,color\n5,green\n", parameters_);
+  const auto again = open_later(Purpose::kEvaluate, *later, kTraining, parameters_);
+
+  EXPECT_EQ(again->spec(), trained->spec());
+  EXPECT_EQ(again->content_hash(), trained->content_hash());
+}
+
+TEST_F(CsvDataLaterTest, RefusesAStateThatIsDamaged) {
+  const auto trained = training();
+  const auto damaged = [&](auto&& change) {
+    StateDict state = trained->state();
+    change(state);
+    return message_of([&] { make()->load_state(state); });
+  };
+
+  EXPECT_EQ(damaged([](StateDict& state) {
+              Json layout = state.value("layout");
+              layout["target"]["index"] = 4;
+              state.put("layout", layout);
+            }),
+            "stored columns of the data contradict each other");
+  EXPECT_EQ(damaged([](StateDict& state) { state.put("class_weights", Json::array({1})); }),
+            "stored description of the data contradicts itself");
+  EXPECT_EQ(message_of([&] { make()->load_state(StateDict()); }),
+            "saved state has no value \"layout\"; it has nothing");
+}
+
+// Real files, read as they are. See shared/data/README.md; a user of the project has no such
+// folder.
+TEST_F(CsvDataTest, ReadsPublicDataSets) {
+  const char* const folder = std::getenv("TREADLE_SHARED_DATA");
+  if (folder == nullptr)
+    GTEST_SKIP() << "TREADLE_SHARED_DATA does not name the folder with the public data sets";
+  const auto path = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
+  const OpenRequest request = wanting(Task::kAuto, TargetKind::kClasses);
+
+  const auto iris =
+      open({{"path", path("iris.csv")}, {"header", false}, {"skip_rows", 1}}, request);
+  const auto digits = open({{"path", path("digits.csv")}, {"header", false}}, request);
+  const auto series = open({{"path", path("ETTh1.csv")}, {"time", "date"}, {"target", "OT"}});
+
+  EXPECT_EQ(rows(*iris).rows(), 150);
+  EXPECT_EQ(iris->spec().target.class_count(), 3);
+  EXPECT_EQ(rows(*digits).rows(), 1797);
+  EXPECT_EQ(digits->spec().target.class_count(), 10);
+  EXPECT_EQ(rows(*series).rows(), 17420);
+  EXPECT_EQ(values(rows(*series).timestamps())[1], 1467334800);
+}
+
+}  // namespace
+}  // namespace treadle::csv

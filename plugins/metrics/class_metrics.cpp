@@ -1,0 +1,171 @@
+#include "class_metrics.h"
+
+#include <limits>
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/zeros.h>
+
+#include <treadle/base/error.h>
+
+#include "target_check.h"
+
+namespace treadle::metrics {
+namespace {
+
+double ratio_or_zero(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+
+// Row weights as float64, or undefined for 1 each.
+at::Tensor wide_weights(const Batch& batch) {
+  return batch.weights.defined() ? batch.weights.to(at::kDouble) : at::Tensor();
+}
+
+void add_counts(at::Tensor counts, const at::Tensor& classes, const at::Tensor& weights) {
+  counts.add_(weights.defined() ? at::bincount(classes, weights, counts.size(0))
+                                : at::bincount(classes, {}, counts.size(0)));
+}
+
+void load_counts(at::Tensor& counts, const StateDict& state) {
+  const at::Tensor& stored = state.tensor("counts");
+  if (stored.sizes() != counts.sizes())
+    throw StorageError("the saved metric belongs to data with another number of classes");
+  counts.copy_(stored);
+}
+
+}  // namespace
+
+double precision(const Counts& counts) {
+  return ratio_or_zero(counts.hits, counts.predicted);
+}
+double recall(const Counts& counts) {
+  return ratio_or_zero(counts.hits, counts.actual);
+}
+double f1(const Counts& counts) {
+  return ratio_or_zero(2 * counts.hits, counts.predicted + counts.actual);
+}
+
+CountMetric::CountMetric(const CountScore& score, const Config& config)
+    : score_(score), per_class_(config.get_or<bool>("per_class", false)) {}
+
+void CountMetric::do_start(const TargetSpec& target) {
+  expect_classes(score_.name, target);
+  class_names_ = target.class_names;
+  const bool macro = score_.average == CountScore::Average::kMacro;
+  counts_ = at::zeros({3, macro ? target.class_count() : 1}, at::kDouble);
+}
+
+void CountMetric::do_reset() {
+  counts_.zero_();
+}
+
+void CountMetric::do_update(const Predictions& predictions, const Batch& batch) {
+  const at::Tensor& actual = batch.original_targets;
+  const at::Tensor predicted = at::argmax(predictions.values, 1);
+  const at::Tensor weights = wide_weights(batch);
+  const at::Tensor hits = at::eq(predicted, actual);
+  if (score_.average == CountScore::Average::kMicro) {
+    // Each row is one prediction and one target, so both totals are the weight of all rows.
+    counts_[0].add_(weights.defined() ? at::dot(hits.to(at::kDouble), weights) : hits.sum());
+    const double rows =
+        weights.defined() ? weights.sum().item<double>() : static_cast<double>(actual.size(0));
+    counts_[1].add_(rows);
+    counts_[2].add_(rows);
+    return;
+  }
+  const at::Tensor hit_weights = hits.to(at::kDouble);
+  add_counts(counts_[0], actual, weights.defined() ? hit_weights.mul(weights) : hit_weights);
+  add_counts(counts_[1], predicted, weights);
+  add_counts(counts_[2], actual, weights);
+}
+
+void CountMetric::do_merge(const MetricComputer& other) {
+  counts_.add_(static_cast<const CountMetric&>(other).counts_);
+}
+
+MetricResult CountMetric::do_compute() const {
+  const auto counts = counts_.accessor<double, 2>();
+  MetricResult result;
+  double sum = 0;
+  std::int64_t occurring = 0;
+  for (std::int64_t c = 0; c < counts.size(1); ++c) {
+    const Counts of_class{counts[0][c], counts[1][c], counts[2][c]};
+    const bool occurs = of_class.predicted + of_class.actual > 0;
+    const double score = occurs ? score_.score(of_class) : std::numeric_limits<double>::quiet_NaN();
+    if (occurs) {
+      sum += score;
+      ++occurring;
+    }
+    if (per_class_) {
+      result.values.push_back(
+          {std::string(score_.class_name) + "." + class_names_[static_cast<std::size_t>(c)], score,
+           Direction::kHigherIsBetter});
+    }
+  }
+  const double mean = occurring > 0 ? sum / static_cast<double>(occurring)
+                                    : std::numeric_limits<double>::quiet_NaN();
+  result.values.insert(result.values.begin(),
+                       {std::string(score_.name), mean, Direction::kHigherIsBetter});
+  return result;
+}
+
+StateDict CountMetric::do_state() const {
+  StateDict state;
+  state.put("counts", counts_);
+  return state;
+}
+
+void CountMetric::do_load_state(const StateDict& state) {
+  load_counts(counts_, state);
+}
+
+ConfusionMatrix::ConfusionMatrix(const Config&) {}
+
+void ConfusionMatrix::do_start(const TargetSpec& target) {
+  expect_classes("confusion_matrix", target);
+  if (target.class_count() > kMaxClasses) {
+    throw DataError("metric \"confusion_matrix\" takes at most " + std::to_string(kMaxClasses) +
+                    " classes, but the target \"" + target.name + "\" has " +
+                    std::to_string(target.class_count()));
+  }
+  class_names_ = target.class_names;
+  cells_ = at::zeros({target.class_count() * target.class_count()}, at::kDouble);
+}
+
+void ConfusionMatrix::do_reset() {
+  cells_.zero_();
+}
+
+void ConfusionMatrix::do_update(const Predictions& predictions, const Batch& batch) {
+  const auto classes = static_cast<std::int64_t>(class_names_.size());
+  const at::Tensor cell =
+      batch.original_targets.mul(classes).add_(at::argmax(predictions.values, 1));
+  add_counts(cells_, cell, wide_weights(batch));
+}
+
+void ConfusionMatrix::do_merge(const MetricComputer& other) {
+  cells_.add_(static_cast<const ConfusionMatrix&>(other).cells_);
+}
+
+MetricResult ConfusionMatrix::do_compute() const {
+  const auto classes = static_cast<std::int64_t>(class_names_.size());
+  MetricResult result;
+  result.tables.push_back(
+      {"confusion_matrix", class_names_, class_names_, cells_.view({classes, classes}).clone()});
+  return result;
+}
+
+StateDict ConfusionMatrix::do_state() const {
+  StateDict state;
+  state.put("counts", cells_);
+  return state;
+}
+
+void ConfusionMatrix::do_load_state(const StateDict& state) {
+  load_counts(cells_, state);
+}
+
+}  // namespace treadle::metrics

@@ -1,0 +1,25 @@
+#include <treadle/plugin.h>
+
+#include "class_metrics.h"
+#include "number_metrics.h"
+#include "residuals.h"
+#include "score_metrics.h"
+
+TREADLE_PLUGIN(registrar) {
+  using namespace treadle::metrics;
+  registrar.add<CountMetricOf<kAccuracy>>("accuracy");
+  registrar.add<CountMetricOf<kMacroPrecision>>("macro_precision");
+  registrar.add<CountMetricOf<kMacroRecall>>("macro_recall");
+  registrar.add<CountMetricOf<kMacroF1>>("macro_f1");
+  registrar.add<CountMetricOf<kMicroPrecision>>("micro_precision");
+  registrar.add<CountMetricOf<kMicroRecall>>("micro_recall");
+  registrar.add<CountMetricOf<kMicroF1>>("micro_f1");
+  registrar.add<ConfusionMatrix>("confusion_matrix");
+  registrar.add<Auc>("auc");
+  registrar.add<LogLoss>("log_loss");
+  registrar.add<ErrorMetricOf<kMse>>("mse");
+  registrar.add<ErrorMetricOf<kRmse>>("rmse");
+  registrar.add<ErrorMetricOf<kMae>>("mae");
+  registrar.add<R2>("r2");
+  registrar.add<Residuals>("residuals");
+}

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include <treadle/core/data_spec.h>
+
+namespace treadle::metrics {
+
+/// Throws the DataError that tells a user why `metric` has no meaning for `target`, and which have.
+void expect_classes(std::string_view metric, const TargetSpec& target);
+void expect_numbers(std::string_view metric, const TargetSpec& target);
+
+}  // namespace treadle::metrics

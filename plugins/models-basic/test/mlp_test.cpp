@@ -1,0 +1,266 @@
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/testing/model_contract.h>
+#include <treadle/testing/plugin_under_test.h>
+
+namespace treadle::testing {
+namespace {
+
+const PluginUnderTest& plugin() {
+  static const PluginUnderTest kPlugin(TREADLE_PLUGIN_FOLDER);
+  return kPlugin;
+}
+
+std::unique_ptr<ModelProvider> make(std::string_view name, nlohmann::json parameters = {}) {
+  return plugin().make<ModelProvider>(name, std::move(parameters));
+}
+
+ModelCase case_of(std::string name, std::string component, nlohmann::json parameters = {},
+                  ModelSpec spec = ModelCase::table_spec()) {
+  return {std::move(name),
+          [component, parameters] { return plugin().make<ModelProvider>(component, parameters); },
+          std::move(spec)};
+}
+
+ModelSpec image_spec() {
+  ModelSpec spec = ModelCase::table_spec();
+  spec.inputs = {{"image", {1, 4, 3}, {}}};
+  return spec;
+}
+
+ModelSpec one_number_spec() {
+  ModelSpec spec = ModelCase::table_spec();
+  spec.inputs = {{"x", {}, {}}};
+  return spec;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, ModelContract,
+    ::testing::Values(case_of("Linear", "linear"), case_of("Mlp", "mlp"),
+                      case_of("MlpWithoutHiddenLayers", "mlp",
+                              {{"hidden", nlohmann::json::array()}}),
+                      case_of("MlpWithTwoOutputs", "mlp", {}, ModelCase::table_spec(6, {3, 2})),
+                      case_of("MlpOnImages", "mlp", {}, image_spec()),
+                      case_of("MlpOnOneNumber", "mlp", {}, one_number_spec()),
+                      case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}}),
+                      case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}}),
+                      case_of("MlpWithLayerNorm", "mlp", {{"norm", "layer"}}),
+                      case_of("MlpWithGelu", "mlp", {{"activation", "gelu"}}),
+                      case_of("MlpWithTanh", "mlp", {{"activation", "tanh"}}),
+                      case_of("MlpWithSilu", "mlp", {{"activation", "silu"}}),
+                      case_of("MlpWithSigmoid", "mlp", {{"activation", "sigmoid"}}),
+                      case_of("MlpWithLeakyRelu", "mlp", {{"activation", "leaky_relu"}}),
+                      case_of("MlpWithElu", "mlp", {{"activation", "elu"}})),
+    CaseName());
+
+std::vector<std::string> parameter_names(const Model& model) {
+  return model.named_parameters().keys();
+}
+
+at::Tensor run(Model& model, const at::Tensor& input) {
+  const std::vector<at::Tensor> inputs{input};
+  Outputs outputs(1);
+  ForwardContext context;
+  model.forward(inputs, outputs, context);
+  return outputs[0];
+}
+
+void set(Model& model, const std::string& name, const at::Tensor& value) {
+  const at::NoGradGuard no_gradients;
+  model.named_parameters()[name].copy_(value);
+}
+
+template <typename Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Mlp, NamesParametersByLayer) {
+  EXPECT_EQ(parameter_names(*make("mlp", {{"hidden", {8, 4}}})->create(ModelCase::table_spec())),
+            (std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.1.weight",
+                                      "layers.1.bias", "layers.2.weight", "layers.2.bias"}));
+  const auto normed =
+      make("mlp", {{"hidden", {8}}, {"norm", "batch"}})->create(ModelCase::table_spec());
+  EXPECT_EQ(parameter_names(*normed),
+            (std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.1.weight",
+                                      "layers.1.bias", "norms.0.weight", "norms.0.bias"}));
+  EXPECT_EQ(normed->named_buffers().keys(),
+            (std::vector<std::string>{"norms.0.running_mean", "norms.0.running_var"}));
+  EXPECT_EQ(parameter_names(*make("linear")->create(ModelCase::table_spec())),
+            (std::vector<std::string>{"layers.0.weight", "layers.0.bias"}));
+}
+
+TEST(Mlp, HasTheWidthsOfItsConfiguration) {
+  const auto model = make("mlp", {{"hidden", {8, 4}}})->create(ModelCase::table_spec(6, {3}));
+  const auto parameters = model->named_parameters();
+
+  EXPECT_EQ(parameters["layers.0.weight"].sizes(), (std::vector<std::int64_t>{8, 6}));
+  EXPECT_EQ(parameters["layers.1.weight"].sizes(), (std::vector<std::int64_t>{4, 8}));
+  EXPECT_EQ(parameters["layers.2.weight"].sizes(), (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(parameters["layers.2.bias"].sizes(), (std::vector<std::int64_t>{3}));
+}
+
+TEST(Mlp, DefaultsToTwoLayersOf32) {
+  const auto parameters = make("mlp")->create(ModelCase::table_spec())->named_parameters();
+
+  EXPECT_EQ(parameters["layers.1.weight"].sizes(), (std::vector<std::int64_t>{32, 32}));
+  EXPECT_EQ(parameters.size(), 6u);
+}
+
+TEST(Mlp, StartsWithTheBitsOfTorchsLinear) {
+  const TaskRandom random(11);
+  const auto model = make("mlp", {{"hidden", {16}}})->create(ModelCase::table_spec());
+  const TaskRandom again(11);
+  const torch::nn::Linear first(6, 16);
+  const torch::nn::Linear second(16, 3);
+
+  const auto parameters = model->named_parameters();
+  EXPECT_TRUE(at::equal(parameters["layers.0.weight"], first->weight));
+  EXPECT_TRUE(at::equal(parameters["layers.0.bias"], first->bias));
+  EXPECT_TRUE(at::equal(parameters["layers.1.weight"], second->weight));
+  EXPECT_TRUE(at::equal(parameters["layers.1.bias"], second->bias));
+}
+
+// One hidden unit with weight 1, bias 0 and output weight 1: the model is its activation.
+double activated(const std::string& activation, double x) {
+  ModelSpec spec = ModelCase::table_spec(1, {1});
+  spec.dtype = at::kDouble;
+  const auto model = make("mlp", {{"hidden", {1}}, {"activation", activation}})->create(spec);
+  for (const char* layer : {"layers.0", "layers.1"}) {
+    set(*model, std::string(layer) + ".weight", at::ones({1, 1}, at::kDouble));
+    set(*model, std::string(layer) + ".bias", at::zeros({1}, at::kDouble));
+  }
+  return run(*model, at::full({1, 1}, x, at::kDouble)).item<double>();
+}
+
+TEST(Mlp, AppliesTheActivationOfItsName) {
+  const double x = -0.75;
+  EXPECT_EQ(activated("relu", x), 0);
+  EXPECT_EQ(activated("relu", 0.75), 0.75);
+  EXPECT_NEAR(activated("gelu", x), 0.5 * x * (1 + std::erf(x / std::sqrt(2))), 1e-15);
+  EXPECT_NEAR(activated("tanh", x), std::tanh(x), 1e-15);
+  EXPECT_NEAR(activated("silu", x), x / (1 + std::exp(-x)), 1e-15);
+  EXPECT_NEAR(activated("sigmoid", x), 1 / (1 + std::exp(-x)), 1e-15);
+  EXPECT_NEAR(activated("leaky_relu", x), 0.01 * x, 1e-15);
+  EXPECT_NEAR(activated("elu", x), std::exp(x) - 1, 1e-15);
+}
+
+TEST(Mlp, DropoutActsInTrainingOnly) {
+  const auto model = make("mlp", {{"dropout", 0.5}})->create(ModelCase::table_spec());
+  const at::Tensor input = at::ones({4, 6});
+  const auto outputs = [&](std::uint64_t seed) {
+    const TaskRandom random(seed);
+    return run(*model, input);
+  };
+
+  EXPECT_FALSE(at::equal(outputs(1), outputs(2)));
+  EXPECT_TRUE(at::equal(outputs(1), outputs(1)));
+  model->eval();
+  EXPECT_TRUE(at::equal(outputs(1), outputs(2)));
+}
+
+TEST(Mlp, BatchNormKeepsTorchsRunningStatistics) {
+  ModelSpec spec = ModelCase::table_spec();
+  spec.dtype = at::kDouble;
+  const auto model = make("mlp", {{"hidden", {4}}, {"norm", "batch"}})->create(spec);
+  torch::nn::BatchNorm1d reference(4);
+  reference->to(at::kDouble);
+  const auto parameters = model->named_parameters();
+
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const TaskRandom random(seed);
+    const at::Tensor input = at::randn({20, 6}, at::kDouble);
+    run(*model, input);
+    reference->forward(
+        at::linear(input, parameters["layers.0.weight"], parameters["layers.0.bias"]));
+  }
+
+  const auto buffers = model->named_buffers();
+  EXPECT_TRUE(at::equal(buffers["norms.0.running_mean"], reference->running_mean));
+  EXPECT_TRUE(at::equal(buffers["norms.0.running_var"], reference->running_var));
+}
+
+TEST(Mlp, BatchNormRefusesToTrainOnOneRow) {
+  const auto model = make("mlp", {{"norm", "batch"}})->create(ModelCase::table_spec());
+
+  EXPECT_EQ(message_of([&] {
+              run(*model, at::ones({1, 6}));
+            }),
+            "batch norm cannot train on a batch of one row; choose a batch_size that leaves no "
+            "single row over, set \"drop_last\" or use \"norm\": \"layer\"");
+}
+
+TEST(Mlp, LayerNormStandardizesEachRow) {
+  ModelSpec spec = ModelCase::table_spec(6, {2});
+  spec.dtype = at::kDouble;
+  const auto model =
+      make("mlp", {{"hidden", {2}}, {"norm", "layer"}, {"activation", "tanh"}})->create(spec);
+  set(*model, "layers.1.weight", at::tensor({1.0, 0.0, 0.0, 1.0}, at::kDouble).view({2, 2}));
+  set(*model, "layers.1.bias", at::zeros({2}, at::kDouble));
+
+  // Two standardized values are +-1, up to eps.
+  const at::Tensor output = run(*model, at::randn({3, 6}, at::kDouble) * 100).abs();
+  EXPECT_TRUE(output.allclose(at::full({3, 2}, std::tanh(1.0), at::kDouble), 1e-5));
+}
+
+TEST(Mlp, RefusesColumnsItCannotTakeAndSaysWhatToDo) {
+  const auto with = [](std::initializer_list<Column> columns) {
+    ModelSpec spec = ModelCase::table_spec(static_cast<std::int64_t>(columns.size()));
+    spec.inputs[0].columns = columns;
+    return spec;
+  };
+  const auto mlp = make("mlp");
+
+  EXPECT_EQ(message_of([&] {
+              mlp->create(with({{"color", {"red", "blue"}}, {"age", {}}}));
+            }),
+            "column \"color\" is a category; add {\"use\": \"one_hot\"} to transforms");
+  EXPECT_EQ(message_of([&] {
+              mlp->create(with({{"color", {"red"}}, {"town", {"Rome"}}}));
+            }),
+            "columns \"color\", \"town\" are categories; add {\"use\": \"one_hot\"} to transforms");
+  EXPECT_EQ(message_of([&] {
+              mlp->create(with({{"age", {}, true}}));
+            }),
+            "column \"age\" has missing values; add {\"use\": \"impute\"} to transforms");
+  EXPECT_EQ(
+      message_of([&] {
+        mlp->create(with({{"age", {}, true}, {"size", {}, true}}));
+      }),
+      "columns \"age\", \"size\" have missing values; add {\"use\": \"impute\"} to transforms");
+  EXPECT_EQ(message_of([&] { mlp->create(with({})); }),
+            "model \"mlp\" needs at least one input column, but the data has none");
+}
+
+TEST(Linear, TakesOneInput) {
+  ModelSpec spec = ModelCase::table_spec();
+  spec.inputs.push_back({"image", {4, 4}, {}});
+
+  EXPECT_EQ(message_of([&] { make("linear")->create(spec); }),
+            "model \"linear\" takes one input, but the data has 2 (\"features\", \"image\")");
+}
+
+TEST(Mlp, RefusesParametersOutOfRange) {
+  EXPECT_THROW(make("mlp", {{"hidden", {0}}}), DocumentError);
+  EXPECT_THROW(make("mlp", {{"hidden", 8}}), DocumentError);
+  EXPECT_THROW(make("mlp", {{"dropout", 1}}), DocumentError);
+  EXPECT_THROW(make("mlp", {{"activation", "rely"}}), DocumentError);
+  EXPECT_THROW(make("mlp", {{"norm", "group"}}), DocumentError);
+}
+
+}  // namespace
+}  // namespace treadle::testing

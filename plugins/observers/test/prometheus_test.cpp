@@ -1,0 +1,187 @@
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/run_observer.h>
+#include <treadle/testing/plugin_under_test.h>
+
+namespace treadle::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PrometheusTest : public ::testing::Test {
+ protected:
+  PrometheusTest()
+      : folder_(fs::temp_directory_path() /
+                ("treadle-prometheus-" + std::to_string(::getpid()) + "-" +
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::create_directories(folder_);
+  }
+  ~PrometheusTest() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<RunObserver> observer(const fs::path& path) const {
+    return plugin_.make<RunObserver>("prometheus", {{"path", path.string()}});
+  }
+  fs::path file() const { return folder_ / "run.prom"; }
+
+  std::string written() const {
+    std::ostringstream text;
+    text << std::ifstream(file()).rdbuf();
+    return text.str();
+  }
+
+  static EpochSummary epoch(std::int64_t number) {
+    return {.epoch = number,
+            .epochs = 60,
+            .step = number * 8,
+            .learning_rate = 0.001,
+            .training_loss = 0.25,
+            .validation_loss = 0.5,
+            .metrics = {{"accuracy", 0.875, Direction::kHigherIsBetter}},
+            .best = true,
+            .seconds = 1.5};
+  }
+
+  PluginUnderTest plugin_{TREADLE_PLUGIN_FOLDER};
+  fs::path folder_;
+};
+
+TEST_F(PrometheusTest, WritesTheNewestEpochOfEachTraining) {
+  const auto prometheus = observer(file());
+  prometheus->run_started("iris", "runs/iris");
+
+  prometheus->epoch_completed({"fold-2", 1, 2}, epoch(1));
+  prometheus->epoch_completed({"fold-1", 0, 2}, epoch(1));
+  prometheus->epoch_completed({"fold-1", 0, 2}, epoch(2));
+  TrialSummary done;
+  done.best_epoch = 1;
+  prometheus->trial_completed({"fold-1", 0, 2}, done);
+
+  EXPECT_EQ(written(),
+            R"(# HELP treadle_epoch Epochs trained.
+# TYPE treadle_epoch gauge
+treadle_epoch{run="iris",trial="fold-1"} 2
+treadle_epoch{run="iris",trial="fold-2"} 1
+# HELP treadle_epochs_planned Epochs planned; early stopping may end sooner.
+# TYPE treadle_epochs_planned gauge
+treadle_epochs_planned{run="iris",trial="fold-1"} 60
+treadle_epochs_planned{run="iris",trial="fold-2"} 60
+# HELP treadle_step Optimizer steps done.
+# TYPE treadle_step gauge
+treadle_step{run="iris",trial="fold-1"} 16
+treadle_step{run="iris",trial="fold-2"} 8
+# HELP treadle_learning_rate Learning rate of the last step.
+# TYPE treadle_learning_rate gauge
+treadle_learning_rate{run="iris",trial="fold-1"} 0.001
+treadle_learning_rate{run="iris",trial="fold-2"} 0.001
+# HELP treadle_training_loss Mean training loss of the last epoch.
+# TYPE treadle_training_loss gauge
+treadle_training_loss{run="iris",trial="fold-1"} 0.25
+treadle_training_loss{run="iris",trial="fold-2"} 0.25
+# HELP treadle_validation_loss Validation loss after the last epoch.
+# TYPE treadle_validation_loss gauge
+treadle_validation_loss{run="iris",trial="fold-1"} 0.5
+treadle_validation_loss{run="iris",trial="fold-2"} 0.5
+# HELP treadle_epoch_seconds Wall time of the last epoch in seconds.
+# TYPE treadle_epoch_seconds gauge
+treadle_epoch_seconds{run="iris",trial="fold-1"} 1.5
+treadle_epoch_seconds{run="iris",trial="fold-2"} 1.5
+# HELP treadle_metric Validation metrics after the last epoch.
+# TYPE treadle_metric gauge
+treadle_metric{run="iris",trial="fold-1",metric="accuracy"} 0.875
+treadle_metric{run="iris",trial="fold-2",metric="accuracy"} 0.875
+# HELP treadle_best_epoch The best epoch so far.
+# TYPE treadle_best_epoch gauge
+treadle_best_epoch{run="iris",trial="fold-1"} 1
+treadle_best_epoch{run="iris",trial="fold-2"} 1
+# HELP treadle_completed Whether the training has ended: 1 or 0.
+# TYPE treadle_completed gauge
+treadle_completed{run="iris",trial="fold-1"} 1
+treadle_completed{run="iris",trial="fold-2"} 0
+)");
+}
+
+TEST_F(PrometheusTest, LeavesOutWhatIsNotThere) {
+  const auto prometheus = observer(file());
+  prometheus->run_started("iris", "runs/iris");
+  EpochSummary summary = epoch(1);
+  summary.validation_loss.reset();
+  summary.metrics.clear();
+  summary.best = false;
+
+  prometheus->epoch_completed({}, summary);
+
+  EXPECT_EQ(written().find("treadle_validation_loss"), std::string::npos);
+  EXPECT_EQ(written().find("treadle_metric"), std::string::npos);
+  EXPECT_EQ(written().find("treadle_best_epoch"), std::string::npos);
+  EXPECT_NE(written().find("treadle_epoch{run=\"iris\",trial=\"final\"} 1\n"), std::string::npos);
+}
+
+TEST_F(PrometheusTest, EscapesLabels) {
+  const auto prometheus = observer(file());
+  prometheus->run_started("a \"b\" \\ c\nd", "runs/a");
+  EpochSummary summary = epoch(1);
+  summary.metrics = {{"recall.\"x\"", 1}};
+
+  prometheus->epoch_completed({}, summary);
+
+  EXPECT_NE(written().find("treadle_epoch{run=\"a \\\"b\\\" \\\\ c\\nd\",trial=\"final\"} 1\n"),
+            std::string::npos)
+      << written();
+  EXPECT_NE(written().find("metric=\"recall.\\\"x\\\"\"} 1\n"), std::string::npos);
+}
+
+TEST_F(PrometheusTest, HasTheFormatsWordsForWhatIsNotFinite) {
+  const auto prometheus = observer(file());
+  EpochSummary summary = epoch(1);
+  summary.metrics = {{"a", std::nan("")}, {"b", HUGE_VAL}, {"c", -HUGE_VAL}};
+
+  prometheus->epoch_completed({}, summary);
+
+  EXPECT_NE(written().find("metric=\"a\"} NaN\n"), std::string::npos);
+  EXPECT_NE(written().find("metric=\"b\"} +Inf\n"), std::string::npos);
+  EXPECT_NE(written().find("metric=\"c\"} -Inf\n"), std::string::npos);
+}
+
+TEST_F(PrometheusTest, LeavesNoTemporaryFiles) {
+  const auto prometheus = observer(file());
+  for (std::int64_t i = 1; i <= 3; ++i)
+    prometheus->epoch_completed({}, epoch(i));
+
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder_))
+    names.push_back(entry.path().filename());
+  EXPECT_EQ(names, std::vector<std::string>{"run.prom"});
+}
+
+TEST_F(PrometheusTest, SaysWhenItCannotWrite) {
+  const auto prometheus = observer(folder_ / "absent" / "run.prom");
+
+  try {
+    prometheus->epoch_completed({}, epoch(1));
+    FAIL();
+  } catch (const StorageError& error) {
+    EXPECT_NE(std::string(error.what()).find("absent/run.prom"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("No such file or directory"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(PrometheusTest, WantsTheCollectorsSuffix) {
+  try {
+    observer(folder_ / "run.txt");
+    FAIL();
+  } catch (const DocumentError& error) {
+    EXPECT_STREQ(error.what(),
+                 "/path: must end in .prom, or the collector ignores the file; got \"run.txt\"");
+  }
+}
+
+}  // namespace
+}  // namespace treadle::testing

@@ -1,0 +1,72 @@
+#include "adam.h"
+
+#include <cmath>
+
+#include "dtype_dispatch.h"
+#include "flat_rules.h"
+
+namespace treadle::optimizers {
+namespace {
+
+// Positions in slots().
+constexpr std::size_t kFirstMoment = 0;
+constexpr std::size_t kSecondMoment = 1;
+constexpr std::size_t kSteps = 2;
+
+}  // namespace
+
+AdamFamily::AdamFamily(const Config& config, Decay decay)
+    : decay_(decay),
+      learning_rate_(config.get<double>("learning_rate")),
+      eps_(config.get<double>("eps")),
+      weight_decay_(config.get<double>("weight_decay")) {
+  const auto betas = config.get<std::vector<double>>("betas");
+  beta1_ = betas.at(0);
+  beta2_ = betas.at(1);
+}
+
+std::vector<SlotSpec> AdamFamily::do_slots() const {
+  return {{"first_moment", SlotSpec::Kind::kPerElement, 0},
+          {"second_moment", SlotSpec::Kind::kPerElement, 0},
+          {"steps", SlotSpec::Kind::kPerSegment, 0}};
+}
+
+void AdamFamily::do_update(Block& block, const StepInfo& info) const {
+  with_element_type(block, [&]<typename T>(T) { update_as<T>(block, info); });
+}
+
+template <typename T>
+void AdamFamily::update_as(Block& block, const StepInfo& info) const {
+  const bool direct = decay_ == Decay::kDirect;
+  AdamRule<T> rule{.scale = static_cast<T>(info.gradient_scale),
+                   .l2 = static_cast<T>(direct ? 0 : weight_decay_),
+                   .beta1 = static_cast<T>(beta1_),
+                   .one_minus_beta1 = static_cast<T>(1 - beta1_),
+                   .beta2 = static_cast<T>(beta2_),
+                   .one_minus_beta2 = static_cast<T>(1 - beta2_),
+                   .keep = static_cast<T>(direct ? 1 - info.learning_rate * weight_decay_ : 1),
+                   .step = 0,
+                   .root_correction = 0,
+                   .eps = static_cast<T>(eps_)};
+  T* const parameters = block.parameters<T>();
+  const T* const gradients = block.gradients<T>();
+  T* const first = block.elements<T>(kFirstMoment);
+  T* const second = block.elements<T>(kSecondMoment);
+  double* steps = block.numbers(kSteps);
+  double corrected_for = 0;  // segments are usually of one age: two powers an update, not a segment
+  for (const Segment& segment : block.segments()) {
+    if (segment.active()) {
+      *steps += 1;
+      if (*steps != corrected_for) {
+        corrected_for = *steps;
+        rule.step = static_cast<T>(info.learning_rate / (1 - std::pow(beta1_, *steps)));
+        rule.root_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2_, *steps)));
+      }
+      apply(rule, segment.size, parameters + segment.offset, gradients + segment.offset,
+            first + segment.offset, second + segment.offset);
+    }
+    ++steps;
+  }
+}
+
+}  // namespace treadle::optimizers

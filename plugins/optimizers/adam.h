@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include <treadle/base/config.h>
+#include <treadle/core/optimizer.h>
+
+namespace treadle::optimizers {
+
+/// What Adam and AdamW share (Kingma & Ba 2015; Loshchilov & Hutter 2019), as in torch.optim:
+///
+///     m <- beta1 * m + (1 - beta1) * g
+///     v <- beta2 * v + (1 - beta2) * g^2
+///     p <- p - rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+///
+/// t counts the updates of one segment: a segment that was skipped does not age.
+class AdamFamily : public Optimizer {
+ protected:
+  enum class Decay {
+    kThroughGradient,  ///< g <- g + weight_decay * p first
+    kDirect            ///< p <- (1 - rate * weight_decay) * p first
+  };
+  AdamFamily(const Config& config, Decay decay);
+
+ private:
+  double do_learning_rate() const final { return learning_rate_; }
+  std::vector<SlotSpec> do_slots() const final;
+  void do_update(Block& block, const StepInfo& info) const final;
+
+  template <typename T>
+  void update_as(Block& block, const StepInfo& info) const;
+
+  Decay decay_;
+  double learning_rate_;
+  double beta1_;
+  double beta2_;
+  double eps_;
+  double weight_decay_;
+};
+
+class Adam final : public AdamFamily {
+ public:
+  explicit Adam(const Config& config) : AdamFamily(config, Decay::kThroughGradient) {}
+};
+
+class AdamW final : public AdamFamily {
+ public:
+  explicit AdamW(const Config& config) : AdamFamily(config, Decay::kDirect) {}
+};
+
+}  // namespace treadle::optimizers

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include <treadle/base/error.h>
+#include <treadle/core/optimizer.h>
+
+namespace treadle::optimizers {
+
+/// Calls `action` with a value of the block's element type, float or double.
+template <typename Action>
+void with_element_type(const Block& block, Action&& action) {
+  switch (block.dtype()) {
+    case at::kFloat:
+      return action(float{});
+    case at::kDouble:
+      return action(double{});
+    default:
+      throw ContractViolation("optimizers update float32 or float64, not " +
+                              std::string(c10::toString(block.dtype())));
+  }
+}
+
+}  // namespace treadle::optimizers

@@ -1,0 +1,78 @@
+#include "sgd.h"
+
+#include "dtype_dispatch.h"
+#include "flat_rules.h"
+
+namespace treadle::optimizers {
+namespace {
+
+// Positions in slots().
+constexpr std::size_t kMomentum = 0;
+constexpr std::size_t kSteps = 1;
+
+}  // namespace
+
+Sgd::Sgd(const Config& config)
+    : learning_rate_(config.get<double>("learning_rate")),
+      momentum_(config.get<double>("momentum")),
+      dampening_(config.get<double>("dampening")),
+      weight_decay_(config.get<double>("weight_decay")),
+      nesterov_(config.get<bool>("nesterov")) {
+  if (nesterov_ && (momentum_ == 0 || dampening_ != 0))
+    config.fail("nesterov", "needs \"momentum\" above 0 and \"dampening\" 0");
+}
+
+std::vector<SlotSpec> Sgd::do_slots() const {
+  if (momentum_ == 0)
+    return {};
+  return {{"momentum", SlotSpec::Kind::kPerElement, 0}, {"steps", SlotSpec::Kind::kPerSegment, 0}};
+}
+
+void Sgd::do_update(Block& block, const StepInfo& info) const {
+  with_element_type(block, [&]<typename T>(T) {
+    if (momentum_ == 0)
+      descend<T>(block, info);
+    else
+      roll<T>(block, info);
+  });
+}
+
+template <typename T>
+void Sgd::descend(Block& block, const StepInfo& info) const {
+  const DescentRule<T> rule{static_cast<T>(info.gradient_scale), static_cast<T>(weight_decay_),
+                            static_cast<T>(info.learning_rate)};
+  T* const parameters = block.parameters<T>();
+  const T* const gradients = block.gradients<T>();
+  for (const Segment& segment : block.segments()) {
+    if (segment.active())
+      apply(rule, segment.size, parameters + segment.offset, gradients + segment.offset);
+  }
+}
+
+template <typename T>
+void Sgd::roll(Block& block, const StepInfo& info) const {
+  const MomentumRule<T> later{.scale = static_cast<T>(info.gradient_scale),
+                              .l2 = static_cast<T>(weight_decay_),
+                              .rate = static_cast<T>(info.learning_rate),
+                              .keep = static_cast<T>(momentum_),
+                              .take = static_cast<T>(1 - dampening_),
+                              .direct = static_cast<T>(nesterov_ ? 1 : 0),
+                              .along = static_cast<T>(nesterov_ ? momentum_ : 1)};
+  MomentumRule<T> first = later;
+  first.keep = 0;
+  first.take = 1;
+  T* const parameters = block.parameters<T>();
+  const T* const gradients = block.gradients<T>();
+  T* const momentum = block.elements<T>(kMomentum);
+  double* steps = block.numbers(kSteps);
+  for (const Segment& segment : block.segments()) {
+    if (segment.active()) {
+      apply(*steps == 0 ? first : later, segment.size, parameters + segment.offset,
+            gradients + segment.offset, momentum + segment.offset);
+      *steps += 1;
+    }
+    ++steps;
+  }
+}
+
+}  // namespace treadle::optimizers

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include <treadle/base/config.h>
+#include <treadle/core/optimizer.h>
+
+namespace treadle::optimizers {
+
+/// Stochastic gradient descent, as torch.optim.SGD:
+///
+///     g <- g + weight_decay * p
+///     b <- momentum * b + (1 - dampening) * g        (the first b is g)
+///     p <- p - rate * (g + momentum * b  if nesterov, else b)
+///
+/// Without momentum p <- p - rate * g, and nothing is remembered. "The first" counts per segment.
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const Config& config);
+
+ private:
+  double do_learning_rate() const override { return learning_rate_; }
+  std::vector<SlotSpec> do_slots() const override;
+  void do_update(Block& block, const StepInfo& info) const override;
+
+  template <typename T>
+  void descend(Block& block, const StepInfo& info) const;
+  template <typename T>
+  void roll(Block& block, const StepInfo& info) const;
+
+  double learning_rate_;
+  double momentum_;
+  double dampening_;
+  double weight_decay_;
+  bool nesterov_;
+};
+
+}  // namespace treadle::optimizers

@@ -1,0 +1,322 @@
+#include "standard_workflow.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <treadle/core/module_state.h>
+#include <treadle/engine/evaluation.h>
+
+namespace treadle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+
+engine::EvaluationSetup evaluation_setup(const TrainingTask& task) {
+  return {task.model, task.loss, task.outputs, task.transforms};
+}
+
+/// The value of "loss" or of a metric, and which way is better. Throws DocumentError-like advice when
+/// there is no such metric.
+MetricValue watched_value(const std::string& name, const EpochSummary& summary) {
+  if (name == "loss") {
+    return {"loss", summary.validation_loss.value_or(summary.training_loss),
+            Direction::kLowerIsBetter};
+  }
+  std::string known = "loss";
+  for (const MetricValue& metric : summary.metrics) {
+    if (metric.name == name) return metric;
+    known += ", " + metric.name;
+  }
+  throw TrainingError("training watches \"" + name +
+                      "\", but the validation gives only: " + known +
+                      "; add the metric to \"metrics\" or name one of these");
+}
+
+/// Decides when enough has happened since the last checkpoint.
+class CheckpointClock {
+ public:
+  CheckpointClock(Duration every, std::int64_t steps_per_epoch, std::int64_t total_steps)
+      : every_(every) {
+    if (every.unit != Duration::Unit::kSeconds) {
+      steps_ = std::max<std::int64_t>(1, every.steps(steps_per_epoch, total_steps));
+    }
+  }
+
+  bool due(std::int64_t step) const {
+    if (steps_ > 0) return step - last_step_ >= steps_;
+    return seconds_since(last_time_) >= every_.value;
+  }
+  void saved(std::int64_t step) {
+    last_step_ = step;
+    last_time_ = Clock::now();
+  }
+
+ private:
+  Duration every_;
+  std::int64_t steps_ = 0;
+  std::int64_t last_step_ = 0;
+  Clock::time_point last_time_ = Clock::now();
+};
+
+}  // namespace
+
+StandardWorkflow::StandardWorkflow(const Config& config) {
+  epochs_ = config.get<std::int64_t>("epochs");
+  batches_.training_batch = config.get<std::int64_t>("batch_size");
+  batches_.evaluation_batch = config.get<std::int64_t>("evaluation_batch_size");
+  batches_.shuffle = config.get<bool>("shuffle");
+  batches_.drop_last = config.get<bool>("drop_last");
+  if (config.has("early_stopping")) {
+    const Config stopping = config.child("early_stopping");
+    stopping_ = Stopping{stopping.get<std::string>("metric"), stopping.get<Duration>("patience"),
+                         stopping.get<double>("min_delta"), stopping.get<double>("alpha")};
+    if (stopping_->patience.unit == Duration::Unit::kSeconds) {
+      stopping.fail("patience", "patience is counted in epochs, steps or a share of training, "
+                                "because wall time would make two runs differ; got \"" +
+                                    stopping_->patience.text() + "\"");
+    }
+    keep_best_ = stopping_->metric;
+  }
+  keep_best_ = config.get_or<std::string>("keep_best", keep_best_);
+  if (config.has("clip")) {
+    const Config clip = config.child("clip");
+    clipping_ = {clip.get_or<double>("norm", 0), clip.get_or<double>("value", 0)};
+  }
+  const Config checkpoint = config.child("checkpoint");
+  checkpoint_every_ = checkpoint.get<Duration>("every");
+  keep_checkpoints_ = checkpoint.get<int>("keep");
+}
+
+/// One training from its first step, or its last checkpoint, to its end.
+class StandardWorkflow::Training {
+ public:
+  Training(const StandardWorkflow& options, TrainingTask& task, RunContext& context)
+      : options_(options),
+        task_(task),
+        context_(context),
+        step_(*task.model, *task.loss, *task.optimizer, task.outputs, options.clipping_),
+        batches_per_epoch_(task.training->batches_per_epoch()),
+        epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : options.epochs_),
+        span_{task.optimizer->learning_rate(), epochs_ * batches_per_epoch_, batches_per_epoch_},
+        checkpoints_(options.checkpoint_every_, batches_per_epoch_, span_.total_steps) {
+    const bool judged = task.fixed_epochs == 0 && task.validation != nullptr;
+    if (judged) best_metric_ = options.keep_best_;
+    watches_stop_ = judged && options.stopping_.has_value();
+  }
+
+  TrainingResult run() {
+    if (const std::optional<StateDict> saved = context_.resume_state()) load(*saved);
+    const auto start = Clock::now();
+    task_.model->train();
+    while (epoch_ < epochs_ && stop_reason_.empty()) run_epoch();
+    if (!best_metric_.empty() && !best_weights_.empty()) {
+      load_module_state(*task_.model, best_weights_);
+    }
+    task_.model->eval();
+    TrainingResult result;
+    result.final_loss = last_loss_;
+    result.best_loss = best_loss_;
+    result.best_epoch = best_epoch_;
+    result.total_epochs = epoch_;
+    result.training_time_seconds = earlier_seconds_ + seconds_since(start);
+    result.selects_best = !best_metric_.empty();
+    result.stop_reason = stop_reason_;
+    return result;
+  }
+
+ private:
+  void run_epoch() {
+    const auto start = Clock::now();
+    const std::unique_ptr<BatchStream> stream =
+        task_.training->epoch(epoch_, step_count_ % batches_per_epoch_);
+    Batch batch;
+    double rate = span_.base_rate;
+    while (stream->next(batch)) {
+      rate = task_.schedule->rate_at(step_count_, span_);
+      const std::uint64_t seed =
+          context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
+      const bool finite = step_.run(batch, step_count_ + 1, rate, seed);
+      batch = Batch();  // its memory is needed for a batch to come
+      if (!finite) report_divergence();
+      ++step_count_;
+      context_.step_completed({epoch_ + 1, epochs_, step_count_, span_.total_steps});
+      if (step_count_ < (epoch_ + 1) * batches_per_epoch_) save_if_due(false);
+    }
+    finish_epoch(rate, seconds_since(start));
+  }
+
+  void finish_epoch(double rate, double seconds) {
+    EpochSummary summary;
+    summary.epoch = epoch_ + 1;
+    summary.epochs = epochs_;
+    summary.step = step_count_;
+    summary.learning_rate = rate;
+    summary.training_loss =
+        step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
+    step_.clear_totals();
+    if (task_.validation != nullptr) {
+      const auto stream = task_.validation->epoch(0);
+      const engine::EvaluationTotals totals = engine::evaluate_metrics(
+          evaluation_setup(task_), *stream, std::stop_token(), task_.metrics);
+      summary.validation_loss = totals.loss();
+      for (const MetricComputer* metric : task_.metrics) {
+        const MetricResult result = metric->compute();
+        summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
+      }
+    }
+    last_loss_ = summary.validation_loss.value_or(summary.training_loss);
+    ++epoch_;
+    summary.best = judge(summary);
+    summary.seconds = seconds;
+    context_.epoch_completed(summary);
+    save_if_due(true);
+  }
+
+  /// Updates what is best and whether to stop; true when this epoch is the best so far.
+  bool judge(const EpochSummary& summary) {
+    if (watches_stop_) {
+      const Stopping& options = *options_.stopping_;
+      const MetricValue value = watched_value(options.metric, summary);
+      if (!stopping_) {
+        const std::int64_t steps =
+            options.patience.steps(batches_per_epoch_, span_.total_steps);
+        stopping_.emplace(EarlyStopping::Options{
+            options.alpha, options.min_delta,
+            static_cast<std::int64_t>(std::ceil(static_cast<double>(steps) /
+                                                static_cast<double>(batches_per_epoch_))),
+            value.direction});
+        if (!saved_stopping_.empty()) stopping_->load_state(saved_stopping_);
+      }
+      if (stopping_->step(value.value)) {
+        stop_reason_ = stopping_->reason() + " (" + options.metric + ")";
+      }
+    }
+    const MetricValue value =
+        watched_value(best_metric_.empty() ? "loss" : best_metric_, summary);
+    const bool better = best_epoch_ == 0 || (value.direction == Direction::kHigherIsBetter
+                                                 ? value.value > best_value_
+                                                 : value.value < best_value_);
+    if (!better) return false;
+    best_value_ = value.value;
+    best_loss_ = last_loss_;
+    best_epoch_ = epoch_;
+    if (!best_metric_.empty()) best_weights_ = module_state(*task_.model).snapshot();
+    return true;
+  }
+
+  void save_if_due(bool at_epoch_end) {
+    const bool stopping = context_.stop_token().stop_requested();
+    const bool finished = at_epoch_end && (epoch_ == epochs_ || !stop_reason_.empty());
+    if (!stopping && !finished && !checkpoints_.due(step_count_)) return;
+    // A gradient can overflow although the loss did not: a checkpoint must never hold such weights.
+    if (!std::isfinite(step_.arena().parameters().sum().item<double>())) report_divergence();
+    context_.save_checkpoint(state(), {epoch_, step_count_, at_epoch_end, finished},
+                             options_.keep_checkpoints_);
+    checkpoints_.saved(step_count_);
+    if (stopping && !finished) {
+      throw Interrupted("stopped after step " + std::to_string(step_count_) + " of epoch " +
+                        std::to_string(std::min(epoch_ + (at_epoch_end ? 0 : 1), epochs_)));
+    }
+  }
+
+  [[noreturn]] void report_divergence() {
+    const std::string checkpoint = context_.last_checkpoint();
+    throw TrainingError(
+        "the loss or its gradient became NaN or infinite in epoch " + std::to_string(epoch_ + 1) +
+        ", step " + std::to_string(step_count_ + 1) + " (" + context_.trial().name + "); " +
+        (checkpoint.empty() ? "there is no checkpoint yet"
+                            : "the last good checkpoint is " + checkpoint) +
+        "; try a lower optimizer.learning_rate, or bound the gradients with training.clip.norm");
+  }
+
+  StateDict state() const {
+    StateDict state;
+    state.put("model", module_state(*task_.model));
+    state.put("optimizer", const_cast<Training*>(this)->step_.slots().state());
+    state.put("epoch", nlohmann::json(epoch_));
+    state.put("step", nlohmann::json(step_count_));
+    state.put_number("loss_sum", step_.loss_sum());
+    state.put_number("loss_weight", step_.loss_weight());
+    state.put_number("last_loss", last_loss_);
+    state.put_number("best_value", best_value_);
+    state.put_number("best_loss", best_loss_);
+    state.put("best_epoch", nlohmann::json(best_epoch_));
+    state.put("stop_reason", nlohmann::json(stop_reason_));
+    state.put("seconds", nlohmann::json(earlier_seconds_ + seconds_since(started_)));
+    if (!best_weights_.empty()) state.put("best_model", best_weights_);
+    if (stopping_) state.put("early_stopping", stopping_->state());
+    return state;
+  }
+
+  void load(const StateDict& saved) {
+    load_module_state(*task_.model, saved.part("model"));
+    step_.slots().load_state(saved.part("optimizer"));
+    epoch_ = saved.value("epoch").get<std::int64_t>();
+    step_count_ = saved.value("step").get<std::int64_t>();
+    step_.set_totals(saved.number("loss_sum"), saved.number("loss_weight"));
+    last_loss_ = saved.number("last_loss");
+    best_value_ = saved.number("best_value");
+    best_loss_ = saved.number("best_loss");
+    best_epoch_ = saved.value("best_epoch").get<std::int64_t>();
+    stop_reason_ = saved.value("stop_reason").get<std::string>();
+    earlier_seconds_ = saved.value("seconds").get<double>();
+    if (saved.has_part("best_model")) best_weights_ = saved.part("best_model");
+    if (saved.has_part("early_stopping")) saved_stopping_ = saved.part("early_stopping");
+    checkpoints_.saved(step_count_);
+  }
+
+  const StandardWorkflow& options_;
+  TrainingTask& task_;
+  RunContext& context_;
+  engine::TrainingStep step_;
+  const std::int64_t batches_per_epoch_;
+  const std::int64_t epochs_;
+  const ScheduleSpan span_;
+  CheckpointClock checkpoints_;
+  std::string best_metric_;  // empty: the last weights are kept
+  bool watches_stop_ = false;
+  const Clock::time_point started_ = Clock::now();
+
+  std::int64_t epoch_ = 0;       // epochs done
+  std::int64_t step_count_ = 0;  // steps done
+  double earlier_seconds_ = 0;   // before the checkpoint this training continues from
+  double last_loss_ = 0;
+  double best_value_ = 0;
+  double best_loss_ = 0;
+  std::int64_t best_epoch_ = 0;
+  std::string stop_reason_;
+  StateDict best_weights_;
+  std::optional<EarlyStopping> stopping_;
+  StateDict saved_stopping_;
+};
+
+TrainingResult StandardWorkflow::do_train(TrainingTask& task, RunContext& context) {
+  return Training(*this, task, context).run();
+}
+
+ValidationResult StandardWorkflow::do_validate(TrainingTask& task, RunContext& context) {
+  const auto start = Clock::now();
+  const auto stream = task.validation->epoch(0);
+  const engine::EvaluationTotals totals = engine::evaluate_metrics(
+      evaluation_setup(task), *stream, context.stop_token(), task.metrics);
+  ValidationResult result;
+  result.loss = totals.loss();
+  result.sample_count = totals.rows;
+  for (const MetricComputer* metric : task.metrics) {
+    const MetricResult part = metric->compute();
+    result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
+                                 part.values.end());
+    result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),
+                                 part.tables.end());
+  }
+  result.validation_time_seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace treadle

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <treadle/base/duration.h>
+#include <treadle/core/training_workflow.h>
+#include <treadle/engine/training_step.h>
+
+#include "early_stopping.h"
+
+namespace treadle {
+
+/// The training loop most people want: epochs over shuffled batches, judged on the validation rows after each,
+/// optionally stopped early, ending with the last or the best weights.
+class StandardWorkflow final : public TrainingWorkflow {
+ public:
+  explicit StandardWorkflow(const Config& config);
+
+ private:
+  BatchPlan do_batch_plan() const override { return batches_; }
+  std::int64_t do_planned_epochs() const override { return epochs_; }
+  TrainingResult do_train(TrainingTask& task, RunContext& context) override;
+  ValidationResult do_validate(TrainingTask& task, RunContext& context) override;
+
+  class Training;
+
+  struct Stopping {
+    std::string metric;
+    Duration patience;
+    double min_delta = 0;
+    double alpha = 1;
+  };
+
+  BatchPlan batches_;
+  std::int64_t epochs_ = 0;
+  std::optional<Stopping> stopping_;
+  std::string keep_best_;  // a metric's name; empty: keep the last weights
+  engine::Clipping clipping_;
+  Duration checkpoint_every_;
+  int keep_checkpoints_ = 2;
+};
+
+}  // namespace treadle

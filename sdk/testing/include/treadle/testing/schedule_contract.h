@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/testing/case_name.h>
+
+/// What every LearningRateSchedule must keep. Include in one source file of a test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Schedules, ScheduleContract, ::testing::Values(
+///         ScheduleCase{"Cosine", [] { return plugin().make<LearningRateSchedule>("cosine"); }}),
+///         CaseName());
+namespace treadle::testing {
+
+struct ScheduleCase {
+  std::string name;
+  std::function<std::unique_ptr<LearningRateSchedule>()> make;
+  /// The first update has the optimizer's rate (a warm-up would not).
+  bool starts_at_base = true;
+  /// No rate is above the optimizer's.
+  bool never_above_base = true;
+};
+
+class ScheduleContract : public ::testing::TestWithParam<ScheduleCase> {
+ protected:
+  static constexpr ScheduleSpan kSpan{.base_rate = 0.5, .total_steps = 120, .steps_per_epoch = 10};
+
+  std::unique_ptr<LearningRateSchedule> schedule_ = GetParam().make();
+};
+
+TEST_P(ScheduleContract, GivesAUsableRateForEveryStep) {
+  for (std::int64_t step = 0; step < 2 * kSpan.total_steps; ++step) {
+    const double rate = schedule_->rate_at(step, kSpan);
+    EXPECT_TRUE(std::isfinite(rate)) << step;
+    EXPECT_GE(rate, 0) << step;
+    if (GetParam().never_above_base) {
+      EXPECT_LE(rate, kSpan.base_rate) << step;
+    }
+  }
+}
+
+TEST_P(ScheduleContract, IsAFunctionOfTheStepAlone) {
+  const auto other = GetParam().make();
+
+  for (std::int64_t step = kSpan.total_steps; step-- > 0;)
+    other->rate_at(step, kSpan);
+
+  for (std::int64_t step = 0; step < kSpan.total_steps; ++step)
+    EXPECT_EQ(schedule_->rate_at(step, kSpan), other->rate_at(step, kSpan)) << step;
+}
+
+TEST_P(ScheduleContract, KeepsItsLastRateAfterTheEnd) {
+  const double end = schedule_->rate_at(kSpan.total_steps, kSpan);
+
+  for (const std::int64_t more : {1, 10, 1000})
+    EXPECT_EQ(schedule_->rate_at(kSpan.total_steps + more, kSpan), end);
+}
+
+TEST_P(ScheduleContract, StartsAtTheOptimizersRate) {
+  if (GetParam().starts_at_base) {
+    EXPECT_EQ(schedule_->rate_at(0, kSpan), kSpan.base_rate);
+  } else {
+    EXPECT_NE(schedule_->rate_at(0, kSpan), kSpan.base_rate);
+  }
+}
+
+TEST_P(ScheduleContract, WorksForASingleStep) {
+  const ScheduleSpan one{.base_rate = 0.5, .total_steps = 1, .steps_per_epoch = 1};
+
+  EXPECT_TRUE(std::isfinite(schedule_->rate_at(0, one)));
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,263 @@
+#include "pack.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <regex>
+#include <string_view>
+#include <utility>
+
+#include <treadle/base/document.h>
+#include <treadle/base/interfaces.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/plugin_abi.h>
+#include <treadle/base/schema.h>
+
+#include "schema_oracle.h"
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+
+struct ManifestKey {
+  std::string_view name;
+  bool required;
+  const char* pattern;
+  std::string_view expected;
+};
+
+constexpr ManifestKey kManifestKeys[] = {
+    {"id", true, "[a-z][a-z0-9-]*(\\.[a-z0-9][a-z0-9-]*)+",
+     "a reversed domain name in lower case, such as \"org.example.optimizers\""},
+    {"version", true, "[0-9]+\\.[0-9]+\\.[0-9]+(-[0-9A-Za-z.-]+)?", "a version such as \"1.0.0\""},
+    {"summary", true, "[^\\n]+", "one line that says what the plugin is for"},
+    {"license", true, "[^\\n]+", "an SPDX license expression, such as \"Apache-2.0\""},
+    {"vendor", false, "[^\\n]+", "who makes the plugin"},
+    {"url", false, "[^\\s]+", "where people find more"},
+};
+
+/// Collects what is wrong with one file.
+class Judge {
+ public:
+  Judge(const Document& document, std::vector<Problem>& problems)
+      : document_(document), problems_(problems) {}
+
+  void add(const std::string& pointer, std::string message) {
+    problems_.push_back({document_.place_of(pointer), pointer, std::move(message)});
+  }
+
+  /// The text under `key` when it matches `pattern`; else a problem.
+  std::string text(std::string_view key, const char* pattern, std::string_view expected) {
+    const std::string pointer = child_pointer("", key);
+    const auto found = document_.value().find(key);
+    if (found == document_.value().end()) {
+      add("", "required key " + quote_text(key) + " is missing (" + std::string(expected) + ")");
+      return "";
+    }
+    if (!found->is_string() ||
+        !std::regex_match(found->get_ref<const std::string&>(), std::regex(pattern))) {
+      add(pointer, "expected " + std::string(expected) + ", got " + describe_value(*found));
+      return "";
+    }
+    return found->get<std::string>();
+  }
+
+ private:
+  const Document& document_;
+  std::vector<Problem>& problems_;
+};
+
+std::shared_ptr<Document> read_object(const std::filesystem::path& path,
+                                      std::vector<Problem>& problems) {
+  try {
+    std::shared_ptr<Document> document = Document::read(path);
+    if (document->value().is_object())
+      return document;
+    problems.push_back({document->place_of(""), "",
+                        "expected an object, got " + describe_value(document->value())});
+  } catch (const DocumentError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+  return nullptr;
+}
+
+json read_plugin_json(const std::filesystem::path& path, std::vector<Problem>& problems) {
+  json manifest{{"manifest_version", kManifestVersion}};
+  const std::shared_ptr<Document> document = read_object(path, problems);
+  if (!document)
+    return manifest;
+  Judge judge(*document, problems);
+  for (const ManifestKey& key : kManifestKeys) {
+    if (key.required || document->value().contains(key.name)) {
+      manifest[std::string(key.name)] = judge.text(key.name, key.pattern, key.expected);
+    }
+  }
+  for (const auto& [key, value] : document->value().items()) {
+    const auto known = [&key = key](const ManifestKey& k) { return k.name == key; };
+    if (std::none_of(std::begin(kManifestKeys), std::end(kManifestKeys), known)) {
+      judge.add(child_pointer("", key),
+                "unknown key " + quote_text(key) +
+                    " (a plugin.json has: id, version, summary, license, vendor, url)");
+    }
+  }
+  return manifest;
+}
+
+/// Has valijson try every default where it stands, as a second opinion. Slots and shared types are
+/// ours alone.
+void judge_defaults(const json& schema, const std::string& pointer, Judge& judge) {
+  if (schema.is_array()) {
+    for (std::size_t i = 0; i < schema.size(); ++i) {
+      judge_defaults(schema[i], child_pointer(pointer, i), judge);
+    }
+    return;
+  }
+  if (!schema.is_object() || schema.contains("x-treadle-component") ||
+      schema.contains("x-treadle-type")) {
+    return;
+  }
+  if (const auto value = schema.find("default");
+      value != schema.end() && !is_valid(*value, schema)) {
+    judge.add(child_pointer(pointer, "default"),
+              "the default is not valid here, got " + describe_value(*value));
+  }
+  for (const char* key : {"items", "oneOf", "anyOf", "additionalProperties"}) {
+    if (const auto part = schema.find(key); part != schema.end()) {
+      judge_defaults(*part, child_pointer(pointer, key), judge);
+    }
+  }
+  if (const auto properties = schema.find("properties"); properties != schema.end()) {
+    const std::string below = child_pointer(pointer, "properties");
+    for (const auto& [key, value] : properties->items()) {
+      judge_defaults(value, child_pointer(below, key), judge);
+    }
+  }
+}
+
+/// The component's name: the schema's "x-treadle-name", else the file's.
+std::string component_name(const std::filesystem::path& path, const json& schema, Judge& judge) {
+  constexpr std::string_view kSuffix = ".schema.json";
+  constexpr const char* kPattern = "[a-z][a-z0-9_]*";
+  constexpr const char* kExpected =
+      "a component's name (lower case letters, digits and underscores, such as \"adamw\")";
+  if (schema.contains("x-treadle-name"))
+    return judge.text("x-treadle-name", kPattern, kExpected);
+  std::string name = path.filename().string();
+  if (name.ends_with(kSuffix))
+    name.resize(name.size() - kSuffix.size());
+  if (!std::regex_match(name, std::regex(kPattern))) {
+    judge.add("", "the file's name must begin with " + std::string(kExpected) + ", got " +
+                      quote_text(name));
+  }
+  return name;
+}
+
+/// The manifest's entry for one schema file; null when it has problems.
+json read_schema(const std::filesystem::path& path, std::vector<Problem>& problems) {
+  const std::shared_ptr<Document> document = read_object(path, problems);
+  if (!document)
+    return {};
+  const std::size_t problems_before = problems.size();
+  Judge judge(*document, problems);
+  json schema = document->value();
+
+  const std::string name = component_name(path, schema, judge);
+  const std::string word = judge.text("x-treadle-interface", "[^\\n]*",
+                                      "the interface it implements: \"optimizer\", \"loss\", …");
+  if (!schema.contains("type")) {
+    judge.add("",
+              "required key \"type\" is missing (the parameters of a component are an \"object\")");
+  }
+  for (Problem& problem : check_schema(schema, *document))
+    problems.push_back(std::move(problem));
+  if (problems.size() != problems_before)
+    return {};
+  if (const std::optional<std::string> mistake = schema_mistake(schema)) {
+    judge.add("", "this is not a JSON Schema: " + *mistake);
+    return {};
+  }
+  judge_defaults(schema, "", judge);
+  if (problems.size() != problems_before)
+    return {};
+  schema.erase("$schema");
+  return {{"interface", interface_id(word)},
+          {"name", name},
+          {"summary", schema["description"]},
+          {"schema", schema}};
+}
+
+}  // namespace
+
+PackedManifest pack_manifest(const std::filesystem::path& plugin_json,
+                             std::span<const std::filesystem::path> schemas) {
+  PackedManifest packed;
+  packed.manifest = read_plugin_json(plugin_json, packed.problems);
+  std::map<std::pair<std::string, std::string>, json>
+      components;  // sorted: builds are reproducible
+  std::map<std::pair<std::string, std::string>, std::filesystem::path> files;
+  for (const std::filesystem::path& path : schemas) {
+    json component = read_schema(path, packed.problems);
+    if (component.is_null())
+      continue;
+    const std::pair<std::string, std::string> key{component["interface"], component["name"]};
+    if (const auto [earlier, is_new] = files.emplace(key, path); !is_new) {
+      packed.problems.push_back({{path.string(), 0, 0},
+                                 "",
+                                 "offers the " + std::string(interface_word(key.first)) + " " +
+                                     quote_text(key.second) + ", as " + earlier->second.string() +
+                                     " does already"});
+    }
+    components[key] = std::move(component);
+  }
+  if (schemas.empty()) {
+    packed.problems.push_back(
+        {{plugin_json.string(), 0, 0},
+         "",
+         "the plugin offers nothing: there is no <component>.schema.json beside it"});
+  }
+  json list = json::array();
+  for (auto& [key, component] : components)
+    list.push_back(std::move(component));
+  packed.manifest["components"] = std::move(list);
+  return packed;
+}
+
+std::string notes_source(const json& manifest, bool tbb) {
+  const std::string text = manifest.dump();
+  if (text.size() > kNoteLimit) {
+    throw UsageError(
+        "the manifest of plugin " + manifest.value("id", "") + " has " +
+        std::to_string(text.size()) + " bytes, more than the " + std::to_string(kNoteLimit) +
+        " that hosts read; shorten the descriptions in its schemas, or cut the plugin in two");
+  }
+  std::string source = "// Written by treadle-pack from plugin.json and the schemas.\n";
+  if (tbb)
+    source += "#include <oneapi/tbb/version.h>\n\n";
+  source +=
+      "#include <treadle/core/fingerprint.h>\n\n"
+      "TREADLE_NOTE auto kNotes = treadle::fingerprint::notes(\n    \"";
+  constexpr std::size_t kLineWidth = 90;
+  std::size_t column = 0;
+  for (const unsigned char c : text) {
+    if (column >= kLineWidth) {
+      source += "\"\n    \"";
+      column = 0;
+    }
+    char escaped[8];
+    if (c == '"' || c == '\\') {
+      std::snprintf(escaped, sizeof escaped, "\\%c", c);
+    } else if (c < 0x20 || c >= 0x7f || c == '?') {
+      std::snprintf(escaped, sizeof escaped, "\\%03o", c);
+    } else {
+      std::snprintf(escaped, sizeof escaped, "%c", c);
+    }
+    source += escaped;
+    column += std::char_traits<char>::length(escaped);
+  }
+  source += "\");\n";
+  return source;
+}
+
+}  // namespace treadle

@@ -1,0 +1,226 @@
+#include "pack.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/plugin_abi.h>
+
+#include "schema_oracle.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr const char* kPlugin =
+    R"({"id": "org.example.opt", "version": "1.0.0", "summary": "s", "license": "MIT"})";
+constexpr const char* kSchema =
+    R"({"x-treadle-interface": "optimizer", "description": "d", "type": "object", "properties": {}})";
+
+/// A plugin's folder; problems are compared without its name.
+class PackTest : public ::testing::Test {
+ protected:
+  PackTest() {
+    std::string name = (fs::temp_directory_path() / "treadle-pack-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~PackTest() override { fs::remove_all(folder_); }
+
+  void given(const std::string& file, const std::string& text) {
+    std::ofstream(folder_ / file, std::ios::trunc) << text;
+    if (file != "plugin.json")
+      schemas_.push_back(folder_ / file);
+  }
+
+  PackedManifest pack() { return pack_manifest(folder_ / "plugin.json", schemas_); }
+
+  std::vector<std::string> problems() {
+    std::vector<std::string> texts;
+    for (const Problem& problem : pack().problems) {
+      std::string text = problem.text();
+      for (std::size_t at; (at = text.find(folder_.string() + "/")) != std::string::npos;) {
+        text.erase(at, folder_.string().size() + 1);
+      }
+      texts.push_back(std::move(text));
+    }
+    return texts;
+  }
+
+  fs::path folder_;
+  std::vector<fs::path> schemas_;
+};
+
+TEST_F(PackTest, MakesTheManifestThatHostsRead) {
+  given("plugin.json", kPlugin);
+  given("sgd.schema.json", kSchema);
+  given("adam_w.schema.json",
+        R"({"x-treadle-interface": "optimizer", "x-treadle-name": "adamw", "$schema": "x",
+            "description": "e", "type": "object", "x-treadle-kind": "adaptive"})");
+
+  const PackedManifest packed = pack();
+
+  EXPECT_THAT(packed.problems, IsEmpty());
+  EXPECT_EQ(packed.manifest,
+            json::parse(R"({"manifest_version": 1, "id": "org.example.opt", "version": "1.0.0",
+              "summary": "s", "license": "MIT", "components": [
+                {"interface": "treadle.optimizer/1", "name": "adamw", "summary": "e",
+                 "schema": {"x-treadle-interface": "optimizer", "x-treadle-name": "adamw",
+                            "description": "e", "type": "object", "x-treadle-kind": "adaptive"}},
+                {"interface": "treadle.optimizer/1", "name": "sgd", "summary": "d",
+                 "schema": {"x-treadle-interface": "optimizer", "description": "d", "type": "object",
+                            "properties": {}}}]})"));
+}
+
+TEST_F(PackTest, SaysWhatIsWrongWithPluginJson) {
+  given("plugin.json",
+        "{\n \"id\": \"Optimizers\",\n \"version\": 1,\n \"summary\": \"a\\nb\",\n \"licence\": "
+        "\"MIT\"\n}");
+  given("sgd.schema.json", kSchema);
+
+  EXPECT_THAT(
+      problems(),
+      ElementsAre(
+          "plugin.json:2: /id: expected a reversed domain name in lower case, such as "
+          "\"org.example.optimizers\", got \"Optimizers\" (text)",
+          "plugin.json:3: /version: expected a version such as \"1.0.0\", got 1",
+          "plugin.json:4: /summary: expected one line that says what the plugin is for, got "
+          "\"a\\nb\" "
+          "(text)",
+          "plugin.json:1: required key \"license\" is missing (an SPDX license expression, such as "
+          "\"Apache-2.0\")",
+          "plugin.json:5: /licence: unknown key \"licence\" (a plugin.json has: id, version, "
+          "summary, "
+          "license, vendor, url)"));
+}
+
+TEST_F(PackTest, SaysWhatIsWrongWithASchema) {
+  given("plugin.json", kPlugin);
+  given("noInterface.schema.json", R"({"description": "d", "type": "object"})");
+  given("untyped.schema.json", R"({"x-treadle-interface": "loss", "description": "d"})");
+  given("list.schema.json", "[]");
+
+  EXPECT_THAT(
+      problems(),
+      ElementsAre("noInterface.schema.json:1: the file's name must begin with a component's name "
+                  "(lower case "
+                  "letters, digits and underscores, such as \"adamw\"), got \"noInterface\"",
+                  "noInterface.schema.json:1: required key \"x-treadle-interface\" is missing (the "
+                  "interface it "
+                  "implements: \"optimizer\", \"loss\", …)",
+                  "untyped.schema.json:1: required key \"type\" is missing (the parameters of a "
+                  "component are an "
+                  "\"object\")",
+                  "list.schema.json:1: expected an object, got an array"));
+}
+
+TEST_F(PackTest, FindsADefaultThatBreaksItsOwnRule) {
+  given("plugin.json", kPlugin);
+  given("sgd.schema.json",
+        "{\"x-treadle-interface\": \"optimizer\", \"description\": \"d\", \"type\": \"object\",\n"
+        " \"properties\": {\n  \"momentum\": {\"type\": \"number\", \"maximum\": 1,\n   "
+        "\"default\": 2}}}");
+
+  EXPECT_THAT(problems(),
+              ElementsAre("sgd.schema.json:4: /properties/momentum/default: must be <= 1, got 2"));
+}
+
+TEST_F(PackTest, ReportsFilesThatCannotBeRead) {
+  schemas_.push_back(folder_ / "absent.schema.json");
+
+  EXPECT_THAT(problems(),
+              ElementsAre("plugin.json: no such file", "absent.schema.json: no such file"));
+}
+
+TEST_F(PackTest, RefusesAPluginThatOffersNothing) {
+  given("plugin.json", kPlugin);
+
+  EXPECT_THAT(problems(), ElementsAre("plugin.json: the plugin offers nothing: there is no "
+                                      "<component>.schema.json beside it"));
+}
+
+TEST_F(PackTest, RefusesOneNameInTwoFiles) {
+  given("plugin.json", kPlugin);
+  given("a.schema.json", kSchema);
+  given("b.schema.json",
+        R"({"x-treadle-interface": "optimizer", "x-treadle-name": "a", "description": "d",
+            "type": "object"})");
+
+  EXPECT_THAT(problems(),
+              ElementsAre("b.schema.json: offers the optimizer \"a\", as a.schema.json does "
+                          "already"));
+}
+
+TEST_F(PackTest, LimitsTheSizeOfANote) {
+  const json manifest{{"id", "org.example.big"}, {"x", std::string(kNoteLimit, 'x')}};
+  try {
+    notes_source(manifest, false);
+    FAIL() << "packed";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "the manifest of plugin org.example.big has " +
+                  std::to_string(manifest.dump().size()) +
+                  " bytes, more than the 262144 that hosts read; shorten the descriptions in its "
+                  "schemas, or cut the plugin in two");
+  }
+}
+
+TEST_F(PackTest, IncludesTbbOnlyWhereItTakesPart) {
+  const std::string include = "#include <oneapi/tbb/version.h>";
+
+  EXPECT_EQ(notes_source(json::object(), false).find(include), std::string::npos);
+  EXPECT_NE(notes_source(json::object(), true).find(include), std::string::npos);
+}
+
+/// The text of the literal in the source: what the compiler will read.
+std::string unescaped(const std::string& source) {
+  std::string text;
+  bool inside = false;
+  for (std::size_t i = source.find("notes(\n"); i < source.size(); ++i) {
+    if (source[i] == '"') {
+      inside = !inside;
+    } else if (inside && source[i] == '\\' && (source[i + 1] == '"' || source[i + 1] == '\\')) {
+      text += source[++i];
+    } else if (inside && source[i] == '\\') {
+      text += static_cast<char>(std::stoi(source.substr(i + 1, 3), nullptr, 8));
+      i += 3;
+    } else if (inside) {
+      text += source[i];
+    }
+  }
+  return text;
+}
+
+TEST_F(PackTest, EscapesWhateverAManifestContains) {
+  const json manifest{{"summary", "quotes \" \\ trigraph ?\?= µ 漢 \x01 1"},
+                      {"long", std::string(400, '"')}};
+
+  EXPECT_EQ(unescaped(notes_source(manifest, false)), manifest.dump());
+}
+
+TEST(SchemaOracle, KnowsSchemasFromNonsense) {
+  EXPECT_EQ(schema_mistake(json::parse(R"({"type": "object"})")), std::nullopt);
+  EXPECT_NE(schema_mistake(json::parse(R"({"minimum": "low"})")), std::nullopt);
+}
+
+TEST(SchemaOracle, JudgesValues) {
+  const json schema = json::parse(R"({"type": "integer", "minimum": 3})");
+
+  EXPECT_TRUE(is_valid(3, schema));
+  EXPECT_FALSE(is_valid(2, schema));
+  EXPECT_FALSE(is_valid("3", schema));
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,4 @@
+// An ordinary library that somebody put beside the plugins.
+int answer() {
+  return 42;
+}

@@ -1,0 +1,2 @@
+// Has a manifest and no entry.
+#include <treadle/plugin.h>

@@ -1,0 +1,3 @@
+int from_nowhere() {
+  return 1;
+}

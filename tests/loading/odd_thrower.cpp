@@ -1,0 +1,6 @@
+// Throws something nobody expects.
+#include <treadle/plugin.h>
+
+TREADLE_PLUGIN(registrar) {
+  throw 42;
+}

@@ -1,0 +1,97 @@
+// The accuracies that people expect on data they know. Read as they are: the first line of three of the
+// files is a count, not a header.
+#include <gtest/gtest.h>
+
+#include "workspace.h"
+
+namespace treadle {
+namespace {
+
+using testing::Workspace;
+namespace fs = std::filesystem;
+
+fs::path data_folder() {
+  if (const char* given = std::getenv("TREADLE_DATA")) return given;
+  return testing::source_folder() / ".." / "shared" / "data";
+}
+
+/// The mean of a result over seeds 1 to 5.
+double mean_over_seeds(nlohmann::json document, const std::string& metric) {
+  const Runtime runtime;
+  double sum = 0;
+  for (int seed = 1; seed <= 5; ++seed) {
+    const Workspace workspace;
+    document["seed"] = seed;
+    const RunOutcome outcome =
+        run_workflow(runtime, runtime.resolve(document), workspace.options());
+    sum += outcome.result.at("metrics").at(metric).get<double>();
+  }
+  return sum / 5;
+}
+
+#define SKIP_WITHOUT(file)                                                     \
+  if (!fs::exists(data_folder() / (file))) {                                   \
+    GTEST_SKIP() << "needs " << (data_folder() / (file)) << ", which is absent"; \
+  }
+
+nlohmann::json classifier(const std::string& file, int skip_rows) {
+  return {{"treadle", 1},
+          {"data",
+           {{"use", "csv"},
+            {"path", (data_folder() / file).string()},
+            {"header", false},
+            {"skip_rows", skip_rows},
+            {"task", "classification"}}},
+          {"transforms", {{{"use", "standardize"}}}},
+          {"model", {{"use", "mlp"}, {"hidden", {16, 16}}}},
+          {"loss", {{"use", "cross_entropy"}}},
+          {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.01}}},
+          {"schedule", {{"use", "cosine"}, {"warmup", "5%"}}},
+          {"training", {{"use", "standard"}, {"epochs", 60}, {"batch_size", 16}}},
+          {"validation", {{"use", "k_fold"}, {"folds", 5}, {"refit", false}}},
+          {"metrics", {"accuracy"}}};
+}
+
+TEST(RealData, IrisFiveFoldAccuracy) {
+  SKIP_WITHOUT("iris.csv");
+  EXPECT_GE(mean_over_seeds(classifier("iris.csv", 1), "accuracy"), 0.94);
+}
+
+TEST(RealData, WineFiveFoldAccuracy) {
+  SKIP_WITHOUT("wine_data.csv");
+  EXPECT_GE(mean_over_seeds(classifier("wine_data.csv", 1), "accuracy"), 0.965);
+}
+
+TEST(RealData, BreastCancerFiveFoldAccuracy) {
+  SKIP_WITHOUT("breast_cancer.csv");
+  nlohmann::json document = classifier("breast_cancer.csv", 1);
+  document["training"]["epochs"] = 30;
+  EXPECT_GE(mean_over_seeds(document, "accuracy"), 0.96);
+}
+
+TEST(RealData, DigitsHoldOutAccuracy) {
+  SKIP_WITHOUT("digits.csv");
+  nlohmann::json document = classifier("digits.csv", 0);
+  document["transforms"] = {{{"use", "min_max"}}};
+  document["model"] = {{"use", "mlp"}, {"hidden", {128}}, {"dropout", 0.2}};
+  document["training"] = {{"use", "standard"}, {"epochs", 60}, {"batch_size", 32}};
+  document["validation"] = {{"use", "hold_out"}};
+  EXPECT_GE(mean_over_seeds(document, "accuracy"), 0.97);
+}
+
+// Friedman #1 with noise of standard deviation 1: no model can have an RMSE below 1 in expectation.
+TEST(KnownFunction, FriedmanComesCloseToTheNoiseFloor) {
+  const nlohmann::json document = {
+      {"treadle", 1},
+      {"data", {{"use", "friedman1"}, {"rows", 5000}, {"noise", 1.0}}},
+      {"transforms", {{{"use", "standardize"}, {"target", true}}}},
+      {"model", {{"use", "mlp"}, {"hidden", {32, 32}}, {"activation", "gelu"}}},
+      {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.005}}},
+      {"schedule", {{"use", "cosine"}, {"warmup", "5%"}}},
+      {"training", {{"use", "standard"}, {"epochs", 40}, {"batch_size", 32}}},
+      {"metrics", {"rmse"}}};
+  EXPECT_LE(mean_over_seeds(document, "rmse"), 1.10);
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,197 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include <treadle/base/error.h>
+
+#include "workspace.h"
+
+namespace treadle {
+namespace {
+
+using testing::bits_of;
+using testing::moons;
+using testing::Workspace;
+namespace fs = std::filesystem;
+
+/// Presses Ctrl-C after so many steps of the whole run.
+class Impatient : public RunObserver {
+ public:
+  explicit Impatient(int steps) : steps_(steps) {}
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void do_step_completed(const TrialId&, const StepProgress&) override {
+    if (++seen_ == steps_) stop_.request_stop();
+  }
+  std::stop_source stop_;
+  int steps_;
+  int seen_ = 0;
+};
+
+/// Keeps what was noted.
+class Listener : public RunObserver {
+ public:
+  std::vector<std::string> notes;
+
+ private:
+  void do_noted(const std::string& text) override { notes.push_back(text); }
+};
+
+fs::path only_run_in(const fs::path& runs) { return fs::directory_iterator(runs)->path(); }
+
+/// Runs and stops after `steps`; returns the run's folder.
+fs::path interrupted_run(const Runtime& runtime, const nlohmann::json& document,
+                         const Workspace& workspace, int steps) {
+  Impatient impatient(steps);
+  RunOptions options = workspace.options();
+  options.stop = impatient.token();
+  options.observers = {&impatient};
+  EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+  return only_run_in(options.output);
+}
+
+std::string uninterrupted(const Runtime& runtime, const nlohmann::json& document) {
+  const Workspace workspace;
+  return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+}
+
+TEST(Resume, EqualsNeverHavingStoppedWhereverItStopped) {
+  const Runtime runtime;
+  const std::string expected = uninterrupted(runtime, moons());
+  // In the first epoch, at an epoch's end, between folds, in the final training.
+  for (const int steps : {1, 3, 10, 29, 60, 155, 190}) {
+    const Workspace workspace;
+    const fs::path run = interrupted_run(runtime, moons(), workspace, steps);
+
+    resume_run(runtime, run, workspace.options());
+
+    EXPECT_EQ(bits_of(run), expected) << "stopped after " << steps << " steps";
+  }
+}
+
+TEST(Resume, CanBeStoppedAgainAndAgain) {
+  const Runtime runtime;
+  const std::string expected = uninterrupted(runtime, moons(1));
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 7);
+
+  bool finished = false;
+  for (int round = 0; round < 100 && !finished; ++round) {
+    Impatient impatient(13);
+    RunOptions options = workspace.options();
+    options.stop = impatient.token();
+    options.observers = {&impatient};
+    try {
+      resume_run(runtime, run, options);
+      finished = true;
+    } catch (const Interrupted&) {
+    }
+  }
+
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(bits_of(run), expected);
+}
+
+TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
+  const Runtime runtime;
+  const std::string expected = uninterrupted(runtime, moons());
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(), workspace, 1);
+  fs::remove_all(run / "checkpoints");
+  fs::remove_all(run / "trials");
+
+  resume_run(runtime, run, workspace.options());
+
+  EXPECT_EQ(bits_of(run), expected);
+}
+
+TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
+  const Runtime runtime;
+  const std::string expected = uninterrupted(runtime, moons(1));
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  std::vector<fs::path> checkpoints;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints" / "fold-1")) {
+    if (entry.is_directory()) checkpoints.push_back(entry.path());
+  }
+  ASSERT_GE(checkpoints.size(), 2u);
+  const fs::path newest = *std::max_element(checkpoints.begin(), checkpoints.end());
+  std::string bytes = testing::read_file(newest / "weights.safetensors");
+  bytes[bytes.size() / 2] ^= 1;
+  std::ofstream(newest / "weights.safetensors", std::ios::binary) << bytes;
+
+  Listener listener;
+  RunOptions options = workspace.options();
+  options.observers = {&listener};
+  resume_run(runtime, run, options);
+
+  EXPECT_EQ(bits_of(run), expected);
+  EXPECT_THAT(listener.notes,
+              ::testing::Contains(::testing::AllOf(
+                  ::testing::HasSubstr("checkpoint passed over: "),
+                  ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
+}
+
+TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
+  const Runtime runtime;
+  const Workspace workspace;
+  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the latest.
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 65);
+  ASSERT_TRUE(fs::exists(run / "trials" / "fold-1"));
+  const std::string events = testing::read_file(run / "events.jsonl");
+
+  resume_run(runtime, run, workspace.options());
+
+  const std::string later = testing::read_file(run / "events.jsonl").substr(events.size());
+  EXPECT_EQ(later.find("\"trial_started\",\"index\":0"), std::string::npos) << later;
+}
+
+TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(), workspace, 20);
+  nlohmann::json environment = nlohmann::json::parse(testing::read_file(run / "environment.json"));
+  environment["blas"] = "another BLAS";
+  std::ofstream(run / "environment.json") << environment;
+
+  try {
+    resume_run(runtime, run, workspace.options());
+    FAIL() << "resumed under another BLAS";
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("blas was another BLAS and is now "));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("--allow-differences"));
+  }
+  RunOptions options = workspace.options();
+  options.allow_differences = true;
+  EXPECT_NO_THROW(resume_run(runtime, run, options));
+}
+
+TEST(Resume, LeavesAFinishedRunAsItIs) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const RunOutcome outcome =
+      run_workflow(runtime, runtime.resolve(moons()), workspace.options());
+  const std::string history = testing::read_file(outcome.folder / "history.csv");
+
+  const RunOutcome again = resume_run(runtime, outcome.folder, workspace.options());
+
+  EXPECT_EQ(again.result, outcome.result);
+  EXPECT_EQ(testing::read_file(outcome.folder / "history.csv"), history);
+}
+
+TEST(Resume, SaysWhenTheFolderIsNoRun) {
+  const Runtime runtime;
+  const Workspace workspace;
+  try {
+    resume_run(runtime, workspace.folder(), workspace.options());
+    FAIL();
+  } catch (const StorageError& error) {
+    EXPECT_EQ(error.what(), workspace.folder().string() +
+                                ": is not the folder of a run: it has no workflow.json");
+  }
+}
+
+}  // namespace
+}  // namespace treadle
