@@ -16,8 +16,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::size_t kIndent = 28;
-
 constexpr Option kHelp{"help", 'h', "", false, "", "explains the command"};
 
 std::vector<Option> all_options(const Command& command) {
@@ -104,6 +102,15 @@ void require_arguments(const Command& command, const std::vector<std::string>& g
                    "; usage: " + usage_line(command));
 }
 
+void require_options(const Command& command, const CommandLine& line) {
+  for (const Option& option : command.options) {
+    if (option.is_required && !line.has(option.name)) {
+      throw UsageError(std::string(command.name) + " needs --" + std::string(option.name) + " " +
+                       std::string(option.value) + ": " + std::string(option.about));
+    }
+  }
+}
+
 CommandLine parse_command(const Command& command, std::span<const std::string> words) {
   const std::vector<Option> options = all_options(command);
   CommandLine line;
@@ -120,8 +127,10 @@ CommandLine parse_command(const Command& command, std::span<const std::string> w
     values.insert(values.end(), parsed.value.begin(), parsed.value.end());
   }
   line.help = line.has("help");
-  if (!line.help)
+  if (!line.help) {
     require_arguments(command, line.arguments);
+    require_options(command, line);
+  }
   return line;
 }
 
@@ -157,25 +166,27 @@ bool asks_for_help(const std::string& word) {
   return word == "--help" || word == "-h";
 }
 
-std::string line_of_help(std::string left, std::string_view about) {
-  if (left.size() + 4 > kIndent) {
-    left += "\n" + std::string(kIndent, ' ');
-  } else {
-    left.insert(0, 2, ' ');
-    left.resize(kIndent, ' ');
-    return left + std::string(about) + "\n";
-  }
-  return "  " + left + std::string(about) + "\n";
+/// Two columns: what can be typed, and what it means.
+std::string help_block(std::string_view title,
+                       const std::vector<std::pair<std::string, std::string>>& lines) {
+  std::size_t width = 0;
+  for (const auto& [left, unused] : lines)
+    width = std::max(width, left.size());
+  std::string text = "\n" + std::string(title) + ":\n";
+  for (const auto& [left, about] : lines)
+    text += "  " + left + std::string(width - left.size() + 2, ' ') + about + "\n";
+  return text;
 }
 
 std::string command_help(const Command& command) {
   std::string text = usage_line(command) + "\n\n" + std::string(command.about) + "\n";
   if (!command.arguments.empty()) {
-    text += "\nArguments:\n";
+    std::vector<std::pair<std::string, std::string>> lines;
     for (const Argument& argument : command.arguments)
-      text += line_of_help(std::string(argument.name), argument.about);
+      lines.emplace_back(argument.name, argument.about);
+    text += help_block("Arguments", lines);
   }
-  text += "\nOptions:\n";
+  std::vector<std::pair<std::string, std::string>> lines;
   for (const Option& option : all_options(command)) {
     std::string left = option.letter != 0 ? std::string("-") + option.letter + ", " : "    ";
     left += "--" + std::string(option.name);
@@ -184,27 +195,27 @@ std::string command_help(const Command& command) {
     std::string about(option.about);
     if (!option.fallback.empty())
       about += " (default: " + std::string(option.fallback) + ")";
-    text += line_of_help(std::move(left), about);
+    lines.emplace_back(std::move(left), std::move(about));
   }
-  return text + "\nExample:\n  workflow-runner " + std::string(command.example) + "\n";
+  return text + help_block("Options", lines) + "\nExample:\n  workflow-runner " +
+         std::string(command.example) + "\n";
 }
 
 std::string overview(std::string_view group) {
-  std::string text =
-      "workflow-runner COMMAND [ARGUMENT…] [OPTION…]\n\n"
-      "Trains, validates and uses models described by JSON documents.\n\nCommands:\n";
+  std::vector<std::pair<std::string, std::string>> lines;
   for (const Command& command : commands()) {
     if (group.empty() || command.name.substr(0, command.name.find(' ')) == group) {
       std::string left(command.name);
       for (const Argument& argument : command.arguments)
         left += " " + std::string(argument.name);
-      text += line_of_help(std::move(left), command.about);
+      lines.emplace_back(std::move(left), command.about);
     }
   }
-  text += "\nOptions:\n";
-  text += line_of_help("-h, --help", "explains; also after a command");
-  text += line_of_help("    --version", "says which version this is");
-  return text +
+  return "workflow-runner COMMAND [ARGUMENT…] [OPTION…]\n\n"
+         "Trains, validates and uses models described by JSON documents.\n" +
+         help_block("Commands", lines) +
+         help_block("Options", {{"-h, --help", "explains; also after a command"},
+                                {"    --version", "says which version this is"}}) +
          "\nExample:\n  workflow-runner run examples/iris.json\n\n"
          "Exit codes: 0 done, 1 internal, 2 command line, 3 document, 4 plugin, 5 data,\n"
          "6 training, 7 storage, 130 interrupted.\n";

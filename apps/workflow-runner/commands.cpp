@@ -13,16 +13,12 @@ constexpr Option kSet{"set", 0,  "KEY=VALUE",
                       true,  "", "replaces one value of the document; may be repeated"};
 constexpr Option kPluginDir{"plugin-dir", 0,  "DIR",
                             true,         "", "looks for plugins here first; may be repeated"};
-constexpr Option kAllowWritable{"allow-writable-plugins",
-                                0,
-                                "",
-                                false,
-                                "",
-                                "uses plugins although others may write to their file or folder"};
+constexpr Option kAllowWritable{
+    "allow-writable-plugins", 0, "", false, "", "uses plugins that others may write to"};
 constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"};
 constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
 constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
-constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write; required"};
+constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write", true};
 constexpr Option kDryRun{
     "dry-run", 0, "", false, "", "reads the data, too, and sends one batch through everything"};
 constexpr Option kAllowDifferences{

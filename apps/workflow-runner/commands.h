@@ -21,6 +21,7 @@ struct Option {
   bool repeats = false;
   std::string_view fallback;  ///< the value when it is not given
   std::string_view about;
+  bool is_required = false;
 };
 
 struct Command {

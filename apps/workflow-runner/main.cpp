@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <treadle/base/error.h>
+#include <treadle/base/interfaces.h>
 #include <treadle/host/catalog/catalog_schema_index.h>
 #include <treadle/host/catalog/component_description.h>
 #include <treadle/host/catalog/plugin_catalog.h>

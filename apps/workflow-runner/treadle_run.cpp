@@ -125,8 +125,6 @@ void evaluate(const CommandLine& line) {
 
 void predict(const CommandLine& line) {
   const std::string output = line.text("output");
-  if (output.empty())
-    throw UsageError("predict needs a file to write: --output OUT");
   const Runtime runtime = make_runtime(line);
   const std::int64_t rows =
       Predictor::load(runtime, line.arguments[0]).predict_file(line.arguments[1], output);

@@ -65,7 +65,7 @@ inline constexpr int kReadAhead = 8;
 [[gnu::always_inline]] inline const char* read_number(const char* p, double& value) {
   const char* const begin = p;
   const bool negative = *p == '-';
-  p += (negative || *p == '+') ? 1 : 0;
+  p += static_cast<int>(negative) | static_cast<int>(*p == '+');
   const char* const first_digit = p;
   std::uint64_t digits = 0;
   // In front of the point there are few, often equally many: a loop that is predicted.
@@ -101,7 +101,9 @@ inline constexpr int kReadAhead = 8;
     const double whole = static_cast<double>(digits);
     const double magnitude = exponent < 0 ? whole / detail::kPowersOfTen[-exponent]
                                           : whole * detail::kPowersOfTen[exponent];
-    value = negative ? -magnitude : magnitude;
+    // The sign is anybody's guess, so it is not branched on.
+    value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) |
+                                  (static_cast<std::uint64_t>(negative) << 63));
     return p;
   }
   return read_whole_number(std::string_view(begin, p), value) ? p : nullptr;

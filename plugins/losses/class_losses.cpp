@@ -1,5 +1,8 @@
 #include "class_losses.h"
 
+#include <algorithm>
+#include <string>
+
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cat.h>

@@ -1,6 +1,7 @@
 #include "class_metrics.h"
 
 #include <limits>
+#include <string>
 
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/bincount.h>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include <ATen/ops/abs.h>
 #include <ATen/ops/mv.h>

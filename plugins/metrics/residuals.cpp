@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string>
 #include <tuple>
 
 #include <ATen/ops/aminmax.h>

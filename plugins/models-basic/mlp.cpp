@@ -1,8 +1,10 @@
 #include "mlp.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/dropout.h>

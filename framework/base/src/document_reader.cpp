@@ -368,7 +368,29 @@ class Reader final : public nlohmann::json_sax<json> {
   Last last_ = Last::kNothing;
 };
 
-// The first byte that does not belong to well-formed UTF-8 (Unicode 15, table 3-7).
+}  // namespace
+
+WrittenNode::Parts& WrittenNode::own_parts() {
+  if (!parts)
+    parts = std::make_unique<Parts>();
+  return *parts;
+}
+
+const WrittenNode* WrittenNode::part(std::string_view key_or_index) const {
+  if (!parts)
+    return nullptr;
+  if (const auto found = parts->members.find(key_or_index); found != parts->members.end()) {
+    return &found->second;
+  }
+  std::size_t index = 0;
+  const char* const end = key_or_index.data() + key_or_index.size();
+  const auto read = std::from_chars(key_or_index.data(), end, index);
+  if (read.ec != std::errc() || read.ptr != end || index >= parts->elements.size())
+    return nullptr;
+  return &parts->elements[index];
+}
+
+// Unicode 15, table 3-7.
 std::optional<std::size_t> first_bad_utf8(std::string_view text) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
@@ -400,28 +422,6 @@ std::optional<std::size_t> first_bad_utf8(std::string_view text) {
     i += length;
   }
   return std::nullopt;
-}
-
-}  // namespace
-
-WrittenNode::Parts& WrittenNode::own_parts() {
-  if (!parts)
-    parts = std::make_unique<Parts>();
-  return *parts;
-}
-
-const WrittenNode* WrittenNode::part(std::string_view key_or_index) const {
-  if (!parts)
-    return nullptr;
-  if (const auto found = parts->members.find(key_or_index); found != parts->members.end()) {
-    return &found->second;
-  }
-  std::size_t index = 0;
-  const char* const end = key_or_index.data() + key_or_index.size();
-  const auto read = std::from_chars(key_or_index.data(), end, index);
-  if (read.ec != std::errc() || read.ptr != end || index >= parts->elements.size())
-    return nullptr;
-  return &parts->elements[index];
 }
 
 ReadText read_json_text(std::string_view text, int max_depth) {

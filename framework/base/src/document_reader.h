@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,9 @@ struct ReadText {
   WrittenNode written;
   std::vector<TextProblem> problems;  ///< value and written are complete only without
 };
+
+/// Where the first byte stands that does not belong to well-formed UTF-8.
+std::optional<std::size_t> first_bad_utf8(std::string_view text);
 
 /// Reads JSON with comments, without a byte order mark.
 ReadText read_json_text(std::string_view text, int max_depth);

@@ -15,6 +15,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
+#include "document_reader.h"
 #include "schema_keywords.h"
 
 namespace treadle {
@@ -120,6 +121,10 @@ void normalise_path(json& value, const std::filesystem::path& base) {
   }
   if (!base.empty())
     value = (base / text).lexically_normal().string();
+  // JSON could not hold it, and the run folder's documents are JSON.
+  if (first_bad_utf8(value.get_ref<const std::string&>())) {
+    throw std::invalid_argument("expected a path in UTF-8, got " + describe_value(value));
+  }
 }
 
 constexpr std::string_view kFractionPhrase = "a fraction such as 0.2 or \"20%\"";

@@ -185,6 +185,11 @@ TEST(Schema, MakesPathsAbsolute) {
             json::parse(R"({"a": "/home/me/x/iris.csv",
                             "b": ["/abs/y.csv", "/home/me/project/~/z.csv"]})"));
   EXPECT_EQ(check_text(R"({"a": "x.csv"})", schema).value["a"], "x.csv");
+
+  const Checked refused = check_text(R"({"a": "x.csv"})", schema, "/home/caf\xE9");
+  ASSERT_EQ(refused.problems.size(), 1U);
+  EXPECT_EQ(refused.problems[0].message,
+            "expected a path in UTF-8, got \"/home/caf\xEF\xBF\xBD/x.csv\" (text)");
 }
 
 TEST(Schema, AcceptsWhatABranchAcceptsAndFillsItsDefaults) {

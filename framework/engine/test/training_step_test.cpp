@@ -102,7 +102,7 @@ TEST(TrainingStep, WeightsCountLikeRepeatedRows) {
   const at::Tensor rows = at::tensor({0, 0, 0, 1}, at::kLong);
   thrice.inputs = {once.inputs[0].index_select(0, rows)};
   thrice.targets = once.targets.index_select(0, rows);
-  thrice.weights = {};
+  thrice.weights = at::Tensor();
   thrice.rows = rows;
 
   TrainingStep(*weighted, loss, optimizer).run(once, 1, 0.1, 0);

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <ATen/ops/tensor.h>
 #include <torch/optim/adam.h>
@@ -200,7 +202,7 @@ TEST(Optimizers, HaveDocumentedDefaults) {
 }
 
 TEST(Optimizers, RefuseParametersOutOfRange) {
-  EXPECT_THROW(make("sgd", {{"learning_rate", -1}}), DocumentError);
+  EXPECT_THROW(make("sgd", {{"learning_rate", 0}}), DocumentError);
   EXPECT_THROW(make("sgd", {{"momentum", 1}}), DocumentError);
   EXPECT_THROW(make("adam", {{"eps", 0}}), DocumentError);
   EXPECT_THROW(make("adam", {{"betas", {0.9, 1.0}}}), DocumentError);

@@ -82,38 +82,47 @@ std::string type_words(const Json& schema) {
   return plain_type_words(schema["type"]);
 }
 
+// "exactly 2 elements", "1 to 3 characters"; empty when any number will do.
+std::string count_words(const Json& schema, const char* least, const char* most,
+                        const std::string& noun) {
+  const auto counted = [&](const Json& count) {
+    return count.dump() + " " + noun + (count == 1 ? "" : "s");
+  };
+  const bool has_least = schema.contains(least);
+  const bool has_most = schema.contains(most);
+  if (has_least && has_most) {
+    if (schema[least] == schema[most])
+      return "exactly " + counted(schema[least]);
+    return schema[least].dump() + " to " + counted(schema[most]);
+  }
+  if (has_least)
+    return "at least " + counted(schema[least]);
+  return has_most ? "at most " + counted(schema[most]) : "";
+}
+
 std::string range_words(const Json& schema) {
   struct Limit {
     const char* keyword;
-    std::string_view before;
-    std::string_view after;
+    std::string_view sign;
   };
-  static constexpr std::array kLimits{
-      Limit{"exclusiveMinimum", "> ", ""},
-      Limit{"minimum", ">= ", ""},
-      Limit{"exclusiveMaximum", "< ", ""},
-      Limit{"maximum", "<= ", ""},
-      Limit{"minLength", "at least ", " characters"},
-      Limit{"maxLength", "at most ", " characters"},
-      Limit{"minItems", "at least ", " elements"},
-      Limit{"maxItems", "at most ", " elements"},
-      Limit{"pattern", "matches ", ""},
-  };
+  static constexpr std::array kLimits{Limit{"exclusiveMinimum", "> "}, Limit{"minimum", ">= "},
+                                      Limit{"exclusiveMaximum", "< "}, Limit{"maximum", "<= "}};
   if (!schema.is_object())
     return "";
   std::vector<std::string> words;
-  if (schema.contains("minItems") && schema.value("maxItems", Json()) == schema["minItems"]) {
-    const std::string count = schema["minItems"].dump();
-    return "exactly " + count + (count == "1" ? " element" : " elements");
-  }
   for (const Limit& limit : kLimits) {
-    if (!schema.contains(limit.keyword))
-      continue;
-    const Json& value = schema[limit.keyword];
-    words.push_back(std::string(limit.before) +
-                    (value.is_string() ? value.get<std::string>() : value.dump()) +
-                    std::string(limit.after));
+    if (schema.contains(limit.keyword)) {
+      words.push_back(std::string(limit.sign) + schema[limit.keyword].dump());
+    }
   }
+  const auto add = [&](std::string word) {
+    if (!word.empty())
+      words.push_back(std::move(word));
+  };
+  add(count_words(schema, "minLength", "maxLength", "character"));
+  add(count_words(schema, "minItems", "maxItems", "element"));
+  if (schema.contains("pattern"))
+    add("matches " + schema["pattern"].get<std::string>());
   if (schema.value("uniqueItems", false))
     words.push_back("no element twice");
   if (words.empty() && schema.contains("items")) {

@@ -63,18 +63,18 @@ class ModelProvider : public Component {
 };
 
 namespace detail {
-template <typename Module, std::size_t... I>
-at::Tensor call_with(Module& module, const Inputs& inputs, std::index_sequence<I...>) {
+template <typename Net, std::size_t... I>
+at::Tensor call_with(Net& module, const Inputs& inputs, std::index_sequence<I...>) {
   return module.forward(inputs[I]...);
 }
 }  // namespace detail
 
 /// Any module with `Tensor forward(Tensor, …)` (`Ports` of them) as a Model with one output. Its
 /// parameters keep their names behind "net.".
-template <std::size_t Ports, typename Module>
+template <std::size_t Ports, typename Net>
 class AdaptedModel : public Model {
  public:
-  explicit AdaptedModel(std::shared_ptr<Module> module)
+  explicit AdaptedModel(std::shared_ptr<Net> module)
       : module_(register_module("net", std::move(module))) {}
 
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
@@ -84,12 +84,12 @@ class AdaptedModel : public Model {
   }
 
  private:
-  std::shared_ptr<Module> module_;
+  std::shared_ptr<Net> module_;
 };
 
-template <std::size_t Ports = 1, typename Module>
-std::shared_ptr<Model> adapt(std::shared_ptr<Module> module) {
-  return std::make_shared<AdaptedModel<Ports, Module>>(std::move(module));
+template <std::size_t Ports = 1, typename Net>
+std::shared_ptr<Model> adapt(std::shared_ptr<Net> module) {
+  return std::make_shared<AdaptedModel<Ports, Net>>(std::move(module));
 }
 
 }  // namespace treadle

@@ -1,0 +1,170 @@
+#include "command_line.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+CommandLine parse(std::vector<std::string> words) {
+  return parse_command_line(words);
+}
+
+std::string complaint(std::vector<std::string> words) {
+  try {
+    parse(std::move(words));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+TEST(CommandLine, UnderstandsArgumentsAndOptionsInAnyOrder) {
+  const CommandLine line =
+      parse({"run", "--set", "seed=1", "my.json", "--set=name=x", "-o", "out", "--quiet"});
+
+  EXPECT_EQ(line.command->name, "run");
+  EXPECT_THAT(line.arguments, ElementsAre("my.json"));
+  EXPECT_THAT(line.texts("set"), ElementsAre("seed=1", "name=x"));
+  EXPECT_EQ(line.text("output"), "out");
+  EXPECT_TRUE(line.has("quiet"));
+  EXPECT_FALSE(line.has("json"));
+}
+
+TEST(CommandLine, FallsBackToTheDefault) {
+  EXPECT_EQ(parse({"run", "my.json"}).text("output"), "runs");
+}
+
+TEST(CommandLine, UnderstandsCommandsOfTwoWords) {
+  const CommandLine line = parse({"plugins", "describe", "optimizer", "adamw"});
+
+  EXPECT_EQ(line.command->name, "plugins describe");
+  EXPECT_THAT(line.arguments, ElementsAre("optimizer", "adamw"));
+}
+
+TEST(CommandLine, TakesEverythingAfterTwoDashesForArguments) {
+  EXPECT_THAT(parse({"check", "--", "--odd.json"}).arguments, ElementsAre("--odd.json"));
+}
+
+TEST(CommandLine, SendsOnlyADryRunOfCheckToTheProgramWithTensors) {
+  EXPECT_FALSE(parse({"check", "my.json"}).needs_tensors());
+  EXPECT_TRUE(parse({"check", "my.json", "--dry-run"}).needs_tensors());
+  EXPECT_TRUE(parse({"run", "my.json"}).needs_tensors());
+  EXPECT_FALSE(parse({"schema"}).needs_tensors());
+}
+
+TEST(CommandLine, ComplainsInOneSentence) {
+  const struct {
+    std::vector<std::string> words;
+    std::string sentence;
+  } kCases[] = {
+      {{}, "expects a command; see \"workflow-runner --help\""},
+      {{"rnu", "my.json"}, "there is no command \"rnu\"; did you mean \"run\"?"},
+      {{"fly"}, "there is no command \"fly\"; see \"workflow-runner --help\""},
+      {{"plugin", "list"}, "there is no command \"plugin\"; did you mean \"plugins\"?"},
+      {{"plugins"}, "\"plugins\" is followed by \"list\" or \"describe\""},
+      {{"plugins", "lits"},
+       "\"plugins\" is followed by \"list\" or \"describe\", not \"lits\"; did you mean \"list\"?"},
+      {{"--json", "run"}, "options follow the command: \"workflow-runner COMMAND --json\""},
+      {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
+      {{"evaluate"},
+       "evaluate expects RUN and DATA; usage: workflow-runner evaluate RUN DATA [OPTION…]"},
+      {{"run", "a.json", "b.json"},
+       "run does not know what to do with \"b.json\"; usage: workflow-runner run DOCUMENT "
+       "[OPTION…]"},
+      {{"run", "a.json", "--ouptut", "x"},
+       "run has no option \"--ouptut\"; did you mean \"--output\"?"},
+      {{"run", "a.json", "--out", "x"},
+       "run has no option \"--out\"; see \"workflow-runner run --help\""},
+      {{"run", "a.json", "-z"}, "run has no option \"-z\"; see \"workflow-runner run --help\""},
+      {{"check", "a.json", "--dry_run"},
+       "check has no option \"--dry_run\"; did you mean \"--dry-run\"?"},
+      {{"run", "a.json", "--output"}, "--output needs a value: --output DIR"},
+      {{"run", "a.json", "--quiet=yes"},
+       "--quiet takes no value; see \"workflow-runner run --help\""},
+      {{"run", "a.json", "-o", "x", "--output", "y"}, "--output was given twice"},
+      {{"predict", "runs/x", "new.csv"}, "predict needs --output OUT: the CSV file to write"},
+  };
+  for (const auto& [words, sentence] : kCases)
+    EXPECT_EQ(complaint(words), sentence);
+}
+
+TEST(CommandLine, ExplainsInsteadOfComplainingWhenAskedTo) {
+  EXPECT_TRUE(parse({"evaluate", "--help"}).help);
+  EXPECT_TRUE(parse({"-h"}).help);
+  EXPECT_TRUE(parse({"--version"}).version);
+  EXPECT_EQ(parse({"plugins", "--help"}).group, "plugins");
+}
+
+TEST(CommandLine, HelpNamesEveryCommand) {
+  const std::string text = help_text(parse({"--help"}));
+
+  for (const Command& command : commands())
+    EXPECT_THAT(text, HasSubstr("\n  " + std::string(command.name))) << command.name;
+}
+
+TEST(CommandLine, HelpOnACommandNamesItsPartsAndGivesAnExampleThatParses) {
+  for (const Command& command : commands()) {
+    std::string name(command.name);
+    std::vector<std::string> words;
+    for (std::size_t space = name.find(' '); space != std::string::npos; space = name.find(' ')) {
+      words.push_back(name.substr(0, space));
+      name.erase(0, space + 1);
+    }
+    words.push_back(name);
+    words.emplace_back("--help");
+    const std::string text = help_text(parse(words));
+
+    for (const Option& option : command.options)
+      EXPECT_THAT(text, HasSubstr("--" + std::string(option.name)));
+    for (const Argument& argument : command.arguments)
+      EXPECT_THAT(text, HasSubstr("  " + std::string(argument.name) + " "));
+    EXPECT_THAT(text, HasSubstr("workflow-runner " + std::string(command.example)));
+
+    std::vector<std::string> example;
+    std::string left(command.example.substr(0, command.example.find_first_of("|>")));
+    while (!left.empty()) {
+      const std::size_t space = std::min(left.find(' '), left.size());
+      if (space > 0)
+        example.push_back(left.substr(0, space));
+      left.erase(0, space + 1);
+    }
+    EXPECT_EQ(parse(example).command, &command);
+  }
+}
+
+TEST(CommandLine, HelpFitsAScreen) {
+  for (const Command& command : commands()) {
+    CommandLine line;
+    line.command = &command;
+    std::string text = help_text(line);
+    while (!text.empty()) {
+      const std::string row = text.substr(0, text.find('\n'));
+      EXPECT_LE(row.size(), 100U) << row;
+      text.erase(0, row.size() + 1);
+    }
+  }
+}
+
+TEST(CommandLine, OptionsOfOneCommandAreDistinct) {
+  for (const Command& command : commands()) {
+    std::set<std::string_view> names{"help"};
+    std::set<char> letters{'h'};
+    for (const Option& option : command.options) {
+      EXPECT_TRUE(names.insert(option.name).second) << command.name << " " << option.name;
+      EXPECT_TRUE(option.letter == 0 || letters.insert(option.letter).second) << command.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace treadle::cli

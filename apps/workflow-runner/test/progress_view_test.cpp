@@ -1,0 +1,268 @@
+#include "progress_view.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace treadle::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// A pipe that stands for the screen.
+class Screen {
+ public:
+  Screen() {
+    if (pipe2(ends_.data(), O_NONBLOCK | O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipe");
+  }
+  ~Screen() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+
+  Terminal piped() const { return Terminal(ends_[1], false, false); }
+  Terminal terminal() const { return Terminal(ends_[1], true, false); }
+
+  /// Everything written so far.
+  const std::string& text() {
+    std::array<char, 4096> buffer{};
+    for (ssize_t count; (count = read(ends_[0], buffer.data(), buffer.size())) > 0;)
+      text_.append(buffer.data(), static_cast<std::size_t>(count));
+    return text_;
+  }
+
+  bool shows_before_long(const std::string& expected) {
+    for (int i = 0; i < 500 && text().find(expected) == std::string::npos; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return text_.find(expected) != std::string::npos;
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+  std::string text_;
+};
+
+EpochSummary epoch(std::int64_t number, std::int64_t epochs, bool best = false) {
+  EpochSummary summary;
+  summary.epoch = number;
+  summary.epochs = epochs;
+  summary.learning_rate = 0.01;
+  summary.training_loss = 0.5;
+  summary.validation_loss = 0.25;
+  summary.metrics = {{"accuracy", 0.9, Direction::kHigherIsBetter}};
+  summary.best = best;
+  summary.seconds = 0.5;
+  return summary;
+}
+
+std::int64_t lines_of(std::int64_t epochs, std::int64_t trainings) {
+  std::int64_t lines = 0;
+  for (std::int64_t i = 1; i <= epochs; ++i)
+    lines += has_line(i, epochs, trainings) ? 1 : 0;
+  return lines;
+}
+
+TEST(ProgressText, GivesEveryEpochOfAShortTrainingALine) {
+  EXPECT_EQ(lines_of(1, 1), 1);
+  EXPECT_EQ(lines_of(50, 1), 50);
+}
+
+TEST(ProgressText, GivesALongTrainingAboutTwentyLinesWithTheFirstAndTheLast) {
+  for (std::int64_t epochs : {51, 60, 100, 12345}) {
+    EXPECT_GE(lines_of(epochs, 1), 20) << epochs;
+    EXPECT_LE(lines_of(epochs, 1), 22) << epochs;
+    EXPECT_TRUE(has_line(1, epochs, 1));
+    EXPECT_TRUE(has_line(epochs, epochs, 1));
+  }
+}
+
+TEST(ProgressText, SharesTheLinesAmongTrainings) {
+  EXPECT_LE(6 * lines_of(60, 6), 30);
+  EXPECT_GE(lines_of(60, 6), 2);
+}
+
+TEST(ProgressText, AlignsColumns) {
+  const TrialId trial{"fold-2", 1, 6};
+  const EpochTable table(trial, epoch(3, 60));
+
+  EXPECT_EQ(table.head(), "        epoch   training  validation   accuracy       rate       time");
+  EXPECT_EQ(table.row(trial, epoch(3, 60)),
+            "fold-2   3/60     0.5000      0.2500     0.9000     0.0100     0.50 s");
+}
+
+TEST(ProgressText, SaysWhichEpochIsBest) {
+  const EpochTable table({}, epoch(3, 60));
+
+  EXPECT_THAT(table.row({}, epoch(3, 60, true)), testing::EndsWith("  best"));
+}
+
+TEST(ProgressText, TellsOneTrainingsProgress) {
+  LiveState state;
+  state.running = {{"final", {12, 60, 240, 1200}, 0.125, MetricValue{"accuracy", 0.95, {}}}};
+  state.steps_per_second = 1240.4;
+  state.seconds_left = 12.2;
+
+  EXPECT_EQ(live_line(state, 200),
+            "epoch 12/60  20 %  1240 steps/s  loss 0.1250  accuracy 0.9500  0:12 left");
+}
+
+TEST(ProgressText, TellsSeveralTrainingsProgress) {
+  LiveState state;
+  state.trainings = 6;
+  state.finished = 2;
+  state.running = {{"fold-3", {12, 60, 240, 1200}, {}, {}}, {"fold-4", {9, 60, 180, 1200}, {}, {}}};
+
+  EXPECT_EQ(live_line(state, 200), "2 of 6 done  fold-3 12/60  fold-4 9/60");
+}
+
+TEST(ProgressText, CutsTheLineToANarrowWindow) {
+  LiveState state;
+  state.running = {{"final", {12, 60, 240, 1200}, 0.125, {}}};
+
+  EXPECT_EQ(live_line(state, 15), "epoch 12/60  2…");
+  EXPECT_EQ(columns_of(live_line(state, 15)), 15U);
+}
+
+TEST(ProgressText, WritesTimeLikeAClock) {
+  EXPECT_EQ(clock_text(5), "0:05");
+  EXPECT_EQ(clock_text(3599.4), "59:59");
+  EXPECT_EQ(clock_text(3723), "1:02:03");
+}
+
+TEST(ProgressText, SumsUpAFold) {
+  TrialSummary summary;
+  summary.best_epoch = 34;
+  summary.epochs = 44;
+  summary.final_loss = 0.1432;
+  summary.metrics = {{"accuracy", 0.95, {}}, {"recall.a", 1.0, {}}};
+  summary.stop_reason = "no improvement for 10 epochs";
+
+  EXPECT_EQ(trial_line({"fold-2", 1, 6}, summary),
+            "fold-2: 44 epochs, the best was 34, loss 0.1432, accuracy 0.9500 (no improvement for "
+            "10 epochs)");
+}
+
+TEST(ProgressView, PrintsPlainLinesIntoAPipe) {
+  Screen screen;
+  ProgressView view(screen.piped(), false);
+  const TrialId trial;
+
+  view.run_started("iris", "runs/iris-1");
+  view.noted("the task is classification");
+  view.trial_started(trial);
+  view.step_completed(trial, {1, 2, 5, 10});
+  view.epoch_completed(trial, epoch(1, 2, true));
+  view.epoch_completed(trial, epoch(2, 2));
+  view.trial_completed(trial, {});
+  view.finish();
+
+  EXPECT_EQ(screen.text(),
+            "iris  runs/iris-1\n"
+            "note: the task is classification\n"
+            "epoch   training  validation   accuracy       rate       time\n"
+            "  1/2     0.5000      0.2500     0.9000     0.0100     0.50 s  best\n"
+            "  2/2     0.5000      0.2500     0.9000     0.0100     0.50 s\n");
+  EXPECT_EQ(view.folder(), "runs/iris-1");
+}
+
+TEST(ProgressView, PaintsALineThatMovesOnATerminal) {
+  Screen screen;
+  ProgressView view(screen.terminal(), false);
+  const TrialId trial;
+
+  view.run_started("iris", "runs/iris-1");
+  view.trial_started(trial);
+  view.step_completed(trial, {1, 60, 6, 600});
+
+  EXPECT_TRUE(screen.shows_before_long("\repoch 1/60  1 %"));
+}
+
+TEST(ProgressView, TakesTheMovingLineAwayBeforeALine) {
+  Screen screen;
+  ProgressView view(screen.terminal(), false);
+  const TrialId trial;
+  view.run_started("iris", "runs/iris-1");
+  view.trial_started(trial);
+  view.step_completed(trial, {1, 60, 6, 600});
+  ASSERT_TRUE(screen.shows_before_long("1/60"));
+
+  view.announce("stopping");
+  view.finish();
+
+  EXPECT_THAT(screen.text(), HasSubstr("\r\x1b[Kstopping\n"));
+}
+
+TEST(ProgressView, SaysNothingWhenSilent) {
+  Screen screen;
+  ProgressView view(screen.terminal(), true);
+
+  view.run_started("iris", "runs/iris-1");
+  view.trial_started({});
+  view.epoch_completed({}, epoch(1, 2));
+  view.noted("a choice");
+  view.finish();
+
+  EXPECT_EQ(screen.text(), "");
+  EXPECT_EQ(view.folder(), "runs/iris-1");
+}
+
+TEST(ProgressView, ShowsTheEpochAtWhichATrainingStoppedEarly) {
+  Screen screen;
+  ProgressView view(screen.piped(), false);
+  const TrialId trial;
+  view.trial_started(trial);
+  for (std::int64_t i = 1; i <= 44; ++i)
+    view.epoch_completed(trial, epoch(i, 1000));
+  ASSERT_THAT(screen.text(), Not(HasSubstr("44/1000")));
+
+  TrialSummary summary;
+  summary.stop_reason = "no improvement for 10 epochs";
+  view.trial_completed(trial, summary);
+
+  EXPECT_THAT(screen.text(), HasSubstr("  44/1000 "));
+  EXPECT_THAT(screen.text(), HasSubstr("\nno improvement for 10 epochs\n"));
+}
+
+TEST(ProgressView, WatchesTrainingsThatRunAtOnce) {
+  Screen screen;
+  ProgressView view(screen.terminal(), false);
+  std::vector<std::thread> folds;
+  for (std::int64_t i = 0; i < 2; ++i)
+    view.trial_started({"fold-" + std::to_string(i + 1), i, 3});
+  for (std::int64_t i = 0; i < 2; ++i) {
+    folds.emplace_back([&view, i] {
+      const TrialId trial{"fold-" + std::to_string(i + 1), i, 3};
+      for (std::int64_t step = 1; step <= 5000; ++step)
+        view.step_completed(trial, {step / 100 + 1, 60, step, 6000});
+      view.epoch_completed(trial, epoch(51, 60));
+    });
+  }
+  for (std::thread& fold : folds)
+    fold.join();
+
+  EXPECT_TRUE(screen.shows_before_long("0 of 3 done  fold-1 51/60  fold-2 51/60"));
+}
+
+TEST(ProgressView, IgnoresATrainingItWasNotToldOf) {
+  Screen screen;
+  ProgressView view(screen.piped(), false);
+
+  view.step_completed({"fold-9", 8, 3}, {1, 2, 3, 4});
+  view.trial_started({"fold-1", 0, 3});
+  view.step_completed({"fold-9", 8, 3}, {1, 2, 3, 4});
+  view.epoch_completed({"fold-9", 8, 3}, epoch(1, 2));
+
+  EXPECT_EQ(screen.text(), "");
+}
+
+}  // namespace
+}  // namespace treadle::cli

@@ -1,0 +1,104 @@
+#include "result_text.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+const Terminal kPiped(-1, false, false);
+
+TEST(ResultText, WritesNumbersInNineColumns) {
+  EXPECT_EQ(number_text(0.95333), "0.9533");
+  EXPECT_EQ(number_text(-0.00001), "-1.00e-05");
+  EXPECT_EQ(number_text(0), "0.0000");
+  EXPECT_EQ(number_text(12345.67), "12345.7");
+  EXPECT_EQ(number_text(1234567.0), "1.23e+06");
+  EXPECT_EQ(number_text(std::nan("")), "-");
+  EXPECT_EQ(number_text(nullptr), "-");
+}
+
+TEST(ResultText, WritesTimesAndSizesForPeople) {
+  EXPECT_EQ(seconds_text(0.4249), "0.42 s");
+  EXPECT_EQ(seconds_text(59.97), "1:00 min");
+  EXPECT_EQ(seconds_text(7630), "2:07:10 h");
+  EXPECT_EQ(bytes_text(640), "640 bytes");
+  EXPECT_EQ(bytes_text(12.25 * 1024 * 1024), "12.2 MiB");
+}
+
+TEST(ResultText, ShowsMeanAndDeviationOfFolds) {
+  const Json result{{"fold_results", Json::array({1, 2, 3, 4, 5})},
+                    {"mean_loss", 0.1432},
+                    {"std_loss", 0.0411},
+                    {"mean_metrics", {{"accuracy", 0.9533}}},
+                    {"std_metrics", {{"accuracy", 0.0298}}},
+                    {"total_epochs", 43},
+                    {"best_epoch", 43},
+                    {"total_time_seconds", 3.42}};
+
+  EXPECT_EQ(result_table(result, kPiped),
+            "Result (mean ± deviation over 5 folds)\n"
+            "  loss         0.1432 ± 0.0411\n"
+            "  accuracy     0.9533 ± 0.0298\n"
+            "  epochs           43\n"
+            "  time          3.4 s\n");
+}
+
+TEST(ResultText, ShowsTheValidationOfASingleTraining) {
+  const Json result{
+      {"validation", {{"loss", 0.5}, {"metrics", {{"r2", 0.75}}}, {"sample_count", 30}}},
+      {"metrics", {{"r2", 0.1}}},
+      {"total_epochs", 60},
+      {"best_epoch", 41},
+      {"training_time_seconds", 1.0}};
+
+  EXPECT_EQ(result_table(result, kPiped),
+            "Result (on 30 validation rows)\n"
+            "  loss       0.5000\n"
+            "  r2         0.7500\n"
+            "  epochs  60, the best was 41\n"
+            "  time        1.0 s\n");
+}
+
+TEST(ResultText, ShowsASmallConfusionMatrix) {
+  const Json validation{{"loss", 0.5},
+                        {"metrics", {{"accuracy", 0.75}}},
+                        {"sample_count", 4},
+                        {"tables",
+                         {{{"name", "confusion_matrix"},
+                           {"row_labels", {"no", "yes"}},
+                           {"column_labels", {"no", "yes"}},
+                           {"values", {{1.0, 1.0}, {0.0, 2.0}}}}}}};
+
+  EXPECT_EQ(judgement_table(validation, kPiped),
+            "Result (on 4 rows)\n"
+            "  loss         0.5000\n"
+            "  accuracy     0.7500\n"
+            "\n"
+            "  actual  predicted\n"
+            "             no    yes\n"
+            "  no          1      1\n"
+            "  yes         0      2\n");
+}
+
+TEST(ResultText, WritesFactsAsIndentedLines) {
+  const Json facts{{"rows", 150},
+                   {"class_names", {"a", "b"}},
+                   {"inputs", {{{"name", "features"}, {"shape", {4}}}}},
+                   {"choices", Json::array()}};
+
+  EXPECT_EQ(facts_text(facts),
+            "choices: none\n"
+            "class names: a, b\n"
+            "inputs:\n"
+            "  - name: features\n"
+            "    shape: 4\n"
+            "rows: 150\n");
+}
+
+}  // namespace
+}  // namespace treadle::cli

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/base/config.h>
+#include <treadle/base/random.h>
+#include <treadle/core/data_provider.h>
+#include <treadle/core/matrix_rows.h>
+
+namespace treadle::synthetic {
+
+/// Rows as they are made, before they become tensors.
+struct MadeRows {
+  std::vector<std::string> columns;
+  std::vector<double> features;  ///< row-major, columns.size() numbers per row
+  std::string target;
+  std::vector<std::string> classes;          ///< empty for numbers
+  std::vector<std::int64_t> target_classes;  ///< one per row, where there are classes
+  std::vector<double> target_numbers;        ///< one per row, where there are none
+  bool is_series = false;                    ///< the rows' order is that of time
+};
+
+/// A data provider that makes its rows up when it is opened, from the parameter "seed", else from
+/// the run's. Derived classes say what the rows are. State: the seed, so that a model is judged on
+/// the rows it was trained with.
+class SyntheticData : public DataProvider {
+ public:
+  ~SyntheticData() override;
+
+ protected:
+  /// `component` is the provider's name.
+  SyntheticData(const Config& config, std::string component);
+
+  const std::string& component() const { return component_; }
+
+ private:
+  /// Makes the rows: the same ones from the same bits.
+  virtual MadeRows make_rows(RandomBits bits) const = 0;
+
+  void do_open(const OpenRequest& request) final;
+  const DataSpec& do_spec() const final { return rows_->spec(); }
+  std::string do_content_hash() const final { return rows_->content_hash(); }
+  StateDict do_state() const final;
+  void do_load_state(const StateDict& state) final;
+  void* do_ask(std::string_view interface_id) final;
+
+  std::string component_;
+  std::optional<std::uint64_t> seed_;
+  std::optional<MatrixRows> rows_;
+};
+
+/// `moons`: class "0" on an upper half circle around (0, 0), class "1" on a lower one around (1,
+/// 0.5), as scikit-learn's make_moons; the classes alternate.
+class Moons final : public SyntheticData {
+ public:
+  explicit Moons(const Config& config);
+
+ private:
+  MadeRows make_rows(RandomBits bits) const override;
+
+  std::int64_t row_count_;
+  double noise_;
+};
+
+/// `spirals`: arm c of k is r (cos a, sin a) with a = 2 pi (turns r + c / k), r in (0, 1].
+class Spirals final : public SyntheticData {
+ public:
+  explicit Spirals(const Config& config);
+
+ private:
+  MadeRows make_rows(RandomBits bits) const override;
+
+  std::int64_t row_count_;
+  std::int64_t class_count_;
+  double turns_;
+  double noise_;
+};
+
+/// `friedman1`: y = 10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 + noise (J. H. Friedman,
+/// "Multivariate adaptive regression splines", 1991).
+class Friedman1 final : public SyntheticData {
+ public:
+  explicit Friedman1(const Config& config);
+
+ private:
+  MadeRows make_rows(RandomBits bits) const override;
+
+  std::int64_t row_count_;
+  std::int64_t column_count_;
+  double noise_;
+};
+
+/// `ar_series`: x[t] = c1 x[t-1] + … + cp x[t-p] + noise. A row has the `window` values before t,
+/// the latest first, and the target x[t]; its timestamp is t.
+class ArSeries final : public SyntheticData {
+ public:
+  explicit ArSeries(const Config& config);
+
+ private:
+  MadeRows make_rows(RandomBits bits) const override;
+
+  std::vector<double> coefficients_;
+  std::int64_t length_;
+  std::int64_t window_;
+  double noise_;
+};
+
+}  // namespace treadle::synthetic

@@ -1,0 +1,116 @@
+#include "k_fold.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+
+#include "class_rows.h"
+
+namespace treadle::validation {
+namespace {
+
+constexpr const char* kStream = "k_fold";
+
+std::optional<bool> stratify_of(const Config& config) {
+  if (!config.has("stratify") || config.json()["stratify"].is_string())
+    return std::nullopt;
+  return config.get<bool>("stratify");
+}
+
+void check_class_sizes(const SplitRequest& request, std::int64_t folds,
+                       const std::vector<std::vector<std::int64_t>>& classes) {
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const auto size = static_cast<std::int64_t>(classes[c].size());
+    if (size == 0 || size >= folds)
+      continue;
+    throw DataError("class " + quote_text(request.target.class_names[c]) + " has " +
+                    std::to_string(size) + (size == 1 ? " row" : " rows") +
+                    ", but validation asks for " + std::to_string(folds) +
+                    " folds with rows of each class; take fewer folds or set \"stratify\": false");
+  }
+}
+
+}  // namespace
+
+KFold::KFold(const Config& config)
+    : folds_(config.get_or("folds", std::int64_t{5})),
+      shuffle_(config.get_or("shuffle", true)),
+      stratify_(stratify_of(config)),
+      refit_(config.get_or("refit", true)) {}
+
+KFold::~KFold() = default;
+
+ValidationPlan KFold::do_plan(const SplitRequest& request) const {
+  if (folds_ > request.rows) {
+    throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
+                    std::to_string(request.rows) + " rows");
+  }
+  const bool is_classes = request.target.kind == TargetKind::kClasses;
+  if (stratify_.value_or(false))
+    expect_classes(request, "\"stratify\": true");
+  const std::vector<std::int64_t> fold_of =
+      stratify_.value_or(is_classes) ? stratified_fold_of_rows(request) : fold_of_rows(request);
+  ValidationPlan plan;
+  plan.refit = refit_;
+  plan.folds.resize(static_cast<std::size_t>(folds_));
+  for (std::int64_t row = 0; row < request.rows; ++row)
+    plan.folds[static_cast<std::size_t>(fold_of[static_cast<std::size_t>(row)])]
+        .validation.push_back(row);
+  for (std::size_t i = 0; i < plan.folds.size(); ++i) {
+    Fold& fold = plan.folds[i];
+    fold.name = "fold-" + std::to_string(i + 1);
+    fold.training = all_rows_but(request.rows, fold.validation);
+  }
+  return plan;
+}
+
+// Consecutive blocks of the rows, or of the shuffled rows; the first rows % folds have one more.
+std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(request.rows));
+  std::iota(order.begin(), order.end(), 0);
+  if (shuffle_)
+    request.random.bits(kStream).shuffle(order);
+  std::vector<std::int64_t> fold_of(order.size());
+  std::size_t next = 0;
+  for (std::int64_t fold = 0; fold < folds_; ++fold) {
+    const std::int64_t size = request.rows / folds_ + (fold < request.rows % folds_ ? 1 : 0);
+    for (std::int64_t i = 0; i < size; ++i)
+      fold_of[static_cast<std::size_t>(order[next++])] = fold;
+  }
+  return fold_of;
+}
+
+// scikit-learn's way: with all rows sorted by class, every folds-th belongs to one fold. That gives
+// the number of rows of each class in each fold; both differ by one at most. Which rows of the
+// class they are is another matter: neighbours, or any. Classes count in the order of their first
+// row.
+std::vector<std::int64_t> KFold::stratified_fold_of_rows(const SplitRequest& request) const {
+  const std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request);
+  check_class_sizes(request, folds_, classes);
+  std::vector<std::size_t> order;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    if (!classes[c].empty())
+      order.push_back(c);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return classes[a].front() < classes[b].front(); });
+  std::vector<std::int64_t> fold_of(static_cast<std::size_t>(request.rows));
+  std::int64_t position = 0;
+  for (const std::size_t c : order) {
+    std::vector<std::int64_t> folds;
+    for (std::size_t i = 0; i < classes[c].size(); ++i)
+      folds.push_back(position++ % folds_);
+    std::sort(folds.begin(), folds.end());
+    if (shuffle_)
+      request.random.bits(kStream, {c}).shuffle(folds);
+    for (std::size_t i = 0; i < folds.size(); ++i)
+      fold_of[static_cast<std::size_t>(classes[c][i])] = folds[i];
+  }
+  return fold_of;
+}
+
+}  // namespace treadle::validation

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <treadle/base/config.h>
+#include <treadle/core/cross_validator.h>
+
+namespace treadle::validation {
+
+/// `k_fold`: every row validates once. The folds' sizes differ by at most one; stratified, so do
+/// the numbers of rows that each class has in them. Without shuffling the folds are those of
+/// scikit-learn's KFold and StratifiedKFold.
+class KFold final : public CrossValidator {
+ public:
+  explicit KFold(const Config& config);
+  ~KFold() override;
+
+ private:
+  ValidationPlan do_plan(const SplitRequest& request) const override;
+  /// The fold in which each row validates.
+  std::vector<std::int64_t> fold_of_rows(const SplitRequest& request) const;
+  std::vector<std::int64_t> stratified_fold_of_rows(const SplitRequest& request) const;
+
+  std::int64_t folds_ = 5;
+  bool shuffle_ = true;
+  std::optional<bool> stratify_;  // nothing: for classes
+  bool refit_ = true;
+};
+
+}  // namespace treadle::validation

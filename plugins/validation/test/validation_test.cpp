@@ -1,0 +1,302 @@
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/validation_contract.h>
+
+namespace treadle::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using Json = nlohmann::json;
+using Rows = std::vector<std::int64_t>;
+
+const PluginUnderTest& plugin() {
+  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin;
+}
+
+std::unique_ptr<CrossValidator> make(const char* component, const Json& parameters) {
+  return plugin().make<CrossValidator>(component, parameters);
+}
+
+ValidationCase k_fold(std::string name, const Json& parameters) {
+  return {std::move(name), [=] { return make("k_fold", parameters); }};
+}
+
+ValidationCase hold_out(std::string name, const Json& parameters) {
+  ValidationCase one{std::move(name), [=] { return make("hold_out", parameters); }};
+  one.covers_every_row = false;
+  return one;
+}
+
+ValidationCase not_random(ValidationCase one) {
+  one.is_random = false;
+  return one;
+}
+
+ValidationCase for_classes(ValidationCase one) {
+  one.takes_numbers = false;
+  return one;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Validation, ValidationContract,
+    ::testing::Values(
+        k_fold("KFold", Json::object()), k_fold("KFoldPlain", {{"stratify", false}}),
+        for_classes(k_fold("KFoldStratified", {{"stratify", true}, {"folds", 3}})),
+        not_random(k_fold("KFoldInOrder", {{"shuffle", false}, {"refit", false}})),
+        not_random(k_fold("LeaveOneOut", {{"folds", 83}, {"stratify", false}, {"shuffle", false}})),
+        hold_out("HoldOut", Json::object()), hold_out("HoldOutRows", {{"rows", 7}}),
+        hold_out("HoldOutRandom", {{"strategy", "random"}, {"fraction", "35%"}}),
+        for_classes(hold_out("HoldOutStratified", {{"strategy", "stratified"}})),
+        not_random(hold_out("HoldOutChronological", {{"strategy", "chronological"}}))),
+    CaseName());
+
+SplitRequest request_for(const Rows& targets, std::int64_t class_count) {
+  SplitRequest request;
+  request.rows = static_cast<std::int64_t>(targets.size());
+  request.target = {"kind", TargetKind::kClasses, 1, {}};
+  for (std::int64_t c = 0; c < class_count; ++c)
+    request.target.class_names.push_back("class-" + std::to_string(c));
+  request.targets = at::tensor(targets, at::kLong);
+  request.random = RandomStreams(17);
+  return request;
+}
+
+SplitRequest numbers(std::int64_t rows) {
+  SplitRequest request;
+  request.rows = rows;
+  request.target = {"price", TargetKind::kNumbers, 1, {}};
+  request.targets = at::arange(rows, at::kFloat).view({rows, 1});
+  request.random = RandomStreams(17);
+  return request;
+}
+
+template <typename Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::int64_t> counts(const SplitRequest& request, const Rows& rows) {
+  std::vector<std::int64_t> counts(request.target.class_names.size(), 0);
+  for (const std::int64_t row : rows)
+    ++counts[static_cast<std::size_t>(request.targets[row].item<std::int64_t>())];
+  return counts;
+}
+
+// [v.tolist() for _, v in sklearn.model_selection.KFold(4).split(range(10))]
+TEST(KFold, WithoutShufflingEqualsScikitLearns) {
+  const auto plan = make("k_fold", {{"folds", 4}, {"shuffle", false}})->plan(numbers(10));
+
+  ASSERT_EQ(plan.folds.size(), 4U);
+  EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 1, 2));
+  EXPECT_THAT(plan.folds[1].validation, ElementsAre(3, 4, 5));
+  EXPECT_THAT(plan.folds[2].validation, ElementsAre(6, 7));
+  EXPECT_THAT(plan.folds[3].validation, ElementsAre(8, 9));
+  EXPECT_THAT(plan.folds[1].training, ElementsAre(0, 1, 2, 6, 7, 8, 9));
+  EXPECT_EQ(plan.folds[0].name, "fold-1");
+  EXPECT_EQ(plan.folds[3].name, "fold-4");
+  EXPECT_TRUE(plan.refit);
+}
+
+// y = [1,1,0,2,1,0,2,2,1,0,1,1,2,0,1,1,0,2,2]
+// [v.tolist() for _, v in sklearn.model_selection.StratifiedKFold(3).split(y, y)]
+TEST(KFold, StratifiedWithoutShufflingEqualsScikitLearns) {
+  const SplitRequest request =
+      request_for({1, 1, 0, 2, 1, 0, 2, 2, 1, 0, 1, 1, 2, 0, 1, 1, 0, 2, 2}, 3);
+
+  const auto plan =
+      make("k_fold", {{"folds", 3}, {"shuffle", false}, {"refit", false}})->plan(request);
+
+  ASSERT_EQ(plan.folds.size(), 3U);
+  EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(plan.folds[1].validation, ElementsAre(7, 8, 9, 10, 11, 12));
+  EXPECT_THAT(plan.folds[2].validation, ElementsAre(13, 14, 15, 16, 17, 18));
+  EXPECT_FALSE(plan.refit);
+}
+
+TEST(KFold, SizesDifferByOneAtMost) {
+  for (const std::int64_t rows : {10, 11, 12, 13, 97}) {
+    for (const std::int64_t folds : {2, 3, 5, 10}) {
+      for (const bool shuffle : {false, true}) {
+        const auto plan =
+            make("k_fold", {{"folds", folds}, {"shuffle", shuffle}})->plan(numbers(rows));
+        for (const Fold& fold : plan.folds) {
+          EXPECT_GE(static_cast<std::int64_t>(fold.validation.size()), rows / folds);
+          EXPECT_LE(static_cast<std::int64_t>(fold.validation.size()), (rows + folds - 1) / folds);
+        }
+      }
+    }
+  }
+}
+
+TEST(KFold, StratifiedFoldsHaveTheirShareOfEachClassAndOfAll) {
+  Rows targets;
+  for (std::int64_t i = 0; i < 101; ++i)
+    targets.push_back(i % 13 == 0 ? 2 : i % 3 == 0 ? 1 : 0);
+  const SplitRequest request = request_for(targets, 3);
+  Rows all(targets.size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<std::int64_t>(i);
+  const std::vector<std::int64_t> totals = counts(request, all);
+
+  for (const std::int64_t folds : {2, 3, 7}) {
+    for (const Fold& fold : make("k_fold", {{"folds", folds}})->plan(request).folds) {
+      const std::vector<std::int64_t> here = counts(request, fold.validation);
+      for (std::size_t c = 0; c < totals.size(); ++c) {
+        EXPECT_GE(here[c], totals[c] / folds) << fold.name;
+        EXPECT_LE(here[c], (totals[c] + folds - 1) / folds) << fold.name;
+      }
+      EXPECT_LE(std::abs(static_cast<std::int64_t>(fold.validation.size()) - 101 / folds), 1);
+    }
+  }
+}
+
+TEST(KFold, ShufflesWithinClassesToo) {
+  Rows targets(40);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    targets[i] = i < 20 ? 0 : 1;
+  const SplitRequest request = request_for(targets, 2);
+
+  const Fold shuffled = make("k_fold", {{"folds", 4}})->plan(request).folds[0];
+  const Fold in_order = make("k_fold", {{"folds", 4}, {"shuffle", false}})->plan(request).folds[0];
+
+  EXPECT_THAT(in_order.validation, ElementsAre(0, 1, 2, 3, 4, 20, 21, 22, 23, 24));
+  EXPECT_NE(shuffled.validation, in_order.validation);
+  EXPECT_THAT(counts(request, shuffled.validation), ElementsAre(5, 5));
+}
+
+TEST(KFold, IgnoresClassesThatHaveNoRows) {
+  const auto plan = make("k_fold", {{"folds", 2}})->plan(request_for({0, 2, 0, 2}, 3));
+
+  EXPECT_EQ(plan.folds.size(), 2U);
+}
+
+TEST(KFold, SaysWhyItCannotSplit) {
+  EXPECT_EQ(message_of([] {
+              make("k_fold", {{"folds", 200}})->plan(numbers(150));
+            }),
+            "validation asks for 200 folds, but there are 150 rows");
+  EXPECT_EQ(
+      message_of([] {
+        make("k_fold", {{"folds", 3}})->plan(request_for({0, 0, 0, 0, 1, 1}, 2));
+      }),
+      "class \"class-1\" has 2 rows, but validation asks for 3 folds with rows of each class; "
+      "take fewer folds or set \"stratify\": false");
+  EXPECT_EQ(message_of([] {
+              make("k_fold", {{"stratify", true}})->plan(numbers(150));
+            }),
+            "validation has \"stratify\": true, which needs classes, but the target \"price\" is "
+            "numbers");
+  EXPECT_EQ(message_of([] {
+              make("k_fold", {{"folds", 3}, {"stratify", false}})
+                  ->plan(request_for({0, 0, 0, 0, 1, 1}, 2));
+            }),
+            "no error");
+}
+
+TEST(HoldOut, KeepsAFifthOfTheRowsAndOfEachClass) {
+  Rows targets(150);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    targets[i] = static_cast<std::int64_t>(i / 50);
+  const SplitRequest request = request_for(targets, 3);
+
+  const auto plan = make("hold_out", Json::object())->plan(request);
+
+  ASSERT_EQ(plan.folds.size(), 1U);
+  EXPECT_EQ(plan.folds[0].name, "hold-out");
+  EXPECT_FALSE(plan.refit);
+  EXPECT_EQ(plan.folds[0].validation.size(), 30U);
+  EXPECT_EQ(plan.folds[0].training.size(), 120U);
+  EXPECT_THAT(counts(request, plan.folds[0].validation), ElementsAre(10, 10, 10));
+}
+
+TEST(HoldOut, RoundsToWholeRowsAndLeavesBothPartsOne) {
+  const auto size = [](const Json& parameters, std::int64_t rows) {
+    return make("hold_out", parameters)->plan(numbers(rows)).folds[0].validation.size();
+  };
+
+  EXPECT_EQ(size({{"fraction", 0.25}}, 10), 3U);  // 2.5 is rounded up
+  EXPECT_EQ(size({{"fraction", "10%"}}, 14), 1U);
+  EXPECT_EQ(size({{"fraction", 0.01}}, 10), 1U);
+  EXPECT_EQ(size({{"fraction", 0.99}}, 10), 9U);
+  EXPECT_EQ(size({{"rows", 4}}, 10), 4U);
+}
+
+TEST(HoldOut, StratifiedSharesAreWithinOneRowAndAddUp) {
+  Rows targets;
+  for (std::int64_t i = 0; i < 103; ++i)
+    targets.push_back(i % 11 == 0 ? 3 : i % 5 == 0 ? 2 : i % 2);
+  const SplitRequest request = request_for(targets, 4);
+  for (const double fraction : {0.1, 0.2, 0.33, 0.5, 0.77}) {
+    const Fold fold = make("hold_out", {{"fraction", fraction}})->plan(request).folds[0];
+
+    const std::vector<std::int64_t> held = counts(request, fold.validation);
+    const std::vector<std::int64_t> rest = counts(request, fold.training);
+    for (std::size_t c = 0; c < held.size(); ++c) {
+      const double share = fraction * static_cast<double>(held[c] + rest[c]);
+      EXPECT_LE(std::abs(static_cast<double>(held[c]) - share), 1) << fraction << " class " << c;
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(fold.validation.size()), std::llround(fraction * 103));
+  }
+}
+
+TEST(HoldOut, LeavesAClassOfOneRowToTraining) {
+  const SplitRequest request = request_for({0, 0, 0, 0, 1, 1, 1, 1, 2}, 3);
+
+  for (const double fraction : {0.1, 0.5}) {
+    const Fold fold = make("hold_out", {{"fraction", fraction}})->plan(request).folds[0];
+    EXPECT_EQ(counts(request, fold.validation)[2], 0);
+  }
+}
+
+TEST(HoldOut, TakesAnyRowsWhereEachClassHasOne) {
+  const Fold fold = make("hold_out", Json::object())->plan(request_for({0, 1, 2}, 3)).folds[0];
+
+  EXPECT_EQ(fold.validation.size(), 1U);
+}
+
+TEST(HoldOut, ChronologicalJudgesOnTheLatestRows) {
+  SplitRequest request = numbers(5);
+  const auto validator = make("hold_out", {{"strategy", "chronological"}, {"rows", 2}});
+
+  const Fold in_order = validator->plan(request).folds[0];
+  request.timestamps = at::tensor({30., 10., 50., 10., 20.}, at::kDouble);
+  const Fold by_time = validator->plan(request).folds[0];
+
+  EXPECT_THAT(in_order.training, ElementsAre(0, 1, 2));
+  EXPECT_THAT(in_order.validation, ElementsAre(3, 4));
+  EXPECT_THAT(by_time.training, ElementsAre(1, 3, 4));
+  EXPECT_THAT(by_time.validation, ElementsAre(0, 2));
+}
+
+TEST(HoldOut, SaysWhyItCannotSplit) {
+  EXPECT_EQ(message_of([] {
+              make("hold_out", {{"rows", 150}})->plan(numbers(150));
+            }),
+            "validation asks for 150 rows, but there are 150, and training needs at least one");
+  EXPECT_EQ(
+      message_of([] {
+        make("hold_out", {{"strategy", "stratified"}})->plan(numbers(150));
+      }),
+      "validation has \"strategy\": \"stratified\", which needs classes, but the target \"price\" "
+      "is numbers");
+  EXPECT_EQ(message_of([] {
+              make("hold_out", {{"strategy", "stratified"}})->plan(request_for({0, 0, 1, 0}, 2));
+            }),
+            "class \"class-1\" has 1 row, which cannot be in both parts; set \"strategy\": "
+            "\"random\"");
+}
+
+}  // namespace
+}  // namespace treadle::testing

@@ -1,0 +1,244 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/isnan.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/data_provider.h>
+#include <treadle/testing/case_name.h>
+
+/// What every DataProvider that can be read at random must keep. Include in one source file of a
+/// test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Data, DataContract, ::testing::Values(
+///         DataCase{"Moons", [] { return plugin().make<DataProvider>("moons"); }}), CaseName());
+namespace treadle::testing {
+
+struct DataCase {
+  std::string name;
+  /// A new object each time, of the same data: at least 5 rows.
+  std::function<std::unique_ptr<DataProvider>()> make;
+};
+
+class DataContract : public ::testing::TestWithParam<DataCase> {
+ protected:
+  using Purpose = OpenRequest::Purpose;
+
+  static std::unique_ptr<DataProvider> opened(const OpenRequest& request = {}) {
+    auto data = GetParam().make();
+    data->open(request);
+    return data;
+  }
+  /// Opened for a model that `training` was the data of.
+  static std::unique_ptr<DataProvider> opened_for(Purpose purpose, const DataProvider& training) {
+    auto data = GetParam().make();
+    data->load_state(training.state().snapshot());
+    OpenRequest request;
+    request.purpose = purpose;
+    request.seed = 99;
+    data->open(request);
+    return data;
+  }
+
+  static const RowReader& reader(const DataProvider& data) { return *data.ask<RowReader>(); }
+
+  static std::vector<std::int64_t> all_rows(const DataProvider& data) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(reader(data).rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    return rows;
+  }
+  static Batch everything(const DataProvider& data) {
+    Batch batch;
+    reader(data).gather(all_rows(data), batch);
+    return batch;
+  }
+
+  // As at::equal, but NaN equals itself.
+  static bool same(const at::Tensor& a, const at::Tensor& b) {
+    if (a.defined() != b.defined())
+      return false;
+    return !a.defined() ||
+           (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+            at::equal(at::isnan(a), at::isnan(b)) && at::equal(a.nan_to_num(), b.nan_to_num()));
+  }
+  static void expect_same(const Batch& got, const Batch& expected) {
+    ASSERT_EQ(got.inputs.size(), expected.inputs.size());
+    for (std::size_t i = 0; i < got.inputs.size(); ++i)
+      EXPECT_TRUE(same(got.inputs[i], expected.inputs[i])) << "input " << i;
+    EXPECT_TRUE(same(got.targets, expected.targets));
+    EXPECT_TRUE(same(got.weights, expected.weights));
+    EXPECT_TRUE(same(got.rows, expected.rows));
+  }
+};
+
+TEST_P(DataContract, TouchesNothingBeforeItIsOpened) {
+  const auto data = GetParam().make();
+
+  EXPECT_EQ(data->ask<RowReader>(), nullptr);
+  EXPECT_THROW(data->spec(), ContractViolation);
+}
+
+TEST_P(DataContract, IsOpenedOnce) {
+  const auto data = opened();
+
+  EXPECT_THROW(data->open({}), ContractViolation);
+}
+
+TEST_P(DataContract, RowsLookAsTheSpecSays) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    OpenRequest request;
+    request.dtype = dtype;
+    const auto data = opened(request);
+    const DataSpec& spec = data->spec();
+    const std::int64_t rows = reader(*data).rows();
+    ASSERT_GE(rows, 5);
+
+    const Batch batch = everything(*data);
+
+    ASSERT_EQ(batch.inputs.size(), spec.inputs.size());
+    for (std::size_t port = 0; port < spec.inputs.size(); ++port) {
+      const at::Tensor& input = batch.inputs[port];
+      EXPECT_EQ(input.scalar_type(), dtype);
+      EXPECT_EQ(input.size(0), rows);
+      EXPECT_EQ(input.sizes().slice(1).vec(), spec.inputs[port].shape);
+      const std::vector<Column>& columns = spec.inputs[port].columns;
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        const at::Tensor values = input.select(1, static_cast<std::int64_t>(c));
+        EXPECT_TRUE(columns[c].may_be_missing || values.isfinite().all().item<bool>())
+            << columns[c].name;
+        if (!columns[c].categories.empty()) {
+          EXPECT_LT(values.nan_to_num().max().item<double>(), columns[c].categories.size());
+          EXPECT_GE(values.nan_to_num().min().item<double>(), 0);
+        }
+      }
+    }
+    if (spec.target.kind == TargetKind::kClasses) {
+      EXPECT_EQ(batch.targets.scalar_type(), at::kLong);
+      EXPECT_EQ(batch.targets.sizes(), (std::vector<std::int64_t>{rows}));
+      EXPECT_GE(batch.targets.min().item<std::int64_t>(), 0);
+      EXPECT_LT(batch.targets.max().item<std::int64_t>(), spec.target.class_count());
+    } else {
+      EXPECT_EQ(batch.targets.scalar_type(), dtype);
+      EXPECT_EQ(batch.targets.sizes(), (std::vector<std::int64_t>{rows, spec.target.width}));
+    }
+    EXPECT_EQ(batch.weights.defined(), spec.has_weights);
+    EXPECT_TRUE(same(reader(*data).targets(), batch.targets));
+    EXPECT_FALSE(reader(*data).describe_row(rows - 1).empty());
+  }
+}
+
+TEST_P(DataContract, StreamsEachRowOnceInOrder) {
+  const auto data = opened();
+  const Batch whole = everything(*data);
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> rows;
+
+  const auto stream = data->stream(3);
+  for (Batch batch; stream->next(batch);) {
+    EXPECT_LE(batch.size(), 3);
+    inputs.push_back(batch.inputs[0].clone());
+    rows.push_back(batch.rows.clone());
+  }
+
+  EXPECT_TRUE(same(at::cat(rows), whole.rows));
+  EXPECT_TRUE(same(at::cat(inputs), whole.inputs[0]));
+}
+
+TEST_P(DataContract, AStreamContinuesFromItsState) {
+  const auto data = opened();
+  const auto first = data->stream(2);
+  Batch batch;
+  ASSERT_TRUE(first->next(batch));
+  const auto second = data->stream(2);
+
+  second->load_state(first->state());
+
+  Batch expected;
+  ASSERT_TRUE(first->next(expected));
+  ASSERT_TRUE(second->next(batch));
+  expect_same(batch, expected);
+}
+
+TEST_P(DataContract, GathersInTheOrderAskedForWithoutWritingToOtherBatches) {
+  const auto data = opened();
+  const Batch whole = everything(*data);
+  const Batch copy = everything(*data);
+  const std::vector<std::int64_t> some = {4, 0, 4, 2};
+  Batch batch;
+
+  reader(*data).gather(some, batch);
+
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    for (std::size_t port = 0; port < whole.inputs.size(); ++port) {
+      EXPECT_TRUE(
+          same(batch.inputs[port][static_cast<std::int64_t>(i)], whole.inputs[port][some[i]]));
+    }
+  }
+  batch.inputs[0].zero_();
+  expect_same(whole, copy);
+  expect_same(everything(*data), copy);
+}
+
+TEST_P(DataContract, SeveralThreadsMayGatherAtOnce) {
+  const auto data = opened();
+  const Batch expected = everything(*data);
+  constexpr std::size_t kThreads = 4;
+  std::vector<Batch> results(kThreads);
+
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int repeat = 0; repeat < 20; ++repeat)
+        reader(*data).gather(all_rows(*data), results[t]);
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  for (const Batch& result : results)
+    expect_same(result, expected);
+}
+
+TEST_P(DataContract, TheSameDataHasTheSameHash) {
+  const auto one = opened();
+  const auto other = opened();
+
+  EXPECT_EQ(one->content_hash().size(), 32U);
+  EXPECT_EQ(one->content_hash(), other->content_hash());
+  expect_same(everything(*one), everything(*other));
+}
+
+TEST_P(DataContract, StateRoundTripGivesEqualRows) {
+  const auto training = opened();
+
+  const auto data = opened_for(Purpose::kEvaluate, *training);
+
+  EXPECT_EQ(data->spec(), training->spec());
+  expect_same(everything(*data), everything(*training));
+}
+
+TEST_P(DataContract, PredictingNeedsNoTarget) {
+  const auto training = opened();
+
+  const auto data = opened_for(Purpose::kPredict, *training);
+
+  EXPECT_EQ(data->spec().inputs, training->spec().inputs);
+  EXPECT_EQ(data->spec().target.kind, TargetKind::kNone);
+  EXPECT_FALSE(everything(*data).targets.defined());
+  EXPECT_TRUE(same(everything(*data).inputs[0], everything(*training).inputs[0]));
+}
+
+TEST_P(DataContract, RefusesAnEmptyState) {
+  EXPECT_THROW(GetParam().make()->load_state(StateDict()), StorageError);
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,263 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/task_random.h>
+#include <treadle/core/transform.h>
+#include <treadle/testing/case_name.h>
+
+/// What every Transform must keep. Include in one source file of a test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Transforms, TransformContract, ::testing::Values(
+///         TransformCase{"Standardize", [] { return plugin().make<Transform>("standardize"); }}),
+///         CaseName());
+namespace treadle::testing {
+
+struct TransformCase {
+  std::string name;
+  std::function<std::unique_ptr<Transform>()> make;
+};
+
+class TransformContract : public ::testing::TestWithParam<TransformCase> {
+ protected:
+  static constexpr std::int64_t kRows = 60;
+
+  /// Two columns of numbers, a category of three, a column of numbers and a category with missing
+  /// values; a number to predict; weights. Rows from 40 on depend on `rest`.
+  static MatrixRows table(at::ScalarType dtype = at::kFloat, double rest = 0) {
+    const TaskRandom random(5);
+    MatrixRows::Matrices matrices;
+    Column color{"color", {"blue", "green", "red"}, false};
+    Column shape{"shape", {"round", "square"}, true};
+    matrices.spec.inputs = {
+        {"features", {5}, {{"a", {}, false}, {"b", {}, false}, color, {"c", {}, true}, shape}}};
+    matrices.spec.target = {"price", TargetKind::kNumbers, 1, {}};
+    matrices.spec.has_weights = true;
+    const at::Tensor row = at::arange(kRows, at::kDouble);
+    at::Tensor features = at::randn({kRows, 5}, at::kDouble).mul(3).add(10);
+    features.select(1, 2).copy_(row.remainder(3));
+    features.select(1, 4).copy_(row.remainder(2));
+    for (std::int64_t r = 0; r < kRows; r += 7) {
+      features[r][3] = std::numeric_limits<double>::quiet_NaN();
+      features[r + 1][4] = std::numeric_limits<double>::quiet_NaN();
+    }
+    features.slice(0, 40).slice(1, 0, 2).add_(rest);
+    matrices.inputs = {features.to(dtype).contiguous()};
+    matrices.targets = row.mul(2).add(100).view({kRows, 1}).to(dtype);
+    matrices.targets.slice(0, 40).add_(rest);
+    matrices.weights = row.add(1).to(dtype);
+    return MatrixRows(std::move(matrices));
+  }
+
+  static std::vector<std::int64_t> row_numbers(std::int64_t begin, std::int64_t end) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(end - begin));
+    std::iota(rows.begin(), rows.end(), begin);
+    return rows;
+  }
+
+  static Batch gather(const RowReader& reader, std::int64_t begin = 0, std::int64_t end = kRows) {
+    Batch batch;
+    reader.gather(row_numbers(begin, end), batch);
+    return batch;
+  }
+
+  /// A transform that knows the first 40 rows.
+  static std::unique_ptr<Transform> fitted(const RowReader& reader) {
+    auto transform = GetParam().make();
+    transform->fit(reader, row_numbers(0, 40));
+    return transform;
+  }
+
+  static Batch applied(const Transform& transform, Batch batch) {
+    transform.apply(batch, ApplyContext{});
+    return batch;
+  }
+
+  // As at::equal, but NaN equals itself.
+  static bool same(const at::Tensor& a, const at::Tensor& b) {
+    if (a.defined() != b.defined())
+      return false;
+    return !a.defined() ||
+           (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+            at::equal(at::isnan(a), at::isnan(b)) && at::equal(a.nan_to_num(), b.nan_to_num()));
+  }
+  static void expect_same(const Batch& got, const Batch& expected) {
+    ASSERT_EQ(got.inputs.size(), expected.inputs.size());
+    for (std::size_t i = 0; i < got.inputs.size(); ++i)
+      EXPECT_TRUE(same(got.inputs[i], expected.inputs[i])) << "input " << i;
+    EXPECT_TRUE(same(got.targets, expected.targets));
+    EXPECT_TRUE(same(got.original_targets, expected.original_targets));
+    EXPECT_TRUE(same(got.weights, expected.weights));
+    EXPECT_TRUE(same(got.rows, expected.rows));
+  }
+  static Batch copy_of(const Batch& batch) {
+    const auto copy = [](const at::Tensor& t) { return t.defined() ? t.clone() : t; };
+    Batch copied;
+    for (const at::Tensor& input : batch.inputs)
+      copied.inputs.push_back(copy(input));
+    copied.targets = copy(batch.targets);
+    copied.original_targets = copy(batch.original_targets);
+    copied.weights = copy(batch.weights);
+    copied.rows = copy(batch.rows);
+    return copied;
+  }
+};
+
+TEST_P(TransformContract, BatchesLookAsTheOutputSpecSays) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const MatrixRows reader = table(dtype);
+    const auto transform = fitted(reader);
+
+    const DataSpec after = transform->output_spec(reader.spec());
+    const Batch batch = applied(*transform, gather(reader));
+
+    ASSERT_EQ(batch.inputs.size(), after.inputs.size());
+    for (std::size_t port = 0; port < after.inputs.size(); ++port) {
+      const PortSpec& spec = after.inputs[port];
+      const at::Tensor& input = batch.inputs[port];
+      EXPECT_EQ(input.scalar_type(), dtype);
+      EXPECT_EQ(input.size(0), kRows);
+      EXPECT_EQ(input.sizes().slice(1).vec(), spec.shape);
+      ASSERT_EQ(static_cast<std::int64_t>(spec.columns.size()), spec.shape.at(0));
+      for (std::size_t c = 0; c < spec.columns.size(); ++c) {
+        if (spec.columns[c].may_be_missing)
+          continue;
+        EXPECT_FALSE(at::isnan(input.select(1, static_cast<std::int64_t>(c))).any().item<bool>())
+            << spec.columns[c].name;
+      }
+    }
+    EXPECT_EQ(batch.targets.scalar_type(), dtype);
+    EXPECT_EQ(batch.targets.sizes(), (std::vector<std::int64_t>{kRows, after.target.width}));
+  }
+}
+
+TEST_P(TransformContract, DoesNotDependOnBatchBoundaries) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+
+  const Batch whole = applied(*transform, gather(reader));
+  const Batch first = applied(*transform, gather(reader, 0, 1));
+  const Batch second = applied(*transform, gather(reader, 1, kRows));
+
+  for (std::size_t port = 0; port < whole.inputs.size(); ++port)
+    EXPECT_TRUE(same(at::cat({first.inputs[port], second.inputs[port]}), whole.inputs[port]));
+  EXPECT_TRUE(same(at::cat({first.targets, second.targets}), whole.targets));
+}
+
+TEST_P(TransformContract, LearnsFromTheTrainingRowsOnly) {
+  const MatrixRows reader = table();
+  const MatrixRows other_rest = table(at::kFloat, 1e3);
+
+  const Batch expected = applied(*fitted(reader), gather(reader));
+
+  expect_same(applied(*fitted(other_rest), gather(reader)), expected);
+}
+
+TEST_P(TransformContract, StateRoundTripGivesEqualBatches) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const MatrixRows reader = table(dtype);
+    const auto original = fitted(reader);
+    const auto loaded = GetParam().make();
+
+    loaded->load_state(original->state().snapshot());
+
+    expect_same(applied(*loaded, gather(reader)), applied(*original, gather(reader)));
+    EXPECT_EQ(loaded->output_spec(reader.spec()), original->output_spec(reader.spec()));
+    const at::Tensor predictions = at::arange(3, at::TensorOptions(dtype)).view({3, 1});
+    EXPECT_TRUE(at::equal(loaded->invert(predictions), original->invert(predictions)));
+  }
+}
+
+TEST_P(TransformContract, WritesToNothingButItsBatch) {
+  const MatrixRows reader = table();
+  const std::string data_before = reader.content_hash();
+  const auto transform = fitted(reader);
+  const Batch other = gather(reader);
+  const Batch other_before = copy_of(other);
+
+  applied(*transform, gather(reader));
+
+  expect_same(other, other_before);
+  EXPECT_EQ(reader.content_hash(), data_before);
+}
+
+TEST_P(TransformContract, LeavesOriginalTargetsRowsAndWeightsAlone) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  const Batch before = gather(reader);
+
+  const Batch after = applied(*transform, gather(reader));
+
+  EXPECT_TRUE(same(after.original_targets, before.original_targets));
+  EXPECT_TRUE(same(after.rows, before.rows));
+  EXPECT_TRUE(same(after.weights, before.weights));
+}
+
+TEST_P(TransformContract, InvertUndoesWhatApplyDidToTargets) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const MatrixRows reader = table(dtype);
+    const auto transform = fitted(reader);
+
+    const Batch batch = applied(*transform, gather(reader));
+
+    const at::Tensor back = transform->invert(batch.targets);
+    EXPECT_EQ(back.scalar_type(), dtype);
+    EXPECT_TRUE(back.allclose(batch.original_targets, dtype == at::kFloat ? 1e-5 : 1e-12));
+  }
+}
+
+TEST_P(TransformContract, WorksOnRowsWithoutTargets) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  Batch bare = gather(reader);
+  bare.targets = bare.original_targets = bare.weights = at::Tensor();
+
+  const Batch batch = applied(*transform, bare);
+
+  EXPECT_FALSE(batch.targets.defined());
+  EXPECT_TRUE(same(batch.inputs[0], applied(*transform, gather(reader)).inputs[0]));
+}
+
+TEST_P(TransformContract, AppliesFromSeveralThreadsAtOnce) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  const Batch expected = applied(*transform, gather(reader));
+  constexpr std::size_t kThreads = 4;
+  std::vector<Batch> results(kThreads);
+
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int repeat = 0; repeat < 50; ++repeat)
+        results[t] = applied(*transform, gather(reader));
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  for (const Batch& result : results)
+    expect_same(result, expected);
+}
+
+TEST_P(TransformContract, RefusesAnEmptyState) {
+  EXPECT_THROW(GetParam().make()->load_state(StateDict()), StorageError);
+}
+
+}  // namespace treadle::testing

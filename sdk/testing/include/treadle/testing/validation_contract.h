@@ -1,0 +1,150 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/cross_validator.h>
+#include <treadle/testing/case_name.h>
+
+/// What every CrossValidator must keep. Include in one source file of a test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Validation, ValidationContract, ::testing::Values(
+///         ValidationCase{"KFold", [] { return plugin().make<CrossValidator>("k_fold"); }}),
+///         CaseName());
+namespace treadle::testing {
+
+struct ValidationCase {
+  std::string name;
+  std::function<std::unique_ptr<CrossValidator>()> make;
+  /// Each row validates in exactly one fold.
+  bool covers_every_row = true;
+  /// Another seed gives another plan.
+  bool is_random = true;
+  /// Works on number targets as well as on classes.
+  bool takes_numbers = true;
+};
+
+class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
+ protected:
+  static constexpr std::int64_t kRows = 83;
+
+  /// Three classes, not in order; timestamps that run backwards.
+  static SplitRequest classes(std::uint64_t seed = 3) {
+    SplitRequest request;
+    request.rows = kRows;
+    request.target = {"kind", TargetKind::kClasses, 1, {"common", "usual", "rare"}};
+    const at::Tensor rows = at::arange(kRows, at::kLong);
+    request.targets = rows.mul(7).remainder(10).sub(6).clamp(0, 2);
+    request.timestamps = rows.neg().to(at::kDouble);
+    request.groups = rows.remainder(20);
+    request.random = RandomStreams(seed);
+    return request;
+  }
+  static SplitRequest numbers(std::uint64_t seed = 3) {
+    SplitRequest request = classes(seed);
+    request.target = {"price", TargetKind::kNumbers, 1, {}};
+    request.targets = at::arange(kRows, at::kFloat).view({kRows, 1});
+    return request;
+  }
+  static std::vector<SplitRequest> requests() {
+    std::vector<SplitRequest> requests = {classes()};
+    if (GetParam().takes_numbers)
+      requests.push_back(numbers());
+    return requests;
+  }
+
+  static void expect_same(const ValidationPlan& got, const ValidationPlan& expected) {
+    EXPECT_EQ(got.refit, expected.refit);
+    ASSERT_EQ(got.folds.size(), expected.folds.size());
+    for (std::size_t i = 0; i < got.folds.size(); ++i) {
+      EXPECT_EQ(got.folds[i].name, expected.folds[i].name);
+      EXPECT_EQ(got.folds[i].training, expected.folds[i].training);
+      EXPECT_EQ(got.folds[i].validation, expected.folds[i].validation);
+    }
+  }
+
+  const std::unique_ptr<CrossValidator> validator_ = GetParam().make();
+};
+
+TEST_P(ValidationContract, NoRowTrainsAndJudgesInOneFold) {
+  for (const SplitRequest& request : requests()) {
+    for (const Fold& fold : validator_->plan(request).folds) {
+      std::vector<int> uses(kRows, 0);
+      for (const std::int64_t row : fold.training)
+        ++uses.at(static_cast<std::size_t>(row));
+      for (const std::int64_t row : fold.validation)
+        ++uses.at(static_cast<std::size_t>(row));
+      EXPECT_LE(*std::max_element(uses.begin(), uses.end()), 1) << fold.name;
+      EXPECT_FALSE(fold.training.empty()) << fold.name;
+      EXPECT_FALSE(fold.validation.empty()) << fold.name;
+    }
+  }
+}
+
+TEST_P(ValidationContract, EachRowValidatesAsOftenAsItShould) {
+  for (const SplitRequest& request : requests()) {
+    std::vector<int> uses(kRows, 0);
+    for (const Fold& fold : validator_->plan(request).folds) {
+      for (const std::int64_t row : fold.validation)
+        ++uses.at(static_cast<std::size_t>(row));
+    }
+    const auto once = std::count(uses.begin(), uses.end(), 1);
+    EXPECT_EQ(std::count(uses.begin(), uses.end(), 0) + once, kRows);
+    EXPECT_EQ(once == kRows, GetParam().covers_every_row);
+  }
+}
+
+TEST_P(ValidationContract, FoldsHaveNamesOfTheirOwn) {
+  std::vector<std::string> names;
+  for (const Fold& fold : validator_->plan(classes()).folds)
+    names.push_back(fold.name);
+
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+  EXPECT_NE(names.front(), "");
+}
+
+TEST_P(ValidationContract, ThePlanIsAFunctionOfTheRequest) {
+  for (const SplitRequest& request : requests()) {
+    const ValidationPlan first = validator_->plan(request);
+    validator_->plan(classes(99));
+
+    expect_same(validator_->plan(request), first);
+    expect_same(GetParam().make()->plan(request), first);
+  }
+}
+
+TEST_P(ValidationContract, TheSeedDecidesWhatIsRandom) {
+  const ValidationPlan one = validator_->plan(classes(1));
+  const ValidationPlan other = validator_->plan(classes(2));
+
+  EXPECT_EQ(one.folds[0].validation != other.folds[0].validation, GetParam().is_random);
+}
+
+TEST_P(ValidationContract, DoesNotWriteToTheTargets) {
+  const SplitRequest request = classes();
+  const at::Tensor targets = request.targets.clone();
+  const at::Tensor timestamps = request.timestamps.clone();
+
+  validator_->plan(request);
+
+  EXPECT_TRUE(request.targets.equal(targets));
+  EXPECT_TRUE(request.timestamps.equal(timestamps));
+}
+
+TEST_P(ValidationContract, RefusesDataWithOneRow) {
+  SplitRequest request = classes();
+  request.rows = 1;
+  request.targets = request.targets.slice(0, 0, 1);
+
+  EXPECT_THROW(validator_->plan(request), DataError);
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,286 @@
+// The commands that workflow-runner answers by itself.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include <gmock/gmock.h>
+
+#include "command_fixture.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class InstantCommands : public CommandFixture {};
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe.get()))
+    text.append(buffer.data(), count);
+  return text;
+}
+
+TEST_F(InstantCommands, HelpGoesToTheStandardOutput) {
+  const Finished help = run({"--help"});
+
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, HasSubstr("workflow-runner COMMAND"));
+  EXPECT_EQ(help.err, "");
+}
+
+TEST_F(InstantCommands, EveryCommandHasHelpWithAnExample) {
+  const std::vector<std::vector<std::string>> kCommands{{"run"},
+                                                        {"check"},
+                                                        {"resume"},
+                                                        {"evaluate"},
+                                                        {"predict"},
+                                                        {"plugins", "list"},
+                                                        {"plugins", "describe"},
+                                                        {"graph"},
+                                                        {"schema"}};
+  for (std::vector<std::string> words : kCommands) {
+    words.emplace_back("--help");
+    const Finished help = run(words);
+    EXPECT_EQ(help.code, 0) << words.front();
+    EXPECT_THAT(help.out, HasSubstr("\nExample:\n  workflow-runner " + words.front()));
+  }
+}
+
+TEST_F(InstantCommands, SayTheirVersion) {
+  const Finished version = run({"--version"});
+
+  EXPECT_EQ(version.code, 0);
+  EXPECT_THAT(version.out, testing::MatchesRegex("workflow-runner [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(InstantCommands, UsageErrorsAreOneSentenceAndExitCode2) {
+  const struct {
+    std::vector<std::string> words;
+    std::string sentence;
+  } kCases[] = {
+      {{"rnu", "x.json"}, "there is no command \"rnu\"; did you mean \"run\"?"},
+      {{"check", "x.json", "--jsn"}, "check has no option \"--jsn\"; did you mean \"--json\"?"},
+      {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
+      {{"predict", "runs/x", "new.csv"}, "predict needs --output OUT: the CSV file to write"},
+      {{}, "expects a command; see \"workflow-runner --help\""},
+  };
+  for (const auto& [words, sentence] : kCases) {
+    const Finished failed = run(words);
+    EXPECT_EQ(failed.code, 2);
+    EXPECT_EQ(failed.out, "");
+    EXPECT_EQ(failed.err, "workflow-runner: " + sentence + "\n");
+  }
+}
+
+TEST_F(InstantCommands, UsageErrorsAreJsonWhenAskedFor) {
+  const Finished failed = run({"chekc", "x.json", "--json"});
+
+  EXPECT_EQ(failed.code, 2);
+  EXPECT_EQ(failed.err, "");
+  EXPECT_EQ(failed.json()["error"]["kind"], "usage");
+  EXPECT_EQ(failed.json()["error"]["exit_code"], 2);
+  EXPECT_EQ(failed.json()["error"]["message"],
+            "there is no command \"chekc\"; did you mean \"check\"?");
+}
+
+TEST_F(InstantCommands, CheckFindsNothingWrongWithAGoodDocument) {
+  given_points();
+  given_document(3);
+
+  const Finished checked = run({"check", "points.json"});
+
+  EXPECT_EQ(checked.err, "");
+  EXPECT_EQ(checked.out, "points.json: no problems found\n");
+  EXPECT_EQ(checked.code, 0);
+  EXPECT_EQ(run({"check", "points.json", "--quiet"}).out, "");
+}
+
+TEST_F(InstantCommands, CheckGivesTheResolvedDocumentAsJson) {
+  given_document(3);
+
+  const json answer = run({"check", "points.json", "--json", "--set", "seed=11"}).json();
+
+  EXPECT_EQ(answer["problems"], json::array());
+  EXPECT_EQ(answer["resolved"]["seed"], 11);
+  EXPECT_EQ(answer["resolved"]["schedule"]["use"], "constant");
+}
+
+TEST_F(InstantCommands, CheckReportsEveryProblemAtOnce) {
+  write("bad.json", R"({
+  "treadle": 1,
+  "data": {"use": "csv", "path": "points.csv", "target": "class"},
+  "modle": {"use": "mlp"},
+  "model": {"use": "mpl"},
+  "seed": -3
+})");
+
+  const Finished failed = run({"check", "bad.json"});
+
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_EQ(failed.out, "");
+  EXPECT_THAT(failed.err, HasSubstr("bad.json:4: /modle: unknown key \"modle\""));
+  EXPECT_THAT(failed.err, HasSubstr("bad.json:5: /model"));
+  EXPECT_THAT(failed.err, HasSubstr("did you mean \"mlp\"?"));
+  EXPECT_THAT(failed.err, HasSubstr("bad.json:6: /seed: must be >= 0, got -3"));
+  EXPECT_EQ(std::count(failed.err.begin(), failed.err.end(), '\n'), 3) << failed.err;
+}
+
+TEST_F(InstantCommands, CheckGivesEveryProblemToPrograms) {
+  write("bad.json", R"({"treadle": 1, "seed": -3,
+ "data": {"use": "csv", "path": "p.csv", "target": "t"}, "model": {"use": "mlp"}, "dtype": "f8"})");
+
+  const Finished failed = run({"check", "bad.json", "--json"});
+
+  EXPECT_EQ(failed.code, 3);
+  const json error = failed.json()["error"];
+  EXPECT_EQ(error["kind"], "document");
+  ASSERT_EQ(error["problems"].size(), 2U);
+  EXPECT_EQ(error["problems"][0]["pointer"], "/seed");
+  EXPECT_EQ(error["problems"][0]["line"], 1);
+  EXPECT_EQ(error["problems"][1]["pointer"], "/dtype");
+  EXPECT_EQ(error["problems"][1]["line"], 2);
+}
+
+TEST_F(InstantCommands, CheckSaysWhatIsWrongWithTheFileItself) {
+  write("empty.json", "");
+  write("twice.json", "{\"treadle\": 1,\n \"treadle\": 1}");
+  write("broken.json", "{\"treadle\": 1,\n \"name\": }");
+  const struct {
+    std::string file;
+    std::string part;
+  } kCases[] = {{"missing.json", "missing.json"},
+                {"empty.json", "empty.json"},
+                {"twice.json", "twice.json:2: "},
+                {"broken.json", "broken.json:2: "}};
+  for (const auto& [file, part] : kCases) {
+    const Finished failed = run({"check", file});
+    EXPECT_EQ(failed.code, 3) << file;
+    EXPECT_THAT(failed.err, AllOf(StartsWith("workflow-runner: "), HasSubstr(part)));
+  }
+}
+
+TEST_F(InstantCommands, OverridesAreCheckedToo) {
+  given_document(3);
+
+  const Finished failed = run({"check", "points.json", "--set", "optimizer.learning_rate=-1"});
+
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_THAT(failed.err,
+              HasSubstr("--set optimizer.learning_rate=-1: /optimizer/learning_rate: "));
+  EXPECT_EQ(run({"check", "points.json", "--set", "seed"}).code, 2);
+}
+
+TEST_F(InstantCommands, ListComponentsByInterface) {
+  const Finished list = run({"plugins", "list"});
+
+  EXPECT_EQ(list.code, 0);
+  EXPECT_THAT(list.out, HasSubstr("\noptimizer"));
+  EXPECT_THAT(list.out, HasSubstr("\n  adamw"));
+  EXPECT_THAT(list.out, HasSubstr("(installed)"));
+}
+
+TEST_F(InstantCommands, ListGivesProgramsEveryPluginWithItsComponents) {
+  const json answer = run({"plugins", "list", "--json"}).json();
+
+  bool found = false;
+  for (const json& plugin : answer["plugins"]) {
+    EXPECT_EQ(plugin["verdict"], "usable") << plugin.dump();
+    for (const json& component : plugin["components"])
+      found |= component["interface"] == "optimizer" && component["name"] == "adamw";
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(InstantCommands, ListSaysWhyAFileCannotBeUsed) {
+  write("mine/text.so", "this is not a library");
+  fs::permissions(folder() / "mine", fs::perms::owner_all);
+  fs::permissions(folder() / "mine/text.so", fs::perms::owner_all);
+
+  const Finished list = run({"plugins", "list", "--plugin-dir", "mine"});
+
+  EXPECT_EQ(list.code, 0);
+  EXPECT_THAT(list.out, HasSubstr("cannot be used\n  " + (folder() / "mine/text.so").string()));
+}
+
+TEST_F(InstantCommands, RefuseAPluginFolderThatIsNotThere) {
+  const Finished failed = run({"plugins", "list", "--plugin-dir", "nowhere"});
+
+  EXPECT_EQ(failed.code, 2);
+  EXPECT_THAT(failed.err, HasSubstr("nowhere"));
+}
+
+TEST_F(InstantCommands, DescribeExplainsParametersAndHowToUseThem) {
+  const Finished described = run({"plugins", "describe", "optimizer", "adamw"});
+
+  EXPECT_EQ(described.code, 0);
+  EXPECT_THAT(described.out, StartsWith("optimizer adamw"));
+  EXPECT_THAT(described.out, HasSubstr("learning_rate"));
+  EXPECT_THAT(described.out, HasSubstr("In a document:"));
+  EXPECT_EQ(run({"plugins", "describe", "optimizer", "adamw", "--json"}).json()["name"], "adamw");
+}
+
+TEST_F(InstantCommands, DescribeSuggestsWhatMayHaveBeenMeant) {
+  const Finished component = run({"plugins", "describe", "optimizer", "adma"});
+  const Finished interface = run({"plugins", "describe", "optimiser", "adam"});
+
+  EXPECT_EQ(component.code, 2);
+  EXPECT_THAT(component.err, HasSubstr("did you mean \"adam\""));
+  EXPECT_EQ(interface.code, 2);
+  EXPECT_THAT(interface.err, HasSubstr("optimizer"));
+}
+
+TEST_F(InstantCommands, SchemaIsJsonThatKnowsEveryComponent) {
+  const Finished schema = run({"schema"});
+
+  EXPECT_EQ(schema.code, 0);
+  EXPECT_EQ(schema.json()["$schema"], "http://json-schema.org/draft-07/schema#");
+  EXPECT_THAT(schema.out, AllOf(HasSubstr("\"adamw\""), HasSubstr("\"k_fold\"")));
+}
+
+TEST_F(InstantCommands, PrintNoEscapeCodesIntoAPipe) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--help"}, {"plugins", "list"}, {"plugins", "describe", "optimizer", "adamw"}})
+    EXPECT_THAT(run(words).out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(InstantCommands, PrintNoEscapeCodesWhenColoursAreNotWanted) {
+  EXPECT_THAT(run_on_terminal({"plugins", "list"}).out, HasSubstr("\x1b[1m"));
+  set("NO_COLOR", "1");
+  EXPECT_THAT(run_on_terminal({"plugins", "list"}).out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(InstantCommands, LoadNoLibtorch) {
+  const std::string libraries = output_of(std::string("ldd ") + std::getenv("TREADLE_RUNNER"));
+
+  EXPECT_THAT(libraries, HasSubstr("libtreadle-base.so"));
+  for (const char* library : {"libtorch", "libc10", "libtbb", "libtreadle-core"})
+    EXPECT_THAT(libraries, Not(HasSubstr(library)));
+}
+
+TEST_F(InstantCommands, ReportHowLongTheyTook) {
+  given_document(3);
+  run({"check", "points.json"});  // fills the cache
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--help"}, {"plugins", "list"}, {"check", "points.json"}}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(run(words).code, 0);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    RecordProperty(words.front() + "_ms", std::to_string(time.count()));
+    std::cout << "workflow-runner " << words.front() << ": " << time.count() << " ms\n";
+  }
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,267 @@
+// The commands that treadle-run executes.
+#include <signal.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "command_fixture.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::StartsWith;
+
+class TrainingCommands : public CommandFixture {
+ protected:
+  TrainingCommands() {
+    given_points();
+    given_document(5);
+  }
+
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);)
+      lines.push_back(line);
+    return lines;
+  }
+};
+
+TEST_F(TrainingCommands, RunPrintsALinePerEpochTheResultAndWhereTheReportLies) {
+  const Finished done = run({"run", "points.json"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.err, "");
+  EXPECT_THAT(done.out, StartsWith("points  "));
+  for (const char* epoch : {"\n  1/5 ", "\n  2/5 ", "\n  5/5 "})
+    EXPECT_THAT(done.out, HasSubstr(epoch));
+  EXPECT_THAT(done.out, HasSubstr("\nResult (on 12 validation rows)\n"));
+  EXPECT_THAT(done.out, HasSubstr("  accuracy  "));
+  EXPECT_THAT(done.out, HasSubstr("Report  " + (only_run() / "report.html").string()));
+}
+
+TEST_F(TrainingCommands, RunLeavesEverythingInOneFolder) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  for (const char* file : {"workflow.json", "result.json", "history.csv", "events.jsonl",
+                           "model.safetensors", "report.html", "checkpoints"})
+    EXPECT_TRUE(fs::exists(only_run() / file)) << file;
+}
+
+TEST_F(TrainingCommands, RunPutsItsFolderWhereItIsTold) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "-o", "elsewhere/deep"}).code, 0);
+
+  EXPECT_FALSE(fs::exists(folder() / "runs"));
+  EXPECT_FALSE(fs::is_empty(folder() / "elsewhere/deep"));
+}
+
+TEST_F(TrainingCommands, RunSpeaksOfChoicesItMade) {
+  EXPECT_THAT(run({"run", "points.json"}).out, HasSubstr("\nnote: "));
+}
+
+TEST_F(TrainingCommands, RunAppliesOverrides) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "--set", "training.epochs=2"}).code, 0);
+
+  EXPECT_EQ(json::parse(read(only_run() / "result.json"))["total_epochs"], 2);
+}
+
+TEST_F(TrainingCommands, QuietPrintsNothing) {
+  const Finished done = run({"run", "points.json", "--quiet"});
+
+  EXPECT_EQ(done.code, 0);
+  EXPECT_EQ(done.out + done.err, "");
+}
+
+TEST_F(TrainingCommands, JsonPrintsOneObject) {
+  const Finished done = run({"run", "points.json", "--json"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.err, "");
+  EXPECT_EQ(done.json()["folder"], only_run().string());
+  EXPECT_EQ(done.json()["result"], json::parse(read(only_run() / "result.json")));
+}
+
+TEST_F(TrainingCommands, PipedOutputHasNoEscapeCodes) {
+  const Finished done = run({"run", "points.json"});
+
+  EXPECT_THAT(done.out, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\r"))));
+}
+
+TEST_F(TrainingCommands, ATerminalSeesOneLineThatMoves) {
+  given_document(400);
+
+  const Finished done = run_on_terminal({"run", "points.json"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\repoch "));
+  EXPECT_THAT(done.out, HasSubstr("\x1b[K"));
+  for (std::string line : lines_of(done.out)) {
+    // What is written before a carriage return is overwritten.
+    for (std::size_t at = line.find("\x1b["); at != std::string::npos; at = line.find("\x1b["))
+      line.erase(at, line.find_first_of("mK", at) + 1 - at);
+    std::istringstream parts(line);
+    for (std::string part; std::getline(parts, part, '\r');)
+      EXPECT_LE(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xC0) != 0x80; }),
+                folder().string().size() + 100)
+          << part;
+  }
+}
+
+TEST_F(TrainingCommands, ADocumentsProblemsEndARunBeforeItsFolderIsMade) {
+  const Finished failed = run({"run", "points.json", "--set", "training.epochs=0"});
+
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_THAT(failed.err, HasSubstr("/training/epochs: must be >= 1, got 0"));
+  EXPECT_FALSE(fs::exists(folder() / "runs"));
+}
+
+TEST_F(TrainingCommands, ProblemsWithDataHaveTheirOwnExitCode) {
+  write("points.csv", "x,y,class\n1,2,blue\n1,red\n");
+
+  const Finished failed = run({"run", "points.json"});
+
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_THAT(failed.err, AllOf(StartsWith("workflow-runner: "), HasSubstr("points.csv:3")));
+}
+
+TEST_F(TrainingCommands, ALossThatIsNotANumberHasItsOwnExitCode) {
+  const Finished failed = run({"run", "points.json", "--json", "--set", "optimizer.use=sgd",
+                               "--set", "optimizer.learning_rate=1e30"});
+
+  EXPECT_EQ(failed.code, 6) << failed.out;
+  EXPECT_EQ(failed.json()["error"]["kind"], "training");
+  EXPECT_THAT(failed.json()["error"]["message"].get<std::string>(), HasSubstr("epoch"));
+}
+
+TEST_F(TrainingCommands, AFolderThatCannotBeMadeHasItsOwnExitCode) {
+  write("runs", "a file in the way");
+
+  const Finished failed = run({"run", "points.json"});
+
+  EXPECT_EQ(failed.code, 7);
+  EXPECT_THAT(failed.err, HasSubstr("--output"));
+}
+
+TEST_F(TrainingCommands, CrossValidationReportsMeanAndDeviation) {
+  given_document(3, {{"validation", {{"use", "k_fold"}, {"folds", 3}}}});
+
+  const Finished done = run({"run", "points.json"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\nfold-2: 3 epochs"));
+  EXPECT_THAT(done.out, HasSubstr("Result (mean ± deviation over 3 folds)"));
+  const json result = json::parse(read(only_run() / "result.json"));
+  EXPECT_EQ(result["fold_results"].size(), 3U);
+  EXPECT_TRUE(result["mean_metrics"].contains("accuracy"));
+  EXPECT_TRUE(result["std_metrics"].contains("accuracy"));
+}
+
+TEST_F(TrainingCommands, EvaluateJudgesTheModel) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  const Finished judged = run({"evaluate", only_run().string(), "points.csv"});
+
+  ASSERT_EQ(judged.code, 0) << judged.err;
+  EXPECT_THAT(judged.out, AllOf(StartsWith("Result (on 60 rows)\n"), HasSubstr("accuracy")));
+  const json answer = run({"evaluate", only_run().string(), "points.csv", "--json"}).json();
+  EXPECT_EQ(answer["sample_count"], 60);
+  EXPECT_GE(answer["metrics"]["accuracy"].get<double>(), 0.5);
+}
+
+TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "--set", "training.epochs=20"}).code, 0);
+  write("new.csv", "y,comment,x\n3,left,-18\n4,right,25\n");
+
+  const Finished predicted = run({"predict", only_run().string(), "new.csv", "-o", "out.csv"});
+
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_EQ(predicted.out, "2 rows predicted, in out.csv\n");
+  const std::vector<std::string> lines = lines_of(read("out.csv"));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], "row,predicted,p(blue),p(red)");
+  EXPECT_THAT(lines[1], HasSubstr(",blue,"));
+  EXPECT_THAT(lines[2], HasSubstr(",red,"));
+}
+
+TEST_F(TrainingCommands, CheckWithDataSaysWhatItFound) {
+  const Finished checked = run({"check", "points.json", "--dry-run"});
+
+  ASSERT_EQ(checked.code, 0) << checked.err;
+  EXPECT_THAT(checked.out, StartsWith("points.json: no problems found"));
+  EXPECT_THAT(checked.out, HasSubstr("rows: 60"));
+  EXPECT_THAT(checked.out, HasSubstr("\nmemory: about "));
+  EXPECT_FALSE(fs::exists(folder() / "runs"));
+  const json answer = run({"check", "points.json", "--dry-run", "--json"}).json();
+  EXPECT_EQ(answer["data"]["rows"], 60);
+  EXPECT_GT(answer["estimated_bytes"], 0);
+}
+
+TEST_F(TrainingCommands, GraphIsGraphvizSource) {
+  const Finished graph = run({"graph", "points.json"});
+
+  EXPECT_EQ(graph.code, 0) << graph.err;
+  EXPECT_THAT(graph.out, AllOf(StartsWith("digraph"), HasSubstr("->")));
+}
+
+TEST_F(TrainingCommands, CtrlCSavesAndSaysHowToGoOn) {
+  given_document(3000);
+  Running training = start({"run", "points.json"});
+  ASSERT_TRUE(training.has_printed("/3000 "));
+
+  training.send(SIGINT);
+  const Finished stopped = training.wait();
+
+  EXPECT_EQ(stopped.code, 130);
+  EXPECT_THAT(stopped.out, HasSubstr("stopping after this step … (Ctrl-C again to stop at once)"));
+  EXPECT_THAT(stopped.err, StartsWith("workflow-runner: stopped "));
+  EXPECT_THAT(stopped.err, HasSubstr("the run is saved in " + only_run().string() + "\n"));
+  EXPECT_THAT(stopped.err, HasSubstr("workflow-runner resume " + only_run().string() + "\n"));
+  EXPECT_FALSE(fs::exists(only_run() / "result.json"));
+}
+
+TEST_F(TrainingCommands, ResumeFinishesWhatCtrlCStopped) {
+  given_document(300);
+  Running training = start({"run", "points.json"});
+  ASSERT_TRUE(training.has_printed("/300 "));
+  training.send(SIGTERM);
+  ASSERT_EQ(training.wait().code, 130);
+
+  const Finished resumed = run({"resume", only_run().string()});
+
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("\nResult "));
+  EXPECT_EQ(lines_of(read(only_run() / "history.csv")).size(), 301U);
+}
+
+TEST_F(TrainingCommands, ResumeOfAFinishedRunShowsItsResult) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  const Finished resumed = run({"resume", only_run().string(), "--json"});
+
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_EQ(resumed.json()["result"], json::parse(read(only_run() / "result.json")));
+}
+
+TEST_F(TrainingCommands, FoldersThatAreNoRunsAreRefusedInOneSentence) {
+  fs::create_directory(folder() / "nothing");
+  const std::vector<std::vector<std::string>> kCommands{
+      {"resume", "nothing"},
+      {"evaluate", "nothing", "points.csv"},
+      {"predict", "nothing", "points.csv", "-o", "out.csv"}};
+  for (const std::vector<std::string>& words : kCommands) {
+    const Finished failed = run(words);
+    EXPECT_EQ(failed.code, 7) << words.front();
+    EXPECT_THAT(failed.err, AllOf(StartsWith("workflow-runner: "), HasSubstr("nothing")));
+  }
+}
+
+}  // namespace
+}  // namespace treadle
