@@ -109,10 +109,11 @@ void become_treadle_run(char** argv) {
 
 int main(int argc, char** argv) {
   using namespace treadle::cli;
-  const Handlers handlers{{"plugins list", list_plugins},
-                          {"plugins describe", describe_plugin},
-                          {"check", check_document},
-                          {"schema", print_schema}};
-  const auto elsewhere = [argv](const CommandLine&) { become_treadle_run(argv); };
-  return run_program(argc, argv, handlers, elsewhere);
+  const Program program{false,
+                        {{"plugins list", list_plugins},
+                         {"plugins describe", describe_plugin},
+                         {"check", check_document},
+                         {"schema", print_schema}},
+                        [argv](const CommandLine&) { become_treadle_run(argv); }};
+  return run_program(argc, argv, program);
 }

@@ -30,27 +30,26 @@ int report(const Failure& failure, bool as_json) {
   return failure.exit_code();
 }
 
-void execute(const std::vector<std::string>& words, const Handlers& handlers,
-             const Handler& elsewhere) {
+void execute(const std::vector<std::string>& words, const Program& program) {
   const CommandLine line = parse_command_line(words);
   const Terminal out(STDOUT_FILENO);
   if (line.help) {
     out.write(help_text(line));
   } else if (line.version) {
     out.write("workflow-runner " + std::string(version()) + "\n");
-  } else if (const auto handler = handlers.find(line.command->name); handler != handlers.end()) {
-    handler->second(line);
+  } else if (line.needs_tensors() != program.has_tensors) {
+    program.elsewhere(line);
   } else {
-    elsewhere(line);
+    program.handlers.at(line.command->name)(line);
   }
 }
 
 }  // namespace
 
-int run_program(int argc, char** argv, const Handlers& handlers, const Handler& elsewhere) {
+int run_program(int argc, char** argv, const Program& program) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   try {
-    execute(words, handlers, elsewhere);
+    execute(words, program);
     return 0;
   } catch (...) {
     return report(explain(std::current_exception()), wants_json(words));

@@ -12,9 +12,15 @@ namespace treadle::cli {
 using Handler = std::function<void(const CommandLine&)>;
 using Handlers = std::map<std::string_view, Handler, std::less<>>;
 
+/// What makes one of the two programs.
+struct Program {
+  bool has_tensors = false;  ///< executes the commands that need them, and no others
+  Handlers handlers;
+  Handler elsewhere;  ///< called for the other program's commands
+};
+
 /// Does what `main` of both programs does: understands the arguments, prints help or version, finds
-/// the handler, turns exceptions into messages and exit codes. `elsewhere` is called for a command
-/// that has no handler here.
-int run_program(int argc, char** argv, const Handlers& handlers, const Handler& elsewhere);
+/// the handler, turns exceptions into messages and exit codes.
+int run_program(int argc, char** argv, const Program& program);
 
 }  // namespace treadle::cli

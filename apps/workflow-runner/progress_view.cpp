@@ -58,7 +58,7 @@ std::string ProgressView::folder() const {
 void ProgressView::do_run_started(const std::string& name, const std::string& folder) {
   const std::lock_guard lock(mutex_);
   folder_ = folder;
-  print(terminal_.bold(name) + terminal_.dim("  " + folder));
+  print(terminal_.bold(name) + terminal_.dim("  " + shown_path(folder)));
 }
 
 void ProgressView::do_trial_started(const TrialId& trial) {
@@ -103,7 +103,7 @@ void ProgressView::do_trial_completed(const TrialId& trial, const TrialSummary& 
   const std::lock_guard lock(mutex_);
   if (Training* training = find(trial)) {
     // Early stopping may have ended it at an epoch that had no line.
-    if (training->last && !training->is_last_shown)
+    if (trial.count == 1 && training->last && !training->is_last_shown)
       print_epoch(*training, *training->last);
     training->is_done = true;
   }
@@ -160,8 +160,8 @@ void ProgressView::paint() {
     erase_live_line();
     return;
   }
-  // A full last column would make the terminal begin another line.
-  const std::string line = live_line(state, terminal_.width() - 1);
+  // The terminal writes ^C behind it, and must not begin another line for that.
+  const std::string line = live_line(state, terminal_.width() - 3);
   terminal_.write("\r" + line + "\x1b[K");
   has_live_line_ = true;
 }

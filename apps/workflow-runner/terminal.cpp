@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
+#include <system_error>
 
 namespace treadle::cli {
 namespace {
@@ -101,6 +102,13 @@ std::string right_aligned(std::string_view text, std::size_t columns) {
 std::string left_aligned(std::string_view text, std::size_t columns) {
   const std::size_t taken = columns_of(text);
   return std::string(text) + std::string(columns > taken ? columns - taken : 0, ' ');
+}
+
+std::string shown_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path relative = std::filesystem::relative(path, error);
+  const bool is_below = !error && !relative.empty() && *relative.begin() != "..";
+  return is_below ? relative.string() : path.string();
 }
 
 }  // namespace treadle::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -46,5 +47,8 @@ std::string cut_to(std::string_view text, std::size_t columns);
 /// The text with spaces before or behind it, `columns` wide.
 std::string right_aligned(std::string_view text, std::size_t columns);
 std::string left_aligned(std::string_view text, std::size_t columns);
+
+/// The path as people would type it: relative where it lies below the working folder.
+std::string shown_path(const std::filesystem::path& path);
 
 }  // namespace treadle::cli

@@ -59,7 +59,7 @@ void train_watched(const CommandLine& line, Train&& train) {
     outcome = train(std::move(options));
   } catch (const Interrupted& stopped) {
     view.finish();
-    const std::string folder = view.folder();
+    const std::string folder = view.folder().empty() ? "" : shown_path(view.folder());
     throw Interrupted(std::string(stopped.what()) +
                       (folder.empty() ? ""
                                       : "; the run is saved in " + folder +
@@ -70,7 +70,7 @@ void train_watched(const CommandLine& line, Train&& train) {
     print(Json{{"folder", outcome.folder.string()}, {"result", outcome.result}});
   } else if (!line.has("quiet")) {
     print("\n" + result_table(outcome.result, terminal) + "\n" + "Report  " +
-          (outcome.folder / "report.html").string() + "\n");
+          shown_path(outcome.folder / "report.html") + "\n");
   }
 }
 
@@ -151,10 +151,17 @@ void draw_graph(const CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace treadle::cli;
-  const Handlers handlers{{"run", run_document},  {"resume", resume},   {"check", check_with_data},
-                          {"evaluate", evaluate}, {"predict", predict}, {"graph", draw_graph}};
-  return run_program(argc, argv, handlers, [](const CommandLine& line) {
-    throw treadle::UsageError("treadle-run does not execute \"" + std::string(line.command->name) +
-                              "\"; start workflow-runner instead");
-  });
+  const Program program{true,
+                        {{"run", run_document},
+                         {"resume", resume},
+                         {"check", check_with_data},
+                         {"evaluate", evaluate},
+                         {"predict", predict},
+                         {"graph", draw_graph}},
+                        [](const CommandLine& line) {
+                          throw treadle::UsageError("treadle-run does not execute \"" +
+                                                    std::string(line.command->name) +
+                                                    "\"; start workflow-runner instead");
+                        }};
+  return run_program(argc, argv, program);
 }

@@ -112,9 +112,9 @@ TEST_F(InstantCommands, CheckGivesTheResolvedDocumentAsJson) {
 
   const json answer = run({"check", "points.json", "--json", "--set", "seed=11"}).json();
 
-  EXPECT_EQ(answer["problems"], json::array());
-  EXPECT_EQ(answer["resolved"]["seed"], 11);
-  EXPECT_EQ(answer["resolved"]["schedule"]["use"], "constant");
+  EXPECT_EQ(answer.at("problems"), json::array());
+  EXPECT_EQ(answer.at("resolved").at("seed"), 11);
+  EXPECT_EQ(answer.at("resolved").at("schedule").at("use"), "constant");
 }
 
 TEST_F(InstantCommands, CheckReportsEveryProblemAtOnce) {
@@ -195,7 +195,7 @@ TEST_F(InstantCommands, ListGivesProgramsEveryPluginWithItsComponents) {
   const json answer = run({"plugins", "list", "--json"}).json();
 
   bool found = false;
-  for (const json& plugin : answer["plugins"]) {
+  for (const json& plugin : answer.at("plugins")) {
     EXPECT_EQ(plugin["verdict"], "usable") << plugin.dump();
     for (const json& component : plugin["components"])
       found |= component["interface"] == "optimizer" && component["name"] == "adamw";
