@@ -27,7 +27,10 @@ function(treadle_add_library name)
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION} SOVERSION 0)
   target_include_directories(${name} PUBLIC
       $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:treadle-flags> ${arg_PRIVATE_LINK})
+  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:treadle-flags>)
+  foreach(link IN LISTS arg_PRIVATE_LINK)  # headers only: nothing an installed archive would need
+    target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:${link}>)
+  endforeach()
   treadle_use_pch(${name} "${arg_PCH}")
 endfunction()
 

@@ -149,7 +149,8 @@ std::string trial_line(const TrialId& trial, const TrialSummary& summary) {
                      (summary.epochs == 1 ? " epoch" : " epochs");
   if (summary.best_epoch > 0 && summary.best_epoch != summary.epochs)
     line += ", the best was " + std::to_string(summary.best_epoch);
-  line += ", loss " + number_text(summary.final_loss);
+  // The metrics are those of the weights that are kept, so the loss must be theirs, too.
+  line += ", loss " + number_text(summary.best_epoch > 0 ? summary.best_loss : summary.final_loss);
   for (const MetricValue& metric : summary.metrics) {
     if (!is_of_one_class(metric.name))
       line += ", " + metric.name + " " + number_text(metric.value);

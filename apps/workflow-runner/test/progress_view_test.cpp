@@ -142,7 +142,8 @@ TEST(ProgressText, SumsUpAFold) {
   TrialSummary summary;
   summary.best_epoch = 34;
   summary.epochs = 44;
-  summary.final_loss = 0.1432;
+  summary.final_loss = 0.2;
+  summary.best_loss = 0.1432;
   summary.metrics = {{"accuracy", 0.95, {}}, {"recall.a", 1.0, {}}};
   summary.stop_reason = "no improvement for 10 epochs";
 

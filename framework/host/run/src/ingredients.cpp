@@ -238,12 +238,7 @@ std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
   const std::string name = name_in(slot);
   const nlohmann::json schema = runtime.registry().describe<DataProvider>(name).schema;
   nlohmann::json parameters = component_config(slot, "data").json();
-  std::string source;
-  if (schema.contains("properties")) {
-    for (const auto& [key, property] : schema.at("properties").items()) {
-      if (property.value("x-treadle-source", false)) source = key;
-    }
-  }
+  const std::string source = schema.value("x-treadle-source", "");
   if (source.empty()) {
     throw UsageError("the run's data is \"" + name +
                      "\", which does not come from a file; it cannot be given another one");

@@ -77,8 +77,8 @@ class Ingredients {
 /// The part of a slot that is the component's: without `use` and without the slot's own properties.
 Config component_config(const Config& slot, std::string_view slot_key);
 
-/// A saved run's data provider for another file: `data` replaces the parameter the component's schema marks
-/// with x-treadle-source.
+/// A saved run's data provider for another file: `data` replaces the parameter the component's schema names
+/// in x-treadle-source.
 std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime, const ResolvedWorkflow& workflow,
                                             const std::filesystem::path& data);
 

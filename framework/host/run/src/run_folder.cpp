@@ -50,7 +50,7 @@ RunFolder RunFolder::create(const fs::path& output, const std::string& name) {
   const std::string wanted = name + "-" + time_stamp();
   for (int number = 1; number <= 10000; ++number) {
     const fs::path folder =
-        fs::absolute(output) / (number == 1 ? wanted : wanted + "-" + std::to_string(number));
+        output / (number == 1 ? wanted : wanted + "-" + std::to_string(number));
     // mkdir, unlike a look before, cannot be beaten to it by another process.
     if (mkdir(folder.c_str(), 0777) == 0) return RunFolder(folder, lock_folder(folder));
     if (errno != EEXIST) {
@@ -65,7 +65,7 @@ RunFolder RunFolder::open(const fs::path& folder) {
   if (!fs::exists(folder / "workflow.json")) {
     throw StorageError(folder.string() + ": is not the folder of a run: it has no workflow.json");
   }
-  const fs::path path = fs::absolute(folder).lexically_normal();
+  const fs::path path = folder.lexically_normal();
   return RunFolder(path, lock_folder(path));
 }
 
