@@ -17,6 +17,8 @@ foreach(library IN LISTS libraries)
 endforeach()
 install(TARGETS ${libraries} EXPORT TreadleTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(treadle-pack PROPERTIES EXPORT_NAME pack
+    INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS treadle-pack EXPORT TreadleTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/treadle)
 install(EXPORT TreadleTargets NAMESPACE treadle:: DESTINATION ${TREADLE_PACKAGE_DIR})

@@ -1,6 +1,6 @@
 # Installs Treadle into an empty folder, builds examples/embed against it, and runs it.
-set(prefix "${BUILD}/examples/prefix")
-set(build "${BUILD}/examples/embed")
+set(prefix "${BUILD}/examples/embed-room/prefix")
+set(build "${BUILD}/examples/embed-room/build")
 file(REMOVE_RECURSE "${prefix}" "${build}")
 
 function(must)

@@ -67,7 +67,7 @@ void train_watched(const CommandLine& line, Train&& train) {
   }
   view.finish();
   if (as_json) {
-    print(Json{{"folder", outcome.folder.string()}, {"result", outcome.result}});
+    print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()}, {"result", outcome.result}});
   } else if (!line.has("quiet")) {
     print("\n" + result_table(outcome.result, terminal) + "\n" + "Report  " +
           shown_path(outcome.folder / "report.html") + "\n");

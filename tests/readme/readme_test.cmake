@@ -28,7 +28,7 @@ function(must)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-set(room "${BUILD}/tests/readme")
+set(room "${BUILD}/tests/readme-room")
 set(prefix "${room}/prefix")
 set(plugin "${room}/halving")
 file(REMOVE_RECURSE "${room}")
