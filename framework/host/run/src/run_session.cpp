@@ -270,7 +270,13 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   record.put("result", finished.result);
   record.put("selects_best", nlohmann::json(finished.selects_best));
   record.put("report_metrics", std::move(report_state));
-  std::filesystem::create_directories(folder_.trial_result(id.name).parent_path());
+  const std::filesystem::path records = folder_.trial_result(id.name).parent_path();
+  std::error_code error;
+  std::filesystem::create_directories(records, error);
+  if (error) {
+    throw StorageError(records.string() + ": cannot be made for the results of trainings: " +
+                       error.message() + "; make room or permit writing, then resume the run");
+  }
   write_state_folder(folder_.trial_result(id.name), record);
 
   TrialSummary summary{training.best_epoch, training.total_epochs, training.final_loss,
