@@ -60,5 +60,12 @@ function(treadle_add_tests name)
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
-      ENVIRONMENT "TREADLE_BUILD=${PROJECT_BINARY_DIR};TREADLE_SOURCE=${PROJECT_SOURCE_DIR};OMP_NUM_THREADS=1;${arg_ENVIRONMENT}")
+      ENVIRONMENT "TREADLE_BUILD=${PROJECT_BINARY_DIR};TREADLE_SOURCE=${PROJECT_SOURCE_DIR};OMP_NUM_THREADS=1;TREADLE_DATA=${TREADLE_TEST_DATA_SETS};${arg_ENVIRONMENT}")
+endfunction()
+
+# treadle_fence_off_libtorch(<target>)
+#   Including libtorch in <target> does not compile. Debian keeps libtorch's headers in /usr/include, where every
+#   library finds them, so not linking it is not enough.
+function(treadle_fence_off_libtorch target)
+  target_include_directories(${target} BEFORE PRIVATE "${PROJECT_SOURCE_DIR}/cmake/fence")
 endfunction()

@@ -4,3 +4,5 @@ option(TREADLE_BUILD_BENCHMARKS "Build tests/benchmarks" OFF)
 option(TREADLE_DEVELOPER "Warnings are errors" OFF)
 set(TREADLE_PLUGINS "all" CACHE STRING "Plugins to build: all, none, or a list of folder names")
 set(TREADLE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: 'address,undefined' or 'thread'")
+set(TREADLE_TEST_DATA_SETS "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH
+    "Public data sets (iris.csv, digits.csv …); the tests that need them skip where there are none")

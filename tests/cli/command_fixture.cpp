@@ -82,23 +82,21 @@ Running::Running(const std::vector<std::string>& words, const std::vector<std::s
                  const fs::path& folder, bool on_terminal) {
   const Channel out = on_terminal ? make_terminal() : make_pipe();
   const Channel err = make_pipe();
-  std::vector<std::string> arguments{required("TREADLE_RUNNER")};
-  arguments.insert(arguments.end(), words.begin(), words.end());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.theirs, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.theirs, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  const int failed = posix_spawn(&process_, arguments.front().c_str(), &actions, nullptr,
-                                 pointers(arguments).data(), pointers(environment).data());
+  const int failed = posix_spawnp(&process_, words.front().c_str(), &actions, nullptr,
+                                  pointers(words).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   close(out.theirs);
   close(err.theirs);
   out_ = out.ours;
   err_ = err.ours;
   if (failed != 0)
-    throw std::runtime_error(arguments.front() + " cannot be started");
+    throw std::runtime_error(words.front() + " cannot be started");
 }
 
 Running::~Running() {
@@ -177,7 +175,17 @@ Finished CommandFixture::run_on_terminal(const std::vector<std::string>& words) 
 }
 
 Running CommandFixture::start(const std::vector<std::string>& words, bool on_terminal) {
-  return Running(words, environment_, folder_, on_terminal);
+  std::vector<std::string> all{runner()};
+  all.insert(all.end(), words.begin(), words.end());
+  return Running(all, environment_, folder_, on_terminal);
+}
+
+Finished CommandFixture::run_program(const std::vector<std::string>& words) {
+  return Running(words, environment_, folder_, false).wait();
+}
+
+std::string CommandFixture::runner() {
+  return required("TREADLE_RUNNER");
 }
 
 void CommandFixture::set(const std::string& variable, const std::string& value) {

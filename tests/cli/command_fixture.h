@@ -22,9 +22,10 @@ struct Finished {
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
-/// A `workflow-runner` that is running.
+/// A program that is running.
 class Running {
  public:
+  /// `words` begin with the program: a path, or a name that PATH knows.
   Running(const std::vector<std::string>& words, const std::vector<std::string>& environment,
           const std::filesystem::path& folder, bool on_terminal);
   ~Running();
@@ -50,11 +51,15 @@ class CommandFixture : public testing::Test {
   CommandFixture();
   ~CommandFixture() override;
 
-  /// Runs to the end.
+  /// Runs `workflow-runner` to the end.
   Finished run(const std::vector<std::string>& words);
   /// The same in a terminal of 100 columns.
   Finished run_on_terminal(const std::vector<std::string>& words);
   Running start(const std::vector<std::string>& words, bool on_terminal = false);
+  /// Runs another program to the end, in the same folder and environment.
+  Finished run_program(const std::vector<std::string>& words);
+  /// The path of `workflow-runner`.
+  static std::string runner();
 
   void set(const std::string& variable, const std::string& value);
   std::filesystem::path write(const std::string& name, std::string_view text);

@@ -10,10 +10,8 @@ namespace {
 using testing::Workspace;
 namespace fs = std::filesystem;
 
-fs::path data_folder() {
-  if (const char* given = std::getenv("TREADLE_DATA")) return given;
-  return testing::source_folder() / ".." / "shared" / "data";
-}
+/// Set by CMake; see TREADLE_TEST_DATA_SETS.
+fs::path data_folder() { return std::getenv("TREADLE_DATA"); }
 
 /// The mean of a result over seeds 1 to 5.
 double mean_over_seeds(nlohmann::json document, const std::string& metric) {

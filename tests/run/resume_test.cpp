@@ -181,6 +181,67 @@ TEST(Resume, LeavesAFinishedRunAsItIs) {
   EXPECT_EQ(testing::read_file(outcome.folder / "history.csv"), history);
 }
 
+TEST(Resume, ClearsAwayWhatAKillLeftHalfWritten) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 20);
+  std::ofstream(run / "history.csv.part-123-0") << "half";
+  fs::create_directories(run / "checkpoints/fold-1/step-000000000021.tmp");
+  std::ofstream(run / "notes.txt") << "somebody's own";
+
+  resume_run(runtime, run, workspace.options());
+
+  EXPECT_FALSE(fs::exists(run / "history.csv.part-123-0"));
+  EXPECT_FALSE(fs::exists(run / "checkpoints/fold-1/step-000000000021.tmp"));
+  EXPECT_TRUE(fs::exists(run / "notes.txt"));
+}
+
+TEST(Resume, TakesAHistoryWhoseLastLineWasCutOff) {
+  const Runtime runtime;
+  const std::string expected = uninterrupted(runtime, moons(1));
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  std::ofstream(run / "history.csv", std::ios::app) << "fold-1,3,6,3";
+
+  resume_run(runtime, run, workspace.options());
+
+  EXPECT_EQ(bits_of(run), expected);
+}
+
+TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  std::string history = testing::read_file(run / "history.csv");
+  const std::size_t second_line = history.find('\n') + 1;
+  history.replace(history.find(",1,", second_line), 3, ",one,");
+  std::ofstream(run / "history.csv", std::ios::binary) << history;
+
+  try {
+    resume_run(runtime, run, workspace.options());
+    FAIL() << "resumed with a damaged history";
+  } catch (const StorageError& error) {
+    EXPECT_EQ(error.what(), (run / "history.csv").string() +
+                                ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
+                                "the line, or delete the file to resume without the rows before");
+  }
+}
+
+TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  // 2001-09-09T01:46:40Z is 10^9 seconds after 1970.
+  std::string events = testing::read_file(run / "events.jsonl");
+  nlohmann::json first = nlohmann::json::parse(events.substr(0, events.find('\n')));
+  first["time"] = 1e9;
+  std::ofstream(run / "events.jsonl", std::ios::binary) << first.dump() + events.substr(events.find('\n'));
+
+  const RunOutcome outcome = resume_run(runtime, run, workspace.options());
+
+  EXPECT_EQ(outcome.result.at("started_at"), "2001-09-09T01:46:40Z");
+}
+
 TEST(Resume, SaysWhenTheFolderIsNoRun) {
   const Runtime runtime;
   const Workspace workspace;

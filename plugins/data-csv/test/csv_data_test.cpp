@@ -317,12 +317,11 @@ TEST_F(CsvDataLaterTest, RefusesAStateThatIsDamaged) {
             "saved state has no value \"layout\"; it has nothing");
 }
 
-// Real files, read as they are. See shared/data/README.md; a user of the project has no such
-// folder.
+// Real files, read as they are; a user of the project need not have them.
 TEST_F(CsvDataTest, ReadsPublicDataSets) {
-  const char* const folder = std::getenv("TREADLE_SHARED_DATA");
-  if (folder == nullptr)
-    GTEST_SKIP() << "TREADLE_SHARED_DATA does not name the folder with the public data sets";
+  const char* const folder = std::getenv("TREADLE_DATA");
+  if (folder == nullptr || !std::filesystem::exists(folder))
+    GTEST_SKIP() << "needs the public data sets; set TREADLE_TEST_DATA_SETS to their folder";
   const auto path = [&](const char* name) {
     return (std::filesystem::path(folder) / name).string();
   };

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -33,6 +34,35 @@ std::vector<std::string> split(const std::string& line) {
   return fields;
 }
 
+/// Reads the fields of one line of history.csv; a field that is no number is named with its place.
+class HistoryLine {
+ public:
+  HistoryLine(const fs::path& path, std::int64_t line, const std::vector<std::string>& names,
+              std::vector<std::string> fields)
+      : path_(path), line_(line), names_(names), fields_(std::move(fields)) {}
+
+  const std::string& text(std::size_t column) const { return fields_[column]; }
+
+  template <typename Number>
+  Number number(std::size_t column) const {
+    const std::string& field = fields_[column];
+    Number value{};
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc{} || end != field.data() + field.size()) {
+      throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] + " is \"" +
+                         field + "\", which is no number; the file was edited or damaged: restore the "
+                         "line, or delete the file to resume without the rows before");
+    }
+    return value;
+  }
+
+ private:
+  const fs::path& path_;
+  std::int64_t line_;
+  const std::vector<std::string>& names_;
+  std::vector<std::string> fields_;
+};
+
 /// JSON has no NaN: null stands for it.
 nlohmann::json number_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
@@ -53,7 +83,10 @@ std::string column_name(std::string name) {
 }  // namespace
 
 HistoryFile::HistoryFile(fs::path path) : path_(std::move(path)) {
-  if (fs::exists(path_)) load();
+  if (fs::exists(path_) && !load()) {
+    rewrite();
+    return;
+  }
   file_ = std::make_unique<AppendFile>(path_);
 }
 
@@ -104,37 +137,40 @@ void HistoryFile::rewrite() {
   file_ = std::make_unique<AppendFile>(path_);
 }
 
-void HistoryFile::load() {
+bool HistoryFile::load() {
   std::ifstream file(path_);
   std::string text;
-  if (!std::getline(file, text)) return;
+  if (!std::getline(file, text)) return true;
   const std::vector<std::string> names = split(text);
-  if (names.size() < kLeading.size() + kTrailing.size()) return;
+  if (names.size() < kLeading.size() + kTrailing.size()) return true;
   for (std::size_t i = kLeading.size(); i + kTrailing.size() < names.size(); ++i) {
     metrics_.emplace_back(names[i], Direction::kNone);
   }
-  while (std::getline(file, text)) {
-    const std::vector<std::string> fields = split(text);
-    if (fields.size() != names.size()) continue;  // a row that was cut off by a crash
+  for (std::int64_t number = 2; std::getline(file, text); ++number) {
+    // A crash can cut the last line off anywhere, a number included.
+    if (file.eof()) return false;
+    std::vector<std::string> fields = split(text);
+    if (fields.size() != names.size()) continue;  // written before a metric appeared, by a crash in between
+    const HistoryLine line(path_, number, names, std::move(fields));
     Row row;
-    row.trial = fields[0];
+    row.trial = line.text(0);
     EpochSummary& s = row.summary;
-    s.epoch = std::stoll(fields[1]);
-    s.epochs = std::stoll(fields[2]);
-    s.step = std::stoll(fields[3]);
-    s.learning_rate = std::stod(fields[4]);
-    s.training_loss = std::stod(fields[5]);
-    if (!fields[6].empty()) s.validation_loss = std::stod(fields[6]);
+    s.epoch = line.number<std::int64_t>(1);
+    s.epochs = line.number<std::int64_t>(2);
+    s.step = line.number<std::int64_t>(3);
+    s.learning_rate = line.number<double>(4);
+    s.training_loss = line.number<double>(5);
+    if (!line.text(6).empty()) s.validation_loss = line.number<double>(6);
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
-      const std::string& field = fields[kLeading.size() + i];
-      if (!field.empty()) {
-        s.metrics.push_back({metrics_[i].first, std::stod(field), Direction::kNone});
-      }
+      const std::size_t column = kLeading.size() + i;
+      if (line.text(column).empty()) continue;
+      s.metrics.push_back({metrics_[i].first, line.number<double>(column), Direction::kNone});
     }
-    s.best = fields[fields.size() - 2] == "1";
-    s.seconds = std::stod(fields.back());
+    s.best = line.text(names.size() - 2) == "1";
+    s.seconds = line.number<double>(names.size() - 1);
     rows_.push_back(std::move(row));
   }
+  return true;
 }
 
 void HistoryFile::cut_back(const std::string& trial, std::int64_t epochs) {
@@ -172,6 +208,20 @@ std::vector<ReportInput::Curve> HistoryFile::curves(const std::vector<std::strin
 
 EventLog::EventLog(const fs::path& path)
     : path_(path), file_(std::make_unique<AppendFile>(path)) {}
+
+std::string EventLog::started_at() const {
+  std::ifstream file(path_);
+  std::string line;
+  std::getline(file, line);
+  const nlohmann::json first = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!first.is_object() || !first.contains("time") || !first.at("time").is_number()) return "";
+  const auto seconds = static_cast<std::time_t>(first.at("time").get<double>());
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
 
 void EventLog::cut_back(const std::string& trial, std::int64_t epochs) {
   std::ifstream file(path_);

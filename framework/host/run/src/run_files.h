@@ -35,7 +35,8 @@ class HistoryFile final : public RunObserver {
     EpochSummary summary;
   };
   void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override;
-  void load();
+  /// Reads the rows; false when the last line was cut off.
+  bool load();
   void rewrite();
   std::string header() const;
   std::string line(const Row& row) const;
@@ -50,6 +51,9 @@ class HistoryFile final : public RunObserver {
 class EventLog final : public RunObserver {
  public:
   explicit EventLog(const std::filesystem::path& path);
+
+  /// When the run first began, however often it was resumed: "2026-05-04T10:11:12Z"; empty when the log does not say.
+  std::string started_at() const;
 
   /// Drops what `trial` did after `epochs` epochs.
   void cut_back(const std::string& trial, std::int64_t epochs);

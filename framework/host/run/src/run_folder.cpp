@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <regex>
+#include <vector>
 
 #include <treadle/base/error.h>
 
@@ -29,13 +31,31 @@ std::string time_stamp() {
 int lock_folder(const fs::path& folder) {
   const int descriptor = ::open((folder / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) {
-    throw StorageError(folder.string() + ": not writable: " + std::strerror(errno));
+    throw StorageError(folder.string() + ": not writable: " + std::strerror(errno) +
+                       "; make the folder writable, or copy the run to another place");
   }
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     close(descriptor);
     throw StorageError(folder.string() + ": another process is working on this run");
   }
   return descriptor;
+}
+
+/// What a kill in the middle of a write leaves: temporary files of write_file_atomically() and of write_state_folder().
+bool is_leftover(const std::string& name) {
+  static const std::regex kTemporary(R"(.+\.part-\d+-\d+|.+\.tmp)");
+  return std::regex_match(name, kTemporary);
+}
+
+void remove_leftovers(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!is_leftover(entry->path().filename().string())) continue;
+    found.push_back(entry->path());
+    entry.disable_recursion_pending();
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
 }
 
 }  // namespace
@@ -66,7 +86,9 @@ RunFolder RunFolder::open(const fs::path& folder) {
     throw StorageError(folder.string() + ": is not the folder of a run: it has no workflow.json");
   }
   const fs::path path = folder.lexically_normal();
-  return RunFolder(path, lock_folder(path));
+  RunFolder opened(path, lock_folder(path));
+  remove_leftovers(path);  // nobody else is writing: the lock is ours
+  return opened;
 }
 
 RunFolder::RunFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}

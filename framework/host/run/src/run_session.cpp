@@ -87,7 +87,8 @@ class RunSession::Context final : public RunContext {
 
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
                        RunFolder folder, bool resumed)
-    : runtime_(runtime),
+    : baseline_memory_(resident_memory_bytes()),
+      runtime_(runtime),
       options_(options),
       folder_(std::move(folder)),
       resumed_(resumed),
@@ -229,6 +230,19 @@ std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& i
   return finished;
 }
 
+TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
+  try {
+    return trial.train(context);
+  } catch (const StorageError& error) {
+    // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to go on.
+    const std::string checkpoint = context.last_checkpoint();
+    throw StorageError(std::string(error.what()) + "; " +
+                       (checkpoint.empty() ? "there is no checkpoint yet"
+                                           : "the last good checkpoint is " + checkpoint) +
+                       "; when this is mended: workflow-runner resume " + folder_.path().string());
+  }
+}
+
 RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_result) {
   if (std::optional<Finished> before = finished_before(id)) {
     if (is_result) model_info_ = before->result.at("model_info");
@@ -239,7 +253,7 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   Context context(*this, trial);
   audience_.tell([&](RunObserver& o) { o.trial_started(id); });
   trial.prepare(context.saved_preprocessing());
-  const TrainingResult training = trial.train(context);
+  const TrainingResult training = train_keeping_what_is_saved(trial, context);
 
   Finished finished;
   finished.selects_best = training.selects_best;
@@ -315,10 +329,12 @@ void RunSession::write_result() {
     result.update(cross_validation_summary(folds));
     result["metrics"] = result.at("mean_metrics");
   }
+  result["started_at"] = events_.started_at();
   result["task"] = ingredients_.is_classification() ? "classification" : "regression";
   result["choices"] = ingredients_.choices();
   result["tables"] = pooled_tables();
   result["environment"] = environment_;
+  result["environment"]["baseline_memory_bytes"] = baseline_memory_;
   result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
   result["extensions"] = ingredients_.workflow().resolved.value("extensions", nlohmann::json::object());
 

@@ -46,10 +46,12 @@ class RunSession {
   bool has_single_model() const;
   std::vector<std::string> trial_names() const;
   Finished run_trial(TrialId id, TrialRows rows, bool is_result);
+  TrainingResult train_keeping_what_is_saved(Trial& trial, Context& context);
   std::optional<Finished> finished_before(const TrialId& id) const;
   void check_environment(const nlohmann::json& now);
   nlohmann::json pooled_tables() const;
 
+  const std::int64_t baseline_memory_;
   const Runtime& runtime_;
   const RunOptions& options_;
   RunFolder folder_;

@@ -13,7 +13,7 @@ class RunFolder {
   /// Makes `<output>/<name>-<date>-<time>`; a number follows when that is taken. Throws StorageError with
   /// the reason when it cannot.
   static RunFolder create(const std::filesystem::path& output, const std::string& name);
-  /// Opens an existing run. Throws StorageError when it is none, or another process has it.
+  /// Opens an existing run and clears away what a kill left half written. Throws StorageError when it is none, or another process has it.
   static RunFolder open(const std::filesystem::path& folder);
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
