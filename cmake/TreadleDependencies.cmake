@@ -3,7 +3,7 @@ find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(TBB 2021.8 REQUIRED)
 find_package(Torch REQUIRED)
-find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS program_options)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_file(TREADLE_CHART_JS NAMES chart.umd.min.js chart.umd.js chart.min.js Chart.min.js
