@@ -170,6 +170,16 @@ Finished CommandFixture::run(const std::vector<std::string>& words) {
   return start(words).wait();
 }
 
+bool CommandFixture::terminals_exist() {
+  int ours = -1;
+  int theirs = -1;
+  if (openpty(&ours, &theirs, nullptr, nullptr, nullptr) != 0)
+    return false;
+  close(ours);
+  close(theirs);
+  return true;
+}
+
 Finished CommandFixture::run_on_terminal(const std::vector<std::string>& words) {
   return start(words, true).wait();
 }

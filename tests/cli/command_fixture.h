@@ -53,6 +53,8 @@ class CommandFixture : public testing::Test {
 
   /// Runs `workflow-runner` to the end.
   Finished run(const std::vector<std::string>& words);
+  /// Some containers have no /dev/pts.
+  static bool terminals_exist();
   /// The same in a terminal of 100 columns.
   Finished run_on_terminal(const std::vector<std::string>& words);
   Running start(const std::vector<std::string>& words, bool on_terminal = false);

@@ -1,5 +1,6 @@
 #include <treadle/base/problem.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace treadle {
@@ -13,6 +14,13 @@ std::string lines_of(const std::vector<Problem>& problems) {
     text += problem.text();
   }
   return text;
+}
+
+ErrorKind kind_of(const std::vector<Problem>& problems) {
+  const bool plugins = !problems.empty() &&
+                       std::all_of(problems.begin(), problems.end(),
+                                   [](const Problem& problem) { return problem.plugin_at_fault; });
+  return plugins ? ErrorKind::kPlugin : ErrorKind::kDocument;
 }
 
 }  // namespace
@@ -33,7 +41,7 @@ std::string Problem::text() const {
 }
 
 DocumentError::DocumentError(std::vector<Problem> problems)
-    : Error(ErrorKind::kDocument, lines_of(problems)), problems_(std::move(problems)) {}
+    : Error(kind_of(problems), lines_of(problems)), problems_(std::move(problems)) {}
 DocumentError::~DocumentError() = default;
 
 }  // namespace treadle

@@ -295,8 +295,8 @@ class Walker {
   }
 
  private:
-  void report(std::string pointer, std::string message) {
-    problems_.push_back({Place{}, std::move(pointer), std::move(message)});
+  void report(std::string pointer, std::string message, bool plugin_at_fault = false) {
+    problems_.push_back({Place{}, std::move(pointer), std::move(message), plugin_at_fault});
   }
 
   void walk_slot(json& value, const json& slot, const Spot& spot) {
@@ -324,7 +324,7 @@ class Walker {
     const FoundComponent found = index_.find(word, use.get_ref<const std::string&>());
     Spot inside = spot;
     if (!found.schema) {
-      report(child_pointer(spot.pointer, "use"), found.problem);
+      report(child_pointer(spot.pointer, "use"), found.problem, found.plugin_at_fault);
       // The slot's own keys can still be judged; whose the others are is not known.
       inside.open = true;
       const json own = merged_schema(json::object(), slot);

@@ -13,11 +13,11 @@ FoundComponent CatalogSchemaIndex::find(std::string_view interface_word,
                                         std::string_view name) const {
   const Lookup lookup = catalog_->find(interface_word, name);
   if (!lookup.found)
-    return {nullptr, "", lookup.problem};
+    return {nullptr, "", lookup.problem, lookup.plugin_at_fault};
   try {
     return {&catalog_->schema(*lookup.found), lookup.found->qualified_name(), ""};
   } catch (const PluginError& error) {
-    return {nullptr, "", error.what()};
+    return {nullptr, "", error.what(), true};
   }
 }
 

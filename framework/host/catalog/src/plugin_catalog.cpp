@@ -39,6 +39,10 @@ std::string explain_interface(const ManifestComponent& component) {
          ", which this runner does not have; rebuild it against this SDK";
 }
 
+Lookup not_found(std::string text, bool plugin_at_fault = false) {
+  return {std::nullopt, std::move(text), plugin_at_fault};
+}
+
 }  // namespace
 
 std::string_view verdict_word(Verdict verdict) {
@@ -185,8 +189,8 @@ Lookup PluginCatalog::find(std::string_view word, std::string_view name) const {
   if (candidates.size() == 1)
     return {candidates.front(), ""};
   if (candidates.empty()) {
-    return {std::nullopt, slash == std::string_view::npos ? why_unknown(word, name)
-                                                          : why_unknown_qualified(word, id, plain)};
+    return slash == std::string_view::npos ? why_unknown(word, name)
+                                           : why_unknown_qualified(word, id, plain);
   }
   std::vector<std::string> titles;
   std::vector<std::string> names;
@@ -200,8 +204,8 @@ Lookup PluginCatalog::find(std::string_view word, std::string_view name) const {
       list += i + 1 == titles.size() ? " and by " : ", by ";
     list += titles[i];
   }
-  return {std::nullopt, "the " + std::string(word) + " " + quote_text(plain) + " is offered by " +
-                            list + "; write " + alternatives(names)};
+  return not_found("the " + std::string(word) + " " + quote_text(plain) + " is offered by " + list +
+                   "; write " + alternatives(names));
 }
 
 std::string PluginCatalog::places() const {
@@ -217,9 +221,10 @@ std::string PluginCatalog::places() const {
   return text.empty() ? "looked in no folder" : "looked in " + text;
 }
 
-std::string PluginCatalog::why_unknown(std::string_view word, std::string_view name) const {
+Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) const {
   std::set<std::string> names;
   std::string elsewhere;
+  bool plugin_at_fault = false;
   for (const auto& [key, component] : by_name_) {
     if (key.first == word)
       names.insert(key.second);
@@ -235,37 +240,40 @@ std::string PluginCatalog::why_unknown(std::string_view word, std::string_view n
       if (component.name != name || interface_word(component.interface_id) != word)
         continue;
       elsewhere += "; " + plugin.title() + " offers it but cannot be used: it " + plugin.reason;
+      plugin_at_fault = true;
     }
   }
   const std::string first = "no plugin offers the " + std::string(word) + " " + quote_text(name);
   if (!elsewhere.empty())
-    return first + elsewhere;
+    return not_found(first + elsewhere, plugin_at_fault);
   const std::vector<std::string> known(names.begin(), names.end());
   if (std::string suggestion = did_you_mean(name, known); !suggestion.empty()) {
-    return first + suggestion;
+    return not_found(first + suggestion);
   }
   if (known.empty()) {
-    return "no plugin offers any " + std::string(word) + " (" + places() + ")";
+    return not_found("no plugin offers any " + std::string(word) + " (" + places() + ")");
   }
   std::string list;
   for (const std::string& n : known)
     list += (list.empty() ? "" : ", ") + n;
-  return first + " (there are: " + list + "; " + places() + ")";
+  return not_found(first + " (there are: " + list + "; " + places() + ")");
 }
 
-std::string PluginCatalog::why_unknown_qualified(std::string_view word, std::string_view id,
-                                                 std::string_view name) const {
+Lookup PluginCatalog::why_unknown_qualified(std::string_view word, std::string_view id,
+                                            std::string_view name) const {
   const PluginFile* plugin = this->plugin(id);
   if (plugin == nullptr) {
     std::vector<std::string> ids;
     for (const PluginFile& other : plugins_) {
       if (other.manifest.id == id) {
-        return "the plugin " + other.title() + " cannot be used: it " + other.reason;
+        return not_found("the plugin " + other.title() + " cannot be used: it " + other.reason,
+                         true);
       }
       if (other.verdict == Verdict::kUsable)
         ids.push_back(other.manifest.id);
     }
-    return "there is no plugin " + quote_text(id) + did_you_mean(id, ids) + " (" + places() + ")";
+    return not_found("there is no plugin " + quote_text(id) + did_you_mean(id, ids) + " (" +
+                     places() + ")");
   }
   std::vector<std::string> names;
   for (const ManifestComponent& component : plugin->manifest.components) {
@@ -275,9 +283,9 @@ std::string PluginCatalog::why_unknown_qualified(std::string_view word, std::str
   std::string list;
   for (const std::string& n : names)
     list += (list.empty() ? "" : ", ") + n;
-  return "the plugin " + plugin->manifest.title() + " offers no " + std::string(word) + " " +
-         quote_text(name) + did_you_mean(name, names) +
-         (names.empty() ? "" : " (it offers: " + list + ")");
+  return not_found("the plugin " + plugin->manifest.title() + " offers no " + std::string(word) +
+                   " " + quote_text(name) + did_you_mean(name, names) +
+                   (names.empty() ? "" : " (it offers: " + list + ")"));
 }
 
 const nlohmann::json& PluginCatalog::schema(const CatalogComponent& component) const {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <regex>
+#include <utility>
 #include <vector>
 
 #include <treadle/base/error.h>

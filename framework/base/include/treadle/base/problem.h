@@ -23,12 +23,15 @@ struct Problem {
   Place place;
   std::string pointer;  ///< JSON pointer of the value, "" for the whole document
   std::string message;  ///< expected, got, and what to do; without place and pointer
+  /// The document is right: a plugin that offers what it names cannot be used.
+  bool plugin_at_fault = false;
 
   /// "my.json:14: /optimizer/learning_rate: must be > 0, got -1"
   std::string text() const;
 };
 
-/// Every problem of one document at once; what() has one line per problem.
+/// Every problem of one document at once; what() has one line per problem. Its kind is kPlugin when a plugin is at
+/// fault for each of them: then nobody has to change the document.
 class DocumentError : public Error {
  public:
   explicit DocumentError(std::vector<Problem> problems);

@@ -39,6 +39,7 @@ struct FoundComponent {
   const nlohmann::json* schema = nullptr;  ///< null when there is a problem; owned by the index
   std::string qualified_name;              ///< "org.treadle.optimizers/adamw"
   std::string problem;                     ///< why there is no single such component: one sentence
+  bool plugin_at_fault = false;            ///< the problem is a plugin that offers it and cannot be used
 };
 
 /// Knows the components that documents may name.

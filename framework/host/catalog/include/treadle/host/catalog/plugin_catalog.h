@@ -58,6 +58,7 @@ struct CatalogComponent {
 struct Lookup {
   std::optional<CatalogComponent> found;
   std::string problem;
+  bool plugin_at_fault = false;  ///< a plugin offers it, but cannot be used
 };
 
 struct CatalogOptions {
@@ -110,9 +111,9 @@ class PluginCatalog {
   void index_components();
   PluginFile judge(const std::filesystem::path& file, const std::string& origin,
                    const FileFacts& facts) const;
-  std::string why_unknown(std::string_view word, std::string_view name) const;
-  std::string why_unknown_qualified(std::string_view word, std::string_view id,
-                                    std::string_view name) const;
+  Lookup why_unknown(std::string_view word, std::string_view name) const;
+  Lookup why_unknown_qualified(std::string_view word, std::string_view id,
+                               std::string_view name) const;
   std::string places() const;
 
   CatalogOptions options_;
