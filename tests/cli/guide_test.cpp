@@ -24,7 +24,7 @@ struct Fragment {
   std::string language;
   std::string file;  // the word behind the language
   std::string text;
-  int line = 0;      // of the fence
+  int line = 0;  // of the fence
 };
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -101,9 +101,11 @@ class Guide : public CommandFixture {
     } else if (fragment.language == "cpp") {
       EXPECT_THAT(read(source() / "examples/embed/main.cpp"), testing::HasSubstr(fragment.text));
     } else if (fragment.language == "cmake") {
-      EXPECT_THAT(read(source() / "examples/embed/CMakeLists.txt"), testing::HasSubstr(fragment.text));
+      EXPECT_THAT(read(source() / "examples/embed/CMakeLists.txt"),
+                  testing::HasSubstr(fragment.text));
     } else {
-      ADD_FAILURE() << "a fragment of \"" << fragment.language << "\": nothing here tests such a one";
+      ADD_FAILURE() << "a fragment of \"" << fragment.language
+                    << "\": nothing here tests such a one";
     }
   }
 
