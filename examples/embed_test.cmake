@@ -1,15 +1,8 @@
 # Installs Treadle into an empty folder, builds examples/embed against it, and runs it.
+include("${SOURCE}/tests/must.cmake")
 set(prefix "${BUILD}/examples/embed-room/prefix")
 set(build "${BUILD}/examples/embed-room/build")
 file(REMOVE_RECURSE "${prefix}" "${build}")
-
-function(must)
-  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${ARGV}\nfailed with ${status}:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
 
 must(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${prefix}")
 must(${CMAKE_COMMAND} -S "${SOURCE}/examples/embed" -B "${build}" -G Ninja

@@ -1,0 +1,224 @@
+// What docs/guide shows is done as it stands there. By the word behind the fence of a fragment:
+//   json         a document, or a piece of one: checked with its data
+//   json FILE    (csv FILE) a file the fragments after it may use; written, not checked
+//   sh           commands that must succeed
+//   console      `$ command`, and below it exactly what it prints
+//   cpp, cmake   lines of examples/embed, which another test builds
+// In commands `runs/NAME-20300501-101500` stands for the first run of that name.
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "command_fixture.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Fragment {
+  std::string language;
+  std::string file;  // the word behind the language
+  std::string text;
+  int line = 0;  // of the fence
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+std::vector<Fragment> fragments_of(const std::string& page) {
+  std::vector<Fragment> fragments;
+  bool inside = false;
+  int number = 0;
+  for (const std::string& line : lines_of(page)) {
+    ++number;
+    if (line.starts_with("```")) {
+      inside = !inside;
+      if (inside) {
+        Fragment& fragment = fragments.emplace_back();
+        fragment.line = number;
+        std::istringstream(line.substr(3)) >> fragment.language >> fragment.file;
+      }
+    } else if (inside) {
+      fragments.back().text += line + "\n";
+    }
+  }
+  return fragments;
+}
+
+/// The targets of links to files, without "#place".
+std::vector<std::string> links_in(const std::string& page) {
+  std::vector<std::string> links;
+  for (std::size_t at = page.find("]("); at != std::string::npos; at = page.find("](", at + 1)) {
+    const std::string target = page.substr(at + 2, page.find_first_of(")#", at) - at - 2);
+    if (!target.empty() && target.find("://") == std::string::npos)
+      links.push_back(target);
+  }
+  return links;
+}
+
+class Guide : public CommandFixture {
+ protected:
+  Guide() {
+    fs::copy(source() / "examples", folder() / "examples", fs::copy_options::recursive);
+    set("PATH", fs::path(runner()).parent_path().string() + ":" + std::getenv("PATH"));
+  }
+
+  static fs::path source() { return std::getenv("TREADLE_SOURCE"); }
+
+  /// Markdown files of a folder and below, sorted.
+  static std::vector<fs::path> pages(const fs::path& root) {
+    std::vector<fs::path> found;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+      if (entry.path().extension() == ".md")
+        found.push_back(entry.path());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  void perform(const Fragment& fragment) {
+    if (!fragment.file.empty()) {
+      write(fragment.file, fragment.text);
+    } else if (fragment.language == "json") {
+      check_document(fragment.text);
+    } else if (fragment.language == "sh") {
+      for (const std::string& line : lines_of(fragment.text)) {
+        const Finished done = type(line);
+        EXPECT_EQ(done.code, 0) << line << "\n" << done.err;
+      }
+    } else if (fragment.language == "console") {
+      compare(fragment.text);
+    } else if (fragment.language == "cpp") {
+      EXPECT_THAT(read(source() / "examples/embed/main.cpp"), testing::HasSubstr(fragment.text));
+    } else if (fragment.language == "cmake") {
+      EXPECT_THAT(read(source() / "examples/embed/CMakeLists.txt"),
+                  testing::HasSubstr(fragment.text));
+    } else {
+      ADD_FAILURE() << "a fragment of \"" << fragment.language
+                    << "\": nothing here tests such a one";
+    }
+  }
+
+ private:
+  Finished type(std::string line) {
+    const std::string stand_in = "-20300501-101500";
+    for (std::size_t at = line.find(stand_in); at != std::string::npos; at = line.find(stand_in)) {
+      const std::size_t begin = line.rfind("runs/", at) + 5;
+      line.replace(begin, at + stand_in.size() - begin, first_run(line.substr(begin, at - begin)));
+    }
+    return run_program({"sh", "-c", line});
+  }
+
+  std::string first_run(const std::string& name) const {
+    std::set<std::string> runs;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder() / "runs")) {
+      if (entry.path().filename().string().starts_with(name + "-"))
+        runs.insert(entry.path().filename().string());
+    }
+    return runs.empty() ? "there-is-no-run-of-" + name : *runs.begin();
+  }
+
+  void check_document(const std::string& text) {
+    if (text.starts_with("{")) {
+      write("shown.json", text);
+    } else {
+      json document{{"treadle", 1}, {"data", "moons"}, {"model", "mlp"}};
+      document.update(json::parse("{" + text + "}"));
+      write("shown.json", document.dump(2));
+    }
+
+    const Finished done = run({"check", "shown.json", "--dry-run"});
+
+    EXPECT_EQ(done.code, 0) << text << "\n" << done.err;
+  }
+
+  void compare(const std::string& text) {
+    std::string command;
+    std::string expected;
+    const auto perform_one = [&] {
+      if (command.empty())
+        return;
+      const Finished done = type(command);
+      EXPECT_EQ(done.out + done.err, expected) << command;
+    };
+    for (const std::string& line : lines_of(text)) {
+      if (!line.starts_with("$ ")) {
+        expected += line + "\n";
+        continue;
+      }
+      perform_one();
+      command = line.substr(2);
+      expected.clear();
+    }
+    perform_one();
+  }
+};
+
+TEST_F(Guide, DoesWhatItShows) {
+  for (const fs::path& page : pages(source() / "docs/guide")) {
+    for (const Fragment& fragment : fragments_of(read(page))) {
+      SCOPED_TRACE(page.filename().string() + ":" + std::to_string(fragment.line));
+      perform(fragment);
+    }
+  }
+}
+
+TEST_F(Guide, IndexNamesEveryPage) {
+  const fs::path guide = source() / "docs/guide";
+  const std::string index = read(guide / "README.md");
+
+  for (const fs::path& page : pages(guide)) {
+    if (page.filename() != "README.md") {
+      EXPECT_THAT(links_in(index), testing::Contains(page.filename().string()));
+    }
+  }
+}
+
+TEST_F(Guide, LinksLeadSomewhere) {
+  std::vector<fs::path> all{source() / "README.md", source() / "CONTRIBUTING.md"};
+  for (const char* part : {"apps", "docs", "framework", "plugins", "sdk", "tests"}) {
+    const std::vector<fs::path> some = pages(source() / part);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+
+  for (const fs::path& page : all) {
+    for (const std::string& link : links_in(read(page)))
+      EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page << " links to " << link;
+  }
+}
+
+TEST_F(Guide, NamesEveryComponentAndNoOther) {
+  std::set<std::string> named;
+  std::string interface_word;
+  for (const std::string& line : lines_of(read(source() / "docs/guide/components.md"))) {
+    if (line.starts_with("## "))
+      interface_word = line.substr(3);
+    if (line.starts_with("| `"))
+      named.insert(interface_word + " " + line.substr(3, line.find('`', 3) - 3));
+  }
+
+  std::set<std::string> offered;
+  const json listing = run({"plugins", "list", "--json"}).json();
+  for (const json& plugin : listing.at("plugins")) {
+    for (const json& component : plugin.at("components")) {
+      offered.insert(component.at("interface").get<std::string>() + " " +
+                     component.at("name").get<std::string>());
+    }
+  }
+
+  EXPECT_FALSE(offered.empty());
+  EXPECT_EQ(named, offered);
+}
+
+}  // namespace
+}  // namespace treadle
