@@ -328,6 +328,8 @@ void RowParser<T>::take_missing(std::size_t field, std::string_view text) {
   const Reads reads = fields_[field].reads;
   const std::string got = text.empty() ? "" : " (" + quote_text(text) + ")";
   const bool is_feature = reads == Reads::kNumber || reads == Reads::kCategory;
+  constexpr const char* kDropRow = "; \"missing\": \"drop_row\" leaves such rows out";
+  constexpr const char* kImpute = ", \"nan\" hands them to the transform \"impute\"";
   switch (options_.missing) {
     case Missing::kDropRow:
       if (request_.purpose == Purpose::kPredict) {
@@ -338,10 +340,8 @@ void RowParser<T>::take_missing(std::size_t field, std::string_view text) {
       drop_ = request_.purpose != Purpose::kPredict;
       return;
     case Missing::kError:
-      row_problem(field, "the value is missing" + got +
-                             (known_ ? ""
-                                     : "; \"missing\": \"drop_row\" leaves such rows out, \"nan\" "
-                                       "hands them to the transform \"impute\""));
+      row_problem(field, "the value is missing" + got + (known_ ? "" : kDropRow) +
+                             (known_ || !is_feature ? "" : kImpute));
       return;
     case Missing::kNan:
       break;
@@ -412,8 +412,8 @@ void RowParser<T>::take_category(std::size_t field, std::string_view text) {
     row_[slot] = static_cast<T>(*number);
   } else {
     row_problem(field, "unknown category " + quote_text(text) +
-                           did_you_mean(text, labels.labels()) + "; the training data had " +
-                           quoted_list(labels.labels()));
+                           "; the training data had " + quoted_list(labels.labels()) +
+                           did_you_mean(text, labels.labels()));
   }
 }
 
@@ -425,8 +425,8 @@ void RowParser<T>::take_class(std::size_t field, std::string_view text) {
     target_class_ = *number;
   } else {
     row_problem(field, "unknown class " + quote_text(text) +
-                           did_you_mean(text, parsed_.classes.labels()) + "; the model knows " +
-                           quoted_list(parsed_.classes.labels()));
+                           "; the model knows " + quoted_list(parsed_.classes.labels()) +
+                           did_you_mean(text, parsed_.classes.labels()));
   }
 }
 

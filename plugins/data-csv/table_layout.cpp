@@ -53,7 +53,7 @@ class ColumnFinder {
              "\" must be an index from 0, got " + quote_text(name));
       }
       fail("there is no column " + quote_text(name) + " for \"" + key + "\"" +
-           did_you_mean(name, names_) + "; the columns are " + list_of(names_));
+           "; the columns are " + list_of(names_) + did_you_mean(name, names_));
     }
     return found - names_.begin();
   }

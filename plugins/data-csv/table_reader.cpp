@@ -200,8 +200,8 @@ std::vector<double> TableBuilder<T>::class_weights(const TargetSpec& target,
     const auto found = std::find(target.class_names.begin(), target.class_names.end(), name);
     if (found == target.class_names.end()) {
       fail("\"class_weights\" names the class " + quote_text(name) + ", which is not there" +
-           did_you_mean(name, target.class_names) + "; the classes are " +
-           quoted_list(target.class_names));
+           "; the classes are " + quoted_list(target.class_names) +
+           did_you_mean(name, target.class_names));
     }
     factors[static_cast<std::size_t>(found - target.class_names.begin())] = factor;
   }

@@ -7,12 +7,7 @@
 namespace treadle::schedules {
 namespace {
 
-// A schedule must give the same rates on every machine, however fast.
-void expect_no_wall_time(const Config& config, std::string_view key, const Duration& duration) {
-  if (duration.unit == Duration::Unit::kSeconds) {
-    config.fail(key, "cannot be wall time, got \"" + duration.text() +
-                         "\"; use a share (\"20%\"), epochs (\"10ep\") or steps (\"500st\")");
-  }
+void expect_some_time(const Config& config, std::string_view key, const Duration& duration) {
   if (duration.value <= 0)
     config.fail(key, "must be longer than 0, got \"" + duration.text() + "\"");
 }
@@ -31,7 +26,7 @@ double Constant::do_rate_at(std::int64_t, const ScheduleSpan& span) const {
 
 StepDecay::StepDecay(const Config& config)
     : size_(config.get<Duration>("size")), gamma_(config.get<double>("gamma")) {
-  expect_no_wall_time(config, "size", size_);
+  expect_some_time(config, "size", size_);
 }
 
 double StepDecay::do_rate_at(std::int64_t step, const ScheduleSpan& span) const {
@@ -43,7 +38,7 @@ double StepDecay::do_rate_at(std::int64_t step, const ScheduleSpan& span) const 
 Descent::Descent(const Config& config, double end_rate)
     : end_rate_(end_rate), length_(config.find<Duration>("length")) {
   if (length_)
-    expect_no_wall_time(config, "length", *length_);
+    expect_some_time(config, "length", *length_);
 }
 
 double Descent::do_rate_at(std::int64_t step, const ScheduleSpan& span) const {

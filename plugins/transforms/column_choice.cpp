@@ -46,7 +46,7 @@ std::vector<std::vector<bool>> ColumnChoice::choose(const DataSpec& spec,
   for (const std::string& name : names_.value_or(std::vector<std::string>())) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {
       throw DataError(component_ + ": there is no column " + quote_text(name) +
-                      did_you_mean(name, present) + "; the columns are " + list_of(present));
+                      "; the columns are " + list_of(present) + did_you_mean(name, present));
     }
   }
   return chosen;

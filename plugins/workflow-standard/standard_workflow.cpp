@@ -21,21 +21,17 @@ engine::EvaluationSetup evaluation_setup(const TrainingTask& task) {
   return {task.model, task.loss, task.outputs, task.transforms};
 }
 
-/// The value of "loss" or of a metric, and which way is better. Throws DocumentError-like advice when
-/// there is no such metric.
+constexpr const char* kLoss = "loss";
+
+/// The value of "loss" or of a metric, and which way is better. Expects one that expect_watched_metrics() has seen.
 MetricValue watched_value(const std::string& name, const EpochSummary& summary) {
-  if (name == "loss") {
-    return {"loss", summary.validation_loss.value_or(summary.training_loss),
-            Direction::kLowerIsBetter};
+  if (name == kLoss) {
+    return {name, summary.validation_loss.value_or(summary.training_loss), Direction::kLowerIsBetter};
   }
-  std::string known = "loss";
-  for (const MetricValue& metric : summary.metrics) {
-    if (metric.name == name) return metric;
-    known += ", " + metric.name;
-  }
-  throw TrainingError("training watches \"" + name +
-                      "\", but the validation gives only: " + known +
-                      "; add the metric to \"metrics\" or name one of these");
+  const auto found = std::find_if(summary.metrics.begin(), summary.metrics.end(),
+                                  [&](const MetricValue& metric) { return metric.name == name; });
+  if (found != summary.metrics.end()) return *found;
+  throw TrainingError("the validation gave \"" + name + "\" at first and no longer does");
 }
 
 /// Decides when enough has happened since the last checkpoint.
@@ -66,7 +62,7 @@ class CheckpointClock {
 
 }  // namespace
 
-StandardWorkflow::StandardWorkflow(const Config& config) {
+StandardWorkflow::StandardWorkflow(const Config& config) : config_(config) {
   epochs_ = config.get<std::int64_t>("epochs");
   batches_.training_batch = config.get<std::int64_t>("batch_size");
   batches_.evaluation_batch = config.get<std::int64_t>("evaluation_batch_size");
@@ -76,11 +72,6 @@ StandardWorkflow::StandardWorkflow(const Config& config) {
     const Config stopping = config.child("early_stopping");
     stopping_ = Stopping{stopping.get<std::string>("metric"), stopping.get<Duration>("patience"),
                          stopping.get<double>("min_delta"), stopping.get<double>("alpha")};
-    if (stopping_->patience.unit == Duration::Unit::kSeconds) {
-      stopping.fail("patience", "patience is counted in epochs, steps or a share of training, "
-                                "because wall time would make two runs differ; got \"" +
-                                    stopping_->patience.text() + "\"");
-    }
     keep_best_ = stopping_->metric;
   }
   keep_best_ = config.get_or<std::string>("keep_best", keep_best_);
@@ -296,7 +287,31 @@ class StandardWorkflow::Training {
   StateDict saved_stopping_;
 };
 
+void StandardWorkflow::expect_watched_metrics(const TrainingTask& task) const {
+  // The names are known once something was judged; the last batch is as good as any.
+  const auto stream = task.validation->epoch(0, task.validation->batches_per_epoch() - 1);
+  engine::evaluate_metrics(evaluation_setup(task), *stream, std::stop_token(), task.metrics);
+  std::vector<std::string> known{kLoss};
+  for (const MetricComputer* metric : task.metrics) {
+    for (const MetricValue& value : metric->compute().values) known.push_back(value.name);
+  }
+  const auto expect = [&](const Config& config, const char* key, const std::string& name) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    std::string list;
+    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+    config.fail(key, "there is no \"" + name + "\" among what the validation gives: " + list +
+                         "; add it to \"metrics\", or name one of these");
+  };
+  if (stopping_) expect(config_.child("early_stopping"), "metric", stopping_->metric);
+  if (!keep_best_.empty()) expect(config_, "keep_best", keep_best_);
+}
+
 TrainingResult StandardWorkflow::do_train(TrainingTask& task, RunContext& context) {
+  const bool judged = task.fixed_epochs == 0 && task.validation != nullptr;
+  const auto is_metric = [](const std::string& name) { return !name.empty() && name != kLoss; };
+  if (judged && (is_metric(keep_best_) || (stopping_ && is_metric(stopping_->metric)))) {
+    expect_watched_metrics(task);
+  }
   return Training(*this, task, context).run();
 }
 

@@ -25,6 +25,9 @@ class StandardWorkflow final : public TrainingWorkflow {
 
   class Training;
 
+  /// Fails when a metric that the configuration names is none of those the validation gives.
+  void expect_watched_metrics(const TrainingTask& task) const;
+
   struct Stopping {
     std::string metric;
     Duration patience;
@@ -32,6 +35,7 @@ class StandardWorkflow final : public TrainingWorkflow {
     double alpha = 1;
   };
 
+  Config config_;
   BatchPlan batches_;
   std::int64_t epochs_ = 0;
   std::optional<Stopping> stopping_;

@@ -93,8 +93,8 @@ TEST_F(BadInput, ValuesThatAreNoNumbers) {
 
 TEST_F(BadInput, ATargetThatCannotBeTrainedFor) {
   EXPECT_EQ(verdict_on("x,y,klass\n1,2,blue\n1,4,red\n"),
-            "points.csv:1: there is no column \"class\" for \"target\"; did you mean \"klass\"?; the columns are x, y, "
-            "klass");
+            "points.csv:1: there is no column \"class\" for \"target\"; the columns are x, y, klass; did "
+            "you mean \"klass\"?");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,4,blue\n2,3,blue\n"),
             "points.csv: target \"class\" has one class only (\"blue\"); a classifier needs at least two");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,4,red\n2,3,blue\n2,5,red\n", {R"(loss={"use":"mse"})"}),
@@ -132,6 +132,31 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
             "workflow-runner: points.json:5: /optimizer/learning_rat: unknown key \"learning_rat\" "
             "(optimizer adamw takes: betas, eps, learning_rate, weight_decay)\n"
             "workflow-runner: points.json:6: /training/epochs: must be >= 1, got 0\n");
+}
+
+TEST_F(BadInput, WhatOnlyMakesSenseWithTheMetricsIsFoundBeforeTheFirstEpoch) {
+  given_points();
+  EXPECT_EQ(verdict(3, {"training.keep_best=auc"}),
+            "--set training.keep_best=auc: /training/keep_best: there is no \"auc\" among what the validation gives: loss, "
+            "accuracy; add it to \"metrics\", or name one of these");
+  EXPECT_THAT(verdict(3, {R"(training.early_stopping={"metric":"accuracies"})"}),
+              HasSubstr("/training/early_stopping/metric: there is no \"accuracies\" among"));
+}
+
+TEST_F(BadInput, LeavesNoRunFolderWhenNothingWasTrained) {
+  EXPECT_EQ(verdict(5), "points.csv: no such file");
+  EXPECT_TRUE(!fs::exists(folder() / "runs") || fs::is_empty(folder() / "runs"));
+}
+
+TEST_F(BadInput, CheckFindsWallTimeWhereTwoRunsWouldDiffer) {
+  const Finished failed = run({"check", "points.json", "--set", "training.early_stopping.patience=30s", "--set",
+                               "schedule.warmup=2h"});
+
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_THAT(failed.err, HasSubstr("/training/early_stopping/patience: expected a share of the training, epochs or "
+                                    "steps (\"5%\", \"10ep\", \"500st\"), because wall time would make two runs "
+                                    "differ; got \"30s\"\n"));
+  EXPECT_THAT(failed.err, HasSubstr("/schedule/warmup: expected a share"));
 }
 
 TEST_F(BadInput, ADocumentThatIsNone) {

@@ -112,6 +112,16 @@ void normalise_duration(json& value, const std::filesystem::path&) {
   Duration::parse(value.get_ref<const std::string&>());
 }
 
+// Wall time would make two equal runs differ.
+void normalise_counted_duration(json& value, const std::filesystem::path&) {
+  const Duration duration = Duration::parse(value.get_ref<const std::string&>());
+  if (duration.unit == Duration::Unit::kSeconds) {
+    throw std::invalid_argument(
+        "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because wall time would "
+        "make two runs differ; got " + quote_value(value));
+  }
+}
+
 void normalise_path(json& value, const std::filesystem::path& base) {
   const std::string& text = value.get_ref<const std::string&>();
   if (text.empty())
@@ -160,6 +170,8 @@ bool is_text_or_number(const json& value) {
 constexpr std::array kSharedTypes{
     SharedType{"duration", "a duration such as \"5%\", \"10ep\", \"500st\" or \"2h\"", is_text,
                normalise_duration},
+    SharedType{"counted_duration", "a duration such as \"5%\", \"10ep\" or \"500st\"", is_text,
+               normalise_counted_duration},
     SharedType{"path", "a path (text)", is_text, normalise_path},
     SharedType{"fraction", kFractionPhrase, is_text_or_number, normalise_fraction},
 };

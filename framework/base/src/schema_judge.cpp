@@ -61,7 +61,7 @@ bool is_type(const json& value) {
 }
 
 bool is_shared_type(const json& value) {
-  return value == "duration" || value == "path" || value == "fraction";
+  return value == "duration" || value == "counted_duration" || value == "path" || value == "fraction";
 }
 
 bool is_pattern(const json& value) {
@@ -113,7 +113,7 @@ constexpr std::array kKeywords{
     Keyword{"$schema", is_text, "text"},
     Keyword{"$comment", is_text, "text"},
     Keyword{"x-treadle-component", is_text, "the word for an interface"},
-    Keyword{"x-treadle-type", is_shared_type, "\"duration\", \"path\" or \"fraction\""},
+    Keyword{"x-treadle-type", is_shared_type, "\"duration\", \"counted_duration\", \"path\" or \"fraction\""},
     Keyword{"x-treadle-unit", is_text, "text"},
 };
 

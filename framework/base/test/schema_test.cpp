@@ -145,6 +145,9 @@ TEST(Schema, SaysOneSentenceForEachKindOfMistake) {
        "or \"45s\", got \"fast\""},
       {"5", R"({"x-treadle-type": "duration"})",
        "expected a duration such as \"5%\", \"10ep\", \"500st\" or \"2h\", got 5"},
+      {R"("2h")", R"({"x-treadle-type": "counted_duration"})",
+       "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because wall time would make "
+       "two runs differ; got \"2h\""},
       {"1.5", R"({"x-treadle-type": "fraction"})",
        "expected a fraction such as 0.2 or \"20%\", more than 0 and less than 1, got 1.5"},
       {R"("10ep")", R"({"x-treadle-type": "fraction"})",
@@ -404,7 +407,7 @@ TEST(CheckSchema, SaysWhatIsWrong) {
       {R"({"properties": {"a": {"properties": {"b": {}}, "default": {"c": 1}}}})",
        "/properties/a/default/c: unknown key \"c\" (this object takes: b)"},
       {R"({"x-treadle-type": "date"})",
-       "/x-treadle-type: expected \"duration\", \"path\" or \"fraction\", got \"date\" (text)"},
+       "/x-treadle-type: expected \"duration\", \"counted_duration\", \"path\" or \"fraction\", got \"date\" (text)"},
       {R"({"x-treadle-component": "optimiser"})",
        "/x-treadle-component: unknown interface \"optimiser\"; did you mean \"optimizer\"?"},
       {R"({"oneOf": [{"type": "x"}]})",

@@ -107,8 +107,8 @@ TEST_F(CsvErrors, NameColumnsThatAreNotThereAndThoseThatAre) {
   const char* const text = "sepal,petal,species\n1,2,A\n3,4,B\n";
 
   EXPECT_EQ(error(text, {{"target", "specis"}}),
-            "x.csv:1: there is no column \"specis\" for \"target\"; did you mean \"species\"?; the "
-            "columns are sepal, petal, species");
+            "x.csv:1: there is no column \"specis\" for \"target\"; the "
+            "columns are sepal, petal, species; did you mean \"species\"?");
   EXPECT_EQ(error(text, {{"columns", {"sepal", "q"}}}),
             "x.csv:1: there is no column \"q\" for \"columns\"; the columns are sepal, petal, "
             "species");
@@ -207,8 +207,8 @@ TEST_F(CsvErrors, OfLaterFilesSayWhatTheModelKnows) {
   EXPECT_EQ(later(Purpose::kPredict, "n,n,m,color\n1,1,1,red\n", parameters),
             "x.csv:1: there are 2 columns \"n\"");
   EXPECT_EQ(later(Purpose::kEvaluate, "color,n,m,kind\nrad,1,1,nope\n", parameters),
-            "x.csv:2: column \"color\": unknown category \"rad\"; did you mean \"red\"?; the "
-            "training data had \"blue\", \"red\"\n"
+            "x.csv:2: column \"color\": unknown category \"rad\"; the "
+            "training data had \"blue\", \"red\"; did you mean \"red\"?\n"
             "x.csv:2: column \"kind\": unknown class \"nope\"; the model knows \"no\", \"yes\"");
   EXPECT_EQ(later(Purpose::kPredict, "color,n,m\nred,x,1\nred,,\n", parameters),
             "x.csv:2: column \"n\": expected a number, got \"x\"\n"

@@ -287,8 +287,8 @@ TEST_F(TransformsTest, MistakesAreOneSentenceEach) {
   };
 
   EXPECT_EQ(fit("standardize", {{"columns", {"c1", "c9"}}}, table),
-            "standardize: there is no column \"c9\"; did you mean \"c0\", \"c1\" or \"c2\"?; the "
-            "columns are c0, c1, c2, c3");
+            "standardize: there is no column \"c9\"; the "
+            "columns are c0, c1, c2, c3; did you mean \"c0\", \"c1\" or \"c2\"?");
   EXPECT_EQ(fit("min_max", {{"columns", {"color"}}}, colored),
             "min_max: column \"color\" is a category; only numbers can be scaled, one_hot makes "
             "numbers of it");

@@ -56,8 +56,11 @@ std::string type_words(const Json& schema) {
   if (schema.contains("x-treadle-component")) {
     return "component (" + schema["x-treadle-component"].get<std::string>() + ")";
   }
-  if (schema.contains("x-treadle-type"))
-    return schema["x-treadle-type"].get<std::string>();
+  if (schema.contains("x-treadle-type")) {
+    auto words = schema["x-treadle-type"].get<std::string>();
+    std::replace(words.begin(), words.end(), '_', ' ');
+    return words;
+  }
   if (schema.contains("enum"))
     return "one of " + choice_words(schema["enum"]);
   if (schema.contains("const"))
@@ -193,7 +196,7 @@ Json sample_value(const Json& schema) {
   }
   if (schema.contains("x-treadle-component"))
     return "…";
-  static const Json kTypical = {{"duration", "5%"}, {"path", "data/file"}, {"fraction", 0.2},
+  static const Json kTypical = {{"duration", "5%"}, {"counted_duration", "5%"}, {"path", "data/file"}, {"fraction", 0.2},
                                 {"string", "…"},    {"boolean", true},     {"null", nullptr}};
   if (schema.contains("x-treadle-type")) {
     return kTypical.value(schema["x-treadle-type"].get<std::string>(), Json("…"));

@@ -20,6 +20,7 @@ const json& shared_types() {
   static const json types = {
       {"path", {{"type", "string"}, {"minLength", 1}}},
       {"duration", {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?(%|ep|st|h|min|s)$"}}},
+      {"counted_duration", {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?(%|ep|st)$"}}},
       {"fraction",
        {{"anyOf",
          {{{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}},

@@ -185,12 +185,7 @@ std::unique_ptr<LearningRateSchedule> Ingredients::make_schedule() const {
   auto schedule = make<LearningRateSchedule>("schedule");
   const Config slot = workflow_.slot("schedule");
   if (!slot.has("warmup")) return schedule;
-  const auto warmup = slot.get<Duration>("warmup");
-  if (warmup.unit == Duration::Unit::kSeconds) {
-    slot.fail("warmup", "a warm-up is counted in steps, epochs or a share of training, because wall "
-                        "time would make two runs differ; got \"" + warmup.text() + "\"");
-  }
-  return std::make_unique<WarmedUpSchedule>(std::move(schedule), warmup);
+  return std::make_unique<WarmedUpSchedule>(std::move(schedule), slot.get<Duration>("warmup"));
 }
 
 std::unique_ptr<TrainingWorkflow> Ingredients::make_training() const {

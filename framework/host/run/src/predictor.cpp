@@ -43,6 +43,17 @@ std::string csv_field(const std::string& text) {
 }
 
 /// Writes predictions as CSV rows.
+/// The shortest text that reads back as the same number in the precision it was computed in; more digits would be
+/// invented.
+std::string number_text(double value, at::ScalarType computed_in) {
+  std::array<char, 32> digits;
+  char* const begin = digits.data();
+  char* const limit = begin + digits.size();
+  const auto end = computed_in == at::kDouble ? std::to_chars(begin, limit, value).ptr
+                                              : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
+  return {begin, end};
+}
+
 class PredictionWriter {
  public:
   PredictionWriter(FileWriter& file, const TargetSpec& target) : file_(file), target_(target) {
@@ -73,11 +84,7 @@ class PredictionWriter {
         text += "," + csv_field(target_.class_names[best]);
       }
       for (std::int64_t k = 0; k < width; ++k) {
-        std::array<char, 32> digits;
-        // The values were computed in the run's precision; more digits would be invented.
-        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
-                                       static_cast<float>(row[k]));
-        text += "," + std::string(digits.data(), end.ptr);
+        text += "," + number_text(row[k], predictions.values.scalar_type());
       }
       text += "\n";
     }

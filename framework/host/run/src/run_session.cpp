@@ -52,6 +52,7 @@ class RunSession::Context final : public RunContext {
   std::stop_token do_stop_token() const override { return session_.options_.stop; }
 
   void do_step_completed(const StepProgress& progress) override {
+    session_.trained_.store(true, std::memory_order_relaxed);
     session_.audience_.tell([&](RunObserver& o) { o.step_completed(trial_.id(), progress); });
   }
   void do_epoch_completed(const EpochSummary& summary) override {

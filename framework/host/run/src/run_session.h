@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ class RunSession {
   ~RunSession();
 
   RunOutcome run();
+  /// Whether any step was made.
+  bool has_trained() const { return trained_; }
 
   /// The stages of a workflow. With a session they do its work; without one they only have names, for pictures.
   static engine::StageGraph stages(const ResolvedWorkflow& workflow, RunSession* session);
@@ -67,6 +70,7 @@ class RunSession {
   std::optional<Finished> final_;
   nlohmann::json model_info_;
   std::optional<nlohmann::json> result_;
+  std::atomic<bool> trained_ = false;
 };
 
 }  // namespace treadle::internal

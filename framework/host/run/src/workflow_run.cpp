@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
 
 #include "run_session.h"
 
@@ -13,8 +14,18 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
   RunFolder folder = RunFolder::create(options.output, workflow.name);
   // First of all: from here on a killed run can be resumed.
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
+  const std::filesystem::path path = folder.path();
   internal::RunSession session(runtime, workflow, options, std::move(folder), /*resumed=*/false);
-  return session.run();
+  try {
+    return session.run();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (...) {
+    // What failed before its first step would fail again: there is nothing to keep.
+    std::error_code ignored;
+    if (!session.has_trained()) std::filesystem::remove_all(path, ignored);
+    throw;
+  }
 }
 
 RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,

@@ -26,8 +26,8 @@
 /// Extensions:
 ///  - `x-treadle-component: "<interface word>"` is a slot: a name, or an object with the name under
 ///    `use`. The other keys are the named component's parameters and the slot's own `properties`.
-///  - `x-treadle-type`: `duration` (see Duration), `path` (made absolute), `fraction` (a number in
-///    (0, 1) or text such as "20%", made a number).
+///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time), `path`
+///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).
 ///  - `x-treadle-unit`: the unit of a number, for people.
 ///
 /// A component's schema also has `x-treadle-interface`, and `x-treadle-name` when the name is not
