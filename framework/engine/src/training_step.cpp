@@ -58,7 +58,7 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   return true;
 }
 
-/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when the norm is not.
+/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when a gradient is not.
 double TrainingStep::clip(double scale) {
   if (clipping_.value > 0) {
     const double bound = clipping_.value / scale;
@@ -68,6 +68,8 @@ double TrainingStep::clip(double scale) {
     const double norm = at::linalg_vector_norm(arena_.gradients(), 2).item<double>() * scale;
     if (!std::isfinite(norm)) return norm;
     if (norm > clipping_.norm) scale *= clipping_.norm / norm;
+  } else if (const double sum = arena_.gradients().sum().item<double>(); !std::isfinite(sum)) {
+    return sum;
   }
   return scale;
 }
