@@ -2,13 +2,13 @@
 
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/rehearsal.h>
 
@@ -53,12 +53,6 @@ class TrainingContract : public ::testing::TestWithParam<TrainingCase> {
     }
     ADD_FAILURE() << "expected a TrainingError";
     return "";
-  }
-
-  static std::vector<std::int64_t> once_each(std::int64_t rows) {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
   }
 
   /// With and without validation rows, and with such that another epoch than the last one is best.

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include <treadle/core/optimizer.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
+#include <treadle/testing/batches.h>
 
 /// The smallest things a training workflow can train with. Each has one trait that a careless
 /// workflow trips over.
@@ -243,8 +243,7 @@ class TableSource final : public BatchSource {
   }
 
   Batch batch(std::int64_t epoch, std::int64_t number) const {
-    std::vector<std::int64_t> order(static_cast<std::size_t>(rows()));
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<std::int64_t> order = row_numbers(0, rows());
     if (options_.shuffle)
       random_.bits("shuffle", {static_cast<std::uint64_t>(epoch)}).shuffle(order);
     const at::Tensor rows = at::tensor(order).slice(0, number * options_.batch_size,
