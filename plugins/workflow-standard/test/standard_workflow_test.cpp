@@ -145,6 +145,17 @@ TEST(StandardWorkflow, StopsEarlyWithTheBestWeights) {
   EXPECT_EQ(rehearsal.validate(context).loss, context.epochs().front().validation_loss);
 }
 
+TEST(StandardWorkflow, WithoutValidationRowsNothingStopsEarly) {
+  Rehearsal rehearsal(make({{"early_stopping", {{"patience", "0ep"}, {"min_delta", 100.0}}}}),
+                      {.has_validation = false});
+  RecordingContext context;
+
+  const TrainingResult result = rehearsal.train(context);
+
+  EXPECT_EQ(result.total_epochs, 5);
+  EXPECT_FALSE(result.selects_best);
+}
+
 TEST(StandardWorkflow, PatienceIsNotWallTime) {
   EXPECT_THROW(make({{"early_stopping", {{"patience", "10s"}}}}), DocumentError);
 }

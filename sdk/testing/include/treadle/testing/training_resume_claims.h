@@ -119,6 +119,7 @@ TEST_P(TrainingContract, EveryCheckpointLeadsToTheSameEnd) {
 
 TEST_P(TrainingContract, AFinishedTrainingIsNotTrainedAgain) {
   const Whole whole;
+  ASSERT_FALSE(whole.context.checkpoints().empty());
   RecordingContext context(whole.context, whole.context.checkpoints().back());
 
   expect_same_end(context, {}, whole);
