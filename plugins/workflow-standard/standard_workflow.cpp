@@ -134,8 +134,8 @@ class StandardWorkflow::Training {
           context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
       const bool finite = step_.run(batch, step_count_ + 1, rate, seed);
       batch = Batch();  // its memory is needed for a batch to come
-      if (!finite) report_divergence();
       ++step_count_;
+      if (!finite) report_divergence();
       context_.step_completed({epoch_ + 1, epochs_, step_count_, span_.total_steps});
       if (step_count_ < (epoch_ + 1) * batches_per_epoch_) save_if_due(false);
     }
@@ -190,9 +190,11 @@ class StandardWorkflow::Training {
     }
     const MetricValue value =
         watched_value(best_metric_.empty() ? "loss" : best_metric_, summary);
-    const bool better = best_epoch_ == 0 || (value.direction == Direction::kHigherIsBetter
-                                                 ? value.value > best_value_
-                                                 : value.value < best_value_);
+    // Any number is better than none: a metric may have no meaning in the first epochs.
+    const bool first = best_epoch_ == 0 || (std::isnan(best_value_) && !std::isnan(value.value));
+    const bool better = first || (value.direction == Direction::kHigherIsBetter
+                                      ? value.value > best_value_
+                                      : value.value < best_value_);
     if (!better) return false;
     best_value_ = value.value;
     best_loss_ = last_loss_;
@@ -216,11 +218,13 @@ class StandardWorkflow::Training {
     }
   }
 
+  /// The last step is the one that went wrong.
   [[noreturn]] void report_divergence() {
     const std::string checkpoint = context_.last_checkpoint();
     throw TrainingError(
-        "the loss or its gradient became NaN or infinite in epoch " + std::to_string(epoch_ + 1) +
-        ", step " + std::to_string(step_count_ + 1) + " (" + context_.trial().name + "); " +
+        "the loss or its gradient became NaN or infinite in epoch " +
+        std::to_string((step_count_ - 1) / batches_per_epoch_ + 1) + ", step " +
+        std::to_string(step_count_) + " (" + context_.trial().name + "); " +
         (checkpoint.empty() ? "there is no checkpoint yet"
                             : "the last good checkpoint is " + checkpoint) +
         "; try a lower optimizer.learning_rate, or bound the gradients with training.clip.norm");
@@ -241,7 +245,9 @@ class StandardWorkflow::Training {
     state.put("stop_reason", nlohmann::json(stop_reason_));
     state.put("seconds", nlohmann::json(earlier_seconds_ + seconds_since(started_)));
     if (!best_weights_.empty()) state.put("best_model", best_weights_);
-    if (stopping_) state.put("early_stopping", stopping_->state());
+    // Until the first epoch's end after a resume, what was saved then is still true.
+    const StateDict stopping = stopping_ ? stopping_->state() : saved_stopping_;
+    if (!stopping.empty()) state.put("early_stopping", stopping);
     return state;
   }
 

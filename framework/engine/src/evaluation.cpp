@@ -1,5 +1,8 @@
 #include <treadle/engine/evaluation.h>
 
+#include <memory>
+#include <vector>
+
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
@@ -7,21 +10,36 @@
 namespace treadle::engine {
 namespace {
 
-/// Eval mode for as long as it lives.
+/// Eval mode for as long as it lives. Afterwards each layer has its own mode again: some may be frozen.
 class EvalMode {
  public:
-  explicit EvalMode(Model& model) : model_(model), was_training_(model.is_training()) {
-    if (was_training_) model_.eval();
+  explicit EvalMode(Model& model) : model_(model) {
+    // Two threads may evaluate one model: what is in eval mode is not written to.
+    if (!model.is_training()) return;
+    for (auto& layer : model.modules(/*include_self=*/false)) {
+      layers_.push_back({layer, layer->is_training()});
+    }
+    was_training_ = true;
+    model_.eval();
   }
   ~EvalMode() {
-    if (was_training_) model_.train();
+    if (!was_training_) return;
+    model_.train();
+    // A layer comes before those inside it, whose mode it sets as well.
+    for (const Layer& layer : layers_) layer.module->train(layer.was_training);
   }
   EvalMode(const EvalMode&) = delete;
   EvalMode& operator=(const EvalMode&) = delete;
 
  private:
+  struct Layer {
+    std::shared_ptr<torch::nn::Module> module;
+    bool was_training;
+  };
+
   Model& model_;
-  bool was_training_;
+  bool was_training_ = false;
+  std::vector<Layer> layers_;
 };
 
 }  // namespace

@@ -58,18 +58,18 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   return true;
 }
 
-/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when the norm is not.
+/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when a gradient is not.
 double TrainingStep::clip(double scale) {
+  const at::Tensor& gradients = arena_.gradients();
   if (clipping_.value > 0) {
     const double bound = clipping_.value / scale;
-    arena_.gradients().clamp_(-bound, bound);
+    gradients.clamp_(-bound, bound);
   }
-  if (clipping_.norm > 0) {
-    const double norm = at::linalg_vector_norm(arena_.gradients(), 2).item<double>() * scale;
-    if (!std::isfinite(norm)) return norm;
-    if (norm > clipping_.norm) scale *= clipping_.norm / norm;
-  }
-  return scale;
+  // A sum, like a norm, is finite only when everything in it is.
+  if (clipping_.norm == 0) return std::isfinite(gradients.sum().item<double>()) ? scale : NAN;
+  const double norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
+  if (!std::isfinite(norm)) return norm;
+  return norm > clipping_.norm ? scale * (clipping_.norm / norm) : scale;
 }
 
 }  // namespace treadle::engine

@@ -175,5 +175,34 @@ TEST(TrainingStep, LeavesTheModelAloneWhenTheLossIsNotANumber) {
   }
 }
 
+/// A loss that is 0 whatever the model says, with a slope of 0 / 0.
+class SteepLoss : public Loss {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    return {{"value", target.width}};
+  }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch&) const override {
+    return {outputs[0].mul(0).square().sqrt().sum(), {}};
+  }
+  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+};
+
+TEST(TrainingStep, LeavesTheModelAloneWhenAGradientIsNotANumber) {
+  const SteepLoss loss;
+  const PlainDescent optimizer;
+  for (const Clipping& clipping : {Clipping{}, Clipping{1, 0}, Clipping{0, 1}, Clipping{1, 1}}) {
+    const auto model = linear_model(1);
+    const auto before = linear_model(1);
+
+    EXPECT_FALSE(TrainingStep(*model, loss, optimizer, 1, clipping)
+                     .run(random_batch(4, 1), 1, 0.1, 0));
+
+    for (const auto& item : before->named_parameters()) {
+      EXPECT_TRUE(at::equal(model->named_parameters()[item.key()], item.value()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace treadle::engine

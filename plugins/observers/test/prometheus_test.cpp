@@ -4,10 +4,10 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/run_observer.h>
+#include <treadle/testing/observer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
 namespace treadle::testing {
@@ -15,20 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::unique_ptr<RunObserver> observer(const fs::path& path) {
+  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<RunObserver>("prometheus", {{"path", path.string()}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Observers, ObserverContract,
+                         ::testing::Values(ObserverCase{
+                             "Prometheus",
+                             [](const fs::path& folder) { return observer(folder / "run.prom"); },
+                             {"run.prom"}}),
+                         CaseName());
+
 class PrometheusTest : public ::testing::Test {
  protected:
-  PrometheusTest()
-      : folder_(fs::temp_directory_path() /
-                ("treadle-prometheus-" + std::to_string(::getpid()) + "-" +
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::create_directories(folder_);
-  }
-  ~PrometheusTest() override { fs::remove_all(folder_); }
-
-  std::unique_ptr<RunObserver> observer(const fs::path& path) const {
-    return plugin_.make<RunObserver>("prometheus", {{"path", path.string()}});
-  }
-  fs::path file() const { return folder_ / "run.prom"; }
+  fs::path file() const { return folder_.path() / "run.prom"; }
 
   std::string written() const {
     std::ostringstream text;
@@ -48,8 +49,7 @@ class PrometheusTest : public ::testing::Test {
             .seconds = 1.5};
   }
 
-  PluginUnderTest plugin_{TREADLE_PLUGIN_FOLDER};
-  fs::path folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(PrometheusTest, WritesTheNewestEpochOfEachTraining) {
@@ -154,14 +154,11 @@ TEST_F(PrometheusTest, LeavesNoTemporaryFiles) {
   for (std::int64_t i = 1; i <= 3; ++i)
     prometheus->epoch_completed({}, epoch(i));
 
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder_))
-    names.push_back(entry.path().filename());
-  EXPECT_EQ(names, std::vector<std::string>{"run.prom"});
+  EXPECT_EQ(folder_.files(), std::vector<std::string>{"run.prom"});
 }
 
 TEST_F(PrometheusTest, SaysWhenItCannotWrite) {
-  const auto prometheus = observer(folder_ / "absent" / "run.prom");
+  const auto prometheus = observer(folder_.path() / "absent" / "run.prom");
 
   try {
     prometheus->epoch_completed({}, epoch(1));
@@ -175,7 +172,7 @@ TEST_F(PrometheusTest, SaysWhenItCannotWrite) {
 
 TEST_F(PrometheusTest, WantsTheCollectorsSuffix) {
   try {
-    observer(folder_ / "run.txt");
+    observer(folder_.path() / "run.txt");
     FAIL();
   } catch (const DocumentError& error) {
     EXPECT_STREQ(error.what(),

@@ -2,18 +2,16 @@
 
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/equal.h>
-#include <ATen/ops/isnan.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 
 /// What every DataProvider that can be read at random must keep. Include in one source file of a
@@ -51,32 +49,8 @@ class DataContract : public ::testing::TestWithParam<DataCase> {
 
   static const RowReader& reader(const DataProvider& data) { return *data.ask<RowReader>(); }
 
-  static std::vector<std::int64_t> all_rows(const DataProvider& data) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(reader(data).rows()));
-    std::iota(rows.begin(), rows.end(), 0);
-    return rows;
-  }
   static Batch everything(const DataProvider& data) {
-    Batch batch;
-    reader(data).gather(all_rows(data), batch);
-    return batch;
-  }
-
-  // As at::equal, but NaN equals itself.
-  static bool same(const at::Tensor& a, const at::Tensor& b) {
-    if (a.defined() != b.defined())
-      return false;
-    return !a.defined() ||
-           (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
-            at::equal(at::isnan(a), at::isnan(b)) && at::equal(a.nan_to_num(), b.nan_to_num()));
-  }
-  static void expect_same(const Batch& got, const Batch& expected) {
-    ASSERT_EQ(got.inputs.size(), expected.inputs.size());
-    for (std::size_t i = 0; i < got.inputs.size(); ++i)
-      EXPECT_TRUE(same(got.inputs[i], expected.inputs[i])) << "input " << i;
-    EXPECT_TRUE(same(got.targets, expected.targets));
-    EXPECT_TRUE(same(got.weights, expected.weights));
-    EXPECT_TRUE(same(got.rows, expected.rows));
+    return gathered(reader(data), 0, reader(data).rows());
   }
 };
 
@@ -198,7 +172,7 @@ TEST_P(DataContract, SeveralThreadsMayGatherAtOnce) {
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int repeat = 0; repeat < 20; ++repeat)
-        reader(*data).gather(all_rows(*data), results[t]);
+        reader(*data).gather(row_numbers(0, reader(*data).rows()), results[t]);
     });
   }
   for (std::thread& thread : threads)

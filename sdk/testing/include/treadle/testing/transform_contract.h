@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,6 +20,7 @@
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 
 /// What every Transform must keep. Include in one source file of a test program:
@@ -66,18 +66,6 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
     return MatrixRows(std::move(matrices));
   }
 
-  static std::vector<std::int64_t> row_numbers(std::int64_t begin, std::int64_t end) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(end - begin));
-    std::iota(rows.begin(), rows.end(), begin);
-    return rows;
-  }
-
-  static Batch gather(const RowReader& reader, std::int64_t begin = 0, std::int64_t end = kRows) {
-    Batch batch;
-    reader.gather(row_numbers(begin, end), batch);
-    return batch;
-  }
-
   /// A transform that knows the first 40 rows.
   static std::unique_ptr<Transform> fitted(const RowReader& reader) {
     auto transform = GetParam().make();
@@ -89,35 +77,6 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
     transform.apply(batch, ApplyContext{});
     return batch;
   }
-
-  // As at::equal, but NaN equals itself.
-  static bool same(const at::Tensor& a, const at::Tensor& b) {
-    if (a.defined() != b.defined())
-      return false;
-    return !a.defined() ||
-           (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
-            at::equal(at::isnan(a), at::isnan(b)) && at::equal(a.nan_to_num(), b.nan_to_num()));
-  }
-  static void expect_same(const Batch& got, const Batch& expected) {
-    ASSERT_EQ(got.inputs.size(), expected.inputs.size());
-    for (std::size_t i = 0; i < got.inputs.size(); ++i)
-      EXPECT_TRUE(same(got.inputs[i], expected.inputs[i])) << "input " << i;
-    EXPECT_TRUE(same(got.targets, expected.targets));
-    EXPECT_TRUE(same(got.original_targets, expected.original_targets));
-    EXPECT_TRUE(same(got.weights, expected.weights));
-    EXPECT_TRUE(same(got.rows, expected.rows));
-  }
-  static Batch copy_of(const Batch& batch) {
-    const auto copy = [](const at::Tensor& t) { return t.defined() ? t.clone() : t; };
-    Batch copied;
-    for (const at::Tensor& input : batch.inputs)
-      copied.inputs.push_back(copy(input));
-    copied.targets = copy(batch.targets);
-    copied.original_targets = copy(batch.original_targets);
-    copied.weights = copy(batch.weights);
-    copied.rows = copy(batch.rows);
-    return copied;
-  }
 };
 
 TEST_P(TransformContract, BatchesLookAsTheOutputSpecSays) {
@@ -126,7 +85,7 @@ TEST_P(TransformContract, BatchesLookAsTheOutputSpecSays) {
     const auto transform = fitted(reader);
 
     const DataSpec after = transform->output_spec(reader.spec());
-    const Batch batch = applied(*transform, gather(reader));
+    const Batch batch = applied(*transform, gathered(reader, 0, kRows));
 
     ASSERT_EQ(batch.inputs.size(), after.inputs.size());
     for (std::size_t port = 0; port < after.inputs.size(); ++port) {
@@ -152,9 +111,9 @@ TEST_P(TransformContract, DoesNotDependOnBatchBoundaries) {
   const MatrixRows reader = table();
   const auto transform = fitted(reader);
 
-  const Batch whole = applied(*transform, gather(reader));
-  const Batch first = applied(*transform, gather(reader, 0, 1));
-  const Batch second = applied(*transform, gather(reader, 1, kRows));
+  const Batch whole = applied(*transform, gathered(reader, 0, kRows));
+  const Batch first = applied(*transform, gathered(reader, 0, 1));
+  const Batch second = applied(*transform, gathered(reader, 1, kRows));
 
   for (std::size_t port = 0; port < whole.inputs.size(); ++port)
     EXPECT_TRUE(same(at::cat({first.inputs[port], second.inputs[port]}), whole.inputs[port]));
@@ -165,9 +124,9 @@ TEST_P(TransformContract, LearnsFromTheTrainingRowsOnly) {
   const MatrixRows reader = table();
   const MatrixRows other_rest = table(at::kFloat, 1e3);
 
-  const Batch expected = applied(*fitted(reader), gather(reader));
+  const Batch expected = applied(*fitted(reader), gathered(reader, 0, kRows));
 
-  expect_same(applied(*fitted(other_rest), gather(reader)), expected);
+  expect_same(applied(*fitted(other_rest), gathered(reader, 0, kRows)), expected);
 }
 
 TEST_P(TransformContract, StateRoundTripGivesEqualBatches) {
@@ -178,7 +137,8 @@ TEST_P(TransformContract, StateRoundTripGivesEqualBatches) {
 
     loaded->load_state(original->state().snapshot());
 
-    expect_same(applied(*loaded, gather(reader)), applied(*original, gather(reader)));
+    expect_same(applied(*loaded, gathered(reader, 0, kRows)),
+                applied(*original, gathered(reader, 0, kRows)));
     EXPECT_EQ(loaded->output_spec(reader.spec()), original->output_spec(reader.spec()));
     const at::Tensor predictions = at::arange(3, at::TensorOptions(dtype)).view({3, 1});
     EXPECT_TRUE(at::equal(loaded->invert(predictions), original->invert(predictions)));
@@ -189,10 +149,10 @@ TEST_P(TransformContract, WritesToNothingButItsBatch) {
   const MatrixRows reader = table();
   const std::string data_before = reader.content_hash();
   const auto transform = fitted(reader);
-  const Batch other = gather(reader);
+  const Batch other = gathered(reader, 0, kRows);
   const Batch other_before = copy_of(other);
 
-  applied(*transform, gather(reader));
+  applied(*transform, gathered(reader, 0, kRows));
 
   expect_same(other, other_before);
   EXPECT_EQ(reader.content_hash(), data_before);
@@ -201,9 +161,9 @@ TEST_P(TransformContract, WritesToNothingButItsBatch) {
 TEST_P(TransformContract, LeavesOriginalTargetsRowsAndWeightsAlone) {
   const MatrixRows reader = table();
   const auto transform = fitted(reader);
-  const Batch before = gather(reader);
+  const Batch before = gathered(reader, 0, kRows);
 
-  const Batch after = applied(*transform, gather(reader));
+  const Batch after = applied(*transform, gathered(reader, 0, kRows));
 
   EXPECT_TRUE(same(after.original_targets, before.original_targets));
   EXPECT_TRUE(same(after.rows, before.rows));
@@ -215,7 +175,7 @@ TEST_P(TransformContract, InvertUndoesWhatApplyDidToTargets) {
     const MatrixRows reader = table(dtype);
     const auto transform = fitted(reader);
 
-    const Batch batch = applied(*transform, gather(reader));
+    const Batch batch = applied(*transform, gathered(reader, 0, kRows));
 
     const at::Tensor back = transform->invert(batch.targets);
     EXPECT_EQ(back.scalar_type(), dtype);
@@ -226,19 +186,19 @@ TEST_P(TransformContract, InvertUndoesWhatApplyDidToTargets) {
 TEST_P(TransformContract, WorksOnRowsWithoutTargets) {
   const MatrixRows reader = table();
   const auto transform = fitted(reader);
-  Batch bare = gather(reader);
+  Batch bare = gathered(reader, 0, kRows);
   bare.targets = bare.original_targets = bare.weights = at::Tensor();
 
   const Batch batch = applied(*transform, bare);
 
   EXPECT_FALSE(batch.targets.defined());
-  EXPECT_TRUE(same(batch.inputs[0], applied(*transform, gather(reader)).inputs[0]));
+  EXPECT_TRUE(same(batch.inputs[0], applied(*transform, gathered(reader, 0, kRows)).inputs[0]));
 }
 
 TEST_P(TransformContract, AppliesFromSeveralThreadsAtOnce) {
   const MatrixRows reader = table();
   const auto transform = fitted(reader);
-  const Batch expected = applied(*transform, gather(reader));
+  const Batch expected = applied(*transform, gathered(reader, 0, kRows));
   constexpr std::size_t kThreads = 4;
   std::vector<Batch> results(kThreads);
 
@@ -246,7 +206,7 @@ TEST_P(TransformContract, AppliesFromSeveralThreadsAtOnce) {
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int repeat = 0; repeat < 50; ++repeat)
-        results[t] = applied(*transform, gather(reader));
+        results[t] = applied(*transform, gathered(reader, 0, kRows));
     });
   }
   for (std::thread& thread : threads)

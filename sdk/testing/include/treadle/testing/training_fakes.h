@@ -1,0 +1,268 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/random.h>
+#include <treadle/core/batch_stream.h>
+#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/loss.h>
+#include <treadle/core/metric_computer.h>
+#include <treadle/core/model.h>
+#include <treadle/core/optimizer.h>
+#include <treadle/core/task_random.h>
+#include <treadle/core/transform.h>
+#include <treadle/testing/batches.h>
+
+/// The smallest things a training workflow can train with. Each has one trait that a careless
+/// workflow trips over.
+namespace treadle::testing {
+
+/// Two linear layers. Its dropout depends on the random stream of each step; its buffer is changed
+/// by training alone.
+class TinyModel final : public Model {
+ public:
+  explicit TinyModel(std::uint64_t seed, double dropout = 0.1) : dropout_(dropout) {
+    const TaskRandom random(seed);
+    hidden_ = register_module("hidden", torch::nn::Linear(2, 6));
+    output_ = register_module("output", torch::nn::Linear(6, 1));
+    to(at::kDouble);
+    rows_seen_ = register_buffer("rows_seen", at::zeros({1}, at::kLong));
+  }
+
+  torch::nn::Module& hidden() { return *hidden_; }
+
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    at::Tensor hidden = hidden_->forward(inputs[0]).tanh();
+    if (is_training()) {
+      rows_seen_.add_(inputs[0].size(0));
+      hidden = at::dropout(hidden, dropout_, true);
+    }
+    outputs[0] = output_->forward(hidden);
+  }
+
+ private:
+  double dropout_;
+  torch::nn::Linear hidden_{nullptr};
+  torch::nn::Linear output_{nullptr};
+  at::Tensor rows_seen_;
+};
+
+/// Half the squared error of each row, weighted. `steep` gives a gradient that is not a number to a
+/// loss that is one.
+class SquaredError final : public Loss {
+ public:
+  explicit SquaredError(bool steep = false) : steep_(steep) {}
+
+ private:
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    return {{"value", target.width}};
+  }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+    const at::Tensor error = outputs[0].sub(batch.targets);
+    at::Tensor each = error.square().sum(1).div(2);
+    if (steep_)
+      each = each.add(error.mul(0).square().sqrt().sum(1));  // 0, with a slope of 0 / 0
+    return {each.mul(batch.weights).sum(), batch.weights.sum()};
+  }
+  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+
+  bool steep_;
+};
+
+/// Gradient descent with momentum: a resumed training that has lost the slots goes another way.
+class MomentumDescent final : public Optimizer {
+ public:
+  explicit MomentumDescent(double learning_rate) : learning_rate_(learning_rate) {}
+
+ private:
+  double do_learning_rate() const override { return learning_rate_; }
+  std::vector<SlotSpec> do_slots() const override { return {{"momentum"}}; }
+  void do_update(Block& block, const StepInfo& info) const override {
+    double* parameters = block.parameters<double>();
+    double* momentum = block.elements<double>(0);
+    const double* gradients = block.gradients<double>();
+    for (const Segment& segment : block.segments()) {
+      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
+        momentum[i] = 0.5 * momentum[i] + info.gradient_scale * gradients[i];
+        parameters[i] -= info.learning_rate * momentum[i];
+      }
+    }
+  }
+
+  double learning_rate_;
+};
+
+/// A line from the optimizer's rate to half of it: no two steps have the same.
+class SlowingRate final : public LearningRateSchedule {
+  double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
+    const double done = static_cast<double>(step) / static_cast<double>(span.total_steps);
+    return span.base_rate * (1 - 0.5 * std::min(done, 1.0));
+  }
+};
+
+/// The mean absolute error, and which rows it was computed from.
+class RollCall final : public MetricComputer {
+ public:
+  /// Since the last reset, in order.
+  const std::vector<std::int64_t>& rows() const { return rows_; }
+
+ private:
+  void do_start(const TargetSpec&) override {}
+  void do_reset() override {
+    rows_.clear();
+    sum_ = 0;
+  }
+  void do_update(const Predictions& predictions, const Batch& batch) override {
+    const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
+    rows_.insert(rows_.end(), rows, rows + batch.size());
+    sum_ += predictions.values.sub(batch.original_targets).abs().sum().item<double>();
+  }
+  void do_merge(const MetricComputer& other) override {
+    const auto& more = static_cast<const RollCall&>(other);
+    rows_.insert(rows_.end(), more.rows_.begin(), more.rows_.end());
+    sum_ += more.sum_;
+  }
+  MetricResult do_compute() const override {
+    return {{{"mae", sum_ / static_cast<double>(rows_.size()), Direction::kLowerIsBetter}}, {}};
+  }
+  StateDict do_state() const override {
+    StateDict state;
+    state.put("rows", nlohmann::json(rows_));
+    state.put_number("sum", sum_);
+    return state;
+  }
+  void do_load_state(const StateDict& state) override {
+    rows_ = state.value("rows").get<std::vector<std::int64_t>>();
+    sum_ = state.number("sum");
+  }
+
+  std::vector<std::int64_t> rows_;
+  double sum_ = 0;
+};
+
+/// Gives the model targets of which those in the data are a tenth. TableSource applies it; a
+/// workflow inverts it.
+class Tenfold final : public Transform {
+  void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
+  DataSpec do_output_spec(const DataSpec& before) const override { return before; }
+  void do_apply(Batch& batch, const ApplyContext&) const override {
+    batch.targets = batch.targets.mul(10);
+  }
+  at::Tensor do_invert(const at::Tensor& predictions) const override { return predictions.div(10); }
+  StateDict do_state() const override { return {}; }
+  void do_load_state(const StateDict&) override {}
+};
+
+/// Rows of `2a - b + 0.5` and a little noise; `sign` -1 turns all targets round.
+inline Batch noisy_line(std::int64_t count, std::uint64_t seed, double sign = 1) {
+  const TaskRandom random(seed);
+  const at::Tensor inputs = at::randn({count, 2}, at::kDouble);
+  const at::Tensor slopes = at::tensor({2.0, -1.0}, at::kDouble).view({2, 1});
+  const at::Tensor noise = at::randn({count, 1}, at::kDouble).div(20);
+  const at::Tensor targets = inputs.matmul(slopes).add(0.5).add(noise).mul(sign / 10);
+  return {{inputs},
+          targets,
+          targets,
+          at::rand({count}, at::kDouble).add(0.5),
+          at::arange(count, at::kLong)};
+}
+
+/// A table in memory, cut into batches as the framework cuts them: which rows are in which batch
+/// depends on the seed and the epoch, and opening an epoch ends the stream before.
+class TableSource final : public BatchSource {
+ public:
+  struct Options {
+    std::int64_t batch_size = 16;
+    bool shuffle = false;
+    bool drop_last = false;
+  };
+
+  TableSource(Batch table, const Transform& transform, Options options, std::uint64_t seed = 7)
+      : table_(std::move(table)), transform_(transform), options_(options), random_(seed) {}
+
+  /// From batch `batch` of `epoch` on (from 0), targets are not numbers.
+  void spoil(std::int64_t epoch, std::int64_t batch) {
+    spoiled_from_ = epoch * batches_per_epoch() + batch;
+  }
+
+ private:
+  class Stream final : public BatchStream {
+   public:
+    Stream(TableSource& source, std::int64_t epoch, std::int64_t batch)
+        : source_(source), number_(++source.opened_), epoch_(epoch), batch_(batch) {}
+
+   private:
+    bool do_next(Batch& batch) override {
+      TREADLE_EXPECTS(number_ == source_.opened_, "another epoch of this source has been opened");
+      if (batch_ == source_.batches_per_epoch())
+        return false;
+      batch = source_.batch(epoch_, batch_++);
+      return true;
+    }
+    StateDict do_state() const override {
+      StateDict state;
+      state.put("epoch", nlohmann::json(epoch_));
+      state.put("batch", nlohmann::json(batch_));
+      return state;
+    }
+    void do_load_state(const StateDict& state) override {
+      epoch_ = state.value("epoch").get<std::int64_t>();
+      batch_ = state.value("batch").get<std::int64_t>();
+    }
+
+    TableSource& source_;
+    std::int64_t number_;
+    std::int64_t epoch_;
+    std::int64_t batch_;
+  };
+
+  std::int64_t do_rows() const override { return table_.size(); }
+  std::int64_t do_batches_per_epoch() const override {
+    const std::int64_t last = options_.drop_last ? 0 : options_.batch_size - 1;
+    return (rows() + last) / options_.batch_size;
+  }
+  std::unique_ptr<BatchStream> do_epoch(std::int64_t epoch, std::int64_t first_batch) override {
+    return std::make_unique<Stream>(*this, epoch, first_batch);
+  }
+
+  Batch batch(std::int64_t epoch, std::int64_t number) const {
+    std::vector<std::int64_t> order = row_numbers(0, rows());
+    if (options_.shuffle)
+      random_.bits("shuffle", {static_cast<std::uint64_t>(epoch)}).shuffle(order);
+    const at::Tensor rows = at::tensor(order).slice(0, number * options_.batch_size,
+                                                    (number + 1) * options_.batch_size);
+    const auto chosen = [&](const at::Tensor& tensor) { return tensor.index_select(0, rows); };
+    const at::Tensor targets = chosen(table_.targets);
+    Batch batch{{chosen(table_.inputs[0])}, targets, targets, chosen(table_.weights), rows};
+    transform_.apply(batch, {});
+    if (epoch * batches_per_epoch() + number >= spoiled_from_)
+      batch.targets.fill_(std::numeric_limits<double>::quiet_NaN());
+    return batch;
+  }
+
+  Batch table_;
+  const Transform& transform_;
+  Options options_;
+  RandomStreams random_;
+  std::int64_t opened_ = 0;
+  std::int64_t spoiled_from_ = std::numeric_limits<std::int64_t>::max();
+};
+
+}  // namespace treadle::testing
