@@ -70,7 +70,12 @@ consteval std::string_view libtorch_flavour() {
 }
 
 consteval std::string_view sanitizers() {
-#if defined(__has_feature)
+  // Not by whether __has_feature is defined: headers define it for GCC, as a macro that says no to everything.
+#if defined(__SANITIZE_ADDRESS__)
+  return "address";
+#elif defined(__SANITIZE_THREAD__)
+  return "thread";
+#elif defined(__clang__)
 #if __has_feature(address_sanitizer)
   return "address";
 #elif __has_feature(thread_sanitizer)
@@ -80,10 +85,6 @@ consteval std::string_view sanitizers() {
 #else
   return "none";
 #endif
-#elif defined(__SANITIZE_ADDRESS__)
-  return "address";
-#elif defined(__SANITIZE_THREAD__)
-  return "thread";
 #else
   return "none";
 #endif
