@@ -54,6 +54,7 @@ int main() {
     }
   }
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-  std::cout << time.count() / (kEpochs * (kRows / kBatch)) << "\n";
+  constexpr std::int64_t kSteps = kEpochs * (kRows / kBatch);
+  std::cout << time.count() / static_cast<double>(kSteps) << "\n";
   return loss_sum > 0 ? 0 : 1;
 }

@@ -156,7 +156,7 @@ std::shared_ptr<Document> Document::read(const std::filesystem::path& path) {
   return parse(text, file);
 }
 
-std::shared_ptr<Document> Document::from_json(json value, std::filesystem::path folder) {
+std::shared_ptr<Document> Document::from_json(json value, const std::filesystem::path& folder) {
   std::shared_ptr<Document> document(new Document);
   document->value_ = std::move(value);
   document->folder_ = std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();

@@ -35,7 +35,7 @@ TEST_F(CsvErrors, SayWhyAFileCannotBeRead) {
   EXPECT_EQ(error("\xFF\xFE"
                   "a\0,\0"),
             "x.csv: is UTF-16; save it as UTF-8");
-  EXPECT_EQ(error(std::string("a,y\n1,\0\x01,3\n", 12)),
+  EXPECT_EQ(error(std::string("a,y\n1,\0\x01,3\n", 11)),
             "x.csv:2: there is a NUL byte; this is not a text file");
   EXPECT_EQ(error("a,y\n1,2\n3,\"4\n5,6\n"),
             "x.csv:3: a quoted field is not closed before the end of the file");

@@ -103,9 +103,9 @@ std::string HistoryFile::line(const Row& row) const {
                      std::to_string(s.step) + "," + number_text(s.learning_rate) + "," +
                      number_text(s.training_loss) + "," +
                      (s.validation_loss ? number_text(*s.validation_loss) : "") + ",";
-  for (const auto& [name, direction] : metrics_) {
+  for (const auto& column : metrics_) {
     const auto found = std::find_if(s.metrics.begin(), s.metrics.end(),
-                                    [&](const MetricValue& m) { return m.name == name; });
+                                    [&](const MetricValue& m) { return m.name == column.first; });
     text += (found == s.metrics.end() ? "" : number_text(found->value)) + ",";
   }
   return text + (s.best ? "1," : "0,") + number_text(s.seconds);
@@ -238,12 +238,12 @@ void EventLog::cut_back(const std::string& trial, std::int64_t epochs) {
   file_ = std::make_unique<AppendFile>(path_);
 }
 
-void EventLog::write(const char* event, nlohmann::json content) {
+void EventLog::write(const char* event, const nlohmann::json& content) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   nlohmann::ordered_json line;
   line["time"] = std::chrono::duration<double>(now).count();
   line["event"] = event;
-  for (auto& [key, value] : content.items()) line[key] = std::move(value);
+  for (const auto& [key, value] : content.items()) line[key] = value;
   file_->append_line(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 

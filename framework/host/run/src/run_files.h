@@ -66,7 +66,7 @@ class EventLog final : public RunObserver {
   void do_trial_completed(const TrialId& trial, const TrialSummary& summary) override;
   void do_noted(const std::string& text) override;
   void do_run_completed(const std::string& folder) override;
-  void write(const char* event, nlohmann::json content);
+  void write(const char* event, const nlohmann::json& content);
 
   std::filesystem::path path_;
   std::unique_ptr<AppendFile> file_;

@@ -34,7 +34,7 @@ class Document final : public PlaceIndex {
   static std::shared_ptr<Document> read(const std::filesystem::path& path);
   /// A document built in code: its values have no place.
   static std::shared_ptr<Document> from_json(nlohmann::json value,
-                                             std::filesystem::path folder = {});
+                                             const std::filesystem::path& folder = {});
 
   ~Document() override;
   Document(const Document&) = delete;

@@ -92,7 +92,7 @@ class PluginRegistry {
   static Interface* cast(std::unique_ptr<Component> component, std::string_view name) {
     auto* typed = dynamic_cast<Interface*>(component.get());
     if (typed == nullptr) refuse_wrong_type(Interface::kInterface, name);
-    component.release();
+    static_cast<void>(component.release());  // typed owns it now
     return typed;
   }
   [[noreturn]] static void refuse_wrong_type(std::string_view interface_id, std::string_view name);
