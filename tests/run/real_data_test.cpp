@@ -24,6 +24,8 @@ double mean_over_seeds(nlohmann::json document, const std::string& metric) {
         run_workflow(runtime, runtime.resolve(document), workspace.options());
     sum += outcome.result.at("metrics").at(metric).get<double>();
   }
+  // For whoever wants the figure: --gtest_output=json:FILE.
+  ::testing::Test::RecordProperty(metric, std::to_string(sum / 5));
   return sum / 5;
 }
 
