@@ -31,7 +31,8 @@ MetricValue watched_value(const std::string& name, const EpochSummary& summary) 
   const auto found = std::find_if(summary.metrics.begin(), summary.metrics.end(),
                                   [&](const MetricValue& metric) { return metric.name == name; });
   if (found != summary.metrics.end()) return *found;
-  throw TrainingError("the validation gave \"" + name + "\" at first and no longer does");
+  throw TrainingError("the validation gave \"" + name + "\" at first and no longer does; a metric must give the same "
+                      "names for any rows, watch another or mend its plugin");
 }
 
 /// Decides when enough has happened since the last checkpoint.
@@ -189,7 +190,7 @@ class StandardWorkflow::Training {
       }
     }
     const MetricValue value =
-        watched_value(best_metric_.empty() ? "loss" : best_metric_, summary);
+        watched_value(best_metric_.empty() ? kLoss : best_metric_, summary);
     // Any number is better than none: a metric may have no meaning in the first epochs.
     const bool first = best_epoch_ == 0 || (std::isnan(best_value_) && !std::isnan(value.value));
     const bool better = first || (value.direction == Direction::kHigherIsBetter
