@@ -14,6 +14,13 @@ using nlohmann::json;
 
 class MemoryOfARun : public CommandFixture {
  protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer keeps memory of its own";
+#endif
+    CommandFixture::SetUp();
+  }
+
   /// Bytes at the peak above what the process had before it read data.
   static double peak_above_baseline(const json& result) {
     const json& environment = result.at("environment");
