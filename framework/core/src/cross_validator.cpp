@@ -1,26 +1,27 @@
 #include <treadle/core/cross_validator.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
 
-void check_fold(const Fold& fold, std::int64_t rows) {
-  TREADLE_EXPECTS(!fold.training.empty(), "fold " + fold.name + " has no training rows");
-  TREADLE_EXPECTS(!fold.validation.empty(), "fold " + fold.name + " has no validation rows");
+/// What is wrong with the fold, to go on after "it returned a plan in which"; empty when nothing is.
+std::string defect_of(const Fold& fold, std::int64_t rows) {
+  if (fold.training.empty()) return fold.name + " has no training rows";
+  if (fold.validation.empty()) return fold.name + " has no validation rows";
   std::vector<char> seen(static_cast<std::size_t>(rows), 0);
-  const auto mark = [&](const std::vector<std::int64_t>& part) {
-    for (const std::int64_t row : part) {
-      TREADLE_EXPECTS(row >= 0 && row < rows,
-                      "fold " + fold.name + " has row " + std::to_string(row) + " of " +
-                          std::to_string(rows));
+  for (const std::vector<std::int64_t>* part : {&fold.training, &fold.validation}) {
+    for (const std::int64_t row : *part) {
+      if (row < 0 || row >= rows) {
+        return fold.name + " has row " + std::to_string(row) + " of " + std::to_string(rows);
+      }
       char& mark = seen[static_cast<std::size_t>(row)];
-      TREADLE_EXPECTS(mark == 0, "fold " + fold.name + " uses row " + std::to_string(row) + " twice");
+      if (mark != 0) return fold.name + " uses row " + std::to_string(row) + " twice";
       mark = 1;
     }
-  };
-  mark(fold.training);
-  mark(fold.validation);
+  }
+  return "";
 }
 
 }  // namespace
@@ -30,9 +31,13 @@ ValidationPlan CrossValidator::plan(const SplitRequest& request) const {
     throw DataError("the data has " + std::to_string(request.rows) +
                     " row(s); training and validation need at least one each");
   }
-  ValidationPlan plan = do_plan(request);
-  TREADLE_EXPECTS(!plan.folds.empty(), "a validation plan has at least one fold");
-  for (const Fold& fold : plan.folds) check_fold(fold, request.rows);
+  ValidationPlan plan = call_plugin(*this, "plan", [&] { return do_plan(request); });
+  if (plan.folds.empty()) refuse_result(*this, "plan", "returned a plan without folds");
+  for (const Fold& fold : plan.folds) {
+    if (const std::string defect = defect_of(fold, request.rows); !defect.empty()) {
+      refuse_result(*this, "plan", "returned a plan in which " + defect);
+    }
+  }
   return plan;
 }
 

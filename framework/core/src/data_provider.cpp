@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+#include <treadle/core/plugin_call.h>
+
 namespace treadle {
 namespace {
 
@@ -45,30 +47,36 @@ class RowStream : public BatchStream {
 
 void DataProvider::open(const OpenRequest& request) {
   TREADLE_EXPECTS(!open_, "a data provider is opened once");
-  do_open(request);
+  call_plugin(*this, "open", [&] { do_open(request); });
+  if (auto* reader = ask<RowReader>(); reader != nullptr) reader->set_origin(origin());
   open_ = true;
 }
 
 const DataSpec& DataProvider::spec() const {
   TREADLE_EXPECTS(open_, "the data has not been opened");
-  return do_spec();
+  return call_plugin(*this, "spec", [&]() -> const DataSpec& { return do_spec(); });
 }
 
 std::string DataProvider::content_hash() const {
   TREADLE_EXPECTS(open_, "the data has not been opened");
-  return do_content_hash();
+  return call_plugin(*this, "content_hash", [&] { return do_content_hash(); });
 }
 
 std::unique_ptr<BatchStream> DataProvider::stream(std::int64_t batch_size) const {
   TREADLE_EXPECTS(open_, "the data has not been opened");
   TREADLE_EXPECTS(batch_size >= 1, "a batch has at least one row");
-  return do_stream(batch_size);
+  std::unique_ptr<BatchStream> stream =
+      call_plugin(*this, "stream", [&] { return do_stream(batch_size); });
+  if (stream == nullptr) refuse_result(*this, "stream", "returned no stream");
+  stream->set_origin(origin());
+  return stream;
 }
 
 std::unique_ptr<BatchStream> DataProvider::do_stream(std::int64_t batch_size) const {
   const auto* reader = ask<RowReader>();
-  TREADLE_EXPECTS(reader != nullptr,
-                  "a data provider that cannot be read at random must implement do_stream()");
+  if (reader == nullptr) {
+    refuse_result(*this, "stream", "neither has a do_stream() nor can be read at random");
+  }
   return std::make_unique<RowStream>(*reader, batch_size);
 }
 

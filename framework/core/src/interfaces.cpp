@@ -31,13 +31,4 @@ Stateful::~Stateful() = default;
 TrainingWorkflow::~TrainingWorkflow() = default;
 Transform::~Transform() = default;
 
-void RunObserver::do_run_started(const std::string&, const std::string&) {}
-void RunObserver::do_trial_started(const TrialId&) {}
-void RunObserver::do_step_completed(const TrialId&, const StepProgress&) {}
-void RunObserver::do_epoch_completed(const TrialId&, const EpochSummary&) {}
-void RunObserver::do_checkpoint_saved(const TrialId&, const std::string&) {}
-void RunObserver::do_trial_completed(const TrialId&, const TrialSummary&) {}
-void RunObserver::do_noted(const std::string&) {}
-void RunObserver::do_run_completed(const std::string&) {}
-
 }  // namespace treadle

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 
@@ -12,7 +13,7 @@ double LearningRateSchedule::rate_at(std::int64_t step, const ScheduleSpan& span
   TREADLE_EXPECTS(step >= 0, "steps count from 0");
   TREADLE_EXPECTS(span.total_steps >= 1 && span.steps_per_epoch >= 1,
                   "a schedule is stretched over at least one step");
-  return do_rate_at(step, span);
+  return call_plugin(*this, "rate_at", [&] { return do_rate_at(step, span); });
 }
 
 WarmedUpSchedule::WarmedUpSchedule(std::unique_ptr<LearningRateSchedule> inner, Duration warmup)

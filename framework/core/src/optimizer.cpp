@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
@@ -55,6 +56,18 @@ void OptimizerSlots::do_load_state(const StateDict& state) {
     }
     tensors_[i].copy_(saved);
   }
+}
+
+double Optimizer::learning_rate() const {
+  return call_plugin(*this, "learning_rate", [&] { return do_learning_rate(); });
+}
+
+std::vector<SlotSpec> Optimizer::slots() const {
+  return call_plugin(*this, "slots", [&] { return do_slots(); });
+}
+
+void Optimizer::update(Block& block, const StepInfo& info) const {
+  call_plugin(*this, "update", [&] { do_update(block, info); });
 }
 
 at::Tensor Block::slot(std::size_t slot, const Segment& segment) const {

@@ -1,7 +1,5 @@
 #include <treadle/core/plugin_registry.h>
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
@@ -9,6 +7,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/schema.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
@@ -104,20 +103,13 @@ std::unique_ptr<Component> PluginRegistry::make_component(std::string_view inter
   std::unique_ptr<Component> component;
   try {
     component = found.factory(complete, ComponentContext{this});
-  } catch (const Error&) {
-    throw;
-  } catch (const c10::Error& error) {
-    throw PluginError(described(found.entry) + " could not be made: " +
-                      error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    throw PluginError(described(found.entry) + " could not be made: " + error.what());
   } catch (...) {
-    throw PluginError(described(found.entry) +
-                      " could not be made: it threw something that is not a std::exception");
+    detail::rethrow_as(described(found.entry) + " could not be made");
   }
   if (component == nullptr) {
     throw PluginError(described(found.entry) + " could not be made: its factory returned nothing");
   }
+  component->set_origin(described(found.entry));
   return component;
 }
 

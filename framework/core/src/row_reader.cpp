@@ -7,6 +7,7 @@
 #include <ATen/ops/index_select.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
@@ -22,6 +23,30 @@ at::Tensor index_tensor(std::span<const std::int64_t> rows, at::Tensor reusable)
 
 }  // namespace
 
+const DataSpec& RowReader::spec() const {
+  return call_plugin(*this, "spec", [&]() -> const DataSpec& { return do_spec(); });
+}
+
+std::int64_t RowReader::rows() const {
+  return call_plugin(*this, "rows", [&] { return do_rows(); });
+}
+
+at::Tensor RowReader::targets() const {
+  return call_plugin(*this, "targets", [&] { return do_targets(); });
+}
+
+at::Tensor RowReader::groups() const {
+  return call_plugin(*this, "groups", [&] { return do_groups(); });
+}
+
+at::Tensor RowReader::timestamps() const {
+  return call_plugin(*this, "timestamps", [&] { return do_timestamps(); });
+}
+
+std::string RowReader::describe_row(std::int64_t row) const {
+  return call_plugin(*this, "describe_row", [&] { return do_describe_row(row); });
+}
+
 void RowReader::gather(std::span<const std::int64_t> rows, Batch& out) const {
   const std::int64_t count = this->rows();
   const auto outside = std::find_if(rows.begin(), rows.end(),
@@ -29,7 +54,7 @@ void RowReader::gather(std::span<const std::int64_t> rows, Batch& out) const {
   TREADLE_EXPECTS(outside == rows.end(), "row " + std::to_string(*outside) + " of " +
                                              std::to_string(count) + " was asked for");
   out.rows = index_tensor(rows, std::move(out.rows));
-  do_gather(rows, out);
+  call_plugin(*this, "gather", [&] { do_gather(rows, out); });
   out.original_targets = out.targets;
 }
 

@@ -3,7 +3,10 @@
 #include <bit>
 #include <cmath>
 
+#include <treadle/base/component.h>
 #include <treadle/base/error.h>
+#include <treadle/core/batch_stream.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
@@ -31,7 +34,34 @@ void expect_word(std::string_view name) {
                      "\"; it has " + present);
 }
 
+/// Throws the exception in flight again, saying whose object failed if it is somebody's.
+[[noreturn]] void rethrow_from(const Stateful& object, std::string_view method) {
+  if (const auto* component = dynamic_cast<const Component*>(&object)) {
+    detail::rethrow_from(*component, method);
+  }
+  if (const auto* stream = dynamic_cast<const BatchStream*>(&object)) {
+    detail::rethrow_from(*stream, method);
+  }
+  throw;
+}
+
 }  // namespace
+
+StateDict Stateful::state() const {
+  try {
+    return do_state();
+  } catch (...) {
+    rethrow_from(*this, "state");
+  }
+}
+
+void Stateful::load_state(const StateDict& state) {
+  try {
+    do_load_state(state);
+  } catch (...) {
+    rethrow_from(*this, "load_state");
+  }
+}
 
 void StateDict::put(std::string_view name, at::Tensor tensor) {
   expect_word(name);

@@ -2,12 +2,26 @@
 
 #include <c10/core/GradMode.h>
 
+#include <treadle/core/plugin_call.h>
+
 namespace treadle {
 
 void Transform::fit(const RowReader& reader, std::span<const std::int64_t> training_rows) {
   TREADLE_EXPECTS(!training_rows.empty(), "a transform needs at least one row to fit on");
   const at::NoGradGuard no_gradients;
-  do_fit(reader, training_rows);
+  call_plugin(*this, "fit", [&] { do_fit(reader, training_rows); });
+}
+
+DataSpec Transform::output_spec(const DataSpec& before) const {
+  return call_plugin(*this, "output_spec", [&] { return do_output_spec(before); });
+}
+
+void Transform::apply(Batch& batch, const ApplyContext& context) const {
+  call_plugin(*this, "apply", [&] { do_apply(batch, context); });
+}
+
+at::Tensor Transform::invert(const at::Tensor& predictions) const {
+  return call_plugin(*this, "invert", [&] { return do_invert(predictions); });
 }
 
 }  // namespace treadle

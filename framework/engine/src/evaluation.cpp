@@ -56,7 +56,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   while (stream.next(batch)) {
     if (stop.stop_requested()) throw Interrupted("stopped while evaluating");
     outputs.assign(setup.outputs, at::Tensor());
-    setup.model->forward(batch.inputs, outputs, context);
+    (*setup.model)(batch.inputs, outputs, context);
     if (batch.targets.defined()) {
       const LossTerms terms = setup.loss->forward(outputs, batch);
       totals.loss_sum += terms.sum.item<double>();

@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plugin_call.h>
 #include <treadle/core/task_random.h>
 
 namespace treadle::engine {
@@ -35,9 +36,9 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   {
     const TaskRandom random(seed);
     outputs_.assign(output_count_, at::Tensor());
-    model_.forward(batch.inputs, outputs_, context_);
+    model_(batch.inputs, outputs_, context_);
     const LossTerms terms = loss_.forward(outputs_, batch);
-    terms.sum.backward();
+    call_plugin(model_, "backward", [&] { terms.sum.backward(); });
     sum = terms.sum.item<double>();
     if (terms.weight.defined()) weight = terms.weight.item<double>();
     // Lets go of the graph, and with it of the batch, before the next one is asked for.

@@ -194,7 +194,7 @@ Predictions Predictor::predict(const at::Tensor& features) const {
   for (const auto& transform : impl_->transforms) transform->apply(batch, ApplyContext{});
   Outputs outputs(impl_->model_spec.outputs.size());
   ForwardContext context;
-  impl_->model->forward(batch.inputs, outputs, context);
+  (*impl_->model)(batch.inputs, outputs, context);
   Predictions predictions = impl_->ingredients.loss().predictions(outputs);
   if (predictions.kind == TargetKind::kNumbers) {
     for (auto transform = impl_->transforms.rbegin(); transform != impl_->transforms.rend();

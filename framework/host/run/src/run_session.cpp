@@ -46,6 +46,14 @@ class RunSession::Context final : public RunContext {
     return loaded_ ? &loaded_->state.part("preprocessing") : nullptr;
   }
 
+  /// "training fold-1, after step 16 (epoch 2)"
+  std::string place() const {
+    const std::string training = "training " + trial_.id().name;
+    if (last_step_.step == 0) return training + ", before its first step was done";
+    return training + ", after step " + std::to_string(last_step_.step) + " (epoch " +
+           std::to_string(last_step_.epoch) + ")";
+  }
+
  private:
   const TrialId& do_trial() const override { return trial_.id(); }
   const RandomStreams& do_random() const override { return trial_.random(); }
@@ -53,6 +61,7 @@ class RunSession::Context final : public RunContext {
 
   void do_step_completed(const StepProgress& progress) override {
     session_.trained_.store(true, std::memory_order_relaxed);
+    last_step_ = progress;
     session_.audience_.tell([&](RunObserver& o) { o.step_completed(trial_.id(), progress); });
   }
   void do_epoch_completed(const EpochSummary& summary) override {
@@ -84,6 +93,7 @@ class RunSession::Context final : public RunContext {
   Trial& trial_;
   CheckpointStore store_;
   std::optional<CheckpointStore::Loaded> loaded_;
+  StepProgress last_step_;
 };
 
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
@@ -234,6 +244,8 @@ std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& i
 TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
   try {
     return trial.train(context);
+  } catch (const PluginError& error) {
+    throw PluginError(std::string(error.what()) + "; in " + context.place());
   } catch (const StorageError& error) {
     // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to go on.
     const std::string checkpoint = context.last_checkpoint();

@@ -1,0 +1,56 @@
+#include <treadle/core/plugin_call.h>
+
+#include <c10/util/Exception.h>
+#include <cxxabi.h>
+
+#include <new>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+std::string call_of(const Provided& object, std::string_view method) {
+  const std::string who = object.origin().empty() ? std::string("a component") : object.origin();
+  return who + " failed in " + std::string(method) + "()";
+}
+
+}  // namespace
+
+namespace detail {
+
+void rethrow_from(const Provided& object, std::string_view method) {
+  if (object.origin().empty()) throw;
+  rethrow_as(call_of(object, method));
+}
+
+void rethrow_as(const std::string& what_failed) {
+  try {
+    throw;
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const ContractViolation& error) {
+    throw PluginError(what_failed + ": " + error.what());
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    // libtorch's allocator says in words what the standard library has a type for.
+    if (text.find("can't allocate memory") != std::string::npos) throw std::bad_alloc();
+    throw PluginError(what_failed + ": " + text);
+  } catch (const std::exception& error) {
+    throw PluginError(what_failed + ": " + error.what());
+  } catch (...) {
+    throw PluginError(what_failed + ": it threw something that is not a std::exception");
+  }
+}
+
+}  // namespace detail
+
+void refuse_result(const Provided& object, std::string_view method, std::string_view because) {
+  throw PluginError(call_of(object, method) + ": it " + std::string(because));
+}
+
+}  // namespace treadle
