@@ -236,9 +236,16 @@ std::vector<std::string> CommandLine::texts(std::string_view option) const {
   return given == values.end() ? std::vector<std::string>() : given->second;
 }
 
-std::vector<std::filesystem::path> CommandLine::plugin_dirs() const {
-  const std::vector<std::string> given = texts("plugin-dir");
-  return {given.begin(), given.end()};
+PluginSettings CommandLine::plugin_settings() const {
+  const std::vector<std::string> folders = texts("plugin-dir");
+  const std::vector<std::string> files = texts("plugin");
+  PluginSettings settings;
+  settings.plugin_dirs.assign(folders.begin(), folders.end());
+  settings.plugins.assign(files.begin(), files.end());
+  settings.allow_writable = has("allow-writable-plugins");
+  settings.probing = text("probe");
+  settings.lock_file = text("locked");
+  return settings;
 }
 
 bool CommandLine::needs_tensors() const {

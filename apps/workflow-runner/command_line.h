@@ -1,11 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <treadle/host/catalog/plugin_settings.h>
 
 #include "commands.h"
 
@@ -23,7 +24,7 @@ struct CommandLine {
   /// The option's value, its fallback, or nothing.
   std::string text(std::string_view option) const;
   std::vector<std::string> texts(std::string_view option) const;
-  std::vector<std::filesystem::path> plugin_dirs() const;
+  PluginSettings plugin_settings() const;
   /// Whether treadle-run executes it.
   bool needs_tensors() const;
 

@@ -10,14 +10,19 @@
 #include <system_error>
 #include <vector>
 
+#include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/interfaces.h>
 #include <treadle/host/catalog/catalog_schema_index.h>
 #include <treadle/host/catalog/component_description.h>
 #include <treadle/host/catalog/plugin_catalog.h>
+#include <treadle/host/catalog/plugin_lock.h>
+#include <treadle/host/catalog/plugin_settings.h>
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
+#include "plugin_doctor.h"
+#include "plugin_judgement.h"
 #include "plugin_listing.h"
 #include "program.h"
 #include "terminal.h"
@@ -36,11 +41,7 @@ void print(const Json& value) {
 }
 
 std::shared_ptr<const PluginCatalog> scan(const CommandLine& line) {
-  CatalogOptions options;
-  options.folders = search_path(line.plugin_dirs(), library_folder());
-  options.cache_file = default_cache_file();
-  options.allow_writable = line.has("allow-writable-plugins");
-  return PluginCatalog::scan(std::move(options));
+  return PluginCatalog::scan(catalog_options(line.plugin_settings()));
 }
 
 void list_plugins(const CommandLine& line) {
@@ -66,9 +67,71 @@ void describe_plugin(const CommandLine& line) {
   }
 }
 
+void explain_plugin(const CommandLine& line) {
+  const auto catalog = scan(line);
+  const std::vector<const PluginFile*> plugins = plugins_named(*catalog, line.arguments[0]);
+  if (line.has("json")) {
+    print(plugin_reasons_json(plugins));
+  } else {
+    print(plugin_reasons(*catalog, plugins, Terminal(STDOUT_FILENO)));
+  }
+}
+
+void check_plugin(const CommandLine& line) {
+  PluginSettings settings = line.plugin_settings();
+  settings.plugins = {line.arguments[0]};
+  CatalogOptions options = catalog_options(settings);
+  const PluginProbe probe(options.probe);
+  const auto catalog = PluginCatalog::scan(std::move(options));
+  const PluginJudgement judgement = judge_plugin(*catalog, line.arguments[0], probe);
+  if (line.has("json")) {
+    print(judgement.json());
+  } else if (!line.has("quiet")) {
+    print(judgement.text(Terminal(STDOUT_FILENO)));
+  }
+  if (!judgement.is_good())
+    throw AlreadyTold{ErrorKind::kPlugin};
+}
+
+void examine_installation(const CommandLine& line) {
+  CatalogOptions options = catalog_options(line.plugin_settings());
+  const PluginProbe probe(options.probe);
+  const auto catalog = PluginCatalog::scan(std::move(options));
+  const std::vector<Diagnosis> diagnoses = examine(*catalog, probe);
+  if (line.has("json")) {
+    print(diagnoses_json(diagnoses));
+  } else {
+    print(diagnoses_text(diagnoses, Terminal(STDOUT_FILENO)));
+  }
+  if (!all_is_well(diagnoses))
+    throw AlreadyTold{ErrorKind::kPlugin};
+}
+
+void lock_plugins(const CommandLine& line) {
+  const auto catalog = scan(line);
+  std::vector<const PluginFile*> usable;
+  for (const PluginFile& plugin : catalog->plugins()) {
+    if (plugin.verdict == Verdict::kUsable)
+      usable.push_back(&plugin);
+  }
+  const PluginLock lock = PluginLock::of(usable);
+  const std::string output = line.text("output");
+  write_file_atomically(output, lock.text());
+  if (line.has("json")) {
+    print(Json{{"output", output}, {"plugins", Json::parse(lock.text()).at("plugins")}});
+  } else if (!line.has("quiet")) {
+    const std::size_t count = lock.entries().size();
+    print(std::to_string(count) + (count == 1 ? " plugin" : " plugins") + " locked, in " + output +
+          "\n");
+  }
+}
+
 void check_document(const CommandLine& line) {
-  const CatalogSchemaIndex index(scan(line));
+  const auto catalog = scan(line);
+  const CatalogSchemaIndex index(catalog);
   const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.texts("set"), index);
+  if (const std::string lock = line.text("locked"); !lock.empty())
+    PluginLock::read(lock).expect(used_plugins(*catalog, workflow.resolved), lock);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
@@ -112,6 +175,10 @@ int main(int argc, char** argv) {
   const Program program{false,
                         {{"plugins list", list_plugins},
                          {"plugins describe", describe_plugin},
+                         {"plugins why", explain_plugin},
+                         {"plugins check", check_plugin},
+                         {"plugins lock", lock_plugins},
+                         {"plugins doctor", examine_installation},
                          {"check", check_document},
                          {"schema", print_schema}},
                         [argv](const CommandLine&) { become_treadle_run(argv); }};

@@ -71,33 +71,41 @@ std::string document_name(const PluginCatalog& catalog, const CatalogComponent& 
 }
 
 std::string plugin_listing(const PluginCatalog& catalog, const Terminal& terminal) {
-  return components_text(catalog, terminal) + unusable_text(catalog, terminal) +
-         places_text(catalog);
+  std::string text =
+      components_text(catalog, terminal) + unusable_text(catalog, terminal) + places_text(catalog);
+  for (const std::string& warning : catalog.warnings())
+    text += "\nwarning: " + warning + "\n";
+  return text;
+}
+
+Json plugin_json(const PluginFile& plugin) {
+  Json components = Json::array();
+  for (const ManifestComponent& component : plugin.manifest.components) {
+    components.push_back({{"interface", interface_word(component.interface_id)},
+                          {"name", component.name},
+                          {"summary", component.summary}});
+  }
+  return {{"id", plugin.manifest.id},
+          {"version", plugin.manifest.version},
+          {"summary", plugin.manifest.summary},
+          {"file", plugin.file.string()},
+          {"origin", plugin.origin},
+          {"build_id", plugin.build_id},
+          {"verdict", verdict_word(plugin.verdict)},
+          {"reason", plugin.reason},
+          {"components", std::move(components)}};
 }
 
 Json plugin_listing_json(const PluginCatalog& catalog) {
   Json plugins = Json::array();
-  for (const PluginFile& plugin : catalog.plugins()) {
-    Json components = Json::array();
-    for (const ManifestComponent& component : plugin.manifest.components) {
-      components.push_back({{"interface", interface_word(component.interface_id)},
-                            {"name", component.name},
-                            {"summary", component.summary}});
-    }
-    plugins.push_back({{"id", plugin.manifest.id},
-                       {"version", plugin.manifest.version},
-                       {"summary", plugin.manifest.summary},
-                       {"file", plugin.file.string()},
-                       {"origin", plugin.origin},
-                       {"build_id", plugin.build_id},
-                       {"verdict", verdict_word(plugin.verdict)},
-                       {"reason", plugin.reason},
-                       {"components", std::move(components)}});
-  }
+  for (const PluginFile& plugin : catalog.plugins())
+    plugins.push_back(plugin_json(plugin));
   Json folders = Json::array();
   for (const SearchFolder& place : catalog.folders())
     folders.push_back({{"folder", place.folder.string()}, {"origin", place.origin}});
-  return {{"plugins", std::move(plugins)}, {"folders", std::move(folders)}};
+  return {{"plugins", std::move(plugins)},
+          {"folders", std::move(folders)},
+          {"warnings", catalog.warnings()}};
 }
 
 }  // namespace treadle::cli

@@ -15,6 +15,8 @@ namespace treadle::cli {
 /// the plain one.
 std::string document_name(const PluginCatalog& catalog, const CatalogComponent& component);
 
+nlohmann::json plugin_json(const PluginFile& plugin);
+
 /// Every component by interface, then the files that look like plugins and cannot be used, then
 /// where was looked.
 std::string plugin_listing(const PluginCatalog& catalog, const Terminal& terminal);

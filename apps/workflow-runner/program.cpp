@@ -51,6 +51,8 @@ int run_program(int argc, char** argv, const Program& program) {
   try {
     execute(words, program);
     return 0;
+  } catch (const AlreadyTold& told) {
+    return static_cast<int>(told.kind);
   } catch (...) {
     return report(explain(std::current_exception()), wants_json(words));
   }

@@ -4,9 +4,16 @@
 #include <map>
 #include <string_view>
 
+#include <treadle/base/error.h>
+
 #include "command_line.h"
 
 namespace treadle::cli {
+
+/// Thrown by a handler whose answer has already said what is wrong: only the exit code is left.
+struct AlreadyTold {
+  ErrorKind kind = ErrorKind::kInternal;
+};
 
 /// Executes one command. Throws what goes wrong; what it prints is the command's answer.
 using Handler = std::function<void(const CommandLine&)>;

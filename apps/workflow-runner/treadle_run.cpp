@@ -31,7 +31,7 @@ void print(const Json& value) {
 }
 
 Runtime make_runtime(const CommandLine& line) {
-  return Runtime(RuntimeOptions{line.plugin_dirs(), line.has("allow-writable-plugins")});
+  return Runtime(line.plugin_settings());
 }
 
 /// A training with everything a person at a terminal expects around it.

@@ -215,12 +215,14 @@ class BadPlugin : public CommandFixture {
 };
 
 TEST_F(BadPlugin, WithoutAnEntry) {
+  set("TREADLE_PLUGIN_PROBE", "never");  // so that the run itself finds out
   EXPECT_EQ(verdict_on(defective("mute")),
             "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) has no entry (treadle_plugin_entry_v1); one "
             "of its source files must say TREADLE_PLUGIN(registrar) { … }\n");
 }
 
 TEST_F(BadPlugin, WhoseEntryThrows) {
+  set("TREADLE_PLUGIN_PROBE", "never");
   EXPECT_EQ(verdict_on(defective("thrower")),
             "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) failed in its entry: the license server is "
             "asleep\n");

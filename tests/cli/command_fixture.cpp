@@ -158,6 +158,8 @@ CommandFixture::CommandFixture() {
   set("HOME", folder_.string());
   set("XDG_CACHE_HOME", (folder_ / "cache").string());
   set("XDG_DATA_HOME", (folder_ / "data").string());
+  // Trying the plugins out takes half a second: once for all tests.
+  set("TREADLE_PLUGIN_CACHE", required("TREADLE_BUILD") + "/tests/plugins.json");
   set("TERM", "xterm-256color");
 }
 

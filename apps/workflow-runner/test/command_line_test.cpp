@@ -62,6 +62,14 @@ TEST(CommandLine, SendsOnlyADryRunOfCheckToTheProgramWithTensors) {
   EXPECT_FALSE(parse({"schema"}).needs_tensors());
 }
 
+/// "\"a\", \"b\" or \"c\""
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + ("\"" + words[i] + "\"");
+  return text;
+}
+
 TEST(CommandLine, ComplainsInOneSentence) {
   const struct {
     std::vector<std::string> words;
@@ -71,9 +79,9 @@ TEST(CommandLine, ComplainsInOneSentence) {
       {{"rnu", "my.json"}, "there is no command \"rnu\"; did you mean \"run\"?"},
       {{"fly"}, "there is no command \"fly\"; see \"workflow-runner --help\""},
       {{"plugin", "list"}, "there is no command \"plugin\"; did you mean \"plugins\"?"},
-      {{"plugins"}, "\"plugins\" is followed by \"list\" or \"describe\""},
+      {{"plugins"}, "\"plugins\" is followed by " + listed(second_words("plugins"))},
       {{"plugins", "lits"},
-       "\"plugins\" is followed by \"list\" or \"describe\", not \"lits\"; did you mean \"list\"?"},
+       "\"plugins\" is followed by " + listed(second_words("plugins")) + ", not \"lits\"; did you mean \"list\"?"},
       {{"--json", "run"}, "options follow the command: \"workflow-runner COMMAND --json\""},
       {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
       {{"evaluate"},

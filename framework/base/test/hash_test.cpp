@@ -45,6 +45,17 @@ TEST(ContentHash, MayGoOnAfterADigest) {
   EXPECT_EQ(hash.digest(), hash_text("treadle"));
 }
 
+// printf '' | sha256sum; printf treadle | sha256sum
+TEST(Sha256File, AgreesWithSha256sum) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "sha256_test.bin";
+  std::ofstream(path) << "";
+  const std::string empty = sha256_file(path);
+  std::ofstream(path) << "treadle";
+
+  EXPECT_EQ(empty, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_file(path), "fa2dcc179e78832e772bfd87677350b9e6d3fb990f5676c26b63f981a8bfe824");
+}
+
 TEST(HashFile, HashesTheContent) {
   const std::filesystem::path path =
       std::filesystem::path(testing::TempDir()) / "hash_file_test.bin";

@@ -196,8 +196,9 @@ Json sample_value(const Json& schema) {
   }
   if (schema.contains("x-treadle-component"))
     return "…";
-  static const Json kTypical = {{"duration", "5%"}, {"counted_duration", "5%"}, {"path", "data/file"}, {"fraction", 0.2},
-                                {"string", "…"},    {"boolean", true},     {"null", nullptr}};
+  static const Json kTypical = {
+      {"duration", "5%"}, {"counted_duration", "5%"}, {"path", "data/file"}, {"fraction", 0.2},
+      {"string", "…"},    {"boolean", true},          {"null", nullptr}};
   if (schema.contains("x-treadle-type")) {
     return kTypical.value(schema["x-treadle-type"].get<std::string>(), Json("…"));
   }

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -22,8 +23,9 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 /// Grows when a reader of the old form would misread the new one.
-constexpr int kCacheVersion = 1;
+constexpr int kCacheVersion = 2;
 constexpr std::size_t kMaxCacheBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxMeetings = 64;
 
 std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -62,7 +64,11 @@ std::vector<ManifestComponent> components_from(std::string_view text) {
 json to_json(const FileFacts& facts, std::size_t fingerprint) {
   const FileStamp& stamp = facts.stamp;
   const Manifest& manifest = facts.manifest;
-  return {{"stamp", {stamp.device, stamp.inode, stamp.size, stamp.modified_ns, stamp.changed_ns}},
+  json trial = nullptr;
+  if (facts.trial)
+    trial = {facts.trial->host, facts.trial->problem};
+  return {{"trial", std::move(trial)},
+          {"stamp", {stamp.device, stamp.inode, stamp.size, stamp.modified_ns, stamp.changed_ns}},
           {"fingerprint", fingerprint},
           {"needed", facts.needed},
           {"build_id", facts.build_id},
@@ -88,6 +94,8 @@ FileFacts from_json(const json& entry,
   facts.manifest.components = components_from(entry.at("components").get_ref<const std::string&>());
   entry.at("problem").get_to(facts.problem);
   entry.at("foreign").get_to(facts.foreign);
+  if (const json& trial = entry.at("trial"); !trial.is_null())
+    facts.trial = FileFacts::Trial{trial.at(0), trial.at(1)};
   return facts;
 }
 
@@ -127,6 +135,7 @@ PluginCache::PluginCache(fs::path file) : file_(std::move(file)) {
   } catch (const std::exception&) {
     // Another version, cut short, edited: reading the plugins again says the same.
     files_.clear();
+    meetings_.clear();
   }
 }
 
@@ -148,6 +157,8 @@ void PluginCache::load() {
   for (const auto& [path, entry] : cache.at("files").items()) {
     files_.emplace(path, from_json(entry, fingerprints));
   }
+  for (const json& meeting : cache.at("meetings"))
+    meetings_.push_back({meeting.at("host"), meeting.at("builds")});
 }
 
 const FileFacts* PluginCache::facts(const fs::path& path) {
@@ -159,6 +170,34 @@ const FileFacts* PluginCache::facts(const fs::path& path) {
     return &known->second;
   changed_ = true;
   return &(files_[path.native()] = FileFacts::read(path, *stamp));
+}
+
+void PluginCache::remember(const fs::path& path, FileFacts::Trial trial) {
+  const auto known = files_.find(path.native());
+  TREADLE_EXPECTS(known != files_.end(), path.string() + " has not been read");
+  changed_ = true;
+  known->second.trial = std::move(trial);
+}
+
+bool PluginCache::have_met(std::string_view host, const std::vector<std::string>& builds) const {
+  std::vector<std::string> sorted = builds;
+  std::sort(sorted.begin(), sorted.end());
+  return std::any_of(meetings_.begin(), meetings_.end(), [&](const Meeting& meeting) {
+    return meeting.host == host && std::includes(meeting.builds.begin(), meeting.builds.end(),
+                                                 sorted.begin(), sorted.end());
+  });
+}
+
+void PluginCache::remember_meeting(std::string_view host, std::vector<std::string> builds) {
+  std::sort(builds.begin(), builds.end());
+  std::erase_if(meetings_, [&](const Meeting& meeting) {
+    return meeting.host == host && std::includes(builds.begin(), builds.end(),
+                                                 meeting.builds.begin(), meeting.builds.end());
+  });
+  meetings_.push_back({std::string(host), std::move(builds)});
+  if (meetings_.size() > kMaxMeetings)
+    meetings_.erase(meetings_.begin());
+  changed_ = true;
 }
 
 void PluginCache::save() {
@@ -176,7 +215,11 @@ void PluginCache::save() {
       fingerprints.push_back(*facts.fingerprint);
     files[path] = to_json(facts, known->second);
   }
+  json meetings = json::array();
+  for (const Meeting& meeting : meetings_)
+    meetings.push_back({{"host", meeting.host}, {"builds", meeting.builds}});
   const json cache{{"version", kCacheVersion},
+                   {"meetings", std::move(meetings)},
                    {"fingerprints", std::move(fingerprints)},
                    {"files", std::move(files)}};
   std::error_code error;

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include <treadle/base/error.h>
+#include <treadle/base/hash.h>
 #include <treadle/base/interfaces.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
@@ -39,6 +40,13 @@ std::string explain_interface(const ManifestComponent& component) {
          ", which this runner does not have; rebuild it against this SDK";
 }
 
+void condemn(PluginFile& plugin, const std::string& problem) {
+  if (problem.empty())
+    return;
+  plugin.verdict = Verdict::kBroken;
+  plugin.reason = problem;
+}
+
 Lookup not_found(std::string text, bool plugin_at_fault = false) {
   return {std::nullopt, std::move(text), plugin_at_fault};
 }
@@ -47,7 +55,8 @@ Lookup not_found(std::string text, bool plugin_at_fault = false) {
 
 std::string_view verdict_word(Verdict verdict) {
   static constexpr std::string_view kWords[] = {"usable",       "not a plugin", "invalid",
-                                                "incompatible", "refused",      "shadowed"};
+                                                "incompatible", "refused",      "disabled",
+                                                "broken",       "shadowed"};
   return kWords[static_cast<std::size_t>(verdict)];
 }
 
@@ -57,7 +66,10 @@ std::string PluginFile::title() const {
 
 std::shared_ptr<const PluginCatalog> PluginCatalog::scan(CatalogOptions options) {
   std::shared_ptr<PluginCatalog> catalog(new PluginCatalog(std::move(options)));
-  catalog->look_through_folders();
+  PluginCache cache(catalog->options_.cache_file);
+  catalog->look_through_folders(cache);
+  catalog->try_out(cache);
+  cache.save();
   catalog->shadow_duplicates();
   catalog->index_components();
   return catalog;
@@ -65,8 +77,7 @@ std::shared_ptr<const PluginCatalog> PluginCatalog::scan(CatalogOptions options)
 
 PluginCatalog::PluginCatalog(CatalogOptions options) : options_(std::move(options)) {}
 
-void PluginCatalog::look_through_folders() {
-  PluginCache cache(options_.cache_file);
+void PluginCatalog::look_through_folders(PluginCache& cache) {
   if (!options_.host) {
     const fs::path library = host_library();
     const FileFacts* facts = cache.facts(library);
@@ -77,20 +88,114 @@ void PluginCatalog::look_through_folders() {
                         ", so no plugin can be judged; install Treadle again");
     }
     options_.host = HostBuild{*facts->fingerprint, facts->needed};
+    host_build_id_ = facts->build_id;
   }
-  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  for (const fs::path& file : options_.files)
+    look_at(cache, file, "--plugin");
   for (const SearchFolder& folder : options_.folders) {
     for (const fs::path& file : plugin_files(folder.folder)) {
-      const FileFacts* facts = cache.facts(file);
-      if (facts == nullptr)
-        continue;  // gone meanwhile, or a link to nowhere
-      // Two names of one file are one library: dlopen() gives the same handle for both.
-      if (!seen.emplace(facts->stamp.device, facts->stamp.inode).second)
-        continue;
-      plugins_.push_back(judge(file, folder.origin, *facts));
+      look_at(cache, file, folder.origin);
     }
   }
-  cache.save();
+}
+
+void PluginCatalog::look_at(PluginCache& cache, const fs::path& file, const std::string& origin) {
+  const FileFacts* facts = cache.facts(file);
+  if (facts == nullptr)
+    return;  // gone meanwhile, or a link to nowhere
+  // Two names of one file are one library: dlopen() gives the same handle for both.
+  if (seen_.emplace(facts->stamp.device, facts->stamp.inode).second)
+    plugins_.push_back(judge(file, origin, *facts));
+}
+
+/// What a trial's outcome depends on beside the plugin.
+std::string PluginCatalog::host_mark() const {
+  std::string text = host().fingerprint + host_build_id_;
+  for (const std::string& library : host().needed)
+    text += "\n" + library;
+  return hash_text(text);
+}
+
+void PluginCatalog::try_out(PluginCache& cache) {
+  if (options_.probing == Probing::kNever)
+    return;
+  const std::string mark = host_mark();
+  std::vector<PluginFile*> untried;
+  std::vector<fs::path> files;
+  for (PluginFile& plugin : plugins_) {
+    if (plugin.verdict != Verdict::kUsable)
+      continue;
+    const FileFacts* facts = cache.facts(plugin.file);
+    const bool tried = facts != nullptr && facts->trial && facts->trial->host == mark;
+    if (tried && options_.probing == Probing::kChanged) {
+      condemn(plugin, facts->trial->problem);
+    } else {
+      untried.push_back(&plugin);
+      files.push_back(plugin.file);
+    }
+  }
+  if (files.empty())
+    return;
+  std::vector<ProbeVerdict> verdicts;
+  try {
+    verdicts = PluginProbe(options_.probe).try_each(files);
+  } catch (const PluginError& error) {
+    warnings_.push_back("no plugin could be tried out before it is used: " +
+                        std::string(error.what()));
+    return;
+  }
+  std::vector<std::string> met;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    condemn(*untried[i], verdicts[i].problem);
+    if (verdicts[i].problem.empty() && !verdicts[i].alone)
+      met.push_back(untried[i]->build_id);
+    // What another library can mend is tried again by the next command.
+    if (!verdicts[i].may_pass && cache.facts(files[i]) != nullptr)
+      cache.remember(files[i], {mark, verdicts[i].problem});
+  }
+  // Where one broke a helper, the others did not all meet.
+  if (met.size() == files.size())
+    cache.remember_meeting(mark, std::move(met));
+}
+
+void PluginCatalog::expect_loadable_together(std::span<const PluginFile* const> plugins) const {
+  if (options_.probing == Probing::kNever || plugins.size() < 2)
+    return;
+  std::vector<std::string> builds;
+  std::vector<fs::path> files;
+  for (const PluginFile* plugin : plugins) {
+    builds.push_back(plugin->build_id);
+    files.push_back(plugin->file);
+  }
+  const std::string mark = host_mark();
+  PluginCache cache(options_.cache_file);
+  if (cache.have_met(mark, builds))
+    return;
+  const PluginProbe probe(options_.probe);
+  std::size_t culprit = 0;
+  std::string problem;
+  try {
+    problem = probe.try_together(files, culprit);
+  } catch (const PluginError&) {
+    return;  // scan() has warned that nothing can be tried out
+  }
+  if (problem.empty()) {
+    cache.remember_meeting(mark, std::move(builds));
+    cache.save();
+    return;
+  }
+  // Which of the plugins loaded before it is it that the culprit cannot stand?
+  for (std::size_t other = 0; other < culprit; ++other) {
+    const fs::path pair[] = {files[other], files[culprit]};
+    std::size_t unused = 0;
+    if (std::string why = probe.try_together(pair, unused); !why.empty()) {
+      throw PluginError("plugin " + plugins[culprit]->title() +
+                        " cannot be used together with plugin " + plugins[other]->title() +
+                        ": it " + why + "; use one of the two");
+    }
+  }
+  throw PluginError("plugin " + plugins[culprit]->title() +
+                    " cannot be used together with the others this run needs: it " + problem);
 }
 
 PluginFile PluginCatalog::judge(const fs::path& file, const std::string& origin,
@@ -106,6 +211,13 @@ PluginFile PluginCatalog::judge(const fs::path& file, const std::string& origin,
   }
   if (plugin.manifest.id.empty()) {
     return decide(Verdict::kNotAPlugin, "is a shared library without a Treadle manifest");
+  }
+  if (options_.disabled.contains(plugin.manifest.id)) {
+    return decide(Verdict::kDisabled, "is disabled: TREADLE_PLUGIN_DISABLE names it");
+  }
+  if (!options_.only.empty() && !options_.only.contains(plugin.manifest.id)) {
+    return decide(Verdict::kDisabled,
+                  "is disabled: TREADLE_PLUGIN_ALLOW is set and does not name it");
   }
   if (!options_.allow_writable) {
     if (std::string sentence = writable_by_others(file); !sentence.empty()) {

@@ -69,6 +69,26 @@ std::string judge_mode(const fs::path& path, const fs::path& file) {
          "); run `chmod o-w " + path.string() + "` or allow it with --allow-writable-plugins";
 }
 
+/// Adds the folders that the variable lists. False when it is not set.
+bool add_listed(const char* variable, const EnvironmentReader& environment,
+                std::vector<SearchFolder>& folders) {
+  const char* value = environment(variable);
+  if (value == nullptr)
+    return false;
+  std::string_view rest = value;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find(':'));
+    const bool is_last = entry.size() == rest.size();
+    rest.remove_prefix(is_last ? rest.size() : entry.size() + 1);
+    if (!fs::path(entry).is_absolute()) {
+      throw UsageError(std::string(variable) + ": expected absolute folders between colons, got " +
+                       quote_text(entry));
+    }
+    folders.push_back({fs::path(entry).lexically_normal(), variable});
+  }
+  return true;
+}
+
 }  // namespace
 
 const char* read_environment(const char* name) {
@@ -86,24 +106,15 @@ std::vector<SearchFolder> search_path(std::span<const fs::path> plugin_dirs,
     }
     folders.push_back({fs::absolute(folder).lexically_normal(), "--plugin-dir"});
   }
-  const char* variable = environment("TREADLE_PLUGIN_PATH");
-  std::string_view rest = variable == nullptr ? "" : variable;
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find(':'));
-    const bool is_last = entry.size() == rest.size();
-    rest.remove_prefix(is_last ? rest.size() : entry.size() + 1);
-    if (!fs::path(entry).is_absolute()) {
-      throw UsageError("TREADLE_PLUGIN_PATH: expected absolute folders between colons, got " +
-                       quote_text(entry));
-    }
-    folders.push_back({fs::path(entry).lexically_normal(), "TREADLE_PLUGIN_PATH"});
-  }
+  add_listed("TREADLE_PLUGIN_PATH", environment, folders);
   if (const fs::path data = xdg_folder(environment, "XDG_DATA_HOME", ".local/share");
       !data.empty()) {
     folders.push_back({data / "treadle" / "plugins", "user"});
   }
-  folders.push_back(
-      {libraries / "treadle" / "plugins" / std::to_string(TREADLE_ABI_MAJOR), "installed"});
+  if (!add_listed("TREADLE_PLUGIN_SYSTEM_PATH", environment, folders)) {
+    folders.push_back(
+        {libraries / "treadle" / "plugins" / std::to_string(TREADLE_ABI_MAJOR), "installed"});
+  }
   return folders;
 }
 

@@ -68,7 +68,9 @@ Config component_config(const Config& slot, std::string_view slot_key) {
 }
 
 Ingredients::Ingredients(const Runtime& runtime, ResolvedWorkflow workflow)
-    : runtime_(runtime), workflow_(std::move(workflow)), dtype_(dtype_of(workflow_)) {}
+    : runtime_(runtime), workflow_(std::move(workflow)), dtype_(dtype_of(workflow_)) {
+  runtime_.expect_usable(workflow_.resolved);
+}
 
 template <typename Interface>
 std::unique_ptr<Interface> Ingredients::make(std::string_view slot) const {
@@ -127,6 +129,7 @@ void Ingredients::recall_data(DataSpec spec) {
 void Ingredients::settle() {
   settle_loss();
   settle_metrics();
+  runtime_.expect_usable(workflow_.resolved);  // what the data decided may be of other plugins
 }
 
 void Ingredients::settle_loss() {

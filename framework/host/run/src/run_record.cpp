@@ -3,44 +3,25 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <set>
+#include <map>
 
 #include <ATen/Version.h>
 #include <torch/version.h>
 
 #include <treadle/base/version.h>
 #include <treadle/engine/thread_budget.h>
+#include <treadle/host/catalog/plugin_lock.h>
 
 namespace treadle::internal {
 namespace {
 
-/// Walks a resolved document for every component that is used.
-void collect_uses(const nlohmann::json& value, std::set<std::string>& names) {
-  if (value.is_object() && value.contains("use") && value.at("use").is_string()) {
-    names.insert(value.at("use").get<std::string>());
-  }
-  if (value.is_structured()) {
-    for (const nlohmann::json& child : value) collect_uses(child, names);
-  }
-}
-
 nlohmann::json plugins_of(const Runtime& runtime, const nlohmann::json& resolved) {
-  std::set<std::string> used;
-  collect_uses(resolved, used);
-  std::set<const PluginFile*> files;
-  for (const CatalogComponent& component : runtime.catalog().components()) {
-    if (used.contains(component.component->name) || used.contains(component.qualified_name())) {
-      files.insert(component.plugin);
-    }
-  }
-  std::map<std::string, nlohmann::json> by_id;
-  for (const PluginFile* file : files) {
-    by_id[file->manifest.id] = {{"id", file->manifest.id},
-                                {"version", file->manifest.version},
-                                {"build_id", file->build_id}};
-  }
   nlohmann::json list = nlohmann::json::array();
-  for (auto& [id, entry] : by_id) list.push_back(std::move(entry));
+  for (const PluginFile* plugin : used_plugins(runtime.catalog(), resolved)) {
+    list.push_back({{"id", plugin->manifest.id},
+                    {"version", plugin->manifest.version},
+                    {"build_id", plugin->build_id}});
+  }
   return list;
 }
 
@@ -56,16 +37,6 @@ std::int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-/// Which instruction set libtorch's kernels were chosen for ("AVX2"): its configuration text says so in every version.
-std::string cpu_capability() {
-  const std::string config = at::show_config();
-  const std::string label = "CPU capability usage: ";
-  const std::size_t begin = config.find(label);
-  if (begin == std::string::npos) return "unknown";
-  const std::size_t end = config.find('\n', begin);
-  return config.substr(begin + label.size(), end - begin - label.size());
-}
-
 constexpr const char* kCompared[] = {"treadle", "libtorch", "blas", "cpu_capability", "data_hash"};
 
 }  // namespace
@@ -73,7 +44,7 @@ constexpr const char* kCompared[] = {"treadle", "libtorch", "blas", "cpu_capabil
 nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
                                   const std::string& data_hash, int workers) {
   return {{"treadle", std::string(version())},
-          {"libtorch", TORCH_VERSION},
+          {"libtorch", libtorch_version()},
           {"blas", engine::blas_name()},
           {"cpu_capability", cpu_capability()},
           {"data_hash", data_hash},
@@ -107,6 +78,17 @@ std::vector<std::string> differences(const nlohmann::json& before, const nlohman
   }
   return found;
 }
+
+std::string cpu_capability() {
+  const std::string config = at::show_config();
+  const std::string label = "CPU capability usage: ";
+  const std::size_t begin = config.find(label);
+  if (begin == std::string::npos) return "unknown";
+  const std::size_t end = config.find('\n', begin);
+  return config.substr(begin + label.size(), end - begin - label.size());
+}
+
+std::string libtorch_version() { return TORCH_VERSION; }
 
 std::int64_t peak_memory_bytes() { return status_bytes("VmHWM:"); }
 std::int64_t resident_memory_bytes() { return status_bytes("VmRSS:"); }

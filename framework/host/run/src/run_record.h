@@ -21,4 +21,10 @@ std::int64_t resident_memory_bytes();
 /// Starts the measurement of the peak anew, where the kernel allows it.
 void reset_peak_memory();
 
+/// Which instruction set libtorch's kernels were chosen for ("AVX2"): its configuration text says so in every version.
+std::string cpu_capability();
+
+/// "1.13.1"
+std::string libtorch_version();
+
 }  // namespace treadle::internal

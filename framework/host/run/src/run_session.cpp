@@ -9,6 +9,7 @@
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
 #include <treadle/engine/trials.h>
+#include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/report.h>
 #include <treadle/host/run/safetensors.h>
 #include <treadle/host/run/state_folder.h>
@@ -150,6 +151,9 @@ void RunSession::load_data() {
                                     ingredients_.data().content_hash(), budget_.workers());
   if (resumed_ && std::filesystem::exists(folder_.environment())) check_environment(environment_);
   write_file_atomically(folder_.environment(), environment_.dump(2) + "\n");
+  write_file_atomically(
+      folder_.plugin_lock(),
+      PluginLock::of(used_plugins(runtime_.catalog(), ingredients_.workflow().resolved)).text());
   // Now with what the document left open.
   write_file_atomically(folder_.document(), write_workflow(ingredients_.workflow().resolved));
   for (const std::string& choice : ingredients_.choices()) {

@@ -1,28 +1,23 @@
 #include <treadle/host/run/runtime.h>
 
-#include <treadle/host/catalog/fingerprint.h>
-#include <treadle/host/catalog/search_path.h>
+#include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/plugin_loader.h>
 
 namespace treadle {
-namespace {
-
-std::shared_ptr<const PluginCatalog> scan(const RuntimeOptions& options) {
-  CatalogOptions catalog;
-  catalog.folders = search_path(options.plugin_dirs, library_folder());
-  catalog.cache_file = default_cache_file();
-  catalog.allow_writable = options.allow_writable;
-  return PluginCatalog::scan(std::move(catalog));
-}
-
-}  // namespace
-
 Runtime::Runtime(const RuntimeOptions& options)
-    : catalog_(scan(options)),
+    : options_(options),
+      catalog_(PluginCatalog::scan(catalog_options(options))),
       schemas_(catalog_),
       registry_(std::make_unique<PluginRegistry>(std::make_shared<PluginLoader>(catalog_))) {}
 
 Runtime::~Runtime() = default;
+
+void Runtime::expect_usable(const nlohmann::json& resolved) const {
+  const std::vector<const PluginFile*> used = used_plugins(*catalog_, resolved);
+  if (!options_.lock_file.empty())
+    PluginLock::read(options_.lock_file).expect(used, options_.lock_file.string());
+  catalog_->expect_loadable_together(used);
+}
 
 ResolvedWorkflow Runtime::read(const std::filesystem::path& path,
                                std::span<const std::string> overrides) const {

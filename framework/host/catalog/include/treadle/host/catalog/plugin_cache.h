@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <treadle/host/catalog/elf_notes.h>
 #include <treadle/host/catalog/manifest.h>
@@ -37,6 +39,15 @@ struct FileFacts {
   std::string problem;   ///< why the file could not be read as a plugin; empty when it could
   bool foreign = false;  ///< the problem is that it was made for something else
 
+  /// How the file behaved when it was loaded in a process of its own.
+  struct Trial {
+    std::string host;     ///< by which host it was tried: its build, in a few characters
+    std::string problem;  ///< empty when it loaded
+
+    bool operator==(const Trial&) const = default;
+  };
+  std::optional<Trial> trial;
+
   /// Reads the file. Never throws for what is in it.
   static FileFacts read(const std::filesystem::path& file, const FileStamp& stamp);
 };
@@ -54,6 +65,14 @@ class PluginCache {
   /// What is in the file at `path` now. Nothing when the file is not there.
   const FileFacts* facts(const std::filesystem::path& path);
 
+  /// Remembers how the file at `path` behaved. Expects facts(path) to have been asked for.
+  void remember(const std::filesystem::path& path, FileFacts::Trial trial);
+
+  /// Whether all of these builds have been loaded into one process by this host. Order does not
+  /// matter.
+  bool have_met(std::string_view host, const std::vector<std::string>& builds) const;
+  void remember_meeting(std::string_view host, std::vector<std::string> builds);
+
   /// Writes what changed since the cache was read, in one instant. A cache that cannot be written
   /// is left as it is.
   void save();
@@ -62,7 +81,13 @@ class PluginCache {
   void load();
 
   std::filesystem::path file_;
+  struct Meeting {
+    std::string host;
+    std::vector<std::string> builds;  ///< sorted
+  };
+
   std::map<std::string, FileFacts, std::less<>> files_;
+  std::vector<Meeting> meetings_;  ///< none is part of another; the newest last
   bool changed_ = false;
 };
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +17,12 @@
 
 #include <treadle/host/catalog/fingerprint.h>
 #include <treadle/host/catalog/manifest.h>
+#include <treadle/host/catalog/plugin_probe.h>
 #include <treadle/host/catalog/search_path.h>
 
 namespace treadle {
 
+class PluginCache;
 struct FileFacts;
 
 enum class Verdict {
@@ -27,10 +31,13 @@ enum class Verdict {
   kInvalid,       ///< cannot be read: text, truncated, a damaged manifest
   kIncompatible,  ///< built for another machine, libtorch, standard library or SDK
   kRefused,       ///< everyone may write to it
+  kDisabled,      ///< the user said that it is not to be used
+  kBroken,        ///< failed, crashed or hung when it was loaded in a process of its own
   kShadowed       ///< the same plugin was found earlier in the search path
 };
 
-/// "usable", "not a plugin", "invalid", "incompatible", "refused", "shadowed".
+/// "usable", "not a plugin", "invalid", "incompatible", "refused", "disabled", "broken",
+/// "shadowed".
 std::string_view verdict_word(Verdict verdict);
 
 /// One `*.so` that was found.
@@ -61,19 +68,34 @@ struct Lookup {
   bool plugin_at_fault = false;  ///< a plugin offers it, but cannot be used
 };
 
+/// Which plugins are tried out in a helper process before they count as usable.
+enum class Probing {
+  kNever,
+  kChanged,  ///< those that this host has not tried yet
+  kAlways
+};
+
 struct CatalogOptions {
   std::vector<SearchFolder> folders;  ///< as search_path() gives them
   std::filesystem::path cache_file;   ///< as default_cache_file() gives it; empty for none
   /// Uses plugins although everyone may write to their file or folder.
   bool allow_writable = false;
+  /// Single plugins, before everything in the folders. Absolute.
+  std::vector<std::filesystem::path> files;
+  /// Plugins with these ids are not used; where `only` has ids, no others are.
+  std::set<std::string, std::less<>> disabled;
+  std::set<std::string, std::less<>> only;
+  Probing probing = Probing::kNever;
+  ProbeOptions probe;
   /// What plugins must fit. Unset, it is read from host_library().
   std::optional<HostBuild> host;
 };
 
-/// Every plugin there is, known without running any of them.
+/// Every plugin there is, known without running any of them here.
 ///
 /// Made by scan(), then immutable; safe to use from any thread. With a warm cache a scan costs one
-/// stat() a file; schemas are read from the library's file when somebody asks for them.
+/// stat() a file; schemas are read from the library's file when somebody asks for them. No plugin
+/// runs in this process: those that are tried out are, in a helper.
 class PluginCatalog {
  public:
   /// Looks through the folders. Whatever a file contains, it becomes a verdict. Throws PluginError
@@ -88,6 +110,10 @@ class PluginCatalog {
   std::span<const SearchFolder> folders() const { return options_.folders; }
   /// What plugins must fit.
   const HostBuild& host() const { return *options_.host; }
+  /// Where it is remembered what was found; empty for nowhere.
+  const std::filesystem::path& cache_file() const { return options_.cache_file; }
+  /// What kept the scan from judging as asked, one sentence each: no plugin could be tried out.
+  std::span<const std::string> warnings() const { return warnings_; }
 
   /// All components of usable plugins that implement the interface ("optimizer"; "" for all), by
   /// name, then by plugin.
@@ -100,13 +126,21 @@ class PluginCatalog {
   /// The usable plugin with this id, or null.
   const PluginFile* plugin(std::string_view id) const;
 
+  /// Makes sure that these plugins can be loaded into one process: two that work alone may end it
+  /// together (the same TORCH_LIBRARY namespace). They are tried out unless they have met before.
+  /// Throws PluginError naming those that cannot.
+  void expect_loadable_together(std::span<const PluginFile* const> plugins) const;
+
   /// The parameters' schema of a component of this catalog. The reference lives as long as the
   /// catalog. Throws PluginError when the file has changed since the scan and no longer says.
   const nlohmann::json& schema(const CatalogComponent& component) const;
 
  private:
   explicit PluginCatalog(CatalogOptions options);
-  void look_through_folders();
+  void look_through_folders(PluginCache& cache);
+  void look_at(PluginCache& cache, const std::filesystem::path& file, const std::string& origin);
+  void try_out(PluginCache& cache);
+  std::string host_mark() const;
   void shadow_duplicates();
   void index_components();
   PluginFile judge(const std::filesystem::path& file, const std::string& origin,
@@ -118,6 +152,9 @@ class PluginCatalog {
 
   CatalogOptions options_;
   std::vector<PluginFile> plugins_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen_;  ///< device and inode of every file
+  std::string host_build_id_;
+  std::vector<std::string> warnings_;
   /// (interface word, name) -> the plugins that offer it.
   std::multimap<std::pair<std::string, std::string>, CatalogComponent> by_name_;
 

@@ -11,7 +11,7 @@ namespace treadle {
 /// A folder in which plugins are looked for, and who named it.
 struct SearchFolder {
   std::filesystem::path folder;  ///< absolute; need not exist
-  std::string origin;            ///< "--plugin-dir", "TREADLE_PLUGIN_PATH", "user", "installed"
+  std::string origin;            ///< "--plugin-dir", the variable's name, "user", "installed"
 };
 
 /// Reads an environment variable; null when it is not set.
@@ -22,8 +22,9 @@ const char* read_environment(const char* name);
 
 /// Where plugins are looked for, first come first: the folders given on the command line, those in
 /// TREADLE_PLUGIN_PATH (colon-separated), $XDG_DATA_HOME/treadle/plugins, and the folder of
-/// Treadle's own plugins below `libraries`. Throws UsageError when a folder given on the command
-/// line does not exist, or the variable has an entry that is not absolute.
+/// Treadle's own plugins below `libraries`, which those in TREADLE_PLUGIN_SYSTEM_PATH replace.
+/// Throws UsageError when a folder given on the command line does not exist, or a variable has an
+/// entry that is not absolute.
 std::vector<SearchFolder> search_path(std::span<const std::filesystem::path> plugin_dirs,
                                       const std::filesystem::path& libraries,
                                       const EnvironmentReader& environment = read_environment);

@@ -22,6 +22,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path document() const { return path_ / "workflow.json"; }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
+  std::filesystem::path plugin_lock() const { return path_ / "plugins.lock"; }
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path history() const { return path_ / "history.csv"; }
   std::filesystem::path events() const { return path_ / "events.jsonl"; }

@@ -11,15 +11,13 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/host/catalog/catalog_schema_index.h>
 #include <treadle/host/catalog/plugin_catalog.h>
+#include <treadle/host/catalog/plugin_settings.h>
 #include <treadle/host/catalog/workflow_document.h>
 
 namespace treadle {
 
 /// Where a program that embeds Treadle finds plugins.
-struct RuntimeOptions {
-  std::vector<std::filesystem::path> plugin_dirs;  ///< before the usual places
-  bool allow_writable = false;                     ///< see CatalogOptions
-};
+using RuntimeOptions = PluginSettings;
 
 /// Everything a program needs to run workflows: the plugins there are, and a registry that loads them at
 /// first use. One per program; const functions are thread-safe.
@@ -33,6 +31,10 @@ class Runtime {
   PluginRegistry& registry() { return *registry_; }
   const PluginRegistry& registry() const { return *registry_; }
 
+  /// Makes sure, before any of them is loaded, that the plugins a resolved document names are those
+  /// of the lock, if there is one, and can be loaded together. Throws PluginError.
+  void expect_usable(const nlohmann::json& resolved) const;
+
   /// Checks a document against the plugins there are; throws DocumentError with every problem.
   ResolvedWorkflow read(const std::filesystem::path& path,
                         std::span<const std::string> overrides = {}) const;
@@ -40,6 +42,7 @@ class Runtime {
   ResolvedWorkflow resolve(nlohmann::json document, const std::filesystem::path& folder = {}) const;
 
  private:
+  RuntimeOptions options_;
   std::shared_ptr<const PluginCatalog> catalog_;
   CatalogSchemaIndex schemas_;
   std::unique_ptr<PluginRegistry> registry_;

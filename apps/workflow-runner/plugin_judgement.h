@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/host/catalog/plugin_catalog.h>
+#include <treadle/host/catalog/plugin_probe.h>
+
+#include "terminal.h"
+
+/// What people ask of one plugin: why is it used or not, and is it fit to be given away?
+namespace treadle::cli {
+
+/// The plugins that `name` means: a plugin's id, a component's name, plain or qualified, or a file.
+/// Throws UsageError with near misses and every place that was searched when there is none.
+std::vector<const PluginFile*> plugins_named(const PluginCatalog& catalog, std::string_view name);
+
+std::string plugin_reasons(const PluginCatalog& catalog,
+                           const std::vector<const PluginFile*>& plugins, const Terminal& terminal);
+nlohmann::json plugin_reasons_json(const std::vector<const PluginFile*>& plugins);
+
+/// The outcome of `plugins check`.
+struct PluginJudgement {
+  PluginFile plugin;
+  std::vector<ProbeFinding> findings;
+
+  bool is_good() const;
+  std::string text(const Terminal& terminal) const;
+  nlohmann::json json() const;
+};
+
+/// Judges the plugin in `file`, which must be in the catalog, and looks at it from all sides in a
+/// helper process.
+PluginJudgement judge_plugin(const PluginCatalog& catalog, const std::filesystem::path& file,
+                             const PluginProbe& probe);
+
+}  // namespace treadle::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/host/catalog/plugin_catalog.h>
+
+namespace treadle {
+
+/// The usable plugins whose components a resolved document names, by id.
+std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog,
+                                            const nlohmann::json& resolved);
+
+/// Exactly which plugins a run used: written beside every run, and given to `--locked` to run with
+/// the same ones or not at all.
+class PluginLock {
+ public:
+  struct Entry {
+    std::string id;
+    std::string version;
+    std::string build_id;
+    std::string sha256;  ///< of the file, 64 hexadecimal digits
+
+    bool operator==(const Entry&) const = default;
+  };
+
+  /// Reads the files of the plugins. Throws StorageError when one cannot be read.
+  static PluginLock of(std::span<const PluginFile* const> plugins);
+  /// Throws DocumentError naming the file for what is no lock.
+  static PluginLock read(const std::filesystem::path& file);
+
+  std::span<const Entry> entries() const { return entries_; }
+  /// As it is written: JSON, a line feed at the end.
+  std::string text() const;
+
+  /// Throws PluginError naming every plugin that the lock does not name, or names otherwise. The
+  /// files are hashed now. `source` is the lock's name in the text.
+  void expect(std::span<const PluginFile* const> plugins, const std::string& source) const;
+
+ private:
+  std::vector<Entry> entries_;  // by id
+};
+
+}  // namespace treadle

@@ -1,0 +1,179 @@
+// What `workflow-runner plugins …` says of one plugin, of all, and of the machine.
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "command_fixture.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class PluginCommands : public CommandFixture {
+ protected:
+  static fs::path built(const std::string& name) {
+    return fs::path(runner()).parent_path().parent_path() / "lib/treadle/plugins/1" /
+           (name + ".so");
+  }
+};
+
+TEST_F(PluginCommands, WhyFindsAPluginByIdComponentOrFile) {
+  for (const std::string& name :
+       {std::string("org.treadle.optimizers"), std::string("adamw"),
+        std::string("org.treadle.optimizers/adamw"), built("optimizers").string()}) {
+    const Finished why = run({"plugins", "why", name});
+
+    EXPECT_EQ(why.code, 0) << why.err;
+    EXPECT_THAT(why.out, StartsWith("org.treadle.optimizers ")) << name;
+    EXPECT_THAT(why.out, HasSubstr("\n  file     " + built("optimizers").string() +
+                                   " (installed)\n  verdict  usable\n  offers   optimizer adam, "));
+  }
+}
+
+TEST_F(PluginCommands, WhyOfANameThatNobodyHasSaysWhereItLooked) {
+  const Finished why = run({"plugins", "why", "adamv"});
+
+  EXPECT_EQ(why.code, 2);
+  EXPECT_EQ(why.err,
+            "workflow-runner: no plugin and no component is called \"adamv\"; did you mean "
+            "\"adamw\"?; searched:\nworkflow-runner:   " +
+                (folder() / "data/treadle/plugins").string() +
+                " (user): there is no such folder\nworkflow-runner:   " +
+                built("optimizers").parent_path().string() + " (installed): 11 libraries\n");
+}
+
+TEST_F(PluginCommands, WhySaysThatAPluginIsDisabled) {
+  set("TREADLE_PLUGIN_DISABLE", "org.treadle.optimizers");
+
+  const json why = run({"plugins", "why", "adamw", "--json"}).json();
+
+  ASSERT_EQ(why.at("plugins").size(), 1u);
+  EXPECT_EQ(why.at("plugins")[0].at("verdict"), "disabled");
+  EXPECT_EQ(why.at("plugins")[0].at("reason"), "is disabled: TREADLE_PLUGIN_DISABLE names it");
+  EXPECT_EQ(why.at("plugins")[0].at("remedy"), "take its id out of the variable");
+}
+
+TEST_F(PluginCommands, WhySaysThatOnlyOthersAreAllowed) {
+  set("TREADLE_PLUGIN_ALLOW", "org.treadle.losses,org.treadle.metrics");
+
+  const json why = run({"plugins", "why", "adamw", "--json"}).json();
+
+  EXPECT_EQ(why.at("plugins")[0].at("reason"),
+            "is disabled: TREADLE_PLUGIN_ALLOW is set and does not name it");
+}
+
+TEST_F(PluginCommands, CheckIsContentWithEveryPluginOfOurs) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(built("x").parent_path())) {
+    const Finished checked = run({"plugins", "check", entry.path().string(), "--json"});
+    EXPECT_EQ(checked.code, 0) << checked.out;
+    const json judgement = checked.json();
+    EXPECT_TRUE(judgement.at("good").get<bool>());
+    EXPECT_GE(judgement.at("findings").size(), 9u);
+  }
+}
+
+TEST_F(PluginCommands, CheckSaysWhatItLookedAt) {
+  const Finished checked = run({"plugins", "check", built("optimizers").string()});
+
+  EXPECT_EQ(checked.code, 0);
+  for (const char* line :
+       {"  ok    it was built for this runner\n", "  ok    it exports its entry and nothing else\n",
+        "  ok    it finds every symbol it needs when it is loaded\n",
+        "  ok    it registers the same components each time its entry is called\n",
+        "  ok    it makes adam, adamw, sgd from their defaults\n",
+        "  ok    it leaves the process as it was\n", "  ok    it prints nothing\n"})
+    EXPECT_THAT(checked.out, HasSubstr(line));
+}
+
+TEST_F(PluginCommands, CheckOfWhatIsNoPluginEndsWithCodeFour) {
+  const fs::path file = write("text.so", "just some text");
+
+  const Finished checked = run({"plugins", "check", file.string()});
+
+  EXPECT_EQ(checked.code, 4);
+  EXPECT_EQ(checked.out,
+            "text.so\n  wrong it is not a shared library: it does not begin with an ELF header\n");
+}
+
+TEST_F(PluginCommands, DoctorFindsNothingWrongWhereNothingIs) {
+  const Finished doctor = run({"plugins", "doctor", "--json"});
+
+  ASSERT_EQ(doctor.code, 0) << doctor.out;
+  const json findings = doctor.json();
+  EXPECT_TRUE(findings.at("well").get<bool>());
+  std::vector<std::string> subjects;
+  for (const json& finding : findings.at("findings"))
+    subjects.push_back(finding.at("subject"));
+  EXPECT_THAT(subjects, testing::IsSupersetOf({"Treadle", "libtorch", "BLAS", "cores",
+                                               "plugin folder", "cache", "plugins"}));
+}
+
+TEST_F(PluginCommands, DoctorHasARemedyForEachComplaint) {
+  write("data/treadle/plugins/text.so", "just some text");
+  fs::create_directories(folder() / "open");
+  fs::permissions(folder() / "open", fs::perms(0777));
+  set("TREADLE_PLUGIN_PATH", "/no/such/folder:" + (folder() / "open").string());
+  set("TREADLE_PLUGIN_CACHE", "off");
+  set("OMP_NUM_THREADS", "8");
+
+  const Finished doctor = run({"plugins", "doctor"});
+
+  EXPECT_EQ(doctor.code, 4);
+  EXPECT_EQ(doctor.err, "");
+  EXPECT_THAT(doctor.out, HasSubstr("doubtful OMP_NUM_THREADS  is 8: every worker gets as many "
+                                    "threads, which makes small steps slower\n"));
+  EXPECT_THAT(doctor.out, HasSubstr("-> make it, or take it out of TREADLE_PLUGIN_PATH\n"));
+  EXPECT_THAT(doctor.out, HasSubstr("-> run `chmod o-w " + (folder() / "open").string() + "`\n"));
+  EXPECT_THAT(doctor.out, HasSubstr("-> unset TREADLE_PLUGIN_CACHE, and set HOME\n"));
+  EXPECT_THAT(doctor.out,
+              HasSubstr("text.so is not a shared library: it does not begin with an ELF "
+                        "header\n"));
+}
+
+TEST_F(PluginCommands, ALockedRunUsesWhatIsLockedOrNothing) {
+  given_points();
+  given_document(1);
+  const Finished locked = run({"plugins", "lock", "-o", "my.lock"});
+  ASSERT_EQ(locked.code, 0) << locked.err;
+  EXPECT_EQ(locked.out, "11 plugins locked, in my.lock\n");
+
+  EXPECT_EQ(run({"run", "points.json", "--quiet", "--locked", "my.lock"}).code, 0);
+  // The run wrote down what it used, also what the document left open.
+  const fs::path own = only_run() / "plugins.lock";
+  const json used = json::parse(read(own));
+  std::vector<std::string> ids;
+  for (const json& plugin : used.at("plugins"))
+    ids.push_back(plugin.at("id"));
+  EXPECT_THAT(
+      ids, testing::ElementsAre("org.treadle.data-csv", "org.treadle.losses", "org.treadle.metrics",
+                                "org.treadle.models-basic", "org.treadle.optimizers",
+                                "org.treadle.schedules", "org.treadle.transforms",
+                                "org.treadle.validation", "org.treadle.workflow-standard"));
+
+  json without_losses = used;
+  without_losses.at("plugins").erase(1);
+  write("less.lock", without_losses.dump());
+  const Finished refused = run({"run", "points.json", "--quiet", "--locked", "less.lock"});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, StartsWith("workflow-runner: plugin org.treadle.losses "));
+  EXPECT_THAT(refused.err, testing::EndsWith("is not named in less.lock; restore that one, or run "
+                                             "without --locked\n"));
+}
+
+TEST_F(PluginCommands, APluginMayBeNamedByItsFile) {
+  set("TREADLE_PLUGIN_SYSTEM_PATH", folder().string());
+  EXPECT_EQ(run({"plugins", "describe", "optimizer", "adamw"}).code, 2);
+
+  const Finished described =
+      run({"plugins", "describe", "optimizer", "adamw", "--plugin", built("optimizers").string()});
+
+  EXPECT_EQ(described.code, 0) << described.err;
+}
+
+}  // namespace
+}  // namespace treadle
