@@ -62,8 +62,7 @@ Placeholders placeholders_of(const NewPlugin& plugin) {
   expect_text(plugin.name, "[a-z][a-z0-9]*(_[a-z0-9]+)*",
               "NAME must be in snake_case, lower case letters and digits, such as "
               "\"inverse_sqrt\"");
-  const std::string id =
-      plugin.id.empty() ? "org.example." + with_dashes(plugin.name) : plugin.id;
+  const std::string id = plugin.id.empty() ? "org.example." + with_dashes(plugin.name) : plugin.id;
   expect_text(id, "[a-z][a-z0-9-]*(\\.[a-z0-9][a-z0-9-]*)+",
               "--id must be a reversed domain name in lower case, such as "
               "\"org.example.optimizers\"");
@@ -74,7 +73,8 @@ Placeholders placeholders_of(const NewPlugin& plugin) {
 }
 
 /// `text` with every `@word@` replaced; other at signs stay. `file` is what messages name.
-std::string filled(const std::string& text, const Placeholders& placeholders, const fs::path& file) {
+std::string filled(const std::string& text, const Placeholders& placeholders,
+                   const fs::path& file) {
   static const std::regex kPlaceholder("@([A-Za-z_]+)@");
   std::string result;
   auto rest = text.cbegin();
@@ -120,7 +120,8 @@ void expect_empty(const fs::path& folder) {
   if (!fs::exists(status))
     return;
   if (!fs::is_directory(status))
-    throw UsageError(folder.string() + ": is a file; name a folder that is new or empty with --dir");
+    throw UsageError(folder.string() +
+                     ": is a file; name a folder that is new or empty with --dir");
   const bool is_empty = fs::is_empty(folder, error);
   if (error)
     throw StorageError(folder.string() + ": cannot be read (" + error.message() + ")");
@@ -218,7 +219,8 @@ std::string project_text(const PluginProject& project, const std::vector<std::st
   return text + "\nREADME.md there says how to use it in a run.\n";
 }
 
-nlohmann::json project_json(const PluginProject& project, const std::vector<std::string>& commands) {
+nlohmann::json project_json(const PluginProject& project,
+                            const std::vector<std::string>& commands) {
   return {{"folder", fs::absolute(project.folder).lexically_normal().string()},
           {"files", project.files},
           {"next", commands}};

@@ -71,9 +71,10 @@ TEST(CommandLine, ComplainsInOneSentence) {
       {{"rnu", "my.json"}, "there is no command \"rnu\"; did you mean \"run\"?"},
       {{"fly"}, "there is no command \"fly\"; see \"workflow-runner --help\""},
       {{"plugin", "list"}, "there is no command \"plugin\"; did you mean \"plugins\"?"},
-      {{"plugins"}, "\"plugins\" is followed by \"list\" or \"describe\""},
+      {{"plugins"}, "\"plugins\" is followed by \"list\", \"describe\" or \"new\""},
       {{"plugins", "lits"},
-       "\"plugins\" is followed by \"list\" or \"describe\", not \"lits\"; did you mean \"list\"?"},
+       "\"plugins\" is followed by \"list\", \"describe\" or \"new\", not \"lits\"; did you mean "
+       "\"list\"?"},
       {{"--json", "run"}, "options follow the command: \"workflow-runner COMMAND --json\""},
       {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
       {{"evaluate"},

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A table as it stands in the file.
-struct Table {
+struct @Name@Rows {
   std::size_t columns = 0;
   std::vector<double> numbers;      // row after row
   std::vector<std::int64_t> lines;  // of each row, from 1
@@ -24,7 +24,7 @@ struct Table {
 }
 
 /// Adds the numbers of one line; false for a line without any.
-bool add_numbers(std::string_view text, const fs::path& path, std::int64_t line, Table& table) {
+bool add_numbers(std::string_view text, const fs::path& path, std::int64_t line, @Name@Rows& table) {
   constexpr std::string_view kBlanks = " \t\r";
   text = text.substr(0, text.find('#'));
   const std::size_t before = table.numbers.size();
@@ -46,17 +46,18 @@ bool add_numbers(std::string_view text, const fs::path& path, std::int64_t line,
   if (table.columns == 0)
     table.columns = count;
   if (count != table.columns) {
-    refuse(path, line, "expected " + std::to_string(table.columns) +
-                           " numbers, as in the first row, got " + std::to_string(count));
+    refuse(path, line,
+           "expected " + std::to_string(table.columns) + " numbers, as in the first row, got " +
+               std::to_string(count));
   }
   return true;
 }
 
-Table read_table(const fs::path& path) {
+@Name@Rows read_table(const fs::path& path) {
   std::ifstream file(path);
   if (!file)
     throw treadle::DataError(path.string() + ": cannot be read");
-  Table table;
+  @Name@Rows table;
   std::int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
@@ -86,13 +87,14 @@ class @Name@ final : public treadle::DataProvider {
                                ": its last column is numbers, but classes are asked for; choose a "
                                "loss for numbers, such as mse");
     }
-    Table table = read_table(path_);
+    @Name@Rows table = read_table(path_);
     const bool predicts = request.purpose == treadle::OpenRequest::Purpose::kPredict;
     const auto columns = static_cast<std::int64_t>(table.columns);
     if (features_ == 0)
       features_ = columns - 1;
     if (features_ < 1)
-      throw treadle::DataError(path_.string() + ": has one column; there is nothing to predict from");
+      throw treadle::DataError(path_.string() +
+                               ": has one column; there is nothing to predict from");
     if (columns != features_ + 1 && !(predicts && columns == features_)) {
       throw treadle::DataError(path_.string() + ": has " + std::to_string(columns) +
                                " columns, but the model was trained with " +
@@ -100,8 +102,8 @@ class @Name@ final : public treadle::DataProvider {
     }
 
     const auto rows = static_cast<std::int64_t>(table.lines.size());
-    const at::Tensor numbers =
-        at::from_blob(table.numbers.data(), {rows, columns}, at::kDouble).to(request.dtype, false, true);
+    const at::Tensor numbers = at::from_blob(table.numbers.data(), {rows, columns}, at::kDouble)
+                                   .to(request.dtype, false, true);
     treadle::MatrixRows::Matrices matrices;
     treadle::PortSpec port{"features", {features_}, {}};
     for (std::int64_t i = 1; i <= features_; ++i) {
@@ -116,7 +118,8 @@ class @Name@ final : public treadle::DataProvider {
       matrices.targets = numbers.slice(1, features_).contiguous();
     }
     matrices.describe_row = [lines = std::move(table.lines), path = path_](std::int64_t row) {
-      return "line " + std::to_string(lines[static_cast<std::size_t>(row)]) + " of " + path.string();
+      return "line " + std::to_string(lines[static_cast<std::size_t>(row)]) + " of " +
+             path.string();
     };
     rows_.emplace(std::move(matrices));
   }
@@ -150,4 +153,6 @@ class @Name@ final : public treadle::DataProvider {
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

@@ -45,4 +45,6 @@ class @Name@ final : public treadle::Loss {
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

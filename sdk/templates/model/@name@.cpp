@@ -8,16 +8,16 @@
 
 namespace {
 
-struct Shape {
+struct @Name@Shape {
   std::int64_t width = 0;
   std::int64_t blocks = 0;
   double dropout = 0;
 };
 
 /// x + lower(dropout(relu(upper(norm(x))))), where norm() is layer norm without weights of its own.
-class ResidualBlock final : public torch::nn::Module {
+class @Name@Block final : public torch::nn::Module {
  public:
-  explicit ResidualBlock(const Shape& shape)
+  explicit @Name@Block(const @Name@Shape& shape)
       : dropout_(shape.dropout),
         upper_(register_module("upper", torch::nn::Linear(shape.width, shape.width))),
         lower_(register_module("lower", torch::nn::Linear(shape.width, shape.width))) {}
@@ -35,13 +35,13 @@ class ResidualBlock final : public torch::nn::Module {
   torch::nn::Linear lower_;
 };
 
-/// A linear layer, residual blocks, a linear layer (the ResNet of Gorishniy et al., "Revisiting Deep
-/// Learning Models for Tabular Data", 2021, with layer norm). Takes one input of any shape and gives
-/// [B, width] for each output. All state of a call is in the call: forward() may run on several
-/// threads at once.
-class ResidualNetwork final : public treadle::Model {
+/// A linear layer, residual blocks, a linear layer (the ResNet of Gorishniy et al., "Revisiting
+/// Deep Learning Models for Tabular Data", 2021, with layer norm). Takes one input of any shape and
+/// gives [B, width] for each output. All state of a call is in the call: forward() may run on
+/// several threads at once.
+class @Name@Network final : public treadle::Model {
  public:
-  ResidualNetwork(const Shape& shape, const treadle::ModelSpec& spec) {
+  @Name@Network(const @Name@Shape& shape, const treadle::ModelSpec& spec) {
     std::int64_t features = 1;
     for (const std::int64_t size : spec.inputs[0].shape)
       features *= size;
@@ -52,8 +52,8 @@ class ResidualNetwork final : public treadle::Model {
     }
     input_ = register_module("input", torch::nn::Linear(features, shape.width));
     for (std::int64_t i = 0; i < shape.blocks; ++i) {
-      blocks_.push_back(register_module("block" + std::to_string(i),
-                                        std::make_shared<ResidualBlock>(shape)));
+      blocks_.push_back(
+          register_module("block" + std::to_string(i), std::make_shared<@Name@Block>(shape)));
     }
     output_ = register_module("output", torch::nn::Linear(shape.width, total_width));
     to(spec.dtype);
@@ -70,7 +70,7 @@ class ResidualNetwork final : public treadle::Model {
  private:
   std::vector<std::int64_t> widths_;
   torch::nn::Linear input_{nullptr};
-  std::vector<std::shared_ptr<ResidualBlock>> blocks_;
+  std::vector<std::shared_ptr<@Name@Block>> blocks_;
   torch::nn::Linear output_{nullptr};
 };
 
@@ -93,7 +93,7 @@ class @Name@ final : public treadle::ModelProvider {
       if (column.may_be_missing)
         refuse(column, "has missing values", "impute");
     }
-    return std::make_shared<ResidualNetwork>(shape_, spec);
+    return std::make_shared<@Name@Network>(shape_, spec);
   }
 
   [[noreturn]] static void refuse(const treadle::Column& column, const std::string& why,
@@ -102,9 +102,11 @@ class @Name@ final : public treadle::ModelProvider {
                              "; add {\"use\": \"" + remedy + "\"} to transforms");
   }
 
-  Shape shape_;
+  @Name@Shape shape_;
 };
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

@@ -66,4 +66,6 @@ class @Name@ final : public treadle::Optimizer {
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

@@ -32,4 +32,6 @@ class @Name@ final : public treadle::LearningRateSchedule {
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

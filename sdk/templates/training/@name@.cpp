@@ -9,21 +9,19 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 treadle::engine::EvaluationSetup evaluation_of(const treadle::TrainingTask& task) {
   return {task.model, task.loss, task.outputs, task.transforms};
 }
 
-/// One training, from its first step or its last checkpoint to its end. What it must remember over a
-/// crash is in state(); the same inputs and the same state give the same bits.
-class Training {
+/// One training, from its first step or its last checkpoint to its end. What it must remember over
+/// a crash is in state(); the same inputs and the same state give the same bits.
+class @Name@Run {
  public:
-  Training(std::int64_t epochs, treadle::TrainingTask& task, treadle::RunContext& context)
+  @Name@Run(std::int64_t epochs, treadle::TrainingTask& task, treadle::RunContext& context)
       : task_(task),
         context_(context),
         step_(*task.model, *task.loss, *task.optimizer, task.outputs),
@@ -49,7 +47,7 @@ class Training {
 
  private:
   void run_epoch() {
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     // After a resume the epoch goes on with the batch that is next.
     const auto stream = task_.training->epoch(epoch_, steps_ % per_epoch_);
     double rate = span_.base_rate;
@@ -75,8 +73,7 @@ class Training {
     summary.epochs = epochs_;
     summary.step = steps_;
     summary.learning_rate = rate;
-    summary.training_loss =
-        step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
+    summary.training_loss = step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
     summary.seconds = seconds;
     step_.clear_totals();
     if (task_.validation != nullptr) {
@@ -112,13 +109,13 @@ class Training {
 
   [[noreturn]] void report_divergence() const {
     const std::string checkpoint = context_.last_checkpoint();
-    throw treadle::TrainingError(
-        "the loss or its gradient is no longer a number in epoch " +
-        std::to_string((steps_ - 1) / per_epoch_ + 1) + ", step " + std::to_string(steps_) + " (" +
-        context_.trial().name + "); " +
-        (checkpoint.empty() ? "there is no checkpoint yet"
-                            : "the last good checkpoint is " + checkpoint) +
-        "; try a lower optimizer.learning_rate");
+    throw treadle::TrainingError("the loss or its gradient is no longer a number in epoch " +
+                                 std::to_string((steps_ - 1) / per_epoch_ + 1) + ", step " +
+                                 std::to_string(steps_) + " (" + context_.trial().name + "); " +
+                                 (checkpoint.empty()
+                                      ? "there is no checkpoint yet"
+                                      : "the last good checkpoint is " + checkpoint) +
+                                 "; try a lower optimizer.learning_rate");
   }
 
   treadle::StateDict state() {
@@ -154,7 +151,7 @@ class Training {
   const std::int64_t per_epoch_;  // steps
   const std::int64_t epochs_;
   const treadle::ScheduleSpan span_;
-  const Clock::time_point start_ = Clock::now();
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 
   std::int64_t epoch_ = 0;  // epochs done
   std::int64_t steps_ = 0;  // steps done
@@ -178,12 +175,12 @@ class @Name@ final : public treadle::TrainingWorkflow {
 
   treadle::TrainingResult do_train(treadle::TrainingTask& task,
                                    treadle::RunContext& context) override {
-    return Training(epochs_, task, context).run();
+    return @Name@Run(epochs_, task, context).run();
   }
 
   treadle::ValidationResult do_validate(treadle::TrainingTask& task,
                                         treadle::RunContext& context) override {
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     const auto stream = task.validation->epoch(0);
     const treadle::engine::EvaluationTotals totals = treadle::engine::evaluate_metrics(
         evaluation_of(task), *stream, context.stop_token(), task.metrics);
@@ -206,4 +203,6 @@ class @Name@ final : public treadle::TrainingWorkflow {
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

@@ -16,13 +16,11 @@ class @Name@ final : public treadle::Transform {
       : scale_(config.get<double>("scale")), with_target_(config.get<bool>("target")) {}
 
  private:
-  using Flags = std::vector<bool>;  // one per column; empty for an input that is no table
-
   void do_fit(const treadle::RowReader& reader, std::span<const std::int64_t>) override {
     expect_numbers(reader.spec().target);
-    std::vector<Flags> numbers;
+    std::vector<std::vector<bool>> numbers;
     for (const treadle::PortSpec& port : reader.spec().inputs) {
-      Flags& flags = numbers.emplace_back();
+      std::vector<bool>& flags = numbers.emplace_back();
       for (const treadle::Column& column : port.columns)
         flags.push_back(column.categories.empty());
     }
@@ -60,7 +58,7 @@ class @Name@ final : public treadle::Transform {
   }
   void do_load_state(const treadle::StateDict& state) override {
     try {
-      set_numbers(state.value("numbers").get<std::vector<Flags>>());
+      set_numbers(state.value("numbers").get<std::vector<std::vector<bool>>>());
     } catch (const nlohmann::json::exception& error) {
       throw treadle::StorageError(std::string("saved columns of @name@ cannot be read: ") +
                                   error.what());
@@ -78,10 +76,10 @@ class @Name@ final : public treadle::Transform {
     }
   }
 
-  void set_numbers(std::vector<Flags> numbers) {
+  void set_numbers(std::vector<std::vector<bool>> numbers) {
     numbers_ = std::move(numbers);
     masks_.clear();
-    for (const Flags& flags : numbers_) {
+    for (const std::vector<bool>& flags : numbers_) {
       at::Tensor& mask = masks_.emplace_back();
       if (flags.empty())
         continue;
@@ -92,10 +90,12 @@ class @Name@ final : public treadle::Transform {
 
   double scale_;
   bool with_target_;
-  std::vector<Flags> numbers_;
+  std::vector<std::vector<bool>> numbers_;  // by column; empty for an input that is no table
   std::vector<at::Tensor> masks_;  // of numbers_: bool [columns], or undefined
 };
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

@@ -10,8 +10,8 @@ namespace {
 /// the purging of López de Prado, "Advances in Financial Machine Learning", 2018, chapter 7).
 ///
 /// Rows are in the order of their timestamps, those without any in the order of the data. Block k
-/// of n holds the places [k * rows / n, (k + 1) * rows / n); sizes differ by one at most. Stateless:
-/// the plan is a function of the request.
+/// of n holds the places [k * rows / n, (k + 1) * rows / n); sizes differ by one at most.
+/// Stateless: the plan is a function of the request.
 class @Name@ final : public treadle::CrossValidator {
  public:
   explicit @Name@(const treadle::Config& config)
@@ -20,14 +20,12 @@ class @Name@ final : public treadle::CrossValidator {
         refit_(config.get<bool>("refit")) {}
 
  private:
-  using Rows = std::vector<std::int64_t>;
-
   treadle::ValidationPlan do_plan(const treadle::SplitRequest& request) const override {
     if (folds_ > request.rows) {
       throw treadle::DataError("validation asks for " + std::to_string(folds_) +
                                " blocks, but there are " + std::to_string(request.rows) + " rows");
     }
-    const Rows order = in_time(request);
+    const std::vector<std::int64_t> order = in_time(request);
     treadle::ValidationPlan plan;
     plan.refit = refit_;
     for (std::int64_t k = 0; k < folds_; ++k) {
@@ -38,8 +36,8 @@ class @Name@ final : public treadle::CrossValidator {
     return plan;
   }
 
-  static Rows in_time(const treadle::SplitRequest& request) {
-    Rows rows(static_cast<std::size_t>(request.rows));
+  static std::vector<std::int64_t> in_time(const treadle::SplitRequest& request) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(request.rows));
     std::iota(rows.begin(), rows.end(), 0);
     if (request.timestamps.defined()) {
       const at::Tensor times = request.timestamps.contiguous();
@@ -50,7 +48,7 @@ class @Name@ final : public treadle::CrossValidator {
     return rows;
   }
 
-  treadle::Fold fold(const Rows& order, std::int64_t begin, std::int64_t end,
+  treadle::Fold fold(const std::vector<std::int64_t>& order, std::int64_t begin, std::int64_t end,
                      std::string name) const {
     const auto count = static_cast<std::int64_t>(order.size());
     const auto before = order.begin() + std::max<std::int64_t>(0, begin - gap_);
@@ -77,4 +75,6 @@ class @Name@ final : public treadle::CrossValidator {
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<@Name@>("@name@"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

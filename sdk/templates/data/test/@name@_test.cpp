@@ -19,10 +19,12 @@ std::unique_ptr<treadle::DataProvider> make(const std::filesystem::path& path) {
 }
 
 // What every data provider keeps.
-INSTANTIATE_TEST_SUITE_P(@Name@, DataContract, ::testing::Values(DataCase{"Example", [] {
-                           return make(std::filesystem::path(TREADLE_PLUGIN_FOLDER) / "example.txt");
-                         }}),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    @Name@, DataContract,
+    ::testing::Values(DataCase{
+        "Example",
+        [] { return make(std::filesystem::path(TREADLE_PLUGIN_FOLDER) / "example.txt"); }}),
+    CaseName());
 
 class @Name@Test : public ::testing::Test {
  protected:
@@ -70,7 +72,8 @@ TEST_F(@Name@Test, PredictsForRowsWithAndWithoutATarget) {
     request.purpose = Purpose::kPredict;
     table->open(request);
 
-    EXPECT_TRUE(everything(*table).inputs[0].equal(at::tensor({7.0, 8.0}, at::kFloat).view({1, 2})));
+    EXPECT_TRUE(
+        everything(*table).inputs[0].equal(at::tensor({7.0, 8.0}, at::kFloat).view({1, 2})));
   }
 }
 

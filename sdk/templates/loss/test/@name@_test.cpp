@@ -19,7 +19,10 @@ INSTANTIATE_TEST_SUITE_P(
     @Name@, LossContract,
     ::testing::Values(LossCase{"OneNumber", [] { return make(); }, LossCase::numbers(1)},
                       LossCase{"ThreeNumbers", [] { return make(); }, LossCase::numbers(3)},
-                      LossCase{"Narrow", [] { return make({{"delta", 0.3}}); },
+                      LossCase{"Narrow",
+                               [] {
+                                 return make({{"delta", 0.3}});
+                               },
                                LossCase::numbers(1)}),
     CaseName());
 

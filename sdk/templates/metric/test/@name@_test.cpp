@@ -19,7 +19,10 @@ INSTANTIATE_TEST_SUITE_P(
     @Name@, MetricContract,
     ::testing::Values(MetricCase{"OneNumber", [] { return make(); }, MetricCase::numbers(1)},
                       MetricCase{"TwoNumbers", [] { return make(); }, MetricCase::numbers(2)},
-                      MetricCase{"HighFloor", [] { return make({{"floor", 0.5}}); },
+                      MetricCase{"HighFloor",
+                                 [] {
+                                   return make({{"floor", 0.5}});
+                                 },
                                  MetricCase::numbers(1)}),
     CaseName());
 

@@ -18,12 +18,11 @@ std::unique_ptr<treadle::RunObserver> make(const std::filesystem::path& path) {
 
 // What every observer keeps.
 INSTANTIATE_TEST_SUITE_P(@Name@, ObserverContract,
-                         ::testing::Values(ObserverCase{
-                             "Path",
-                             [](const std::filesystem::path& folder) {
-                               return make(folder / "epochs.jsonl");
-                             },
-                             {"epochs.jsonl"}}),
+                         ::testing::Values(ObserverCase{"Path",
+                                                        [](const std::filesystem::path& folder) {
+                                                          return make(folder / "epochs.jsonl");
+                                                        },
+                                                        {"epochs.jsonl"}}),
                          CaseName());
 
 treadle::EpochSummary epoch(std::int64_t number) {

@@ -15,11 +15,13 @@ std::unique_ptr<treadle::Optimizer> make(nlohmann::json parameters = {}) {
 }
 
 // What every optimizer keeps: one case for each configuration that may behave differently.
-INSTANTIATE_TEST_SUITE_P(
-    @Name@, OptimizerContract,
-    ::testing::Values(OptimizerCase{"Defaults", [] { return make(); }},
-                      OptimizerCase{"WithDecay", [] { return make({{"weight_decay", 0.1}}); }}),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(@Name@, OptimizerContract,
+                         ::testing::Values(OptimizerCase{"Defaults", [] { return make(); }},
+                                           OptimizerCase{"WithDecay",
+                                                         [] {
+                                                           return make({{"weight_decay", 0.1}});
+                                                         }}),
+                         CaseName());
 
 /// All three gradients of TrainedParameters, each element `value`.
 std::vector<at::Tensor> gradients_of(double value) {

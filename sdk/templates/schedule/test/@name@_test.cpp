@@ -13,15 +13,19 @@ std::unique_ptr<treadle::LearningRateSchedule> make(nlohmann::json parameters = 
 }
 
 // What every schedule keeps: one case for each configuration that may behave differently.
-INSTANTIATE_TEST_SUITE_P(
-    @Name@, ScheduleContract,
-    ::testing::Values(ScheduleCase{"Defaults", [] { return make(); }},
-                      ScheduleCase{"OneStep", [] { return make({{"hold", "1st"}}); }},
-                      ScheduleCase{"Epochs", [] { return make({{"hold", "2ep"}}); }}),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(@Name@, ScheduleContract,
+                         ::testing::Values(ScheduleCase{"Defaults", [] { return make(); }},
+                                           ScheduleCase{"OneStep",
+                                                        [] {
+                                                          return make({{"hold", "1st"}});
+                                                        }},
+                                           ScheduleCase{"Epochs",
+                                                        [] {
+                                                          return make({{"hold", "2ep"}});
+                                                        }}),
+                         CaseName());
 
-constexpr treadle::ScheduleSpan kSpan{
-    .base_rate = 0.8, .total_steps = 100, .steps_per_epoch = 10};
+constexpr treadle::ScheduleSpan kSpan{.base_rate = 0.8, .total_steps = 100, .steps_per_epoch = 10};
 
 // By hand: sqrt(4 / 16) is a half, sqrt(4 / 64) a quarter, sqrt(4 / 100) a fifth.
 TEST(@Name@, FallsWithTheSquareRootOfTheStep) {

@@ -13,9 +13,12 @@ std::unique_ptr<treadle::TrainingWorkflow> make(nlohmann::json parameters = {}) 
 }
 
 // What every training loop keeps; half of it is about stopping and going on.
-INSTANTIATE_TEST_SUITE_P(@Name@, TrainingContract, ::testing::Values(TrainingCase{"Short", [] {
-                           return make({{"epochs", 4}, {"batch_size", 16}});
-                         }}),
+INSTANTIATE_TEST_SUITE_P(@Name@, TrainingContract,
+                         ::testing::Values(TrainingCase{
+                             "Short",
+                             [] {
+                               return make({{"epochs", 4}, {"batch_size", 16}});
+                             }}),
                          CaseName());
 
 TEST(@Name@, SavesACheckpointAfterEachEpoch) {
@@ -30,8 +33,8 @@ TEST(@Name@, SavesACheckpointAfterEachEpoch) {
   EXPECT_EQ(context.checkpoints()[2].position.steps_done, 9);
 }
 
-// By hand: the parameters p of a model that is trained with a rate of r for one step move by r times
-// the gradient's mean over the rows, momentum being 0 before the first step.
+// By hand: the parameters p of a model that is trained with a rate of r for one step move by r
+// times the gradient's mean over the rows, momentum being 0 before the first step.
 TEST(@Name@, AStepFollowsTheMeanGradient) {
   const Rehearsed plain{.has_validation = false, .learning_rate = 0.01, .dropout = 0};
   Rehearsal rehearsal(make({{"epochs", 1}, {"batch_size", 43}}), plain);

@@ -17,13 +17,18 @@ std::unique_ptr<treadle::Transform> make(nlohmann::json parameters = {}) {
 }
 
 // What every transform keeps: one case for each configuration that may behave differently.
-INSTANTIATE_TEST_SUITE_P(
-    @Name@, TransformContract,
-    ::testing::Values(TransformCase{"Defaults", [] { return make(); }},
-                      TransformCase{"WithTarget", [] { return make({{"target", true}}); }},
-                      TransformCase{"WideScale",
-                                    [] { return make({{"scale", 50}, {"target", true}}); }}),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(@Name@, TransformContract,
+                         ::testing::Values(TransformCase{"Defaults", [] { return make(); }},
+                                           TransformCase{"WithTarget",
+                                                         [] {
+                                                           return make({{"target", true}});
+                                                         }},
+                                           TransformCase{
+                                               "WideScale",
+                                               [] {
+                                                 return make({{"scale", 50}, {"target", true}});
+                                               }}),
+                         CaseName());
 
 /// One row: a number, a category, and a number to predict.
 treadle::MatrixRows row_of(double number, double category, double target) {

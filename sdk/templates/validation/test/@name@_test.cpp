@@ -22,11 +22,10 @@ ValidationCase case_of(std::string name, nlohmann::json parameters = {}) {
 }
 
 // What every validation keeps: one case for each configuration that may behave differently.
-INSTANTIATE_TEST_SUITE_P(
-    @Name@, ValidationContract,
-    ::testing::Values(case_of("Defaults"), case_of("Gap", {{"gap", 7}}),
-                      case_of("TwoBlocks", {{"folds", 2}, {"refit", false}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(@Name@, ValidationContract,
+                         ::testing::Values(case_of("Defaults"), case_of("Gap", {{"gap", 7}}),
+                                           case_of("TwoBlocks", {{"folds", 2}, {"refit", false}})),
+                         CaseName());
 
 treadle::SplitRequest numbers(std::int64_t rows) {
   treadle::SplitRequest request;
