@@ -40,12 +40,20 @@ set(alone "${room}/mein Optimierer")
 file(RENAME "${folder_optimizer}" "${alone}")
 set(folder_optimizer "${alone}")
 
-# expect_tests(<interface>...): what ctest printed has the tests of these plugins.
+# expect_tests(<interface>...): what ctest printed has the tests of these plugins, and the check of their libraries
+# where the runner can do that.
+set(kinds tests)
+execute_process(COMMAND ${runner} plugins check --help RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+if(status EQUAL 0)
+  list(APPEND kinds check)
+endif()
 function(expect_tests)
   foreach(interface IN LISTS ARGV)
-    if(NOT output MATCHES "my_${interface}\\.tests \\.+ +Passed")
-      message(FATAL_ERROR "the tests of my_${interface} were not run:\n${output}")
-    endif()
+    foreach(kind IN LISTS kinds)
+      if(NOT output MATCHES "my_${interface}\\.${kind} \\.+ +Passed")
+        message(FATAL_ERROR "CTest did not run my_${interface}.${kind}:\n${output}")
+      endif()
+    endforeach()
   endforeach()
 endfunction()
 

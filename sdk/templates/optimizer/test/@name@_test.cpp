@@ -53,6 +53,7 @@ TEST(@Name@, FollowsItsFormulaOverSeveralSteps) {
 
   trained.step(gradients_of(4), 1);
   EXPECT_DOUBLE_EQ(trained.value(2).item<double>(), start - 1);
+  EXPECT_DOUBLE_EQ(trained.slots().tensor(0).max().item<double>(), 1);
   trained.step(gradients_of(-3), 1);
   EXPECT_DOUBLE_EQ(trained.value(2).item<double>(), start);
   trained.step(gradients_of(0), 1);
