@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
