@@ -37,9 +37,11 @@ if(plugins)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/TreadleConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/TreadleConfig.cmake INSTALL_DESTINATION ${TREADLE_PACKAGE_DIR})
+    ${PROJECT_BINARY_DIR}/TreadleConfig.cmake INSTALL_DESTINATION ${TREADLE_PACKAGE_DIR}
+    PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/TreadleConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TreadleConfig.cmake ${PROJECT_BINARY_DIR}/TreadleConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/TreadlePlugin.cmake ${PROJECT_SOURCE_DIR}/cmake/plugin_exports.map
+              ${PROJECT_SOURCE_DIR}/cmake/TreadlePlugin.cmake ${PROJECT_SOURCE_DIR}/cmake/TreadlePluginProject.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/TreadleInstallForMe.cmake ${PROJECT_SOURCE_DIR}/cmake/plugin_exports.map
         DESTINATION ${TREADLE_PACKAGE_DIR})

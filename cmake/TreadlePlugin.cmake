@@ -1,8 +1,8 @@
-# treadle_add_plugin([PCH tensor|nn|none] [USES engine|graph...] [LINK <target>...]
+# treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES engine|graph...] [LINK <target>...]
 #                    [TEST_LINK <target>...] [TEST_LABELS <label>...])
-#   The folder is the plugin: its name is the library's name (<folder>.so) and the target's
-#   (treadle-plugin-<folder>), its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
-#   its test/*_test.cpp the tests. Called without arguments it does everything:
+#   The folder is the plugin: its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
+#   its test/*_test.cpp the tests. NAME, or else the folder's name, is the library's name (<name>.so) and the
+#   target's (treadle-plugin-<name>). Called without arguments it does everything:
 #   - checks plugin.json and the schemas, and writes them into the library, where hosts read them without
 #     running its code;
 #   - compiles the sources once and makes of them the library and the test program, so that tests reach
@@ -13,7 +13,7 @@
 #
 # PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
 # `USES engine` for plugins that schedule work themselves. The targets of all plugins are in the global property
-# TREADLE_PLUGIN_TARGETS.
+# TREADLE_PLUGIN_TARGETS. What differs outside Treadle's tree is in TreadlePluginProject.cmake.
 
 include(GNUInstallDirs)
 
@@ -27,11 +27,29 @@ if(NOT DEFINED TREADLE_ABI_MAJOR)
   string(REGEX REPLACE "[^0-9]" "" TREADLE_ABI_MAJOR "${TREADLE_ABI_MAJOR}")
 endif()
 
+# Below the prefix. Outside the tree it is where the Treadle that was found looks.
+if(NOT DEFINED TREADLE_PLUGIN_DESTINATION)
+  set(TREADLE_PLUGIN_DESTINATION "${CMAKE_INSTALL_LIBDIR}/treadle/plugins/${TREADLE_ABI_MAJOR}")
+endif()
+if(NOT DEFINED TREADLE_PLUGIN_OUTPUT)
+  set(TREADLE_PLUGIN_OUTPUT "lib/treadle/plugins/${TREADLE_ABI_MAJOR}")
+endif()
+
+# treadle_compile_as_plugin(<target>): how the sources of a plugin are compiled.
+function(treadle_compile_as_plugin target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF
+      CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fno-gnu-unique)
+  endif()
+endfunction()
+
 # treadle_link_as_plugin(<target> <name>): where the library of a plugin lies and how it is linked.
 function(treadle_link_as_plugin target name)
   set_target_properties(${target} PROPERTIES
       PREFIX "" SUFFIX ".so" OUTPUT_NAME "${name}"
-      LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/treadle/plugins/${TREADLE_ABI_MAJOR}"
+      LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${TREADLE_PLUGIN_OUTPUT}"
       LINK_DEPENDS "${TREADLE_PLUGIN_EXPORTS}")
   target_link_options(${target} PRIVATE
       "LINKER:--version-script=${TREADLE_PLUGIN_EXPORTS}"
@@ -61,16 +79,23 @@ function(treadle_plugin_notes target folder)
 endfunction()
 
 function(treadle_add_plugin)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PCH" "USES;LINK;TEST_LINK;TEST_LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH" "USES;LINK;TEST_LINK;TEST_LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "treadle_add_plugin: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  get_filename_component(name "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  set(name "${arg_NAME}")
+  if(NOT name)
+    get_filename_component(name "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  endif()
+  if(NOT name MATCHES "^[A-Za-z0-9_.+-]+$")
+    message(FATAL_ERROR "treadle_add_plugin: a plugin cannot be called \"${name}\"; "
+                        "call it otherwise: treadle_add_plugin(NAME my_plugin)")
+  endif()
   set(target treadle-plugin-${name})
   if(NOT arg_PCH)
     set(arg_PCH tensor)
   endif()
-  if(arg_PCH STREQUAL "none" OR NOT TARGET treadle-pch-${arg_PCH})
+  if(arg_PCH STREQUAL "none")
     set(arg_PCH "")
   endif()
   set(libraries treadle::sdk ${arg_LINK})
@@ -86,11 +111,7 @@ function(treadle_add_plugin)
   add_library(${target}-objects OBJECT ${sources})
   target_link_libraries(${target}-objects PUBLIC ${libraries})
   target_include_directories(${target}-objects PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
-  set_target_properties(${target}-objects PROPERTIES
-      CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target}-objects PRIVATE -fno-gnu-unique)
-  endif()
+  treadle_compile_as_plugin(${target}-objects)
   if(TARGET treadle-flags)
     target_link_libraries(${target}-objects PRIVATE treadle-flags)
   endif()
@@ -104,10 +125,13 @@ function(treadle_add_plugin)
   treadle_link_as_plugin(${target} ${name})
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
   install(TARGETS ${target}
-      LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/treadle/plugins/${TREADLE_ABI_MAJOR}")
+      LIBRARY DESTINATION "${TREADLE_PLUGIN_DESTINATION}")
   set_property(GLOBAL APPEND PROPERTY TREADLE_PLUGIN_TARGETS ${target})
 
-  if(COMMAND treadle_add_tests)
+  if(COMMAND treadle_finish_plugin_project)
+    treadle_finish_plugin_project(${target} ${name} PCH "${arg_PCH}" LABELS ${arg_TEST_LABELS}
+        LINK ${arg_LINK} TEST_LINK ${arg_TEST_LINK})
+  elseif(COMMAND treadle_add_tests)
     set(pch "")
     if(arg_PCH)
       set(pch PCH ${arg_PCH})

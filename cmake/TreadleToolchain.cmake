@@ -18,6 +18,7 @@ include(GNUInstallDirs)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(TREADLE_TEMPLATE_DIR "${CMAKE_INSTALL_DATADIR}/treadle/templates")
 
 add_library(treadle-flags INTERFACE)
 target_compile_options(treadle-flags INTERFACE -Wall -Wextra -Wno-unknown-pragmas -ffp-contract=off

@@ -27,6 +27,8 @@ constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"
 constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
 constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
 constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write", true};
+constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
+constexpr Option kPluginId{"id", 0, "ID", false, "", "the plugin's id (default: org.example.NAME)"};
 constexpr Option kDryRun{
     "dry-run", 0, "", false, "", "reads the data, too, and sends one batch through everything"};
 constexpr Option kAllowDifferences{
@@ -116,6 +118,14 @@ std::span<const Command> commands() {
        {},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "plugins doctor",
+       false,
+       ""},
+      {"plugins new",
+       "Writes a plugin to begin from: a project that builds, with tests and an example.",
+       {{"INTERFACE", "what it is: data, model, optimizer …"},
+        {"NAME", "what it is called, in snake_case"}},
+       {kProjectDir, kPluginId, kJson},
+       "plugins new optimizer lion --dir my-lion",
        false,
        ""},
       {"graph",

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "plugin_doctor.h"
 #include "plugin_judgement.h"
 #include "plugin_listing.h"
+#include "plugin_scaffold.h"
 #include "program.h"
 #include "terminal.h"
 
@@ -151,12 +153,41 @@ void print_schema(const CommandLine& line) {
   print(compose_editor_schema(listed));
 }
 
+/// The folder this program lies in.
+std::filesystem::path program_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// Where CMake has to be told to look for Treadle; empty when it looks there by itself, as it does
+/// beside every folder of PATH.
+std::filesystem::path unsearched_prefix() {
+  const std::filesystem::path folder = program_folder();
+  const char* path = std::getenv("PATH");
+  std::istringstream entries(path == nullptr ? "" : path);
+  for (std::string entry; std::getline(entries, entry, ':');) {
+    std::error_code error;
+    if (std::filesystem::equivalent(entry, folder, error))
+      return {};
+  }
+  return folder.parent_path();
+}
+
+void begin_plugin(const CommandLine& line) {
+  const PluginProject project = write_plugin_project(
+      {line.arguments[0], line.arguments[1], line.text("id"), line.text("dir")},
+      (program_folder() / TREADLE_TEMPLATES).lexically_normal());
+  const std::vector<std::string> commands = next_commands(project, unsearched_prefix());
+  if (line.has("json")) {
+    print(project_json(project, commands));
+  } else {
+    print(project_text(project, commands));
+  }
+}
+
 /// Replaces this process. Returns only by throwing.
 void become_treadle_run(char** argv) {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path program =
-      (self.parent_path() / TREADLE_RUN_PROGRAM).lexically_normal();
+  const std::filesystem::path program = (program_folder() / TREADLE_RUN_PROGRAM).lexically_normal();
   // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
   // times slower. What the user has set stays.
   for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
@@ -179,6 +210,7 @@ int main(int argc, char** argv) {
                          {"plugins check", check_plugin},
                          {"plugins lock", lock_plugins},
                          {"plugins doctor", examine_installation},
+                         {"plugins new", begin_plugin},
                          {"check", check_document},
                          {"schema", print_schema}},
                         [argv](const CommandLine&) { become_treadle_run(argv); }};

@@ -47,6 +47,7 @@ TEST_F(InstantCommands, EveryCommandHasHelpWithAnExample) {
                                                         {"predict"},
                                                         {"plugins", "list"},
                                                         {"plugins", "describe"},
+                                                        {"plugins", "new"},
                                                         {"graph"},
                                                         {"schema"}};
   for (std::vector<std::string> words : kCommands) {
@@ -238,6 +239,41 @@ TEST_F(InstantCommands, DescribeSuggestsWhatMayHaveBeenMeant) {
   EXPECT_THAT(component.err, HasSubstr("did you mean \"adam\""));
   EXPECT_EQ(interface.code, 2);
   EXPECT_THAT(interface.err, HasSubstr("optimizer"));
+}
+
+TEST_F(InstantCommands, NewWritesAProjectAndSaysWhatToTypeNext) {
+  const std::string prefix = fs::path(runner()).parent_path().parent_path().string();
+  set("PATH", "/usr/bin");
+
+  const Finished written = run({"plugins", "new", "schedule", "my_rate"});
+
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_THAT(written.out, StartsWith("Wrote my-rate:\n  .clang-format\n"));
+  EXPECT_THAT(
+      written.out,
+      HasSubstr("\nNext:\n  cmake -S my-rate -B my-rate/build -DCMAKE_PREFIX_PATH=" + prefix +
+                "\n  cmake --build my-rate/build\n"
+                "  ctest --test-dir my-rate/build --output-on-failure\n"));
+  EXPECT_THAT(read("my-rate/my_rate.cpp"), HasSubstr("class MyRate final"));
+}
+
+TEST_F(InstantCommands, NewKnowsThatCMakeLooksBesideThePath) {
+  set("PATH", "/usr/bin:" + fs::path(runner()).parent_path().string());
+
+  const json answer = run({"plugins", "new", "loss", "mine", "--dir", "a b", "--json"}).json();
+
+  EXPECT_EQ(answer["folder"], (folder() / "a b").string());
+  EXPECT_THAT(answer["files"], testing::Contains("mine.cpp"));
+  EXPECT_EQ(answer["next"][0], "cmake -S 'a b' -B 'a b/build'");
+}
+
+TEST_F(InstantCommands, NewSuggestsWhatMayHaveBeenMeant) {
+  const Finished failed = run({"plugins", "new", "optimiser", "lion"});
+
+  EXPECT_EQ(failed.code, 2);
+  EXPECT_THAT(failed.err, HasSubstr("workflow-runner: there is no interface \"optimiser\"; did you "
+                                    "mean \"optimizer\"?\n"));
+  EXPECT_FALSE(fs::exists(folder() / "lion"));
 }
 
 TEST_F(InstantCommands, SchemaIsJsonThatKnowsEveryComponent) {

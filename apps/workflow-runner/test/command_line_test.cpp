@@ -81,7 +81,8 @@ TEST(CommandLine, ComplainsInOneSentence) {
       {{"plugin", "list"}, "there is no command \"plugin\"; did you mean \"plugins\"?"},
       {{"plugins"}, "\"plugins\" is followed by " + listed(second_words("plugins"))},
       {{"plugins", "lits"},
-       "\"plugins\" is followed by " + listed(second_words("plugins")) + ", not \"lits\"; did you mean \"list\"?"},
+       "\"plugins\" is followed by " + listed(second_words("plugins")) +
+           ", not \"lits\"; did you mean \"list\"?"},
       {{"--json", "run"}, "options follow the command: \"workflow-runner COMMAND --json\""},
       {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
       {{"evaluate"},

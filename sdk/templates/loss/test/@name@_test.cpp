@@ -1,0 +1,79 @@
+#include <treadle/sdk.h>
+
+#include <ATen/ops/tensor.h>
+
+#include <treadle/testing/loss_contract.h>
+#include <treadle/testing/plugin_under_test.h>
+
+namespace {
+
+using namespace treadle::testing;
+
+std::unique_ptr<treadle::Loss> make(nlohmann::json parameters = {}) {
+  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<treadle::Loss>("@name@", std::move(parameters));
+}
+
+// What every loss keeps: one case for each configuration that may behave differently.
+INSTANTIATE_TEST_SUITE_P(
+    @Name@, LossContract,
+    ::testing::Values(LossCase{"OneNumber", [] { return make(); }, LossCase::numbers(1)},
+                      LossCase{"ThreeNumbers", [] { return make(); }, LossCase::numbers(3)},
+                      LossCase{"Narrow",
+                               [] {
+                                 return make({{"delta", 0.3}});
+                               },
+                               LossCase::numbers(1)}),
+    CaseName());
+
+at::Tensor column(std::vector<double> values) {
+  return at::tensor(values, at::kDouble).view({static_cast<std::int64_t>(values.size()), 1});
+}
+
+treadle::Batch batch_of(const at::Tensor& targets) {
+  treadle::Batch batch;
+  batch.targets = batch.original_targets = targets;
+  batch.rows = at::arange(targets.size(0));
+  return batch;
+}
+
+// By hand: 0.5^2 / 2 = 0.125; 1 * (3 - 1 / 2) = 2.5.
+TEST(@Name@, IsQuadraticNearZeroAndLinearFarAway) {
+  const auto terms = make()->forward({column({1, 5})}, batch_of(column({1.5, 2})));
+
+  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 0.125 + 2.5);
+}
+
+// By hand: 2 * (3 - 2 / 2) = 4.
+TEST(@Name@, TurnsWhereDeltaSays) {
+  const auto terms = make({{"delta", 2}})->forward({column({5})}, batch_of(column({2})));
+
+  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 4);
+}
+
+TEST(@Name@, WeighsRows) {
+  treadle::Batch batch = batch_of(column({1.5, 2}));
+  batch.weights = at::tensor({2.0, 4.0}, at::kDouble);
+
+  const auto terms = make()->forward({column({1, 5})}, batch);
+
+  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 2 * 0.125 + 4 * 2.5);
+  EXPECT_DOUBLE_EQ(terms.weight.item<double>(), 6);
+}
+
+TEST(@Name@, SaysWhyItCannotWorkOnClasses) {
+  try {
+    make()->outputs_for(LossCase::classes(3));
+    ADD_FAILURE() << "expected a DataError";
+  } catch (const treadle::DataError& error) {
+    EXPECT_STREQ(error.what(),
+                 "loss \"@name@\" needs numbers, but the target \"species\" is not; use "
+                 "cross_entropy for classes");
+  }
+}
+
+TEST(@Name@, RefusesParametersOutOfRange) {
+  EXPECT_THROW(make({{"delta", 0}}), treadle::DocumentError);
+}
+
+}  // namespace

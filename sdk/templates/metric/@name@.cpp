@@ -1,0 +1,76 @@
+#include <treadle/sdk.h>
+
+#include <limits>
+
+namespace {
+
+/// The mean over rows of
+///
+///     100 * |target - prediction| / max(|target|, floor)
+///
+/// in float64. Several numbers a row: their mean. Keeps two numbers, whatever the number of rows.
+/// One object per data split and worker: it needs no locks.
+class @Name@ final : public treadle::MetricComputer {
+ public:
+  explicit @Name@(const treadle::Config& config) : floor_(config.get<double>("floor")) {}
+
+ private:
+  void do_start(const treadle::TargetSpec& target) override {
+    if (target.kind != treadle::TargetKind::kNumbers) {
+      throw treadle::DataError("metric \"@name@\" needs numbers, but the target \"" + target.name +
+                               "\" is not; use accuracy for classes");
+    }
+  }
+
+  void do_reset() override {
+    sum_ = 0;
+    weight_ = 0;
+  }
+
+  void do_update(const treadle::Predictions& predictions, const treadle::Batch& batch) override {
+    const at::Tensor targets = batch.original_targets.to(at::kDouble);
+    const at::Tensor errors = targets.sub(predictions.values.to(at::kDouble)).abs();
+    const at::Tensor rows = errors.div(targets.abs().clamp_min(floor_)).mean(1);
+    if (batch.weights.defined()) {
+      const at::Tensor weights = batch.weights.to(at::kDouble);
+      sum_ += rows.mul(weights).sum().item<double>();
+      weight_ += weights.sum().item<double>();
+    } else {
+      sum_ += rows.sum().item<double>();
+      weight_ += static_cast<double>(rows.size(0));
+    }
+  }
+
+  void do_merge(const treadle::MetricComputer& other) override {
+    const auto& more = static_cast<const @Name@&>(other);
+    sum_ += more.sum_;
+    weight_ += more.weight_;
+  }
+
+  treadle::MetricResult do_compute() const override {
+    const double value =
+        weight_ > 0 ? 100 * sum_ / weight_ : std::numeric_limits<double>::quiet_NaN();
+    return {{{"@name@", value, treadle::Direction::kLowerIsBetter}}, {}};
+  }
+
+  treadle::StateDict do_state() const override {
+    treadle::StateDict state;
+    state.put_number("sum", sum_);
+    state.put_number("weight", weight_);
+    return state;
+  }
+  void do_load_state(const treadle::StateDict& state) override {
+    sum_ = state.number("sum");
+    weight_ = state.number("weight");
+  }
+
+  double floor_;
+  double sum_ = 0;     // of weight times error
+  double weight_ = 0;  // of all rows seen
+};
+
+}  // namespace
+
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}

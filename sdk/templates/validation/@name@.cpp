@@ -1,0 +1,80 @@
+#include <treadle/sdk.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace {
+
+/// Blocked cross-validation for rows that are not independent of their neighbours (Bergmeir &
+/// Benítez, "On the use of cross-validation for time series predictor evaluation", 2012; the gap is
+/// the purging of López de Prado, "Advances in Financial Machine Learning", 2018, chapter 7).
+///
+/// Rows are in the order of their timestamps, those without any in the order of the data. Block k
+/// of n holds the places [k * rows / n, (k + 1) * rows / n); sizes differ by one at most.
+/// Stateless: the plan is a function of the request.
+class @Name@ final : public treadle::CrossValidator {
+ public:
+  explicit @Name@(const treadle::Config& config)
+      : folds_(config.get<std::int64_t>("folds")),
+        gap_(config.get<std::int64_t>("gap")),
+        refit_(config.get<bool>("refit")) {}
+
+ private:
+  treadle::ValidationPlan do_plan(const treadle::SplitRequest& request) const override {
+    if (folds_ > request.rows) {
+      throw treadle::DataError("validation asks for " + std::to_string(folds_) +
+                               " blocks, but there are " + std::to_string(request.rows) + " rows");
+    }
+    const std::vector<std::int64_t> order = in_time(request);
+    treadle::ValidationPlan plan;
+    plan.refit = refit_;
+    for (std::int64_t k = 0; k < folds_; ++k) {
+      const std::int64_t begin = k * request.rows / folds_;
+      const std::int64_t end = (k + 1) * request.rows / folds_;
+      plan.folds.push_back(fold(order, begin, end, "block-" + std::to_string(k + 1)));
+    }
+    return plan;
+  }
+
+  static std::vector<std::int64_t> in_time(const treadle::SplitRequest& request) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(request.rows));
+    std::iota(rows.begin(), rows.end(), 0);
+    if (request.timestamps.defined()) {
+      const at::Tensor times = request.timestamps.contiguous();
+      const double* const when = times.data_ptr<double>();
+      std::stable_sort(rows.begin(), rows.end(),
+                       [&](std::int64_t a, std::int64_t b) { return when[a] < when[b]; });
+    }
+    return rows;
+  }
+
+  treadle::Fold fold(const std::vector<std::int64_t>& order, std::int64_t begin, std::int64_t end,
+                     std::string name) const {
+    const auto count = static_cast<std::int64_t>(order.size());
+    const auto before = order.begin() + std::max<std::int64_t>(0, begin - gap_);
+    const auto after = order.begin() + std::min(count, end + gap_);
+    treadle::Fold fold;
+    fold.name = std::move(name);
+    fold.validation.assign(order.begin() + begin, order.begin() + end);
+    fold.training.assign(order.begin(), before);
+    fold.training.insert(fold.training.end(), after, order.end());
+    if (fold.training.empty()) {
+      throw treadle::DataError("validation leaves no row to train " + fold.name +
+                               " with; take a smaller \"gap\" than " + std::to_string(gap_) +
+                               ", or more folds");
+    }
+    std::sort(fold.validation.begin(), fold.validation.end());
+    std::sort(fold.training.begin(), fold.training.end());
+    return fold;
+  }
+
+  std::int64_t folds_;
+  std::int64_t gap_;
+  bool refit_;
+};
+
+}  // namespace
+
+TREADLE_PLUGIN(registrar) {
+  registrar.add<@Name@>("@name@");
+}
