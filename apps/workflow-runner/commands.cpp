@@ -103,7 +103,7 @@ std::span<const Command> commands() {
        "Judges a plugin before it is given away: built for this runner, loads, keeps to itself.",
        {{"FILE", "the plugin's library"}},
        {kPluginDir, kProbe, kAllowWritable, kQuiet, kJson},
-       "plugins check build/lib/treadle/plugins/1/lion.so",
+       "plugins check build/plugins/lion.so",
        false,
        ""},
       {"plugins lock",
