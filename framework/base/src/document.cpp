@@ -164,7 +164,9 @@ std::shared_ptr<Document> Document::from_json(json value, const std::filesystem:
 }
 
 void Document::set(std::string_view path, std::string_view text) {
-  const std::string whole = "--set " + std::string(path) + "=" + std::string(text);
+  const std::string whole = "--set " + plain_text(path) + "=" + plain_text(text);
+  if (first_bad_utf8(path) || first_bad_utf8(text))
+    throw UsageError(whole + ": is not UTF-8 text");
   const std::vector<std::string> keys = split_path(path);
   if (std::find(keys.begin(), keys.end(), "") != keys.end()) {
     throw UsageError(whole + ": expected a path such as optimizer.learning_rate, got " +

@@ -15,14 +15,45 @@ std::string cut(std::string text) {
   return text.substr(0, end) + "…";
 }
 
+// The library escapes what JSON asks for. Delete and the C1 set, U+0080 to U+009F, are orders to a terminal as well.
 std::string dump(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const bool is_c1 = byte == 0xC2 && next < 0xA0;
+    if (byte != 0x7F && !is_c1) {
+      escaped += text[i];
+      continue;
+    }
+    const unsigned code = is_c1 ? next : byte;
+    escaped += "\\u00";
+    escaped += kDigits[code >> 4];
+    escaped += kDigits[code & 15];
+    i += is_c1 ? 1 : 0;
+  }
+  return escaped;
 }
 
 }  // namespace
 
 std::string quote_text(std::string_view text) {
   return dump(nlohmann::json(text));
+}
+
+std::string plain_text(std::string_view text) {
+  const std::string quoted = quote_text(text);
+  std::string plain;
+  plain.reserve(quoted.size());
+  for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
+    const bool escapes_itself = quoted[i] == '\\' && (quoted[i + 1] == '"' || quoted[i + 1] == '\\');
+    plain += quoted[i + (escapes_itself ? 1 : 0)];
+    i += escapes_itself ? 1 : 0;
+  }
+  return plain;
 }
 
 std::string quote_value(const nlohmann::json& value) {

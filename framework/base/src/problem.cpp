@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <treadle/base/json_words.h>
+
 namespace treadle {
 namespace {
 
@@ -37,7 +39,7 @@ std::string Problem::text() const {
     text += ": ";
   if (!pointer.empty())
     text += pointer + ": ";
-  return text + message;
+  return plain_text(text + message);
 }
 
 DocumentError::DocumentError(std::vector<Problem> problems)

@@ -24,9 +24,14 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxProblems = 200;
-// std::regex recurses for every character.
-constexpr std::size_t kLongestPatternText = 4096;
+// Millions of mistakes must not fill the memory with sentences.
+constexpr std::size_t kMostKept = 10000;
+// std::regex recurses for every character, and looks from each of them on.
+constexpr std::size_t kLongestPatternText = 1000;
 constexpr int kMaxDepth = Document::kMaxDepth;
+// A thousand components for any document, and more for a large one.
+constexpr std::size_t kLeastWork = 100'000;
+constexpr std::size_t kWorkPerValue = 100;
 
 std::string joined(const std::vector<std::string>& words, std::string_view last_separator) {
   std::string text;
@@ -253,11 +258,31 @@ std::string sentence(const Expectation& expected, const json& value) {
   return text;
 }
 
+// How many values there are in it, itself included.
+std::size_t count_values(const json& value) {
+  std::size_t count = 1;
+  if (value.is_structured()) {
+    for (const json& part : value)
+      count += count_values(part);
+  }
+  return count;
+}
+
+/// What one check may cost. Depth alone bounds nothing: a component that holds itself twice, by its defaults or
+/// in branches, doubles the work with each level.
+struct Budget {
+  std::size_t work = 0;    // values that may still be copied
+  std::size_t untold = 0;  // problems that were counted only
+
+  bool is_spent() const { return work == 0; }
+  void spend(std::size_t values) { work -= std::min(work, values); }
+};
+
 class Walker {
  public:
   Walker(const SchemaIndex& index, const std::filesystem::path& base,
-         std::vector<Problem>& problems)
-      : index_(index), base_(base), problems_(problems) {}
+         std::vector<Problem>& problems, Budget& budget)
+      : index_(index), base_(base), problems_(problems), budget_(budget) {}
 
   // Where a value stands, and how the object it belongs to is called in messages.
   struct Spot {
@@ -268,6 +293,8 @@ class Walker {
   };
 
   void walk(json& value, const json& schema, const Spot& spot) {
+    if (budget_.is_spent())
+      return;
     if (schema.is_boolean()) {
       if (schema == false)
         report(spot.pointer, "must be left out");
@@ -308,6 +335,10 @@ class Walker {
 
  private:
   void report(std::string pointer, std::string message, bool plugin_at_fault = false) {
+    if (problems_.size() == kMostKept) {
+      ++budget_.untold;
+      return;
+    }
     problems_.push_back({Place{}, std::move(pointer), std::move(message), plugin_at_fault});
   }
 
@@ -345,7 +376,9 @@ class Walker {
     }
     inside.owner = word + " " + use.get<std::string>();
     inside.open = false;
-    walk(value, merged_schema(*found.schema, slot), inside);
+    const json merged = merged_schema(*found.schema, slot);
+    budget_.spend(count_values(merged));
+    walk(value, merged, inside);
   }
 
   void walk_branches(json& value, const json& schema, const Spot& spot) {
@@ -361,7 +394,10 @@ class Walker {
       for (const json& branch : *branches) {
         std::vector<Problem> problems;
         json attempt = value;
-        Walker(index_, base_, problems).walk(attempt, branch, inside);
+        budget_.spend(count_values(value));
+        Walker(index_, base_, problems, budget_).walk(attempt, branch, inside);
+        if (budget_.is_spent())
+          return;
         if (problems.empty()) {
           if (matches++ == 0)
             accepted = std::move(attempt);
@@ -425,7 +461,7 @@ class Walker {
     if (text.size() > kLongestPatternText) {
       report(spot.pointer,
              "must match " + pattern + ", got text of " + counted(length, "character"));
-    } else if (!std::regex_search(text, std::regex(pattern, std::regex::ECMAScript))) {
+    } else if (!std::regex_search(text, compile_pattern(pattern))) {
       report(spot.pointer, "must match " + pattern + ", got " + quote_value(value));
     }
   }
@@ -538,6 +574,7 @@ class Walker {
   const SchemaIndex& index_;
   const std::filesystem::path& base_;
   std::vector<Problem>& problems_;
+  Budget& budget_;
 };
 
 }  // namespace
@@ -566,11 +603,17 @@ json merged_schema(const json& component, const json& slot) {
 Checked check(const json& value, const json& schema, const SchemaIndex& index,
               const PlaceIndex& places, std::string pointer, const std::filesystem::path& base) {
   Checked checked{value, {}};
-  Walker walker(index, base, checked.problems);
-  walker.walk(checked.value, schema, Walker::Spot{std::move(pointer), 0, "", false});
+  Budget budget{kLeastWork + kWorkPerValue * count_values(value)};
+  Walker walker(index, base, checked.problems, budget);
+  walker.walk(checked.value, schema, Walker::Spot{pointer, 0, "", false});
 
   std::vector<Problem>& problems = checked.problems;
-  const std::size_t count = problems.size();
+  if (budget.is_spent()) {
+    problems = {Problem{Place{}, pointer,
+                        "cannot be checked: its components name each other too often; a component's "
+                        "defaults may contain the component"}};
+  }
+  const std::size_t count = problems.size() + budget.untold;
   if (count > kMaxProblems)
     problems.resize(kMaxProblems);
   for (Problem& problem : problems)

@@ -68,7 +68,7 @@ bool is_pattern(const json& value) {
   if (!value.is_string())
     return false;
   try {
-    const std::regex compiled(value.get_ref<const std::string&>(), std::regex::ECMAScript);
+    compile_pattern(value.get_ref<const std::string&>());
     return true;
   } catch (const std::regex_error&) {
     return false;
@@ -95,7 +95,7 @@ constexpr std::array kKeywords{
     Keyword{"exclusiveMaximum", is_number, "a number"},
     Keyword{"minLength", is_count, "a whole number >= 0"},
     Keyword{"maxLength", is_count, "a whole number >= 0"},
-    Keyword{"pattern", is_pattern, "a regular expression"},
+    Keyword{"pattern", is_pattern, "a regular expression (of at most 200 characters and 1000 repetitions, without back references)"},
     Keyword{"items", is_schema, "a schema"},
     Keyword{"minItems", is_count, "a whole number >= 0"},
     Keyword{"maxItems", is_count, "a whole number >= 0"},

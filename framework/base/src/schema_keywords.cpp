@@ -1,6 +1,9 @@
 #include "schema_keywords.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -32,6 +35,30 @@ template <typename Kind>
 const json* keyword_of_kind(const json& schema, std::string_view keyword, Kind kind) {
   const json* value = any_keyword(schema, keyword);
   return value && kind(*value) ? value : nullptr;
+}
+
+// `((a{90}){90}){90}` is a short text and a large automaton.
+constexpr std::size_t kMostRepetitions = 1000;
+
+/// The product of the largest counts in `{…}`, at most one more than kMostRepetitions.
+std::size_t repetitions(std::string_view pattern) {
+  std::size_t product = 1;
+  for (std::size_t open = pattern.find('{'); open != std::string_view::npos;
+       open = pattern.find('{', open + 1)) {
+    std::size_t largest = 1;
+    const char* at = pattern.data() + open + 1;
+    const char* const end = pattern.data() + pattern.size();
+    while (at != end && (*at == ',' || (*at >= '0' && *at <= '9'))) {
+      std::size_t count = 0;
+      const auto read = std::from_chars(at, end, count);
+      if (read.ec == std::errc::result_out_of_range)
+        count = kMostRepetitions + 1;
+      largest = std::max(largest, count);
+      at = *at == ',' ? at + 1 : read.ptr;
+    }
+    product = std::min(product * std::min(largest, kMostRepetitions + 1), kMostRepetitions + 1);
+  }
+  return product;
 }
 
 template <typename A, typename B>
@@ -79,6 +106,17 @@ std::string_view text_keyword(const json& schema, std::string_view keyword) {
   const json* value =
       keyword_of_kind(schema, keyword, [](const json& text) { return text.is_string(); });
   return value ? std::string_view(value->get_ref<const std::string&>()) : std::string_view();
+}
+
+std::regex compile_pattern(const std::string& pattern) {
+  if (pattern.size() > kLongestPattern || repetitions(pattern) > kMostRepetitions)
+    throw std::regex_error(std::regex_constants::error_complexity);
+  auto flags = std::regex::ECMAScript;
+#if defined(__GLIBCXX__)
+  // Without it `(a+)+$` tries every way to cut the text into pieces.
+  flags |= std::regex_constants::__polynomial;
+#endif
+  return std::regex(pattern, flags);
 }
 
 std::string_view type_phrase(std::string_view type) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <regex>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +17,11 @@ const nlohmann::json* number_keyword(const nlohmann::json& schema, std::string_v
 const nlohmann::json* any_keyword(const nlohmann::json& schema, std::string_view keyword);
 /// Empty when there is none.
 std::string_view text_keyword(const nlohmann::json& schema, std::string_view keyword);
+
+/// The regular expression of `pattern`. Throws std::regex_error for one that is none, and for one that
+/// could take its time or the stack: a schema may be a stranger's.
+std::regex compile_pattern(const std::string& pattern);
+inline constexpr std::size_t kLongestPattern = 200;
 
 /// How one of JSON Schema's types is called in messages ("a whole number"); empty for no type.
 std::string_view type_phrase(std::string_view type);

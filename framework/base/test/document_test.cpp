@@ -334,6 +334,18 @@ TEST(DocumentSet, RefusesWhatCannotBeSet) {
   EXPECT_EQ(document->place_of("/seed").text(), "my.json:4");
 }
 
+// The resolved document could not be written: JSON is UTF-8.
+TEST(DocumentSet, RefusesBytesThatAreNotUtf8) {
+  const auto document = sample();
+  const json before = document->value();
+
+  EXPECT_EQ(failure_of([&] { document->set("name", "\xff"); }),
+            "--set name=\xEF\xBF\xBD: is not UTF-8 text");
+  EXPECT_EQ(failure_of([&] { document->set("a\xff", "1"); }),
+            "--set a\xEF\xBF\xBD=1: is not UTF-8 text");
+  EXPECT_EQ(document->value(), before);
+}
+
 TEST(DocumentSet, CannotNestDeeperThanADocumentMay) {
   const auto document = sample();
   std::string path = "a";

@@ -32,6 +32,17 @@ TEST(QuoteText, SurvivesBytesThatAreNotUtf8) {
   EXPECT_EQ(quote_text("a\xE4"), "\"a\xEF\xBF\xBD\"");
 }
 
+TEST(QuoteText, EscapesWhateverATerminalObeys) {
+  EXPECT_EQ(quote_text("\x1b[2J\x7f\xc2\x9b"), "\"\\u001b[2J\\u007f\\u009b\"");
+  EXPECT_EQ(quote_text("\xc2\xa0µ"), "\"\xc2\xa0µ\"");
+}
+
+TEST(PlainText, IsReadableAsItIsButForControlCharacters) {
+  EXPECT_EQ(plain_text(R"(a "quoted" \d+ /key~1)"), R"(a "quoted" \d+ /key~1)");
+  EXPECT_EQ(plain_text("a\nb\x1b[2J\x7f\xc2\x9b\xff"), "a\\nb\\u001b[2J\\u007f\\u009b\xEF\xBF\xBD");
+  EXPECT_EQ(plain_text(""), "");
+}
+
 TEST(JsonPointer, EscapesKeys) {
   EXPECT_EQ(child_pointer("/a", "b/c~d"), "/a/b~1c~0d");
   EXPECT_EQ(child_pointer("/a", std::size_t{3}), "/a/3");

@@ -18,6 +18,11 @@ TEST(Problem, SaysPlacePointerAndMessage) {
   EXPECT_EQ((Problem{{}, "/seed", "must be >= 0, got -1"}).text(), "/seed: must be >= 0, got -1");
 }
 
+TEST(Problem, IsOneLineWithoutOrdersToATerminal) {
+  EXPECT_EQ((Problem{{"my.json", 2, 1}, "/a\x1b[2J\nb", "must be left out"}).text(),
+            "my.json:2: /a\\u001b[2J\\nb: must be left out");
+}
+
 TEST(DocumentError, HasOneLineForEachProblem) {
   const DocumentError error({Problem{{"a.json", 1, 1}, "/x", "first"}, Problem{{}, "", "second"}});
 

@@ -354,6 +354,55 @@ TEST(Schema, DoesNotHandLongTextToTheRegularExpression) {
               ElementsAre("must match ^(a|b)*$, got text of 1000000 characters"));
 }
 
+TEST(Schema, CountsProblemsThatItDoesNotKeep) {
+  const Checked checked =
+      check(json(std::vector<int>(100000, 7)), json::parse(R"({"items": {"type": "string"}})"),
+            Components(), NoPlaces());
+  ASSERT_EQ(checked.problems.size(), 201U);
+  EXPECT_EQ(checked.problems.back().message, "has 99800 more problems");
+}
+
+// Backtracking would take longer than there is time.
+TEST(Schema, MatchesPatternsInBoundedTime) {
+  const std::string text = '"' + std::string(500, 'a') + "b\"";
+  EXPECT_THAT(problems(text, R"({"pattern": "^(a+)+$"})"),
+              ElementsAre(testing::StartsWith("must match ^(a+)+$, got \"aaa")));
+}
+
+TEST(Schema, RefusesPatternsThatCouldTakeTheirTime) {
+  for (const std::string& pattern :
+       {std::string("((a{90}){90}){90}"), std::string("(a*)\\1"), std::string("a{99999999999999999999}"),
+        std::string("a{,1001}"), std::string(201, 'a'), std::string(100000, '(')}) {
+    const std::vector<Problem> problems = check_schema(json{{"pattern", pattern}});
+    ASSERT_EQ(problems.size(), 1U) << pattern;
+    EXPECT_THAT(problems[0].message,
+                testing::StartsWith("expected a regular expression (of at most 200 characters and "
+                                    "1000 repetitions, without back references), got "));
+  }
+  EXPECT_THAT(check_schema(json{{"pattern", "^[a-z]{1,10}(-[0-9]{1,99})?$"}}), testing::IsEmpty());
+}
+
+// 2^64 components, each named by the defaults of another.
+TEST(SchemaSlot, SurvivesADefaultThatContainsItselfTwice) {
+  class Doubled final : public SchemaIndex {
+   public:
+    FoundComponent find(std::string_view, std::string_view) const override { return {&schema_, "x/twice", ""}; }
+
+   private:
+    json schema_ = json::parse(R"({"properties": {
+        "a": {"x-treadle-component": "optimizer", "default": {"use": "twice"}},
+        "b": {"x-treadle-component": "optimizer", "default": {"use": "twice"}}}})");
+  };
+
+  const Checked checked = check("twice", json::parse(R"({"x-treadle-component": "optimizer"})"),
+                                Doubled(), NoPlaces());
+
+  ASSERT_EQ(checked.problems.size(), 1U);
+  EXPECT_EQ(checked.problems[0].message,
+            "cannot be checked: its components name each other too often; a component's defaults may "
+            "contain the component");
+}
+
 std::vector<std::string> faults(std::string_view schema) {
   std::vector<std::string> texts;
   for (const Problem& problem : check_schema(json::parse(schema)))
@@ -396,7 +445,8 @@ TEST(CheckSchema, SaysWhatIsWrong) {
       {R"({"enum": []})", "/enum: expected an array with at least one choice, got an array"},
       {R"({"minimum": "0"})", "/minimum: expected a number, got \"0\" (text)"},
       {R"({"minLength": -1})", "/minLength: expected a whole number >= 0, got -1"},
-      {R"({"pattern": "["})", "/pattern: expected a regular expression, got \"[\" (text)"},
+      {R"({"pattern": "["})", "/pattern: expected a regular expression (of at most 200 characters and 1000 repetitions, "
+       "without back references), got \"[\" (text)"},
       {R"({"items": [{}]})", "/items: expected a schema, got an array"},
       {R"({"required": "a"})", "/required: expected an array of keys, got \"a\" (text)"},
       {R"({"required": ["a", "b"], "properties": {"a": {}}})",

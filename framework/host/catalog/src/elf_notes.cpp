@@ -197,15 +197,22 @@ void take_notes(std::string_view bytes, std::uint64_t alignment, LibraryNotes& f
   }
 }
 
+/// For all runs of notes together: many headers may point to the same bytes.
+void expect_few(std::uint64_t bytes) {
+  if (bytes > kMaxNoteBytes) {
+    refuse("has " + std::to_string(bytes) + " bytes of notes; at most " +
+           std::to_string(kMaxNoteBytes) + " are read");
+  }
+}
+
 void take_segment_notes(const File& file, const std::vector<Elf64_Phdr>& segments,
                         LibraryNotes& found) {
+  std::uint64_t bytes = 0;
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_NOTE)
       continue;
-    if (segment.p_filesz > kMaxNoteBytes) {
-      refuse("has " + std::to_string(segment.p_filesz) + " bytes of notes; at most " +
-             std::to_string(kMaxNoteBytes) + " are read");
-    }
+    expect_few(segment.p_filesz);
+    expect_few(bytes += segment.p_filesz);
     take_notes(file.read(segment.p_offset, segment.p_filesz, "a segment of notes"), segment.p_align,
                found);
   }
@@ -215,10 +222,12 @@ void take_section_notes(const File& file, const Elf64_Ehdr& header, LibraryNotes
   if (header.e_shoff == 0 || header.e_shnum == 0 || header.e_shentsize != sizeof(Elf64_Shdr))
     return;
   const std::size_t count = std::min<std::size_t>(header.e_shnum, kMaxSections);
+  std::uint64_t bytes = 0;
   for (const Elf64_Shdr& section :
        file.table<Elf64_Shdr>(header.e_shoff, count, "its section header table")) {
     if (section.sh_type != SHT_NOTE || section.sh_size > kMaxNoteBytes)
       continue;
+    expect_few(bytes += section.sh_size);
     take_notes(file.read(section.sh_offset, section.sh_size, "a section of notes"),
                section.sh_addralign, found);
   }

@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <system_error>
 
 #include <treadle/base/error.h>
 #include <treadle/base/interfaces.h>
+#include <treadle/base/json_words.h>
 
 namespace treadle {
 namespace {
@@ -44,22 +46,26 @@ bool equal(std::string_view plugin, std::string_view host) {
   return plugin == host;
 }
 
-std::uint64_t number(std::string_view text) {
+/// Nothing for text that is more, or something else, than a number.
+std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
 /// Plugins run with a newer library than they were built for, not with an older one.
 bool at_most(std::string_view plugin, std::string_view host) {
-  return number(plugin) <= number(host);
+  const std::optional<std::uint64_t> theirs = number(plugin);
+  return theirs && theirs <= number(host);
 }
 
 bool same_major_and_at_most(std::string_view plugin, std::string_view host) {
-  const auto minor = [](std::string_view v) {
-    return v.substr(std::min(v.find('.') + 1, v.size()));
-  };
-  return number(plugin) == number(host) && at_most(minor(plugin), minor(host));
+  const auto major = [](std::string_view v) { return v.substr(0, v.find('.')); };
+  const auto minor = [](std::string_view v) { return v.substr(std::min(v.find('.'), v.size() - 1) + 1); };
+  return !plugin.empty() && number(major(plugin)) && number(major(plugin)) == number(major(host)) &&
+         at_most(minor(plugin), minor(host));
 }
 
 /// The words for one fact. `fits(plugin, host)`.
@@ -87,6 +93,12 @@ constexpr FactWords kFacts[] = {
     {"nlohmann_json", equal, "was built for nlohmann-json ", "", "uses", false},
 };
 
+/// A stranger's value, as it may stand in a sentence.
+std::string shown(std::string_view value) {
+  constexpr std::size_t kLongestValue = 80;
+  return plain_text(value.substr(0, kLongestValue)) + (value.size() > kLongestValue ? "…" : "");
+}
+
 /// "its Tensor is 16/8 bytes (size/alignment), here 8/8".
 std::vector<std::string> size_differences(std::string_view plugin, std::string_view host) {
   const std::vector<std::string_view> theirs = split(plugin, ' ');
@@ -100,7 +112,7 @@ std::vector<std::string> size_differences(std::string_view plugin, std::string_v
     });
     differences.push_back(
         "its " + std::string(name.substr(0, name.size() - 1)) + " is " +
-        (other == theirs.end() ? "unknown" : std::string(other->substr(name.size()))) +
+        (other == theirs.end() ? "unknown" : shown(other->substr(name.size()))) +
         " bytes (size/alignment), this runner's " + std::string(ours.substr(name.size())));
   }
   return differences;
@@ -119,7 +131,7 @@ std::vector<std::string> library_differences(const std::vector<std::string>& plu
       continue;
     for (const std::string& ours : host) {
       if (stem(ours) == stem(theirs) && ours != theirs) {
-        differences.push_back("is linked to " + theirs + ", this runner to " + ours);
+        differences.push_back("is linked to " + shown(theirs) + ", this runner to " + ours);
       }
     }
   }
@@ -160,8 +172,8 @@ std::string explain_mismatch(std::string_view fingerprint, const std::vector<std
     if (there == theirs.end() && (fact.optional || here == ours.end()))
       continue;
     const std::string host_value = here == ours.end() ? "none" : here->second;
-    const std::string value = there == theirs.end() ? "unknown" : there->second;
-    if (here != ours.end() && there != theirs.end() && fact.fits(value, host_value))
+    const std::string value = there == theirs.end() ? "unknown" : shown(there->second);
+    if (here != ours.end() && there != theirs.end() && fact.fits(there->second, host_value))
       continue;
     if (fact.key == "libtorch")
       same_libtorch = false;

@@ -1,11 +1,11 @@
 #include <treadle/host/catalog/manifest.h>
 
-#include <algorithm>
 #include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/plugin_abi.h>
+#include <treadle/base/schema.h>
 #include <treadle/host/catalog/elf_notes.h>
 
 namespace treadle {
@@ -47,9 +47,8 @@ std::string text_at(const json& object, const char* key, bool required) {
   std::string text = *found;
   if (required && text.empty())
     refuse("\"" + std::string(key) + "\" is empty");
-  const bool has_control =
-      std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
   // It is printed to terminals.
+  const bool has_control = plain_text(text) != text;
   if (has_control || text.size() > kMaxTextSize) {
     refuse("\"" + std::string(key) + "\" must be one line of at most " +
            std::to_string(kMaxTextSize) + " bytes");
@@ -117,6 +116,16 @@ json manifest_schema(std::string_view text, const ManifestComponent& wanted) {
     return *schema;
   }
   refuse("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id + ")");
+}
+
+json sound_schema(std::string_view text, const ManifestComponent& component) {
+  json schema = manifest_schema(text, component);
+  const std::vector<Problem> problems = check_schema(schema);
+  if (!problems.empty()) {
+    refuse("the schema of " + quote_text(component.name) + " (" + component.interface_id +
+           ") is wrong: " + problems.front().text());
+  }
+  return schema;
 }
 
 }  // namespace treadle

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -78,12 +79,22 @@ json to_json(const FileFacts& facts, std::size_t fingerprint) {
           {"foreign", facts.foreign}};
 }
 
+/// A whole number that fits; the library would cast any number.
+template <typename Number>
+Number whole(const json& value) {
+  if (!(std::is_unsigned_v<Number> ? value.is_number_unsigned() : value.is_number_integer()))
+    throw std::invalid_argument("a number is not whole");
+  return value.get<Number>();
+}
+
 FileFacts from_json(const json& entry,
                     const std::vector<std::shared_ptr<const std::string>>& fingerprints) {
   FileFacts facts;
   const json& stamp = entry.at("stamp");
-  facts.stamp = {stamp.at(0), stamp.at(1), stamp.at(2), stamp.at(3), stamp.at(4)};
-  facts.fingerprint = fingerprints.at(entry.at("fingerprint").get<std::size_t>());
+  facts.stamp = {whole<std::uint64_t>(stamp.at(0)), whole<std::uint64_t>(stamp.at(1)),
+                 whole<std::uint64_t>(stamp.at(2)), whole<std::int64_t>(stamp.at(3)),
+                 whole<std::int64_t>(stamp.at(4))};
+  facts.fingerprint = fingerprints.at(whole<std::size_t>(entry.at("fingerprint")));
   entry.at("needed").get_to(facts.needed);
   entry.at("build_id").get_to(facts.build_id);
   const json& manifest = entry.at("manifest");
@@ -141,7 +152,7 @@ PluginCache::PluginCache(fs::path file) : file_(std::move(file)) {
 
 void PluginCache::load() {
   struct stat status {};
-  if (::stat(file_.c_str(), &status) != 0 || (status.st_mode & S_IWOTH) != 0 ||
+  if (::stat(file_.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
       static_cast<std::uint64_t>(status.st_size) > kMaxCacheBytes) {
     return;
   }

@@ -405,7 +405,7 @@ const nlohmann::json& PluginCatalog::schema(const CatalogComponent& component) c
   std::unique_ptr<const nlohmann::json>& schema = schemas_[component.component];
   if (!schema) {
     try {
-      schema = std::make_unique<const nlohmann::json>(manifest_schema(
+      schema = std::make_unique<const nlohmann::json>(sound_schema(
           read_library_notes(component.plugin->file).manifest, *component.component));
     } catch (const PluginError& error) {
       throw PluginError(component.plugin->title() + " " + error.what());

@@ -113,6 +113,21 @@ TEST(ElfNotes, SaysWhatIsWrongWithAFile) {
     EXPECT_EQ(refusal(bytes), sentence);
 }
 
+// Otherwise 64 KiB of headers could ask for gigabytes.
+TEST(ElfNotes, ReadsFewNotesHoweverManyHeadersPointToThem) {
+  FakeLibrary library;
+  library.build_id = std::string(64 * 1024, 'x');
+  library.in_segment = false;
+  library.in_section = true;
+  std::string bytes = library.bytes();
+  const std::string section = bytes.substr(bytes.size() - sizeof(Elf64_Shdr));
+  for (int i = 1; i < 4000; ++i)
+    bytes += section;
+
+  EXPECT_EQ(refusal(patched(bytes, offsetof(Elf64_Ehdr, e_shnum), Elf64_Half{4000})),
+            "has 589968 bytes of notes; at most 589824 are read");
+}
+
 TEST(ElfNotes, SaysWhyAFileCannotBeRead) {
   const TemporaryFolder folder;
   ::mkfifo((folder.path() / "pipe.so").c_str(), 0600);

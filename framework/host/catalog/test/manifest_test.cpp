@@ -45,6 +45,23 @@ TEST(Manifest, GivesTheSchemaOfOneComponent) {
             json({{"type", "object"}}));
 }
 
+TEST(Manifest, GivesASoundSchemaOrSaysWhatIsWrongWithIt) {
+  const ManifestComponent lion{"treadle.optimizer/1", "lion", ""};
+  json broken = example();
+  broken["components"][0]["schema"] = {{"properties", {{"a", {{"pattern", "("}}}}}};
+
+  EXPECT_EQ(sound_schema(example().dump(), lion), json({{"type", "object"}}));
+  try {
+    sound_schema(broken.dump(), lion);
+    FAIL() << "accepted";
+  } catch (const PluginError& error) {
+    EXPECT_STREQ(error.what(),
+                 "has a damaged manifest: the schema of \"lion\" (treadle.optimizer/1) is wrong: "
+                 "/properties/a/pattern: expected a regular expression (of at most 200 characters and 1000 "
+                 "repetitions, without back references), got \"(\" (text); build it again");
+  }
+}
+
 TEST(Manifest, ToleratesKeysOfLaterReleases) {
   EXPECT_EQ(parse_manifest(with("homepage", "https://example.org").dump()).id, "org.example.opt");
 }
@@ -63,6 +80,7 @@ TEST(Manifest, SaysWhatIsDamaged) {
       {with("id", 7).dump(), "\"id\" must be text"},
       {with("id", "").dump(), "\"id\" is empty"},
       {with("summary", "a\x1b[2Jb").dump(), "\"summary\" must be one line of at most 1000 bytes"},
+      {with("summary", "a\xc2\x9b" "2Jb").dump(), "\"summary\" must be one line of at most 1000 bytes"},
       {with("version", std::string(1001, '1')).dump(),
        "\"version\" must be one line of at most 1000 bytes"},
       {with("components", json::object()).dump(), "\"components\" must be an array"},

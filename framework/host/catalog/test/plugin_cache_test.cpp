@@ -1,5 +1,7 @@
 #include <treadle/host/catalog/plugin_cache.h>
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <iterator>
 
@@ -28,6 +30,10 @@ std::string plugin_bytes(const std::string& id) {
 std::string text_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  return text.replace(text.find(what), what.size(), with);
 }
 
 class PluginCacheTest : public ::testing::Test {
@@ -96,7 +102,9 @@ TEST_F(PluginCacheTest, HealsWhenItsFileIsDamaged) {
        {std::string(), std::string("["), good.substr(0, good.size() / 2), std::string("[]"),
         std::string(R"({"version": 1})"),
         std::string(R"({"version": 99, "fingerprints": [], "files": {}})"),
-        std::string(R"({"version": 1, "fingerprints": [], "files": {"/a": {"stamp": 1}}})")}) {
+        std::string(R"({"version": 1, "fingerprints": [], "files": {"/a": {"stamp": 1}}})"),
+        replaced(good, R"("stamp":[)", R"("stamp":[1e300,)"), replaced(good, R"("stamp":[)", R"("stamp":[-1,)"),
+        replaced(good, R"("fingerprint":0)", R"("fingerprint":0.5)")}) {
     std::ofstream(cache_file(), std::ios::trunc) << bad;
     remember(file);
     EXPECT_EQ(text_of(cache_file()), good) << bad;
@@ -120,6 +128,15 @@ TEST_F(PluginCacheTest, IsNotBelievedWhenEveryoneMayWriteIt) {
   text.replace(text.find("org.example.a"), 13, "org.example.b");
   std::ofstream(cache_file(), std::ios::trunc) << text;
   fs::permissions(cache_file(), fs::perms::others_write, fs::perm_options::add);
+
+  EXPECT_EQ(PluginCache(cache_file()).facts(file)->manifest.id, "org.example.a");
+}
+
+// Opening a pipe that nobody writes to would wait for ever.
+TEST_F(PluginCacheTest, IsNotReadFromAPipe) {
+  const fs::path file = folder_.write("a.so", plugin_bytes("org.example.a"));
+  fs::create_directories(cache_file().parent_path());
+  ASSERT_EQ(::mkfifo(cache_file().c_str(), 0600), 0);
 
   EXPECT_EQ(PluginCache(cache_file()).facts(file)->manifest.id, "org.example.a");
 }

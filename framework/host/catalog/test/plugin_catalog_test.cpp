@@ -25,13 +25,15 @@ class PluginCatalogTest : public ::testing::Test {
   /// Puts a plugin into `folder`; `components` are "word/name" pairs.
   fs::path given(const std::string& folder, const std::string& id,
                  const std::vector<std::pair<std::string, std::string>>& components,
-                 const std::string& fingerprint = kFingerprint) {
+                 const std::string& fingerprint = kFingerprint, const json& schema = json::object()) {
     json list = json::array();
     for (const auto& [word, name] : components) {
+      json whole{{"type", "object"}, {"title", name}};
+      whole.update(schema);
       list.push_back({{"interface", "treadle." + word + "/1"},
                       {"name", name},
                       {"summary", "the " + name},
-                      {"schema", {{"type", "object"}, {"title", name}}}});
+                      {"schema", whole}});
     }
     FakeLibrary library;
     library.manifest = json{{"manifest_version", 1}, {"id", id},         {"version", "1.0.0"},
@@ -241,6 +243,17 @@ TEST_F(PluginCatalogTest, SaysWhenASchemaIsGoneSinceTheScan) {
     EXPECT_EQ(error.what(), sentence);
   }
   EXPECT_EQ(CatalogSchemaIndex(catalog).find("loss", "l").problem, sentence);
+}
+
+// Its note may have been written by anything.
+TEST_F(PluginCatalogTest, RefusesASchemaThatDocumentsCannotBeCheckedBy) {
+  const fs::path file = given("a", "org.x.one", {{"loss", "l"}}, kFingerprint, {{"required", "x"}});
+  const auto catalog = scan();
+
+  EXPECT_EQ(CatalogSchemaIndex(catalog).find("loss", "l").problem,
+            "org.x.one 1.0.0 (" + file.string() +
+                ") has a damaged manifest: the schema of \"l\" (treadle.loss/1) is wrong: /required: "
+                "expected an array of keys, got \"x\" (text); build it again");
 }
 
 TEST_F(PluginCatalogTest, ServesSchemasToTheCheckingOfDocuments) {

@@ -41,4 +41,8 @@ Manifest parse_manifest(std::string_view text);
 /// is not there.
 nlohmann::json manifest_schema(std::string_view text, const ManifestComponent& component);
 
+/// As manifest_schema(). Throws also when check_schema() finds something wrong with it: what checks
+/// documents relies on that, and the note may have been written by anything.
+nlohmann::json sound_schema(std::string_view text, const ManifestComponent& component);
+
 }  // namespace treadle
