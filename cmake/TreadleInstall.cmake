@@ -1,5 +1,6 @@
 # What an installed Treadle consists of: programs, libraries, headers, and a CMake package with the components
-# SDK (write plugins) and Run (run workflows from C++).
+# SDK (write plugins) and Run (run workflows from C++). Two components for packages: `dev` is what compiles against
+# Treadle, everything else is `runtime`.
 include(CMakePackageConfigHelpers)
 set(TREADLE_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/Treadle")
 
@@ -16,17 +17,18 @@ foreach(library IN LISTS libraries)
   endif()
 endforeach()
 install(TARGETS ${libraries} EXPORT TreadleTargets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 set_target_properties(treadle-pack PROPERTIES EXPORT_NAME pack
     INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS treadle-pack EXPORT TreadleTargets
-        RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/treadle)
-install(EXPORT TreadleTargets NAMESPACE treadle:: DESTINATION ${TREADLE_PACKAGE_DIR})
+        RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/treadle COMPONENT dev)
+install(EXPORT TreadleTargets NAMESPACE treadle:: DESTINATION ${TREADLE_PACKAGE_DIR} COMPONENT dev)
 
 foreach(part IN ITEMS framework/base framework/core framework/engine framework/host/catalog framework/host/run
                       sdk sdk/testing)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${part}/include")
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${part}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${part}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
   endif()
 endforeach()
 
@@ -44,4 +46,4 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/TreadleConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/TreadleConfig.cmake ${PROJECT_BINARY_DIR}/TreadleConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/TreadlePlugin.cmake ${PROJECT_SOURCE_DIR}/cmake/TreadlePluginProject.cmake
               ${PROJECT_SOURCE_DIR}/cmake/TreadleInstallForMe.cmake ${PROJECT_SOURCE_DIR}/cmake/plugin_exports.map
-        DESTINATION ${TREADLE_PACKAGE_DIR})
+        DESTINATION ${TREADLE_PACKAGE_DIR} COMPONENT dev)

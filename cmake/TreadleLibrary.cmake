@@ -18,7 +18,7 @@ function(treadle_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "PCH" "LINK;PRIVATE_LINK")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
   set(kind SHARED)
-  if(arg_STATIC)
+  if(arg_STATIC OR TREADLE_FUZZ)  # libFuzzer counts what is linked into the program
     set(kind STATIC)
   endif()
   add_library(${name} ${kind} ${sources})

@@ -28,6 +28,10 @@ if(TREADLE_SANITIZE)
   target_compile_options(treadle-flags INTERFACE -fsanitize=${TREADLE_SANITIZE} -fno-omit-frame-pointer
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(treadle-flags INTERFACE -fsanitize=${TREADLE_SANITIZE})
+  if(TREADLE_FUZZ)
+    # What is only printed, a fuzzer does not see.
+    target_compile_options(treadle-flags INTERFACE -fno-sanitize-recover=all)
+  endif()
   if(TREADLE_SANITIZE MATCHES "undefined")
     # oneTBB's headers cast a flow graph's task after destroying it, to give its memory back.
     target_compile_options(treadle-flags INTERFACE -fno-sanitize=vptr)
