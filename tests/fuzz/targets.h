@@ -1,0 +1,55 @@
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+/// What is fuzzed: each target reads bytes from a stranger the way a program would, and checks what
+/// the headers promise of any input. One thread.
+namespace treadle::fuzz {
+
+/// An input showed that a promise does not hold. No treadle::Error: those are answers.
+class BrokenPromise : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+void promise(bool holds, const std::string& what);
+
+/// Promises that a message can be shown and stored: not empty, UTF-8, no control characters but
+/// line ends, and not longer than a terminal's worth.
+void promise_readable(std::string_view message, std::size_t longest);
+
+struct Target {
+  std::string_view name;  ///< also the folder of its corpus
+  void (*run)(std::string_view bytes);
+};
+
+/// In the order in which they matter.
+std::span<const Target> targets();
+
+/// The bytes are a plugin's file. It is also read while it becomes shorter.
+void library_notes(std::string_view bytes);
+/// The bytes are a document, and overrides after it, with kSeparator in front of each.
+void document(std::string_view bytes);
+/// The bytes are a component's schema, kSeparator, and a document for it.
+void schema(std::string_view bytes);
+/// The bytes are the text of a manifest note.
+void manifest(std::string_view bytes);
+/// The bytes are the text of a fingerprint note; after each kSeparator the name of a library.
+void fingerprint(std::string_view bytes);
+/// The bytes are the cache file. `@PLUGIN@` stands for the path of a plugin, `@STAMP@` for its
+/// stamp.
+void plugin_cache(std::string_view bytes);
+/// The bytes are a duration.
+void duration(std::string_view bytes);
+
+/// Between the parts of an input: a byte that JSON, schemas and names cannot have, and editors
+/// show.
+inline constexpr char kSeparator = '\x1e';
+
+/// The parts of an input, at least one.
+std::string_view take_part(std::string_view& rest);
+
+}  // namespace treadle::fuzz
