@@ -275,6 +275,25 @@ TEST_F(PluginFiles, AreIncompatibleWhenMadeFor32BitMachines) {
                                "); build it for this machine");
 }
 
+TEST_F(PluginFiles, AreIncompatibleWhenMadeForANewerSdk) {
+  const std::string whole = bytes_of(library("whole"));
+  const std::string key = "sdk_abi=";
+  const std::size_t at = whole.find(key) + key.size();
+  const std::string ours = whole.substr(at, 3);
+  const auto made_for = [&](const std::string& version) {
+    std::string bytes = whole;
+    return judge(bytes.replace(at, version.size(), version));
+  };
+
+  const PluginFile minor = made_for("1.9");
+  const PluginFile major = made_for("2.0");
+
+  EXPECT_EQ(minor.verdict, Verdict::kIncompatible);
+  EXPECT_EQ(minor.reason, "was built for SDK ABI 1.9, this runner has " + ours + "; rebuild it against this SDK");
+  EXPECT_EQ(major.verdict, Verdict::kIncompatible);
+  EXPECT_EQ(major.reason, "was built for SDK ABI 2.0, this runner has " + ours + "; rebuild it against this SDK");
+}
+
 TEST_F(PluginFiles, AreReadAgainJustBeforeTheyRun) {
   const std::string whole = bytes_of(library("whole"));
   judge(whole);

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+/// How messages speak of JSON, so that every part of Treadle says the same thing the same way.
+namespace treadle {
+
+/// The value as it may stand after "got": `"fast" (text)`, `-1`, `true`, `null`, `an array`,
+/// `an object`. Long text is cut.
+std::string describe_value(const nlohmann::json& value);
+
+/// The value as it may stand in a list of choices: `"relu"`, `3`, `[1,2]`. Long values are cut.
+std::string quote_value(const nlohmann::json& value);
+
+/// Text in double quotes, with control characters escaped and bytes that are not UTF-8 replaced.
+std::string quote_text(std::string_view text);
+
+/// Text as it may stand in a message without quotes: control characters are escaped, so that nothing a
+/// stranger wrote can do anything to a terminal, and bytes that are not UTF-8 replaced.
+std::string plain_text(std::string_view text);
+
+/// The JSON pointer (RFC 6901) of a member or an element of the value at `pointer`.
+std::string child_pointer(std::string_view pointer, std::string_view key);
+std::string child_pointer(std::string_view pointer, std::size_t index);
+
+/// The pointer's last part, unescaped, and the pointer of the value it is a part of. Both are empty
+/// for the whole document.
+std::string last_key(std::string_view pointer);
+std::string_view parent_pointer(std::string_view pointer);
+
+}  // namespace treadle

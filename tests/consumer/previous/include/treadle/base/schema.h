@@ -1,0 +1,76 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/config.h>
+#include <treadle/base/problem.h>
+
+/// Schemas: what a component's parameters, or a whole document, may be.
+///
+/// They are JSON Schema (draft-07), of which these keywords are understood: `type`, `enum`,
+/// `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`,
+/// `pattern`, `items` (one schema), `minItems`, `maxItems`, `uniqueItems`, `properties`,
+/// `required`, `additionalProperties`, `oneOf`, `anyOf`, `default`, `title`, `description`,
+/// `examples`, `deprecated`, `$schema`, `$comment`. Two things differ from the letter of the
+/// standard:
+///  - a schema with `properties`, or of type object, allows no other keys unless it says
+///    `additionalProperties`; in branches of a schema with `properties` this does not hold, because
+///    the outer schema judges the keys;
+///  - 5.0 is a number, not an integer.
+///
+/// Extensions:
+///  - `x-treadle-component: "<interface word>"` is a slot: a name, or an object with the name under
+///    `use`. The other keys are the named component's parameters and the slot's own `properties`.
+///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time), `path`
+///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).
+///  - `x-treadle-unit`: the unit of a number, for people.
+///
+/// A component's schema also has `x-treadle-interface`, and `x-treadle-name` when the name is not
+/// the file's; other top-level keys that begin with `x-treadle-` are the component's own.
+namespace treadle {
+
+/// What is known about the component that a slot names.
+struct FoundComponent {
+  const nlohmann::json* schema = nullptr;  ///< null when there is a problem; owned by the index
+  std::string qualified_name;              ///< "org.treadle.optimizers/adamw"
+  std::string problem;                     ///< why there is no single such component: one sentence
+  bool plugin_at_fault = false;            ///< the problem is a plugin that offers it and cannot be used
+};
+
+/// Knows the components that documents may name.
+class SchemaIndex {
+ public:
+  virtual ~SchemaIndex();
+  virtual FoundComponent find(std::string_view interface_word, std::string_view name) const = 0;
+};
+
+/// A value after checking.
+struct Checked {
+  nlohmann::json value;           ///< defaults filled in, names of slots expanded, paths absolute
+  std::vector<Problem> problems;  ///< in the order of the text; value may be used only without
+};
+
+/// Checks `value`, which stands at `pointer` of a document, and reports everything that is wrong.
+/// Checking the result again gives the same value. Relative paths start at `base`; without one
+/// they stay as they are. Expects a schema that check_schema() finds nothing wrong with.
+Checked check(const nlohmann::json& value, const nlohmann::json& schema, const SchemaIndex& index,
+              const PlaceIndex& places, std::string pointer = "",
+              const std::filesystem::path& base = {});
+
+/// What is wrong with a schema itself: keywords that are not understood, values of keywords that
+/// make no sense, defaults that break their own schema (defaults of slots are left to check()). A
+/// schema with `x-treadle-interface` is also held to the rules for components. Pointers and places
+/// are those of the schema.
+std::vector<Problem> check_schema(const nlohmann::json& schema, const PlaceIndex& places);
+std::vector<Problem> check_schema(const nlohmann::json& schema);
+
+/// What a slot accepts once its component is known: the component's schema with `use` and the
+/// slot's own properties among its properties.
+nlohmann::json merged_schema(const nlohmann::json& component, const nlohmann::json& slot);
+
+}  // namespace treadle

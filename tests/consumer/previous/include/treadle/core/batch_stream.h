@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <treadle/core/batch.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// Batches one after the other until there are none. One consumer; concurrency, if any, is inside.
+class BatchStream : public Stateful {
+ public:
+  ~BatchStream() override;
+
+  /// Puts the next batch into `batch`; false when there is none, and then `batch` is untouched. The
+  /// tensors stay valid as long as somebody holds them. Throws what preparing the batch threw.
+  bool next(Batch& batch) { return do_next(batch); }
+
+ private:
+  virtual bool do_next(Batch& batch) = 0;
+};
+
+/// The batches of a training set or a validation set, epoch by epoch. Made by the framework
+/// (engine::BatchPipeline), used by training workflows.
+class BatchSource {
+ public:
+  virtual ~BatchSource();
+
+  std::int64_t rows() const { return do_rows(); }
+  std::int64_t batches_per_epoch() const { return do_batches_per_epoch(); }
+
+  /// The batches of `epoch` (from 0) from batch `first_batch` on. Which rows are in which batch depends on the run's
+  /// seed and the epoch alone. The stream must not outlive the source; opening one ends the one before.
+  std::unique_ptr<BatchStream> epoch(std::int64_t epoch, std::int64_t first_batch = 0) {
+    return do_epoch(epoch, first_batch);
+  }
+
+ private:
+  virtual std::int64_t do_rows() const = 0;
+  virtual std::int64_t do_batches_per_epoch() const = 0;
+  virtual std::unique_ptr<BatchStream> do_epoch(std::int64_t epoch, std::int64_t first_batch) = 0;
+};
+
+}  // namespace treadle

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/component.h>
+#include <treadle/base/random.h>
+#include <treadle/core/data_spec.h>
+
+namespace treadle {
+
+/// What there is to split.
+struct SplitRequest {
+  std::int64_t rows = 0;
+  TargetSpec target;
+  at::Tensor targets;     ///< as RowReader::targets()
+  at::Tensor groups;      ///< int64 [rows], or undefined
+  at::Tensor timestamps;  ///< float64 [rows], or undefined
+  RandomStreams random{0};
+};
+
+/// One way to divide the rows. Both lists are in ascending order unless time says otherwise.
+struct Fold {
+  std::string name;
+  std::vector<std::int64_t> training;
+  std::vector<std::int64_t> validation;
+};
+
+struct ValidationPlan {
+  std::vector<Fold> folds;
+  /// True: the folds' models are only scored, then one model is trained on all rows. False with one
+  /// fold: that fold's model is the result. False with several: there is no single model.
+  bool refit = false;
+};
+
+/// Decides which rows train and which rows judge. Stateless: the plan is a function of the request.
+class CrossValidator : public Component {
+ public:
+  static constexpr std::string_view kInterface = "treadle.validation/1";
+
+  ~CrossValidator() override;
+
+  /// Checks what every plan must satisfy: at least one fold; no row in both parts of a fold or
+  /// outside the data; no empty part. Throws DataError with the reason when the data cannot be split so
+  /// (more folds than rows, a class with fewer rows than folds).
+  ValidationPlan plan(const SplitRequest& request) const;
+
+ private:
+  virtual ValidationPlan do_plan(const SplitRequest& request) const = 0;
+};
+
+}  // namespace treadle

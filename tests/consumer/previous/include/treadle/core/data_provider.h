@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <c10/core/ScalarType.h>
+
+#include <treadle/base/component.h>
+#include <treadle/core/batch_stream.h>
+#include <treadle/core/data_spec.h>
+#include <treadle/core/row_reader.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// What the run wants from the data.
+struct OpenRequest {
+  enum class Purpose {
+    kTrain,     ///< a target is needed; dictionaries (class names, categories) are made here
+    kEvaluate,  ///< a target is needed; dictionaries come from load_state()
+    kPredict    ///< no target needed; columns are matched by name with load_state()'s
+  };
+  Purpose purpose = Purpose::kTrain;
+  /// kAuto: text labels are classes; numbers are classes when `loss_wants_classes`, else numbers.
+  Task task = Task::kAuto;
+  /// What the loss in the document works on; kNone when the document leaves the loss open.
+  TargetKind loss_target = TargetKind::kNone;
+  c10::ScalarType dtype = c10::ScalarType::Float;  ///< of inputs, number targets and weights
+  std::uint64_t seed = 0;                          ///< for data that is made, not read
+};
+
+/// Brings data into a run: reads a file, asks a database, makes it up. One object per run; folds and
+/// trials share it.
+///
+/// Life: constructed from parameters (cheap, touches nothing) → load_state() when a model trained
+/// earlier is to be used → open() once → read. state() holds what belongs to the *data set*: label
+/// dictionary, column names and types. Statistics belong to transforms, splitting to validation.
+///
+/// After open(), const functions are thread-safe. Failures are DataErrors that say file, line,
+/// expected and got.
+class DataProvider : public Component, public Stateful {
+ public:
+  static constexpr std::string_view kInterface = "treadle.data/1";
+
+  ~DataProvider() override;
+
+  /// Expects not to have been called before.
+  void open(const OpenRequest& request);
+
+  /// Expects open().
+  const DataSpec& spec() const;
+
+  /// A hash over everything that can be read: 32 hex digits. A resumed run compares it.
+  std::string content_hash() const;
+
+  /// A pass over all rows in their own order, `batch_size` at a time. A provider that can be read at random offers
+  /// ask<RowReader>() as well, and the default of this function uses it.
+  std::unique_ptr<BatchStream> stream(std::int64_t batch_size) const;
+
+ private:
+  virtual void do_open(const OpenRequest& request) = 0;
+  virtual const DataSpec& do_spec() const = 0;
+  virtual std::string do_content_hash() const = 0;
+  virtual std::unique_ptr<BatchStream> do_stream(std::int64_t batch_size) const;
+
+  bool open_ = false;
+};
+
+}  // namespace treadle

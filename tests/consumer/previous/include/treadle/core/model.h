@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+#include <treadle/base/component.h>
+#include <treadle/core/model_spec.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// What a model is given: one tensor per input port, in the order of ModelSpec::inputs.
+using Inputs = std::span<const at::Tensor>;
+/// What it gives back: one tensor per output port, in the order of ModelSpec::outputs: [B, width].
+using Outputs = std::vector<at::Tensor>;
+
+/// Everything that belongs to one call, or to one stream of calls, and therefore not to the model:
+/// two streams may use one model at once.
+struct ForwardContext {
+  std::stop_token stop;
+  /// What the model carries from one call to the next within a stream (hidden states); saved in
+  /// checkpoints.
+  StateDict carried;
+};
+
+/// A network with named ports. Also a torch::nn::Module: parameters, buffers, train() and eval(),
+/// names as libtorch knows them.
+///
+/// All per-call state lives in the context, so forward() may run concurrently on several threads in
+/// eval mode. Randomness needs no care: libtorch's own random operators draw from the generator of
+/// the task that runs them (see task_random.h).
+class Model : public torch::nn::Module {
+ public:
+  using torch::nn::Module::Module;
+  ~Model() override;
+
+  /// Fills `outputs`, which arrives with one undefined tensor per output port.
+  virtual void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) = 0;
+};
+
+/// Builds models. create() gives the same structure, names and shapes every time: it is called for every
+/// fold, trial and replica, whose parameters are then moved into an arena. `clone()` is never used.
+class ModelProvider : public Component {
+ public:
+  static constexpr std::string_view kInterface = "treadle.model/1";
+
+  ~ModelProvider() override;
+
+  /// Initial weights are drawn from the calling task's random stream, in spec.dtype. Throws a
+  /// DataError or DocumentError when the model cannot take such inputs.
+  std::shared_ptr<Model> create(const ModelSpec& spec) const;
+
+ private:
+  virtual std::shared_ptr<Model> do_create(const ModelSpec& spec) const = 0;
+};
+
+namespace detail {
+template <typename Net, std::size_t... I>
+at::Tensor call_with(Net& module, const Inputs& inputs, std::index_sequence<I...>) {
+  return module.forward(inputs[I]...);
+}
+}  // namespace detail
+
+/// Any module with `Tensor forward(Tensor, …)` (`Ports` of them) as a Model with one output. Its
+/// parameters keep their names behind "net.".
+template <std::size_t Ports, typename Net>
+class AdaptedModel : public Model {
+ public:
+  explicit AdaptedModel(std::shared_ptr<Net> module)
+      : module_(register_module("net", std::move(module))) {}
+
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    TREADLE_EXPECTS(inputs.size() == Ports, "this module takes " + std::to_string(Ports) +
+                                                " inputs, got " + std::to_string(inputs.size()));
+    outputs[0] = detail::call_with(*module_, inputs, std::make_index_sequence<Ports>());
+  }
+
+ private:
+  std::shared_ptr<Net> module_;
+};
+
+template <std::size_t Ports = 1, typename Net>
+std::shared_ptr<Model> adapt(std::shared_ptr<Net> module) {
+  return std::make_shared<AdaptedModel<Ports, Net>>(std::move(module));
+}
+
+}  // namespace treadle

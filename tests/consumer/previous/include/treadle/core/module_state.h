@@ -1,0 +1,18 @@
+#pragma once
+
+#include <treadle/core/state_dict.h>
+
+namespace torch::nn {
+class Module;
+}
+
+namespace treadle {
+
+/// A module's parameters and buffers by name, as handles (not copies). Names as libtorch gives them.
+StateDict module_state(const torch::nn::Module& module);
+
+/// Copies saved tensors into a module's parameters and buffers, which stay where they are (in an arena, for
+/// example). Strict: throws StorageError that lists every missing, unexpected and mis-shaped name.
+void load_module_state(torch::nn::Module& module, const StateDict& state);
+
+}  // namespace treadle

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/component.h>
+#include <treadle/base/config.h>
+
+namespace treadle {
+
+/// What is known of a component without making one.
+struct ComponentEntry {
+  std::string interface_id;  ///< "treadle.optimizer/1"
+  std::string name;          ///< "adamw"
+  std::string plugin;        ///< "org.treadle.optimizers"; empty for components added in code
+  std::string version;       ///< of the plugin
+  std::string summary;       ///< one line
+  nlohmann::json schema;     ///< of its parameters
+
+  /// "org.treadle.optimizers/adamw"
+  std::string qualified_name() const { return plugin.empty() ? name : plugin + "/" + name; }
+};
+
+/// Where a registry's components come from: the catalog of plugins, as the host presents it.
+/// Thread-safe. (core may not know the catalog: this is the seam.)
+class ComponentLoader {
+ public:
+  virtual ~ComponentLoader();
+
+  virtual std::vector<ComponentEntry> entries() const = 0;
+  /// Resolves a plain or qualified name; throws PluginError with near misses and where it looked, or with the
+  /// candidates when several plugins offer the name.
+  virtual ComponentEntry find(std::string_view interface_id, std::string_view name) const = 0;
+  /// Loads the plugin if need be. Throws PluginError.
+  virtual ComponentFactory load(const ComponentEntry& entry) = 0;
+};
+
+/// The typed face over everything plugins offer: `registry.make<Optimizer>("adamw", config)`.
+///
+/// Thread-safe. Components made by it may outlive it; plugins stay loaded for the life of the process.
+class PluginRegistry {
+ public:
+  /// Without a loader only what add() was given is known: enough for unit tests.
+  explicit PluginRegistry(std::shared_ptr<ComponentLoader> loader = nullptr);
+  ~PluginRegistry();
+
+  /// Makes the component `name` (plain or "plugin/name") that implements Interface. The parameters are checked against
+  /// its schema first and defaults filled in: DocumentError lists every problem. Unknown
+  /// and ambiguous names, and whatever a plugin throws that is not a treadle::Error, are PluginErrors naming plugin and
+  /// component.
+  template <typename Interface>
+  std::unique_ptr<Interface> make(std::string_view name, const Config& config = Config()) const {
+    return std::unique_ptr<Interface>(
+        cast<Interface>(make_component(Interface::kInterface, name, config), name));
+  }
+
+  /// Names that make<Interface>() knows, sorted; the qualified ones where a plain name is ambiguous.
+  template <typename Interface>
+  std::vector<std::string> names() const {
+    return names_of(Interface::kInterface);
+  }
+
+  template <typename Interface>
+  ComponentEntry describe(std::string_view name) const {
+    return describe_component(Interface::kInterface, name);
+  }
+
+  /// Offers a component from code, under a plain name. Throws ContractViolation when the name is taken.
+  template <typename Interface>
+  void add(std::string_view name, ComponentFactory factory,
+           nlohmann::json schema = {{"type", "object"}, {"additionalProperties", true}}) {
+    add_component({std::string(Interface::kInterface), std::string(name), "", "", "", std::move(schema)},
+                  std::move(factory));
+  }
+
+  /// Takes back what add() offered; false when there was no such thing.
+  template <typename Interface>
+  bool remove(std::string_view name) {
+    return remove_component(Interface::kInterface, name);
+  }
+
+  /// How many components there are per interface word.
+  std::map<std::string, std::size_t> summary() const;
+
+ private:
+  template <typename Interface>
+  static Interface* cast(std::unique_ptr<Component> component, std::string_view name) {
+    auto* typed = dynamic_cast<Interface*>(component.get());
+    if (typed == nullptr) refuse_wrong_type(Interface::kInterface, name);
+    static_cast<void>(component.release());  // typed owns it now
+    return typed;
+  }
+  [[noreturn]] static void refuse_wrong_type(std::string_view interface_id, std::string_view name);
+
+  std::unique_ptr<Component> make_component(std::string_view interface_id, std::string_view name,
+                                            const Config& config) const;
+  std::vector<std::string> names_of(std::string_view interface_id) const;
+  ComponentEntry describe_component(std::string_view interface_id, std::string_view name) const;
+  void add_component(ComponentEntry entry, ComponentFactory factory);
+  bool remove_component(std::string_view interface_id, std::string_view name);
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace treadle

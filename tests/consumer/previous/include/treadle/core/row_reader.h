@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <treadle/core/batch.h>
+#include <treadle/core/data_spec.h>
+
+namespace treadle {
+
+/// Rows that can be read in any order. Folds, tuning trials and sequences share one copy of the raw
+/// data and hand row lists to one RowReader.
+///
+/// An optional ability of a DataProvider (`provider.ask<RowReader>()`); transforms in front of it
+/// give another RowReader. All functions are const and thread-safe.
+class RowReader {
+ public:
+  static constexpr std::string_view kInterface = "treadle.row-reader/1";
+
+  virtual ~RowReader();
+
+  const DataSpec& spec() const { return do_spec(); }
+  std::int64_t rows() const { return do_rows(); }
+
+  /// Fills `out` with the given rows in the given order. Every row must lie in [0, rows());
+  /// tensors already in `out` are written into when they have the right size and dtype and nobody
+  /// else may be using them: the caller owns `out` alone.
+  void gather(std::span<const std::int64_t> rows, Batch& out) const;
+
+  /// Targets of all rows: int64 [N] for classes, the run's dtype [N, width] for numbers, undefined
+  /// when there are none. A view, not a copy, where that is possible; never written to.
+  at::Tensor targets() const { return do_targets(); }
+  /// Which rows belong together: int64 [N], or undefined.
+  at::Tensor groups() const { return do_groups(); }
+  /// When each row was seen, in any unit that grows: float64 [N], or undefined.
+  at::Tensor timestamps() const { return do_timestamps(); }
+
+  /// A sentence that leads a person to the row in its source: "line 17 of data/iris.csv".
+  std::string describe_row(std::int64_t row) const { return do_describe_row(row); }
+
+ private:
+  virtual const DataSpec& do_spec() const = 0;
+  virtual std::int64_t do_rows() const = 0;
+  // `rows` has been checked; sets out.rows itself is not needed: gather() has done it.
+  virtual void do_gather(std::span<const std::int64_t> rows, Batch& out) const = 0;
+  virtual at::Tensor do_targets() const = 0;
+  virtual at::Tensor do_groups() const { return {}; }
+  virtual at::Tensor do_timestamps() const { return {}; }
+  virtual std::string do_describe_row(std::int64_t row) const;
+};
+
+/// Copies `source`'s rows into `out` (batched copy: at::index_select_out), reusing out's memory when
+/// it fits. For implementers of do_gather: `index` is Batch::rows, int64 [B].
+void gather_rows(const at::Tensor& source, const at::Tensor& index, at::Tensor& out);
+
+}  // namespace treadle

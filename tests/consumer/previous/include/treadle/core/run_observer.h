@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/base/component.h>
+#include <treadle/core/metric_computer.h>
+
+namespace treadle {
+
+/// Which training of a run is speaking: "fold-1" … "fold-5", "final".
+struct TrialId {
+  std::string name = "final";
+  std::int64_t index = 0;   ///< from 0
+  std::int64_t count = 1;   ///< trainings in this run
+};
+
+struct StepProgress {
+  std::int64_t epoch = 0;             ///< from 1
+  std::int64_t epochs = 0;
+  std::int64_t step = 0;              ///< optimizer steps done, over all epochs
+  std::int64_t total_steps = 0;
+};
+
+/// One row of history.
+struct EpochSummary {
+  std::int64_t epoch = 0;             ///< from 1
+  std::int64_t epochs = 0;            ///< as planned; early stopping may end sooner
+  std::int64_t step = 0;              ///< optimizer steps done, over all epochs
+  double learning_rate = 0;           ///< of the last step
+  double training_loss = 0;           ///< sum / weight over the epoch
+  std::optional<double> validation_loss;
+  std::vector<MetricValue> metrics;   ///< on the validation rows
+  bool best = false;                  ///< the best epoch so far
+  double seconds = 0;                 ///< wall time of the epoch; never compared between runs
+};
+
+/// How one training ended.
+struct TrialSummary {
+  std::int64_t best_epoch = 0;        ///< from 1
+  std::int64_t epochs = 0;            ///< trained
+  double final_loss = 0;              ///< validation loss, or training loss without validation rows
+  double best_loss = 0;
+  std::string stop_reason;            ///< empty: all epochs were trained
+  std::vector<MetricValue> metrics;
+  double seconds = 0;
+};
+
+/// Hears what happened; cannot change it. Calls come one at a time, in order per training, never from
+/// within a step. An observer that throws is reported once and not called again.
+class RunObserver : public Component {
+ public:
+  static constexpr std::string_view kInterface = "treadle.observer/1";
+
+  ~RunObserver() override;
+
+  void run_started(const std::string& name, const std::string& folder) {
+    do_run_started(name, folder);
+  }
+  void trial_started(const TrialId& trial) { do_trial_started(trial); }
+  void step_completed(const TrialId& trial, const StepProgress& progress) {
+    do_step_completed(trial, progress);
+  }
+  void epoch_completed(const TrialId& trial, const EpochSummary& summary) {
+    do_epoch_completed(trial, summary);
+  }
+  void checkpoint_saved(const TrialId& trial, const std::string& path) {
+    do_checkpoint_saved(trial, path);
+  }
+  void trial_completed(const TrialId& trial, const TrialSummary& summary) {
+    do_trial_completed(trial, summary);
+  }
+  /// A sentence a person should see: a choice that was made, a warning.
+  void noted(const std::string& text) { do_noted(text); }
+  void run_completed(const std::string& folder) { do_run_completed(folder); }
+
+ private:
+  virtual void do_run_started(const std::string& name, const std::string& folder);
+  virtual void do_trial_started(const TrialId& trial);
+  virtual void do_step_completed(const TrialId& trial, const StepProgress& progress);
+  virtual void do_epoch_completed(const TrialId& trial, const EpochSummary& summary);
+  virtual void do_checkpoint_saved(const TrialId& trial, const std::string& path);
+  virtual void do_trial_completed(const TrialId& trial, const TrialSummary& summary);
+  virtual void do_noted(const std::string& text);
+  virtual void do_run_completed(const std::string& folder);
+};
+
+}  // namespace treadle

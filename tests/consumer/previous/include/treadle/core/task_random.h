@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <ATen/core/Generator.h>
+
+namespace treadle {
+
+/// While it lives, every random operator of libtorch that this thread runs (dropout, init, randn, …)
+/// draws from a generator seeded with `seed`, although it takes no generator argument or got none.
+///
+/// libtorch's default generator is shared by the whole process: with parallel folds its bits would
+/// depend on timing. Every task that runs model code holds one of these, seeded from (run seed, purpose,
+/// fold, step), so there is nothing to store in a checkpoint. Modules need not know; an operator that is
+/// given a generator explicitly keeps it. Scopes nest. Does not follow tasks to other threads.
+///
+/// How: a boxed kernel for each `aten` operator with a generator argument, on a dispatch key nothing else uses, switched
+/// on per thread. The first scope of the process installs the kernels.
+class TaskRandom {
+ public:
+  explicit TaskRandom(std::uint64_t seed);
+  ~TaskRandom();
+  TaskRandom(const TaskRandom&) = delete;
+  TaskRandom& operator=(const TaskRandom&) = delete;
+
+  const at::Generator& generator() const { return generator_; }
+
+ private:
+  struct Scope;
+  at::Generator generator_;
+  std::unique_ptr<Scope> scope_;
+};
+
+/// A CPU generator with a sequence of its own.
+at::Generator make_generator(std::uint64_t seed);
+
+}  // namespace treadle

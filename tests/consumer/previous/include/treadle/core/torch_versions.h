@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DispatchKey.h>
+#include <torch/library.h>
+
+/// Everything that differs between libtorch 1.13, 2.6 and 2.14, and every use of its internals, in one
+/// place. No other header of ours may test a libtorch version.
+namespace treadle::torch_versions {
+
+/// A dispatch key above autograd that libtorch itself leaves alone in all three versions.
+inline constexpr c10::DispatchKey kTaskKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+/// A generator for the CPU, seeded.
+inline at::Generator make_cpu_generator(std::uint64_t seed) {
+  return at::make_generator<at::CPUGeneratorImpl>(seed);
+}
+
+/// Every operator known to the dispatcher now.
+inline std::vector<c10::OperatorName> all_operator_names() {
+  return c10::Dispatcher::singleton().getAllOpNames();
+}
+
+/// Continues a boxed call below `key`.
+inline void continue_below(c10::DispatchKey key, const c10::OperatorHandle& op,
+                           c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key), stack);
+}
+
+}  // namespace treadle::torch_versions
