@@ -1,4 +1,5 @@
 # Builds the packages from this build with cpack and looks into them with dpkg-deb.
+cmake_policy(VERSION 3.25)
 include("${SOURCE}/tests/must.cmake")
 find_program(DPKG_DEB dpkg-deb)
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
