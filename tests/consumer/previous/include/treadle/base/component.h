@@ -7,14 +7,15 @@
 #include <type_traits>
 
 #include <treadle/base/config.h>
+#include <treadle/base/provided.h>
 
 namespace treadle {
 
 class PluginRegistry;
 
-/// What every object a plugin provides has in common: it can be destroyed, and it can be asked for
-/// an ability that its interface does not have.
-class Component {
+/// What every object a plugin provides has in common: it can be destroyed, it knows its origin, and
+/// it can be asked for an ability that its interface does not have.
+class Component : public Provided {
  public:
   virtual ~Component();
   Component(const Component&) = delete;

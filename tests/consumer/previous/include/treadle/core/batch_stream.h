@@ -4,19 +4,20 @@
 #include <memory>
 #include <string_view>
 
+#include <treadle/base/provided.h>
 #include <treadle/core/batch.h>
 #include <treadle/core/state_dict.h>
 
 namespace treadle {
 
 /// Batches one after the other until there are none. One consumer; concurrency, if any, is inside.
-class BatchStream : public Stateful {
+class BatchStream : public Stateful, public Provided {
  public:
   ~BatchStream() override;
 
   /// Puts the next batch into `batch`; false when there is none, and then `batch` is untouched. The
   /// tensors stay valid as long as somebody holds them. Throws what preparing the batch threw.
-  bool next(Batch& batch) { return do_next(batch); }
+  bool next(Batch& batch);
 
  private:
   virtual bool do_next(Batch& batch) = 0;

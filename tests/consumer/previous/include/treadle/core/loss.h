@@ -33,19 +33,13 @@ class Loss : public Component {
 
   /// The outputs a model must have for this target. Throws a DataError when the loss does not work on such a target
   /// (a classification loss on numbers), saying which losses would.
-  std::vector<OutputSpec> outputs_for(const TargetSpec& target) const {
-    return do_outputs_for(target);
-  }
+  std::vector<OutputSpec> outputs_for(const TargetSpec& target) const;
 
   /// `outputs` as outputs_for() asked; batch.targets is defined, batch.weights may be.
-  LossTerms forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const {
-    return do_forward(outputs, batch);
-  }
+  LossTerms forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const;
 
   /// What the outputs mean: class probabilities, or numbers. Called without gradients.
-  Predictions predictions(const std::vector<at::Tensor>& outputs) const {
-    return do_predictions(outputs);
-  }
+  Predictions predictions(const std::vector<at::Tensor>& outputs) const;
 
  private:
   virtual std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const = 0;

@@ -50,7 +50,7 @@ class MetricComputer : public Component, public Stateful {
   void start(const TargetSpec& target);
 
   /// Forgets every batch seen so far.
-  void reset() { do_reset(); }
+  void reset();
 
   /// Adds one batch. `predictions` in the data's units; judges by
   /// batch.original_targets; rows count batch.weights (1 each when undefined). No gradients are recorded.
@@ -58,11 +58,11 @@ class MetricComputer : public Component, public Stateful {
 
   /// Adds everything `other` has seen, as if its batches had been given here, after ours. Expects
   /// `other` to be of the same class and configuration.
-  void merge(const MetricComputer& other) { do_merge(other); }
+  void merge(const MetricComputer& other);
 
   /// The values over all batches since reset(). More may follow. A value that has no meaning yet
   /// (no rows; no positive row) is NaN.
-  MetricResult compute() const { return do_compute(); }
+  MetricResult compute() const;
 
  private:
   virtual void do_start(const TargetSpec& target) = 0;

@@ -37,10 +37,13 @@ struct ForwardContext {
 /// All per-call state lives in the context, so forward() may run concurrently on several threads in
 /// eval mode. Randomness needs no care: libtorch's own random operators draw from the generator of
 /// the task that runs them (see task_random.h).
-class Model : public torch::nn::Module {
+class Model : public torch::nn::Module, public Provided {
  public:
   using torch::nn::Module::Module;
   ~Model() override;
+
+  /// How the framework calls forward(): what it throws comes out with the model's origin.
+  void operator()(const Inputs& inputs, Outputs& outputs, ForwardContext& context);
 
   /// Fills `outputs`, which arrives with one undefined tensor per output port.
   virtual void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) = 0;

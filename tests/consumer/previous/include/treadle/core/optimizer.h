@@ -105,12 +105,12 @@ class Optimizer : public Component {
   ~Optimizer() override;
 
   /// The base rate that schedules stretch.
-  double learning_rate() const { return do_learning_rate(); }
+  double learning_rate() const;
 
-  std::vector<SlotSpec> slots() const { return do_slots(); }
+  std::vector<SlotSpec> slots() const;
 
   /// One update of every active segment. Reads gradients, never writes them. No gradients are recorded. [training thread]
-  void update(Block& block, const StepInfo& info) const { do_update(block, info); }
+  void update(Block& block, const StepInfo& info) const;
 
  private:
   virtual double do_learning_rate() const = 0;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include <treadle/base/provided.h>
 #include <treadle/core/batch.h>
 #include <treadle/core/data_spec.h>
 
@@ -14,14 +15,14 @@ namespace treadle {
 ///
 /// An optional ability of a DataProvider (`provider.ask<RowReader>()`); transforms in front of it
 /// give another RowReader. All functions are const and thread-safe.
-class RowReader {
+class RowReader : public Provided {
  public:
   static constexpr std::string_view kInterface = "treadle.row-reader/1";
 
   virtual ~RowReader();
 
-  const DataSpec& spec() const { return do_spec(); }
-  std::int64_t rows() const { return do_rows(); }
+  const DataSpec& spec() const;
+  std::int64_t rows() const;
 
   /// Fills `out` with the given rows in the given order. Every row must lie in [0, rows());
   /// tensors already in `out` are written into when they have the right size and dtype and nobody
@@ -30,14 +31,14 @@ class RowReader {
 
   /// Targets of all rows: int64 [N] for classes, the run's dtype [N, width] for numbers, undefined
   /// when there are none. A view, not a copy, where that is possible; never written to.
-  at::Tensor targets() const { return do_targets(); }
+  at::Tensor targets() const;
   /// Which rows belong together: int64 [N], or undefined.
-  at::Tensor groups() const { return do_groups(); }
+  at::Tensor groups() const;
   /// When each row was seen, in any unit that grows: float64 [N], or undefined.
-  at::Tensor timestamps() const { return do_timestamps(); }
+  at::Tensor timestamps() const;
 
   /// A sentence that leads a person to the row in its source: "line 17 of data/iris.csv".
-  std::string describe_row(std::int64_t row) const { return do_describe_row(row); }
+  std::string describe_row(std::int64_t row) const;
 
  private:
   virtual const DataSpec& do_spec() const = 0;

@@ -57,25 +57,15 @@ class RunObserver : public Component {
 
   ~RunObserver() override;
 
-  void run_started(const std::string& name, const std::string& folder) {
-    do_run_started(name, folder);
-  }
-  void trial_started(const TrialId& trial) { do_trial_started(trial); }
-  void step_completed(const TrialId& trial, const StepProgress& progress) {
-    do_step_completed(trial, progress);
-  }
-  void epoch_completed(const TrialId& trial, const EpochSummary& summary) {
-    do_epoch_completed(trial, summary);
-  }
-  void checkpoint_saved(const TrialId& trial, const std::string& path) {
-    do_checkpoint_saved(trial, path);
-  }
-  void trial_completed(const TrialId& trial, const TrialSummary& summary) {
-    do_trial_completed(trial, summary);
-  }
+  void run_started(const std::string& name, const std::string& folder);
+  void trial_started(const TrialId& trial);
+  void step_completed(const TrialId& trial, const StepProgress& progress);
+  void epoch_completed(const TrialId& trial, const EpochSummary& summary);
+  void checkpoint_saved(const TrialId& trial, const std::string& path);
+  void trial_completed(const TrialId& trial, const TrialSummary& summary);
   /// A sentence a person should see: a choice that was made, a warning.
-  void noted(const std::string& text) { do_noted(text); }
-  void run_completed(const std::string& folder) { do_run_completed(folder); }
+  void noted(const std::string& text);
+  void run_completed(const std::string& folder);
 
  private:
   virtual void do_run_started(const std::string& name, const std::string& folder);

@@ -61,9 +61,9 @@ class Stateful {
  public:
   virtual ~Stateful();
 
-  StateDict state() const { return do_state(); }
+  StateDict state() const;
   /// Throws StorageError when `state` does not fit; the object is then unusable.
-  void load_state(const StateDict& state) { do_load_state(state); }
+  void load_state(const StateDict& state);
 
  private:
   virtual StateDict do_state() const = 0;

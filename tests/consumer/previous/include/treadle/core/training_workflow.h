@@ -69,9 +69,9 @@ class TrainingWorkflow : public Component {
   ~TrainingWorkflow() override;
 
   /// How to cut batches. A function of the configuration alone.
-  BatchPlan batch_plan() const { return do_batch_plan(); }
+  BatchPlan batch_plan() const;
   /// Planned epochs, before early stopping. A function of the configuration alone.
-  std::int64_t planned_epochs() const { return do_planned_epochs(); }
+  std::int64_t planned_epochs() const;
 
   /// Trains. Throws Interrupted after saving when a stop is requested; TrainingError naming epoch and
   /// step when the loss stops being a number. [training thread]

@@ -33,15 +33,15 @@ class Transform : public Component, public Stateful {
 
   /// What `before` becomes. Expects fit() or load_state(). Throws DataError when this transform cannot work on such
   /// data (a column it needs is not there).
-  DataSpec output_spec(const DataSpec& before) const { return do_output_spec(before); }
+  DataSpec output_spec(const DataSpec& before) const;
 
   /// Changes the batch in place or gives it new tensors; never reads or keeps another batch. Batch::targets
   /// may be undefined. Expects fit() or load_state().
-  void apply(Batch& batch, const ApplyContext& context) const { do_apply(batch, context); }
+  void apply(Batch& batch, const ApplyContext& context) const;
 
   /// Undoes what apply() did to number targets: a tensor [B, width] in the model's units becomes one in the data's
   /// units. Returns its argument when this transform leaves targets alone.
-  at::Tensor invert(const at::Tensor& predictions) const { return do_invert(predictions); }
+  at::Tensor invert(const at::Tensor& predictions) const;
 
  private:
   virtual void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) = 0;
