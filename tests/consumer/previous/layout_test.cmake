@@ -48,9 +48,10 @@ ${questions}}
 function(describe name folders)
   string(REPLACE "," ";" folders "${folders}")
   list(TRANSFORM folders PREPEND -I OUTPUT_VARIABLE includes)
-  string(REPLACE "," ";-isystem" system "${SYSTEM}")
-  must(${COMPILER} -std=c++20 -S -Wno-invalid-offsetof -fdump-lang-class=${ROOM}/${name}.classes
-       ${includes} -isystem${system} -o "${ROOM}/${name}.s" "${ROOM}/layout.cpp")
+  # Not as system folders: naming /usr/include as one would put it in front of the standard library's.
+  string(REPLACE "," ";-I" system "${SYSTEM}")
+  must(${COMPILER} -std=c++20 -S -w -fdump-lang-class=${ROOM}/${name}.classes
+       ${includes} -I${system} -o "${ROOM}/${name}.s" "${ROOM}/layout.cpp")
   file(STRINGS "${ROOM}/${name}.s" members REGEX "#MEMBER ")
   list(TRANSFORM members REPLACE ".*#MEMBER " "")
   file(STRINGS "${ROOM}/${name}.classes" lines)
