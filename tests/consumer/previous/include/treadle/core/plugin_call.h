@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <treadle/base/provided.h>
+
+namespace treadle {
+
+namespace detail {
+/// Throws the exception in flight again, as a caller of plugins wants it; see call_plugin().
+[[noreturn]] void rethrow_from(const Provided& object, std::string_view method);
+/// The same, with the words before the colon: "optimizer \"adamw\" … could not be made".
+[[noreturn]] void rethrow_as(const std::string& what_failed);
+}  // namespace detail
+
+/// Calls into an object that a plugin may have provided. Every public function of an interface does.
+///
+/// A treadle::Error passes as it is: its text was written for people. So do std::bad_alloc and what
+/// ends a thread. Everything else becomes a PluginError that says whose object failed in which
+/// function, libtorch's exceptions without their stack trace. A ContractViolation does, too: the
+/// plugin broke a promise, not Treadle. Objects that no registry made are nobody's, and their
+/// exceptions pass unchanged.
+template <typename Call>
+decltype(auto) call_plugin(const Provided& object, std::string_view method, Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (...) {
+    detail::rethrow_from(object, method);
+  }
+}
+
+/// For what a plugin returned and may not: throws a PluginError, `<origin> failed in plan(): <why>`.
+/// `because` goes on after "it": "returned no model".
+[[noreturn]] void refuse_result(const Provided& object, std::string_view method,
+                                std::string_view because);
+
+}  // namespace treadle
