@@ -167,12 +167,15 @@ consteval ElfNote<kSize> note() {
   return note;
 }
 
+// GCC 12 takes no default below that calls note(), unless it optimises.
+inline constexpr ElfNote<kSize> kNote = note();
+
 /// A manifest note followed by the fingerprint, in one object: what lies between two objects of a
 /// section is up to the linker.
 template <std::size_t ManifestSize>
 struct Notes {
   ElfNote<ManifestSize> manifest{.type = kManifestNote};
-  ElfNote<kSize> fingerprint = note();
+  ElfNote<kSize> fingerprint = kNote;
 };
 
 /// The notes of a plugin, from the text of its manifest.
