@@ -87,6 +87,8 @@ void library_notes(std::string_view bytes) {
 
 }  // namespace treadle::fuzz
 
+// The linker's names.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 ssize_t __real_pread(int descriptor, void* buffer, std::size_t count, off_t offset);
 
@@ -95,3 +97,4 @@ ssize_t __wrap_pread(int descriptor, void* buffer, std::size_t count, off_t offs
   return __real_pread(descriptor, buffer, count, offset);
 }
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
