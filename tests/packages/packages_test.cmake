@@ -48,7 +48,8 @@ foreach(library IN ITEMS base core engine)
   expect_in(treadle "usr/${LIBDIR}/libtreadle-${library}.so.${major}" "usr/${LIBDIR}/libtreadle-${library}.so.${VERSION}")
   expect_in(treadle-dev "usr/${LIBDIR}/libtreadle-${library}.so")
 endforeach()
-expect_in(treadle usr/bin/workflow-runner usr/libexec/treadle/treadle-run usr/share/doc/treadle/copyright
+expect_in(treadle usr/bin/workflow-runner usr/libexec/treadle/treadle-run usr/libexec/treadle/treadle-probe
+          usr/share/doc/treadle/copyright
           usr/share/doc/treadle/changelog.gz usr/share/doc/treadle/README.md usr/share/doc/treadle/examples/iris.json)
 file(GLOB plugins RELATIVE "${BUILD}/lib/treadle/plugins/${ABI_MAJOR}" "${BUILD}/lib/treadle/plugins/${ABI_MAJOR}/*.so")
 file(GLOB folders RELATIVE "${SOURCE}/plugins" "${SOURCE}/plugins/*/plugin.json")
@@ -61,17 +62,10 @@ endforeach()
 expect_in(treadle-dev usr/include/treadle/sdk.h usr/include/treadle/base/plugin_abi.h usr/include/treadle/core/optimizer.h
           usr/libexec/treadle/treadle-pack "usr/${LIBDIR}/cmake/Treadle/TreadleConfig.cmake"
           "usr/${LIBDIR}/cmake/Treadle/TreadlePlugin.cmake" "usr/${LIBDIR}/cmake/Treadle/plugin_exports.map"
+          "usr/${LIBDIR}/cmake/Treadle/TreadlePluginProject.cmake" usr/share/treadle/templates/common/CMakeLists.txt
           usr/share/doc/treadle-dev/copyright)
-file(GLOB templates "${SOURCE}/sdk/template*")
-if(templates)
-  set(found ${treadle-dev_files} ${treadle_files})
-  list(FILTER found INCLUDE REGEX "^usr/share/treadle/templates/")
-  if(NOT found)
-    message(FATAL_ERROR "no package has usr/share/treadle/templates")
-  endif()
-endif()
 expect_none_in(treadle "\\.(h|a|cmake)$|/include/")
-expect_none_in(treadle-dev "/bin/|\\.so\\.[0-9]|/plugins/")
+expect_none_in(treadle-dev "/bin/|\\.so\\.[0-9]|/lib/.*/plugins/")
 foreach(package IN ITEMS treadle treadle-dev)
   expect_none_in(${package} "lib(torch|c10|tbb|openblas)|^usr/include/(torch|ATen|c10)|^usr/local|^(tmp|home|root|work)/")
   foreach(file IN LISTS ${package}_files)

@@ -36,4 +36,8 @@ std::string hash_bytes(std::span<const std::byte> bytes);
 std::string hash_text(std::string_view text);
 std::string hash_file(const std::filesystem::path& path);
 
+/// SHA-256 of a file's content, 64 hexadecimal digits as `sha256sum` prints: for files whose
+/// exchange must be noticed. Throws StorageError naming the path when the file cannot be read.
+std::string sha256_file(const std::filesystem::path& path);
+
 }  // namespace treadle
