@@ -9,6 +9,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/model_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -42,6 +43,9 @@ ModelSpec one_number_spec() {
   spec.inputs = {{"x", {}, {}}};
   return spec;
 }
+
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelContract,
@@ -205,7 +209,8 @@ TEST(Mlp, BatchNormRefusesToTrainOnOneRow) {
 }
 
 TEST(Mlp, LayerNormStandardizesEachRow) {
-  const TaskRandom random(3);  // two hidden values that happen to be close would be standardized to less
+  const TaskRandom random(
+      3);  // two hidden values that happen to be close would be standardized to less
   ModelSpec spec = ModelCase::table_spec(6, {2});
   spec.dtype = at::kDouble;
   const auto model =

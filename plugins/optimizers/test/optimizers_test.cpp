@@ -7,6 +7,7 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/optimizer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -28,6 +29,9 @@ OptimizerCase case_of(std::string name, std::string component, nlohmann::json pa
   return {std::move(name),
           [component, parameters] { return plugin().make<Optimizer>(component, parameters); }};
 }
+
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, OptimizerContract,

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/schedule_contract.h>
 
@@ -33,6 +34,9 @@ ScheduleCase warmed_up_case() {
               },
           .starts_at_base = false};
 }
+
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Schedules, ScheduleContract,
@@ -138,7 +142,8 @@ std::string message_of(std::string_view name, const Parameters& parameters) {
 
 TEST(Schedules, RefuseLengthsInWallTime) {
   EXPECT_EQ(message_of("step", {{"size", "2h"}}),
-            "/size: expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because wall "
+            "/size: expected a share of the training, epochs or steps (\"5%\", \"10ep\", "
+            "\"500st\"), because wall "
             "time would make two runs differ; got \"2h\"");
   EXPECT_THAT(message_of("cosine", {{"length", "30min"}}), ::testing::HasSubstr("got \"30min\""));
   EXPECT_THAT(message_of("linear", {{"length", "5s"}}), ::testing::HasSubstr("got \"5s\""));
