@@ -32,6 +32,11 @@ ModelCase case_of(std::string name, std::string component, nlohmann::json parame
           std::move(spec)};
 }
 
+ModelCase with_other_training(ModelCase one) {
+  one.training_differs = true;
+  return one;
+}
+
 ModelSpec image_spec() {
   ModelSpec spec = ModelCase::table_spec();
   spec.inputs = {{"image", {1, 4, 3}, {}}};
@@ -55,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
                       case_of("MlpWithTwoOutputs", "mlp", {}, ModelCase::table_spec(6, {3, 2})),
                       case_of("MlpOnImages", "mlp", {}, image_spec()),
                       case_of("MlpOnOneNumber", "mlp", {}, one_number_spec()),
-                      case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}}),
-                      case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}}),
+                      with_other_training(case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}})),
+                      with_other_training(case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}})),
                       case_of("MlpWithLayerNorm", "mlp", {{"norm", "layer"}}),
                       case_of("MlpWithGelu", "mlp", {{"activation", "gelu"}}),
                       case_of("MlpWithTanh", "mlp", {{"activation", "tanh"}}),

@@ -23,7 +23,9 @@ std::unique_ptr<LearningRateSchedule> make(std::string_view name, Parameters par
 }
 
 ScheduleCase case_of(std::string name, std::string component, Parameters parameters = {}) {
-  return {std::move(name), [component, parameters] { return make(component, parameters); }};
+  return {.name = std::move(name),
+          .make = [component, parameters] { return make(component, parameters); },
+          .never_rises = true};
 }
 
 ScheduleCase warmed_up_case() {

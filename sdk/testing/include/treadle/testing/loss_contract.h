@@ -1,23 +1,28 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
-#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/task_random.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/gradient_check.h>
+#include <treadle/testing/targets.h>
 
 /// What every Loss must keep. Include in one source file of a test program:
 ///
@@ -30,16 +35,11 @@ struct LossCase {
   std::string name;
   std::function<std::unique_ptr<Loss>()> make;
   TargetSpec target;  ///< one the loss works on
+  /// Outputs of 1000 are too much for it: it grows like an exponential.
+  bool overflows = false;
 
-  static TargetSpec numbers(std::int64_t width) {
-    return {"price", TargetKind::kNumbers, width, {}};
-  }
-  static TargetSpec classes(std::int64_t count) {
-    TargetSpec target{"species", TargetKind::kClasses, 1, {}};
-    for (std::int64_t c = 0; c < count; ++c)
-      target.class_names.push_back("class-" + std::to_string(c));
-    return target;
-  }
+  static TargetSpec numbers(std::int64_t width) { return number_target(width); }
+  static TargetSpec classes(std::int64_t count) { return class_target(count); }
 };
 
 class LossContract : public ::testing::TestWithParam<LossCase> {
@@ -57,9 +57,7 @@ class LossContract : public ::testing::TestWithParam<LossCase> {
 
   Batch random_batch(at::ScalarType dtype = at::kDouble) const {
     Batch batch;
-    batch.targets = target().kind == TargetKind::kClasses
-                        ? at::randint(target().class_count(), {kRows}, at::kLong)
-                        : at::randn({kRows, target().width}, dtype);
+    batch.targets = random_targets(target(), kRows, dtype);
     batch.original_targets = batch.targets;
     batch.rows = at::arange(kRows);
     return batch;
@@ -95,6 +93,7 @@ TEST_P(LossContract, AsksForOutputs) {
   const auto outputs = loss_->outputs_for(target());
 
   ASSERT_FALSE(outputs.empty());
+  EXPECT_EQ(loss_->outputs_for(target()), outputs);
   for (const OutputSpec& output : outputs) {
     EXPECT_FALSE(output.name.empty());
     EXPECT_GE(output.width, 1);
@@ -102,10 +101,7 @@ TEST_P(LossContract, AsksForOutputs) {
 }
 
 TEST_P(LossContract, RefusesTheOtherKindOfTarget) {
-  const bool classes = target().kind == TargetKind::kClasses;
-
-  EXPECT_THROW(loss_->outputs_for(classes ? LossCase::numbers(1) : LossCase::classes(3)),
-               DataError);
+  EXPECT_THROW(loss_->outputs_for(other_kind_of(target())), DataError);
 }
 
 TEST_P(LossContract, GivesScalarsInTheOutputsDtype) {
@@ -172,25 +168,94 @@ TEST_P(LossContract, GradientsAreTheSlopesOfTheSum) {
     Batch batch = random_batch();
     if (with_weights)
       batch.weights = at::rand({kRows}, at::kDouble);
+    std::vector<Differentiated> inputs;
     for (const at::Tensor& output : outputs)
-      output.requires_grad_(true);
+      inputs.push_back({"output " + std::to_string(inputs.size()), output});
 
-    loss_->forward(outputs, batch).sum.backward();
-
-    constexpr double kStep = 1e-6;  // central differences: error ~ kStep^2 plus rounding / kStep
-    for (const at::Tensor& output : outputs) {
-      const at::Tensor numbers = output.detach().view(-1);
-      for (std::int64_t i = 0; i < numbers.numel(); ++i) {
-        const double here = numbers[i].item<double>();
-        numbers[i] = here + kStep;
-        const double above = loss_->forward(outputs, batch).sum.item<double>();
-        numbers[i] = here - kStep;
-        const double below = loss_->forward(outputs, batch).sum.item<double>();
-        numbers[i] = here;
-        EXPECT_NEAR(output.grad().view(-1)[i].item<double>(), (above - below) / (2 * kStep), 1e-6);
-      }
-    }
+    EXPECT_TRUE(gradients_match([&] { return loss_->forward(outputs, batch).sum; }, inputs))
+        << (with_weights ? "with weights" : "without weights");
   }
+}
+
+TEST_P(LossContract, TheWeightHasNoGradient) {
+  const auto outputs = random_outputs();
+  for (const at::Tensor& output : outputs)
+    output.requires_grad_(true);
+
+  const LossTerms terms = loss_->forward(outputs, random_batch());
+
+  EXPECT_TRUE(terms.sum.requires_grad());
+  EXPECT_FALSE(terms.weight.defined() && terms.weight.requires_grad());
+}
+
+TEST_P(LossContract, MeasuresAgainstTheTargetsAsTransformsLeaveThem) {
+  const auto outputs = random_outputs();
+  Batch batch = random_batch();
+  const double plain = mean_of(loss_->forward(outputs, batch), batch);
+
+  batch.original_targets = batch.targets.mul(0);
+
+  EXPECT_EQ(mean_of(loss_->forward(outputs, batch), batch), plain);
+}
+
+TEST_P(LossContract, LeavesOutputsAndBatchAlone) {
+  const auto outputs = random_outputs();
+  Batch batch = random_batch();
+  batch.weights = at::rand({kRows}, at::kDouble);
+  std::vector<at::Tensor> outputs_before;
+  for (const at::Tensor& output : outputs)
+    outputs_before.push_back(output.clone());
+  const Batch before = copy_of(batch);
+
+  loss_->forward(outputs, batch);
+  loss_->predictions(outputs);
+
+  EXPECT_TRUE(same_bits(outputs, outputs_before));
+  expect_same(batch, before);
+}
+
+TEST_P(LossContract, StaysFiniteForSureOutputs) {
+  if (GetParam().overflows)
+    return;
+  for (const double size : {-1000.0, 0.0, 1000.0}) {
+    Tensors outputs;
+    for (const at::Tensor& output : random_outputs(at::kFloat)) {
+      const at::Tensor sure = at::full_like(output, size);
+      sure.select(0, 0).neg_();
+      outputs.push_back(sure.requires_grad_(true));
+    }
+
+    const LossTerms terms = loss_->forward(outputs, random_batch(at::kFloat));
+    terms.sum.backward();
+
+    EXPECT_TRUE(std::isfinite(terms.sum.item<double>())) << "outputs of " << size;
+    for (const at::Tensor& output : outputs)
+      EXPECT_TRUE(output.grad().isfinite().all().item<bool>()) << "outputs of " << size;
+    EXPECT_TRUE(loss_->predictions(outputs).values.isfinite().all().item<bool>());
+  }
+}
+
+TEST_P(LossContract, SeveralThreadsMayUseItAtOnce) {
+  const auto outputs = random_outputs();
+  const auto batch = random_batch();
+  const at::Tensor expected = loss_->forward(outputs, batch).sum;
+  constexpr std::size_t kThreads = 4;
+  std::vector<at::Tensor> results(kThreads);
+
+  std::vector<std::thread> threads;
+  for (at::Tensor& result : results) {
+    threads.emplace_back([&] {
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        result = loss_->forward(outputs, batch).sum;
+        loss_->predictions(outputs);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  for (const at::Tensor& result : results)
+    EXPECT_TRUE(values_match(result, expected));
 }
 
 TEST_P(LossContract, SaysWhatOutputsMean) {
