@@ -169,8 +169,8 @@ TEST_P(DataContract, AStreamThatHasEndedLeavesTheBatchAlone) {
   const auto data = opened();
   const auto stream = data->stream(2);
   Batch last;
-  while (stream->next(last))
-    continue;
+  for (std::int64_t left = (reader(*data).rows() + 1) / 2; left > 0; --left)
+    ASSERT_TRUE(stream->next(last));
   const Batch before = copy_of(last);
 
   EXPECT_FALSE(stream->next(last));
@@ -259,7 +259,7 @@ TEST_P(DataContract, GathersNoRows) {
 TEST_P(DataContract, GathersInTheOrderAskedForWithoutWritingToOtherBatches) {
   const auto data = opened();
   const Batch whole = everything(*data);
-  const Batch copy = everything(*data);
+  const Batch copy = copy_of(whole);
   const std::vector<std::int64_t> some = {4, 0, 4, 2};
   Batch batch;
 

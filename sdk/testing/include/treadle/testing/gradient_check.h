@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +79,7 @@ inline ::testing::AssertionResult gradients_match(const std::function<at::Tensor
 
   const at::NoGradGuard no_gradients;
   std::int64_t wrong = 0;
-  ::testing::AssertionResult failure = ::testing::AssertionFailure();
+  std::ostringstream failures;
   for (const Differentiated& input : inputs) {
     const at::Tensor& tensor = input.tensor;
     const at::Tensor gradient = tensor.grad().defined() ? tensor.grad().contiguous() : at::Tensor();
@@ -100,15 +101,20 @@ inline ::testing::AssertionResult gradients_match(const std::function<at::Tensor
       constexpr std::int64_t kShown = 5;
       if (++wrong > kShown)
         continue;
-      failure << "\"" << input.name << "\" at " << index_text(i, tensor.sizes())
-              << ": backward gives " << (gradient.defined() ? std::to_string(got) : "no gradient")
-              << ", differences give " << slope << "\n";
+      failures << "\"" << input.name << "\" at " << index_text(i, tensor.sizes())
+               << ": backward gives ";
+      if (gradient.defined())
+        failures << got;
+      else
+        failures << "no gradient";
+      failures << ", differences give " << slope << "\n";
     }
     tensor.mutable_grad() = at::Tensor();
   }
   if (wrong == 0)
     return ::testing::AssertionSuccess();
-  return failure << wrong << " of the elements looked at have a wrong gradient";
+  return ::testing::AssertionFailure()
+         << failures.str() << wrong << " of the elements looked at have a wrong gradient";
 }
 
 }  // namespace treadle::testing

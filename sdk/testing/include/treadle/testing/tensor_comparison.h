@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iomanip>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -103,16 +104,16 @@ inline ::testing::AssertionResult values_match(const at::Tensor& got, const at::
   }
   if (differ == 0)
     return ::testing::AssertionSuccess();
-  std::ostringstream numbers;
-  numbers.precision(17);
-  numbers << "got " << a[worst] << ", expected " << b[worst];
   const double apart = std::abs(a[worst] - b[worst]);
-  return failure() << differ << " of " << ours.numel() << " elements differ, the worst at "
-                   << index_text(worst, got.sizes()) << ": " << numbers.str() << " (off by "
-                   << apart << ", " << apart / std::abs(b[worst]) << " of it, "
-                   << detail::ulps_between(a[worst], b[worst], got.scalar_type())
-                   << " ulps; allowed: " << allowed.absolute << ", " << allowed.relative
-                   << " of it, " << allowed.ulps << " ulps)";
+  std::ostringstream text;
+  text << differ << " of " << ours.numel() << " elements differ, the worst at "
+       << index_text(worst, got.sizes()) << ": got " << std::setprecision(17) << a[worst]
+       << ", expected " << b[worst] << std::setprecision(3) << " (off by " << apart << ", "
+       << apart / std::abs(b[worst]) << " of it, "
+       << detail::ulps_between(a[worst], b[worst], got.scalar_type())
+       << " ulps; allowed: " << allowed.absolute << ", " << allowed.relative << " of it, "
+       << allowed.ulps << " ulps)";
+  return failure() << text.str();
 }
 
 }  // namespace treadle::testing

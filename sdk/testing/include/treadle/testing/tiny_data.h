@@ -94,6 +94,7 @@ inline MatrixRows::Matrices tiny_sequences(std::int64_t rows = 40, std::int64_t 
 ///
 ///     TinyData data([](at::ScalarType dtype) { return tiny_regression(40, 1, dtype); });
 ///     data.open({});
+/// What a fake does otherwise it overrides.
 class TinyData : public DataProvider {
  public:
   using Make = std::function<MatrixRows::Matrices(at::ScalarType dtype)>;
@@ -103,7 +104,6 @@ class TinyData : public DataProvider {
  protected:
   const MatrixRows& rows() const { return *rows_; }
 
- private:
   void* do_ask(std::string_view interface_id) override {
     return interface_id == RowReader::kInterface && rows_ ? static_cast<RowReader*>(rows_.get())
                                                           : nullptr;
@@ -131,6 +131,7 @@ class TinyData : public DataProvider {
     loaded_ = data_spec_from_json(state.value("spec"));
   }
 
+ private:
   Make make_;
   std::unique_ptr<MatrixRows> rows_;
   std::optional<DataSpec> loaded_;

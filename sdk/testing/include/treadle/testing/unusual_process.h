@@ -8,9 +8,11 @@
 #include <cfenv>
 #include <clocale>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <locale>
 #include <string>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/ops/rand.h>
@@ -35,8 +37,7 @@ class UnusualProcess {
         folder_before_(std::filesystem::current_path()),
         umask_(::umask(0127)),
         rounding_(std::fegetround()),
-        c_locale_(std::setlocale(LC_ALL, nullptr)),
-        environment_(environ) {
+        c_locale_(std::setlocale(LC_ALL, nullptr)) {
     c10::set_default_dtype(
         c10::scalarTypeToTypeMeta(dtype_.toScalarType() == at::kDouble ? at::kFloat : at::kDouble));
     c10::GradMode::set_enabled(!grad_mode_);
@@ -45,7 +46,9 @@ class UnusualProcess {
     std::filesystem::current_path(folder_.path());
     std::fesetround(rounding_ == FE_TONEAREST ? FE_UPWARD : FE_TONEAREST);
     std::setlocale(LC_ALL, c_locale_ == "C" ? "C.UTF-8" : "C");
-    environ = few_.data();
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+      environment_.emplace_back(*variable);
+    ::clearenv();
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       struct sigaction unusual {};
       unusual.sa_handler = [](int) {};
@@ -55,7 +58,11 @@ class UnusualProcess {
   ~UnusualProcess() {
     for (std::size_t i = 0; i < kSignals.size(); ++i)
       ::sigaction(kSignals[i], &handlers_[i], nullptr);
-    environ = environment_;
+    ::clearenv();
+    for (const std::string& variable : environment_) {
+      const std::size_t end = variable.find('=');
+      ::setenv(variable.substr(0, end).c_str(), variable.substr(end + 1).c_str(), 1);
+    }
     std::locale::global(locale_);  // sets the C locale as well
     std::setlocale(LC_ALL, c_locale_.c_str());
     std::fesetround(rounding_);
@@ -81,9 +88,7 @@ class UnusualProcess {
   int rounding_;
   std::string c_locale_;
   std::locale locale_;
-  char** environment_;
-  std::string only_variable_ = "TREADLE_UNUSUAL=1";
-  std::array<char*, 2> few_ = {only_variable_.data(), nullptr};
+  std::vector<std::string> environment_;
   std::array<struct sigaction, 6> handlers_ = {};
 };
 
