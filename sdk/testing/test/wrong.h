@@ -3,6 +3,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,15 @@ struct Defect {
 inline void PrintTo(const Defect& defect, std::ostream* out) {
   *out << defect.name;
 }
+
+/// For what goes wrong in several threads, without the chance that a race has in it.
+class OneThread {
+ public:
+  bool is_mine() const { return std::this_thread::get_id() == mine_; }
+
+ private:
+  std::thread::id mine_ = std::this_thread::get_id();
+};
 
 template <typename Case>
 std::vector<Case> cases_of(const std::vector<Wrong<Case>>& all) {

@@ -146,6 +146,10 @@ std::vector<Wrong<ComponentCase>> wrong_components() {
                [[maybe_unused]] static const int log = ::open("/dev/null", O_WRONLY);
              }),
        process},
+      {after("LeaksDescriptors",
+             [](const Json&) { [[maybe_unused]] const int log = ::open("/dev/null", O_WRONLY); }),
+       {"MakingItChangesNothingInTheProcess", "IsMadeAndDestroyedAHundredTimes",
+        "TakesWhatItsSchemaAllowsOrSaysWhatIsWrong", "RefusesMistakesInItsParametersByName"}},
       {after("Prints", [](const Json&) { std::printf("made\n"); }), {"MakingItPrintsNothing"}},
       {after("WritesToStandardError",
              [](const Json&) { [[maybe_unused]] const auto written = ::write(2, "made\n", 5); }),

@@ -241,6 +241,45 @@ class SortsRows final : public Forwarding {
   }
 };
 
+class SharesItsScratch final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+
+ private:
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
+    Forwarding::do_gather(rows, out);
+    if (!thread_.is_mine())
+      out.inputs[0].zero_();
+  }
+  OneThread thread_;
+};
+
+/// All its streams are at one place.
+class HasOnePlace final : public Right {
+  class Stream final : public ListStream {
+   public:
+    Stream(StateDict& place, const RowReader& reader, std::int64_t size)
+        : ListStream(reader, row_numbers(0, reader.rows()), size), place_(place) {
+      place_ = ListStream::do_state();
+    }
+
+   private:
+    bool do_next(Batch& batch) override {
+      ListStream::do_load_state(place_);
+      const bool more = ListStream::do_next(batch);
+      place_ = ListStream::do_state();
+      return more;
+    }
+    StateDict do_state() const override { return place_; }
+    void do_load_state(const StateDict& state) override { place_ = state; }
+    StateDict& place_;
+  };
+  std::unique_ptr<BatchStream> do_stream(std::int64_t size) const override {
+    return std::make_unique<Stream>(place_, rows(), size);
+  }
+  mutable StateDict place_;
+};
+
 /// Gives the target where there is none to give.
 class KnowsTheAnswers final : public DataProvider {
  public:
@@ -294,6 +333,9 @@ std::vector<Wrong<DataCase>> wrong_data() {
       {one<ReadBy<FailsWithoutRows>>("FailsWithoutRows"), {"GathersNoRows"}},
       {one<ReadBy<SortsRows>>("SortsRows"),
        {"GathersInTheOrderAskedForWithoutWritingToOtherBatches"}},
+      {one<ReadBy<SharesItsScratch>>("SharesItsScratch"), {"SeveralThreadsMayGatherAtOnce"}},
+      {one<HasOnePlace>("HasOnePlaceForAllStreams"),
+       {"TwoStreamsKnowNothingOfEachOther", "AStreamContinuesFromItsState"}},
       {one<KnowsTheAnswers>("GivesTargetsToPredict"), {"PredictingNeedsNoTarget"}},
       {made_by("IgnoresTheDtype", [](at::ScalarType) { return table(at::kFloat); }),
        {"RowsLookAsTheSpecSays"}},

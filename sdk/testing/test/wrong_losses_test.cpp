@@ -102,6 +102,32 @@ class GivesAVector final : public Squared {
   }
 };
 
+class AsksForNothing final : public Squared {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    return {{"", Squared::do_outputs_for(target)[0].width}};
+  }
+};
+
+class DoublesWeightedRows final : public Squared {
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+    LossTerms terms = Squared::do_forward(outputs, batch);
+    if (terms.weight.defined())
+      terms.sum = terms.sum.mul(2);
+    return terms;
+  }
+};
+
+/// Remembers its last answer in a place that all threads share.
+class SharesItsScratch final : public Squared {
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+    LossTerms terms = Squared::do_forward(outputs, batch);
+    if (!thread_.is_mine())
+      terms.sum = terms.sum.add(1);
+    return terms;
+  }
+  OneThread thread_;
+};
+
 template <typename T>
 LossCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }, LossCase::numbers(2)};
@@ -119,6 +145,10 @@ std::vector<Wrong<LossCase>> wrong_losses() {
           {one<Explodes>("Explodes"), {"StaysFiniteForSureOutputs"}},
           {one<TakesAnyTarget>("TakesAnyTarget"), {"RefusesTheOtherKindOfTarget"}},
           {one<PredictsClasses>("PredictsClasses"), {"SaysWhatOutputsMean"}},
+          {one<AsksForNothing>("AsksForNothing"), {"AsksForOutputs"}},
+          {one<DoublesWeightedRows>("DoublesWeightedRows"),
+           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+          {one<SharesItsScratch>("SharesItsScratch"), {"SeveralThreadsMayUseItAtOnce"}},
           {one<GivesAVector>("GivesAVector"), {"GivesScalarsInTheOutputsDtype"}}};
 }
 

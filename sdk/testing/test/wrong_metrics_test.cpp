@@ -153,6 +153,80 @@ class PrefersTheFirstRow final : public MeanError {
   }
 };
 
+/// The mean over batches of their means.
+class AveragesBatches final : public MeanError {
+  void do_update(const Predictions& predictions, const Batch& batch) override {
+    const double weight = std::exchange(weight_, 0);
+    const double sum = std::exchange(sum_, 0);
+    MeanError::do_update(predictions, batch);
+    sum_ = sum + (weight_ > 0 ? sum_ / weight_ : 0);
+    weight_ = weight + (weight_ > 0 ? 1 : 0);
+  }
+};
+
+class HalvesOnMerge final : public MeanError {
+  void do_merge(const MetricComputer& other) override {
+    MeanError::do_merge(other);
+    if (static_cast<const HalvesOnMerge&>(other).weight_ == 0)
+      sum_ /= 2;
+  }
+};
+
+class EndsWhenAsked final : public MeanError {
+  void do_update(const Predictions& predictions, const Batch& batch) override {
+    if (!asked_)
+      MeanError::do_update(predictions, batch);
+  }
+  MetricResult do_compute() const override {
+    asked_ = weight_ > 0;
+    return MeanError::do_compute();
+  }
+  void do_reset() override {
+    MeanError::do_reset();
+    asked_ = false;
+  }
+  mutable bool asked_ = false;
+};
+
+class DoublesWeightedRows final : public MeanError {
+  void do_update(const Predictions& predictions, const Batch& batch) override {
+    const double sum = std::exchange(sum_, 0);
+    MeanError::do_update(predictions, batch);
+    sum_ = sum + sum_ * (batch.weights.defined() ? 2 : 1);
+  }
+};
+
+class GivesNothing final : public MeanError {
+  MetricResult do_compute() const override { return {}; }
+};
+
+class CutsToWholeNumbers final : public MeanError {
+  void do_update(const Predictions& predictions, const Batch& batch) override {
+    add(predictions.values.scalar_type() == at::kFloat ? predictions.values.round()
+                                                       : predictions.values,
+        batch.original_targets, batch.weights);
+  }
+};
+
+/// All objects share one sum.
+class SharesItsSum final : public MeanError {
+  void do_update(const Predictions& predictions, const Batch& batch) override {
+    const MetricComputer* last = std::exchange(last_of_all(), this);
+    if (weight_ > 0 && last != this && !resumed_)
+      sum_ += 1;
+    MeanError::do_update(predictions, batch);
+  }
+  void do_load_state(const StateDict& state) override {
+    MeanError::do_load_state(state);
+    resumed_ = true;
+  }
+  static const MetricComputer*& last_of_all() {
+    static const MetricComputer* last = nullptr;
+    return last;
+  }
+  bool resumed_ = false;
+};
+
 template <typename T>
 MetricCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }, MetricCase::numbers(2)};
@@ -171,6 +245,17 @@ std::vector<Wrong<MetricCase>> wrong_metrics() {
             "RowsOfWeightZeroAreNoRows"}},
           {one<ForgetsHalfItsState>("ForgetsHalfItsState"), {"StateRoundTripContinuesBitwise"}},
           {one<ChangesItsName>("ChangesItsName"), {"ItsNamesAreTheSameFromTheFirstBatchToTheLast"}},
+          {one<AveragesBatches>("AveragesBatches"),
+           {"DoesNotDependOnBatchBoundaries", "MergingTwoWorkersEqualsOneSeeingBoth",
+            "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+          {one<HalvesOnMerge>("HalvesOnMergingNothing"),
+           {"MergingWithAWorkerThatSawNothingChangesNothing"}},
+          {one<EndsWhenAsked>("EndsWhenAsked"), {"ComputingInBetweenChangesNothing"}},
+          {one<DoublesWeightedRows>("DoublesWeightedRows"),
+           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+          {one<GivesNothing>("GivesNothing"), {"GivesAValueOrATable"}},
+          {one<CutsToWholeNumbers>("CutsToWholeNumbers"), {"TakesSinglePrecision"}},
+          {one<SharesItsSum>("SharesItsSum"), {"TwoObjectsKnowNothingOfEachOther"}},
           {one<TakesAnyTarget>("TakesAnyTarget"), {"RefusesTheOtherKindOfTarget"}},
           {one<FailsWithoutRows>("FailsWithoutRows"), {"ABatchWithoutRowsChangesNothing"}},
           {one<Lazy>("KeepsTheCallersTensors"), {"DoesNotKeepTheCallersTensors"}},

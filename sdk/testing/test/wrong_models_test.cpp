@@ -130,6 +130,16 @@ std::vector<Wrong<ModelCase>> wrong_models() {
       {net("HalvesItsGradient",
            {.after = [](Net&, Tensor output) { return output.add(output.detach()).div(2); }}),
        {"GradientsAreTheSlopesOfTheOutputs"}},
+      {net("GivesWideOutputs", {.after =
+                                    [](Net&, Tensor output) {
+                                      return output.repeat({1, 2});
+                                    }}),
+       {"GivesOutputsOfTheAskedWidthsAndDtype"}},
+      {net("SharesItsScratch", {.after =
+                                    [thread = OneThread()](Net&, Tensor output) {
+                                      return thread.is_mine() ? output : output.add(1);
+                                    }}),
+       {"SeveralThreadsMayEvaluateAtOnce"}},
       {net("NumbersItsParameters",
            {.prepare =
                 [](Net& net, Spec spec) {

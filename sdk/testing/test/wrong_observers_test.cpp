@@ -1,4 +1,5 @@
 #include <fstream>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -80,6 +81,32 @@ class ExpectsOneTrainingAtATime final : public Listener {
   std::string current_;
 };
 
+class DiesOfMissingNumbers final : public Listener {
+ public:
+  using Listener::Listener;
+
+ private:
+  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
+    if (!summary.validation_loss)
+      throw StorageError("no loss");
+    Listener::do_epoch_completed(trial, summary);
+  }
+};
+
+class WantsToHearTheBeginning final : public Listener {
+ public:
+  using Listener::Listener;
+
+ private:
+  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
+    if (summary.epoch != 1 && epochs_[trial.name] != summary.epoch - 1)
+      throw StorageError("an epoch was left out");
+    epochs_[trial.name] = summary.epoch;
+    Listener::do_epoch_completed(trial, summary);
+  }
+  std::map<std::string, std::int64_t> epochs_;
+};
+
 template <typename T>
 ObserverCase one(std::string name) {
   return {std::move(name),
@@ -90,6 +117,11 @@ ObserverCase one(std::string name) {
 std::vector<Wrong<ObserverCase>> wrong_observers() {
   return {{one<KeepsALogOfItsOwn>("KeepsALogOfItsOwn"), {"WritesOnlyWhereItWasTold"}},
           {one<SaysNothingOfFullDisks>("SaysNothingOfFullDisks"), {"SaysWhereItCannotWrite"}},
+          {one<DiesOfMissingNumbers>("DiesOfMissingNumbers"),
+           {"HearsAWholeRun", "HearsTrainingsThatRunAtOnce", "HearsARunThatEndsAnywhere",
+            "HearsARunThatIsResumed", "HearsOfRunsWithAnyName",
+            "MayBeToldFromAnotherThreadEachTime", "WritesOnlyWhereItWasTold"}},
+          {one<WantsToHearTheBeginning>("WantsToHearTheBeginning"), {"HearsARunThatIsResumed"}},
           {one<TrustsNames>("TrustsNames"), {"HearsOfRunsWithAnyName"}},
           {one<ExpectsOneTrainingAtATime>("ExpectsOneTrainingAtATime"),
            {"HearsTrainingsThatRunAtOnce", "MayBeToldFromAnotherThreadEachTime"}}};

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <ATen/ops/randint.h>
 
 #include <treadle/testing/training_contract.h>
 
@@ -50,6 +53,18 @@ class Plain : public TrainingWorkflow {
                     const TrainingPosition& position) const {
     context.save_checkpoint(state, position, 1);
   }
+  virtual StepProgress told_step(StepProgress progress) const { return progress; }
+  virtual EpochSummary told_epoch(EpochSummary summary) const { return summary; }
+  virtual TrainingResult told_result(TrainingResult result) const { return result; }
+  virtual std::string place(std::int64_t epoch, std::int64_t step) const {
+    return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step) + ": ";
+  }
+  virtual bool is_sound_gradient(const ParameterArena& arena) const {
+    return arena.gradients().isfinite().all().item<bool>();
+  }
+  virtual std::int64_t epochs_of(const TrainingTask& task) const {
+    return task.fixed_epochs > 0 ? task.fixed_epochs : planned_epochs();
+  }
   virtual StateDict slots_to_save(const OptimizerSlots& slots) const { return slots.state(); }
   virtual bool is_new(const std::optional<StateDict>& resumed) const { return !resumed; }
   virtual void put_modes_back(TrainingTask& task, const std::vector<bool>& modes) const {
@@ -73,7 +88,7 @@ class Plain : public TrainingWorkflow {
       if (resumed->has_part("slots"))
         slots.load_state(resumed->part("slots"));
     }
-    const std::int64_t epochs = task.fixed_epochs > 0 ? task.fixed_epochs : planned_epochs();
+    const std::int64_t epochs = epochs_of(task);
     const std::int64_t per_epoch = task.training->batches_per_epoch();
     const ScheduleSpan span{task.optimizer->learning_rate(), epochs * per_epoch, per_epoch};
 
@@ -85,10 +100,9 @@ class Plain : public TrainingWorkflow {
       for (Batch batch; stream->next(batch);) {
         rate = task.schedule->rate_at(step, span);
         progress.steps = static_cast<double>(++step);
-        const std::string where =
-            "epoch " + std::to_string(epoch + 1) + ", step " + std::to_string(step) + ": ";
+        const std::string where = place(epoch + 1, step);
         take_step(task, context, arena, slots, batch, {step, rate, 1}, progress, where);
-        context.step_completed({epoch + 1, epochs, step, span.total_steps});
+        context.step_completed(told_step(StepProgress{epoch + 1, epochs, step, span.total_steps}));
         if (context.stop_token().stop_requested() && step % per_epoch != 0)
           stop(task, context, slots, progress, per_epoch);
       }
@@ -108,7 +122,7 @@ class Plain : public TrainingWorkflow {
     result.best_loss = progress.best_loss;
     result.best_epoch = static_cast<std::int64_t>(progress.best_epoch);
     result.total_epochs = epochs;
-    return result;
+    return told_result(result);
   }
 
   void take_step(TrainingTask& task, RunContext& context, ParameterArena& arena,
@@ -126,7 +140,7 @@ class Plain : public TrainingWorkflow {
     arena.zero_gradients();
     terms.sum.backward();
     arena.collect();
-    if (!arena.gradients().isfinite().all().item<bool>())
+    if (!is_sound_gradient(arena))
       throw TrainingError(where + "a gradient is not a number");
     Block block(arena, slots);
     info.gradient_scale = 1 / weight;
@@ -151,7 +165,7 @@ class Plain : public TrainingWorkflow {
       progress.best_loss = progress.final_loss;
       progress.best_epoch = static_cast<double>(summary.epoch);
     }
-    context.epoch_completed(summary);
+    context.epoch_completed(told_epoch(summary));
   }
 
   [[noreturn]] void stop(TrainingTask& task, RunContext& context, const OptimizerSlots& slots,
@@ -270,6 +284,63 @@ class MiscountsEpochs final : public Plain {
   }
 };
 
+class TellsAWrongTotal final : public Plain {
+  StepProgress told_step(StepProgress progress) const override {
+    ++progress.total_steps;
+    return progress;
+  }
+};
+
+class TellsAnotherRate final : public Plain {
+  EpochSummary told_epoch(EpochSummary summary) const override {
+    summary.learning_rate *= 2;
+    return summary;
+  }
+};
+
+class CallsNoEpochBest final : public Plain {
+  EpochSummary told_epoch(EpochSummary summary) const override {
+    summary.best = false;
+    return summary;
+  }
+};
+
+class ClaimsTheBest final : public Plain {
+  TrainingResult told_result(TrainingResult result) const override {
+    result.selects_best = true;
+    return result;
+  }
+};
+
+class GivesAReasonAlways final : public Plain {
+  TrainingResult told_result(TrainingResult result) const override {
+    result.stop_reason = "done";
+    return result;
+  }
+};
+
+class DoesNotSayWhere final : public Plain {
+  std::string place(std::int64_t, std::int64_t) const override { return ""; }
+};
+
+class TrustsItsGradients final : public Plain {
+  bool is_sound_gradient(const ParameterArena&) const override { return true; }
+};
+
+class TrainsAsLongAsItLikes final : public Plain {
+  std::int64_t epochs_of(const TrainingTask& task) const override {
+    return std::min<std::int64_t>(Plain::epochs_of(task), task.fixed_epochs == 6 ? 5 : 20);
+  }
+};
+
+/// Draws from libtorch's own generator.
+class DrawsFromElsewhere final : public Plain {
+  std::uint64_t seed_of(std::int64_t step, RunContext& context) const override {
+    return Plain::seed_of(step, context) +
+           static_cast<std::uint64_t>(at::randint(1000000, {1}).item<std::int64_t>());
+  }
+};
+
 template <typename T>
 TrainingCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }};
@@ -289,6 +360,20 @@ std::vector<Wrong<TrainingCase>> wrong_trainings() {
         "EveryCheckpointLeadsToTheSameEnd"}},
       {one<TakesAnyState>("TakesAnyState"), {"RefusesAnEmptyState"}},
       {one<StaysInEvaluation>("StaysInEvaluation"), {"ValidatingChangesNothing"}},
+      {one<TellsAWrongTotal>("TellsAWrongTotal"), {"TellsEachStepInOrder"}},
+      {one<TellsAnotherRate>("TellsAnotherRate"), {"TellsEachEpochAfterItsSteps"}},
+      {one<CallsNoEpochBest>("CallsNoEpochBest"), {"TheResultSaysWhatTheHistorySays"}},
+      {one<ClaimsTheBest>("ClaimsTheBest"),
+       {"EndsWithTheWeightsItSays", "FixedEpochsAreTrainedToTheLast"}},
+      {one<GivesAReasonAlways>("GivesAReasonAlways"),
+       {"TrainsThePlannedEpochs", "FixedEpochsAreTrainedToTheLast"}},
+      {one<DoesNotSayWhere>("DoesNotSayWhere"), {"ALossThatIsNotANumberNamesEpochAndStep"}},
+      {one<TrustsItsGradients>("TrustsItsGradients"), {"GradientsThatAreNotNumbersUpdateNothing"}},
+      {one<TrainsAsLongAsItLikes>("TrainsAsLongAsItLikes"), {"FixedEpochsAreTrainedToTheLast"}},
+      {one<DrawsFromElsewhere>("DrawsFromElsewhere"),
+       {"TheSameInputsGiveTheSameBits", "AStopAfterAnyStepIsSavedAndChangesNothing",
+        "AStopBetweenTwoEpochsIsSavedAndChangesNothing", "MayBeStoppedAfterEverySingleStep",
+        "EveryCheckpointLeadsToTheSameEnd"}},
       {one<MiscountsEpochs>("MiscountsEpochs"), {"CheckpointsSayWhereTheTrainingIs"}}};
 }
 

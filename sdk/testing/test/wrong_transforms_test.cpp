@@ -129,6 +129,11 @@ class ChangesWeights final : public Centre {
   }
 };
 
+class SharesItsScratch final : public Centre {
+  double mean() const override { return Centre::mean() + (thread_.is_mine() ? 0 : 1); }
+  OneThread thread_;
+};
+
 template <typename T>
 TransformCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }};
@@ -147,6 +152,7 @@ std::vector<Wrong<TransformCase>> wrong_transforms() {
           {one<NeedsTargets>("NeedsTargets"), {"WorksOnRowsWithoutTargets"}},
           {one<NamesTwoColumnsAlike>("NamesTwoColumnsAlike"), {"ColumnsHaveNamesOfTheirOwn"}},
           {one<DeniesMissingValues>("DeniesMissingValues"), {"BatchesLookAsTheOutputSpecSays"}},
+          {one<SharesItsScratch>("SharesItsScratch"), {"AppliesFromSeveralThreadsAtOnce"}},
           {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
 }
 

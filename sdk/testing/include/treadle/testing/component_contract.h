@@ -6,13 +6,11 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <latch>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,6 +22,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/base/random.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/captured_output.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/plugin_under_test.h>
@@ -224,28 +223,12 @@ TEST_P(ComponentContract, MakingItPrintsNothing) {
 }
 
 TEST_P(ComponentContract, EightThreadsMakeItAtOnce) {
-  constexpr std::ptrdiff_t kThreads = 8;
-  std::latch start(kThreads);
-  std::vector<std::string> failures(kThreads);
+  const auto errors = at_once(8, [](std::size_t) {
+    for (int i = 0; i < 25; ++i)
+      make();
+  });
 
-  std::vector<std::thread> threads;
-  for (std::string& failure : failures) {
-    threads.emplace_back([&start, &failure, parameters = GetParam().parameters] {
-      start.arrive_and_wait();
-      try {
-        for (int i = 0; i < 25; ++i)
-          make(parameters);
-      } catch (const std::exception& error) {
-        failure = error.what();
-      } catch (...) {
-        failure = "threw something that is not derived from std::exception";
-      }
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
-
-  EXPECT_EQ(failures, std::vector<std::string>(kThreads));
+  EXPECT_EQ(errors, kNoErrors);
 }
 
 TEST_P(ComponentContract, TakesWhatItsSchemaAllowsOrSaysWhatIsWrong) {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <ATen/ops/arange.h>
@@ -14,6 +13,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 
@@ -286,16 +286,12 @@ TEST_P(DataContract, SeveralThreadsMayGatherAtOnce) {
   constexpr std::size_t kThreads = 4;
   std::vector<Batch> results(kThreads);
 
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int repeat = 0; repeat < 20; ++repeat)
-        reader(*data).gather(row_numbers(0, reader(*data).rows()), results[t]);
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 20; ++repeat)
+      reader(*data).gather(row_numbers(0, reader(*data).rows()), results[thread]);
+  });
 
+  EXPECT_EQ(errors, kNoErrors);
   for (const Batch& result : results)
     expect_same(result, expected);
 }

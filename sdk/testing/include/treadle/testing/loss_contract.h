@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
@@ -243,18 +243,14 @@ TEST_P(LossContract, SeveralThreadsMayUseItAtOnce) {
   constexpr std::size_t kThreads = 4;
   std::vector<at::Tensor> results(kThreads);
 
-  std::vector<std::thread> threads;
-  for (at::Tensor& result : results) {
-    threads.emplace_back([&] {
-      for (int repeat = 0; repeat < 50; ++repeat) {
-        result = loss_->forward(outputs, batch).sum;
-        loss_->predictions(outputs);
-      }
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      results[thread] = loss_->forward(outputs, batch).sum;
+      loss_->predictions(outputs);
+    }
+  });
 
+  EXPECT_EQ(errors, kNoErrors);
   for (const at::Tensor& result : results)
     EXPECT_TRUE(values_match(result, expected));
 }

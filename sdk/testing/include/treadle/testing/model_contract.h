@@ -4,7 +4,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <ATen/ops/randn.h>
@@ -15,6 +14,7 @@
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/tensor_comparison.h>
@@ -227,17 +227,13 @@ TEST_P(ModelContract, SeveralThreadsMayEvaluateAtOnce) {
   constexpr std::size_t kThreads = 4;
   std::vector<Outputs> results(kThreads);
 
-  std::vector<std::thread> threads;
-  for (Outputs& result : results) {
-    threads.emplace_back([&] {
-      const at::NoGradGuard no_gradients;
-      for (int repeat = 0; repeat < 20; ++repeat)
-        result = run(*model, inputs);
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    const at::NoGradGuard no_gradients;
+    for (int repeat = 0; repeat < 20; ++repeat)
+      results[thread] = run(*model, inputs);
+  });
 
+  EXPECT_EQ(errors, kNoErrors);
   for (const Outputs& result : results)
     EXPECT_TRUE(same_bits(result, expected));
 }

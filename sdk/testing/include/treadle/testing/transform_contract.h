@@ -7,7 +7,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 
@@ -277,16 +277,12 @@ TEST_P(TransformContract, AppliesFromSeveralThreadsAtOnce) {
   constexpr std::size_t kThreads = 4;
   std::vector<Batch> results(kThreads);
 
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int repeat = 0; repeat < 50; ++repeat)
-        results[t] = applied(*transform, gathered(reader, 0, kRows));
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 50; ++repeat)
+      results[thread] = applied(*transform, gathered(reader, 0, kRows));
+  });
 
+  EXPECT_EQ(errors, kNoErrors);
   for (const Batch& result : results)
     expect_same(result, expected);
 }
