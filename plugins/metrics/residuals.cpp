@@ -88,6 +88,8 @@ void Histogram::grow_to(std::int64_t first, std::int64_t last) {
 }
 
 void Histogram::add(at::Tensor values, at::Tensor weights) {
+  if (values.numel() == 0)
+    return;  // nothing is the smallest of no values
   auto [smallest, largest] = at::aminmax(values);
   if (!std::isfinite(smallest.item<double>()) || !std::isfinite(largest.item<double>())) {
     const at::Tensor finite = at::isfinite(values);

@@ -9,6 +9,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/model_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -31,6 +32,11 @@ ModelCase case_of(std::string name, std::string component, nlohmann::json parame
           std::move(spec)};
 }
 
+ModelCase with_other_training(ModelCase one) {
+  one.training_differs = true;
+  return one;
+}
+
 ModelSpec image_spec() {
   ModelSpec spec = ModelCase::table_spec();
   spec.inputs = {{"image", {1, 4, 3}, {}}};
@@ -43,6 +49,9 @@ ModelSpec one_number_spec() {
   return spec;
 }
 
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
+
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelContract,
     ::testing::Values(case_of("Linear", "linear"), case_of("Mlp", "mlp"),
@@ -51,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
                       case_of("MlpWithTwoOutputs", "mlp", {}, ModelCase::table_spec(6, {3, 2})),
                       case_of("MlpOnImages", "mlp", {}, image_spec()),
                       case_of("MlpOnOneNumber", "mlp", {}, one_number_spec()),
-                      case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}}),
-                      case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}}),
+                      with_other_training(case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}})),
+                      with_other_training(case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}})),
                       case_of("MlpWithLayerNorm", "mlp", {{"norm", "layer"}}),
                       case_of("MlpWithGelu", "mlp", {{"activation", "gelu"}}),
                       case_of("MlpWithTanh", "mlp", {{"activation", "tanh"}}),
@@ -205,7 +214,8 @@ TEST(Mlp, BatchNormRefusesToTrainOnOneRow) {
 }
 
 TEST(Mlp, LayerNormStandardizesEachRow) {
-  const TaskRandom random(3);  // two hidden values that happen to be close would be standardized to less
+  const TaskRandom random(
+      3);  // two hidden values that happen to be close would be standardized to less
   ModelSpec spec = ModelCase::table_spec(6, {2});
   spec.dtype = at::kDouble;
   const auto model =

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/schedule_contract.h>
 
@@ -22,7 +23,9 @@ std::unique_ptr<LearningRateSchedule> make(std::string_view name, Parameters par
 }
 
 ScheduleCase case_of(std::string name, std::string component, Parameters parameters = {}) {
-  return {std::move(name), [component, parameters] { return make(component, parameters); }};
+  return {.name = std::move(name),
+          .make = [component, parameters] { return make(component, parameters); },
+          .never_rises = true};
 }
 
 ScheduleCase warmed_up_case() {
@@ -33,6 +36,9 @@ ScheduleCase warmed_up_case() {
               },
           .starts_at_base = false};
 }
+
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Schedules, ScheduleContract,
@@ -138,7 +144,8 @@ std::string message_of(std::string_view name, const Parameters& parameters) {
 
 TEST(Schedules, RefuseLengthsInWallTime) {
   EXPECT_EQ(message_of("step", {{"size", "2h"}}),
-            "/size: expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because wall "
+            "/size: expected a share of the training, epochs or steps (\"5%\", \"10ep\", "
+            "\"500st\"), because wall "
             "time would make two runs differ; got \"2h\"");
   EXPECT_THAT(message_of("cosine", {{"length", "30min"}}), ::testing::HasSubstr("got \"30min\""));
   EXPECT_THAT(message_of("linear", {{"length", "5s"}}), ::testing::HasSubstr("got \"5s\""));

@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/validation_contract.h>
 
@@ -39,22 +40,36 @@ ValidationCase not_random(ValidationCase one) {
   return one;
 }
 
+ValidationCase stratified(ValidationCase one) {
+  one.stratifies = true;
+  return one;
+}
+
+ValidationCase by_time(ValidationCase one) {
+  one.orders_by_time = true;
+  return one;
+}
+
 ValidationCase for_classes(ValidationCase one) {
   one.takes_numbers = false;
   return one;
 }
 
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
+
 INSTANTIATE_TEST_SUITE_P(
     Validation, ValidationContract,
     ::testing::Values(
-        k_fold("KFold", Json::object()), k_fold("KFoldPlain", {{"stratify", false}}),
-        for_classes(k_fold("KFoldStratified", {{"stratify", true}, {"folds", 3}})),
-        not_random(k_fold("KFoldInOrder", {{"shuffle", false}, {"refit", false}})),
+        stratified(k_fold("KFold", Json::object())), k_fold("KFoldPlain", {{"stratify", false}}),
+        for_classes(stratified(k_fold("KFoldStratified", {{"stratify", true}, {"folds", 3}}))),
+        stratified(not_random(k_fold("KFoldInOrder", {{"shuffle", false}, {"refit", false}}))),
         not_random(k_fold("LeaveOneOut", {{"folds", 83}, {"stratify", false}, {"shuffle", false}})),
-        hold_out("HoldOut", Json::object()), hold_out("HoldOutRows", {{"rows", 7}}),
+        stratified(hold_out("HoldOut", Json::object())),
+        stratified(hold_out("HoldOutRows", {{"rows", 7}})),
         hold_out("HoldOutRandom", {{"strategy", "random"}, {"fraction", "35%"}}),
-        for_classes(hold_out("HoldOutStratified", {{"strategy", "stratified"}})),
-        not_random(hold_out("HoldOutChronological", {{"strategy", "chronological"}}))),
+        for_classes(stratified(hold_out("HoldOutStratified", {{"strategy", "stratified"}}))),
+        by_time(not_random(hold_out("HoldOutChronological", {{"strategy", "chronological"}})))),
     CaseName());
 
 SplitRequest request_for(const Rows& targets, std::int64_t class_count) {

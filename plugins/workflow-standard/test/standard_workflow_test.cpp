@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
+#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/training_contract.h>
 
@@ -29,6 +30,9 @@ std::unique_ptr<TrainingWorkflow> make(const Json& parameters) {
 TrainingCase training_case(std::string name, const Json& parameters, bool may_stop_early = false) {
   return {std::move(name), [parameters] { return make(parameters); }, may_stop_early};
 }
+
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Standard, TrainingContract,
@@ -89,7 +93,8 @@ TEST(StandardWorkflow, SaysWhatItCouldHaveWatched) {
     FAIL();
   } catch (const DocumentError& error) {
     EXPECT_STREQ(error.what(),
-                 "/keep_best: there is no \"accuracy\" among what the validation gives: loss, mae; add it to "
+                 "/keep_best: there is no \"accuracy\" among what the validation gives: loss, mae; "
+                 "add it to "
                  "\"metrics\", or name one of these");
   }
   EXPECT_TRUE(context.epochs().empty());  // it did not take an epoch to find out

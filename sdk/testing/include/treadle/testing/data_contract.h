@@ -1,16 +1,19 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/arange.h>
+#include <c10/util/intrusive_ptr.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 
@@ -110,42 +113,153 @@ TEST_P(DataContract, RowsLookAsTheSpecSays) {
   }
 }
 
+TEST_P(DataContract, WhatBelongsToARowHasOneValuePerRow) {
+  const auto data = opened();
+  const Batch whole = everything(*data);
+  const std::vector<std::int64_t> rows = {reader(*data).rows()};
+
+  EXPECT_TRUE(same(whole.rows, at::arange(rows[0], at::kLong)));
+  EXPECT_TRUE(whole.original_targets.is_same(whole.targets));
+  if (whole.weights.defined()) {
+    EXPECT_EQ(whole.weights.sizes(), rows);
+    EXPECT_GE(whole.weights.min().item<double>(), 0);
+  }
+  if (const at::Tensor groups = reader(*data).groups(); groups.defined()) {
+    EXPECT_EQ(groups.sizes(), rows);
+    EXPECT_EQ(groups.scalar_type(), at::kLong);
+  }
+  if (const at::Tensor times = reader(*data).timestamps(); times.defined()) {
+    EXPECT_EQ(times.sizes(), rows);
+    EXPECT_EQ(times.scalar_type(), at::kDouble);
+    EXPECT_TRUE(times.isfinite().all().item<bool>());
+  }
+  std::set<std::string> places;
+  for (std::int64_t row = 0; row < std::min<std::int64_t>(rows[0], 50); ++row)
+    EXPECT_TRUE(places.insert(reader(*data).describe_row(row)).second) << "row " << row;
+}
+
 TEST_P(DataContract, StreamsEachRowOnceInOrder) {
   const auto data = opened();
   const Batch whole = everything(*data);
-  std::vector<at::Tensor> inputs;
-  std::vector<at::Tensor> rows;
+  const std::int64_t rows = reader(*data).rows();
+  for (const std::int64_t size : {std::int64_t{1}, std::int64_t{3}, rows - 1, rows, rows + 1}) {
+    SCOPED_TRACE("batches of " + std::to_string(size));
+    std::vector<Batch> batches;  // not copies: a batch stays as it is while somebody holds it
 
-  const auto stream = data->stream(3);
-  for (Batch batch; stream->next(batch);) {
-    EXPECT_LE(batch.size(), 3);
-    inputs.push_back(batch.inputs[0].clone());
-    rows.push_back(batch.rows.clone());
+    const auto stream = data->stream(size);
+    for (Batch batch; stream->next(batch); batch = Batch())
+      batches.push_back(batch);
+
+    ASSERT_EQ(static_cast<std::int64_t>(batches.size()), (rows + size - 1) / size);
+    std::int64_t begin = 0;
+    for (const Batch& batch : batches) {
+      const std::int64_t count = std::min(size, rows - begin);  // the last one has what is left
+      ASSERT_EQ(batch.size(), count);
+      EXPECT_TRUE(same(batch.rows, whole.rows.slice(0, begin, begin + count)));
+      for (std::size_t port = 0; port < whole.inputs.size(); ++port)
+        EXPECT_TRUE(same(batch.inputs[port], whole.inputs[port].slice(0, begin, begin + count)));
+      EXPECT_TRUE(same(batch.targets, whole.targets.slice(0, begin, begin + count)));
+      begin += count;
+    }
+    EXPECT_EQ(begin, rows);
+  }
+}
+
+TEST_P(DataContract, AStreamThatHasEndedLeavesTheBatchAlone) {
+  const auto data = opened();
+  const auto stream = data->stream(2);
+  Batch last;
+  for (std::int64_t left = (reader(*data).rows() + 1) / 2; left > 0; --left)
+    ASSERT_TRUE(stream->next(last));
+  const Batch before = copy_of(last);
+
+  EXPECT_FALSE(stream->next(last));
+
+  expect_same(last, before);
+}
+
+TEST_P(DataContract, AStreamKeepsNoBatches) {
+  const auto data = opened();
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given;
+
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    const auto stream = data->stream(1);
+    for (Batch batch; given.size() < 200 && stream->next(batch); batch = Batch())
+      given.emplace_back(batch.inputs[0].getIntrusivePtr());
   }
 
-  EXPECT_TRUE(same(at::cat(rows), whole.rows));
-  EXPECT_TRUE(same(at::cat(inputs), whole.inputs[0]));
+  const auto lives = [](const auto& tensor) { return !tensor.expired(); };
+  EXPECT_EQ(std::count_if(given.begin(), given.end(), lives), 0);
 }
 
 TEST_P(DataContract, AStreamContinuesFromItsState) {
   const auto data = opened();
-  const auto first = data->stream(2);
+  const std::int64_t batches = (reader(*data).rows() + 1) / 2;
+  for (std::int64_t before = 0; before <= std::min<std::int64_t>(batches, 4); ++before) {
+    SCOPED_TRACE("after " + std::to_string(before) + " batches");
+    const auto first = data->stream(2);
+    Batch batch;
+    for (std::int64_t i = 0; i < before; ++i)
+      ASSERT_TRUE(first->next(batch));
+    const auto second = data->stream(2);
+
+    second->load_state(first->state().snapshot());
+
+    for (std::int64_t i = before; i < batches; ++i) {
+      Batch expected;
+      ASSERT_TRUE(first->next(expected));
+      ASSERT_TRUE(second->next(batch));
+      expect_same(batch, expected);
+    }
+    EXPECT_FALSE(second->next(batch));
+  }
+}
+
+TEST_P(DataContract, TwoStreamsKnowNothingOfEachOther) {
+  const auto data = opened();
+  const Batch whole = everything(*data);
+  const auto one = data->stream(1);
+  const auto other = data->stream(2);
   Batch batch;
-  ASSERT_TRUE(first->next(batch));
-  const auto second = data->stream(2);
+  ASSERT_TRUE(other->next(batch));
 
-  second->load_state(first->state());
+  ASSERT_TRUE(one->next(batch));
+  ASSERT_TRUE(other->next(batch));
+  ASSERT_TRUE(one->next(batch));
 
-  Batch expected;
-  ASSERT_TRUE(first->next(expected));
-  ASSERT_TRUE(second->next(batch));
-  expect_same(batch, expected);
+  EXPECT_TRUE(same(batch.rows, whole.rows.slice(0, 1, 2)));
+}
+
+TEST_P(DataContract, GathersIntoTheMemoryThatIsThere) {
+  const auto data = opened();
+  Batch batch = gathered(reader(*data), 0, 3);
+  std::vector<const void*> memory;
+  for (const at::Tensor& input : batch.inputs)
+    memory.push_back(input.data_ptr());
+
+  reader(*data).gather(row_numbers(2, 5), batch);
+
+  for (std::size_t port = 0; port < memory.size(); ++port)
+    EXPECT_EQ(batch.inputs[port].data_ptr(), memory[port]) << "input " << port;
+  expect_same(batch, gathered(reader(*data), 2, 5));
+}
+
+TEST_P(DataContract, GathersNoRows) {
+  const auto data = opened();
+
+  const Batch batch = gathered(reader(*data), 2, 2);
+
+  EXPECT_EQ(batch.size(), 0);
+  const Batch whole = everything(*data);
+  for (std::size_t port = 0; port < whole.inputs.size(); ++port)
+    EXPECT_EQ(batch.inputs[port].sizes(), whole.inputs[port].slice(0, 0, 0).sizes());
+  EXPECT_EQ(batch.targets.sizes(), whole.targets.slice(0, 0, 0).sizes());
 }
 
 TEST_P(DataContract, GathersInTheOrderAskedForWithoutWritingToOtherBatches) {
   const auto data = opened();
   const Batch whole = everything(*data);
-  const Batch copy = everything(*data);
+  const Batch copy = copy_of(whole);
   const std::vector<std::int64_t> some = {4, 0, 4, 2};
   Batch batch;
 
@@ -157,7 +271,11 @@ TEST_P(DataContract, GathersInTheOrderAskedForWithoutWritingToOtherBatches) {
           same(batch.inputs[port][static_cast<std::int64_t>(i)], whole.inputs[port][some[i]]));
     }
   }
-  batch.inputs[0].zero_();
+  Batch neighbours = everything(*data);
+  for (Batch* mine : {&batch, &neighbours}) {
+    mine->inputs[0].zero_();
+    mine->targets.zero_();
+  }
   expect_same(whole, copy);
   expect_same(everything(*data), copy);
 }
@@ -168,16 +286,12 @@ TEST_P(DataContract, SeveralThreadsMayGatherAtOnce) {
   constexpr std::size_t kThreads = 4;
   std::vector<Batch> results(kThreads);
 
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int repeat = 0; repeat < 20; ++repeat)
-        reader(*data).gather(row_numbers(0, reader(*data).rows()), results[t]);
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 20; ++repeat)
+      reader(*data).gather(row_numbers(0, reader(*data).rows()), results[thread]);
+  });
 
+  EXPECT_EQ(errors, kNoErrors);
   for (const Batch& result : results)
     expect_same(result, expected);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,16 +9,20 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
-#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/gradient_check.h>
+#include <treadle/testing/targets.h>
 
 /// What every Loss must keep. Include in one source file of a test program:
 ///
@@ -30,16 +35,11 @@ struct LossCase {
   std::string name;
   std::function<std::unique_ptr<Loss>()> make;
   TargetSpec target;  ///< one the loss works on
+  /// Outputs of 1000 are too much for it: it grows like an exponential.
+  bool overflows = false;
 
-  static TargetSpec numbers(std::int64_t width) {
-    return {"price", TargetKind::kNumbers, width, {}};
-  }
-  static TargetSpec classes(std::int64_t count) {
-    TargetSpec target{"species", TargetKind::kClasses, 1, {}};
-    for (std::int64_t c = 0; c < count; ++c)
-      target.class_names.push_back("class-" + std::to_string(c));
-    return target;
-  }
+  static TargetSpec numbers(std::int64_t width) { return number_target(width); }
+  static TargetSpec classes(std::int64_t count) { return class_target(count); }
 };
 
 class LossContract : public ::testing::TestWithParam<LossCase> {
@@ -57,9 +57,7 @@ class LossContract : public ::testing::TestWithParam<LossCase> {
 
   Batch random_batch(at::ScalarType dtype = at::kDouble) const {
     Batch batch;
-    batch.targets = target().kind == TargetKind::kClasses
-                        ? at::randint(target().class_count(), {kRows}, at::kLong)
-                        : at::randn({kRows, target().width}, dtype);
+    batch.targets = random_targets(target(), kRows, dtype);
     batch.original_targets = batch.targets;
     batch.rows = at::arange(kRows);
     return batch;
@@ -95,6 +93,7 @@ TEST_P(LossContract, AsksForOutputs) {
   const auto outputs = loss_->outputs_for(target());
 
   ASSERT_FALSE(outputs.empty());
+  EXPECT_EQ(loss_->outputs_for(target()), outputs);
   for (const OutputSpec& output : outputs) {
     EXPECT_FALSE(output.name.empty());
     EXPECT_GE(output.width, 1);
@@ -102,10 +101,7 @@ TEST_P(LossContract, AsksForOutputs) {
 }
 
 TEST_P(LossContract, RefusesTheOtherKindOfTarget) {
-  const bool classes = target().kind == TargetKind::kClasses;
-
-  EXPECT_THROW(loss_->outputs_for(classes ? LossCase::numbers(1) : LossCase::classes(3)),
-               DataError);
+  EXPECT_THROW(loss_->outputs_for(other_kind_of(target())), DataError);
 }
 
 TEST_P(LossContract, GivesScalarsInTheOutputsDtype) {
@@ -150,17 +146,18 @@ TEST_P(LossContract, WeightsOfOneChangeNothing) {
 TEST_P(LossContract, WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow) {
   const auto outputs = random_outputs();
   Batch weighted = random_batch();
-  const auto [kept, kept_batch] = part(outputs, weighted, 0, kRows - 1);
+  const auto [kept, kept_batch] = part(outputs, weighted, 0, kRows - 2);
   Tensors twice;
   for (const at::Tensor& output : kept)
     twice.push_back(at::cat({output, output.slice(0, 0, 1)}));
   Batch twice_batch = kept_batch;
   twice_batch.targets = at::cat({kept_batch.targets, kept_batch.targets.slice(0, 0, 1)});
+  twice_batch.original_targets = twice_batch.targets;
   twice_batch.rows = at::cat({kept_batch.rows, kept_batch.rows.slice(0, 0, 1)});
 
   weighted.weights = at::ones({kRows}, at::kDouble);
   weighted.weights[0] = 2;
-  weighted.weights[kRows - 1] = 0;
+  weighted.weights.slice(0, kRows - 2).zero_();  // the weights do not add up to the rows
 
   EXPECT_NEAR(mean_of(loss_->forward(outputs, weighted), weighted),
               mean_of(loss_->forward(twice, twice_batch), twice_batch), 1e-12);
@@ -172,25 +169,90 @@ TEST_P(LossContract, GradientsAreTheSlopesOfTheSum) {
     Batch batch = random_batch();
     if (with_weights)
       batch.weights = at::rand({kRows}, at::kDouble);
+    std::vector<Differentiated> inputs;
     for (const at::Tensor& output : outputs)
-      output.requires_grad_(true);
+      inputs.push_back({"output " + std::to_string(inputs.size()), output});
 
-    loss_->forward(outputs, batch).sum.backward();
-
-    constexpr double kStep = 1e-6;  // central differences: error ~ kStep^2 plus rounding / kStep
-    for (const at::Tensor& output : outputs) {
-      const at::Tensor numbers = output.detach().view(-1);
-      for (std::int64_t i = 0; i < numbers.numel(); ++i) {
-        const double here = numbers[i].item<double>();
-        numbers[i] = here + kStep;
-        const double above = loss_->forward(outputs, batch).sum.item<double>();
-        numbers[i] = here - kStep;
-        const double below = loss_->forward(outputs, batch).sum.item<double>();
-        numbers[i] = here;
-        EXPECT_NEAR(output.grad().view(-1)[i].item<double>(), (above - below) / (2 * kStep), 1e-6);
-      }
-    }
+    EXPECT_TRUE(gradients_match([&] { return loss_->forward(outputs, batch).sum; }, inputs))
+        << (with_weights ? "with weights" : "without weights");
   }
+}
+
+TEST_P(LossContract, TheWeightHasNoGradient) {
+  const auto outputs = random_outputs();
+  for (const at::Tensor& output : outputs)
+    output.requires_grad_(true);
+
+  const LossTerms terms = loss_->forward(outputs, random_batch());
+
+  EXPECT_TRUE(terms.sum.requires_grad());
+  EXPECT_FALSE(terms.weight.defined() && terms.weight.requires_grad());
+}
+
+TEST_P(LossContract, MeasuresAgainstTheTargetsAsTransformsLeaveThem) {
+  const auto outputs = random_outputs();
+  Batch batch = random_batch();
+  const double plain = mean_of(loss_->forward(outputs, batch), batch);
+
+  batch.original_targets = batch.targets.mul(0);
+
+  EXPECT_EQ(mean_of(loss_->forward(outputs, batch), batch), plain);
+}
+
+TEST_P(LossContract, LeavesOutputsAndBatchAlone) {
+  const auto outputs = random_outputs();
+  Batch batch = random_batch();
+  batch.weights = at::rand({kRows}, at::kDouble);
+  std::vector<at::Tensor> outputs_before;
+  for (const at::Tensor& output : outputs)
+    outputs_before.push_back(output.clone());
+  const Batch before = copy_of(batch);
+
+  loss_->forward(outputs, batch);
+  loss_->predictions(outputs);
+
+  EXPECT_TRUE(same_bits(outputs, outputs_before));
+  expect_same(batch, before);
+}
+
+TEST_P(LossContract, StaysFiniteForSureOutputs) {
+  if (GetParam().overflows)
+    return;
+  for (const double size : {-1000.0, 0.0, 1000.0}) {
+    Tensors outputs;
+    for (const at::Tensor& output : random_outputs(at::kFloat)) {
+      const at::Tensor sure = at::full_like(output, size);
+      sure.select(0, 0).neg_();
+      outputs.push_back(sure.requires_grad_(true));
+    }
+
+    const LossTerms terms = loss_->forward(outputs, random_batch(at::kFloat));
+    terms.sum.backward();
+
+    EXPECT_TRUE(std::isfinite(terms.sum.item<double>())) << "outputs of " << size;
+    for (const at::Tensor& output : outputs)
+      EXPECT_TRUE(output.grad().isfinite().all().item<bool>()) << "outputs of " << size;
+    EXPECT_TRUE(loss_->predictions(outputs).values.isfinite().all().item<bool>());
+  }
+}
+
+TEST_P(LossContract, SeveralThreadsMayUseItAtOnce) {
+  const auto outputs = random_outputs();
+  const auto batch = random_batch();
+  const at::Tensor expected = loss_->forward(outputs, batch).sum;
+  constexpr std::size_t kThreads = 4;
+  std::vector<at::Tensor> results(kThreads);
+
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      results[thread] = loss_->forward(outputs, batch).sum;
+      loss_->predictions(outputs);
+    }
+  });
+
+  EXPECT_EQ(errors, kNoErrors);
+  for (const at::Tensor& result : results)
+    EXPECT_TRUE(values_match(result, expected));
 }
 
 TEST_P(LossContract, SaysWhatOutputsMean) {

@@ -15,6 +15,7 @@
 
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/task_random.h>
+#include <treadle/testing/targets.h>
 
 /// The language in which MetricContract speaks: cases, rows that have been predicted, results.
 namespace treadle::testing {
@@ -27,16 +28,11 @@ struct MetricCase {
   double tolerance = 1e-12;
   /// float32 predictions give the same up to this.
   double single_precision_tolerance = 1e-5;
+  /// The order of rows is part of what it judges, as with a metric of a series.
+  bool depends_on_order = false;
 
-  static TargetSpec numbers(std::int64_t width) {
-    return {"price", TargetKind::kNumbers, width, {}};
-  }
-  static TargetSpec classes(std::int64_t count) {
-    TargetSpec target{"species", TargetKind::kClasses, 1, {}};
-    for (std::int64_t c = 0; c < count; ++c)
-      target.class_names.push_back("class-" + std::to_string(c));
-    return target;
-  }
+  static TargetSpec numbers(std::int64_t width) { return number_target(width); }
+  static TargetSpec classes(std::int64_t count) { return class_target(count); }
 };
 
 /// Some rows that have been predicted.
@@ -45,12 +41,23 @@ struct JudgedRows {
   Batch batch;
 
   JudgedRows part(std::int64_t begin, std::int64_t end) const {
-    const auto cut = [&](const at::Tensor& tensor) {
-      return tensor.defined() ? tensor.slice(0, begin, end) : tensor;
-    };
-    return {
-        {predictions.kind, cut(predictions.values)},
-        {{}, cut(batch.targets), cut(batch.original_targets), cut(batch.weights), cut(batch.rows)}};
+    return with([&](const at::Tensor& tensor) { return tensor.slice(0, begin, end); });
+  }
+  /// The last row first.
+  JudgedRows reversed() const {
+    return with([](const at::Tensor& tensor) { return tensor.flip(0); });
+  }
+
+ private:
+  template <typename Change>
+  JudgedRows with(Change&& change) const {
+    const auto changed = [&](const at::Tensor& t) { return t.defined() ? change(t) : t; };
+    return {{predictions.kind, changed(predictions.values)},
+            {{},
+             changed(batch.targets),
+             changed(batch.original_targets),
+             changed(batch.weights),
+             changed(batch.rows)}};
   }
 };
 
@@ -98,9 +105,9 @@ class MetricContract : public ::testing::TestWithParam<MetricCase> {
     Batch& batch = rows.batch;
     if (target.kind == TargetKind::kClasses) {
       rows.predictions.values = at::randn({kRows, target.class_count()}, at::kDouble).softmax(1);
-      batch.targets = at::randint(target.class_count(), {kRows}, at::kLong);
+      batch.targets = random_targets(target, kRows);
     } else {
-      batch.targets = at::randn({kRows, target.width}, at::kDouble);
+      batch.targets = random_targets(target, kRows);
       rows.predictions.values =
           batch.targets.add(at::randn({kRows, target.width}, at::kDouble), 0.5);
     }

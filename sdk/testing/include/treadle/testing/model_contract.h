@@ -1,20 +1,23 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
-#include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <treadle/core/model.h>
+#include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/gradient_check.h>
+#include <treadle/testing/tensor_comparison.h>
 
 /// What every ModelProvider, and the models it builds, must keep. Include in one source file of a
 /// test program:
@@ -27,6 +30,11 @@ struct ModelCase {
   std::string name;
   std::function<std::unique_ptr<ModelProvider>()> make;
   ModelSpec spec = table_spec();  ///< one the model can take
+  /// Training gives other outputs than evaluation: it draws random numbers (dropout) or looks at
+  /// the whole batch (batch norm).
+  bool training_differs = false;
+  /// Inputs have slopes; an embedding, which looks its inputs up, has none.
+  bool differentiable_in_inputs = true;
 
   /// `features` columns in; outputs of the given widths.
   static ModelSpec table_spec(std::int64_t features = 6, std::vector<std::int64_t> widths = {3}) {
@@ -70,9 +78,17 @@ class ModelContract : public ::testing::TestWithParam<ModelCase> {
     return outputs;
   }
 
-  static bool same_bits(const Outputs& a, const Outputs& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const at::Tensor& x, const at::Tensor& y) { return at::equal(x, y); });
+  static StateDict state_of(const Model& model) { return module_state(model).snapshot(); }
+
+  /// The memory of all parameters and buffers.
+  static std::set<const void*> memory_of(const Model& model) {
+    std::set<const void*> memory;
+    const StateDict state = module_state(model);
+    for (const auto& [name, tensor] : state.tensors()) {
+      if (tensor.numel() > 0)
+        memory.insert(tensor.data_ptr());
+    }
+    return memory;
   }
 
   std::unique_ptr<ModelProvider> provider_ = GetParam().make();
@@ -98,13 +114,128 @@ TEST_P(ModelContract, ParametersHaveTheSpecsDtype) {
   }
 }
 
-TEST_P(ModelContract, HasTheSameStructureEveryTime) {
-  const auto first = create(1)->named_parameters();
-  const auto second = create(2)->named_parameters();
+TEST_P(ModelContract, FloatingBuffersHaveTheSpecsDtype) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const auto& buffer : create(1, dtype)->named_buffers()) {
+      if (buffer.value().is_floating_point()) {
+        EXPECT_EQ(buffer.value().scalar_type(), dtype) << buffer.key();
+      }
+    }
+  }
+}
 
-  ASSERT_EQ(first.keys(), second.keys());
-  for (const auto& parameter : first)
-    EXPECT_EQ(parameter.value().sizes(), second[parameter.key()].sizes()) << parameter.key();
+TEST_P(ModelContract, HasTheSameStructureEveryTime) {
+  const auto expect_same_shapes = [](const auto& first, const auto& second) {
+    ASSERT_EQ(first.keys(), second.keys());
+    for (const auto& item : first)
+      EXPECT_EQ(item.value().sizes(), second[item.key()].sizes()) << item.key();
+  };
+  const auto model = create(1);
+  const auto used = create(2, at::kFloat);
+  run(*used, random_inputs(at::kFloat));
+  const auto other = provider_->create(GetParam().spec);
+
+  for (const Model* another : {used.get(), other.get()}) {
+    expect_same_shapes(model->named_parameters(), another->named_parameters());
+    expect_same_shapes(model->named_buffers(), another->named_buffers());
+  }
+  EXPECT_FALSE(model->parameters().empty());
+}
+
+TEST_P(ModelContract, EachModelHasMemoryOfItsOwn) {
+  const auto one = create(1);
+  const auto other = create(1);
+  const StateDict before = state_of(*other);
+  const std::set<const void*> of_other = memory_of(*other);
+
+  for (const void* memory : memory_of(*one))
+    EXPECT_EQ(of_other.count(memory), 0U);
+  {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& parameter : one->parameters())
+      parameter.fill_(0.25);
+  }
+  run(*one, random_inputs());
+
+  const StateDict after = state_of(*other);
+  for (const auto& [name, tensor] : after.tensors())
+    EXPECT_TRUE(values_match(tensor, before.tensor(name))) << name;
+}
+
+TEST_P(ModelContract, StateRoundTripGivesTheSameBits) {
+  const auto original = create(1);
+  run(*original, random_inputs(), 7);  // buffers learn
+  const auto loaded = create(2);
+
+  load_module_state(*loaded, state_of(*original));
+
+  for (const bool training : {false, true}) {
+    original->train(training);
+    loaded->train(training);
+    EXPECT_TRUE(same_bits(run(*loaded, random_inputs(), 3), run(*original, random_inputs(), 3)))
+        << (training ? "in training" : "in evaluation");
+  }
+}
+
+TEST_P(ModelContract, TrainingDiffersFromEvaluationOnlyIfItMay) {
+  const auto model = create(1);
+  const at::NoGradGuard no_gradients;
+  const auto inputs = random_inputs();
+
+  const auto trained = run(*model, inputs);
+  EXPECT_TRUE(same_bits(run(*model, inputs), trained)) << "with the same random stream";
+  model->eval();
+
+  EXPECT_EQ(same_bits(run(*model, inputs), trained), !GetParam().training_differs);
+}
+
+TEST_P(ModelContract, FiniteInputsGiveNumbers) {
+  const auto model = create(1);
+  for (const bool training : {true, false}) {
+    model->train(training);
+    for (const double size : {0.0, 1e-20, 1.0, 1e3}) {
+      std::vector<at::Tensor> inputs;
+      for (const at::Tensor& input : random_inputs())
+        inputs.push_back(GetParam().differentiable_in_inputs ? input.mul(size) : input);
+      for (const at::Tensor& output : run(*model, inputs))
+        EXPECT_TRUE(output.isfinite().all().item<bool>()) << "inputs of about " << size;
+    }
+  }
+}
+
+TEST_P(ModelContract, GradientsAreTheSlopesOfTheOutputs) {
+  const auto model = create(1);
+  const auto inputs = random_inputs();
+  std::vector<Differentiated> differentiated = parameters_of(*model);
+  if (GetParam().differentiable_in_inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+  }
+  for (const bool training : {true, false}) {
+    model->train(training);
+    EXPECT_TRUE(gradients_match([&] { return weighted_sum(run(*model, inputs)); }, differentiated,
+                                {.most_elements = 20}))
+        << (training ? "in training" : "in evaluation");
+  }
+}
+
+TEST_P(ModelContract, SeveralThreadsMayEvaluateAtOnce) {
+  const auto model = create(1);
+  model->eval();
+  const auto inputs = random_inputs();
+  const auto expected = run(*model, inputs);
+  constexpr std::size_t kThreads = 4;
+  std::vector<Outputs> results(kThreads);
+
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    const at::NoGradGuard no_gradients;
+    for (int repeat = 0; repeat < 20; ++repeat)
+      results[thread] = run(*model, inputs);
+  });
+
+  EXPECT_EQ(errors, kNoErrors);
+  for (const Outputs& result : results)
+    EXPECT_TRUE(same_bits(result, expected));
 }
 
 TEST_P(ModelContract, DrawsItsWeightsFromTheTasksStream) {

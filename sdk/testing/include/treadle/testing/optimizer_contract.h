@@ -1,21 +1,20 @@
 #pragma once
 
-#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <ATen/ops/equal.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
-#include <torch/nn/module.h>
 
 #include <treadle/core/optimizer.h>
-#include <treadle/core/task_random.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/trained_parameters.h>
 
 /// What every Optimizer must keep. Include in one source file of a test program:
 ///
@@ -28,67 +27,8 @@ struct OptimizerCase {
   std::function<std::unique_ptr<Optimizer>()> make;
   /// A rate at which a quadratic shrinks within 200 steps.
   double learning_rate = 0.05;
-};
-
-/// Three parameters in an arena, an optimizer's slots, and steps with given gradients.
-class TrainedParameters {
- public:
-  explicit TrainedParameters(const Optimizer& optimizer, at::ScalarType dtype = at::kDouble,
-                             std::uint64_t seed = 5)
-      : optimizer_(optimizer),
-        module_(make_module(dtype, seed)),
-        arena_(*module_),
-        slots_(optimizer.slots(), arena_) {}
-
-  std::size_t count() const { return arena_.segments().size(); }
-  at::Tensor value(std::size_t i) const { return arena_.parameter(arena_.segments()[i]).clone(); }
-  std::vector<at::Tensor> values() const {
-    std::vector<at::Tensor> all;
-    for (std::size_t i = 0; i < count(); ++i)
-      all.push_back(value(i));
-    return all;
-  }
-  torch::nn::Module& module() { return *module_; }
-  ParameterArena& arena() { return arena_; }
-  OptimizerSlots& slots() { return slots_; }
-
-  /// One update. An undefined gradient leaves its parameter untouched.
-  void step(const std::vector<at::Tensor>& gradients, double rate, double scale = 1) {
-    arena_.zero_gradients();
-    const auto parameters = module_->parameters();
-    {
-      const at::NoGradGuard no_gradients;
-      for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (gradients[i].defined() && parameters[i].requires_grad())
-          parameters[i].grad().copy_(gradients[i]);
-      }
-    }
-    arena_.collect();
-    Block block(arena_, slots_);
-    optimizer_.update(block, {.step = ++steps_, .learning_rate = rate, .gradient_scale = scale});
-  }
-
-  static std::vector<at::Tensor> random_gradients(std::uint64_t seed,
-                                                  at::ScalarType dtype = at::kDouble) {
-    const TaskRandom random(seed);
-    return {at::randn({3, 5}, dtype), at::randn({5}, dtype), at::randn({1}, dtype)};
-  }
-
- private:
-  static std::shared_ptr<torch::nn::Module> make_module(at::ScalarType dtype, std::uint64_t seed) {
-    const auto values = random_gradients(seed, at::kDouble);
-    auto module = std::make_shared<torch::nn::Module>("trained");
-    module->register_parameter("weight", values[0].to(dtype));
-    module->register_parameter("bias", values[1].to(dtype));
-    module->register_parameter("scale", values[2].to(dtype));
-    return module;
-  }
-
-  const Optimizer& optimizer_;
-  std::shared_ptr<torch::nn::Module> module_;
-  ParameterArena arena_;
-  OptimizerSlots slots_;
-  std::int64_t steps_ = 0;
+  /// A gradient of zero moves parameters towards zero, because weights decay.
+  bool decays_weights = false;
 };
 
 class OptimizerContract : public ::testing::TestWithParam<OptimizerCase> {
@@ -97,11 +37,6 @@ class OptimizerContract : public ::testing::TestWithParam<OptimizerCase> {
 
   std::unique_ptr<Optimizer> optimizer_ = GetParam().make();
 };
-
-inline bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const at::Tensor& x, const at::Tensor& y) { return at::equal(x, y); });
-}
 
 TEST_P(OptimizerContract, DecreasesAQuadratic) {
   TrainedParameters trained(*optimizer_);
@@ -117,6 +52,89 @@ TEST_P(OptimizerContract, DecreasesAQuadratic) {
     trained.step(trained.values(), rate());  // the gradient of 0.5 * x^2 is x
 
   EXPECT_LT(height(), 0.05 * before);
+}
+
+TEST_P(OptimizerContract, AGradientOfZeroOnlyDecays) {
+  TrainedParameters trained(*optimizer_);
+  const auto before = trained.values();
+  std::vector<at::Tensor> zeros;
+  for (const at::Tensor& value : before)
+    zeros.push_back(at::zeros_like(value));
+
+  trained.step(zeros, rate());
+
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const at::Tensor value = trained.value(i);
+    if (GetParam().decays_weights) {
+      EXPECT_TRUE(value.abs().lt(before[i].abs()).all().item<bool>()) << value << before[i];
+      EXPECT_TRUE(value.sign().equal(before[i].sign())) << value << before[i];
+    } else {
+      EXPECT_TRUE(values_match(value, before[i])) << "parameter " << i;
+    }
+  }
+}
+
+TEST_P(OptimizerContract, FiniteGradientsLeaveFiniteParameters) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const double size : {1e-30, 1e-6, 1e12}) {
+      TrainedParameters trained(*optimizer_, dtype);
+      for (std::uint64_t i = 0; i < 3; ++i) {
+        auto gradients = TrainedParameters::random_gradients(i, dtype);
+        for (const at::Tensor& gradient : gradients)
+          gradient.mul_(size);
+        trained.step(gradients, rate());
+      }
+      for (const at::Tensor& value : trained.values())
+        EXPECT_TRUE(value.isfinite().all().item<bool>()) << "gradients of about " << size;
+    }
+  }
+}
+
+TEST_P(OptimizerContract, HasNoMemoryButItsSlots) {
+  TrainedParameters alone(*optimizer_);
+  for (std::uint64_t i = 0; i < 4; ++i)
+    alone.step(TrainedParameters::random_gradients(i), rate());
+
+  // The same steps, with those of another model between them.
+  TrainedParameters between(*optimizer_, at::kDouble, 6);
+  TrainedParameters other(*optimizer_);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    between.step(TrainedParameters::random_gradients(100 + i), rate());
+    other.step(TrainedParameters::random_gradients(i), rate());
+  }
+
+  EXPECT_TRUE(same_bits(other.values(), alone.values()));
+}
+
+TEST_P(OptimizerContract, DeclaresTheSameSlotsEveryTime) {
+  const auto slots = optimizer_->slots();
+  TrainedParameters trained(*optimizer_);
+  trained.step(TrainedParameters::random_gradients(1), rate());
+  const auto later = optimizer_->slots();
+
+  std::set<std::string> names = {"segments"};  // the framework's own, in the saved state
+  ASSERT_EQ(later.size(), slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    EXPECT_EQ(later[i].name, slots[i].name);
+    EXPECT_EQ(later[i].kind, slots[i].kind);
+    EXPECT_EQ(later[i].initial, slots[i].initial);
+    EXPECT_FALSE(slots[i].name.empty());
+    EXPECT_EQ(slots[i].name.find('/'), std::string::npos) << slots[i].name;
+    EXPECT_TRUE(names.insert(slots[i].name).second) << slots[i].name << " is taken";
+  }
+  EXPECT_GT(optimizer_->learning_rate(), 0);
+  EXPECT_TRUE(std::isfinite(optimizer_->learning_rate()));
+}
+
+TEST_P(OptimizerContract, RecordsNoGradients) {
+  TrainedParameters trained(*optimizer_);
+
+  trained.step(TrainedParameters::random_gradients(1), rate());
+
+  EXPECT_TRUE(c10::GradMode::is_enabled());
+  EXPECT_FALSE(trained.arena().parameters().requires_grad());
+  for (std::size_t i = 0; i < trained.slots().count(); ++i)
+    EXPECT_FALSE(trained.slots().tensor(i).requires_grad());
 }
 
 TEST_P(OptimizerContract, LeavesUntouchedSegmentsAlone) {
@@ -215,8 +233,7 @@ TEST_P(OptimizerContract, StateRoundTripContinuesBitwise) {
     original.step(TrainedParameters::random_gradients(i), rate());
   const auto fresh = GetParam().make();
   TrainedParameters resumed(*fresh);
-  resumed.arena().parameters().copy_(original.arena().parameters());
-  resumed.slots().load_state(original.slots().state().snapshot());
+  resumed.continue_from(original);
 
   for (std::uint64_t i = 5; i < 10; ++i) {
     original.step(TrainedParameters::random_gradients(i), rate());

@@ -5,13 +5,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/component.h>
 #include <treadle/base/document.h>
 #include <treadle/base/error.h>
+#include <treadle/base/interfaces.h>
 #include <treadle/base/plugin_abi.h>
 #include <treadle/base/schema.h>
 
@@ -28,8 +31,17 @@ namespace treadle::testing {
 /// Read-only after construction: one object may serve a whole program.
 class PluginUnderTest final : private Registrar, private SchemaIndex {
  public:
-  /// Runs the plugin's entry. `folder` holds the schemas. Throws PluginError when the entry fails.
-  explicit PluginUnderTest(std::filesystem::path folder) : folder_(std::move(folder)) {
+  /// A component that the entry registers or a schema describes: both, when the plugin is right.
+  struct Offer {
+    std::string interface_word;
+    std::string name;
+    nlohmann::json schema;  ///< null when there is none
+  };
+
+  /// Reads the schemas in `folder` and runs the plugin's entry. Throws PluginError when the entry
+  /// fails, DocumentError when a schema is no JSON.
+  explicit PluginUnderTest(const std::filesystem::path& folder) {
+    read_schemas(folder);
     std::string failure;
     const TreadlePluginHost host{
         .struct_size = sizeof(TreadlePluginHost),
@@ -48,33 +60,89 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   template <typename T>
   std::unique_ptr<T> make(std::string_view name, nlohmann::json parameters = {},
                           const ComponentContext& context = {}) const {
-    const ComponentFactory& factory = find_factory(T::kInterface, name);
-    const auto document = Document::from_json(completed(name, std::move(parameters)));
-    std::unique_ptr<Component> made = factory(Config(document->value(), "", document), context);
+    static_assert(std::is_nothrow_destructible_v<T> && std::has_virtual_destructor_v<T>,
+                  "an interface's destructor is virtual and throws nothing");
+    std::unique_ptr<Component> made =
+        make_by(Key(T::kInterface, name), std::move(parameters), context);
     return std::unique_ptr<T>(static_cast<T*>(made.release()));
+  }
+
+  /// As make(), for tests that do not look at the interface.
+  std::unique_ptr<Component> make_component(const Offer& offer, nlohmann::json parameters = {},
+                                            const ComponentContext& context = {}) const {
+    return make_by(Key(interface_id(offer.interface_word), offer.name), std::move(parameters),
+                   context);
+  }
+
+  /// Everything the plugin offers, by interface and name.
+  std::vector<Offer> offers() const {
+    std::map<Key, nlohmann::json> all = schemas_;
+    for (const auto& [key, factory] : factories_)
+      all.emplace(key, nullptr);
+    std::vector<Offer> offers;
+    for (auto& [key, schema] : all)
+      offers.push_back({std::string(interface_word(key.first)), key.second, std::move(schema)});
+    return offers;
   }
 
   /// The parameters after checking, with every default in place.
   nlohmann::json completed(std::string_view name, nlohmann::json parameters = {}) const {
-    if (parameters.is_null())
-      parameters = nlohmann::json::object();
-    const auto document = Document::from_json(std::move(parameters));
-    Checked checked = check(document->value(), schema(name), *this, *document);
-    if (!checked.problems.empty())
-      throw DocumentError(std::move(checked.problems));
-    return std::move(checked.value);
+    return completed_by(schema(name), std::move(parameters));
   }
 
+  /// That of the component `name`, whatever its interface.
   nlohmann::json schema(std::string_view name) const {
-    return Document::read(folder_ / (std::string(name) + ".schema.json"))->value();
+    for (const auto& [key, schema] : schemas_) {
+      if (key.second == name)
+        return schema;
+    }
+    throw ContractViolation("there is no schema for \"" + std::string(name) + "\"");
   }
 
  private:
   using Key = std::pair<std::string, std::string>;  // interface id, name
 
+  void read_schemas(const std::filesystem::path& folder) {
+    constexpr std::string_view kSuffix = ".schema.json";
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      std::string name = file.path().filename().string();
+      if (!name.ends_with(kSuffix))
+        continue;
+      name.resize(name.size() - kSuffix.size());
+      nlohmann::json schema = Document::read(file.path())->value();
+      const std::string word = schema.value("x-treadle-interface", "");
+      name = schema.value("x-treadle-name", name);
+      schemas_[Key(interface_id(word), name)] = std::move(schema);
+    }
+  }
+
+  std::unique_ptr<Component> make_by(const Key& key, nlohmann::json parameters,
+                                     const ComponentContext& context) const {
+    const auto factory = factories_.find(key);
+    TREADLE_EXPECTS(factory != factories_.end(),
+                    "this plugin registers no \"" + key.second + "\" under " + key.first);
+    const auto schema = schemas_.find(key);
+    TREADLE_EXPECTS(schema != schemas_.end(),
+                    "there is no schema for \"" + key.second + "\" under " + key.first);
+    const auto document = Document::from_json(completed_by(schema->second, std::move(parameters)));
+    return factory->second(Config(document->value(), "", document), context);
+  }
+
+  nlohmann::json completed_by(const nlohmann::json& schema, nlohmann::json parameters) const {
+    if (parameters.is_null())
+      parameters = nlohmann::json::object();
+    const auto document = Document::from_json(std::move(parameters));
+    Checked checked = check(document->value(), schema, *this, *document);
+    if (!checked.problems.empty())
+      throw DocumentError(std::move(checked.problems));
+    return std::move(checked.value);
+  }
+
   void do_add(std::string_view interface_id, std::string_view name,
               ComponentFactory factory) override {
-    factories_[Key(interface_id, name)] = std::move(factory);
+    const bool is_new = factories_.emplace(Key(interface_id, name), std::move(factory)).second;
+    TREADLE_EXPECTS(is_new, "the plugin registers \"" + std::string(name) + "\" under " +
+                                std::string(interface_id) + " twice");
   }
 
   // Slots inside a component are a host's matter; a test passes nested components by itself.
@@ -82,14 +150,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
     return {nullptr, "", "no component \"" + std::string(name) + "\" in this test"};
   }
 
-  const ComponentFactory& find_factory(std::string_view interface_id, std::string_view name) const {
-    const auto found = factories_.find(Key(interface_id, name));
-    TREADLE_EXPECTS(found != factories_.end(), "this plugin registers no \"" + std::string(name) +
-                                                   "\" under " + std::string(interface_id));
-    return found->second;
-  }
-
-  std::filesystem::path folder_;
+  std::map<Key, nlohmann::json> schemas_;
   std::map<Key, ComponentFactory> factories_;
 };
 

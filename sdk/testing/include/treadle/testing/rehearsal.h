@@ -12,6 +12,7 @@
 #include <treadle/core/module_state.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/testing/recording_context.h>
+#include <treadle/testing/tiny_data.h>
 #include <treadle/testing/training_fakes.h>
 
 namespace treadle::testing {
@@ -39,8 +40,9 @@ class Rehearsal {
         model_(1, rehearsed.dropout),
         loss_(rehearsed.steep_loss),
         optimizer_(rehearsed.learning_rate),
-        training_(noisy_line(kTrainingRows, 2), transform_, training_cut(workflow_->batch_plan())),
-        validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -1 : 1),
+        training_(noisy_line(kTrainingRows, 2, 0.1), transform_,
+                  training_cut(workflow_->batch_plan())),
+        validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -0.1 : 0.1),
                     transform_, {.batch_size = workflow_->batch_plan().evaluation_batch}) {
     metric_.start({"price", TargetKind::kNumbers, 1, {}});
     task_.model = &model_;

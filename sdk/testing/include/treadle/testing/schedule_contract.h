@@ -24,6 +24,8 @@ struct ScheduleCase {
   bool starts_at_base = true;
   /// No rate is above the optimizer's.
   bool never_above_base = true;
+  /// No rate is above the one before it.
+  bool never_rises = false;
 };
 
 class ScheduleContract : public ::testing::TestWithParam<ScheduleCase> {
@@ -47,8 +49,10 @@ TEST_P(ScheduleContract, GivesAUsableRateForEveryStep) {
 TEST_P(ScheduleContract, IsAFunctionOfTheStepAlone) {
   const auto other = GetParam().make();
 
-  for (std::int64_t step = kSpan.total_steps; step-- > 0;)
+  for (std::int64_t step = kSpan.total_steps; step-- > 0;) {
     other->rate_at(step, kSpan);
+    other->rate_at(step, {.base_rate = 9, .total_steps = 7, .steps_per_epoch = 3});
+  }
 
   for (std::int64_t step = 0; step < kSpan.total_steps; ++step)
     EXPECT_EQ(schedule_->rate_at(step, kSpan), other->rate_at(step, kSpan)) << step;
@@ -69,10 +73,24 @@ TEST_P(ScheduleContract, StartsAtTheOptimizersRate) {
   }
 }
 
-TEST_P(ScheduleContract, WorksForASingleStep) {
-  const ScheduleSpan one{.base_rate = 0.5, .total_steps = 1, .steps_per_epoch = 1};
+TEST_P(ScheduleContract, RisesOnlyIfItMay) {
+  if (!GetParam().never_rises)
+    return;  // it may
+  for (std::int64_t step = 1; step < 2 * kSpan.total_steps; ++step)
+    EXPECT_LE(schedule_->rate_at(step, kSpan), schedule_->rate_at(step - 1, kSpan)) << step;
+}
 
-  EXPECT_TRUE(std::isfinite(schedule_->rate_at(0, one)));
+TEST_P(ScheduleContract, WorksForTrainingsOfAnyLength) {
+  for (const std::int64_t total : {1, 2, 3, 1000000}) {
+    for (const std::int64_t per_epoch : {1, 7, 1000000}) {
+      const ScheduleSpan span{.base_rate = 0.5, .total_steps = total, .steps_per_epoch = per_epoch};
+      for (const std::int64_t step : {std::int64_t{0}, total / 2, total - 1, total, 3 * total}) {
+        const double rate = schedule_->rate_at(step, span);
+        EXPECT_TRUE(std::isfinite(rate) && rate >= 0)
+            << rate << " at step " << step << " of " << total << ", " << per_epoch << " an epoch";
+      }
+    }
+  }
 }
 
 }  // namespace treadle::testing

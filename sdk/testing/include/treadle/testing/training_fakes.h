@@ -9,8 +9,6 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/rand.h>
-#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -169,20 +167,6 @@ class Tenfold final : public Transform {
   StateDict do_state() const override { return {}; }
   void do_load_state(const StateDict&) override {}
 };
-
-/// Rows of `2a - b + 0.5` and a little noise; `sign` -1 turns all targets round.
-inline Batch noisy_line(std::int64_t count, std::uint64_t seed, double sign = 1) {
-  const TaskRandom random(seed);
-  const at::Tensor inputs = at::randn({count, 2}, at::kDouble);
-  const at::Tensor slopes = at::tensor({2.0, -1.0}, at::kDouble).view({2, 1});
-  const at::Tensor noise = at::randn({count, 1}, at::kDouble).div(20);
-  const at::Tensor targets = inputs.matmul(slopes).add(0.5).add(noise).mul(sign / 10);
-  return {{inputs},
-          targets,
-          targets,
-          at::rand({count}, at::kDouble).add(0.5),
-          at::arange(count, at::kLong)};
-}
 
 /// A table in memory, cut into batches as the framework cuts them: which rows are in which batch
 /// depends on the seed and the epoch, and opening an epoch ends the stream before.

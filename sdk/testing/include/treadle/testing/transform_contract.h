@@ -4,8 +4,9 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
+#include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 
@@ -33,6 +35,8 @@ namespace treadle::testing {
 struct TransformCase {
   std::string name;
   std::function<std::unique_ptr<Transform>()> make;
+  /// Changes training batches at random, from their seed.
+  bool augments = false;
 };
 
 class TransformContract : public ::testing::TestWithParam<TransformCase> {
@@ -66,6 +70,28 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
     return MatrixRows(std::move(matrices));
   }
 
+  /// A reader whose rows from `end` on nobody may see.
+  class Fenced final : public RowReader {
+   public:
+    Fenced(const RowReader& reader, std::int64_t end) : reader_(reader), end_(end) {}
+
+   private:
+    const DataSpec& do_spec() const override { return reader_.spec(); }
+    std::int64_t do_rows() const override { return reader_.rows(); }
+    void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
+      for (const std::int64_t row : rows)
+        TREADLE_EXPECTS(row < end_, "fit() read row " + std::to_string(row) +
+                                        ", which is not among its training rows");
+      reader_.gather(rows, out);
+    }
+    at::Tensor do_targets() const override {
+      throw ContractViolation("fit() read the targets of all rows");
+    }
+
+    const RowReader& reader_;
+    std::int64_t end_;
+  };
+
   /// A transform that knows the first 40 rows.
   static std::unique_ptr<Transform> fitted(const RowReader& reader) {
     auto transform = GetParam().make();
@@ -73,8 +99,8 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
     return transform;
   }
 
-  static Batch applied(const Transform& transform, Batch batch) {
-    transform.apply(batch, ApplyContext{});
+  static Batch applied(const Transform& transform, Batch batch, const ApplyContext& context = {}) {
+    transform.apply(batch, context);
     return batch;
   }
 };
@@ -127,6 +153,55 @@ TEST_P(TransformContract, LearnsFromTheTrainingRowsOnly) {
   const Batch expected = applied(*fitted(reader), gathered(reader, 0, kRows));
 
   expect_same(applied(*fitted(other_rest), gathered(reader, 0, kRows)), expected);
+}
+
+TEST_P(TransformContract, TwoObjectsKnowNothingOfEachOther) {
+  const MatrixRows reader = table();
+  const Batch expected = applied(*fitted(reader), gathered(reader, 0, kRows));
+  const auto one = fitted(reader);
+
+  const auto other = GetParam().make();
+  other->fit(table(at::kFloat, 1e3), row_numbers(20, kRows));
+  applied(*other, gathered(reader, 0, kRows));
+
+  expect_same(applied(*one, gathered(reader, 0, kRows)), expected);
+}
+
+TEST_P(TransformContract, OnlyTrainingIsAugmentedAndItsSeedDecidesHow) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  const auto with = [&](bool training, std::uint64_t seed) {
+    return applied(*transform, gathered(reader, 0, kRows), {.training = training, .seed = seed});
+  };
+
+  const Batch plain = with(false, 1);
+  const Batch training = with(true, 1);
+
+  expect_same(with(false, 2), plain);
+  expect_same(with(true, 1), training);
+  if (GetParam().augments) {
+    EXPECT_FALSE(same(with(true, 2).inputs[0], training.inputs[0]));
+  } else {
+    expect_same(training, plain);
+    expect_same(with(true, 2), plain);
+  }
+}
+
+TEST_P(TransformContract, ColumnsHaveNamesOfTheirOwn) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  for (const PortSpec& port : transform->output_spec(reader.spec()).inputs) {
+    std::set<std::string> names;
+    for (const Column& column : port.columns)
+      EXPECT_TRUE(names.insert(column.name).second) << column.name << " is there twice";
+  }
+}
+
+TEST_P(TransformContract, ReadsOnlyTheRowsItIsGiven) {
+  const MatrixRows rows = table();
+  const Fenced reader(rows, 40);
+
+  EXPECT_NO_THROW(fitted(reader));
 }
 
 TEST_P(TransformContract, StateRoundTripGivesEqualBatches) {
@@ -202,16 +277,12 @@ TEST_P(TransformContract, AppliesFromSeveralThreadsAtOnce) {
   constexpr std::size_t kThreads = 4;
   std::vector<Batch> results(kThreads);
 
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int repeat = 0; repeat < 50; ++repeat)
-        results[t] = applied(*transform, gathered(reader, 0, kRows));
-    });
-  }
-  for (std::thread& thread : threads)
-    thread.join();
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 50; ++repeat)
+      results[thread] = applied(*transform, gathered(reader, 0, kRows));
+  });
 
+  EXPECT_EQ(errors, kNoErrors);
   for (const Batch& result : results)
     expect_same(result, expected);
 }

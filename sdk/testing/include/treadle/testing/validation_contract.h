@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
@@ -29,6 +32,12 @@ struct ValidationCase {
   bool is_random = true;
   /// Works on number targets as well as on classes.
   bool takes_numbers = true;
+  /// Each part of a fold has its share of each class, within a row.
+  bool stratifies = false;
+  /// Rows of one group are never on both sides of a fold.
+  bool keeps_groups = false;
+  /// Rows are in the order of time, not of their numbers: training is before validation.
+  bool orders_by_time = false;
 };
 
 class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
@@ -111,6 +120,83 @@ TEST_P(ValidationContract, FoldsHaveNamesOfTheirOwn) {
   EXPECT_NE(names.front(), "");
 }
 
+TEST_P(ValidationContract, RowsAreInOrder) {
+  for (const SplitRequest& request : requests()) {
+    for (const Fold& fold : validator_->plan(request).folds) {
+      if (GetParam().orders_by_time) {
+        const auto times = [&](const std::vector<std::int64_t>& rows) {
+          return request.timestamps.index_select(0, at::tensor(rows));
+        };
+        EXPECT_LE(times(fold.training).max().item<double>(),
+                  times(fold.validation).min().item<double>())
+            << fold.name << " trains on rows that come after those it judges";
+      } else {
+        EXPECT_TRUE(std::is_sorted(fold.training.begin(), fold.training.end())) << fold.name;
+        EXPECT_TRUE(std::is_sorted(fold.validation.begin(), fold.validation.end())) << fold.name;
+      }
+    }
+  }
+}
+
+TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
+  if (!GetParam().stratifies)
+    return;
+  const SplitRequest request = classes();
+  for (const Fold& fold : validator_->plan(request).folds) {
+    const auto part = static_cast<double>(fold.validation.size()) /
+                      static_cast<double>(fold.validation.size() + fold.training.size());
+    for (std::int64_t c = 0; c < request.target.class_count(); ++c) {
+      const auto count = [&](const std::vector<std::int64_t>& rows) {
+        return request.targets.index_select(0, at::tensor(rows)).eq(c).sum().item<double>();
+      };
+      const double here = count(fold.validation);
+      const double all = here + count(fold.training);
+      EXPECT_LE(std::abs(here - part * all), 1.0 + 1e-9) << fold.name << ", class " << c;
+    }
+  }
+}
+
+TEST_P(ValidationContract, GroupsStayTogetherIfItSaysSo) {
+  if (!GetParam().keeps_groups)
+    return;
+  for (const SplitRequest& request : requests()) {
+    for (const Fold& fold : validator_->plan(request).folds) {
+      std::set<std::int64_t> training;
+      for (const std::int64_t row : fold.training)
+        training.insert(request.groups[row].item<std::int64_t>());
+      for (const std::int64_t row : fold.validation)
+        EXPECT_EQ(training.count(request.groups[row].item<std::int64_t>()), 0U)
+            << fold.name << ", row " << row;
+    }
+  }
+}
+
+TEST_P(ValidationContract, SplitsDataWithoutGroupsAndTimesOrSaysWhatItNeeds) {
+  for (SplitRequest request : requests()) {
+    request.groups = at::Tensor();
+    request.timestamps = at::Tensor();
+    try {
+      EXPECT_FALSE(validator_->plan(request).folds.empty());
+    } catch (const DataError& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+  }
+}
+
+TEST_P(ValidationContract, SplitsFewRowsOrSaysWhyItCannot) {
+  for (std::int64_t rows = 2; rows < 12; ++rows) {
+    SplitRequest request = classes();
+    request.rows = rows;
+    for (at::Tensor* of_rows : {&request.targets, &request.groups, &request.timestamps})
+      *of_rows = of_rows->slice(0, 0, rows);
+    try {
+      EXPECT_FALSE(validator_->plan(request).folds.empty());
+    } catch (const DataError& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+  }
+}
+
 TEST_P(ValidationContract, ThePlanIsAFunctionOfTheRequest) {
   for (const SplitRequest& request : requests()) {
     const ValidationPlan first = validator_->plan(request);
@@ -132,9 +218,11 @@ TEST_P(ValidationContract, DoesNotWriteToTheTargets) {
   const SplitRequest request = classes();
   const at::Tensor targets = request.targets.clone();
   const at::Tensor timestamps = request.timestamps.clone();
+  const at::Tensor groups = request.groups.clone();
 
   validator_->plan(request);
 
+  EXPECT_TRUE(request.groups.equal(groups));
   EXPECT_TRUE(request.targets.equal(targets));
   EXPECT_TRUE(request.timestamps.equal(timestamps));
 }

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <torch/nn/module.h>
+
+#include <treadle/core/optimizer.h>
+#include <treadle/core/task_random.h>
+#include <treadle/testing/tensor_comparison.h>
+
+namespace treadle::testing {
+
+/// Three parameters in an arena, an optimizer's slots, and steps with given gradients.
+class TrainedParameters {
+ public:
+  explicit TrainedParameters(const Optimizer& optimizer, at::ScalarType dtype = at::kDouble,
+                             std::uint64_t seed = 5)
+      : optimizer_(optimizer),
+        module_(make_module(dtype, seed)),
+        arena_(*module_),
+        slots_(optimizer.slots(), arena_) {}
+
+  std::size_t count() const { return arena_.segments().size(); }
+  at::Tensor value(std::size_t i) const { return arena_.parameter(arena_.segments()[i]).clone(); }
+  std::vector<at::Tensor> values() const {
+    std::vector<at::Tensor> all;
+    for (std::size_t i = 0; i < count(); ++i)
+      all.push_back(value(i));
+    return all;
+  }
+  torch::nn::Module& module() { return *module_; }
+  ParameterArena& arena() { return arena_; }
+  OptimizerSlots& slots() { return slots_; }
+
+  /// Goes on where `other` is, as a resumed training does.
+  void continue_from(const TrainedParameters& other) {
+    arena_.parameters().copy_(other.arena_.parameters());
+    slots_.load_state(other.slots_.state().snapshot());
+    steps_ = other.steps_;
+  }
+
+  /// One update. An undefined gradient leaves its parameter untouched.
+  void step(const std::vector<at::Tensor>& gradients, double rate, double scale = 1) {
+    arena_.zero_gradients();
+    const auto parameters = module_->parameters();
+    {
+      const at::NoGradGuard no_gradients;
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (gradients[i].defined() && parameters[i].requires_grad())
+          parameters[i].grad().copy_(gradients[i]);
+      }
+    }
+    arena_.collect();
+    Block block(arena_, slots_);
+    optimizer_.update(block, {.step = ++steps_, .learning_rate = rate, .gradient_scale = scale});
+  }
+
+  static std::vector<at::Tensor> random_gradients(std::uint64_t seed,
+                                                  at::ScalarType dtype = at::kDouble) {
+    const TaskRandom random(seed);
+    return {at::randn({3, 5}, dtype), at::randn({5}, dtype), at::randn({1}, dtype)};
+  }
+
+ private:
+  static std::shared_ptr<torch::nn::Module> make_module(at::ScalarType dtype, std::uint64_t seed) {
+    const auto values = random_gradients(seed, at::kDouble);
+    auto module = std::make_shared<torch::nn::Module>("trained");
+    module->register_parameter("weight", values[0].to(dtype));
+    module->register_parameter("bias", values[1].to(dtype));
+    module->register_parameter("scale", values[2].to(dtype));
+    return module;
+  }
+
+  const Optimizer& optimizer_;
+  std::shared_ptr<torch::nn::Module> module_;
+  ParameterArena arena_;
+  OptimizerSlots slots_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace treadle::testing

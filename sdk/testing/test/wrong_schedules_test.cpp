@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <treadle/testing/schedule_contract.h>
+
+#include "wrong.h"
+
+namespace treadle::testing {
+namespace {
+
+class Formula final : public LearningRateSchedule {
+ public:
+  using Rate = std::function<double(std::int64_t step, const ScheduleSpan& span)>;
+  explicit Formula(Rate rate) : rate_(std::move(rate)) {}
+
+ private:
+  double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
+    return rate_(step, span);
+  }
+  Rate rate_;
+};
+
+/// Half the rate every 50 steps, until the end.
+double halving(std::int64_t step, const ScheduleSpan& span) {
+  return span.base_rate * std::exp2(-static_cast<double>(std::min(step, span.total_steps) / 50));
+}
+
+/// Never above what it gave before.
+class Falling final : public LearningRateSchedule {
+  double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
+    lowest_ = std::min(lowest_, halving(step, span));
+    return lowest_;
+  }
+  mutable double lowest_ = std::numeric_limits<double>::infinity();
+};
+
+ScheduleCase formula(std::string name, const Formula::Rate& rate, bool never_rises = false) {
+  return {.name = std::move(name),
+          .make = [rate] { return std::make_unique<Formula>(rate); },
+          .never_rises = never_rises};
+}
+
+std::vector<Wrong<ScheduleCase>> wrong_schedules() {
+  using Span = const ScheduleSpan&;
+  return {
+      {{"HasAMemory", [] { return std::make_unique<Falling>(); }}, {"IsAFunctionOfTheStepAlone"}},
+      {formula("GoesOnAfterTheEnd",
+               [](std::int64_t step, Span span) {
+                 return span.base_rate / (1 + static_cast<double>(step));
+               }),
+       {"KeepsItsLastRateAfterTheEnd"}},
+      {formula("IsNegativeOnce",
+               [](std::int64_t step, Span span) { return step == 61 ? -1 : halving(step, span); }),
+       {"GivesAUsableRateForEveryStep"}},
+      {formula("StartsLow",
+               [](std::int64_t step, Span span) {
+                 return step == 0 ? span.base_rate / 2 : halving(step, span);
+               }),
+       {"StartsAtTheOptimizersRate"}},
+      {formula("DividesByTheEpochs",
+               [](std::int64_t step, Span span) {
+                 const auto epoch =
+                     static_cast<double>(std::min(step, span.total_steps) / span.steps_per_epoch);
+                 const auto epochs = static_cast<double>(span.total_steps / span.steps_per_epoch);
+                 return span.base_rate * (1 - epoch / epochs);
+               }),
+       {"WorksForTrainingsOfAnyLength"}},
+      {formula(
+           "RisesUndeclared",
+           [](std::int64_t step, Span span) {
+             return span.base_rate * (std::min(step, span.total_steps) % 2 == 0 ? 1 : 0.5);
+           },
+           true),
+       {"RisesOnlyIfItMay"}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Right, ScheduleContract,
+                         ::testing::Values(formula("Halving", halving, true)), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ScheduleContract,
+                         ::testing::ValuesIn(cases_of(wrong_schedules())), CaseName());
+
+}  // namespace
+
+std::vector<Defect> schedule_defects() {
+  return defects_of("ScheduleContract", wrong_schedules());
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,170 @@
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+
+#include <treadle/testing/transform_contract.h>
+
+#include "wrong.h"
+
+namespace treadle::testing {
+namespace {
+
+/// Subtracts the first column's mean, doubles targets. What a wrong one does otherwise it
+/// overrides.
+class Centre : public Transform {
+ protected:
+  virtual void shift(Batch& batch, const ApplyContext&) const {
+    batch.inputs[0] = batch.inputs[0].clone();
+    batch.inputs[0].select(1, 0).sub_(mean());
+  }
+  virtual double mean() const { return mean_; }
+  virtual void set_mean(double mean) { mean_ = mean; }
+
+  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override {
+    Batch batch;
+    reader.gather(training_rows, batch);
+    set_mean(batch.inputs[0].select(1, 0).mean().item<double>());
+  }
+  DataSpec do_output_spec(const DataSpec& before) const override { return before; }
+  void do_apply(Batch& batch, const ApplyContext& context) const override {
+    shift(batch, context);
+    if (batch.targets.defined())
+      batch.targets = batch.targets.mul(2);
+  }
+  at::Tensor do_invert(const at::Tensor& predictions) const override { return predictions.div(2); }
+  StateDict do_state() const override {
+    StateDict state;
+    state.put_number("mean", mean());
+    return state;
+  }
+  void do_load_state(const StateDict& state) override { set_mean(state.number("mean")); }
+
+ private:
+  double mean_ = 0;
+};
+
+class FitsOnAllRows final : public Centre {
+  void do_fit(const RowReader& reader, std::span<const std::int64_t>) override {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(reader.rows()));
+    std::iota(all.begin(), all.end(), 0);
+    Centre::do_fit(reader, all);
+  }
+};
+
+class PeeksAtOtherRows final : public Centre {
+  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override {
+    reader.targets();
+    Centre::do_fit(reader, training_rows);
+  }
+};
+
+class ForgetsItsState final : public Centre {
+  void do_load_state(const StateDict& state) override { state.number("mean"); }
+};
+
+class TakesAnyState final : public Centre {
+  void do_load_state(const StateDict& state) override {
+    if (!state.empty())
+      Centre::do_load_state(state);
+  }
+};
+
+class InvertsNothing final : public Centre {
+  at::Tensor do_invert(const at::Tensor& predictions) const override { return predictions; }
+};
+
+class CentresEachBatch final : public Centre {
+  void shift(Batch& batch, const ApplyContext&) const override {
+    batch.inputs[0] = batch.inputs[0].clone();
+    batch.inputs[0].select(1, 0).sub_(batch.inputs[0].select(1, 0).mean());
+  }
+};
+
+class SharesItsMean final : public Centre {
+  double mean() const override { return shared(); }
+  void set_mean(double mean) override { shared() = mean; }
+  static double& shared() {
+    static double mean = 0;
+    return mean;
+  }
+};
+
+class AugmentsAlways final : public Centre {
+  void shift(Batch& batch, const ApplyContext& context) const override {
+    Centre::shift(batch, context);
+    batch.inputs[0].select(1, 1).add_(static_cast<double>(context.seed));
+  }
+};
+
+class NeedsTargets final : public Centre {
+  void do_apply(Batch& batch, const ApplyContext& context) const override {
+    shift(batch, context);
+    batch.targets = batch.targets.mul(2);
+  }
+};
+
+class NamesTwoColumnsAlike final : public Centre {
+  DataSpec do_output_spec(const DataSpec& before) const override {
+    DataSpec after = before;
+    after.inputs[0].columns[1].name = after.inputs[0].columns[0].name;
+    return after;
+  }
+};
+
+class DeniesMissingValues final : public Centre {
+  DataSpec do_output_spec(const DataSpec& before) const override {
+    DataSpec after = before;
+    after.inputs[0].columns[3].may_be_missing = false;
+    return after;
+  }
+};
+
+class ChangesWeights final : public Centre {
+  void shift(Batch& batch, const ApplyContext& context) const override {
+    Centre::shift(batch, context);
+    if (batch.weights.defined())
+      batch.weights = batch.weights.mul(2);
+  }
+};
+
+class SharesItsScratch final : public Centre {
+  double mean() const override { return Centre::mean() + (thread_.is_mine() ? 0 : 1); }
+  OneThread thread_;
+};
+
+template <typename T>
+TransformCase one(std::string name) {
+  return {std::move(name), [] { return std::make_unique<T>(); }};
+}
+
+std::vector<Wrong<TransformCase>> wrong_transforms() {
+  return {{one<FitsOnAllRows>("FitsOnAllRows"),
+           {"LearnsFromTheTrainingRowsOnly", "ReadsOnlyTheRowsItIsGiven"}},
+          {one<PeeksAtOtherRows>("PeeksAtOtherRows"), {"ReadsOnlyTheRowsItIsGiven"}},
+          {one<ForgetsItsState>("ForgetsItsState"), {"StateRoundTripGivesEqualBatches"}},
+          {one<TakesAnyState>("TakesAnyState"), {"RefusesAnEmptyState"}},
+          {one<InvertsNothing>("InvertsNothing"), {"InvertUndoesWhatApplyDidToTargets"}},
+          {one<CentresEachBatch>("CentresEachBatch"), {"DoesNotDependOnBatchBoundaries"}},
+          {one<SharesItsMean>("SharesItsMean"), {"TwoObjectsKnowNothingOfEachOther"}},
+          {one<AugmentsAlways>("AugmentsAlways"), {"OnlyTrainingIsAugmentedAndItsSeedDecidesHow"}},
+          {one<NeedsTargets>("NeedsTargets"), {"WorksOnRowsWithoutTargets"}},
+          {one<NamesTwoColumnsAlike>("NamesTwoColumnsAlike"), {"ColumnsHaveNamesOfTheirOwn"}},
+          {one<DeniesMissingValues>("DeniesMissingValues"), {"BatchesLookAsTheOutputSpecSays"}},
+          {one<SharesItsScratch>("SharesItsScratch"), {"AppliesFromSeveralThreadsAtOnce"}},
+          {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Right, TransformContract, ::testing::Values(one<Centre>("Centre")),
+                         CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract,
+                         ::testing::ValuesIn(cases_of(wrong_transforms())), CaseName());
+
+}  // namespace
+
+std::vector<Defect> transform_defects() {
+  return defects_of("TransformContract", wrong_transforms());
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include <treadle/testing/validation_contract.h>
+
+#include "wrong.h"
+
+namespace treadle::testing {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+/// Two folds of random halves. `change` makes it wrong.
+class Halves final : public CrossValidator {
+ public:
+  using Change = std::function<void(ValidationPlan& plan, const SplitRequest& request)>;
+  explicit Halves(Change change) : change_(std::move(change)) {}
+
+ private:
+  ValidationPlan do_plan(const SplitRequest& request) const override {
+    ValidationPlan plan =
+        plan_of(random_permutation(request.rows, request.random.bits("halves")), request.rows / 2);
+    if (change_)
+      change_(plan, request);
+    return plan;
+  }
+
+ public:
+  static ValidationPlan plan_of(const Rows& order, std::int64_t cut) {
+    Rows first(order.begin(), order.begin() + cut);
+    Rows second(order.begin() + cut, order.end());
+    std::sort(first.begin(), first.end());
+    std::sort(second.begin(), second.end());
+    return {{{"first", second, first}, {"second", first, second}}, false};
+  }
+
+ private:
+  Change change_;
+};
+
+ValidationCase halves(std::string name, const Halves::Change& change = {}) {
+  return {std::move(name), [change] { return std::make_unique<Halves>(change); }};
+}
+
+ValidationCase declared(ValidationCase one, bool ValidationCase::*quirk) {
+  one.*quirk = true;
+  return one;
+}
+
+std::vector<Wrong<ValidationCase>> wrong_validators() {
+  using Plan = ValidationPlan&;
+  using Request = const SplitRequest&;
+  const auto not_random = [](ValidationCase one) {
+    one.is_random = false;
+    return one;
+  };
+  const auto by_class = [](Plan plan, Request request) {
+    Rows order(static_cast<std::size_t>(request.rows));
+    for (std::size_t i = 0; i < order.size(); ++i)
+      order[i] = static_cast<std::int64_t>(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      return request.targets[a].item<double>() < request.targets[b].item<double>();
+    });
+    plan = Halves::plan_of(order, request.rows / 2);
+  };
+  return {
+      {halves("JudgesARowTwice",
+              [](Plan plan, Request) {
+                Rows& training = plan.folds[0].training;
+                if (training.size() < 2)
+                  return;
+                plan.folds[0].validation.push_back(training.back());
+                std::sort(plan.folds[0].validation.begin(), plan.folds[0].validation.end());
+                training.pop_back();
+              }),
+       {"EachRowValidatesAsOftenAsItShould"}},
+      {halves("HasAMemory",
+              [count = std::make_shared<std::int64_t>(0)](Plan plan, Request request) {
+                if (++*count % 2 == 0)
+                  plan = Halves::plan_of(random_permutation(request.rows, RandomBits(1)), 1);
+              }),
+       {"ThePlanIsAFunctionOfTheRequest"}},
+      {halves("IgnoresTheSeed",
+              [](Plan plan, Request request) {
+                plan = Halves::plan_of(random_permutation(request.rows, RandomBits(1)), 1);
+              }),
+       {"TheSeedDecidesWhatIsRandom"}},
+      {halves("LeavesRowsInDisorder",
+              [](Plan plan, Request) {
+                std::reverse(plan.folds[0].training.begin(), plan.folds[0].training.end());
+              }),
+       {"RowsAreInOrder"}},
+      {declared(halves("TrainsOnTheFuture"), &ValidationCase::orders_by_time), {"RowsAreInOrder"}},
+      {halves("NamesFoldsAlike", [](Plan plan, Request) { plan.folds[1].name = "first"; }),
+       {"FoldsHaveNamesOfTheirOwn"}},
+      {not_random(declared(halves("CutsByClass", by_class), &ValidationCase::stratifies)),
+       {"ClassesHaveTheirShareIfItSaysSo"}},
+      {declared(halves("CutsGroups"), &ValidationCase::keeps_groups),
+       {"GroupsStayTogetherIfItSaysSo"}},
+      {halves("WritesToTheTargets", [](Plan, Request request) { request.targets[0].add_(1); }),
+       {"DoesNotWriteToTheTargets"}},
+      {halves("NeedsGroupsAndDoesNotSaySo", [](Plan, Request request) { request.groups.max(); }),
+       {"SplitsDataWithoutGroupsAndTimesOrSaysWhatItNeeds"}},
+      {halves("FailsOnFewRows",
+              [](Plan, Request request) {
+                if (request.rows < 5)
+                  throw std::out_of_range("rows");
+              }),
+       {"SplitsFewRowsOrSaysWhyItCannot"}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Right, ValidationContract, ::testing::Values(halves("Halves")),
+                         CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ValidationContract,
+                         ::testing::ValuesIn(cases_of(wrong_validators())), CaseName());
+
+}  // namespace
+
+std::vector<Defect> validation_defects() {
+  return defects_of("ValidationContract", wrong_validators());
+}
+
+}  // namespace treadle::testing
