@@ -18,8 +18,8 @@ const nlohmann::json* any_keyword(const nlohmann::json& schema, std::string_view
 /// Empty when there is none.
 std::string_view text_keyword(const nlohmann::json& schema, std::string_view keyword);
 
-/// The regular expression of `pattern`. Throws std::regex_error for one that is none, and for one that
-/// could take its time or the stack: a schema may be a stranger's.
+/// The regular expression of `pattern`. Throws std::regex_error for one that is none, and for one
+/// that could take its time or the stack: a schema may be a stranger's.
 std::regex compile_pattern(const std::string& pattern);
 inline constexpr std::size_t kLongestPattern = 200;
 

@@ -19,8 +19,8 @@ std::string quote_value(const nlohmann::json& value);
 /// Text in double quotes, with control characters escaped and bytes that are not UTF-8 replaced.
 std::string quote_text(std::string_view text);
 
-/// Text as it may stand in a message without quotes: control characters are escaped, so that nothing a
-/// stranger wrote can do anything to a terminal, and bytes that are not UTF-8 replaced.
+/// Text as it may stand in a message without quotes: control characters are escaped, so that
+/// nothing a stranger wrote can do anything to a terminal, and bytes that are not UTF-8 replaced.
 std::string plain_text(std::string_view text);
 
 /// The JSON pointer (RFC 6901) of a member or an element of the value at `pointer`.

@@ -26,7 +26,8 @@ struct Problem {
   /// The document is right: a plugin that offers what it names cannot be used.
   bool plugin_at_fault = false;
 
-  /// "my.json:14: /optimizer/learning_rate: must be > 0, got -1": one line, without control characters.
+  /// "my.json:14: /optimizer/learning_rate: must be > 0, got -1": one line, without control
+  /// characters.
   std::string text() const;
 };
 
