@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/data_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -48,11 +47,6 @@ DataCase csv_case(std::string name, const Json& parameters) {
             return plugin().make<DataProvider>("csv", complete);
           }};
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Plugin, ComponentContract,
-    ::testing::ValuesIn(components_of(plugin(), {{"csv", {{"path", "/nowhere/x.csv"}}}})),
-    CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Csv, DataContract,

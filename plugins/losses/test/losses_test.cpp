@@ -8,7 +8,6 @@
 #include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/tensor.h>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/loss_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -33,9 +32,6 @@ LossCase case_of(std::string name, std::string component, nlohmann::json paramet
 
 // Exactly representable in float32 and float64.
 constexpr double kClassWeights[] = {0.5, 2, 1.25};
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Losses, LossContract,

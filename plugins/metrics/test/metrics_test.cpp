@@ -8,7 +8,6 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/metric_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -40,9 +39,6 @@ MetricCase residuals_case(std::string name, std::int64_t width) {
   one.single_precision_tolerance = 2;
   return one;
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Metrics, MetricContract,

@@ -9,7 +9,6 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/model_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -48,9 +47,6 @@ ModelSpec one_number_spec() {
   spec.inputs = {{"x", {}, {}}};
   return spec;
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelContract,

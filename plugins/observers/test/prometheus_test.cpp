@@ -7,7 +7,6 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/run_observer.h>
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/observer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -16,19 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const PluginUnderTest& plugin() {
-  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
-  return plugin;
-}
-
 std::unique_ptr<RunObserver> observer(const fs::path& path) {
-  return plugin().make<RunObserver>("prometheus", {{"path", path.string()}});
+  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<RunObserver>("prometheus", {{"path", path.string()}});
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Plugin, ComponentContract,
-    ::testing::ValuesIn(components_of(plugin(), {{"prometheus", {{"path", "/nowhere/run.prom"}}}})),
-    CaseName());
 
 INSTANTIATE_TEST_SUITE_P(Observers, ObserverContract,
                          ::testing::Values(ObserverCase{

@@ -5,7 +5,6 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/optimizer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/reference.h>
@@ -33,9 +32,6 @@ OptimizerCase decaying(OptimizerCase one) {
   one.decays_weights = true;
   return one;
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, OptimizerContract,

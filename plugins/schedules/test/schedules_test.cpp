@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/schedule_contract.h>
 
@@ -36,9 +35,6 @@ ScheduleCase warmed_up_case() {
               },
           .starts_at_base = false};
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Schedules, ScheduleContract,

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/transform_contract.h>
 
@@ -24,9 +23,6 @@ TransformCase transform_case(std::string name, const char* component,
                              const Json& parameters = Json::object()) {
   return {std::move(name), [=] { return plugin().make<Transform>(component, parameters); }};
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Transforms, TransformContract,

@@ -5,7 +5,6 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/validation_contract.h>
 
@@ -54,9 +53,6 @@ ValidationCase for_classes(ValidationCase one) {
   one.takes_numbers = false;
   return one;
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Validation, ValidationContract,

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/training_contract.h>
 
@@ -30,9 +29,6 @@ std::unique_ptr<TrainingWorkflow> make(const Json& parameters) {
 TrainingCase training_case(std::string name, const Json& parameters, bool may_stop_early = false) {
   return {std::move(name), [parameters] { return make(parameters); }, may_stop_early};
 }
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
-                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Standard, TrainingContract,
@@ -93,8 +89,7 @@ TEST(StandardWorkflow, SaysWhatItCouldHaveWatched) {
     FAIL();
   } catch (const DocumentError& error) {
     EXPECT_STREQ(error.what(),
-                 "/keep_best: there is no \"accuracy\" among what the validation gives: loss, mae; "
-                 "add it to "
+                 "/keep_best: there is no \"accuracy\" among what the validation gives: loss, mae; add it to "
                  "\"metrics\", or name one of these");
   }
   EXPECT_TRUE(context.epochs().empty());  // it did not take an epoch to find out

@@ -60,12 +60,9 @@ TREADLE_PLUGIN(registrar) {
 namespace treadle::testing {
 namespace {
 
-const PluginUnderTest& plugin() {
-  static const PluginUnderTest plugin(TREADLE_TEST_DATA "/plugin");
-  return plugin;
-}
+constexpr const char* kFolder = TREADLE_TEST_DATA "/plugin";
 
-INSTANTIATE_TEST_SUITE_P(Right, ComponentContract, ::testing::ValuesIn(components_of(plugin())),
+INSTANTIATE_TEST_SUITE_P(Right, ComponentContract, ::testing::ValuesIn(components_of(kFolder)),
                          CaseName());
 
 using Make = std::function<std::unique_ptr<Component>(const Json& parameters)>;
@@ -73,7 +70,7 @@ using Made = std::unique_ptr<Component>;
 
 /// Halving, with something done after its parameters were found right.
 ComponentCase after(std::string name, const std::function<void(const Json&)>& act) {
-  ComponentCase wrong = components_of(plugin()).at(0);
+  ComponentCase wrong = components_of(kFolder).at(0);
   wrong.name = std::move(name);
   wrong.make = [act, make = wrong.make](const Json& parameters) {
     Made right = make(parameters);
@@ -104,7 +101,7 @@ class KnowsEverything final : public Halving {
 };
 
 ComponentCase made_by(std::string name, const Make& make) {
-  ComponentCase wrong = components_of(plugin()).at(0);
+  ComponentCase wrong = components_of(kFolder).at(0);
   wrong.name = std::move(name);
   wrong.make = [make, check = wrong.make](const Json& parameters) {
     check(parameters);
@@ -162,7 +159,7 @@ std::vector<Wrong<ComponentCase>> wrong_components() {
       {made_by("OffersEverything",
                [](const Json& parameters) -> Made {
                  return std::make_unique<KnowsEverything>(
-                     Config(plugin().completed("halving", parameters)));
+                     Config(PluginUnderTest(kFolder).completed("halving", parameters)));
                }),
        {"OffersOnlyAbilitiesItKnows"}},
       {after("FailsInSeveralThreads",

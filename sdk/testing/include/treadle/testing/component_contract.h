@@ -31,11 +31,12 @@
 #include <treadle/testing/scratch_folder.h>
 #include <treadle/testing/unusual_process.h>
 
-/// What every component must keep, whatever its interface. Include in one source file of a test
-/// program; one line is for all components of a plugin:
+/// What every component must keep, whatever its interface. One line is for all components of a
+/// plugin, in a source file of its own, because it takes longer to compile than the other suites:
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
-///                              ::testing::ValuesIn(components_of(plugin())), CaseName());
+///                              ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER)),
+///                              CaseName());
 namespace treadle::testing {
 
 struct ComponentCase {
@@ -47,17 +48,19 @@ struct ComponentCase {
   nlohmann::json parameters = nlohmann::json::object();
 };
 
-/// A case per component that the plugin registers or has a schema for, named "optimizer_adam".
-/// `parameters` are by component, for those whose schemas require some.
+/// A case per component that the plugin of this program registers or `folder` has a schema for,
+/// named "optimizer_adam". `parameters` are by component, for those whose schemas require some.
 inline std::vector<ComponentCase> components_of(
-    const PluginUnderTest& plugin, const std::map<std::string, nlohmann::json>& parameters = {},
+    const std::filesystem::path& folder,
+    const std::map<std::string, nlohmann::json>& parameters = {},
     const ComponentContext& context = {}) {
+  const auto plugin = std::make_shared<const PluginUnderTest>(folder);
   std::vector<ComponentCase> cases;
-  for (const PluginUnderTest::Offer& offer : plugin.offers()) {
+  for (const PluginUnderTest::Offer& offer : plugin->offers()) {
     const auto given = parameters.find(offer.name);
     cases.push_back({offer.interface_word + "_" + offer.name,
-                     [&plugin, offer, context](const nlohmann::json& chosen) {
-                       return plugin.make_component(offer, chosen, context);
+                     [plugin, offer, context](const nlohmann::json& chosen) {
+                       return plugin->make_component(offer, chosen, context);
                      },
                      offer.schema,
                      given == parameters.end() ? nlohmann::json::object() : given->second});
