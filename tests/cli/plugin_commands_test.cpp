@@ -41,7 +41,7 @@ TEST_F(PluginCommands, WhyOfANameThatNobodyHasSaysWhereItLooked) {
   EXPECT_EQ(why.code, 2);
   EXPECT_EQ(why.err,
             "workflow-runner: no plugin and no component is called \"adamv\"; did you mean "
-            "\"adamw\"?; searched:\nworkflow-runner:   " +
+            "\"adam\" or \"adamw\"?; searched:\nworkflow-runner:   " +
                 (folder() / "data/treadle/plugins").string() +
                 " (user): there is no such folder\nworkflow-runner:   " +
                 built("optimizers").parent_path().string() + " (installed): 11 libraries\n");

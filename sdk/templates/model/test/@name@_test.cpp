@@ -17,7 +17,8 @@ std::unique_ptr<treadle::ModelProvider> make(nlohmann::json parameters = {}) {
 
 ModelCase case_of(std::string name, nlohmann::json parameters = {},
                   treadle::ModelSpec spec = ModelCase::table_spec()) {
-  return {std::move(name), [parameters] { return make(parameters); }, std::move(spec)};
+  const bool drops = parameters.contains("dropout");
+  return {std::move(name), [parameters] { return make(parameters); }, std::move(spec), drops};
 }
 
 treadle::ModelSpec image_spec() {

@@ -20,7 +20,8 @@ INSTANTIATE_TEST_SUITE_P(@Name@, OptimizerContract,
                                            OptimizerCase{"WithDecay",
                                                          [] {
                                                            return make({{"weight_decay", 0.1}});
-                                                         }}),
+                                                         },
+                                                         .decays_weights = true}),
                          CaseName());
 
 /// All three gradients of TrainedParameters, each element `value`.
