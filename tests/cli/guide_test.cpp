@@ -157,6 +157,23 @@ TEST_F(Guide, IndexNamesEveryPage) {
   }
 }
 
+TEST_F(Guide, HasAPageForEachInterface) {
+  const fs::path folder = source() / "docs/guide/plugins";
+  for (const fs::directory_entry& entry : fs::directory_iterator(source() / "sdk/templates")) {
+    const std::string interface_word = entry.path().filename().string();
+    if (interface_word == "common")
+      continue;
+    const std::string page = read(folder / (interface_word + ".md"));
+
+    std::vector<std::string> languages;
+    for (const Fragment& fragment : fragments_of(page))
+      languages.push_back(fragment.language);
+
+    EXPECT_THAT(page, testing::HasSubstr("plugins new " + interface_word + " "));
+    EXPECT_THAT(languages, testing::Contains("cpp")) << interface_word;
+  }
+}
+
 TEST_F(Guide, LinksLeadSomewhere) {
   std::vector<fs::path> all{source() / "README.md", source() / "CONTRIBUTING.md"};
   for (const char* part : {"apps", "docs", "framework", "plugins", "sdk", "tests"}) {
