@@ -17,11 +17,13 @@ std::unique_ptr<treadle::Optimizer> make(nlohmann::json parameters = {}) {
 // What every optimizer keeps: one case for each configuration that may behave differently.
 INSTANTIATE_TEST_SUITE_P(@Name@, OptimizerContract,
                          ::testing::Values(OptimizerCase{"Defaults", [] { return make(); }},
-                                           OptimizerCase{"WithDecay",
-                                                         [] {
-                                                           return make({{"weight_decay", 0.1}});
-                                                         },
-                                                         .decays_weights = true}),
+                                           OptimizerCase{
+                                               .name = "WithDecay",
+                                               .make =
+                                                   [] {
+                                                     return make({{"weight_decay", 0.1}});
+                                                   },
+                                               .decays_weights = true}),
                          CaseName());
 
 /// All three gradients of TrainedParameters, each element `value`.
