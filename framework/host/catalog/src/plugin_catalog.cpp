@@ -213,11 +213,10 @@ PluginFile PluginCatalog::judge(const fs::path& file, const std::string& origin,
     return decide(Verdict::kNotAPlugin, "is a shared library without a Treadle manifest");
   }
   if (options_.disabled.contains(plugin.manifest.id)) {
-    return decide(Verdict::kDisabled, "is disabled: TREADLE_PLUGIN_DISABLE names it");
+    return decide(Verdict::kDisabled, "is named in TREADLE_PLUGIN_DISABLE");
   }
   if (!options_.only.empty() && !options_.only.contains(plugin.manifest.id)) {
-    return decide(Verdict::kDisabled,
-                  "is disabled: TREADLE_PLUGIN_ALLOW is set and does not name it");
+    return decide(Verdict::kDisabled, "is not named in TREADLE_PLUGIN_ALLOW");
   }
   if (!options_.allow_writable) {
     if (std::string sentence = writable_by_others(file); !sentence.empty()) {
@@ -405,8 +404,8 @@ const nlohmann::json& PluginCatalog::schema(const CatalogComponent& component) c
   std::unique_ptr<const nlohmann::json>& schema = schemas_[component.component];
   if (!schema) {
     try {
-      schema = std::make_unique<const nlohmann::json>(sound_schema(
-          read_library_notes(component.plugin->file).manifest, *component.component));
+      schema = std::make_unique<const nlohmann::json>(
+          sound_schema(read_library_notes(component.plugin->file).manifest, *component.component));
     } catch (const PluginError& error) {
       throw PluginError(component.plugin->title() + " " + error.what());
     }

@@ -206,7 +206,7 @@ ProbeFinding judge_defaults(const PluginFile& plugin, const std::string& manifes
   }
   std::string text;
   if (!made.empty())
-    text = "makes " + listed(made) + " from their defaults";
+    text = "makes " + listed(made) + " from defaults alone";
   if (!choosy.empty())
     text += (text.empty() ? "" : "; ") + std::string("needs parameters for ") + listed(choosy);
   return {true, text};
