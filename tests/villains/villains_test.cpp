@@ -333,6 +333,19 @@ TEST_F(Villains, AFactoryThatReturnsNothing) {
   expect_good_ones_work();
 }
 
+TEST_F(Villains, OneThatThrowsInTheMiddleOfATraining) {
+  drop("falters");
+  given_document(1, {{"schedule", {{"use", "faltering"}}}});
+
+  const Finished failed = run({"run", "points.json", "--quiet"});
+
+  EXPECT_EQ(failed.code, 4);
+  EXPECT_EQ(
+      failed.err,
+      "workflow-runner: schedule \"faltering\" of plugin org.treadle.test.falters 1.0.0 failed "
+      "in rate_at(): the table has four rows; in training final, after step 4 (epoch 1)\n");
+}
+
 TEST_F(Villains, OneThatClosesEveryDescriptor) {
   const fs::path file = drop("closes_everything");
 

@@ -245,11 +245,19 @@ std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& i
   return finished;
 }
 
-TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
+/// Adds to what a plugin's failure says the training and the step it happened in.
+template <typename Work>
+auto RunSession::saying_where(const Context& context, Work&& work) {
   try {
-    return trial.train(context);
+    return std::forward<Work>(work)();
   } catch (const PluginError& error) {
     throw PluginError(std::string(error.what()) + "; in " + context.place());
+  }
+}
+
+TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
+  try {
+    return saying_where(context, [&] { return trial.train(context); });
   } catch (const StorageError& error) {
     // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to go on.
     const std::string checkpoint = context.last_checkpoint();
@@ -279,7 +287,8 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   finished.result["model_info"] = model_info(ingredients_, trial);
   std::vector<MetricValue> metrics;
   if (judged) {
-    const ValidationResult validation = trial.validate(context);
+    const ValidationResult validation =
+        saying_where(context, [&] { return trial.validate(context); });
     metrics = validation.metrics.values;
     finished.result["validation"] = to_json(validation);
   }

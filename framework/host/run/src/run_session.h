@@ -49,6 +49,8 @@ class RunSession {
   bool has_single_model() const;
   std::vector<std::string> trial_names() const;
   Finished run_trial(TrialId id, TrialRows rows, bool is_result);
+  template <typename Work>
+  static auto saying_where(const Context& context, Work&& work);
   TrainingResult train_keeping_what_is_saved(Trial& trial, Context& context);
   std::optional<Finished> finished_before(const TrialId& id) const;
   void check_environment(const nlohmann::json& now);
