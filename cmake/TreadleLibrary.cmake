@@ -1,12 +1,13 @@
 # treadle_add_library(<name> [STATIC] [PCH tensor|nn] LINK <target>...)
 #   A library from this folder's src/*.cpp with public headers in include/. Tests lie in test/.
-# treadle_add_tests(<name> [PCH tensor|nn] [LABELS <label>...] LINK <target>... [SOURCES <file>...])
+# treadle_add_tests(<name> [NO_TENSORS] [LABELS <label>...] LINK <target>... [SOURCES <file>...])
+#   NO_TENSORS: neither the tests nor what they test include libtorch.
 #   LABELS: `asan` and `tsan` say under which sanitizers the program runs too.
 #   One GoogleTest program from test/*_test.cpp, one CTest entry. Not per test: loading libtorch takes
 #   longer than most tests do.
 #
 # PCH names one of the precompiled headers of framework/pch: `tensor` for code that uses at::Tensor, `nn`
-# for code that uses torch::nn::Module.
+# for code that uses torch::nn::Module. Tests have theirs, with GoogleTest in it.
 
 function(treadle_use_pch target pch)
   if(pch)
@@ -38,7 +39,7 @@ function(treadle_add_tests name)
   if(NOT TREADLE_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PCH;TIMEOUT" "LINK;LABELS;SOURCES;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_TENSORS" "TIMEOUT" "LINK;LABELS;SOURCES;ENVIRONMENT")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*_test.cpp")
   endif()
@@ -52,11 +53,15 @@ function(treadle_add_tests name)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
   endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} treadle-flags GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} treadle-test-flags GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE TREADLE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  treadle_use_pch(${name} "${arg_PCH}")
+  if(arg_NO_TENSORS)
+    treadle_use_pch(${name} test)
+  else()
+    treadle_use_pch(${name} test_nn)
+  endif()
   if((TREADLE_SANITIZE MATCHES "address" AND "asan" IN_LIST arg_LABELS)
      OR (TREADLE_SANITIZE MATCHES "thread" AND "tsan" IN_LIST arg_LABELS))
     set_property(GLOBAL APPEND PROPERTY TREADLE_SANITIZED_TESTS ${name})

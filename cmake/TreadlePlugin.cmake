@@ -132,11 +132,7 @@ function(treadle_add_plugin)
     treadle_finish_plugin_project(${target} ${name} PCH "${arg_PCH}" LABELS ${arg_TEST_LABELS}
         LINK ${arg_LINK} TEST_LINK ${arg_TEST_LINK})
   elseif(COMMAND treadle_add_tests)
-    set(pch "")
-    if(arg_PCH)
-      set(pch PCH ${arg_PCH})
-    endif()
-    treadle_add_tests(${target}-tests ${pch} LABELS plugin ${arg_TEST_LABELS}
+    treadle_add_tests(${target}-tests LABELS plugin ${arg_TEST_LABELS}
         LINK ${target}-objects ${libraries} ${arg_TEST_LINK})
     if(TARGET ${target}-tests)
       add_dependencies(${target}-tests ${target})

@@ -38,6 +38,11 @@ if(TREADLE_SANITIZE)
   endif()
 endif()
 
+# Tests are compiled for the compiler's time, not for their own: what they test is optimized.
+add_library(treadle-test-flags INTERFACE)
+target_link_libraries(treadle-test-flags INTERFACE treadle-flags)
+target_compile_options(treadle-test-flags INTERFACE -O0)
+
 find_program(TREADLE_CCACHE ccache)
 if(TREADLE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Precompiled headers are only cached when their time stamps are ignored.

@@ -1,0 +1,4 @@
+// For tests of what uses tensors or modules.
+#include "test.h"
+
+#include "nn.h"
