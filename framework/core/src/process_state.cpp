@@ -72,7 +72,7 @@ void ProcessState::look_at_libtorch() {
   set("libtorch's default dtype",
       std::string(c10::toString(c10::typeMetaToScalarType(c10::get_default_dtype()))));
   set("libtorch's threads within an operator", at::get_num_threads());
-  set("libtorch's threads between operators", at::get_num_interop_threads());
+  set("libtorch's threads between operators", static_cast<int>(at::get_num_interop_threads()));
   at::Context& context = at::globalContext();
   set("libtorch's use of deterministic algorithms", context.deterministicAlgorithms());
   set("libtorch's use of deterministic cuDNN", context.deterministicCuDNN());
