@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <treadle/core/module_state.h>
+#include <treadle/core/plugin_registry.h>
 #include <treadle/engine/evaluation.h>
 
 namespace treadle {
@@ -63,7 +64,8 @@ class CheckpointClock {
 
 }  // namespace
 
-StandardWorkflow::StandardWorkflow(const Config& config) : config_(config) {
+StandardWorkflow::StandardWorkflow(const Config& config, const ComponentContext& context)
+    : config_(config) {
   epochs_ = config.get<std::int64_t>("epochs");
   batches_.training_batch = config.get<std::int64_t>("batch_size");
   batches_.evaluation_batch = config.get<std::int64_t>("evaluation_batch_size");
@@ -80,6 +82,7 @@ StandardWorkflow::StandardWorkflow(const Config& config) : config_(config) {
     const Config clip = config.child("clip");
     clipping_ = {clip.get_or<double>("norm", 0), clip.get_or<double>("value", 0)};
   }
+  gradients_ = make_nested<GradientStrategy>(context, config, "gradients");
   const Config checkpoint = config.child("checkpoint");
   checkpoint_every_ = checkpoint.get<Duration>("every");
   keep_checkpoints_ = checkpoint.get<int>("keep");
@@ -92,7 +95,8 @@ class StandardWorkflow::Training {
       : options_(options),
         task_(task),
         context_(context),
-        step_(*task.model, *task.loss, *task.optimizer, task.outputs, options.clipping_),
+        step_(*task.model, *task.loss, *task.optimizer,
+              {task.outputs, options.clipping_, options.gradients_.get(), task.replicas}),
         batches_per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : options.epochs_),
         span_{task.optimizer->learning_rate(), epochs_ * batches_per_epoch_, batches_per_epoch_},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,7 +16,7 @@ namespace treadle {
 /// optionally stopped early, ending with the last or the best weights.
 class StandardWorkflow final : public TrainingWorkflow {
  public:
-  explicit StandardWorkflow(const Config& config);
+  StandardWorkflow(const Config& config, const ComponentContext& context);
 
  private:
   BatchPlan do_batch_plan() const override { return batches_; }
@@ -41,6 +42,7 @@ class StandardWorkflow final : public TrainingWorkflow {
   std::optional<Stopping> stopping_;
   std::string keep_best_;  // a metric's name; empty: keep the last weights
   engine::Clipping clipping_;
+  std::unique_ptr<GradientStrategy> gradients_;  // null: back-propagation in one piece
   Duration checkpoint_every_;
   int keep_checkpoints_ = 2;
 };

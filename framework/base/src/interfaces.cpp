@@ -11,6 +11,7 @@ constexpr std::array kNames{
     InterfaceName{"validation", "treadle.validation/1", "splits rows into training and validation"},
     InterfaceName{"model", "treadle.model/1", "builds a network for given inputs and outputs"},
     InterfaceName{"loss", "treadle.loss/1", "what training makes smaller"},
+    InterfaceName{"gradients", "treadle.gradients/1", "makes gradients of a batch"},
     InterfaceName{"optimizer", "treadle.optimizer/1", "updates parameters from gradients"},
     InterfaceName{"schedule", "treadle.schedule/1", "the learning rate as a function of the step"},
     InterfaceName{"metric", "treadle.metric/1", "a number people judge a model by"},

@@ -2,6 +2,7 @@
 // exceptions work across plugins.
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/gradient_strategy.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
@@ -19,6 +20,7 @@ BatchStream::~BatchStream() = default;
 ComponentLoader::~ComponentLoader() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
+GradientStrategy::~GradientStrategy() = default;
 Loss::~Loss() = default;
 MetricComputer::~MetricComputer() = default;
 Model::~Model() = default;

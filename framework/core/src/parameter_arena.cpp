@@ -1,10 +1,12 @@
 #include <treadle/core/parameter_arena.h>
 
-#include <unordered_map>
+#include <algorithm>
+#include <unordered_set>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/StringUtil.h>
 #include <torch/nn/module.h>
 
 #include <treadle/base/error.h>
@@ -56,45 +58,91 @@ void expect_same_kind(const at::Tensor& parameter, const std::string& name,
   }
 }
 
+/// Elements from the first segment to the end of the last one's padding.
+std::int64_t size_of(const std::vector<Segment>& segments, std::int64_t element_size) {
+  return segments.back().offset + padded(segments.back().size, element_size);
+}
+
+/// [count] zeros of the kind of `like`, starting on a boundary whatever the allocator returned.
+at::Tensor aligned_zeros(std::int64_t count, const at::Tensor& like) {
+  const auto element_size = static_cast<std::int64_t>(like.element_size());
+  const std::int64_t step = kAlignment / element_size;
+  at::Tensor block = at::zeros({count + step}, like.options().requires_grad(false));
+  const auto address = reinterpret_cast<std::uintptr_t>(block.data_ptr());
+  const auto past = static_cast<std::int64_t>(address % kAlignment) / element_size;
+  return block.narrow(0, past == 0 ? 0 : step - past, count);
+}
+
+template <typename T>
+void add(const at::Tensor& sum, const std::vector<at::Tensor>& terms, std::int64_t begin,
+         std::int64_t end) {
+  T* const __restrict into = sum.data_ptr<T>();
+  for (const at::Tensor& term : terms) {
+    const T* const __restrict from = term.data_ptr<T>();
+    for (std::int64_t i = begin; i < end; ++i) into[i] += from[i];
+  }
+}
+
 }  // namespace
 
 ParameterArena::ParameterArena(torch::nn::Module& module) {
+  lay_out(module);
+  flat_ = aligned_zeros(
+      size_of(segments_, static_cast<std::int64_t>(parameters_.front().tensor.element_size())),
+      parameters_.front().tensor);
+  adopt(/*copy_values=*/true);
+}
+
+ParameterArena::ParameterArena(torch::nn::Module& replica, const ParameterArena& primary) {
+  lay_out(replica);
+  const auto same = [](const Segment& a, const Segment& b) {
+    return a.name == b.name && a.shape == b.shape;
+  };
+  const auto [mine, its] = std::mismatch(segments_.begin(), segments_.end(),
+                                         primary.segments_.begin(), primary.segments_.end(), same);
+  if (mine != segments_.end() || its != primary.segments_.end()) {
+    const auto named = [](const auto& at, const std::vector<Segment>& all) {
+      return at == all.end() ? std::string("nothing")
+                             : "\"" + at->name + "\" " + c10::str(c10::IntArrayRef(at->shape));
+    };
+    throw TrainingError("a replica of the model differs from it: where the model has parameter " +
+                        named(its, primary.segments_) + ", the replica has " +
+                        named(mine, segments_) +
+                        "; a model provider must create the same structure every time");
+  }
+  flat_ = primary.flat_;
+  adopt(/*copy_values=*/false);
+}
+
+/// Finds the parameters and gives each its place.
+void ParameterArena::lay_out(torch::nn::Module& module) {
   const auto named = module.named_parameters(/*recurse=*/true);
   if (named.is_empty()) {
     throw TrainingError("the model has no parameters: there is nothing to train");
   }
   const auto& first = named[0];
   const std::int64_t element_size = static_cast<std::int64_t>(first.value().element_size());
-  std::unordered_map<const c10::TensorImpl*, std::size_t> segment_of;
+  std::unordered_set<const c10::TensorImpl*> seen;
   std::int64_t offset = 0;
   for (const auto& item : named) {
     const at::Tensor& tensor = item.value();
     expect_same_kind(tensor, item.key(), first.value(), first.key());
-    if (segment_of.contains(tensor.unsafeGetTensorImpl())) continue;  // tied
-    segment_of.emplace(tensor.unsafeGetTensorImpl(), segments_.size());
+    if (!seen.insert(tensor.unsafeGetTensorImpl()).second) continue;  // tied
     segments_.push_back({item.key(), tensor.sizes().vec(), offset, tensor.numel(),
                          !tensor.requires_grad(), false});
     parameters_.push_back({tensor, {}, nullptr, segments_.size() - 1, 0});
     offset += padded(tensor.numel(), element_size);
   }
-  // One allocation more than needed, so that the first segment can start on a boundary whatever the
-  // allocator returned.
-  const auto options = first.value().options().requires_grad(false);
-  const auto aligned_zeros = [&](std::int64_t count) {
-    const std::int64_t step = kAlignment / element_size;
-    at::Tensor block = at::zeros({count + step}, options);
-    const auto address = reinterpret_cast<std::uintptr_t>(block.data_ptr());
-    const auto past = static_cast<std::int64_t>(address % kAlignment) / element_size;
-    return block.narrow(0, past == 0 ? 0 : step - past, count);
-  };
-  flat_ = aligned_zeros(offset);
-  gradients_ = aligned_zeros(offset);
+}
 
+/// Points the parameters, and their gradients, into the blocks.
+void ParameterArena::adopt(bool copy_values) {
+  gradients_ = aligned_zeros(flat_.numel(), parameters_.front().tensor);
   const at::NoGradGuard no_gradients;
   for (Parameter& parameter : parameters_) {
     const Segment& segment = segments_[parameter.segment];
     at::Tensor view = this->parameter(segment);
-    view.copy_(parameter.tensor);
+    if (copy_values) view.copy_(parameter.tensor);
     parameter.tensor.set_data(view);
     parameter.data = parameter.tensor.data_ptr();
     parameter.gradient = separate_view(gradients_, {segment.name, segment.shape,
@@ -158,6 +206,32 @@ void ParameterArena::collect() {
     segment.touched = static_cast<std::uint32_t>(parameter.gradient._version()) !=
                       parameter.clean_version;
   }
+}
+
+void ParameterArena::freeze_like(const ParameterArena& primary) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const bool trains = primary.parameters_[i].tensor.requires_grad();
+    if (parameters_[i].tensor.requires_grad() != trains)
+      parameters_[i].tensor.set_requires_grad(trains);
+  }
+}
+
+void ParameterArena::add_gradients(std::span<const ParameterArena* const> replicas,
+                                   const Ranges& for_ranges) {
+  std::vector<at::Tensor> terms;
+  for (const ParameterArena* replica : replicas) {
+    bool any = false;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      any = any || replica->segments_[i].touched;
+      segments_[i].touched = segments_[i].touched || replica->segments_[i].touched;
+    }
+    if (any) terms.push_back(replica->gradients_);
+  }
+  if (terms.empty()) return;
+  for_ranges(size(), [&](std::int64_t begin, std::int64_t end) {
+    dtype() == at::kFloat ? add<float>(gradients_, terms, begin, end)
+                          : add<double>(gradients_, terms, begin, end);
+  });
 }
 
 }  // namespace treadle

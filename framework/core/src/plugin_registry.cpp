@@ -170,4 +170,11 @@ void PluginRegistry::refuse_wrong_type(std::string_view interface_id, std::strin
                     " but is not one: its class must derive from the interface's class");
 }
 
+NestedComponent nested_component(const Config& config, std::string_view key) {
+  const Config slot = config.child(key);
+  nlohmann::json parameters = slot.json();
+  parameters.erase("use");
+  return {slot.get<std::string>("use"), Config(std::move(parameters), slot.pointer(), slot.places())};
+}
+
 }  // namespace treadle

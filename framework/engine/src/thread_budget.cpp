@@ -46,11 +46,11 @@ double cgroup_quota() {
 }
 
 /// OpenBLAS and BLIS keep thread pools of their own; these are their documented switches.
-void pin_blas_threads() {
+void set_blas_threads(int count) {
   using SetThreads = void (*)(int);
   for (const char* name : {"openblas_set_num_threads", "bli_thread_set_num_threads",
                            "MKL_Set_Num_Threads"}) {
-    if (void* symbol = dlsym(RTLD_DEFAULT, name)) reinterpret_cast<SetThreads>(symbol)(1);
+    if (void* symbol = dlsym(RTLD_DEFAULT, name)) reinterpret_cast<SetThreads>(symbol)(count);
   }
 }
 
@@ -58,27 +58,31 @@ void pin_blas_threads() {
 /// denormal mode are such settings.
 class WorkerSettings : public oneapi::tbb::task_scheduler_observer {
  public:
-  explicit WorkerSettings(oneapi::tbb::task_arena& arena) : task_scheduler_observer(arena) {
+  WorkerSettings(oneapi::tbb::task_arena& arena, int intra_op_threads)
+      : task_scheduler_observer(arena), intra_op_threads_(intra_op_threads) {
     observe(true);
   }
   ~WorkerSettings() override { observe(false); }
 
   void on_scheduler_entry(bool) override {
     // Not unconditionally: the call also throws away libtorch's primitive cache.
-    if (at::get_num_threads() != 1) at::set_num_threads(1);
+    if (at::get_num_threads() != intra_op_threads_) at::set_num_threads(intra_op_threads_);
     at::globalContext().setFlushDenormal(true);
   }
+
+ private:
+  const int intra_op_threads_;
 };
 
 }  // namespace
 
 struct ThreadBudget::Impl {
-  explicit Impl(int workers)
+  Impl(int workers, int intra_op_threads)
       : limit(oneapi::tbb::global_control::max_allowed_parallelism,
               static_cast<std::size_t>(workers)),
         arena(workers) {
     arena.initialize();
-    settings = std::make_unique<WorkerSettings>(arena);
+    settings = std::make_unique<WorkerSettings>(arena, intra_op_threads);
   }
 
   oneapi::tbb::global_control limit;
@@ -86,10 +90,11 @@ struct ThreadBudget::Impl {
   std::unique_ptr<WorkerSettings> settings;
 };
 
-ThreadBudget::ThreadBudget(int workers) {
+ThreadBudget::ThreadBudget(int workers, int intra_op_threads) {
   TREADLE_EXPECTS(workers >= 0, "a budget has at least one worker");
-  pin_blas_threads();
-  impl_ = std::make_unique<Impl>(workers == 0 ? available_cores() : workers);
+  TREADLE_EXPECTS(intra_op_threads >= 1, "an operator has at least one thread");
+  set_blas_threads(intra_op_threads);
+  impl_ = std::make_unique<Impl>(workers == 0 ? available_cores() : workers, intra_op_threads);
 }
 
 ThreadBudget::~ThreadBudget() = default;

@@ -1,27 +1,193 @@
 #include <treadle/engine/training_step.h>
 
 #include <cmath>
+#include <exception>
+#include <functional>
 
 #include <ATen/ops/linalg_vector_norm.h>
 #include <c10/core/GradMode.h>
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/base/random.h>
 #include <treadle/core/task_random.h>
 
 namespace treadle::engine {
+namespace flow = oneapi::tbb::flow;
+namespace {
+
+/// Divides a sum over a large arena among the workers.
+void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::int64_t)>& sum) {
+  constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
+  if (size < 2 * kGrain) return sum(0, size);
+  oneapi::tbb::parallel_for(
+      oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
+      [&](const auto& range) { sum(range.begin(), range.end()); },
+      oneapi::tbb::simple_partitioner());
+}
+
+}  // namespace
+
+/// What one shard of a step needs for itself, and what came of it.
+class TrainingStep::Shard {
+ public:
+  Shard(const GradientTask& task, const GradientStrategy* strategy)
+      : task_(task), strategy_(strategy) {}
+
+  /// For a replica, before a step: what the model has besides parameters.
+  void follow(Model& model) {
+    if (modules_.empty()) pair_up(model);
+    for (const auto& [its, mine] : modules_) {
+      if (mine->is_training() != its->is_training()) mine->train(its->is_training());
+    }
+    if (!has_buffers_) return;
+    // Asked for anew: a module may give itself another tensor.
+    const at::NoGradGuard no_gradients;
+    const std::vector<at::Tensor> its_buffers = model.buffers();
+    std::vector<at::Tensor> my_buffers = task_.model->buffers();
+    for (std::size_t i = 0; i < my_buffers.size(); ++i) my_buffers[i].copy_(its_buffers[i]);
+  }
+
+  void run(const Batch& batch, std::uint64_t seed) {
+    const at::AutoGradMode gradients(true);
+    const TaskRandom random(seed);
+    const LossTerms terms = strategy_ != nullptr
+                                ? strategy_->add_gradients(task_, batch, context_)
+                                : back_propagate(task_, batch, context_);
+    sum = terms.sum.item<double>();
+    weight = terms.weight.defined() ? terms.weight.item<double>()
+                                    : static_cast<double>(batch.size());
+  }
+
+  double sum = 0;
+  double weight = 0;
+
+ private:
+  void pair_up(Model& model) {
+    // A module sets the mode of those inside it, and comes before them.
+    const auto its_modules = model.modules();
+    const auto my_modules = task_.model->modules();
+    const std::size_t buffers = model.buffers().size();
+    if (its_modules.size() != my_modules.size() || buffers != task_.model->buffers().size()) {
+      throw TrainingError("a replica of the model has other layers or buffers than the model; a model "
+                          "provider must create the same structure every time");
+    }
+    for (std::size_t i = 0; i < its_modules.size(); ++i)
+      modules_.emplace_back(its_modules[i], my_modules[i]);
+    has_buffers_ = buffers > 0;
+  }
+
+  const GradientTask task_;
+  const GradientStrategy* const strategy_;
+  ForwardContext context_;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, std::shared_ptr<torch::nn::Module>>>
+      modules_;  // the model's, the replica's
+  bool has_buffers_ = false;
+};
+
+/// start → each shard → reduce. Made once, run every step.
+class TrainingStep::ShardGraph {
+ public:
+  ShardGraph(TrainingStep& step, const std::vector<Model*>& replicas)
+      : step_(step), start_(graph_), reduce_(graph_, [this](flow::continue_msg) { reduce(); }) {
+    for (Model* replica : replicas) {
+      arenas_.push_back(std::make_unique<ParameterArena>(*replica, step.arena_));
+      terms_.push_back(arenas_.back().get());
+    }
+    errors_.resize(step.shards_.size());
+    for (std::size_t i = 0; i < step.shards_.size(); ++i) {
+      nodes_.push_back(std::make_unique<Node>(graph_, [this, i](flow::continue_msg) { run(i); }));
+      flow::make_edge(start_, *nodes_.back());
+      flow::make_edge(*nodes_.back(), reduce_);
+    }
+  }
+  ~ShardGraph() { graph_.wait_for_all(); }
+
+  /// Afterwards the model's arena has the gradients of all shards.
+  void run(Model& model, const Batch& batch, std::uint64_t seed) {
+    for (std::size_t i = 0; i < arenas_.size(); ++i) {
+      arenas_[i]->freeze_like(step_.arena_);
+      step_.shards_[i + 1]->follow(model);
+    }
+    batch_ = &batch;
+    seed_ = seed;
+    start_.try_put(flow::continue_msg());
+    graph_.wait_for_all();
+    for (std::exception_ptr& error : errors_) {
+      if (!error) continue;
+      const std::exception_ptr first = error;
+      errors_.assign(errors_.size(), nullptr);
+      std::rethrow_exception(first);
+    }
+  }
+
+ private:
+  using Node = flow::continue_node<flow::continue_msg>;
+
+  /// On any worker.
+  void run(std::size_t index) noexcept {
+    try {
+      Shard& shard = *step_.shards_[index];
+      ParameterArena& arena = index == 0 ? step_.arena_ : *arenas_[index - 1];
+      const auto count = static_cast<std::int64_t>(step_.shards_.size());
+      const auto place = static_cast<std::int64_t>(index);
+      const std::int64_t begin = batch_->size() * place / count;
+      const std::int64_t end = batch_->size() * (place + 1) / count;
+      arena.zero_gradients();
+      shard.sum = shard.weight = 0;
+      if (begin < end) {
+        const std::uint64_t seed =
+            index == 0 ? seed_ : RandomStreams(seed_).seed("shard", {static_cast<std::uint64_t>(index)});
+        shard.run(batch_->slice(begin, end - begin), seed);
+      }
+      arena.collect();
+    } catch (...) {
+      errors_[index] = std::current_exception();
+    }
+  }
+
+  void reduce() noexcept {
+    for (const std::exception_ptr& error : errors_) {
+      if (error) return;
+    }
+    step_.arena_.add_gradients(terms_, in_ranges);
+  }
+
+  TrainingStep& step_;
+  std::vector<std::unique_ptr<ParameterArena>> arenas_;  // of the replicas
+  std::vector<const ParameterArena*> terms_;
+  std::vector<std::exception_ptr> errors_;
+  const Batch* batch_ = nullptr;
+  std::uint64_t seed_ = 0;
+
+  flow::graph graph_;
+  flow::broadcast_node<flow::continue_msg> start_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  Node reduce_;
+};
 
 TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer,
-                           std::size_t output_count, Clipping clipping)
+                           StepOptions options)
     : model_(model),
-      loss_(loss),
       optimizer_(optimizer),
-      output_count_(output_count),
-      clipping_(clipping),
+      clipping_(options.clipping),
       arena_(model),
-      slots_(optimizer.slots(), arena_) {}
+      slots_(optimizer.slots(), arena_) {
+  const auto add_shard = [&](Model* its) {
+    shards_.push_back(std::make_unique<Shard>(GradientTask{its, &loss, options.outputs},
+                                              options.gradients));
+  };
+  add_shard(&model);
+  for (Model* replica : options.replicas) add_shard(replica);
+  if (!options.replicas.empty()) graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
+}
 
 TrainingStep::~TrainingStep() = default;
+
+std::size_t TrainingStep::shards() const { return shards_.size(); }
 
 void TrainingStep::set_totals(double sum, double weight) {
   loss_sum_ = sum;
@@ -30,21 +196,19 @@ void TrainingStep::set_totals(double sum, double weight) {
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
                        std::uint64_t seed) {
-  double sum = 0;
-  double weight = static_cast<double>(batch.size());
-  arena_.zero_gradients();
-  {
-    const TaskRandom random(seed);
-    outputs_.assign(output_count_, at::Tensor());
-    model_(batch.inputs, outputs_, context_);
-    const LossTerms terms = loss_.forward(outputs_, batch);
-    call_plugin(model_, "backward", [&] { terms.sum.backward(); });
-    sum = terms.sum.item<double>();
-    if (terms.weight.defined()) weight = terms.weight.item<double>();
-    // Lets go of the graph, and with it of the batch, before the next one is asked for.
-    outputs_.clear();
+  if (graph_) {
+    graph_->run(model_, batch, seed);
+  } else {
+    arena_.zero_gradients();
+    shards_.front()->run(batch, seed);
+    arena_.collect();
   }
-  arena_.collect();
+  double sum = 0;
+  double weight = 0;
+  for (const auto& shard : shards_) {
+    sum += shard->sum;
+    weight += shard->weight;
+  }
   loss_sum_ += sum;
   loss_weight_ += weight;
   if (!std::isfinite(sum)) return false;

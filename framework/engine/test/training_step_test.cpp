@@ -134,7 +134,7 @@ TEST(TrainingStep, ClipsTheJointNorm) {
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   const auto before = linear_model(1);
-  TrainingStep step(*model, loss, optimizer, 1, Clipping{0.01, 0});
+  TrainingStep step(*model, loss, optimizer, {.clipping = {0.01, 0}});
 
   step.run(random_batch(8, 1), 1, 1.0, 0);
 
@@ -150,7 +150,7 @@ TEST(TrainingStep, ClampsEachElement) {
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   const auto before = linear_model(1);
-  TrainingStep step(*model, loss, optimizer, 1, Clipping{0, 0.001});
+  TrainingStep step(*model, loss, optimizer, {.clipping = {0, 0.001}});
 
   step.run(random_batch(8, 1), 1, 1.0, 0);
 
@@ -195,7 +195,7 @@ TEST(TrainingStep, LeavesTheModelAloneWhenAGradientIsNotANumber) {
     const auto model = linear_model(1);
     const auto before = linear_model(1);
 
-    EXPECT_FALSE(TrainingStep(*model, loss, optimizer, 1, clipping)
+    EXPECT_FALSE(TrainingStep(*model, loss, optimizer, {.clipping = clipping})
                      .run(random_batch(4, 1), 1, 0.1, 0));
 
     for (const auto& item : before->named_parameters()) {

@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <vector>
 
@@ -21,17 +20,15 @@ int main(int argc, char** argv) {
   setrlimit(RLIMIT_CORE, &none);
   // What a plugin prints is part of its story, also when it ends the process.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
-  try {
-    const std::vector<std::filesystem::path> words(argv + 1, argv + argc);
-    if (words.size() == 1 && words[0] == treadle::kProbeHost) {
-      treadle::answer_about_host();
-    } else if (words.size() == 2 && words[0] == treadle::kProbeInspect) {
-      treadle::answer_inspection(words[1]);
-    } else {
-      treadle::answer_probe(words);
-    }
-  } catch (const std::exception&) {
-    _exit(EXIT_FAILURE);  // the answers that are missing tell
+  // Nothing is caught: some C libraries let an exception out of dlopen(), which then is in no state to go on. As it is, what
+  // a plugin's static constructor throws ends the process everywhere, and the missing answer tells.
+  const std::vector<std::filesystem::path> words(argv + 1, argv + argc);
+  if (words.size() == 1 && words[0] == treadle::kProbeHost) {
+    treadle::answer_about_host();
+  } else if (words.size() == 2 && words[0] == treadle::kProbeInspect) {
+    treadle::answer_inspection(words[1]);
+  } else {
+    treadle::answer_probe(words);
   }
   // Without running what the plugins have registered for the end of the process.
   _exit(EXIT_SUCCESS);

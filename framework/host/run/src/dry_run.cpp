@@ -84,8 +84,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const std::int64_t baseline = internal::resident_memory_bytes();
   internal::reset_peak_memory();
   internal::Ingredients ingredients(runtime, workflow);
-  const nlohmann::json& workers = workflow.resolved.at("resources").at("workers");
-  engine::ThreadBudget budget(workers.is_number() ? workers.get<int>() : 0);
+  engine::ThreadBudget budget = internal::budget_for(workflow);
   DryRun result;
   budget.run([&] {
     ingredients.open_data();

@@ -56,6 +56,13 @@ c10::ScalarType dtype_of(const ResolvedWorkflow& workflow) {
   return value_of(kDtypes, workflow.dtype, at::kFloat);
 }
 
+engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow) {
+  const nlohmann::json& resources = workflow.resolved.at("resources");
+  const nlohmann::json& workers = resources.at("workers");
+  return engine::ThreadBudget(workers.is_number() ? workers.get<int>() : 0,
+                              resources.at("intra_op_threads").get<int>());
+}
+
 Config component_config(const Config& slot, std::string_view slot_key) {
   nlohmann::json parameters = slot.json();
   parameters.erase("use");
@@ -129,6 +136,7 @@ void Ingredients::recall_data(DataSpec spec) {
 void Ingredients::settle() {
   settle_loss();
   settle_metrics();
+  settle_shards();
   runtime_.expect_usable(workflow_.resolved);  // what the data decided may be of other plugins
 }
 
@@ -158,6 +166,21 @@ void Ingredients::settle_metrics() {
   if (!metrics.problems.empty()) throw DocumentError(metrics.problems);
   workflow_.resolved["metrics"] = metrics.value;
   choices_.push_back("metrics: " + text);
+}
+
+/// Never from the machine: the result depends on it.
+void Ingredients::settle_shards() {
+  constexpr std::int64_t kRowsAShard = 32;
+  constexpr std::int64_t kMost = 8;
+  nlohmann::json& shards = workflow_.resolved.at("resources").at("shards");
+  if (shards.is_number()) return;
+  const std::int64_t rows = make_training()->batch_plan().training_batch;
+  shards = std::clamp<std::int64_t>(rows / kRowsAShard, 1, kMost);
+  choices_.push_back("shards: " + shards.dump());
+}
+
+std::size_t Ingredients::shards() const {
+  return workflow_.resolved.at("resources").at("shards").get<std::size_t>();
 }
 
 void Ingredients::make_plan() {

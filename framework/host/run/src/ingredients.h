@@ -12,6 +12,7 @@
 #include <treadle/core/optimizer.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
+#include <treadle/engine/thread_budget.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle::internal {
@@ -34,6 +35,8 @@ class Ingredients {
   const Loss& loss() const { return *loss_; }
   const ValidationPlan& plan() const { return plan_; }
   const std::vector<std::string>& choices() const { return choices_; }
+  /// Pieces of a training batch.
+  std::size_t shards() const;
   c10::ScalarType dtype() const { return dtype_; }
   const DataSpec& data_spec() const { return spec_; }
   bool is_classification() const { return spec_.target.kind == TargetKind::kClasses; }
@@ -62,6 +65,7 @@ class Ingredients {
   void settle();
   void settle_loss();
   void settle_metrics();
+  void settle_shards();
 
   const Runtime& runtime_;
   ResolvedWorkflow workflow_;
@@ -81,6 +85,9 @@ Config component_config(const Config& slot, std::string_view slot_key);
 /// in x-treadle-source.
 std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime, const ResolvedWorkflow& workflow,
                                             const std::filesystem::path& data);
+
+/// The threads that the document's resources ask for.
+engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow);
 
 c10::ScalarType dtype_of(const ResolvedWorkflow& workflow);
 

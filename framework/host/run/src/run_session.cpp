@@ -18,15 +18,6 @@
 #include "run_record.h"
 
 namespace treadle::internal {
-namespace {
-
-int workers_in(const ResolvedWorkflow& workflow) {
-  const nlohmann::json& workers = workflow.resolved.at("resources").at("workers");
-  return workers.is_number() ? workers.get<int>() : 0;
-}
-
-}  // namespace
-
 /// A training's way to the run: files, observers, the stop.
 class RunSession::Context final : public RunContext {
  public:
@@ -105,7 +96,7 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
       folder_(std::move(folder)),
       resumed_(resumed),
       ingredients_(runtime, std::move(workflow)),
-      budget_(workers_in(ingredients_.workflow())),
+      budget_(budget_for(ingredients_.workflow())),
       history_(folder_.history()),
       events_(folder_.events()),
       observers_(ingredients_.make_observers()) {

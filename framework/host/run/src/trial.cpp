@@ -47,6 +47,8 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   {
     const TaskRandom random(random_.seed("init"));
     model_ = ingredients_.make_model(model_spec_);
+    while (replicas_.size() + 1 < ingredients_.shards())
+      replicas_.push_back(ingredients_.make_model(model_spec_));
   }
   optimizer_ = ingredients_.make_optimizer();
   schedule_ = ingredients_.make_schedule();
@@ -80,6 +82,7 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   task_.metrics = pointers(metrics_);
   task_.transforms = transforms();
   task_.fixed_epochs = rows_.fixed_epochs;
+  for (const auto& replica : replicas_) task_.replicas.push_back(replica.get());
 }
 
 TrainingResult Trial::train(RunContext& context) { return workflow_->train(task_, context); }

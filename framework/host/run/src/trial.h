@@ -53,6 +53,7 @@ class Trial {
   std::vector<std::unique_ptr<Transform>> transforms_;
   ModelSpec model_spec_;
   std::shared_ptr<Model> model_;
+  std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LearningRateSchedule> schedule_;
   std::unique_ptr<TrainingWorkflow> workflow_;

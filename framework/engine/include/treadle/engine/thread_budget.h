@@ -8,16 +8,16 @@ namespace treadle::engine {
 
 /// The threads a process may use, owned by oneTBB. Everything heavy runs inside run().
 ///
-/// While a budget lives, every thread that works in it has: libtorch intra-op threads 1, BLAS threads 1,
-/// denormals flushed to zero. **Rationale:** on two cores an OpenMP team of two made one and the same training step 3 to
+/// While a budget lives, every thread that works in it has: libtorch intra-op threads and BLAS threads as asked for, which
+/// is 1 unless somebody knows better, and denormals flushed to zero. **Rationale:** on two cores an OpenMP team of two made one and the same training step 3 to
 /// 8 times slower than one thread, because its threads spin; workers that each use one thread made it almost twice as fast.
 ///
 /// Make one, near main(), and keep it until the work is done.
 class ThreadBudget {
  public:
   /// `workers` threads, the calling one included; 0 means available_cores(). More than there are cores is allowed: results do
-  /// not depend on it.
-  explicit ThreadBudget(int workers = 0);
+  /// not depend on it. `intra_op_threads`: how many threads one operator of libtorch may use; results may depend on it.
+  explicit ThreadBudget(int workers = 0, int intra_op_threads = 1);
   ~ThreadBudget();
   ThreadBudget(const ThreadBudget&) = delete;
   ThreadBudget& operator=(const ThreadBudget&) = delete;

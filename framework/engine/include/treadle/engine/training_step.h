@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
+#include <treadle/core/gradient_strategy.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
@@ -15,20 +18,34 @@ struct Clipping {
   double value = 0;  ///< clamp each element to [-value, value], before the norm
 };
 
+/// How a step is made. What it points to must outlive the step.
+struct StepOptions {
+  std::size_t outputs = 1;  ///< output ports of the model
+  Clipping clipping = {};
+  const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
+  std::vector<Model*> replicas = {};  ///< one for each shard but the first
+};
+
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward, backward, clip,
 /// update. The one place that knows the order of these things.
 ///
 /// The loss' sum is back-propagated and divided by its weight once, in the update, so ragged batches
-/// and weights are exact. One training thread.
+/// and weights are exact.
+///
+/// With replicas a batch is cut into as many shards as there are models, all but equal in rows. They run at once, as a flow
+/// graph: forward and backward of each → gradients added in the order of the shards → clip and update. The replicas'
+/// parameters are the model's own, their gradients are not. The result depends on the number of shards and never on the
+/// number of workers. Batch normalization sees the rows of its shard; the first shard's running statistics are the
+/// model's. One training thread, inside ThreadBudget::run() when there are replicas.
 class TrainingStep {
  public:
-  /// All must outlive the step. Moves the model's parameters into an arena.
-  TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer,
-               std::size_t output_count = 1, Clipping clipping = {});
+  /// Moves the model's parameters, and the replicas' gradients, into arenas.
+  TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer, StepOptions options = {});
   ~TrainingStep();
 
-  /// Trains on one batch. Random operators draw from `seed`. `step` counts updates from 1. Returns false, and does
-  /// not update, when the gradients or the loss are not finite.
+  /// Trains on one batch. Random operators draw from `seed`, those of a further shard from a stream made of it. `step`
+  /// counts updates from 1. Returns false, and does not update, when the gradients or the loss are not finite. When
+  /// shards throw, what the first of them threw comes out, after all have ended.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
 
   /// Sum and weight of the loss over all batches since the last clear_totals(), added in order.
@@ -37,21 +54,23 @@ class TrainingStep {
   void set_totals(double sum, double weight);
   void clear_totals() { set_totals(0, 0); }
 
+  std::size_t shards() const;
   ParameterArena& arena() { return arena_; }
   OptimizerSlots& slots() { return slots_; }
 
  private:
+  class Shard;
+  class ShardGraph;
+
   double clip(double scale);
 
   Model& model_;
-  const Loss& loss_;
   const Optimizer& optimizer_;
-  std::size_t output_count_;
-  Clipping clipping_;
+  const Clipping clipping_;
   ParameterArena arena_;
   OptimizerSlots slots_;
-  Outputs outputs_;
-  ForwardContext context_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
+  std::unique_ptr<ShardGraph> graph_;           // null: one shard
   double loss_sum_ = 0;
   double loss_weight_ = 0;
 };

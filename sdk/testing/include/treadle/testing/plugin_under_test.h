@@ -17,6 +17,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/base/plugin_abi.h>
 #include <treadle/base/schema.h>
+#include <treadle/core/plugin_registry.h>
 
 extern "C" int treadle_plugin_entry_v1(const TreadlePluginHost* host) noexcept;
 
@@ -28,7 +29,7 @@ namespace treadle::testing {
 ///     const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
 ///     auto adam = plugin.make<Optimizer>("adam", {{"learning_rate", 0.1}});
 ///
-/// Read-only after construction: one object may serve a whole program.
+/// Slots inside a component may be filled with the plugin's own components. Read-only after construction: one object may serve a whole program.
 class PluginUnderTest final : private Registrar, private SchemaIndex {
  public:
   /// A component that the entry registers or a schema describes: both, when the plugin is right.
@@ -125,7 +126,8 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
     TREADLE_EXPECTS(schema != schemas_.end(),
                     "there is no schema for \"" + key.second + "\" under " + key.first);
     const auto document = Document::from_json(completed_by(schema->second, std::move(parameters)));
-    return factory->second(Config(document->value(), "", document), context);
+    return factory->second(Config(document->value(), "", document),
+                           context.registry != nullptr ? context : ComponentContext{&registry_});
   }
 
   nlohmann::json completed_by(const nlohmann::json& schema, nlohmann::json parameters) const {
@@ -145,13 +147,45 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
                                 std::string(interface_id) + " twice");
   }
 
-  // Slots inside a component are a host's matter; a test passes nested components by itself.
-  FoundComponent find(std::string_view, std::string_view name) const override {
-    return {nullptr, "", "no component \"" + std::string(name) + "\" in this test"};
+  FoundComponent find(std::string_view word, std::string_view name) const override {
+    const auto schema = schemas_.find(Key(interface_id(word), name));
+    if (schema == schemas_.end())
+      return {nullptr, "", "no component \"" + std::string(name) + "\" in this test"};
+    return {&schema->second, std::string(name), ""};
   }
+
+  /// What the plugin's components may hold when a test gives them no registry: each other.
+  class OwnComponents final : public ComponentLoader {
+   public:
+    explicit OwnComponents(const PluginUnderTest& plugin) : plugin_(plugin) {}
+
+    std::vector<ComponentEntry> entries() const override {
+      std::vector<ComponentEntry> entries;
+      for (const auto& [key, schema] : plugin_.schemas_)
+        entries.push_back(entry(key, schema));
+      return entries;
+    }
+    ComponentEntry find(std::string_view id, std::string_view name) const override {
+      const auto schema = plugin_.schemas_.find(Key(id, name));
+      if (schema == plugin_.schemas_.end())
+        throw PluginError("no component \"" + std::string(name) + "\" in this test");
+      return entry(schema->first, schema->second);
+    }
+    ComponentFactory load(const ComponentEntry& entry) override {
+      return plugin_.factories_.at(Key(entry.interface_id, entry.name));
+    }
+
+   private:
+    static ComponentEntry entry(const Key& key, const nlohmann::json& schema) {
+      return {key.first, key.second, "", "", "", schema};
+    }
+
+    const PluginUnderTest& plugin_;
+  };
 
   std::map<Key, nlohmann::json> schemas_;
   std::map<Key, ComponentFactory> factories_;
+  const PluginRegistry registry_{std::make_shared<OwnComponents>(*this)};
 };
 
 }  // namespace treadle::testing

@@ -1,0 +1,150 @@
+#include <treadle/core/gradient_strategy.h>
+
+#include <gtest/gtest.h>
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <thread>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+/// state <- w * state + x, carried from batch to batch; the output is the state.
+class Integrator : public Model {
+ public:
+  Integrator() { w = register_parameter("w", at::full({1}, 0.5, at::kDouble)); }
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
+    at::Tensor state = context.carried.has_part("cell")
+                           ? context.carried.part("cell").tensor("state")
+                           : at::zeros({inputs[0].size(0), 1}, at::kDouble);
+    for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
+      if (one_step_gradients())
+        state = state.detach();
+      state = state * w + inputs[0].slice(1, time, time + 1);
+    }
+    StateDict cell;
+    cell.put("state", state);
+    context.carried.put("cell", std::move(cell));
+    outputs[0] = state;
+  }
+  at::Tensor w;
+};
+
+class Sum : public Loss {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", 1}}; }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch&) const override {
+    return {outputs[0].sum(), {}};
+  }
+  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+};
+
+Batch ones(std::int64_t rows, std::int64_t times) {
+  Batch batch;
+  batch.inputs = {at::ones({rows, times}, at::kDouble)};
+  batch.rows = at::zeros({rows}, at::kLong);
+  return batch;
+}
+
+TEST(BackPropagate, GivesTheGradientOfTheSumAndLetsGoOfTheGraph) {
+  Integrator model;
+  const Sum loss;
+  ForwardContext context;
+
+  const LossTerms terms = back_propagate({&model, &loss, 1}, ones(2, 3), context);
+
+  // y = ((0·w + 1)·w + 1)·w + 1 = w² + w + 1, dy/dw = 2w + 1 = 2, for two rows.
+  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 2 * 1.75);
+  EXPECT_FALSE(terms.sum.requires_grad());
+  EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 4);
+}
+
+TEST(BackPropagate, EndsGradientsAtWhatWasCarriedIntoTheBatch) {
+  Integrator model;
+  const Sum loss;
+  ForwardContext context;
+  back_propagate({&model, &loss, 1}, ones(1, 3), context);
+  EXPECT_FALSE(context.carried.part("cell").tensor("state").requires_grad());
+  model.zero_grad();
+
+  const LossTerms terms = back_propagate({&model, &loss, 1}, ones(1, 1), context);
+
+  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 1.75 * 0.5 + 1);
+  EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.75) << "the state counts as a number";
+}
+
+TEST(OneStepGradients, ReachBackOneStepOfTime) {
+  Integrator model;
+  const Sum loss;
+  ForwardContext context;
+  {
+    const OneStepGradients one_step;
+    back_propagate({&model, &loss, 1}, ones(1, 3), context);
+  }
+  // d(state·w + 1)/dw with the state w + 1 = 1.5 as a number; all of time would give 2.
+  EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.5);
+}
+
+TEST(OneStepGradients, AreForOneThreadAndNest) {
+  EXPECT_FALSE(one_step_gradients());
+  {
+    const OneStepGradients outer;
+    {
+      const OneStepGradients inner;
+      EXPECT_TRUE(one_step_gradients());
+    }
+    EXPECT_TRUE(one_step_gradients());
+    bool elsewhere = true;
+    std::thread([&] { elsewhere = one_step_gradients(); }).join();
+    EXPECT_FALSE(elsewhere);
+  }
+  EXPECT_FALSE(one_step_gradients());
+}
+
+class NoLoss : public GradientStrategy {
+  LossTerms do_add_gradients(const GradientTask&, const Batch&, ForwardContext&) const override {
+    return {};
+  }
+};
+
+TEST(GradientStrategy, MustReturnALoss) {
+  Integrator model;
+  const Sum loss;
+  ForwardContext context;
+  NoLoss strategy;
+  strategy.set_origin("gradients \"none\" of plugin org.example 1.0.0");
+  try {
+    strategy.add_gradients({&model, &loss, 1}, ones(1, 1), context);
+    FAIL() << "it was accepted";
+  } catch (const PluginError& error) {
+    EXPECT_STREQ(error.what(),
+                 "gradients \"none\" of plugin org.example 1.0.0 failed in add_gradients(): it "
+                 "returned no loss");
+  }
+}
+
+TEST(Batch, SliceIsAViewOfTheSameRowsOfEveryTensor) {
+  Batch batch = ones(4, 2);
+  batch.targets = batch.original_targets = at::tensor({0, 1, 2, 3}, at::kLong);
+  batch.weights = at::tensor({1.0, 2.0, 3.0, 4.0}, at::kDouble);
+  batch.rows = at::tensor({10, 11, 12, 13}, at::kLong);
+
+  const Batch middle = batch.slice(1, 2);
+
+  EXPECT_EQ(middle.size(), 2);
+  EXPECT_EQ(middle.rows[0].item<std::int64_t>(), 11);
+  EXPECT_EQ(middle.targets[1].item<std::int64_t>(), 2);
+  EXPECT_EQ(middle.weights[1].item<double>(), 3);
+  EXPECT_TRUE(middle.targets.is_same(middle.original_targets));
+  EXPECT_EQ(middle.inputs[0].data_ptr(), batch.inputs[0][1].data_ptr());
+  EXPECT_FALSE(ones(2, 1).slice(0, 1).targets.defined());
+}
+
+}  // namespace
+}  // namespace treadle

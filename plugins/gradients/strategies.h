@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+
+#include <treadle/base/component.h>
+#include <treadle/base/config.h>
+#include <treadle/core/gradient_strategy.h>
+
+namespace treadle::gradients {
+
+/// Forward, loss and backward over the whole batch.
+class BackPropagation final : public GradientStrategy {
+ public:
+  explicit BackPropagation(const Config&) {}
+
+ private:
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override;
+};
+
+/// Another strategy, with gradients that go back through one step of time only (see
+/// OneStepGradients). An approximation for models that remember; for others it changes nothing.
+class OneStep final : public GradientStrategy {
+ public:
+  OneStep(const Config& config, const ComponentContext& context);
+
+ private:
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override;
+
+  std::unique_ptr<GradientStrategy> inner_;
+};
+
+/// Another strategy, on one part of the batch after the other. Gradients of a sum add up, so the
+/// result is that of the whole batch, but for rounding and for layers that look at several rows
+/// (batch normalization sees a part); activations need the memory of one part.
+class Accumulation final : public GradientStrategy {
+ public:
+  Accumulation(const Config& config, const ComponentContext& context);
+
+ private:
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override;
+
+  std::int64_t parts_;
+  std::unique_ptr<GradientStrategy> inner_;
+};
+
+}  // namespace treadle::gradients

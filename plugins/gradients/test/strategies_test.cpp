@@ -1,0 +1,154 @@
+#include "strategies.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/linear.h>
+
+#include <algorithm>
+
+#include <treadle/core/task_random.h>
+#include <treadle/testing/plugin_under_test.h>
+
+namespace treadle::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+const PluginUnderTest& plugin() {
+  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin;
+}
+
+/// Half the squared error, weighted.
+class SquaredError : public Loss {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", 2}}; }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+    const at::Tensor each = (outputs[0] - batch.targets).pow(2).sum(1) / 2;
+    if (!batch.weights.defined())
+      return {each.sum(), {}};
+    return {(each * batch.weights).sum(), batch.weights.sum()};
+  }
+  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+};
+
+/// A running sum over time with a weight: remembers within a row.
+class Recurrent : public Model {
+ public:
+  Recurrent() {
+    const TaskRandom random(3);
+    cell = register_module("cell", torch::nn::Linear(2, 2));
+    to(at::kDouble);
+  }
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    most_rows = std::max(most_rows, inputs[0].size(0));
+    at::Tensor state = at::zeros({inputs[0].size(0), 2}, at::kDouble);
+    for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
+      if (one_step_gradients())
+        state = state.detach();
+      state = cell(state + inputs[0].select(1, time)).tanh();
+    }
+    outputs[0] = state;
+  }
+  torch::nn::Linear cell{nullptr};
+  std::int64_t most_rows = 0;
+};
+
+Batch sequences(std::int64_t rows, bool weighted) {
+  const at::Generator generator = make_generator(5);
+  Batch batch;
+  batch.inputs = {at::randn({rows, 4, 2}, generator, at::kDouble)};
+  batch.targets = batch.original_targets = at::randn({rows, 2}, generator, at::kDouble);
+  if (weighted)
+    batch.weights = at::rand({rows}, generator, at::kDouble);
+  batch.rows = at::zeros({rows}, at::kLong);
+  return batch;
+}
+
+struct Gradients {
+  at::Tensor weight;
+  double sum = 0;
+  double count = 0;
+  std::int64_t most_rows = 0;
+};
+
+Gradients gradients_of(const GradientStrategy& strategy, const Batch& batch) {
+  Recurrent model;
+  const SquaredError loss;
+  ForwardContext context;
+  const LossTerms terms = strategy.add_gradients({&model, &loss, 1}, batch, context);
+  return {model.cell->weight.grad().clone(), terms.sum.item<double>(),
+          terms.weight.defined() ? terms.weight.item<double>() : static_cast<double>(batch.size()),
+          model.most_rows};
+}
+
+Gradients gradients_of(const std::string& name, const Json& parameters, const Batch& batch) {
+  return gradients_of(*plugin().make<GradientStrategy>(name, parameters), batch);
+}
+
+void expect_close(const Gradients& a, const Gradients& b) {
+  EXPECT_LT((a.weight - b.weight).abs().max().item<double>(), 1e-13);
+  EXPECT_NEAR(a.sum, b.sum, 1e-12);
+  EXPECT_NEAR(a.count, b.count, 1e-13);
+}
+
+TEST(Backprop, EqualsLibtorch) {
+  const Batch batch = sequences(5, false);
+  Recurrent model;
+  Outputs outputs(1);
+  ForwardContext context;
+  model.forward(batch.inputs, outputs, context);
+  ((outputs[0] - batch.targets).pow(2).sum() / 2).backward();
+
+  const Gradients gradients = gradients_of("backprop", {}, batch);
+
+  EXPECT_TRUE(at::equal(gradients.weight, model.cell->weight.grad()));
+}
+
+TEST(Accumulate, EqualsTheWholeBatchInTheMemoryOfAPart) {
+  for (const bool weighted : {false, true}) {
+    for (const std::int64_t rows : {12, 7, 2, 1}) {
+      const Batch batch = sequences(rows, weighted);
+      const Gradients whole = gradients_of("backprop", {}, batch);
+      for (const std::int64_t parts : {1, 3, 12, 50}) {
+        const Gradients cut = gradients_of("accumulate", {{"parts", parts}}, batch);
+        expect_close(cut, whole);
+        EXPECT_EQ(cut.most_rows, (rows + std::min(rows, parts) - 1) / std::min(rows, parts));
+      }
+    }
+  }
+}
+
+TEST(OneStep, ReachesBackOneStepOfTime) {
+  const Batch batch = sequences(5, false);
+  // By hand: everything before the last step is a number.
+  Recurrent model;
+  at::Tensor state = at::zeros({5, 2}, at::kDouble);
+  for (std::int64_t time = 0; time < 4; ++time)
+    state = model.cell(state.detach() + batch.inputs[0].select(1, time)).tanh();
+  ((state - batch.targets).pow(2).sum() / 2).backward();
+
+  const Gradients one_step = gradients_of("one_step", {}, batch);
+
+  EXPECT_LT((one_step.weight - model.cell->weight.grad()).abs().max().item<double>(), 1e-15);
+  EXPECT_FALSE(at::equal(one_step.weight, gradients_of("backprop", {}, batch).weight));
+}
+
+TEST(Strategies, MayHoldEachOther) {
+  const Batch batch = sequences(9, true);
+  const Gradients one_step = gradients_of("one_step", {}, batch);
+
+  expect_close(gradients_of("one_step", {{"inner", {{"use", "accumulate"}, {"parts", 4}}}}, batch),
+               one_step);
+  expect_close(gradients_of("accumulate", {{"parts", 2}, {"inner", "one_step"}}, batch), one_step);
+}
+
+}  // namespace
+}  // namespace treadle::testing
