@@ -24,6 +24,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/recomputed.h>
 
 namespace treadle::models {
 namespace {
@@ -195,12 +196,29 @@ at::Tensor MlpModel::hidden_layer(std::size_t index, const at::Tensor& values) c
   return result;
 }
 
+at::Tensor MlpModel::hidden_layers(std::size_t begin, std::size_t end, at::Tensor values) const {
+  for (std::size_t i = begin; i < end; ++i)
+    values = hidden_layer(i, values);
+  return values;
+}
+
 void MlpModel::forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) {
   at::Tensor values = inputs[0];
   if (values.dim() != 2)
     values = values.reshape({values.size(0), features_});
-  for (std::size_t i = 0; i < shape_.hidden.size(); ++i)
-    values = hidden_layer(i, values);
+  const std::size_t count = shape_.hidden.size();
+  if (shape_.recompute_layers == 0) {
+    values = hidden_layers(0, count, std::move(values));
+  } else {
+    for (std::size_t begin = 0; begin < count; begin += shape_.recompute_layers) {
+      const std::size_t end = std::min(count, begin + shape_.recompute_layers);
+      values = recomputed(*this,
+                          [this, begin, end](const std::vector<at::Tensor>& given) {
+                            return std::vector<at::Tensor>{hidden_layers(begin, end, given[0])};
+                          },
+                          {values})[0];
+    }
+  }
   const Layer& last = *layers_.back();
   values = at::linear(values, last.weight, last.bias);
   if (outputs.size() == 1) {
@@ -239,7 +257,8 @@ Mlp::Mlp(const Config& config)
           .hidden = config.get<std::vector<std::int64_t>>("hidden"),
           .activation = find_by_name(kActivations, config.get<std::string>("activation")).function,
           .dropout = config.get<double>("dropout"),
-          .norm = find_by_name(kNorms, config.get<std::string>("norm")).norm} {}
+          .norm = find_by_name(kNorms, config.get<std::string>("norm")).norm,
+          .recompute_layers = config.get<std::size_t>("recompute_layers")} {}
 
 std::shared_ptr<Model> Mlp::do_create(const ModelSpec& spec) const {
   expect_numbers("mlp", spec);

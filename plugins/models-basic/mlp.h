@@ -19,6 +19,7 @@ struct MlpShape {
   Activation activation = nullptr;  ///< not null when there are hidden layers
   double dropout = 0;
   Norm norm = Norm::kNone;
+  std::size_t recompute_layers = 0;  ///< hidden layers computed again together in backward; 0: none
 };
 
 /// Fully connected layers: each hidden one is linear, norm, activation, dropout; the last is
@@ -43,6 +44,7 @@ class MlpModel final : public Model {
   struct LayerNorm;
 
   at::Tensor hidden_layer(std::size_t index, const at::Tensor& values) const;
+  at::Tensor hidden_layers(std::size_t begin, std::size_t end, at::Tensor values) const;
 
   MlpShape shape_;
   std::int64_t features_ = 1;

@@ -1,8 +1,10 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -50,22 +52,54 @@ ModelSpec one_number_spec() {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelContract,
-    ::testing::Values(case_of("Linear", "linear"), case_of("Mlp", "mlp"),
-                      case_of("MlpWithoutHiddenLayers", "mlp",
-                              {{"hidden", nlohmann::json::array()}}),
-                      case_of("MlpWithTwoOutputs", "mlp", {}, ModelCase::table_spec(6, {3, 2})),
-                      case_of("MlpOnImages", "mlp", {}, image_spec()),
-                      case_of("MlpOnOneNumber", "mlp", {}, one_number_spec()),
-                      with_other_training(case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}})),
-                      with_other_training(case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}})),
-                      case_of("MlpWithLayerNorm", "mlp", {{"norm", "layer"}}),
-                      case_of("MlpWithGelu", "mlp", {{"activation", "gelu"}}),
-                      case_of("MlpWithTanh", "mlp", {{"activation", "tanh"}}),
-                      case_of("MlpWithSilu", "mlp", {{"activation", "silu"}}),
-                      case_of("MlpWithSigmoid", "mlp", {{"activation", "sigmoid"}}),
-                      case_of("MlpWithLeakyRelu", "mlp", {{"activation", "leaky_relu"}}),
-                      case_of("MlpWithElu", "mlp", {{"activation", "elu"}})),
+    ::testing::Values(
+        case_of("Linear", "linear"), case_of("Mlp", "mlp"),
+        case_of("MlpWithoutHiddenLayers", "mlp", {{"hidden", nlohmann::json::array()}}),
+        case_of("MlpWithTwoOutputs", "mlp", {}, ModelCase::table_spec(6, {3, 2})),
+        case_of("MlpOnImages", "mlp", {}, image_spec()),
+        case_of("MlpOnOneNumber", "mlp", {}, one_number_spec()),
+        with_other_training(case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}})),
+        with_other_training(case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}})),
+        case_of("MlpWithLayerNorm", "mlp", {{"norm", "layer"}}),
+        case_of("MlpThatRecomputes", "mlp", {{"hidden", {8, 8, 8}}, {"recompute_layers", 2}}),
+        case_of("MlpWithGelu", "mlp", {{"activation", "gelu"}}),
+        case_of("MlpWithTanh", "mlp", {{"activation", "tanh"}}),
+        case_of("MlpWithSilu", "mlp", {{"activation", "silu"}}),
+        case_of("MlpWithSigmoid", "mlp", {{"activation", "sigmoid"}}),
+        case_of("MlpWithLeakyRelu", "mlp", {{"activation", "leaky_relu"}}),
+        case_of("MlpWithElu", "mlp", {{"activation", "elu"}})),
     CaseName());
+
+TEST(Mlp, HasTheSameGradientsAndStatisticsWhenItRecomputes) {
+  for (const char* norm : {"none", "batch", "layer"}) {
+    const auto trained = [&](int recompute_layers) {
+      const TaskRandom random(3);
+      const auto model = make("mlp", {{"hidden", {8, 7, 6, 5, 4}},
+                                      {"norm", norm},
+                                      {"recompute_layers", recompute_layers}})
+                             ->create(ModelCase::table_spec());
+      model->to(at::kDouble);
+      Outputs outputs(1);
+      ForwardContext context;
+      (*model)(std::vector<at::Tensor>{at::linspace(-1, 1, 60, at::kDouble).view({10, 6})}, outputs,
+               context);
+      outputs[0].pow(2).sum().backward();
+      std::vector<at::Tensor> result{outputs[0]};
+      for (const at::Tensor& parameter : model->parameters())
+        result.push_back(parameter.grad());
+      for (const at::Tensor& buffer : model->buffers())
+        result.push_back(buffer);
+      return result;
+    };
+    const auto plain = trained(0);
+    for (const int layers : {1, 2, 5, 9}) {
+      const auto again = trained(layers);
+      ASSERT_EQ(again.size(), plain.size());
+      for (std::size_t i = 0; i < plain.size(); ++i)
+        EXPECT_TRUE(at::equal(again[i], plain[i])) << norm << layers << i;
+    }
+  }
+}
 
 std::vector<std::string> parameter_names(const Model& model) {
   return model.named_parameters().keys();
