@@ -23,7 +23,8 @@ class Impatient : public RunObserver {
 
  private:
   void do_step_completed(const TrialId&, const StepProgress&) override {
-    if (++seen_ == steps_) stop_.request_stop();
+    if (++seen_ == steps_)
+      stop_.request_stop();
   }
   std::stop_source stop_;
   int steps_;
@@ -39,7 +40,9 @@ class Listener : public RunObserver {
   void do_noted(const std::string& text) override { notes.push_back(text); }
 };
 
-fs::path only_run_in(const fs::path& runs) { return fs::directory_iterator(runs)->path(); }
+fs::path only_run_in(const fs::path& runs) {
+  return fs::directory_iterator(runs)->path();
+}
 
 /// Runs and stops after `steps`; returns the run's folder.
 fs::path interrupted_run(const Runtime& runtime, const nlohmann::json& document,
@@ -64,6 +67,23 @@ TEST(Resume, EqualsNeverHavingStoppedWhereverItStopped) {
   for (const int steps : {1, 3, 10, 29, 60, 155, 190}) {
     const Workspace workspace;
     const fs::path run = interrupted_run(runtime, moons(), workspace, steps);
+
+    resume_run(runtime, run, workspace.options());
+
+    EXPECT_EQ(bits_of(run), expected) << "stopped after " << steps << " steps";
+  }
+}
+
+TEST(Resume, EqualsNeverHavingStoppedInShardsAndWithOtherWorkers) {
+  const Runtime runtime;
+  nlohmann::json document = moons(1);
+  document["resources"]["shards"] = 3;
+  document["training"]["gradients"] = {{"use", "accumulate"}, {"parts", 2}};
+  const std::string expected = uninterrupted(runtime, document);
+  document["resources"]["workers"] = 3;
+  for (const int steps : {4, 61}) {
+    const Workspace workspace;
+    const fs::path run = interrupted_run(runtime, document, workspace, steps);
 
     resume_run(runtime, run, workspace.options());
 
@@ -114,7 +134,8 @@ TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
   const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
   std::vector<fs::path> checkpoints;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints" / "fold-1")) {
-    if (entry.is_directory()) checkpoints.push_back(entry.path());
+    if (entry.is_directory())
+      checkpoints.push_back(entry.path());
   }
   ASSERT_GE(checkpoints.size(), 2u);
   const fs::path newest = *std::max_element(checkpoints.begin(), checkpoints.end());
@@ -128,16 +149,18 @@ TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
   resume_run(runtime, run, options);
 
   EXPECT_EQ(bits_of(run), expected);
-  EXPECT_THAT(listener.notes,
-              ::testing::Contains(::testing::AllOf(
-                  ::testing::HasSubstr("checkpoint passed over: "),
-                  ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
+  EXPECT_THAT(
+      listener.notes,
+      ::testing::Contains(::testing::AllOf(
+          ::testing::HasSubstr("checkpoint passed over: "),
+          ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
 }
 
 TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
   const Runtime runtime;
   const Workspace workspace;
-  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the latest.
+  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the
+  // latest.
   const fs::path run = interrupted_run(runtime, moons(1), workspace, 65);
   ASSERT_TRUE(fs::exists(run / "trials" / "fold-1"));
   const std::string events = testing::read_file(run / "events.jsonl");
@@ -171,8 +194,7 @@ TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
 TEST(Resume, LeavesAFinishedRunAsItIs) {
   const Runtime runtime;
   const Workspace workspace;
-  const RunOutcome outcome =
-      run_workflow(runtime, runtime.resolve(moons()), workspace.options());
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(moons()), workspace.options());
   const std::string history = testing::read_file(outcome.folder / "history.csv");
 
   const RunOutcome again = resume_run(runtime, outcome.folder, workspace.options());
@@ -221,9 +243,11 @@ TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
     resume_run(runtime, run, workspace.options());
     FAIL() << "resumed with a damaged history";
   } catch (const StorageError& error) {
-    EXPECT_EQ(error.what(), (run / "history.csv").string() +
-                                ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
-                                "the line, or delete the file to resume without the rows before");
+    EXPECT_EQ(
+        error.what(),
+        (run / "history.csv").string() +
+            ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
+            "the line, or delete the file to resume without the rows before");
   }
 }
 
@@ -235,7 +259,8 @@ TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
   std::string events = testing::read_file(run / "events.jsonl");
   nlohmann::json first = nlohmann::json::parse(events.substr(0, events.find('\n')));
   first["time"] = 1e9;
-  std::ofstream(run / "events.jsonl", std::ios::binary) << first.dump() + events.substr(events.find('\n'));
+  std::ofstream(run / "events.jsonl", std::ios::binary)
+      << first.dump() + events.substr(events.find('\n'));
 
   const RunOutcome outcome = resume_run(runtime, run, workspace.options());
 

@@ -25,7 +25,14 @@ TEST(SameSeed, GivesTheSameBitsTwiceAndForAnyNumberOfWorkers) {
 
 TEST(SameSeed, HoldsForEverySourceOfRandomness) {
   const Runtime runtime;
+  const nlohmann::json accumulated = {{"use", "standard"},
+                                      {"epochs", 4},
+                                      {"batch_size", 32},
+                                      {"early_stopping", {{"patience", "2ep"}}},
+                                      {"gradients", {{"use", "accumulate"}, {"parts", 3}}}};
   const nlohmann::json changes[] = {
+      {{"training", accumulated}},
+      {{"model", {{"use", "mlp"}, {"hidden", {8, 8}}, {"dropout", 0.5}, {"recompute_layers", 1}}}},
       {{"model", {{"use", "mlp"}, {"hidden", {8}}, {"dropout", 0.5}}}},
       {{"model", {{"use", "mlp"}, {"hidden", {8}}, {"norm", "batch"}}}},
       {{"validation", {{"use", "hold_out"}}}},
@@ -37,6 +44,36 @@ TEST(SameSeed, HoldsForEverySourceOfRandomness) {
     alone.update(change);
     together.update(change);
     EXPECT_EQ(bits_with(runtime, alone), bits_with(runtime, together)) << change;
+  }
+}
+
+nlohmann::json with_shards(const nlohmann::json& shards, int workers) {
+  nlohmann::json document = moons(workers);
+  document["training"]["batch_size"] = 64;
+  document["model"]["norm"] = "batch";
+  document["resources"]["shards"] = shards;
+  return document;
+}
+
+TEST(Shards, GiveTheSameBitsForAnyNumberOfWorkers) {
+  const Runtime runtime;
+  const std::string once = bits_with(runtime, with_shards(3, 1));
+
+  for (const int workers : {2, 3, 8}) {
+    EXPECT_EQ(once, bits_with(runtime, with_shards(3, workers))) << workers;
+  }
+  EXPECT_NE(once, bits_with(runtime, with_shards(1, 2))) << "there were no shards";
+}
+
+TEST(Shards, AreChosenByTheDocumentAloneAndWrittenDown) {
+  const Runtime runtime;
+  for (const int workers : {1, 8}) {
+    const Workspace workspace;
+    const auto run =
+        run_workflow(runtime, runtime.resolve(with_shards("auto", workers)), workspace.options());
+    const auto resolved = nlohmann::json::parse(testing::read_file(run.folder / "workflow.json"));
+    EXPECT_EQ(resolved.at("resources").at("shards"), 2) << "one for 32 of 64 rows";
+    EXPECT_EQ(bits_of(run.folder), bits_with(runtime, with_shards(2, 3)));
   }
 }
 
