@@ -234,4 +234,24 @@ void ParameterArena::add_gradients(std::span<const ParameterArena* const> replic
   });
 }
 
+void ParameterArena::with_only(const std::vector<bool>& members,
+                               const std::function<void()>& work) {
+  TREADLE_EXPECTS(members.size() == segments_.size(), "there is one entry for each segment");
+  std::vector<bool> touched(segments_.size());
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    touched[i] = segments_[i].touched;
+    segments_[i].touched = touched[i] && members[i];
+  }
+  const auto put_back = [&] {
+    for (std::size_t i = 0; i < segments_.size(); ++i) segments_[i].touched = touched[i];
+  };
+  try {
+    work();
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+}
+
 }  // namespace treadle

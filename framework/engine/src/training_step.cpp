@@ -15,6 +15,8 @@
 #include <treadle/base/random.h>
 #include <treadle/core/task_random.h>
 
+#include "grouped_update.h"
+
 namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
 namespace {
@@ -172,10 +174,9 @@ class TrainingStep::ShardGraph {
 TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer,
                            StepOptions options)
     : model_(model),
-      optimizer_(optimizer),
       clipping_(options.clipping),
       arena_(model),
-      slots_(optimizer.slots(), arena_) {
+      update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)) {
   const auto add_shard = [&](Model* its) {
     shards_.push_back(std::make_unique<Shard>(GradientTask{its, &loss, options.outputs},
                                               options.gradients));
@@ -188,6 +189,8 @@ TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& opti
 TrainingStep::~TrainingStep() = default;
 
 std::size_t TrainingStep::shards() const { return shards_.size(); }
+
+Stateful& TrainingStep::slots() { return *update_; }
 
 void TrainingStep::set_totals(double sum, double weight) {
   loss_sum_ = sum;
@@ -218,8 +221,7 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   const at::NoGradGuard no_gradients;
   const double scale = clip(1.0 / weight);
   if (!std::isfinite(scale)) return false;
-  Block block(arena_, slots_);
-  optimizer_.update(block, {step, learning_rate, scale});
+  update_->update({step, learning_rate, scale});
   return true;
 }
 

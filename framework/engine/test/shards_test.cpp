@@ -25,7 +25,6 @@
 namespace treadle::engine {
 namespace {
 
-
 constexpr std::int64_t kInputs = 6;
 constexpr std::int64_t kClasses = 3;
 
@@ -37,7 +36,8 @@ class RowWeightedCrossEntropy : public Loss {
   LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
     const at::Tensor each =
         at::cross_entropy_loss(outputs[0], batch.targets, {}, /*reduction: none=*/0);
-    if (!batch.weights.defined()) return {each.sum(), {}};
+    if (!batch.weights.defined())
+      return {each.sum(), {}};
     return {(each * batch.weights).sum(), batch.weights.sum()};
   }
   Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
@@ -56,7 +56,8 @@ class Momentum : public Optimizer {
     double* m = block.elements<double>(0);
     const double* g = block.gradients<double>();
     for (const Segment& segment : block.segments()) {
-      if (!segment.active()) continue;
+      if (!segment.active())
+        continue;
       for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
         m[i] = 0.9 * m[i] + info.gradient_scale * g[i];
         p[i] -= info.learning_rate * m[i];
@@ -79,7 +80,8 @@ class Net : public Model {
 
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
     at::Tensor x = first(inputs[0]).tanh();
-    if (between_) x = between_(*this, x);
+    if (between_)
+      x = between_(*this, x);
     outputs[0] = second(x);
   }
 
@@ -106,7 +108,8 @@ Nets make_nets(std::size_t count, const Net::Between& between = nullptr) {
 
 StepOptions options_for(const Nets& nets) {
   StepOptions options;
-  for (std::size_t i = 1; i < nets.size(); ++i) options.replicas.push_back(nets[i].get());
+  for (std::size_t i = 1; i < nets.size(); ++i)
+    options.replicas.push_back(nets[i].get());
   return options;
 }
 
@@ -116,7 +119,8 @@ Batch batch_of(std::int64_t rows, std::uint64_t seed, bool weighted = false) {
   batch.inputs = {at::randn({rows, kInputs}, generator, at::kDouble)};
   batch.targets = batch.original_targets =
       at::randint(kClasses, {rows}, generator, at::TensorOptions(at::kLong));
-  if (weighted) batch.weights = at::rand({rows}, generator, at::kDouble);
+  if (weighted)
+    batch.weights = at::rand({rows}, generator, at::kDouble);
   batch.rows = at::randint(1000, {rows}, generator, at::TensorOptions(at::kLong));
   return batch;
 }
@@ -132,7 +136,8 @@ std::vector<at::Tensor> train(const Nets& nets, int workers, bool weighted = fal
     TrainingStep step(*nets.front(), kLoss, kOptimizer, options_for(nets));
     std::uint64_t seed = 1;
     for (const std::int64_t rows : {24, 24, 17, 5, 3, 1, 2, 24, 13, 24}) {
-      ASSERT_TRUE(step.run(batch_of(rows, seed, weighted), static_cast<std::int64_t>(seed), 0.1, seed));
+      ASSERT_TRUE(
+          step.run(batch_of(rows, seed, weighted), static_cast<std::int64_t>(seed), 0.1, seed));
       ++seed;
     }
     for (const at::Tensor& parameter : nets.front()->parameters()) {
@@ -189,7 +194,8 @@ TEST(ShardedStep, GivesEachShardAStreamOfItsOwnAndTheFirstThatOfTheStep) {
   const Nets alone = make_nets(1, draw);
   ThreadBudget budget(2);
   budget.run([&] {
-    TrainingStep(*nets.front(), kLoss, kOptimizer, options_for(nets)).run(batch_of(9, 1), 1, 0.1, 42);
+    TrainingStep(*nets.front(), kLoss, kOptimizer, options_for(nets))
+        .run(batch_of(9, 1), 1, 0.1, 42);
     TrainingStep(*alone.front(), kLoss, kOptimizer).run(batch_of(9, 1), 1, 0.1, 42);
   });
 
@@ -217,9 +223,11 @@ TEST(ShardedStep, NormalizesEachShardByItselfAndKeepsTheFirstOnesStatistics) {
     step.run(batch, 2, 0, 1);
   });
 
-  // The replica went on from the model's statistics, not from its own: 0.25 is in what both have now.
+  // The replica went on from the model's statistics, not from its own: 0.25 is in what both have
+  // now.
   const at::Tensor mean = nets[1]->first(batch.inputs[0].slice(0, 8)).tanh().mean(0);
-  EXPECT_LT((nets[1]->norm->running_mean - (0.9 * 0.25 + 0.1 * mean)).abs().max().item<double>(), 1e-12);
+  EXPECT_LT((nets[1]->norm->running_mean - (0.9 * 0.25 + 0.1 * mean)).abs().max().item<double>(),
+            1e-12);
 }
 
 TEST(ShardedStep, FollowsTheModelsModeAndItsFrozenParameters) {
@@ -252,7 +260,8 @@ TEST(ShardedStep, ComesOutWithTheFirstShardsErrorAndCanGoOn) {
     std::atomic<bool> fails{true};
     const Net* broken_net = nullptr;
     const Net::Between between = [&](Net& net, at::Tensor x) {
-      if (fails && &net == broken_net) throw DataError("shard " + std::to_string(broken));
+      if (fails && &net == broken_net)
+        throw DataError("shard " + std::to_string(broken));
       return x;
     };
     const Nets nets = make_nets(4, between);

@@ -24,7 +24,7 @@ class @Name@Run {
   @Name@Run(std::int64_t epochs, treadle::TrainingTask& task, treadle::RunContext& context)
       : task_(task),
         context_(context),
-        step_(*task.model, *task.loss, *task.optimizer, {task.outputs, {}, nullptr, task.replicas}),
+        step_(*task.model, *task.loss, *task.optimizer, {task.outputs, {}, nullptr, task.replicas, task.groups}),
         per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : epochs),
         span_{task.optimizer->learning_rate(), epochs_ * per_epoch_, per_epoch_} {}

@@ -1,7 +1,10 @@
 #include "ingredients.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/task_random.h>
@@ -205,6 +208,37 @@ std::shared_ptr<Model> Ingredients::make_model(const ModelSpec& spec) const {
 
 std::unique_ptr<Optimizer> Ingredients::make_optimizer() const {
   return make<Optimizer>("optimizer");
+}
+
+std::vector<OptimizerGroup> Ingredients::make_optimizer_groups(const Model& model) const {
+  std::vector<OptimizerGroup> groups;
+  const Config slot = workflow_.slot("optimizer");
+  if (!slot.has("groups")) return groups;
+  std::vector<std::string> left;
+  for (const auto& item : model.named_parameters()) left.push_back(item.key());
+  for (const Config& group : slot.children("groups")) {
+    nlohmann::json parameters = component_config(slot, "optimizer").json();
+    for (const auto& [key, value] : group.json().items()) {
+      if (key != "parameters") parameters[key] = value;
+    }
+    groups.push_back({runtime_.registry().make<Optimizer>(
+                          name_in(slot), Config(parameters, group.pointer(), group.places())),
+                      {}});
+    for (const std::string& pattern : group.get<std::vector<std::string>>("parameters")) {
+      const auto matches = [&](const std::string& name) {
+        return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+      };
+      const auto taken = std::stable_partition(left.begin(), left.end(), std::not_fn(matches));
+      groups.back().parameters.insert(groups.back().parameters.end(), taken, left.end());
+      left.erase(taken, left.end());
+    }
+    if (groups.back().parameters.empty()) {
+      std::string names;
+      for (const auto& item : model.named_parameters()) names += (names.empty() ? "" : ", ") + item.key();
+      group.fail("parameters", "this names no parameter that no group before it has; the model's are " + names);
+    }
+  }
+  return groups;
 }
 
 std::unique_ptr<LearningRateSchedule> Ingredients::make_schedule() const {

@@ -17,6 +17,12 @@
 
 namespace treadle::internal {
 
+/// A group of the document's optimizer.
+struct OptimizerGroup {
+  std::unique_ptr<Optimizer> optimizer;
+  std::vector<std::string> parameters;  ///< names
+};
+
 /// Makes the components a document names. What the document leaves open is filled in here once the data has been seen.
 class Ingredients {
  public:
@@ -45,6 +51,8 @@ class Ingredients {
   std::vector<std::unique_ptr<Transform>> make_transforms() const;
   std::shared_ptr<Model> make_model(const ModelSpec& spec) const;
   std::unique_ptr<Optimizer> make_optimizer() const;
+  /// The parameters that the document gives an optimizer of their own, with it.
+  std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;
   std::unique_ptr<LearningRateSchedule> make_schedule() const;
   std::unique_ptr<TrainingWorkflow> make_training() const;
   /// The document's metrics, started.

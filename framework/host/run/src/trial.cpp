@@ -51,6 +51,7 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
       replicas_.push_back(ingredients_.make_model(model_spec_));
   }
   optimizer_ = ingredients_.make_optimizer();
+  groups_ = ingredients_.make_optimizer_groups(*model_);
   schedule_ = ingredients_.make_schedule();
   workflow_ = ingredients_.make_training();
   metrics_ = ingredients_.make_metrics();
@@ -82,6 +83,8 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   task_.metrics = pointers(metrics_);
   task_.transforms = transforms();
   task_.fixed_epochs = rows_.fixed_epochs;
+  for (const OptimizerGroup& group : groups_)
+    task_.groups.push_back({group.optimizer.get(), group.parameters});
   for (const auto& replica : replicas_) task_.replicas.push_back(replica.get());
 }
 

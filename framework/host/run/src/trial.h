@@ -55,6 +55,7 @@ class Trial {
   std::shared_ptr<Model> model_;
   std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first
   std::unique_ptr<Optimizer> optimizer_;
+  std::vector<OptimizerGroup> groups_;
   std::unique_ptr<LearningRateSchedule> schedule_;
   std::unique_ptr<TrainingWorkflow> workflow_;
   std::unique_ptr<engine::BatchPipeline> training_;

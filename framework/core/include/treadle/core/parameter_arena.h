@@ -80,6 +80,9 @@ class ParameterArena {
                                     const std::function<void(std::int64_t, std::int64_t)>& sum)>;
   void add_gradients(std::span<const ParameterArena* const> replicas, const Ranges& for_ranges);
 
+  /// Calls `work` with every segment untouched that `members` (one entry a segment) leaves out: for updates of a part.
+  void with_only(const std::vector<bool>& members, const std::function<void()>& work);
+
  private:
   struct Parameter;
 

@@ -12,6 +12,8 @@
 
 namespace treadle::engine {
 
+class GroupedUpdate;
+
 /// Bounds on gradients before an update; 0 means none.
 struct Clipping {
   double norm = 0;   ///< scale all gradients so that their joint L2 norm is at most this
@@ -24,6 +26,7 @@ struct StepOptions {
   Clipping clipping = {};
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
   std::vector<Model*> replicas = {};  ///< one for each shard but the first
+  std::vector<ParameterGroup> groups = {};  ///< parameters that are not the optimizer's
 };
 
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward, backward, clip,
@@ -56,7 +59,8 @@ class TrainingStep {
 
   std::size_t shards() const;
   ParameterArena& arena() { return arena_; }
-  OptimizerSlots& slots() { return slots_; }
+  /// What the optimizers remember.
+  Stateful& slots();
 
  private:
   class Shard;
@@ -65,10 +69,9 @@ class TrainingStep {
   double clip(double scale);
 
   Model& model_;
-  const Optimizer& optimizer_;
   const Clipping clipping_;
   ParameterArena arena_;
-  OptimizerSlots slots_;
+  std::unique_ptr<GroupedUpdate> update_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
   double loss_sum_ = 0;

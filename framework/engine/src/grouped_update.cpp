@@ -1,0 +1,93 @@
+#include "grouped_update.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <treadle/base/error.h>
+
+namespace treadle::engine {
+namespace {
+
+std::string part_name(std::size_t group) { return "group-" + std::to_string(group); }
+
+bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
+  return a.name == b.name && a.kind == b.kind && a.initial == b.initial &&
+         a.kind != SlotSpec::Kind::kScalar;
+}
+
+}  // namespace
+
+GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
+                             std::span<const ParameterGroup> groups)
+    : arena_(arena), specs_(rest.slots()) {
+  groups_.reserve(groups.size() + 1);
+  groups_.push_back({rest, OptimizerSlots(specs_, arena), {}, 1});
+  if (groups.empty()) return;
+  std::map<std::string, std::size_t, std::less<>> segment_of;
+  for (const Segment& segment : arena.segments()) segment_of.emplace(segment.name, segment_of.size());
+  groups_.front().members.assign(segment_of.size(), true);
+  for (const ParameterGroup& group : groups) {
+    const std::vector<SlotSpec> specs = group.optimizer->slots();
+    groups_.push_back({*group.optimizer, OptimizerSlots(specs, arena),
+                       std::vector<bool>(segment_of.size(), false),
+                       group.optimizer->learning_rate() / rest.learning_rate()});
+    share_slots(groups_.back(), specs);
+    for (const std::string& name : group.parameters) {
+      const auto found = segment_of.find(name);
+      TREADLE_EXPECTS(found != segment_of.end(), "the model has no parameter \"" + name + "\"");
+      TREADLE_EXPECTS(groups_.front().members[found->second],
+                      "parameter \"" + name + "\" is in two groups");
+      groups_.front().members[found->second] = false;
+      groups_.back().members[found->second] = true;
+    }
+  }
+}
+
+GroupedUpdate::~GroupedUpdate() = default;
+
+void GroupedUpdate::share_slots(Group& group, const std::vector<SlotSpec>& specs) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    for (std::size_t j = 0; j < specs_.size(); ++j) {
+      if (same_vectors(specs[i], specs_[j])) group.slots.tensor(i) = groups_.front().slots.tensor(j);
+    }
+  }
+}
+
+void GroupedUpdate::update(const StepInfo& info) {
+  for (Group& group : groups_) {
+    Block block(arena_, group.slots);
+    StepInfo its = info;
+    its.learning_rate *= group.rate_share;
+    if (group.members.empty()) {
+      group.optimizer.update(block, its);
+    } else {
+      arena_.with_only(group.members, [&] { group.optimizer.update(block, its); });
+    }
+  }
+}
+
+StateDict GroupedUpdate::do_state() const {
+  StateDict state = groups_.front().slots.state();
+  for (std::size_t i = 1; i < groups_.size(); ++i) {
+    // What is shared is there already.
+    StateDict own;
+    const StateDict all = groups_[i].slots.state();
+    for (const auto& [name, tensor] : all.tensors()) {
+      if (!state.has_tensor(name) || !state.tensor(name).is_same(tensor)) own.put(name, tensor);
+    }
+    state.put(part_name(i), std::move(own));
+  }
+  return state;
+}
+
+void GroupedUpdate::do_load_state(const StateDict& state) {
+  groups_.front().slots.load_state(state);
+  for (std::size_t i = 1; i < groups_.size(); ++i) {
+    StateDict complete = groups_[i].slots.state();
+    for (const auto& [name, tensor] : state.part(part_name(i)).tensors()) complete.put(name, tensor);
+    groups_[i].slots.load_state(complete);
+  }
+}
+
+}  // namespace treadle::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <treadle/core/optimizer.h>
+#include <treadle/core/parameter_arena.h>
+
+namespace treadle::engine {
+
+/// The optimizers of one training: each with its parameters, its memory, and its share of the learning rate.
+///
+/// Groups whose slots are alike use the same vectors, as no element belongs to two of them; only numbers for
+/// everything (scalar slots) are kept for each. Owned by a TrainingStep; one training thread.
+class GroupedUpdate : public Stateful {
+ public:
+  /// What no group names is `rest`'s. Throws ContractViolation for a name that is no segment's or is in two groups.
+  GroupedUpdate(ParameterArena& arena, const Optimizer& rest, std::span<const ParameterGroup> groups);
+  ~GroupedUpdate() override;
+
+  /// Updates every active segment by its own optimizer. `info` has the rate for `rest`; a group's is as much larger or smaller
+  /// as its optimizer's own rate is.
+  void update(const StepInfo& info);
+
+ private:
+  struct Group {
+    const Optimizer& optimizer;
+    OptimizerSlots slots;
+    std::vector<bool> members;  // by segment; empty: all
+    double rate_share = 1;
+  };
+
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+  void share_slots(Group& group, const std::vector<SlotSpec>& specs);
+
+  ParameterArena& arena_;
+  const std::vector<SlotSpec> specs_;  // of the first group
+  std::vector<Group> groups_;          // the first is the rest
+};
+
+}  // namespace treadle::engine
