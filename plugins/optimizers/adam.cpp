@@ -45,7 +45,7 @@ void AdamFamily::update_as(Block& block, const StepInfo& info) const {
                    .one_minus_beta1 = static_cast<T>(1 - beta1_),
                    .beta2 = static_cast<T>(beta2_),
                    .one_minus_beta2 = static_cast<T>(1 - beta2_),
-                   .keep = static_cast<T>(direct ? 1 - info.learning_rate * weight_decay_ : 1),
+                   .shrink = static_cast<T>(direct ? info.learning_rate * weight_decay_ : 0),
                    .step = 0,
                    .root_correction = 0,
                    .eps = above_zero<T>(eps_)};

@@ -64,7 +64,7 @@ struct MomentumRule {
 ///
 ///     m <- beta1 * m + (1 - beta1) * g
 ///     v <- beta2 * v + (1 - beta2) * g^2
-///     p <- keep * p - step * m / (sqrt(v) * root_correction + eps)
+///     p <- p - (shrink * p + step * m / (sqrt(v) * root_correction + eps))
 template <typename T>
 struct AdamRule {
   using Element = T;
@@ -74,7 +74,7 @@ struct AdamRule {
   T one_minus_beta1;
   T beta2;
   T one_minus_beta2;
-  T keep;             ///< 1, or 1 - rate * decay
+  T shrink;           ///< rate * decay; a rounded 1 - rate * decay would drift
   T step;             ///< rate / (1 - beta1^t)
   T root_correction;  ///< 1 / sqrt(1 - beta2^t)
   T eps;
@@ -115,7 +115,7 @@ struct AdagradRule {
 
 /// Slot: the momentum m. There is no l2.
 ///
-///     p <- keep * p - rate * sign(beta1 * m + (1 - beta1) * g)
+///     p <- p - (shrink * p + rate * sign(beta1 * m + (1 - beta1) * g))
 ///     m <- beta2 * m + (1 - beta2) * g
 template <typename T>
 struct LionRule {
@@ -126,7 +126,7 @@ struct LionRule {
   T one_minus_beta1;
   T beta2;
   T one_minus_beta2;
-  T keep;  ///< 1 - rate * decay
+  T shrink;  ///< rate * decay
 };
 
 /// Slots: the moments m and v, as Adam's. There is no l2. A layer takes two passes: lamb_norms(),

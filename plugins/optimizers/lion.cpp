@@ -36,7 +36,7 @@ void Lion::update_as(Block& block, const StepInfo& info) const {
                          .one_minus_beta1 = static_cast<T>(1 - beta1_),
                          .beta2 = static_cast<T>(beta2_),
                          .one_minus_beta2 = static_cast<T>(1 - beta2_),
-                         .keep = static_cast<T>(1 - info.learning_rate * weight_decay_)};
+                         .shrink = static_cast<T>(info.learning_rate * weight_decay_)};
   const Vectors<T> vectors{
       block.parameters<T>(), block.gradients<T>(), {block.elements<T>(kMomentum)}};
   for_each_run<T>(block.segments(), [&](Range run) { apply(rule, vectors, run); });
