@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/parallel_invoke.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -84,17 +85,20 @@ TEST_P(EveryRule, GivesTheSameBitsWithEveryInstructionSet) {
 
 TEST_P(EveryRule, GivesTheSameBitsForAnyNumberOfWorkers) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
-  const std::vector<std::int64_t> sizes = {3'000'001, 40, 500'003, 70'000, 7};
-  std::vector<at::Tensor> of_one;
-  for (const int workers : {1, 2, 8}) {
-    tbb::task_arena arena(workers);
-    const auto now =
-        trained(sizes, at::kFloat, 3, [&](const Work& work) { arena.execute([&] { work(); }); });
-    if (of_one.empty())
-      of_one = now;
-    else
-      EXPECT_TRUE(same_bits(now, of_one)) << workers << " workers";
-  }
+  const auto check = [&](at::ScalarType dtype, const std::vector<std::int64_t>& sizes) {
+    std::vector<at::Tensor> of_one;
+    for (const int workers : {1, 2, 8}) {
+      tbb::task_arena arena(workers);
+      const auto now =
+          trained(sizes, dtype, 3, [&](const Work& work) { arena.execute([&] { work(); }); });
+      if (of_one.empty())
+        of_one = now;
+      else
+        EXPECT_TRUE(same_bits(now, of_one)) << workers << " workers, " << dtype;
+    }
+  };
+  check(at::kFloat, {3'000'001, 40, 70'000, 7});
+  check(at::kDouble, {400'001, 40, 70'000, 7});  // sums show their order
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -115,49 +119,64 @@ INSTANTIATE_TEST_SUITE_P(
 
 const optimizers::DescentRule<float> kDescent{1, 0, 0.5f};
 
+// One task updates, over and over; the others are small, and there are always some that a thread
+// which waits in the update could take.
 TEST(FlatRules, TakeNoTaskOfOthersWhileTheyWait) {
-  const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 4);
-  tbb::task_arena arena(4);
-  constexpr std::int64_t kCount = 1 << 18;
+  const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
+  tbb::task_arena arena(8);
+  constexpr std::int64_t kCount = 1 << 20;
   const at::Tensor gradients = at::full({kCount}, 1.0f);
-  std::atomic<int> nested = 0;
+  const at::Tensor parameters = at::full({kCount}, 2.0f);
+  static thread_local bool updates = false;
+  std::atomic<int> taken = 0;
+  std::atomic<bool> done = false;
+  const auto update = [&] {
+    for (int i = 0; i < 300; ++i) {
+      updates = true;
+      optimizers::apply(kDescent, {parameters.data_ptr<float>(), gradients.data_ptr<float>()},
+                        {0, kCount});
+      updates = false;
+    }
+    done = true;
+  };
+  const auto offer = [&] {
+    while (!done) {
+      tbb::parallel_for(
+          0, 256,
+          [&](int) {
+            if (updates)
+              ++taken;
+            for (volatile int pause = 0; pause < 2000; pause = pause + 1) {
+            }
+          },
+          tbb::simple_partitioner());
+    }
+  };
 
-  arena.execute([&] {
-    tbb::parallel_for(
-        0, 64,
-        [&](int) {
-          static thread_local int depth = 0;
-          if (depth > 0)
-            ++nested;
-          ++depth;
-          const at::Tensor parameters = at::full({kCount}, 2.0f);
-          for (int i = 0; i < 4; ++i) {
-            optimizers::apply(kDescent, {parameters.data_ptr<float>(), gradients.data_ptr<float>()},
-                              {0, kCount});
-          }
-          --depth;
-        },
-        tbb::simple_partitioner());
-  });
+  arena.execute([&] { tbb::parallel_invoke(update, offer, offer, offer); });
 
-  EXPECT_EQ(nested, 0);
+  EXPECT_EQ(taken, 0);
 }
 
+// An arena remembers how the thread that made it treats denormals, and its tasks begin so. A thread
+// budget sets it for each thread that comes in.
 TEST(FlatRules, TreatDenormalsAsTheCallerDoesOnEveryWorker) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
   tbb::task_arena arena(8);
   constexpr std::int64_t kCount = 1 << 22;
   const at::Tensor gradients = at::full({kCount}, 3e-38f);
   const at::Tensor parameters = at::full({kCount}, 2e-38f);
-  if (!at::globalContext().setFlushDenormal(true))
-    GTEST_SKIP() << "denormals cannot be flushed here";
+  bool can_flush = false;
 
   arena.execute([&] {
+    can_flush = at::globalContext().setFlushDenormal(true);
     optimizers::apply(kDescent, {parameters.data_ptr<float>(), gradients.data_ptr<float>()},
                       {0, kCount});
+    at::globalContext().setFlushDenormal(false);
   });
-  at::globalContext().setFlushDenormal(false);
 
+  if (!can_flush)
+    GTEST_SKIP() << "denormals cannot be flushed here";
   // 2e-38 - 1.5e-38 is denormal.
   EXPECT_EQ(parameters.count_nonzero().item<std::int64_t>(), 0);
 }
