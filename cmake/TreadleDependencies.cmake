@@ -8,6 +8,7 @@ if(TREADLE_FUZZ)
   return()  # what is fuzzed knows no more
 endif()
 find_package(TBB 2021.8 REQUIRED)
+find_package(hwy 1.0.3 CONFIG REQUIRED)
 find_package(Torch REQUIRED)
 find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS program_options)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
-#include "dtype_dispatch.h"
+#include "element_type.h"
 #include "flat_rules.h"
+#include "runs.h"
 
 namespace treadle::optimizers {
 namespace {
@@ -44,29 +45,18 @@ void AdamFamily::update_as(Block& block, const StepInfo& info) const {
                    .one_minus_beta1 = static_cast<T>(1 - beta1_),
                    .beta2 = static_cast<T>(beta2_),
                    .one_minus_beta2 = static_cast<T>(1 - beta2_),
-                   .keep = static_cast<T>(direct ? 1 - info.learning_rate * weight_decay_ : 1),
+                   .shrink = static_cast<T>(direct ? info.learning_rate * weight_decay_ : 0),
                    .step = 0,
                    .root_correction = 0,
-                   .eps = static_cast<T>(eps_)};
-  T* const parameters = block.parameters<T>();
-  const T* const gradients = block.gradients<T>();
-  T* const first = block.elements<T>(kFirstMoment);
-  T* const second = block.elements<T>(kSecondMoment);
-  double* steps = block.numbers(kSteps);
-  double corrected_for = 0;  // segments are usually of one age: two powers an update, not a segment
-  for (const Segment& segment : block.segments()) {
-    if (segment.active()) {
-      *steps += 1;
-      if (*steps != corrected_for) {
-        corrected_for = *steps;
-        rule.step = static_cast<T>(info.learning_rate / (1 - std::pow(beta1_, *steps)));
-        rule.root_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2_, *steps)));
-      }
-      apply(rule, segment.size, parameters + segment.offset, gradients + segment.offset,
-            first + segment.offset, second + segment.offset);
-    }
-    ++steps;
-  }
+                   .eps = above_zero<T>(eps_)};
+  const Vectors<T> vectors{block.parameters<T>(),
+                           block.gradients<T>(),
+                           {block.elements<T>(kFirstMoment), block.elements<T>(kSecondMoment)}};
+  for_each_run_of_one_age<T>(block.segments(), block.numbers(kSteps), [&](Range run, double age) {
+    rule.step = static_cast<T>(info.learning_rate / (1 - std::pow(beta1_, age)));
+    rule.root_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2_, age)));
+    apply(rule, vectors, run);
+  });
 }
 
 }  // namespace treadle::optimizers

@@ -1,6 +1,10 @@
 #include <treadle/plugin.h>
 
+#include "adagrad.h"
 #include "adam.h"
+#include "lamb.h"
+#include "lion.h"
+#include "rmsprop.h"
 #include "sgd.h"
 
 TREADLE_PLUGIN(registrar) {
@@ -8,4 +12,8 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Sgd>("sgd");
   registrar.add<Adam>("adam");
   registrar.add<AdamW>("adamw");
+  registrar.add<RmsProp>("rmsprop");
+  registrar.add<Adagrad>("adagrad");
+  registrar.add<Lion>("lion");
+  registrar.add<Lamb>("lamb");
 }

@@ -1,7 +1,8 @@
 #include "sgd.h"
 
-#include "dtype_dispatch.h"
+#include "element_type.h"
 #include "flat_rules.h"
+#include "runs.h"
 
 namespace treadle::optimizers {
 namespace {
@@ -39,14 +40,11 @@ void Sgd::do_update(Block& block, const StepInfo& info) const {
 
 template <typename T>
 void Sgd::descend(Block& block, const StepInfo& info) const {
-  const DescentRule<T> rule{static_cast<T>(info.gradient_scale), static_cast<T>(weight_decay_),
-                            static_cast<T>(info.learning_rate)};
-  T* const parameters = block.parameters<T>();
-  const T* const gradients = block.gradients<T>();
-  for (const Segment& segment : block.segments()) {
-    if (segment.active())
-      apply(rule, segment.size, parameters + segment.offset, gradients + segment.offset);
-  }
+  const DescentRule<T> rule{.scale = static_cast<T>(info.gradient_scale),
+                            .l2 = static_cast<T>(weight_decay_),
+                            .rate = static_cast<T>(info.learning_rate)};
+  const Vectors<T> vectors{block.parameters<T>(), block.gradients<T>()};
+  for_each_run<T>(block.segments(), [&](Range run) { apply(rule, vectors, run); });
 }
 
 template <typename T>
@@ -61,18 +59,11 @@ void Sgd::roll(Block& block, const StepInfo& info) const {
   MomentumRule<T> first = later;
   first.keep = 0;
   first.take = 1;
-  T* const parameters = block.parameters<T>();
-  const T* const gradients = block.gradients<T>();
-  T* const momentum = block.elements<T>(kMomentum);
-  double* steps = block.numbers(kSteps);
-  for (const Segment& segment : block.segments()) {
-    if (segment.active()) {
-      apply(*steps == 0 ? first : later, segment.size, parameters + segment.offset,
-            gradients + segment.offset, momentum + segment.offset);
-      *steps += 1;
-    }
-    ++steps;
-  }
+  const Vectors<T> vectors{
+      block.parameters<T>(), block.gradients<T>(), {block.elements<T>(kMomentum)}};
+  for_each_run_of_one_age<T>(block.segments(), block.numbers(kSteps), [&](Range run, double age) {
+    apply(age == 1 ? first : later, vectors, run);
+  });
 }
 
 }  // namespace treadle::optimizers

@@ -88,7 +88,7 @@ function(expect_field package field)
     endif()
   endforeach()
 endfunction()
-expect_field(treadle Depends "libopenblas0-pthread" "libtbb12" "libstdc\\+\\+6 \\(>= " "libc6 \\(>= ")
+expect_field(treadle Depends "libopenblas0-pthread" "libtbb12" "libhwy1" "libstdc\\+\\+6 \\(>= " "libc6 \\(>= ")
 expect_field(treadle Section "^science")
 expect_field(treadle-dev Depends "treadle \\(= ${VERSION}\\)" "libtorch-dev \\(>= [0-9]+\\.[0-9]+\\)"
              "libtorch-dev \\(<< [0-9]+\\.[0-9]+~\\)" "libtbb-dev" "nlohmann-json3-dev" "libgtest-dev" "libgmock-dev")

@@ -1,15 +1,18 @@
 #include <cmath>
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
 #include <treadle/testing/optimizer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/reference.h>
 
-#include "flat_rules.h"
+#include "layers.h"
 
 namespace treadle::testing {
 namespace {
@@ -33,6 +36,11 @@ OptimizerCase decaying(OptimizerCase one) {
   return one;
 }
 
+OptimizerCase at_rate(double rate, OptimizerCase one) {
+  one.learning_rate = rate;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, OptimizerContract,
     ::testing::Values(
@@ -42,7 +50,22 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("Nesterov", "sgd", {{"momentum", 0.9}, {"nesterov", true}}),
         case_of("Adam", "adam"),
         decaying(case_of("AdamWithDecay", "adam", {{"weight_decay", 0.1}})),
-        decaying(case_of("AdamW", "adamw"))),
+        decaying(case_of("AdamW", "adamw")), case_of("RmsProp", "rmsprop"),
+        decaying(case_of("RmsPropWithDecay", "rmsprop", {{"weight_decay", 0.1}, {"eps", 1}})),
+        case_of("RmsPropInside", "rmsprop", {{"eps_inside_root", true}}),
+        at_rate(0.01, case_of("RollingRmsProp", "rmsprop", {{"momentum", 0.9}})),
+        at_rate(0.01, case_of("CenteredRmsProp", "rmsprop", {{"centered", true}})),
+        at_rate(0.01, case_of("RollingCenteredRmsProp", "rmsprop",
+                              {{"centered", true}, {"momentum", 0.5}, {"eps_inside_root", true}})),
+        at_rate(0.5, case_of("Adagrad", "adagrad")),
+        at_rate(0.5, decaying(case_of("AdagradWithDecay", "adagrad",
+                                      {{"weight_decay", 0.1}, {"initial_accumulator_value", 2}}))),
+        at_rate(0.5, case_of("AgeingAdagrad", "adagrad",
+                             {{"learning_rate_decay", 0.001}, {"initial_accumulator_value", 2}})),
+        case_of("Lion", "lion"),
+        decaying(case_of("LionWithDecay", "lion", {{"weight_decay", 0.1}})),
+        case_of("LambWithoutDecay", "lamb", {{"weight_decay", 0}}),
+        decaying(case_of("Lamb", "lamb"))),
     CaseName());
 
 // --- the same numbers as libtorch's optimizers -------------------------------------------------
@@ -86,6 +109,33 @@ TEST(AdamW, StepsLikeTorchs) {
   EXPECT_TRUE(agrees<AdamW>("adamw", {}, Options(kRate)));
   EXPECT_TRUE(agrees<AdamW>("adamw", {{"betas", {0.8, 0.95}}, {"eps", 1e-4}, {"weight_decay", 0.3}},
                             Options(kRate).betas({0.8, 0.95}).eps(1e-4).weight_decay(0.3)));
+}
+
+TEST(RmsProp, StepsLikeTorchs) {
+  using torch::optim::RMSprop;
+  using Options = torch::optim::RMSpropOptions;
+
+  EXPECT_TRUE(agrees<RMSprop>("rmsprop", {}, Options(kRate)));
+  EXPECT_TRUE(agrees<RMSprop>("rmsprop", {{"alpha", 0.9}, {"eps", 1e-3}, {"weight_decay", 0.2}},
+                              Options(kRate).alpha(0.9).eps(1e-3).weight_decay(0.2)));
+  EXPECT_TRUE(agrees<RMSprop>("rmsprop", {{"momentum", 0.8}}, Options(kRate).momentum(0.8)));
+  EXPECT_TRUE(agrees<RMSprop>("rmsprop", {{"centered", true}}, Options(kRate).centered(true)));
+  EXPECT_TRUE(agrees<RMSprop>("rmsprop", {{"centered", true}, {"momentum", 0.8}},
+                              Options(kRate).centered(true).momentum(0.8)));
+}
+
+TEST(Adagrad, StepsLikeTorchs) {
+  using Torch = torch::optim::Adagrad;
+  using Options = torch::optim::AdagradOptions;
+
+  EXPECT_TRUE(agrees<Torch>("adagrad", {}, Options(kRate)));
+  EXPECT_TRUE(agrees<Torch>(
+      "adagrad",
+      {{"learning_rate_decay", 0.01},
+       {"initial_accumulator_value", 0.5},
+       {"eps", 1e-3},
+       {"weight_decay", 0.2}},
+      Options(kRate).lr_decay(0.01).initial_accumulator_value(0.5).eps(1e-3).weight_decay(0.2)));
 }
 
 // --- steps computed by hand --------------------------------------------------------------------
@@ -152,10 +202,125 @@ TEST(AdamW, DecaysTheParameterItself) {
               2 * (1 - 0.5 * 0.5) - 0.5 * 0.75, 1e-15);
 }
 
+TEST(RmsProp, DividesByTheRootOfTheMeanSquare) {
+  // v = 0.25 * 9 = 2.25
+  const nlohmann::json outside = {{"alpha", 0.75}, {"eps", 1}};
+  EXPECT_EQ(after(*make("rmsprop", outside), {3}), 2 - 0.5 * (3 / (1.5 + 1)));
+  const nlohmann::json inside = {{"alpha", 0.75}, {"eps", 1.75}, {"eps_inside_root", true}};
+  EXPECT_EQ(after(*make("rmsprop", inside), {3}), 2 - 0.5 * (3 / 2.0));
+}
+
+TEST(RmsProp, CenteredTakesTheSquareOfTheMeanOff) {
+  // v = 2.25, a = 0.75, v - a^2 + eps = 2.25
+  const nlohmann::json centered = {
+      {"alpha", 0.75}, {"eps", 0.5625}, {"eps_inside_root", true}, {"centered", true}};
+  EXPECT_EQ(after(*make("rmsprop", centered), {3}), 2 - 0.5 * (3 / 1.5));
+}
+
+TEST(RmsProp, CenteredStaysFiniteWhenTheGradientNeverChanges) {
+  // Where v and a^2 meet, rounding decides which is the larger.
+  for (const double gradient : {0.1, 0.3, 1.7, 1e3}) {
+    const auto optimizer = make("rmsprop", {{"centered", true}, {"alpha", 0.5}});
+    TrainedParameters trained(*optimizer);
+    for (int i = 0; i < 200; ++i)
+      trained.step({{}, {}, at::full({1}, gradient, at::kDouble)}, 1e-9);
+    EXPECT_TRUE(std::isfinite(trained.value(2).item<double>())) << gradient;
+  }
+}
+
+TEST(RmsProp, MomentumAddsUpWhatWasDivided) {
+  // v: 2.25, then 0.75 * 2.25 + 0.25 * 1 = 1.9375
+  const double first = 3 / (1.5 + 1);
+  const double second = 0.5 * first + 1 / (std::sqrt(1.9375) + 1);
+  const nlohmann::json rolling = {{"alpha", 0.75}, {"eps", 1}, {"momentum", 0.5}};
+  EXPECT_NEAR(after(*make("rmsprop", rolling), {3, 1}), 2 - 0.5 * first - 0.5 * second, 1e-15);
+}
+
+TEST(Adagrad, DividesByTheRootOfTheSumOfSquares) {
+  // s: 7 + 9 = 16, then 25; the second rate is 0.5 / (1 + 0.25)
+  const nlohmann::json parameters = {
+      {"initial_accumulator_value", 7}, {"learning_rate_decay", 0.25}, {"eps", 1}};
+  EXPECT_EQ(after(*make("adagrad", parameters), {3}), 2 - 0.5 * (3 / 5.0));
+  EXPECT_NEAR(after(*make("adagrad", parameters), {3, 3}), 2 - 0.5 * (3 / 5.0) - 0.4 * (3 / 6.0),
+              1e-15);
+}
+
+TEST(Lion, GoesByTheSignOfTheMomentumAlone) {
+  // c: 1.5, then 0.5 * 0.75 - 0.5 * 1 = -0.125
+  const nlohmann::json parameters = {{"betas", {0.5, 0.75}}};
+  EXPECT_EQ(after(*make("lion", parameters), {3}), 2 - 0.5);
+  EXPECT_EQ(after(*make("lion", parameters), {3e-9}), 2 - 0.5);
+  EXPECT_EQ(after(*make("lion", parameters), {3, -1}), 2);
+  EXPECT_EQ(after(*make("lion", parameters), {0}), 2);
+}
+
+TEST(Lion, DecaysTheParameterItself) {
+  EXPECT_EQ(after(*make("lion", {{"weight_decay", 0.25}}), {3}), 2 - 0.5 * (1 + 0.25 * 2));
+}
+
+TEST(Lamb, AStepIsAsLongAsItsLayerTimesTheRate) {
+  // In the first step Adam's direction is the sign of the gradient: |(3, 4)| = 5, |(1, -1)| =
+  // sqrt(2).
+  const auto optimizer = make("lamb", {{"eps", 1e-300}, {"weight_decay", 0}});
+  Layers layers(*optimizer, {2, 2}, at::tensor({3., 4., 0., 0.}));
+
+  layers.step(at::tensor({5., -1e-3, 2., -3.}), 0.5);
+
+  // The second layer has no length yet: the ratio is 1.
+  const double length = 0.5 * 5 / std::sqrt(2.0);
+  EXPECT_TRUE(values_match(layers.values(), at::tensor({3 - length, 4 + length, -0.5, 0.5}),
+                           {.absolute = 1e-15}));
+}
+
+TEST(Lamb, DecayIsPartOfTheDirection) {
+  // (1, -1) + 0.5 * (3, 4) = (2.5, 1), of length sqrt(7.25)
+  const auto optimizer = make("lamb", {{"eps", 1e-300}, {"weight_decay", 0.5}});
+  Layers layers(*optimizer, {2}, at::tensor({3., 4.}));
+
+  layers.step(at::tensor({5., -1e-3}), 0.5);
+
+  const double length = 0.5 * 5 / std::sqrt(7.25);
+  EXPECT_TRUE(values_match(layers.values(), at::tensor({3 - 2.5 * length, 4 - length}),
+                           {.absolute = 1e-15}));
+}
+
+TEST(Optimizers, RememberNoMoreThanTheirRuleNeeds) {
+  const auto slots = [](const char* name, const nlohmann::json& parameters) {
+    std::vector<std::string> names;
+    for (const SlotSpec& slot : make(name, parameters)->slots())
+      names.push_back(slot.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(slots("rmsprop", {}), (Names{"square_average"}));
+  EXPECT_EQ(slots("rmsprop", {{"momentum", 0.9}}), (Names{"square_average", "momentum"}));
+  EXPECT_EQ(slots("rmsprop", {{"momentum", 0.9}, {"centered", true}}),
+            (Names{"square_average", "gradient_average", "momentum"}));
+  EXPECT_EQ(slots("adagrad", {}), (Names{"square_sum", "steps"}));
+  EXPECT_EQ(slots("lion", {}), (Names{"momentum"}));
+  EXPECT_EQ(slots("lamb", {}), (Names{"first_moment", "second_moment", "steps"}));
+}
+
+// An eps that single precision cannot hold does not become 0: nothing is divided by nothing.
+TEST(Optimizers, StandATinyEpsInSinglePrecision) {
+  for (const char* name : {"adam", "adamw", "rmsprop", "adagrad", "lamb"}) {
+    const auto optimizer = make(name, {{"eps", 1e-300}});
+    Layers layers(*optimizer, {3}, at::tensor({1.f, 2.f, 3.f}));
+    layers.step(at::tensor({0.f, 0.f, 1.f}), 0.01);
+    EXPECT_TRUE(layers.arena().parameters().isfinite().all().item<bool>())
+        << name << layers.arena().parameters();
+  }
+}
+
 TEST(Optimizers, HaveDocumentedDefaults) {
   EXPECT_EQ(make("sgd")->learning_rate(), 0.01);
   EXPECT_EQ(make("adam")->learning_rate(), 0.001);
   EXPECT_EQ(make("adamw")->learning_rate(), 0.001);
+  EXPECT_EQ(make("rmsprop")->learning_rate(), 0.01);
+  EXPECT_EQ(make("adagrad")->learning_rate(), 0.01);
+  EXPECT_EQ(make("lion")->learning_rate(), 0.0001);
+  EXPECT_EQ(make("lamb")->learning_rate(), 0.001);
+  EXPECT_EQ(plugin().completed("rmsprop").at("eps_inside_root"), false);
   EXPECT_EQ(plugin().completed("adamw").at("weight_decay"), 0.01);
   EXPECT_EQ(plugin().completed("adam").at("weight_decay"), 0);
   EXPECT_EQ(plugin().completed("adam").at("betas"), (nlohmann::json{0.9, 0.999}));
@@ -168,47 +333,10 @@ TEST(Optimizers, RefuseParametersOutOfRange) {
   EXPECT_THROW(make("adam", {{"betas", {0.9, 1.0}}}), DocumentError);
   EXPECT_THROW(make("adam", {{"betas", {0.9}}}), DocumentError);
   EXPECT_THROW(make("adamw", {{"momentum", 0.9}}), DocumentError);
-}
-
-// --- vector instructions -----------------------------------------------------------------------
-
-// The library picks AVX2 when it can; arithmetic one element at a time must give the same bits.
-TEST(FlatRules, VectorsGiveTheBitsOfSingleElements) {
-  constexpr std::int64_t kCount = 1003;  // not a multiple of any vector
-  const auto check = [&]<typename T>(T) {
-    std::vector<T> p(kCount), g(kCount), m(kCount), v(kCount);
-    for (std::int64_t i = 0; i < kCount; ++i) {
-      p[i] = static_cast<T>(std::sin(i));
-      g[i] = static_cast<T>(std::cos(3 * i));
-      m[i] = static_cast<T>(std::sin(5 * i));
-      v[i] = static_cast<T>(std::abs(std::sin(7 * i)));
-    }
-    auto p1 = p, m1 = m, v1 = v;
-    const optimizers::AdamRule<T> adam{T(0.3),  T(0.01),  T(0.9),  T(0.1), T(0.99),
-                                       T(0.01), T(0.999), T(0.02), T(1.7), T(1e-8)};
-    optimizers::apply(adam, kCount, p.data(), g.data(), m.data(), v.data());
-    for (std::int64_t i = 0; i < kCount; ++i)
-      optimizers::apply(adam, 1, &p1[i], &g[i], &m1[i], &v1[i]);
-    EXPECT_EQ(p, p1);
-    EXPECT_EQ(m, m1);
-    EXPECT_EQ(v, v1);
-
-    const optimizers::MomentumRule<T> momentum{T(0.3), T(0.01), T(0.02), T(0.9),
-                                               T(0.7), T(1),    T(0.9)};
-    optimizers::apply(momentum, kCount, p.data(), g.data(), m.data());
-    for (std::int64_t i = 0; i < kCount; ++i)
-      optimizers::apply(momentum, 1, &p1[i], &g[i], &m1[i]);
-    EXPECT_EQ(p, p1);
-    EXPECT_EQ(m, m1);
-
-    const optimizers::DescentRule<T> descent{T(0.3), T(0.01), T(0.02)};
-    optimizers::apply(descent, kCount, p.data(), g.data());
-    for (std::int64_t i = 0; i < kCount; ++i)
-      optimizers::apply(descent, 1, &p1[i], &g[i]);
-    EXPECT_EQ(p, p1);
-  };
-  check(float{});
-  check(double{});
+  EXPECT_THROW(make("rmsprop", {{"alpha", 1}}), DocumentError);
+  EXPECT_THROW(make("adagrad", {{"initial_accumulator_value", -1}}), DocumentError);
+  EXPECT_THROW(make("lion", {{"eps", 1e-8}}), DocumentError);
+  EXPECT_THROW(make("lamb", {{"eps", 0}}), DocumentError);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 namespace {
 
-/// Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, arXiv:2302.06675):
+/// Signum (Bernstein et al., "signSGD: Compressed Optimisation for Non-Convex Problems", 2018,
+/// arXiv:1802.04434):
 ///
-///     c <- beta1 * m + (1 - beta1) * g
-///     p <- p - rate * (sign(c) + weight_decay * p)
-///     m <- beta2 * m + (1 - beta2) * g
+///     m <- momentum * m + (1 - momentum) * g
+///     p <- p - rate * (sign(m) + weight_decay * p)
 ///
 /// It has no memory of its own: the momentum m is a slot, which the host makes, saves and restores.
 class @Name@ final : public treadle::Optimizer {
@@ -14,8 +14,7 @@ class @Name@ final : public treadle::Optimizer {
   // The schema has checked types and ranges and has filled in the defaults.
   explicit @Name@(const treadle::Config& config)
       : learning_rate_(config.get<double>("learning_rate")),
-        beta1_(config.get<double>("beta1")),
-        beta2_(config.get<double>("beta2")),
+        momentum_(config.get<double>("momentum")),
         weight_decay_(config.get<double>("weight_decay")) {}
 
  private:
@@ -39,8 +38,7 @@ class @Name@ final : public treadle::Optimizer {
   void update_all(treadle::Block& block, const treadle::StepInfo& info) const {
     const T scale = static_cast<T>(info.gradient_scale);
     const T rate = static_cast<T>(info.learning_rate);
-    const T beta1 = static_cast<T>(beta1_);
-    const T beta2 = static_cast<T>(beta2_);
+    const T keep = static_cast<T>(momentum_);
     const T decay = static_cast<T>(weight_decay_);
     T* const parameters = block.parameters<T>();
     T* const momentum = block.elements<T>(kMomentum);
@@ -49,18 +47,15 @@ class @Name@ final : public treadle::Optimizer {
       if (!segment.active())
         continue;  // frozen, or the backward pass did not reach it
       for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        const T gradient = scale * gradients[i];
-        const T direction = beta1 * momentum[i] + (1 - beta1) * gradient;
-        const T sign = static_cast<T>((direction > 0) - (direction < 0));
+        momentum[i] = keep * momentum[i] + (1 - keep) * (scale * gradients[i]);
+        const T sign = static_cast<T>((momentum[i] > 0) - (momentum[i] < 0));
         parameters[i] -= rate * (sign + decay * parameters[i]);
-        momentum[i] = beta2 * momentum[i] + (1 - beta2) * gradient;
       }
     }
   }
 
   double learning_rate_;
-  double beta1_;
-  double beta2_;
+  double momentum_;
   double weight_decay_;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include <treadle/base/error.h>
@@ -19,6 +21,13 @@ void with_element_type(const Block& block, Action&& action) {
       throw ContractViolation("optimizers update float32 or float64, not " +
                               std::string(c10::toString(block.dtype())));
   }
+}
+
+/// A number above 0 as a T that is above 0, too, also where denormals are flushed: 0 divided by it
+/// is 0.
+template <typename T>
+T above_zero(double number) {
+  return std::max(static_cast<T>(number), std::numeric_limits<T>::min());
 }
 
 }  // namespace treadle::optimizers
