@@ -16,6 +16,7 @@
 #include <treadle/testing/transform_contract.h>
 
 #include "noise.h"
+#include "normal_draws.h"
 #include "random_crop.h"
 #include "random_flip.h"
 
@@ -136,6 +137,36 @@ double five_of_mean(double deviation, std::int64_t count) {
   return 5 * deviation / std::sqrt(static_cast<double>(count));
 }
 
+// The share further than x from 0 is erfc(x / sqrt(2)). At 3.4426 begins the tail, which has a
+// method of its own.
+TEST_F(AugmentationTest, NormalDrawsHaveTheSharesOfTheNormalDistribution) {
+  constexpr int kDraws = 4000000;
+  constexpr std::array kPlaces = {0.1, 0.5, 1.0, 1.7, 2.5, 3.4, 3.4426, 3.7, 4.2};
+  std::array<int, kPlaces.size()> further{};
+  int negative = 0;
+  int negative_in_tail = 0;
+  augmentation::NormalDraws normal(RandomBits(11));
+
+  for (int i = 0; i < kDraws; ++i) {
+    const double value = normal.next();
+    for (std::size_t p = 0; p < kPlaces.size() && std::abs(value) > kPlaces[p]; ++p)
+      ++further[p];
+    negative += value < 0 ? 1 : 0;
+    negative_in_tail += value < -3.4426 ? 1 : 0;
+  }
+
+  const auto expect_share = [&](int count, double share, const std::string& what) {
+    EXPECT_NEAR(count / double{kDraws}, share, five_of_mean(std::sqrt(share * (1 - share)), kDraws))
+        << what;
+  };
+  for (std::size_t p = 0; p < kPlaces.size(); ++p) {
+    expect_share(further[p], std::erfc(kPlaces[p] / std::sqrt(2)),
+                 "further than " + std::to_string(kPlaces[p]));
+  }
+  expect_share(negative, 0.5, "negative");
+  expect_share(negative_in_tail, std::erfc(3.4426 / std::sqrt(2)) / 2, "the tail on the left");
+}
+
 TEST_F(AugmentationTest, NoiseIsNormalWithTheDeviationAskedFor) {
   constexpr std::int64_t kRows = 20000;
   constexpr double kDeviation = 2;
@@ -173,6 +204,19 @@ TEST_F(AugmentationTest, NoiseOfAnotherBatchIsAnother) {
   const at::Tensor next = applied(*transform, rows, {true, 2}).inputs[0].select(1, 0);
 
   EXPECT_NEAR(one.mul(next).mean().item<double>(), 0, five_of_mean(1, 1000));
+}
+
+TEST_F(AugmentationTest, NoiseOfEachInputIsItsOwn) {
+  MatrixRows::Matrices matrices = images(10, {4, 4}).matrices();
+  matrices.spec.inputs.push_back({"depth", {4, 4}, {}});
+  matrices.inputs.push_back(matrices.inputs[0].clone());
+  const MatrixRows rows(std::move(matrices));
+
+  const Batch batch = applied(*noise({}, rows), rows);
+
+  const at::Tensor first = batch.inputs[0].sub(rows.matrices().inputs[0]);
+  const at::Tensor second = batch.inputs[1].sub(rows.matrices().inputs[1]);
+  EXPECT_NEAR(first.mul(second).mean().item<double>(), 0, five_of_mean(0.01, 160));
 }
 
 TEST_F(AugmentationTest, NoiseLeavesCategoriesAndMissingValuesAlone) {
