@@ -207,6 +207,15 @@ TEST_F(NpyErrors, RefuseNumbersThatCannotBeTrainedOn) {
             "more");
 }
 
+TEST_F(NpyErrors, RefuseNumbersThatAreTooLargeForTheRunAlone) {
+  write<double>("x.npy", {5}, {1, 2, 3, 4, -3.5e38});
+
+  EXPECT_EQ(error(),
+            "x.npy: row 4, column \"x0\": got -3.5e+38, which is too large for float32; "
+            "\"dtype\": \"float64\" holds more");
+  EXPECT_EQ(error({}, in_float64()), "no error");
+}
+
 TEST_F(NpyErrors, ListFiveRowsAndCountTheRest) {
   write<double>("x.npy", {8}, std::vector<double>(8, kInfinity));
   write<float>("y.npy", {8}, std::vector<float>(8));
@@ -266,6 +275,11 @@ TEST_F(NpyErrors, JudgeWeightsGroupsAndTimes) {
   EXPECT_EQ(error({{"weights", path("inf.npy")}}),
             "inf.npy: row 4: a weight must be a number >= 0, got inf");
   EXPECT_EQ(error({{"weights", path("zero.npy")}}), "zero.npy: every row has the weight 0");
+  write<float>("w.npy", {5}, {1, 0, 0, 0, 0});
+  write<double>("x.npy", {5}, {kNan, 2, 3, 4, 5});
+  EXPECT_EQ(error({{"weights", path("w.npy")}, {"missing", "drop_row"}}),
+            "w.npy: every row has the weight 0");
+  write_five();
   EXPECT_EQ(error({{"groups", path("g.npy")}}), "g.npy: row 2: a group is an integer, got 2.5");
   EXPECT_EQ(error({{"times", path("inf.npy")}}),
             "inf.npy: row 4: a time is a finite number, got inf");
