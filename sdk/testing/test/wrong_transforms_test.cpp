@@ -156,7 +156,12 @@ std::vector<Wrong<TransformCase>> wrong_transforms() {
           {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Right, TransformContract, ::testing::Values(one<Centre>("Centre")),
+INSTANTIATE_TEST_SUITE_P(Right, TransformContract,
+                         ::testing::Values(one<Centre>("Centre"),
+                                           TransformCase{"BesideImages",
+                                                         [] { return std::make_unique<Centre>(); },
+                                                         false,
+                                                         true}),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract,
                          ::testing::ValuesIn(cases_of(wrong_transforms())), CaseName());

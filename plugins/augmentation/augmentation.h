@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <treadle/base/config.h>
+#include <treadle/base/random.h>
+#include <treadle/core/transform.h>
+
+namespace treadle::augmentation {
+
+/// What the transforms of this plugin have in common. They learn nothing from the rows, only what
+/// the inputs look like; they leave targets alone; what they draw is a function of the batch's seed
+/// and of their own stream, whoever prepares the batch.
+///
+/// The stream's name is the component's name and its place in the document, "noise/transforms/1":
+/// two of them in one chain draw different numbers, and the same document the same ones. A
+/// component made without a document has no place; give such ones different pointers (Config).
+class Augmentation : public Transform {
+ public:
+  ~Augmentation() override;
+
+ protected:
+  Augmentation(const Config& config, std::string component);
+
+  const std::string& component() const { return component_; }
+
+  /// The random bits for one batch; `part` tells apart those of several inputs.
+  RandomBits draws(const ApplyContext& context, std::uint64_t part = 0) const {
+    return RandomStreams(context.seed).bits(stream_, {part});
+  }
+
+ private:
+  /// Works out what to do with inputs like these. Throws DataError.
+  virtual void prepare(const DataSpec& before) = 0;
+  /// As do_apply(), for a batch that has as many inputs as prepare() has seen.
+  virtual void change(Batch& batch, const ApplyContext& context) const = 0;
+
+  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) final;
+  void do_apply(Batch& batch, const ApplyContext& context) const final;
+  StateDict do_state() const final;
+  void do_load_state(const StateDict& state) final;
+
+  std::string component_;
+  std::string stream_;
+  DataSpec before_;  // inputs only
+};
+
+}  // namespace treadle::augmentation

@@ -1,0 +1,78 @@
+#include "random_flip.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace treadle::augmentation {
+namespace {
+
+struct Mirrored {
+  bool horizontally = false;
+  bool vertically = false;
+};
+
+template <typename T>
+void mirror(T* image, const ImageShape& shape, const Mirrored& how) {
+  for (std::int64_t channel = 0; channel < shape.channels; ++channel) {
+    T* const top = image + channel * shape.height * shape.width;
+    if (how.horizontally) {
+      for (std::int64_t y = 0; y < shape.height; ++y)
+        std::reverse(top + y * shape.width, top + (y + 1) * shape.width);
+    }
+    if (how.vertically) {
+      for (std::int64_t y = 0; y < shape.height / 2; ++y) {
+        T* const line = top + y * shape.width;
+        std::swap_ranges(line, line + shape.width, top + (shape.height - 1 - y) * shape.width);
+      }
+    }
+  }
+}
+
+template <typename T>
+void mirror_all(at::Tensor& images, const ImageShape& shape, const std::vector<Mirrored>& rows) {
+  T* image = images.data_ptr<T>();
+  for (const Mirrored& row : rows) {
+    mirror(image, shape, row);
+    image += shape.numel();
+  }
+}
+
+}  // namespace
+
+RandomFlip::RandomFlip(const Config& config)
+    : Augmentation(config, "random_flip"),
+      choice_(config, component()),
+      horizontal_(config.get_or("horizontal", 0.5)),
+      vertical_(config.get_or("vertical", 0.0)) {}
+
+RandomFlip::~RandomFlip() = default;
+
+DataSpec RandomFlip::do_output_spec(const DataSpec& before) const {
+  choice_.choose(before);
+  return before;
+}
+
+void RandomFlip::change(Batch& batch, const ApplyContext& context) const {
+  if (!context.training)
+    return;
+  // Both are drawn for each row, whatever the probabilities: another one changes nothing else.
+  RandomBits bits = draws(context);
+  std::vector<Mirrored> rows(static_cast<std::size_t>(batch.size()));
+  for (Mirrored& row : rows) {
+    row.horizontally = bits.uniform() < horizontal_;
+    row.vertically = bits.uniform() < vertical_;
+  }
+  for (std::size_t port = 0; port < images_.size(); ++port) {
+    if (!images_[port])
+      continue;
+    at::Tensor& images = batch.inputs[port];
+    expect_images(images, *images_[port]);
+    if (images.scalar_type() == at::kFloat) {
+      mirror_all<float>(images, *images_[port], rows);
+    } else {
+      mirror_all<double>(images, *images_[port], rows);
+    }
+  }
+}
+
+}  // namespace treadle::augmentation

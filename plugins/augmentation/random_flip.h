@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "augmentation.h"
+#include "image_choice.h"
+
+namespace treadle::augmentation {
+
+/// `random_flip`: mirrors images in place, each row of a training batch with its own chance. All
+/// inputs of a row are mirrored alike.
+class RandomFlip final : public Augmentation {
+ public:
+  explicit RandomFlip(const Config& config);
+  ~RandomFlip() override;
+
+ private:
+  void prepare(const DataSpec& before) override { images_ = choice_.choose(before); }
+  void change(Batch& batch, const ApplyContext& context) const override;
+  DataSpec do_output_spec(const DataSpec& before) const override;
+
+  ImageChoice choice_;
+  double horizontal_;
+  double vertical_;
+  std::vector<std::optional<ImageShape>> images_;  // one per port
+};
+
+}  // namespace treadle::augmentation

@@ -1,0 +1,120 @@
+#include "array_options.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+
+#include "npy_file.h"
+
+namespace treadle::arrays {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array kAccessNames{std::pair{"memory", Access::kMemory},
+                                  std::pair{"mapped", Access::kMapped},
+                                  std::pair{"chunked", Access::kChunked}};
+constexpr std::array kMissingNames{std::pair{"error", Missing::kError},
+                                   std::pair{"nan", Missing::kNan},
+                                   std::pair{"drop_row", Missing::kDropRow}};
+
+template <typename Names, typename Value>
+void read_choice(const Config& config, const char* key, const Names& names, Value& value) {
+  if (!config.has(key))
+    return;
+  const auto name = config.get<std::string>(key);
+  const auto* const found = std::find_if(names.begin(), names.end(),
+                                         [&](const auto& entry) { return name == entry.first; });
+  if (found == names.end()) {
+    config.fail(key, "must be " + quote_text(names[0].first) + ", " + quote_text(names[1].first) +
+                         " or " + quote_text(names[2].first));
+  }
+  value = found->second;
+}
+
+Paths paths_in(const Json& value) {
+  if (value.is_string())
+    return {value.get<std::string>()};
+  Paths paths;
+  for (const Json& path : value)
+    paths.emplace_back(path.get<std::string>());
+  return paths;
+}
+
+void read_paths(const Config& config, const char* key, std::optional<Paths>& paths) {
+  if (config.has(key))
+    paths = paths_in(config.json()[key]);
+}
+
+}  // namespace
+
+ArrayOptions::ArrayOptions(const Config& config) {
+  const Json& json = config.json();
+  inputs = input_paths(json.at("inputs"));
+  if (inputs.empty())
+    config.fail("inputs", "must name at least one file");
+  target = paths_in(json.at("target"));
+  if (config.has("columns")) {
+    if (json["columns"].is_object()) {
+      columns = json["columns"].get<std::map<std::string, std::vector<std::string>>>();
+    } else {
+      columns[kOnlyPort] = json["columns"].get<std::vector<std::string>>();
+    }
+  }
+  classes = config.find<std::vector<std::string>>("classes");
+  read_paths(config, "weights", weights);
+  read_paths(config, "groups", groups);
+  read_paths(config, "times", times);
+  read_choice(config, "access", kAccessNames, access);
+  read_choice(config, "missing", kMissingNames, missing);
+  chunk_rows = config.get_or("chunk_rows", chunk_rows);
+  resident_bytes = static_cast<std::size_t>(
+      config.get_or("resident_bytes", static_cast<std::int64_t>(resident_bytes)));
+}
+
+std::map<std::string, Paths> input_paths(const Json& inputs) {
+  std::map<std::string, Paths> by_port;
+  if (inputs.is_object()) {
+    for (const auto& [port, files] : inputs.items())
+      by_port[port] = paths_in(files);
+  } else {
+    by_port[kOnlyPort] = paths_in(inputs);
+  }
+  return by_port;
+}
+
+Paths find_files(const Paths& paths) {
+  Paths files;
+  for (const std::filesystem::path& path : paths) {
+    const std::string pattern = path.filename().string();
+    std::error_code error;
+    const bool is_pattern =
+        pattern.find_first_of("*?") != std::string::npos && !std::filesystem::exists(path, error);
+    if (!is_pattern) {
+      files.push_back(path);
+      continue;
+    }
+    Paths fitting;
+    std::filesystem::directory_iterator entries(path.parent_path(), error);
+    for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+      const std::string name = entries->path().filename().string();
+      if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0)
+        fitting.push_back(entries->path());
+    }
+    if (fitting.empty())
+      throw DataError(shown_path(path) + ": no file has a name like this");
+    std::sort(fitting.begin(), fitting.end(), [](const auto& a, const auto& b) {
+      return a.filename().string() < b.filename().string();
+    });
+    files.insert(files.end(), fitting.begin(), fitting.end());
+  }
+  return files;
+}
+
+}  // namespace treadle::arrays

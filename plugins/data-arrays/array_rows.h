@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/core/row_reader.h>
+
+#include "array_files.h"
+#include "row_source.h"
+
+namespace treadle::arrays {
+
+/// The rows of some arrays: inputs from wherever their sources have them, everything else in
+/// memory. Immutable after construction.
+class ArrayRows final : public RowReader {
+ public:
+  struct Parts {
+    DataSpec spec;
+    at::ScalarType dtype = at::kFloat;
+    std::int64_t rows = 0;
+    std::vector<std::unique_ptr<const RowSource>> inputs;  ///< one per port
+    /// Where the sources' rows are, for those that count; empty: all of them do.
+    std::vector<std::int64_t> kept;
+    at::Tensor targets;     ///< as Batch has them, for the rows that count; or undefined
+    at::Tensor weights;     ///< likewise
+    at::Tensor groups;      ///< likewise
+    at::Tensor timestamps;  ///< likewise
+    std::shared_ptr<const ArrayFiles> named_by;  ///< whose file and row stand for a row
+  };
+
+  explicit ArrayRows(Parts parts) : parts_(std::move(parts)) {}
+  ~ArrayRows() override;
+
+ private:
+  const DataSpec& do_spec() const override { return parts_.spec; }
+  std::int64_t do_rows() const override { return parts_.rows; }
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
+  at::Tensor do_targets() const override { return parts_.targets; }
+  at::Tensor do_groups() const override { return parts_.groups; }
+  at::Tensor do_timestamps() const override { return parts_.timestamps; }
+  std::string do_describe_row(std::int64_t row) const override;
+
+  Parts parts_;
+};
+
+}  // namespace treadle::arrays

@@ -1,0 +1,196 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/error.h>
+#include <treadle/testing/batches.h>
+#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/scratch_folder.h>
+
+#include "npy_data.h"
+
+namespace treadle::arrays {
+
+/// What numpy.save writes, from parts that may be wrong.
+struct RawNpy {
+  std::string header(std::string_view shape) const {
+    return "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") +
+           ", 'shape': " + std::string(shape) + ", }";
+  }
+
+  std::string descr = "<f4";
+  bool fortran = false;
+  int version = 1;
+};
+
+inline std::string npy_bytes(std::string header, std::string_view data, int version = 1) {
+  const std::size_t length_bytes = version == 1 ? 2 : 4;
+  while ((8 + length_bytes + header.size() + 1) % 64 != 0)
+    header += ' ';
+  header += '\n';
+  std::string bytes = "\x93NUMPY";
+  bytes += static_cast<char>(version);
+  bytes += '\0';
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    bytes += static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  return bytes + header + std::string(data);
+}
+
+template <typename T>
+std::string descr_of();
+template <>
+inline std::string descr_of<float>() {
+  return "<f4";
+}
+template <>
+inline std::string descr_of<double>() {
+  return "<f8";
+}
+template <>
+inline std::string descr_of<std::int64_t>() {
+  return "<i8";
+}
+template <>
+inline std::string descr_of<std::int32_t>() {
+  return "<i4";
+}
+template <>
+inline std::string descr_of<std::uint8_t>() {
+  return "|u1";
+}
+
+/// Writes small arrays, opens them, and shows messages with "x.npy" for the file.
+class ArrayFixture : public ::testing::Test {
+ protected:
+  using Json = nlohmann::json;
+  using Purpose = OpenRequest::Purpose;
+
+  std::filesystem::path file(std::string_view name = "x.npy") const {
+    return folder_.path() / name;
+  }
+  std::string path(std::string_view name = "x.npy") const { return file(name).string(); }
+
+  void write_bytes(std::string_view name, std::string_view bytes) const {
+    std::filesystem::create_directories(file(name).parent_path());
+    std::ofstream(file(name), std::ios::binary) << bytes;
+  }
+
+  template <typename T>
+  void write(std::string_view name, const std::vector<std::int64_t>& shape,
+             const std::vector<T>& values, int version = 1) const {
+    const std::string_view data(reinterpret_cast<const char*>(values.data()),
+                                values.size() * sizeof(T));
+    const RawNpy raw{descr_of<T>(), false, version};
+    write_bytes(name, npy_bytes(raw.header(shape_text(shape)), data, version));
+  }
+
+  /// `rows` rows of `width` numbers that are all different: row r begins with 100 r.
+  template <typename T = float>
+  void write_table(std::string_view name, std::int64_t rows, std::int64_t width = 3,
+                   std::int64_t first_row = 0) const {
+    std::vector<T> values;
+    for (std::int64_t r = first_row; r < first_row + rows; ++r) {
+      for (std::int64_t c = 0; c < width; ++c)
+        values.push_back(static_cast<T>(100 * r + c));
+    }
+    write<T>(name, {rows, width}, values);
+  }
+
+  /// x.npy with 5 rows of 3 columns and y.npy with a number for each.
+  void write_five() const {
+    write_table("x.npy", 5);
+    write<float>("y.npy", {5}, {0, 10, 20, 30, 40});
+  }
+
+  static const testing::PluginUnderTest& plugin() {
+    static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+    return plugin;
+  }
+
+  std::unique_ptr<DataProvider> make(const Json& parameters = Json::object()) const {
+    Json complete = {{"inputs", path("x.npy")}, {"target", path("y.npy")}};
+    if (!parameters.is_null())
+      complete.update(parameters);
+    return plugin().make<DataProvider>("npy", complete);
+  }
+
+  std::unique_ptr<DataProvider> open(const Json& parameters = Json::object(),
+                                     const OpenRequest& request = {}) const {
+    auto data = make(parameters);
+    data->open(request);
+    return data;
+  }
+
+  std::unique_ptr<DataProvider> open_later(Purpose purpose, const DataProvider& training,
+                                           const Json& parameters = Json::object()) const {
+    auto data = make(parameters);
+    data->load_state(training.state().snapshot());
+    OpenRequest request;
+    request.purpose = purpose;
+    data->open(request);
+    return data;
+  }
+
+  static OpenRequest in_float64() {
+    OpenRequest request;
+    request.dtype = at::kDouble;
+    return request;
+  }
+  static OpenRequest wanting(Task task) {
+    OpenRequest request;
+    request.task = task;
+    return request;
+  }
+
+  template <typename Action>
+  std::string message_of(Action&& action) const {
+    try {
+      action();
+    } catch (const Error& error) {
+      std::string text = error.what();
+      for (const std::string& prefix : {folder_.path().string() + "/", folder_.path().string()}) {
+        for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
+          text.erase(at, prefix.size());
+      }
+      return text;
+    }
+    return "no error";
+  }
+
+  std::string error(const Json& parameters = Json::object(),
+                    const OpenRequest& request = {}) const {
+    return message_of([&] { open(parameters, request); });
+  }
+
+  static const RowReader& rows(const DataProvider& data) { return *data.ask<RowReader>(); }
+  static Batch batch(const DataProvider& data) {
+    return testing::gathered(rows(data), 0, rows(data).rows());
+  }
+  /// All values of a tensor, row by row.
+  static std::vector<double> values(const at::Tensor& tensor) {
+    const at::Tensor flat = tensor.to(at::kDouble).contiguous();
+    const double* const first = flat.data_ptr<double>();
+    return {first, first + flat.numel()};
+  }
+  static std::vector<double> features(const DataProvider& data) {
+    return values(batch(data).inputs[0]);
+  }
+  static std::vector<double> targets(const DataProvider& data) {
+    return values(rows(data).targets());
+  }
+
+ private:
+  testing::ScratchFolder folder_;
+};
+
+}  // namespace treadle::arrays

@@ -1,0 +1,356 @@
+#include "npy_data.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "array_fixture.h"
+
+namespace treadle::arrays {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+class NpyDataTest : public ArrayFixture {
+ protected:
+  static std::vector<std::string> names(const DataProvider& data, std::size_t port = 0) {
+    std::vector<std::string> names;
+    for (const Column& column : data.spec().inputs[port].columns)
+      names.push_back(column.name);
+    return names;
+  }
+  static std::string made_by_numpy(const char* name) {
+    return std::filesystem::path(TREADLE_TEST_DATA) / name;
+  }
+};
+
+// The files in test/data, with NumPy 1.24.2:
+//   r = numpy.random.RandomState(1)
+//   numpy.save('table.npy', r.randn(6, 3))
+//   numpy.save('labels.npy', numpy.array([3, 5, 3, 7, 5, 3], dtype='int32'))
+//   with open('digits.npy', 'wb') as f:
+//       numpy.lib.format.write_array(f, r.randint(0, 256, (6, 1, 2, 3)).astype('uint8'),
+//                                    version=(3, 0))
+TEST_F(NpyDataTest, ReadsWhatNumpyWrote) {
+  const auto table =
+      open({{"inputs", made_by_numpy("table.npy")}, {"target", made_by_numpy("labels.npy")}},
+           in_float64());
+  const auto images =
+      open({{"inputs", made_by_numpy("digits.npy")}, {"target", made_by_numpy("table.npy")}});
+
+  // numpy.load('table.npy')[[0, 5]].tolist(), numpy.load('digits.npy')[[1, 5]].tolist()
+  EXPECT_EQ(values(batch(*table).inputs[0][0]),
+            (std::vector<double>{1.6243453636632417, -0.6117564136500754, -0.5281717522634557}));
+  EXPECT_EQ(values(batch(*table).inputs[0][5]),
+            (std::vector<double>{-1.0998912673140309, -0.17242820755043575, -0.8778584179213718}));
+  EXPECT_THAT(targets(*table), ElementsAre(0, 1, 0, 2, 1, 0));
+  EXPECT_THAT(table->spec().target.class_names, ElementsAre("3", "5", "7"));
+  EXPECT_EQ(table->spec().target.name, "labels");
+  EXPECT_THAT(values(batch(*images).inputs[0][1]), ElementsAre(241, 43, 76, 26, 52, 80));
+  EXPECT_THAT(values(batch(*images).inputs[0][5]), ElementsAre(231, 126, 23, 125, 100, 155));
+  EXPECT_EQ(images->spec().inputs[0].shape, (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_THAT(values(batch(*images).targets[0]),
+              ElementsAre(float{1.6243453636632417}, float{-0.6117564136500754},
+                          float{-0.5281717522634557}));
+}
+
+TEST_F(NpyDataTest, ReadsEachTypeInEachFormatVersionTheSameWayWithEachAccess) {
+  write<float>("y.npy", {2}, {0, 1});
+  const std::vector<std::int64_t> shape = {2, 2};
+  write<float>("f4.npy", shape, {1.5F, -2, 3, 0.25F}, 1);
+  write<double>("f8.npy", shape, {1.1, -2, 3, 1e300}, 2);
+  write<std::int64_t>("i8.npy", shape, {-1, 16777217, 3, 4}, 3);
+  write<std::int32_t>("i4.npy", shape, {-1, 2, 3, 4}, 1);
+  write<std::uint8_t>("u1.npy", shape, {0, 2, 3, 255}, 2);
+
+  for (const char* access : {"memory", "mapped", "chunked"}) {
+    const auto read = [&](const char* name, const OpenRequest& request) {
+      return features(*open({{"inputs", path(name)}, {"access", access}}, request));
+    };
+    EXPECT_THAT(read("f4.npy", {}), ElementsAre(1.5, -2, 3, 0.25)) << access;
+    EXPECT_THAT(read("f8.npy", in_float64()), ElementsAre(1.1, -2, 3, 1e300)) << access;
+    EXPECT_THAT(read("i8.npy", in_float64()), ElementsAre(-1, 16777217, 3, 4)) << access;
+    // 2^24 + 1 is no float32.
+    EXPECT_THAT(read("i8.npy", {}), ElementsAre(-1, 16777216, 3, 4)) << access;
+    EXPECT_THAT(read("i4.npy", {}), ElementsAre(-1, 2, 3, 4)) << access;
+    EXPECT_THAT(read("u1.npy", {}), ElementsAre(0, 2, 3, 255)) << access;
+  }
+}
+
+TEST_F(NpyDataTest, ReadsAnArrayThatDoesNotBeginOnABoundary) {
+  // 10 + 61 bytes of header: an odd number, which NumPy before 1.14 wrote too.
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,  1), }\n";
+  const float numbers[] = {1.5F, 2.5F};
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0';
+  bytes += header + std::string(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  ASSERT_EQ(header.size() % 2, 1U);
+  write_bytes("x.npy", bytes);
+  write<float>("y.npy", {2}, {0, 1});
+
+  for (const char* access : {"memory", "mapped", "chunked"})
+    EXPECT_THAT(features(*open({{"access", access}})), ElementsAre(1.5, 2.5)) << access;
+}
+
+TEST_F(NpyDataTest, ReadsTheHeadersOfOldPythons) {
+  const float numbers[] = {1, 2};
+  write_bytes("x.npy", npy_bytes("{\"shape\": (2L,), 'fortran_order': True, 'descr': '<f4'}",
+                                 {reinterpret_cast<const char*>(numbers), sizeof numbers}));
+  write<float>("y.npy", {2}, {0, 1});
+
+  EXPECT_THAT(features(*open()), ElementsAre(1, 2));
+}
+
+TEST_F(NpyDataTest, OneNumberPerRowIsATableOfOneColumn) {
+  write<float>("x.npy", {3}, {1, 2, 3});
+  write<float>("y.npy", {3, 1}, {4, 5, 6});
+
+  const auto data = open();
+
+  EXPECT_EQ(data->spec().inputs[0].shape, std::vector<std::int64_t>{1});
+  EXPECT_THAT(names(*data), ElementsAre("x0"));
+  EXPECT_THAT(features(*data), ElementsAre(1, 2, 3));
+  EXPECT_THAT(targets(*data), ElementsAre(4, 5, 6));
+  EXPECT_EQ(data->spec().target.width, 1);
+}
+
+TEST_F(NpyDataTest, InputsAndColumnsHaveTheNamesTheyAreGiven) {
+  write_five();
+  write_table<std::uint8_t>("z.npy", 5, 2);
+  const Json two = {{"left", path("x.npy")}, {"right", path("z.npy")}};
+
+  const auto plain = open();
+  const auto named = open({{"columns", {"a", "b", "c"}}});
+  const auto ports = open({{"inputs", two}});
+  const auto both = open({{"inputs", two}, {"columns", {{"right", {"r", "s"}}}}});
+
+  EXPECT_EQ(plain->spec().inputs[0].name, "features");
+  EXPECT_THAT(names(*plain), ElementsAre("x0", "x1", "x2"));
+  EXPECT_THAT(names(*named), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(ports->spec().inputs[1].name, "right");
+  EXPECT_THAT(names(*ports, 0), ElementsAre("left.x0", "left.x1", "left.x2"));
+  EXPECT_THAT(names(*both, 1), ElementsAre("r", "s"));
+  EXPECT_THAT(values(batch(*both).inputs[1][2]), ElementsAre(200, 201));
+}
+
+TEST_F(NpyDataTest, TheTaskDecidesThenTheLossThenTheTypeWhetherTargetsAreClasses) {
+  write_table("x.npy", 4);
+  write<std::int64_t>("i.npy", {4}, {-1, 1, 1, -1});
+  write<float>("f.npy", {4}, {2, 1, 1, 2});
+  const auto kind = [&](const char* target, Task task, TargetKind loss) {
+    OpenRequest request;
+    request.task = task;
+    request.loss_target = loss;
+    return open({{"target", path(target)}}, request)->spec().target.kind;
+  };
+
+  EXPECT_EQ(kind("i.npy", Task::kAuto, TargetKind::kNone), TargetKind::kClasses);
+  EXPECT_EQ(kind("f.npy", Task::kAuto, TargetKind::kNone), TargetKind::kNumbers);
+  EXPECT_EQ(kind("i.npy", Task::kAuto, TargetKind::kNumbers), TargetKind::kNumbers);
+  EXPECT_EQ(kind("f.npy", Task::kAuto, TargetKind::kClasses), TargetKind::kClasses);
+  EXPECT_EQ(kind("i.npy", Task::kRegression, TargetKind::kClasses), TargetKind::kNumbers);
+  EXPECT_EQ(kind("f.npy", Task::kClassification, TargetKind::kNumbers), TargetKind::kClasses);
+  EXPECT_THAT(targets(*open({{"target", path("i.npy")}})), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(open({{"target", path("i.npy")}})->spec().target.class_names, ElementsAre("-1", "1"));
+}
+
+TEST_F(NpyDataTest, ClassesHaveTheNamesTheyAreGivenAlsoThoseWithoutRows) {
+  write_table("x.npy", 3);
+  write<std::uint8_t>("y.npy", {3}, {2, 0, 2});
+
+  const auto data = open({{"classes", {"cat", "dog", "fox"}}});
+
+  EXPECT_THAT(data->spec().target.class_names, ElementsAre("cat", "dog", "fox"));
+  EXPECT_THAT(targets(*data), ElementsAre(2, 0, 2));
+}
+
+TEST_F(NpyDataTest, WeightsGroupsAndTimesBelongToRows) {
+  write_five();
+  write<double>("w.npy", {5}, {1, 0, 2.5, 1, 1});
+  write<std::int64_t>("g.npy", {5, 1}, {7, 7, 9007199254740993, -1, 7});
+  write<std::int32_t>("t.npy", {5}, {5, 4, 3, 2, 1});
+
+  const auto data =
+      open({{"weights", path("w.npy")}, {"groups", path("g.npy")}, {"times", path("t.npy")}});
+
+  EXPECT_TRUE(data->spec().has_weights);
+  EXPECT_THAT(values(batch(*data).weights), ElementsAre(1, 0, 2.5, 1, 1));
+  EXPECT_EQ(batch(*data).weights.scalar_type(), at::kFloat);
+  EXPECT_EQ(rows(*data).groups()[2].item<std::int64_t>(), 9007199254740993);
+  EXPECT_THAT(values(rows(*data).timestamps()), ElementsAre(5, 4, 3, 2, 1));
+}
+
+TEST_F(NpyDataTest, FilesFollowEachOtherAndThoseWithoutRowsArePassedOver) {
+  write_table("part-a.npy", 2);
+  write<float>("part-b.npy", {0, 3}, {});
+  write_table("part-c.npy", 3, 3, 2);
+  write<double>("part-d.npy", {0}, {});  // numpy.save(path, [])
+  write_table("whole.npy", 5);
+  write<float>("y.npy", {5}, {0, 1, 2, 3, 4});
+  const Json list = {path("part-a.npy"), path("part-b.npy"), path("part-c.npy"),
+                     path("part-d.npy")};
+
+  for (const char* access : {"memory", "mapped", "chunked"}) {
+    const auto whole = open({{"inputs", path("whole.npy")}, {"access", access}});
+    for (const Json& inputs : {list, Json(path("part-?.npy")), Json(path("p*.npy"))}) {
+      const auto parts = open({{"inputs", inputs}, {"access", access}, {"chunk_rows", 2}});
+
+      EXPECT_EQ(features(*parts), features(*whole)) << access;
+      EXPECT_EQ(parts->content_hash(), whole->content_hash());
+      EXPECT_EQ(rows(*parts).describe_row(1), "row 1 of " + path("part-a.npy"));
+      EXPECT_EQ(rows(*parts).describe_row(2), "row 0 of " + path("part-c.npy"));
+    }
+  }
+}
+
+TEST_F(NpyDataTest, ANameThatIsThereIsNoPattern) {
+  write_table("x*.npy", 5);
+  write_table("x1.npy", 5, 2);
+  write<float>("y.npy", {5}, {0, 1, 2, 3, 4});
+
+  EXPECT_EQ(open({{"inputs", path("x*.npy")}})->spec().inputs[0].shape,
+            std::vector<std::int64_t>{3});
+}
+
+TEST_F(NpyDataTest, AWalkOverAnArraySaysWhenItHasEndedAndWhatItSkipped) {
+  write<float>("a.npy", {0, 3}, {});
+  write_table("b.npy", 3);
+  write<float>("c.npy", {0, 3}, {});
+  write_table("d.npy", 1, 3, 3);
+  const ArrayFiles array({file("a.npy"), file("b.npy"), file("c.npy"), file("d.npy")});
+  PieceWalk walk(array, 2);
+  std::vector<Found> found;
+  std::vector<std::int64_t> pieces;
+
+  for (int i = 0; i < 8; ++i) {
+    found.push_back(walk.next());
+    if (found.back() == Found::kPiece)
+      pieces.insert(pieces.end(), {walk.first_row(), walk.rows()});
+  }
+
+  EXPECT_THAT(found, ElementsAre(Found::kSkipped, Found::kPiece, Found::kPiece, Found::kSkipped,
+                                 Found::kPiece, Found::kEnd, Found::kEnd, Found::kEnd));
+  EXPECT_THAT(pieces, ElementsAre(0, 2, 2, 1, 3, 1));
+}
+
+TEST_F(NpyDataTest, AWalkThatFailedFailsTheSameWayAgain) {
+  write_table("x.npy", 4);
+  const ArrayFiles array({file("x.npy")});
+  PieceWalk walk(array, 2);
+  ASSERT_EQ(walk.next(), Found::kPiece);
+  std::filesystem::remove(file("x.npy"));
+
+  const std::string first = message_of([&] { walk.next(); });
+  write_table("x.npy", 4);
+
+  EXPECT_EQ(first, "x.npy: rows 2 to 3: no such file");
+  EXPECT_EQ(message_of([&] { walk.next(); }), first);
+}
+
+TEST_F(NpyDataTest, MissingValuesArePassedOnOrDropTheirRow) {
+  write<double>("x.npy", {4, 2}, {1, kNan, 3, 4, 5, 6, 7, 8});
+  write<double>("y.npy", {4}, {0, 1, kNan, 3});
+  write<double>("z.npy", {4}, {0, 1, 2, 3});
+  write<float>("w.npy", {4}, {1, 2, 3, 4});
+
+  for (const char* access : {"memory", "mapped", "chunked"}) {
+    const auto passed = open({{"missing", "nan"}, {"target", path("z.npy")}, {"access", access}});
+    const auto dropped =
+        open({{"missing", "drop_row"}, {"weights", path("w.npy")}, {"access", access}});
+
+    EXPECT_TRUE(passed->spec().inputs[0].columns[1].may_be_missing);
+    EXPECT_FALSE(passed->spec().inputs[0].columns[0].may_be_missing);
+    EXPECT_TRUE(std::isnan(features(*passed)[1]));
+    EXPECT_EQ(rows(*dropped).rows(), 2);
+    EXPECT_THAT(features(*dropped), ElementsAre(3, 4, 7, 8));
+    EXPECT_THAT(targets(*dropped), ElementsAre(1, 3));
+    EXPECT_THAT(values(batch(*dropped).weights), ElementsAre(2, 4));
+    EXPECT_EQ(rows(*dropped).describe_row(1), "row 3 of " + path("x.npy"));
+    EXPECT_FALSE(dropped->spec().inputs[0].columns[1].may_be_missing);
+  }
+}
+
+TEST_F(NpyDataTest, ARowThatIsDroppedMakesNoClass) {
+  write<double>("x.npy", {4}, {1, kNan, 3, 4});
+  write<std::int64_t>("y.npy", {4}, {0, 99, 1, 0});
+
+  EXPECT_THAT(open({{"missing", "drop_row"}})->spec().target.class_names, ElementsAre("0", "1"));
+}
+
+TEST_F(NpyDataTest, TheHashIsOverEveryByteWhateverTheAccessAndTheTypeOfTheRun) {
+  write_five();
+  const std::string hash = open()->content_hash();
+
+  for (const char* access : {"memory", "mapped", "chunked"})
+    EXPECT_EQ(open({{"access", access}}, in_float64())->content_hash(), hash) << access;
+  write<float>("y.npy", {5}, {0, 10, 20, 30, 41});
+  EXPECT_NE(open()->content_hash(), hash);
+  write_five();
+  EXPECT_EQ(open()->content_hash(), hash);
+  write<double>("y.npy", {5}, {0, 10, 20, 30, 40});
+  EXPECT_NE(open()->content_hash(), hash);
+}
+
+TEST_F(NpyDataTest, AnotherFileCanBePredictedOn) {
+  write_five();
+  write_table("new.npy", 2, 3, 7);
+  const auto training = open({{"columns", {"a", "b", "c"}}});
+
+  const auto later = open_later(Purpose::kPredict, *training,
+                                {{"inputs", path("new.npy")}, {"target", path("none.npy")}});
+
+  EXPECT_THAT(features(*later), ElementsAre(700, 701, 702, 800, 801, 802));
+  EXPECT_EQ(later->spec().inputs, training->spec().inputs);
+}
+
+TEST_F(NpyDataTest, AFolderWithFilesOfTheSameNamesTakesThePlaceOfAllOfThem) {
+  const Json parameters = {{"inputs", {{"a", path("x.npy")}, {"b", {path("p-*.npy")}}}},
+                           {"target", path("y.npy")},
+                           {"weights", path("w.npy")}};
+  write_table("x.npy", 3);
+  write_table("p-1.npy", 2, 2);
+  write_table("p-2.npy", 1, 2);
+  write<std::int64_t>("y.npy", {3}, {4, 8, 4});
+  write<float>("w.npy", {3}, {1, 2, 3});
+  write_table("later/x.npy", 2, 3, 50);
+  write_table("later/p-0.npy", 2, 2, 60);
+  write<std::int64_t>("later/y.npy", {2}, {8, 8});
+  write<float>("later/w.npy", {2}, {5, 6});
+  const auto training = open(parameters);
+
+  Json moved = parameters;
+  moved["inputs"] = path("later");
+  const auto evaluated = open_later(Purpose::kEvaluate, *training, moved);
+  std::filesystem::remove(file("later/y.npy"));
+  const auto predicted = open_later(Purpose::kPredict, *training, moved);
+
+  EXPECT_THAT(features(*evaluated), ElementsAre(5000, 5001, 5002, 5100, 5101, 5102));
+  EXPECT_THAT(values(batch(*evaluated).inputs[1]), ElementsAre(6000, 6001, 6100, 6101));
+  EXPECT_THAT(targets(*evaluated), ElementsAre(1, 1));
+  EXPECT_THAT(values(batch(*evaluated).weights), ElementsAre(5, 6));
+  EXPECT_EQ(features(*predicted), features(*evaluated));
+}
+
+TEST_F(NpyDataTest, ADamagedStateIsRefused) {
+  write_five();
+  const auto training = open();
+  const auto load = [&](const char* key, const Json& value) {
+    StateDict state = training->state();
+    state.put(key, value);
+    return message_of([&] { make()->load_state(state); });
+  };
+
+  EXPECT_EQ(load("inputs", {{"a", path()}, {"b", path()}}),
+            "stored description of the data contradicts itself");
+  Json spec = training->state().value("spec");
+  spec["inputs"][0]["shape"] = {4};
+  EXPECT_EQ(load("spec", spec), "stored description of the data contradicts itself");
+  EXPECT_THAT(load("labels", "no"),
+              ::testing::StartsWith("stored description of the data cannot be read: "));
+  EXPECT_THAT(load("inputs", 3),
+              ::testing::StartsWith("stored description of the data cannot be read: "));
+}
+
+}  // namespace
+}  // namespace treadle::arrays

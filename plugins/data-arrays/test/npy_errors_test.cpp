@@ -1,0 +1,349 @@
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "array_fixture.h"
+
+namespace treadle::arrays {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class NpyErrors : public ArrayFixture {
+ protected:
+  NpyErrors() { write_five(); }
+
+  /// What is said about a file with these bytes.
+  std::string error_in(std::string_view bytes) const {
+    write_bytes("x.npy", bytes);
+    return error();
+  }
+  std::string error_in_header(const std::string& header, std::string_view data = "",
+                              int version = 1) const {
+    return error_in(npy_bytes(header, data, version));
+  }
+  std::string error_with(const std::string& descr, bool fortran = false) const {
+    return error_in_header(RawNpy{descr, fortran}.header("(5, 2)"), std::string(40, '\0'));
+  }
+};
+
+TEST_F(NpyErrors, SayWhyAFileCannotBeRead) {
+  std::filesystem::create_directories(file("folder"));
+
+  EXPECT_EQ(error({{"inputs", path("none.npy")}}), "none.npy: no such file");
+  EXPECT_EQ(error({{"inputs", path("folder")}}), "folder: is a folder; name the files in it");
+  EXPECT_EQ(error({{"inputs", path("none-*.npy")}}), "none-*.npy: no file has a name like this");
+  EXPECT_EQ(error({{"inputs", path("folder/none/*.npy")}}),
+            "folder/none/*.npy: no file has a name like this");
+  EXPECT_EQ(error({{"inputs", "/dev/null"}}), "/dev/null: is not a regular file");
+}
+
+TEST_F(NpyErrors, SayWhatIsNoNpyFile) {
+  EXPECT_EQ(error_in(""), "x.npy: is not a NumPy array file (.npy); numpy.save writes one");
+  EXPECT_EQ(error_in("a,b\n1,2\n"),
+            "x.npy: is not a NumPy array file (.npy); numpy.save writes one");
+  EXPECT_EQ(error_in("PK\x03\x04 and so on"),
+            "x.npy: is an archive of arrays (.npz); save each array in a file of its own, with "
+            "numpy.save");
+  EXPECT_EQ(error_in_header("{}", "", 4),
+            "x.npy: is of the format version 4.0; versions 1.0 to 3.0 can be read");
+}
+
+TEST_F(NpyErrors, SayWhereAFileIsCutOff) {
+  const RawNpy raw;
+  const std::string whole = npy_bytes(raw.header("(5, 2)"), std::string(40, '\0'));
+
+  EXPECT_EQ(error_in(whole), "no error");
+  EXPECT_EQ(error_in(whole.substr(0, 3)), "x.npy: is cut off: it ends within its header");
+  EXPECT_EQ(error_in(whole.substr(0, 9)), "x.npy: is cut off: it ends within its header");
+  EXPECT_EQ(error_in(whole.substr(0, 60)), "x.npy: is cut off: it ends within its header");
+  EXPECT_EQ(error_in(whole.substr(0, whole.size() - 3)),
+            "x.npy: is cut off: an array of the shape (5, 2) and type float32 takes 40 bytes, and "
+            "37 follow the header");
+  EXPECT_EQ(error_in(whole + "more"),
+            "x.npy: has more in it than one array: an array of the shape (5, 2) and type float32 "
+            "takes 40 bytes, and 44 follow the header; save each array in a file of its own");
+  EXPECT_EQ(error_in(std::string("\x93NUMPY\x02\x00\xFF\xFF\xFF\x7F", 12)),
+            "x.npy: its header would have 2147483647 bytes; it is damaged");
+}
+
+TEST_F(NpyErrors, SayWhichHeadersCannotBeUnderstood) {
+  const auto damaged = [](const std::string& header) {
+    return "x.npy: the header cannot be understood: \"" + header + "\"";
+  };
+  for (const std::string header :
+       {"{}", "hello", "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (5,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 5}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-5,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5 2)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), 'more': 1}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5,)} more", "{'descr': '<f4",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5,"}) {
+    EXPECT_EQ(error_in_header(header), damaged(header));
+  }
+}
+
+TEST_F(NpyErrors, SayHowToSaveWhatCannotBeRead) {
+  const std::string known = "float32, float64, int64, int32 and uint8, little-endian, can be read";
+
+  EXPECT_EQ(error_with(">f4"),
+            "x.npy: the numbers are of the type \">f4\"; save the array as "
+            "array.astype('<f4'): " +
+                known);
+  EXPECT_EQ(error_with("<f2"),
+            "x.npy: the numbers are of the type \"<f2\"; save the array as "
+            "array.astype('<f8'): " +
+                known);
+  EXPECT_EQ(error_with("<u2"),
+            "x.npy: the numbers are of the type \"<u2\"; save the array as "
+            "array.astype('<i8'): " +
+                known);
+  EXPECT_EQ(error_with("|b1"),
+            "x.npy: the numbers are of the type \"|b1\"; save the array as "
+            "array.astype('u1'): " +
+                known);
+  EXPECT_EQ(error_with("<c8"), "x.npy: the numbers are of the type \"<c8\"; " + known);
+  EXPECT_EQ(error_with("|O"), "x.npy: holds Python objects; only numbers can be read: " + known);
+  EXPECT_EQ(error_with("<U3"),
+            "x.npy: holds texts; number them, and name the numbers in \"classes\": " + known);
+  EXPECT_EQ(error_with("<f4", true),
+            "x.npy: is stored column by column (Fortran order); save it as "
+            "numpy.ascontiguousarray(array)");
+  EXPECT_EQ(error_in_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (5,)}"),
+            "x.npy: its rows are records with fields; save each field as an array of its own");
+}
+
+TEST_F(NpyErrors, JudgeShapes) {
+  const RawNpy raw;
+
+  EXPECT_EQ(error_in_header(raw.header("()"), std::string(4, '\0')),
+            "x.npy: holds one number; an array of rows has a shape like (1000, 20)");
+  EXPECT_EQ(error_in_header(raw.header("(5, 0)")),
+            "x.npy: its rows are empty: the shape is (5, 0)");
+  EXPECT_EQ(error_in_header(raw.header("(0, 3)")), "x.npy: there is no row");
+  EXPECT_EQ(error_in_header(raw.header("(4294967296, 4294967296)")),
+            "x.npy: an array of the shape (4294967296, 4294967296) cannot be that large");
+}
+
+TEST_F(NpyErrors, SayWhichArraysDoNotFitEachOther) {
+  write_table("other.npy", 6);
+  write_table("wide.npy", 5, 4);
+  write_table<double>("double.npy", 5);
+  write<float>("none.npy", {0, 3}, {});
+
+  EXPECT_EQ(error({{"inputs", path("other.npy")}}),
+            "y.npy: has 5 rows, but other.npy has 6; every array must have something for each row");
+  EXPECT_EQ(error({{"inputs", {path("x.npy"), path("wide.npy")}}}),
+            "wide.npy: rows have the shape (4,) and type float32, but those of x.npy the shape "
+            "(3,) and type float32; the files of one array must agree");
+  EXPECT_EQ(error({{"inputs", {path("x.npy"), path("double.npy")}}}),
+            "double.npy: rows have the shape (3,) and type float64, but those of x.npy the shape "
+            "(3,) and type float32; the files of one array must agree");
+  EXPECT_EQ(error({{"inputs", {path("none.npy"), path("none.npy")}}}),
+            "none.npy: there is no row, neither here nor in the files after it");
+  EXPECT_EQ(error({{"weights", path("wide.npy")}}),
+            "wide.npy: weights are one number per row, got rows of the shape (4,)");
+  EXPECT_EQ(error({{"access", "chunked"}, {"chunk_rows", 4}, {"resident_bytes", 47}}),
+            "x.npy: a chunk of 4 rows takes 48 bytes, but \"resident_bytes\" is 47; raise it, or "
+            "lower \"chunk_rows\"");
+  EXPECT_EQ(error({{"access", "chunked"}, {"chunk_rows", 4}, {"resident_bytes", 48}}), "no error");
+}
+
+TEST_F(NpyErrors, NameColumnsThatDoNotFit) {
+  write<float>("image.npy", {5, 1, 2}, std::vector<float>(10));
+
+  EXPECT_EQ(error({{"columns", {"a", "b"}}}), "x.npy: has 3 columns, but \"columns\" has 2 names");
+  EXPECT_EQ(error({{"inputs", path("image.npy")}, {"columns", {"a", "b"}}}),
+            "image.npy: \"columns\" is for tables, but rows have the shape (1, 2)");
+  EXPECT_EQ(error({{"inputs", {{"a", path("x.npy")}}}, {"columns", {"a", "b", "c"}}}),
+            "\"columns\" names columns of the input \"features\", which \"inputs\" does not name");
+  EXPECT_EQ(error({{"inputs", {{"a", path("x.npy")}, {"b", path("y.npy")}}},
+                   {"columns", {{"a", {"p", "q", "r"}}, {"b", {"q"}}}}}),
+            "two columns are named \"q\"; give each a name of its own in \"columns\"");
+  EXPECT_EQ(error({{"inputs", Json::object()}}), "/inputs: must name at least one file");
+}
+
+TEST_F(NpyErrors, SayWhatCanBeDoneAboutMissingValues) {
+  write<double>("x.npy", {5, 2}, {1, 2, kNan, 4, 5, 6, 7, 8, 9, kNan});
+  write<double>("image.npy", {5, 1, 2}, {1, 2, 3, 4, 5, 6, 7, kNan, 9, 10});
+  write<double>("nan.npy", {5}, {0, 1, 2, kNan, 4});
+  write_table("table.npy", 5);
+  write<double>("nothing.npy", {5}, std::vector<double>(5, kNan));
+  const std::string drop = "; \"missing\": \"drop_row\" leaves such rows out";
+
+  EXPECT_EQ(error(), "x.npy: row 1, column \"x0\": the value is missing (NaN)" + drop +
+                         ", \"nan\" hands them to the transform \"impute\"\n"
+                         "x.npy: row 4, column \"x1\": the value is missing (NaN)" +
+                         drop + ", \"nan\" hands them to the transform \"impute\"");
+  EXPECT_EQ(error({{"inputs", path("image.npy")}}),
+            "image.npy: row 3, at [0, 1]: the value is missing (NaN)" + drop);
+  EXPECT_EQ(error({{"inputs", path("image.npy")}, {"missing", "nan"}}),
+            "image.npy: row 3, at [0, 1]: the value is missing (NaN); \"missing\": \"nan\" is for "
+            "columns of tables only");
+  EXPECT_EQ(error({{"inputs", path("table.npy")}, {"target", path("nan.npy")}}),
+            "nan.npy: row 3: the value is missing (NaN)" + drop);
+  EXPECT_EQ(error({{"inputs", path("table.npy")}, {"target", path("nan.npy")}, {"missing", "nan"}}),
+            "nan.npy: row 3: the value is missing (NaN); \"missing\": \"nan\" is for inputs only");
+  EXPECT_EQ(error({{"inputs", path("nothing.npy")}, {"missing", "drop_row"}}),
+            "nothing.npy: each of the 5 rows has a missing value, and \"missing\" is "
+            "\"drop_row\"");
+}
+
+TEST_F(NpyErrors, RefuseNumbersThatCannotBeTrainedOn) {
+  write<double>("x.npy", {5}, {1, -kInfinity, 1e39, 4, 5});
+
+  EXPECT_EQ(error(),
+            "x.npy: row 1, column \"x0\": got -inf: infinity cannot be trained on\n"
+            "x.npy: row 2, column \"x0\": got 1e+39, which is too large for float32; \"dtype\": "
+            "\"float64\" holds more");
+  EXPECT_EQ(error({}, in_float64()),
+            "x.npy: row 1, column \"x0\": got -inf: infinity cannot be trained on");
+  EXPECT_EQ(error({{"inputs", path("y.npy")}, {"target", path("x.npy")}}),
+            "x.npy: row 1: got -inf: infinity cannot be trained on\n"
+            "x.npy: row 2: got 1e+39, which is too large for float32; \"dtype\": \"float64\" holds "
+            "more");
+}
+
+TEST_F(NpyErrors, RefuseNumbersThatAreTooLargeForTheRunAlone) {
+  write<double>("x.npy", {5}, {1, 2, 3, 4, -3.5e38});
+
+  EXPECT_EQ(error(),
+            "x.npy: row 4, column \"x0\": got -3.5e+38, which is too large for float32; "
+            "\"dtype\": \"float64\" holds more");
+  EXPECT_EQ(error({}, in_float64()), "no error");
+}
+
+TEST_F(NpyErrors, ListFiveRowsAndCountTheRest) {
+  write<double>("x.npy", {8}, std::vector<double>(8, kInfinity));
+  write<float>("y.npy", {8}, std::vector<float>(8));
+
+  EXPECT_EQ(error(),
+            "x.npy: row 0, column \"x0\": got inf: infinity cannot be trained on\n"
+            "x.npy: row 1, column \"x0\": got inf: infinity cannot be trained on\n"
+            "x.npy: row 2, column \"x0\": got inf: infinity cannot be trained on\n"
+            "x.npy: row 3, column \"x0\": got inf: infinity cannot be trained on\n"
+            "x.npy: row 4, column \"x0\": got inf: infinity cannot be trained on\n"
+            "and 3 more");
+}
+
+TEST_F(NpyErrors, JudgeTargets) {
+  write<std::int64_t>("one.npy", {5}, {3, 3, 3, 3, 3});
+  write<std::int64_t>("two.npy", {5}, {0, 1, 0, 7, 0});
+  write<float>("half.npy", {5}, {0, 1, 1.5F, 0, 0});
+  write<float>("image.npy", {5, 1, 2}, std::vector<float>(10));
+  std::vector<std::int64_t> many(70000);
+  for (std::size_t i = 0; i < many.size(); ++i)
+    many[i] = static_cast<std::int64_t>(i);
+  write<std::int64_t>("many.npy", {70000}, many);
+  const auto with = [&](const char* target, Json parameters = Json::object(),
+                        const OpenRequest& request = {}) {
+    parameters["target"] = path(target);
+    return error(parameters, request);
+  };
+
+  EXPECT_EQ(with("one.npy"),
+            "one.npy: there is one class only (3); a classifier needs at least two");
+  EXPECT_EQ(with("two.npy", {{"classes", {"a", "b"}}}),
+            "two.npy: row 3: class 7 has no name: \"classes\" names the 2 classes from 0 on");
+  EXPECT_EQ(with("two.npy", {{"classes", {"a", "b"}}}, wanting(Task::kRegression)),
+            "two.npy: \"classes\" names classes, but the target is numbers; set \"task\": "
+            "\"classification\" in \"data\", or leave \"classes\" out");
+  EXPECT_EQ(with("half.npy", {}, wanting(Task::kClassification)),
+            "half.npy: row 2: 1.5 is no class; classes are integers (for numbers, set \"task\": "
+            "\"regression\" in \"data\" and take a loss that works on numbers)");
+  EXPECT_EQ(with("x.npy", {}, wanting(Task::kClassification)),
+            "x.npy: classes are one number per row, got rows of the shape (3,)");
+  EXPECT_EQ(with("image.npy"),
+            "image.npy: a target is one row of numbers per row, got rows of the shape (1, 2)");
+  EXPECT_EQ(with("many.npy", {{"inputs", path("many.npy")}}),
+            "many.npy: row 65536: there are more than 65536 different values; that is too many for "
+            "classes (for numbers, set \"task\": \"regression\" in \"data\" and take a loss that "
+            "works on numbers)");
+}
+
+TEST_F(NpyErrors, JudgeWeightsGroupsAndTimes) {
+  write<float>("w.npy", {5}, {1, -1, 1, 1, 1});
+  write<float>("zero.npy", {5}, {0, 0, 0, 0, 0});
+  write<double>("inf.npy", {5}, {1, 1, 1, 1, kInfinity});
+  write<float>("g.npy", {5}, {1, 2, 2.5F, 1, 1});
+
+  EXPECT_EQ(error({{"weights", path("w.npy")}}),
+            "w.npy: row 1: a weight must be a number >= 0, got -1");
+  EXPECT_EQ(error({{"weights", path("inf.npy")}}),
+            "inf.npy: row 4: a weight must be a number >= 0, got inf");
+  EXPECT_EQ(error({{"weights", path("zero.npy")}}), "zero.npy: every row has the weight 0");
+  write<float>("w.npy", {5}, {1, 0, 0, 0, 0});
+  write<double>("x.npy", {5}, {kNan, 2, 3, 4, 5});
+  EXPECT_EQ(error({{"weights", path("w.npy")}, {"missing", "drop_row"}}),
+            "w.npy: every row has the weight 0");
+  write_five();
+  EXPECT_EQ(error({{"groups", path("g.npy")}}), "g.npy: row 2: a group is an integer, got 2.5");
+  EXPECT_EQ(error({{"times", path("inf.npy")}}),
+            "inf.npy: row 4: a time is a finite number, got inf");
+}
+
+TEST_F(NpyErrors, SayWhatLaterFilesMustFit) {
+  write<double>("x.npy", {5, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, kNan});
+  write<std::int64_t>("y.npy", {5}, {0, 5, 0, 5, 0});
+  write_table("wide.npy", 5);
+  write<double>("nan.npy", {1, 2}, {kNan, 1});
+  write_table("other/x.npy", 2, 2);
+  write<std::int64_t>("other/y.npy", {2}, {5, 4});
+  write_table("twice/x.npy", 5);
+  const auto training = open({{"missing", "nan"}});
+  const Json two_inputs = {{"a", path("wide.npy")}, {"b", path("twice/x.npy")}};
+  const auto two = open({{"inputs", two_inputs}, {"target", path("y.npy")}});
+  const Json one_name = {{"a", path("twice/x.npy")}, {"b", path("x.npy")}};
+  const auto alike = open({{"inputs", one_name}, {"missing", "nan"}});
+  const auto later = [&](Purpose purpose, const DataProvider& known, Json parameters) {
+    if (!parameters.contains("missing"))
+      parameters["missing"] = "nan";
+    return message_of([&] { open_later(purpose, known, parameters); });
+  };
+
+  EXPECT_EQ(later(Purpose::kPredict, *training, {{"inputs", path("wide.npy")}}),
+            "wide.npy: rows have the shape (3,), but the model was trained on rows of the shape "
+            "(2,)");
+  EXPECT_EQ(later(Purpose::kPredict, *training, {{"inputs", path("nan.npy")}}),
+            "nan.npy: row 0, column \"x0\": the value is missing (NaN), which never happened in "
+            "the training data");
+  EXPECT_EQ(
+      later(Purpose::kPredict, *training, {{"inputs", path("nan.npy")}, {"missing", "error"}}),
+      "nan.npy: row 0, column \"x0\": the value is missing (NaN)");
+  EXPECT_EQ(
+      later(Purpose::kPredict, *training, {{"inputs", path("nan.npy")}, {"missing", "drop_row"}}),
+      "nan.npy: row 0, column \"x0\": the value is missing (NaN); a row to predict cannot be "
+      "dropped, train with \"missing\": \"nan\" and the transform \"impute\"");
+  EXPECT_EQ(later(Purpose::kEvaluate, *training, {{"inputs", path("other")}}),
+            "other/y.npy: row 1: unknown class 4; the model knows 0, 5");
+  EXPECT_EQ(later(Purpose::kEvaluate, *training, {{"inputs", path("other/x.npy")}}),
+            "other/x.npy: evaluating needs the targets of these rows as well; name a folder that "
+            "has files called like those of the training");
+  EXPECT_EQ(later(Purpose::kPredict, *two, {{"inputs", path("x.npy")}}),
+            "x.npy: the model has the inputs a, b; name a folder that has files called like those "
+            "of the training");
+  EXPECT_EQ(later(Purpose::kPredict, *alike, {{"inputs", path("other")}}),
+            "other: a folder cannot take the place of twice/x.npy and x.npy, which have one name");
+  EXPECT_EQ(message_of([&] {
+              OpenRequest request;
+              request.purpose = Purpose::kPredict;
+              open({}, request);
+            }),
+            "npy data for evaluation or prediction needs the state of a training");
+}
+
+TEST_F(NpyErrors, NumbersToPredictKeepTheirWidth) {
+  const auto training = open({{"target", path("x.npy")}});
+  write_five();
+
+  EXPECT_EQ(message_of([&] {
+              open_later(Purpose::kEvaluate, *training, {{"target", path("y.npy")}});
+            }),
+            "y.npy: rows have 1 numbers, but the model was trained to predict 3");
+}
+
+}  // namespace
+}  // namespace treadle::arrays
