@@ -1,34 +1,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <map>
 
 #include <treadle/base/error.h>
 
-#include "workspace.h"
+#include "watched_runs.h"
 
 namespace treadle {
 namespace {
 
 using testing::bits_of;
-using testing::moons;
+using testing::Impatient;
+using testing::StepWatch;
+using testing::watched_moons;
+using testing::watching_runtime;
 using testing::Workspace;
 namespace fs = std::filesystem;
-
-/// Presses Ctrl-C after so many steps of the whole run.
-class Impatient : public RunObserver {
- public:
-  explicit Impatient(int steps) : steps_(steps) {}
-  std::stop_token token() const { return stop_.get_token(); }
-
- private:
-  void do_step_completed(const TrialId&, const StepProgress&) override {
-    if (++seen_ == steps_) stop_.request_stop();
-  }
-  std::stop_source stop_;
-  int steps_;
-  int seen_ = 0;
-};
 
 /// Keeps what was noted.
 class Listener : public RunObserver {
@@ -44,10 +33,9 @@ fs::path only_run_in(const fs::path& runs) { return fs::directory_iterator(runs)
 /// Runs and stops after `steps`; returns the run's folder.
 fs::path interrupted_run(const Runtime& runtime, const nlohmann::json& document,
                          const Workspace& workspace, int steps) {
-  Impatient impatient(steps);
+  const Impatient impatient(runtime, steps);
   RunOptions options = workspace.options();
   options.stop = impatient.token();
-  options.observers = {&impatient};
   EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
   return only_run_in(options.output);
 }
@@ -58,12 +46,12 @@ std::string uninterrupted(const Runtime& runtime, const nlohmann::json& document
 }
 
 TEST(Resume, EqualsNeverHavingStoppedWhereverItStopped) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons());
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons());
   // In the first epoch, at an epoch's end, between folds, in the final training.
   for (const int steps : {1, 3, 10, 29, 60, 155, 190}) {
     const Workspace workspace;
-    const fs::path run = interrupted_run(runtime, moons(), workspace, steps);
+    const fs::path run = interrupted_run(runtime, watched_moons(), workspace, steps);
 
     resume_run(runtime, run, workspace.options());
 
@@ -72,17 +60,16 @@ TEST(Resume, EqualsNeverHavingStoppedWhereverItStopped) {
 }
 
 TEST(Resume, CanBeStoppedAgainAndAgain) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons(1));
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 7);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 7);
 
   bool finished = false;
   for (int round = 0; round < 100 && !finished; ++round) {
-    Impatient impatient(13);
+    const Impatient impatient(runtime, 13);
     RunOptions options = workspace.options();
     options.stop = impatient.token();
-    options.observers = {&impatient};
     try {
       resume_run(runtime, run, options);
       finished = true;
@@ -94,11 +81,75 @@ TEST(Resume, CanBeStoppedAgainAndAgain) {
   EXPECT_EQ(bits_of(run), expected);
 }
 
-TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons());
+TEST(Resume, GoesOnFromTheVeryStepAfterWhichItWasStopped) {
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(), workspace, 1);
+
+  // Most of the saves before are passed over, being overtaken while the disk is busy; the last one never is.
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 27);
+
+  EXPECT_TRUE(fs::exists(run / "checkpoints/fold-1/step-000000000027/state.json"));
+}
+
+TEST(Resume, LeavesEachEpochInTheEventsOnce) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 47);
+
+  resume_run(runtime, run, workspace.options());
+
+  std::map<std::string, std::int64_t> epochs;
+  std::istringstream events(testing::read_file(run / "events.jsonl"));
+  for (std::string line; std::getline(events, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    if (event.at("event") == "epoch_completed") {
+      EXPECT_EQ(event.at("epoch"), ++epochs[event.at("trial")]) << line;
+    }
+    if (event.at("event") == "trial_completed") {
+      EXPECT_EQ(event.at("epochs"), epochs[event.at("trial")]) << line;
+    }
+  }
+  EXPECT_EQ(epochs.size(), 4u);
+}
+
+TEST(Resume, ACheckpointThatCannotBeWrittenEndsTheRunWithOneSentence) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  int steps = 0;
+  const StepWatch watch(runtime, [&] {
+    // A file stands where the folder should be made.
+    if (++steps == 1) std::ofstream(only_run_in(workspace.folder() / "runs") / "checkpoints") << "mine";
+  });
+
+  try {
+    run_workflow(runtime, runtime.resolve(watched_moons(1)), workspace.options());
+    FAIL() << "nobody missed the checkpoints";
+  } catch (const StorageError& error) {
+    const std::string run = only_run_in(workspace.folder() / "runs").string();
+    EXPECT_EQ(error.what(), run + "/checkpoints/fold-1: cannot be made for checkpoints: Not a directory; there is no "
+                                  "checkpoint yet; when this is mended: workflow-runner resume " + run);
+  }
+}
+
+TEST(Resume, AStopWhoseCheckpointCannotBeWrittenSaysThat) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  std::stop_source stop;
+  const StepWatch watch(runtime, [&] {
+    std::ofstream(only_run_in(workspace.folder() / "runs") / "checkpoints") << "mine";
+    stop.request_stop();
+  });
+  RunOptions options = workspace.options();
+  options.stop = stop.get_token();
+
+  EXPECT_THROW(run_workflow(runtime, runtime.resolve(watched_moons(1)), options), StorageError);
+}
+
+TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons());
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 1);
   fs::remove_all(run / "checkpoints");
   fs::remove_all(run / "trials");
 
@@ -108,10 +159,10 @@ TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
 }
 
 TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons(1));
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   std::vector<fs::path> checkpoints;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints" / "fold-1")) {
     if (entry.is_directory()) checkpoints.push_back(entry.path());
@@ -135,10 +186,10 @@ TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
 }
 
 TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
   // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the latest.
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 65);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 65);
   ASSERT_TRUE(fs::exists(run / "trials" / "fold-1"));
   const std::string events = testing::read_file(run / "events.jsonl");
 
@@ -149,9 +200,9 @@ TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
 }
 
 TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(), workspace, 20);
+  const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 20);
   nlohmann::json environment = nlohmann::json::parse(testing::read_file(run / "environment.json"));
   environment["blas"] = "another BLAS";
   std::ofstream(run / "environment.json") << environment;
@@ -169,10 +220,10 @@ TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
 }
 
 TEST(Resume, LeavesAFinishedRunAsItIs) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
   const RunOutcome outcome =
-      run_workflow(runtime, runtime.resolve(moons()), workspace.options());
+      run_workflow(runtime, runtime.resolve(watched_moons()), workspace.options());
   const std::string history = testing::read_file(outcome.folder / "history.csv");
 
   const RunOutcome again = resume_run(runtime, outcome.folder, workspace.options());
@@ -182,9 +233,9 @@ TEST(Resume, LeavesAFinishedRunAsItIs) {
 }
 
 TEST(Resume, ClearsAwayWhatAKillLeftHalfWritten) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 20);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 20);
   std::ofstream(run / "history.csv.part-123-0") << "half";
   fs::create_directories(run / "checkpoints/fold-1/step-000000000021.tmp");
   std::ofstream(run / "notes.txt") << "somebody's own";
@@ -197,10 +248,10 @@ TEST(Resume, ClearsAwayWhatAKillLeftHalfWritten) {
 }
 
 TEST(Resume, TakesAHistoryWhoseLastLineWasCutOff) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons(1));
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   std::ofstream(run / "history.csv", std::ios::app) << "fold-1,3,6,3";
 
   resume_run(runtime, run, workspace.options());
@@ -209,9 +260,9 @@ TEST(Resume, TakesAHistoryWhoseLastLineWasCutOff) {
 }
 
 TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   std::string history = testing::read_file(run / "history.csv");
   const std::size_t second_line = history.find('\n') + 1;
   history.replace(history.find(",1,", second_line), 3, ",one,");
@@ -228,9 +279,9 @@ TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
 }
 
 TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   // 2001-09-09T01:46:40Z is 10^9 seconds after 1970.
   std::string events = testing::read_file(run / "events.jsonl");
   nlohmann::json first = nlohmann::json::parse(events.substr(0, events.find('\n')));
@@ -243,7 +294,7 @@ TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
 }
 
 TEST(Resume, SaysWhenTheFolderIsNoRun) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
   try {
     resume_run(runtime, workspace.folder(), workspace.options());
