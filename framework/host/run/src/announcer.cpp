@@ -49,13 +49,15 @@ void Announcer::hand_in(Call call) {
 }
 
 void Announcer::expect_no_failure() const {
-  if (failure_) std::rethrow_exception(failure_);
+  if (failure_)
+    std::rethrow_exception(failure_);
 }
 
 std::vector<Announcer::Step> Announcer::take_steps() {
   std::vector<Step> steps;
   for (Training* training : trainings_) {
-    if (!training->step_) continue;
+    if (!training->step_)
+      continue;
     steps.push_back({training->trial_, *training->step_});
     training->step_.reset();
   }
@@ -76,7 +78,8 @@ void Announcer::keep_telling() {
       changed_.notify_all();
       continue;
     }
-    if (stopping_) return;
+    if (stopping_)
+      return;
     // Only while the queue is empty: a step must not overtake the end of the epoch before it.
     if (!trainings_.empty() && Clock::now() >= steps_due) {
       for (const Step& step : take_steps()) {
@@ -97,7 +100,8 @@ void Announcer::keep_telling() {
 }
 
 void Announcer::tell_one(std::unique_lock<std::mutex>& lock, const std::function<void()>& telling) {
-  if (failure_) return;
+  if (failure_)
+    return;
   is_telling_ = true;
   lock.unlock();
   std::exception_ptr failure;
@@ -108,7 +112,8 @@ void Announcer::tell_one(std::unique_lock<std::mutex>& lock, const std::function
   }
   lock.lock();
   is_telling_ = false;
-  if (!failure) return;
+  if (!failure)
+    return;
   failure_ = std::move(failure);
   queue_.clear();
 }
@@ -143,7 +148,8 @@ void Announcer::Training::tell(Call call) {
 }
 
 void Announcer::Training::hand_in_step() {
-  if (!step_ || announcer_.failure_) return;
+  if (!step_ || announcer_.failure_)
+    return;
   announcer_.hand_in(
       [trial = trial_, progress = *step_](RunObserver& o) { o.step_completed(trial, progress); });
   step_.reset();

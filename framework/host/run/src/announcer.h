@@ -18,14 +18,14 @@
 
 namespace treadle::internal {
 
-/// Tells an Audience what happens in a run, from a thread of its own: no training waits for a file, a
-/// terminal or an observer.
+/// Tells an Audience what happens in a run, from a thread of its own: no training waits for a file,
+/// a terminal or an observer.
 ///
 /// What is told comes in the order in which it was handed in, and nothing is left out; who tells
 /// faster than the audience listens waits once `capacity` calls are queued. Of the steps of a
 /// training only the newest is told, a few times a second and before whatever else that training
-/// tells. What ends the run (a StorageError of the run's own files) is thrown at whoever tells next;
-/// nothing is told after it. Thread-safe.
+/// tells. What ends the run (a StorageError of the run's own files) is thrown at whoever tells
+/// next; nothing is told after it. Thread-safe.
 class Announcer {
  public:
   class Training;

@@ -26,7 +26,8 @@ void BackgroundWriter::keep_working() {
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || next() != nullptr; });
     Lane* lane = next();
-    if (lane == nullptr) return;
+    if (lane == nullptr)
+      return;
     std::function<void()> work = std::exchange(lane->waiting_, nullptr);
     lane->is_busy_ = true;
     lane->last_turn_ = ++turns_;
@@ -53,8 +54,10 @@ void BackgroundWriter::keep_working() {
 BackgroundWriter::Lane* BackgroundWriter::next() const {
   Lane* found = nullptr;
   for (Lane* lane : lanes_) {
-    if (!lane->waiting_) continue;
-    if (found == nullptr || lane->last_turn_ < found->last_turn_) found = lane;
+    if (!lane->waiting_)
+      continue;
+    if (found == nullptr || lane->last_turn_ < found->last_turn_)
+      found = lane;
   }
   return found;
 }
@@ -84,7 +87,8 @@ void BackgroundWriter::Lane::submit(std::function<void()> work) {
   TREADLE_EXPECTS(work != nullptr, "a lane takes work that can be called");
   {
     const std::lock_guard lock(writer_.mutex_);
-    if (failure_) return;
+    if (failure_)
+      return;
     waiting_.swap(work);
   }
   writer_.wake_.notify_one();
@@ -96,7 +100,8 @@ void BackgroundWriter::Lane::wait() {
 }
 
 void BackgroundWriter::Lane::expect_no_failure() const {
-  if (has_failed_.load(std::memory_order_acquire)) std::rethrow_exception(failure_);
+  if (has_failed_.load(std::memory_order_acquire))
+    std::rethrow_exception(failure_);
 }
 
 }  // namespace treadle::internal

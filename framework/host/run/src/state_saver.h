@@ -12,15 +12,15 @@ namespace treadle::internal {
 /// Saves one training's states while the training goes on: save() copies, the run's writer does the
 /// rest.
 ///
-/// Takes the memory of one copy, and of a second one as soon as a state comes while another is being
-/// written. A third takes the place of the second, which is then never written. Belongs to the
-/// training's thread.
+/// Takes the memory of one copy, and of a second one as soon as a state comes while another is
+/// being written. A third takes the place of the second, which is then never written. Belongs to
+/// the training's thread.
 class StateSaver {
  public:
   explicit StateSaver(BackgroundWriter& writer) : lane_(writer) {}
 
-  /// Returns when `state` has been copied; `write` gets the copy on the writer's thread. Throws what
-  /// an earlier one threw.
+  /// Returns when `state` has been copied; `write` gets the copy on the writer's thread. Throws
+  /// what an earlier one threw.
   void save(const StateDict& state, std::function<void(const StateDict&)> write);
 
   /// Waits until everything is written. Throws what writing threw.

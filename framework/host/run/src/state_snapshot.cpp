@@ -24,9 +24,12 @@ void StateSnapshot::take(const StateDict& state) {
 
 StateDict StateSnapshot::copy(const StateDict& state, const std::string& path) {
   StateDict result(state.version());
-  for (const auto& [name, value] : state.values().items()) result.put(name, value);
-  for (const auto& [name, tensor] : state.tensors()) result.put(name, copy(tensor, path + name));
-  for (const auto& [name, part] : state.parts()) result.put(name, copy(part, path + name + "/"));
+  for (const auto& [name, value] : state.values().items())
+    result.put(name, value);
+  for (const auto& [name, tensor] : state.tensors())
+    result.put(name, copy(tensor, path + name));
+  for (const auto& [name, part] : state.parts())
+    result.put(name, copy(part, path + name + "/"));
   return result;
 }
 

@@ -9,8 +9,8 @@
 
 namespace treadle::internal {
 
-/// A copy of a state that its owner goes on changing. The memory of the tensors is kept from one copy
-/// to the next: the second of a training is one pass over its bytes and allocates none.
+/// A copy of a state that its owner goes on changing. The memory of the tensors is kept from one
+/// copy to the next: the second of a training is one pass over its bytes and allocates none.
 ///
 /// One thread at a time.
 class StateSnapshot {

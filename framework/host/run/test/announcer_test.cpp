@@ -35,7 +35,8 @@ class Listener final : public RunObserver {
   }
   void do_noted(const std::string& text) override {
     thread = std::this_thread::get_id();
-    if (on_note) on_note(text);
+    if (on_note)
+      on_note(text);
     heard.push_back(text);
   }
 };
@@ -80,7 +81,8 @@ class AnnouncerTest : public ::testing::Test {
 TEST_F(AnnouncerTest, TellsInOrderFromAThreadOfItsOwn) {
   Announcer announcer(audience_);
 
-  for (const char* text : {"a", "b", "c"}) announcer.tell(note(text));
+  for (const char* text : {"a", "b", "c"})
+    announcer.tell(note(text));
   announcer.drain();
 
   EXPECT_THAT(listener_.heard, ElementsAre("a", "b", "c"));
@@ -93,16 +95,18 @@ TEST_F(AnnouncerTest, OfTheStepsOnlyTheNewestIsToldAndBeforeTheEndOfTheirEpoch) 
   block(announcer);
   {
     Announcer::Training training(announcer, trial);
-    for (int step = 1; step <= 3; ++step) training.step_completed({1, 2, step, 6});
+    for (int step = 1; step <= 3; ++step)
+      training.step_completed({1, 2, step, 6});
     training.tell(epoch(trial, 1));
-    for (int step = 4; step <= 6; ++step) training.step_completed({2, 2, step, 6});
+    for (int step = 4; step <= 6; ++step)
+      training.step_completed({2, 2, step, 6});
     training.tell(epoch(trial, 2));
     open();
     announcer.drain();
   }
 
-  EXPECT_THAT(listener_.heard, ElementsAre("wait", "fold-1 step 3", "fold-1 epoch 1", "fold-1 step 6",
-                                           "fold-1 epoch 2"));
+  EXPECT_THAT(listener_.heard, ElementsAre("wait", "fold-1 step 3", "fold-1 epoch 1",
+                                           "fold-1 step 6", "fold-1 epoch 2"));
 }
 
 TEST_F(AnnouncerTest, AStepIsToldThoughNothingElseHappens) {
@@ -150,9 +154,11 @@ TEST_F(AnnouncerTest, WhoTellsFasterThanTheyListenWaits) {
       ++handed_in;
     }
   });
-  while (handed_in < static_cast<int>(kCapacity)) std::this_thread::yield();
+  while (handed_in < static_cast<int>(kCapacity))
+    std::this_thread::yield();
   // It could hand in no more if it had all the time in the world; it has a little.
-  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  for (int i = 0; i < 1000; ++i)
+    std::this_thread::yield();
   EXPECT_EQ(handed_in, static_cast<int>(kCapacity));
   open();
   fast.join();
@@ -198,7 +204,8 @@ TEST_F(AnnouncerTest, AFailureLetsGoOfThoseWhoWaitForRoom) {
   std::promise<bool> failed;
   std::thread waiting([&] {
     try {
-      for (;;) announcer.tell(note("more"));
+      for (;;)
+        announcer.tell(note("more"));
     } catch (const StorageError&) {
       failed.set_value(true);
     }
@@ -260,7 +267,8 @@ TEST_F(AnnouncerTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
         }
       });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
     announcer.drain();
   }
 

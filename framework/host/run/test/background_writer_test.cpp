@@ -62,7 +62,8 @@ TEST(BackgroundWriter, NewerWorkTakesThePlaceOfWhatWaits) {
   lane.submit(gate.work());
   gate.wait_until_begun();
 
-  for (int i = 1; i <= 5; ++i) lane.submit([&done, i] { done.push_back(i); });
+  for (int i = 1; i <= 5; ++i)
+    lane.submit([&done, i] { done.push_back(i); });
   gate.open();
   lane.wait();
 
@@ -104,7 +105,8 @@ TEST(BackgroundWriter, LanesTakeTurns) {
   three.submit([&] { order.push_back(3); });
   two.submit([&] { order.push_back(2); });
   gate.open();
-  for (BackgroundWriter::Lane* lane : {&one, &two, &three}) lane->wait();
+  for (BackgroundWriter::Lane* lane : {&one, &two, &three})
+    lane->wait();
 
   EXPECT_THAT(order, ElementsAre(2, 3, 1));
 }
@@ -199,13 +201,15 @@ TEST(BackgroundWriter, NoWorkOfManyOwnersIsLostOrDoneTwice) {
       EXPECT_EQ(newest_done, kRounds);
     });
   }
-  for (std::thread& owner : owners) owner.join();
+  for (std::thread& owner : owners)
+    owner.join();
 }
 
 TEST(BackgroundWriter, CanBeMadeAndEndedAtAnyTime) {
   for (int round = 0; round < 200; ++round) {
     BackgroundWriter writer;
-    if (round % 2 == 0) continue;
+    if (round % 2 == 0)
+      continue;
     BackgroundWriter::Lane lane(writer);
     lane.submit([] {});
   }

@@ -124,7 +124,8 @@ TEST(StateSaver, WritesWhatWasThereWhenItWasSavedAndTheNewestOfWhatWaits) {
   for (int step = 1; step <= 9; ++step) {
     weights.fill_(step);
     saver.save(state_of(weights, moment, step), disk.write());
-    if (step == 1) disk.wait_until_begun();
+    if (step == 1)
+      disk.wait_until_begun();
   }
   weights.fill_(-1);
   disk.open();
@@ -177,8 +178,9 @@ TEST(StateSaver, FinishesWhatItBeganWhenItGoes) {
   {
     StateSaver saver(writer);
     for (int step = 1; step <= 2; ++step) {
-      saver.save(state_of(at::full({1}, 1.0), at::full({1}, 1.0), step),
-                 [&](const StateDict& state) { written.push_back(state.value("step").get<int>()); });
+      saver.save(
+          state_of(at::full({1}, 1.0), at::full({1}, 1.0), step),
+          [&](const StateDict& state) { written.push_back(state.value("step").get<int>()); });
     }
   }
   EXPECT_EQ(written.back(), 2);
