@@ -1,35 +1,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <map>
 
 #include <treadle/base/error.h>
 
-#include "workspace.h"
+#include "watched_runs.h"
 
 namespace treadle {
 namespace {
 
 using testing::bits_of;
-using testing::moons;
+using testing::Impatient;
+using testing::StepWatch;
+using testing::watched_moons;
+using testing::watching_runtime;
 using testing::Workspace;
 namespace fs = std::filesystem;
-
-/// Presses Ctrl-C after so many steps of the whole run.
-class Impatient : public RunObserver {
- public:
-  explicit Impatient(int steps) : steps_(steps) {}
-  std::stop_token token() const { return stop_.get_token(); }
-
- private:
-  void do_step_completed(const TrialId&, const StepProgress&) override {
-    if (++seen_ == steps_)
-      stop_.request_stop();
-  }
-  std::stop_source stop_;
-  int steps_;
-  int seen_ = 0;
-};
 
 /// Keeps what was noted.
 class Listener : public RunObserver {
@@ -40,17 +28,14 @@ class Listener : public RunObserver {
   void do_noted(const std::string& text) override { notes.push_back(text); }
 };
 
-fs::path only_run_in(const fs::path& runs) {
-  return fs::directory_iterator(runs)->path();
-}
+fs::path only_run_in(const fs::path& runs) { return fs::directory_iterator(runs)->path(); }
 
 /// Runs and stops after `steps`; returns the run's folder.
 fs::path interrupted_run(const Runtime& runtime, const nlohmann::json& document,
                          const Workspace& workspace, int steps) {
-  Impatient impatient(steps);
+  const Impatient impatient(runtime, steps);
   RunOptions options = workspace.options();
   options.stop = impatient.token();
-  options.observers = {&impatient};
   EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
   return only_run_in(options.output);
 }
@@ -61,12 +46,12 @@ std::string uninterrupted(const Runtime& runtime, const nlohmann::json& document
 }
 
 TEST(Resume, EqualsNeverHavingStoppedWhereverItStopped) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons());
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons());
   // In the first epoch, at an epoch's end, between folds, in the final training.
   for (const int steps : {1, 3, 10, 29, 60, 155, 190}) {
     const Workspace workspace;
-    const fs::path run = interrupted_run(runtime, moons(), workspace, steps);
+    const fs::path run = interrupted_run(runtime, watched_moons(), workspace, steps);
 
     resume_run(runtime, run, workspace.options());
 
@@ -75,8 +60,8 @@ TEST(Resume, EqualsNeverHavingStoppedWhereverItStopped) {
 }
 
 TEST(Resume, EqualsNeverHavingStoppedInShardsAndWithOtherWorkers) {
-  const Runtime runtime;
-  nlohmann::json document = moons(1);
+  const Runtime runtime = watching_runtime();
+  nlohmann::json document = watched_moons(1);
   document["resources"]["shards"] = 3;
   document["training"]["gradients"] = {{"use", "accumulate"}, {"parts", 2}};
   const std::string expected = uninterrupted(runtime, document);
@@ -92,17 +77,16 @@ TEST(Resume, EqualsNeverHavingStoppedInShardsAndWithOtherWorkers) {
 }
 
 TEST(Resume, CanBeStoppedAgainAndAgain) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons(1));
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 7);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 7);
 
   bool finished = false;
   for (int round = 0; round < 100 && !finished; ++round) {
-    Impatient impatient(13);
+    const Impatient impatient(runtime, 13);
     RunOptions options = workspace.options();
     options.stop = impatient.token();
-    options.observers = {&impatient};
     try {
       resume_run(runtime, run, options);
       finished = true;
@@ -114,11 +98,75 @@ TEST(Resume, CanBeStoppedAgainAndAgain) {
   EXPECT_EQ(bits_of(run), expected);
 }
 
-TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons());
+TEST(Resume, GoesOnFromTheVeryStepAfterWhichItWasStopped) {
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(), workspace, 1);
+
+  // Most of the saves before are passed over, being overtaken while the disk is busy; the last one never is.
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 27);
+
+  EXPECT_TRUE(fs::exists(run / "checkpoints/fold-1/step-000000000027/state.json"));
+}
+
+TEST(Resume, LeavesEachEpochInTheEventsOnce) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 47);
+
+  resume_run(runtime, run, workspace.options());
+
+  std::map<std::string, std::int64_t> epochs;
+  std::istringstream events(testing::read_file(run / "events.jsonl"));
+  for (std::string line; std::getline(events, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    if (event.at("event") == "epoch_completed") {
+      EXPECT_EQ(event.at("epoch"), ++epochs[event.at("trial")]) << line;
+    }
+    if (event.at("event") == "trial_completed") {
+      EXPECT_EQ(event.at("epochs"), epochs[event.at("trial")]) << line;
+    }
+  }
+  EXPECT_EQ(epochs.size(), 4u);
+}
+
+TEST(Resume, ACheckpointThatCannotBeWrittenEndsTheRunWithOneSentence) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  int steps = 0;
+  const StepWatch watch(runtime, [&] {
+    // A file stands where the folder should be made.
+    if (++steps == 1) std::ofstream(only_run_in(workspace.folder() / "runs") / "checkpoints") << "mine";
+  });
+
+  try {
+    run_workflow(runtime, runtime.resolve(watched_moons(1)), workspace.options());
+    FAIL() << "nobody missed the checkpoints";
+  } catch (const StorageError& error) {
+    const std::string run = only_run_in(workspace.folder() / "runs").string();
+    EXPECT_EQ(error.what(), run + "/checkpoints/fold-1: cannot be made for checkpoints: Not a directory; there is no "
+                                  "checkpoint yet; when this is mended: workflow-runner resume " + run);
+  }
+}
+
+TEST(Resume, AStopWhoseCheckpointCannotBeWrittenSaysThat) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  std::stop_source stop;
+  const StepWatch watch(runtime, [&] {
+    std::ofstream(only_run_in(workspace.folder() / "runs") / "checkpoints") << "mine";
+    stop.request_stop();
+  });
+  RunOptions options = workspace.options();
+  options.stop = stop.get_token();
+
+  EXPECT_THROW(run_workflow(runtime, runtime.resolve(watched_moons(1)), options), StorageError);
+}
+
+TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons());
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 1);
   fs::remove_all(run / "checkpoints");
   fs::remove_all(run / "trials");
 
@@ -128,14 +176,13 @@ TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
 }
 
 TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons(1));
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   std::vector<fs::path> checkpoints;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints" / "fold-1")) {
-    if (entry.is_directory())
-      checkpoints.push_back(entry.path());
+    if (entry.is_directory()) checkpoints.push_back(entry.path());
   }
   ASSERT_GE(checkpoints.size(), 2u);
   const fs::path newest = *std::max_element(checkpoints.begin(), checkpoints.end());
@@ -149,19 +196,17 @@ TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
   resume_run(runtime, run, options);
 
   EXPECT_EQ(bits_of(run), expected);
-  EXPECT_THAT(
-      listener.notes,
-      ::testing::Contains(::testing::AllOf(
-          ::testing::HasSubstr("checkpoint passed over: "),
-          ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
+  EXPECT_THAT(listener.notes,
+              ::testing::Contains(::testing::AllOf(
+                  ::testing::HasSubstr("checkpoint passed over: "),
+                  ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
 }
 
 TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the
-  // latest.
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 65);
+  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the latest.
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 65);
   ASSERT_TRUE(fs::exists(run / "trials" / "fold-1"));
   const std::string events = testing::read_file(run / "events.jsonl");
 
@@ -172,9 +217,9 @@ TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
 }
 
 TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(), workspace, 20);
+  const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 20);
   nlohmann::json environment = nlohmann::json::parse(testing::read_file(run / "environment.json"));
   environment["blas"] = "another BLAS";
   std::ofstream(run / "environment.json") << environment;
@@ -192,9 +237,10 @@ TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
 }
 
 TEST(Resume, LeavesAFinishedRunAsItIs) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(moons()), workspace.options());
+  const RunOutcome outcome =
+      run_workflow(runtime, runtime.resolve(watched_moons()), workspace.options());
   const std::string history = testing::read_file(outcome.folder / "history.csv");
 
   const RunOutcome again = resume_run(runtime, outcome.folder, workspace.options());
@@ -204,9 +250,9 @@ TEST(Resume, LeavesAFinishedRunAsItIs) {
 }
 
 TEST(Resume, ClearsAwayWhatAKillLeftHalfWritten) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 20);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 20);
   std::ofstream(run / "history.csv.part-123-0") << "half";
   fs::create_directories(run / "checkpoints/fold-1/step-000000000021.tmp");
   std::ofstream(run / "notes.txt") << "somebody's own";
@@ -219,10 +265,10 @@ TEST(Resume, ClearsAwayWhatAKillLeftHalfWritten) {
 }
 
 TEST(Resume, TakesAHistoryWhoseLastLineWasCutOff) {
-  const Runtime runtime;
-  const std::string expected = uninterrupted(runtime, moons(1));
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   std::ofstream(run / "history.csv", std::ios::app) << "fold-1,3,6,3";
 
   resume_run(runtime, run, workspace.options());
@@ -231,9 +277,9 @@ TEST(Resume, TakesAHistoryWhoseLastLineWasCutOff) {
 }
 
 TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   std::string history = testing::read_file(run / "history.csv");
   const std::size_t second_line = history.find('\n') + 1;
   history.replace(history.find(",1,", second_line), 3, ",one,");
@@ -243,24 +289,21 @@ TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
     resume_run(runtime, run, workspace.options());
     FAIL() << "resumed with a damaged history";
   } catch (const StorageError& error) {
-    EXPECT_EQ(
-        error.what(),
-        (run / "history.csv").string() +
-            ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
-            "the line, or delete the file to resume without the rows before");
+    EXPECT_EQ(error.what(), (run / "history.csv").string() +
+                                ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
+                                "the line, or delete the file to resume without the rows before");
   }
 }
 
 TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, moons(1), workspace, 24);
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
   // 2001-09-09T01:46:40Z is 10^9 seconds after 1970.
   std::string events = testing::read_file(run / "events.jsonl");
   nlohmann::json first = nlohmann::json::parse(events.substr(0, events.find('\n')));
   first["time"] = 1e9;
-  std::ofstream(run / "events.jsonl", std::ios::binary)
-      << first.dump() + events.substr(events.find('\n'));
+  std::ofstream(run / "events.jsonl", std::ios::binary) << first.dump() + events.substr(events.find('\n'));
 
   const RunOutcome outcome = resume_run(runtime, run, workspace.options());
 
@@ -268,7 +311,7 @@ TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
 }
 
 TEST(Resume, SaysWhenTheFolderIsNoRun) {
-  const Runtime runtime;
+  const Runtime runtime = watching_runtime();
   const Workspace workspace;
   try {
     resume_run(runtime, workspace.folder(), workspace.options());

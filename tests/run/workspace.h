@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 class Workspace {
  public:
-  Workspace() {
-    std::string pattern = (fs::temp_directory_path() / "treadle-run-XXXXXX").string();
+  explicit Workspace(const fs::path& in = fs::temp_directory_path()) {
+    std::string pattern = (in / "treadle-run-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
   }
   ~Workspace() {

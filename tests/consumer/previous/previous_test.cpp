@@ -1,10 +1,12 @@
 // A plugin that was compiled with the headers of the previous revision does its work in today's
 // host.
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -49,23 +51,6 @@ nlohmann::json document(nlohmann::json training = "previous") {
           {"observers", {"previous"}}};
 }
 
-/// Asks for a stop after so many steps.
-class Impatient : public RunObserver {
- public:
-  explicit Impatient(int steps) : steps_(steps) {}
-  std::stop_token token() const { return stop_.get_token(); }
-
- private:
-  void do_step_completed(const TrialId&, const StepProgress&) override {
-    if (++seen_ == steps_)
-      stop_.request_stop();
-  }
-
-  std::stop_source stop_;
-  int steps_;
-  int seen_ = 0;
-};
-
 class PreviousPlugin : public ::testing::Test {
  protected:
   PreviousPlugin() {
@@ -86,11 +71,18 @@ class PreviousPlugin : public ::testing::Test {
 
   /// A run that was stopped after some steps and went on: its folder.
   fs::path stopped_and_resumed(const std::string& name) const {
-    Impatient impatient(11);
+    const auto data = runtime_.registry().make<DataProvider>("previous");
+    auto* calls = data->ask<Calls>();
+    std::stop_source stop;
+    std::atomic<int> steps{0};
+    calls->after_step = [&] {
+      if (++steps == 11)
+        stop.request_stop();
+    };
     RunOptions stopping = options(name);
-    stopping.stop = impatient.token();
-    stopping.observers = {&impatient};
+    stopping.stop = stop.get_token();
     EXPECT_THROW(run_workflow(runtime_, runtime_.resolve(document()), stopping), Interrupted);
+    calls->after_step = nullptr;
     const fs::path folder = fs::directory_iterator(stopping.output)->path();
     resume_run(runtime_, folder, options(name));
     return folder;

@@ -32,7 +32,7 @@ bool is_checkpoint(const fs::path& path) {
 
 CheckpointStore::CheckpointStore(fs::path folder) : folder_(std::move(folder)) {}
 
-void CheckpointStore::save(const StateDict& state, const TrainingPosition& position, int keep) {
+fs::path CheckpointStore::save(const StateDict& state, const TrainingPosition& position, int keep) {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) {
@@ -55,7 +55,8 @@ void CheckpointStore::save(const StateDict& state, const TrainingPosition& posit
     }
     complete.put("workflow", std::move(without));
   }
-  write_state_folder(folder_ / folder_name(position.steps_done), complete);
+  const fs::path folder = folder_ / folder_name(position.steps_done);
+  write_state_folder(folder, complete);
   if (state.has_part("best_model")) {
     write_safetensors(folder_ / "best.safetensors", {state.part("best_model").tensors(), {}});
   }
@@ -64,6 +65,7 @@ void CheckpointStore::save(const StateDict& state, const TrainingPosition& posit
     fs::remove_all(kept.front(), error);
     kept.erase(kept.begin());
   }
+  return folder;
 }
 
 std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(

@@ -6,6 +6,7 @@
 
 #include "result_json.h"
 #include "run_record.h"
+#include "state_snapshot.h"
 #include "trial.h"
 
 namespace treadle {
@@ -34,8 +35,10 @@ class BriefContext final : public RunContext {
   }
   void do_epoch_completed(const EpochSummary&) override {}
   void do_note(const std::string&) override {}
-  // A real run writes the tensors from where they are: a checkpoint takes no memory of its own.
-  void do_save_checkpoint(const StateDict&, const TrainingPosition&, int) override {}
+  // A real run writes a copy, and keeps the copy's memory.
+  void do_save_checkpoint(const StateDict& state, const TrainingPosition&, int) override {
+    saved_.take(state);
+  }
   std::optional<StateDict> do_resume_state() override { return std::nullopt; }
   std::string do_last_checkpoint() const override { return {}; }
 
@@ -44,6 +47,7 @@ class BriefContext final : public RunContext {
   const internal::Trial& trial_;
   const Clock::time_point start_ = Clock::now();
   std::stop_source stop_;
+  internal::StateSnapshot saved_;
 };
 
 nlohmann::json data_summary(const internal::Ingredients& ingredients) {

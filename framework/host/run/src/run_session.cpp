@@ -16,6 +16,7 @@
 
 #include "result_json.h"
 #include "run_record.h"
+#include "state_saver.h"
 
 namespace treadle::internal {
 /// A training's way to the run: files, observers, the stop.
@@ -24,7 +25,9 @@ class RunSession::Context final : public RunContext {
   Context(RunSession& session, Trial& trial)
       : session_(session),
         trial_(trial),
-        store_(session.folder_.checkpoints(trial.id().name)) {
+        store_(session.folder_.checkpoints(trial.id().name)),
+        voice_(session.announcer_, trial.id()),
+        saver_(session.writer_) {
     if (!session.resumed_) return;
     loaded_ = store_.load_latest([&](const std::string& warning) { do_note(warning); });
     const std::int64_t epochs = loaded_ ? loaded_->position.epochs_done : 0;
@@ -36,6 +39,16 @@ class RunSession::Context final : public RunContext {
 
   const StateDict* saved_preprocessing() const {
     return loaded_ ? &loaded_->state.part("preprocessing") : nullptr;
+  }
+
+  /// Waits until what was saved and told is where it should be; throws what went wrong on the way.
+  void finish() {
+    saver_.finish();
+    session_.announcer_.drain();
+  }
+
+  void complete(const TrialSummary& summary) {
+    voice_.tell([id = trial_.id(), summary](RunObserver& o) { o.trial_completed(id, summary); });
   }
 
   /// "training fold-1, after step 16 (epoch 2)"
@@ -54,24 +67,37 @@ class RunSession::Context final : public RunContext {
   void do_step_completed(const StepProgress& progress) override {
     session_.trained_.store(true, std::memory_order_relaxed);
     last_step_ = progress;
-    session_.audience_.tell([&](RunObserver& o) { o.step_completed(trial_.id(), progress); });
+    saver_.expect_no_failure();
+    voice_.step_completed(progress);
   }
   void do_epoch_completed(const EpochSummary& summary) override {
-    session_.audience_.tell([&](RunObserver& o) { o.epoch_completed(trial_.id(), summary); });
+    voice_.tell([id = trial_.id(), summary](RunObserver& o) { o.epoch_completed(id, summary); });
   }
   void do_note(const std::string& text) override {
-    session_.audience_.tell([&](RunObserver& o) { o.noted(text); });
+    voice_.tell([text](RunObserver& o) { o.noted(text); });
   }
 
   void do_save_checkpoint(const StateDict& state, const TrainingPosition& position,
                           int keep) override {
+    // Fitted before the first step, and the same ever after.
+    if (!preprocessing_) preprocessing_ = trial_.preprocessing();
+    const std::uint64_t told = session_.announcer_.mark();
+    saver_.save(state, [this, position, keep, told](const StateDict& copy) {
+      write_checkpoint(copy, position, keep, told);
+    });
+  }
+
+  /// On the writer's thread. `told` marks what was told before the state was copied.
+  void write_checkpoint(const StateDict& state, const TrainingPosition& position, int keep,
+                        std::uint64_t told) {
     // The history must not be behind the checkpoint, or a resumed run would have a gap in it.
+    session_.announcer_.wait_for(told);
     session_.audience_.between_calls([&] { session_.history_.sync(); });
     StateDict complete = state;
-    complete.put("preprocessing", trial_.preprocessing());
-    store_.save(complete, position, keep);
-    const std::string path = store_.newest().string();
-    session_.audience_.tell([&](RunObserver& o) { o.checkpoint_saved(trial_.id(), path); });
+    complete.put("preprocessing", *preprocessing_);
+    const std::string path = store_.save(complete, position, keep).string();
+    session_.announcer_.tell(
+        [id = trial_.id(), path](RunObserver& o) { o.checkpoint_saved(id, path); });
   }
 
   std::optional<StateDict> do_resume_state() override {
@@ -79,13 +105,19 @@ class RunSession::Context final : public RunContext {
     return loaded_->state;
   }
 
-  std::string do_last_checkpoint() const override { return store_.newest().string(); }
+  std::string do_last_checkpoint() const override {
+    saver_.wait();
+    return store_.newest().string();
+  }
 
   RunSession& session_;
   Trial& trial_;
   CheckpointStore store_;
   std::optional<CheckpointStore::Loaded> loaded_;
+  std::optional<StateDict> preprocessing_;
   StepProgress last_step_;
+  Announcer::Training voice_;
+  mutable StateSaver saver_;  // last: what it writes needs the others
 };
 
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
@@ -99,7 +131,8 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
       budget_(budget_for(ingredients_.workflow())),
       history_(folder_.history()),
       events_(folder_.events()),
-      observers_(ingredients_.make_observers()) {
+      observers_(ingredients_.make_observers()),
+      announcer_(audience_) {
   audience_.add(history_);
   audience_.add(events_);
   for (RunObserver* observer : options.observers) audience_.add(*observer);
@@ -126,13 +159,20 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
 }
 
 RunOutcome RunSession::run() {
-  audience_.tell([&](RunObserver& o) {
+  /// However the run ends, nobody is told anything after it has.
+  struct Settled {
+    ~Settled() { announcer.settle(); }
+    Announcer& announcer;
+  };
+  const Settled settled{announcer_};
+  announcer_.tell([&](RunObserver& o) {
     o.run_started(ingredients_.workflow().name, folder_.path().string());
   });
   const engine::StageGraph graph = stages(ingredients_.workflow(), this);
   budget_.run([&] { graph.run(options_.stop); });
   if (!result_) throw Interrupted("stopped before the run was finished");
-  audience_.tell([&](RunObserver& o) { o.run_completed(folder_.path().string()); });
+  announcer_.tell([&](RunObserver& o) { o.run_completed(folder_.path().string()); });
+  announcer_.drain();
   return {folder_.path(), *result_};
 }
 
@@ -148,10 +188,10 @@ void RunSession::load_data() {
   // Now with what the document left open.
   write_file_atomically(folder_.document(), write_workflow(ingredients_.workflow().resolved));
   for (const std::string& choice : ingredients_.choices()) {
-    audience_.tell([&](RunObserver& o) { o.noted(choice); });
+    announcer_.tell([choice](RunObserver& o) { o.noted(choice); });
   }
   if (environment_.at("blas") == "reference") {
-    audience_.tell([](RunObserver& o) {
+    announcer_.tell([](RunObserver& o) {
       o.noted("warning: the reference BLAS is in use, which is 10 to 20 times slower than OpenBLAS; "
               "install libopenblas0-pthread");
     });
@@ -173,7 +213,7 @@ void RunSession::check_environment(const nlohmann::json& now) {
                        "; its result would differ from an uninterrupted run's. Restore them, or "
                        "pass --allow-differences");
   }
-  audience_.tell([&](RunObserver& o) { o.noted("resumed under other conditions: " + text); });
+  announcer_.tell([text](RunObserver& o) { o.noted("resumed under other conditions: " + text); });
 }
 
 void RunSession::split() { ingredients_.make_plan(); }
@@ -248,7 +288,14 @@ auto RunSession::saying_where(const Context& context, Work&& work) {
 
 TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
   try {
-    return saying_where(context, [&] { return trial.train(context); });
+    try {
+      const TrainingResult result = saying_where(context, [&] { return trial.train(context); });
+      context.finish();
+      return result;
+    } catch (const Interrupted&) {
+      context.finish();  // it says that what is worth keeping has been saved
+      throw;
+    }
   } catch (const StorageError& error) {
     // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to go on.
     const std::string checkpoint = context.last_checkpoint();
@@ -267,7 +314,7 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   const bool judged = !rows.validation.empty();
   Trial trial(ingredients_, id, std::move(rows));
   Context context(*this, trial);
-  audience_.tell([&](RunObserver& o) { o.trial_started(id); });
+  announcer_.tell([id](RunObserver& o) { o.trial_started(id); });
   trial.prepare(context.saved_preprocessing());
   const TrainingResult training = train_keeping_what_is_saved(trial, context);
 
@@ -313,7 +360,7 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   TrialSummary summary{training.best_epoch, training.total_epochs, training.final_loss,
                        training.best_loss,  training.stop_reason,  metrics,
                        training.training_time_seconds};
-  audience_.tell([&](RunObserver& o) { o.trial_completed(id, summary); });
+  context.complete(summary);
   return finished;
 }
 
@@ -335,6 +382,7 @@ nlohmann::json RunSession::pooled_tables() const {
 }
 
 void RunSession::write_result() {
+  announcer_.drain();  // the files are read below
   const std::vector<std::string> names = trial_names();
   const Finished& chosen = final_ ? *final_ : folds_.front();
   nlohmann::json result = chosen.result;

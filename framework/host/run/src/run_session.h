@@ -11,6 +11,8 @@
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/workflow_run.h>
 
+#include "announcer.h"
+#include "background_writer.h"
 #include "ingredients.h"
 #include "run_files.h"
 #include "trial.h"
@@ -67,6 +69,8 @@ class RunSession {
   EventLog events_;
   std::vector<std::unique_ptr<RunObserver>> observers_;
   Audience audience_;
+  Announcer announcer_;
+  BackgroundWriter writer_;
   nlohmann::json environment_;
   std::vector<Finished> folds_;
   std::optional<Finished> final_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,4 +18,6 @@ struct Calls {
 
   std::mutex mutex;
   std::set<std::string> names;  ///< "Optimizer::do_update"
+  /// Called after each step of a training, on its thread.
+  std::function<void()> after_step;
 };

@@ -407,6 +407,8 @@ class PreviousTraining final : public Recording<TrainingWorkflow> {
         ++step;
         calls.add("RunContext::do_step_completed");
         context.step_completed({epoch + 1, kEpochs, step, span.total_steps});
+        if (calls.after_step)
+          calls.after_step();
         StateDict state;
         state.put("step", nlohmann::json(step));
         state.put("model", module_state(*task.model));

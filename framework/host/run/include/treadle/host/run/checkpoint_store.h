@@ -17,9 +17,9 @@ class CheckpointStore {
   /// `folder` is made at the first save.
   explicit CheckpointStore(std::filesystem::path folder);
 
-  /// Saves and then deletes all but the newest `keep`. When saving fails the older ones are as they
-  /// were: throws StorageError.
-  void save(const StateDict& state, const TrainingPosition& position, int keep);
+  /// Saves and then deletes all but the newest `keep`; returns the checkpoint's folder. When saving fails the
+  /// older ones are as they were: throws StorageError.
+  std::filesystem::path save(const StateDict& state, const TrainingPosition& position, int keep);
 
   struct Loaded {
     StateDict state;

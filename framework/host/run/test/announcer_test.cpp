@@ -1,0 +1,295 @@
+#include <atomic>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+
+#include "src/announcer.h"
+
+namespace treadle::internal {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Writes down what it hears, and does what it is told on a sentence.
+class Listener final : public RunObserver {
+ public:
+  std::vector<std::string> heard;
+  std::thread::id thread;
+  std::function<void(const std::string&)> on_note;
+
+ private:
+  void do_step_completed(const TrialId& trial, const StepProgress& progress) override {
+    heard.push_back(trial.name + " step " + std::to_string(progress.step));
+  }
+  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
+    heard.push_back(trial.name + " epoch " + std::to_string(summary.epoch));
+  }
+  void do_noted(const std::string& text) override {
+    thread = std::this_thread::get_id();
+    if (on_note)
+      on_note(text);
+    heard.push_back(text);
+  }
+};
+
+Announcer::Call note(const std::string& text) {
+  return [text](RunObserver& o) { o.noted(text); };
+}
+
+Announcer::Call epoch(const TrialId& trial, std::int64_t number) {
+  EpochSummary summary;
+  summary.epoch = number;
+  return [trial, summary](RunObserver& o) { o.epoch_completed(trial, summary); };
+}
+
+class AnnouncerTest : public ::testing::Test {
+ protected:
+  AnnouncerTest() {
+    audience_.add(listener_);
+    listener_.on_note = [this](const std::string& text) {
+      if (text == "wait") {
+        begun_.set_value();
+        open_.get_future().wait();
+      }
+      if (text == "full")
+        throw StorageError("run/history.csv: cannot be written: No space left on device");
+    };
+  }
+
+  /// The audience is being told something and does not come back before open().
+  void block(Announcer& announcer) {
+    announcer.tell(note("wait"));
+    begun_.get_future().wait();
+  }
+  void open() { open_.set_value(); }
+
+  Listener listener_;
+  Audience audience_;
+  std::promise<void> begun_;
+  std::promise<void> open_;
+};
+
+TEST_F(AnnouncerTest, TellsInOrderFromAThreadOfItsOwn) {
+  Announcer announcer(audience_);
+
+  for (const char* text : {"a", "b", "c"})
+    announcer.tell(note(text));
+  announcer.drain();
+
+  EXPECT_THAT(listener_.heard, ElementsAre("a", "b", "c"));
+  EXPECT_NE(listener_.thread, std::this_thread::get_id());
+}
+
+TEST_F(AnnouncerTest, OfTheStepsOnlyTheNewestIsToldAndBeforeTheEndOfTheirEpoch) {
+  Announcer announcer(audience_);
+  const TrialId trial{"fold-1", 0, 2};
+  block(announcer);
+  {
+    Announcer::Training training(announcer, trial);
+    for (int step = 1; step <= 3; ++step)
+      training.step_completed({1, 2, step, 6});
+    training.tell(epoch(trial, 1));
+    for (int step = 4; step <= 6; ++step)
+      training.step_completed({2, 2, step, 6});
+    training.tell(epoch(trial, 2));
+    open();
+    announcer.drain();
+  }
+
+  EXPECT_THAT(listener_.heard, ElementsAre("wait", "fold-1 step 3", "fold-1 epoch 1",
+                                           "fold-1 step 6", "fold-1 epoch 2"));
+}
+
+TEST_F(AnnouncerTest, AStepIsToldThoughNothingElseHappens) {
+  Announcer announcer(audience_);
+  std::promise<void> told;
+  class Waiting final : public RunObserver {
+   public:
+    explicit Waiting(std::promise<void>& told) : told_(told) {}
+
+   private:
+    void do_step_completed(const TrialId&, const StepProgress&) override { told_.set_value(); }
+    std::promise<void>& told_;
+  } waiting(told);
+  audience_.add(waiting);
+  Announcer::Training training(announcer, TrialId{});
+
+  training.step_completed({1, 1, 1, 100});
+
+  EXPECT_EQ(told.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+}
+
+TEST_F(AnnouncerTest, TheLastStepOfATrainingThatGoesIsToldToo) {
+  Announcer announcer(audience_);
+  block(announcer);
+  {
+    Announcer::Training training(announcer, TrialId{"final", 0, 1});
+    training.step_completed({1, 1, 8, 100});
+  }
+  open();
+  announcer.settle();
+
+  EXPECT_THAT(listener_.heard, ElementsAre("wait", "final step 8"));
+}
+
+TEST_F(AnnouncerTest, WhoTellsFasterThanTheyListenWaits) {
+  constexpr std::size_t kCapacity = 3;
+  constexpr int kCalls = 20;
+  Announcer announcer(audience_, kCapacity);
+  block(announcer);
+  std::atomic<int> handed_in{0};
+
+  std::thread fast([&] {
+    for (int i = 0; i < kCalls; ++i) {
+      announcer.tell(note(std::to_string(i)));
+      ++handed_in;
+    }
+  });
+  while (handed_in < static_cast<int>(kCapacity))
+    std::this_thread::yield();
+  // It could hand in no more if it had all the time in the world; it has a little.
+  for (int i = 0; i < 1000; ++i)
+    std::this_thread::yield();
+  EXPECT_EQ(handed_in, static_cast<int>(kCapacity));
+  open();
+  fast.join();
+  announcer.drain();
+
+  EXPECT_EQ(listener_.heard.size(), 1u + kCalls);
+}
+
+TEST_F(AnnouncerTest, AMarkStandsForWhatWasToldBeforeIt) {
+  Announcer announcer(audience_);
+  announcer.tell(note("before"));
+  const std::uint64_t mark = announcer.mark();
+
+  block(announcer);
+  announcer.wait_for(mark);  // and not for "wait", which nobody lets go yet
+
+  open();
+  announcer.drain();
+  EXPECT_THAT(listener_.heard, ElementsAre("before", "wait"));
+}
+
+TEST_F(AnnouncerTest, WhatEndsTheRunIsThrownAtEverybodyAndNothingIsToldAfterIt) {
+  Announcer announcer(audience_);
+  Announcer::Training training(announcer, TrialId{});
+
+  announcer.tell(note("good"));
+  announcer.tell(note("full"));
+  EXPECT_THROW(announcer.drain(), StorageError);
+
+  EXPECT_THROW(announcer.tell(note("later")), StorageError);
+  EXPECT_THROW(training.step_completed({1, 1, 1, 1}), StorageError);
+  EXPECT_THROW(training.tell(note("later")), StorageError);
+  EXPECT_THROW(announcer.wait_for(announcer.mark()), StorageError);
+  announcer.settle();
+  EXPECT_THAT(listener_.heard, ElementsAre("good"));
+}
+
+TEST_F(AnnouncerTest, AFailureLetsGoOfThoseWhoWaitForRoom) {
+  Announcer announcer(audience_, 2);
+  block(announcer);
+  announcer.tell(note("full"));
+
+  std::promise<bool> failed;
+  std::thread waiting([&] {
+    try {
+      for (;;)
+        announcer.tell(note("more"));
+    } catch (const StorageError&) {
+      failed.set_value(true);
+    }
+  });
+  open();
+
+  EXPECT_TRUE(failed.get_future().get());
+  waiting.join();
+}
+
+TEST_F(AnnouncerTest, AnythingThatIsThrownComesOutWhereItWasTold) {
+  Announcer announcer(audience_);
+  listener_.on_note = [](const std::string&) { throw 42; };
+
+  announcer.tell(note("odd"));
+
+  EXPECT_THROW(announcer.drain(), int);
+}
+
+TEST_F(AnnouncerTest, AnObserverThatThrowsHearsNoMoreAndTheOthersDo) {
+  Listener other;
+  audience_.add(other);
+  Announcer announcer(audience_);
+  listener_.on_note = [](const std::string&) { throw std::runtime_error("lost my file"); };
+
+  announcer.tell(note("one"));
+  announcer.tell(note("two"));
+  announcer.drain();
+
+  EXPECT_THAT(listener_.heard, ElementsAre());
+  EXPECT_THAT(other.heard,
+              ElementsAre("an observer failed and hears no more: lost my file", "one", "two"));
+}
+
+TEST_F(AnnouncerTest, TellsWhatIsLeftWhenItGoes) {
+  {
+    Announcer announcer(audience_);
+    block(announcer);
+    announcer.tell(note("last"));
+    open();
+  }
+  EXPECT_THAT(listener_.heard, ElementsAre("wait", "last"));
+}
+
+TEST_F(AnnouncerTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
+  constexpr int kTrainings = 4;
+  constexpr int kEpochs = 200;
+  {
+    Announcer announcer(audience_, 8);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kTrainings; ++i) {
+      threads.emplace_back([&announcer, i] {
+        const TrialId trial{"fold-" + std::to_string(i + 1), i, kTrainings};
+        Announcer::Training training(announcer, trial);
+        for (int number = 1; number <= kEpochs; ++number) {
+          training.step_completed({number, kEpochs, 2 * number - 1, 2 * kEpochs});
+          training.step_completed({number, kEpochs, 2 * number, 2 * kEpochs});
+          training.tell(epoch(trial, number));
+        }
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+    announcer.drain();
+  }
+
+  for (int i = 1; i <= kTrainings; ++i) {
+    const std::string name = "fold-" + std::to_string(i);
+    int step = 0;
+    int ended = 0;
+    for (const std::string& line : listener_.heard) {
+      if (line.rfind(name + " step ", 0) == 0) {
+        const int next = std::stoi(line.substr(name.size() + 6));
+        EXPECT_GT(next, step) << line;
+        EXPECT_GT(next, 2 * ended) << line;
+        step = next;
+      } else if (line.rfind(name + " epoch ", 0) == 0) {
+        EXPECT_EQ(line, name + " epoch " + std::to_string(++ended));
+        EXPECT_EQ(step, 2 * ended) << "the last step of an epoch comes before its end";
+      }
+    }
+    EXPECT_EQ(ended, kEpochs);
+  }
+}
+
+}  // namespace
+}  // namespace treadle::internal
