@@ -10,6 +10,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/gradient_strategy.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
@@ -36,9 +37,10 @@ bool make(const PluginRegistry& registry, const std::string& name, const Config&
 constexpr std::pair<std::string_view, Maker> kMakers[] = {
     {"data", make<DataProvider>},      {"transform", make<Transform>},
     {"validation", make<CrossValidator>}, {"model", make<ModelProvider>},
-    {"loss", make<Loss>},              {"optimizer", make<Optimizer>},
-    {"schedule", make<LearningRateSchedule>}, {"metric", make<MetricComputer>},
-    {"training", make<TrainingWorkflow>}, {"observer", make<RunObserver>}};
+    {"loss", make<Loss>},              {"gradients", make<GradientStrategy>},
+    {"optimizer", make<Optimizer>},    {"schedule", make<LearningRateSchedule>},
+    {"metric", make<MetricComputer>},  {"training", make<TrainingWorkflow>},
+    {"observer", make<RunObserver>}};
 
 struct Wish {
   Maker maker;
@@ -46,10 +48,13 @@ struct Wish {
   Config config;
 };
 
-/// Parameters for what cannot be made without any: they all are paths, or the name of a column.
+/// Parameters for what cannot be made without any: paths, the name of a column, or numbers.
 json parameters_of(const json& schema) {
   json parameters = json::object();
-  for (const json& name : schema.value("required", json::array())) parameters[name] = "x.prom";
+  for (const std::string name : schema.value("required", json::array())) {
+    const json& parameter = schema.at("properties").at(name);
+    parameters[name] = parameter.value("minimum", json("x.prom"));
+  }
   return parameters;
 }
 

@@ -108,7 +108,7 @@ describe(kept "${KEPT}")
 describe(today "${TODAY}")
 
 # Should the compiler print them in another way, nothing would be compared.
-foreach(class IN ITEMS Optimizer Batch TrainingTask StateDict Component)
+foreach(class IN ITEMS Optimizer Batch TrainingTask GradientStrategy GradientTask StateDict Component)
   if(NOT class IN_LIST kept_classes)
     message(FATAL_ERROR "${COMPILER} did not describe treadle::${class} in ${ROOM}/kept.classes")
   endif()

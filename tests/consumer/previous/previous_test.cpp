@@ -51,6 +51,11 @@ nlohmann::json document(nlohmann::json training = "previous") {
           {"observers", {"previous"}}};
 }
 
+/// Today's loop, with the previous way to make gradients.
+nlohmann::json standard_training(int epochs) {
+  return {{"use", "standard"}, {"epochs", epochs}, {"gradients", "previous"}};
+}
+
 class PreviousPlugin : public ::testing::Test {
  protected:
   PreviousPlugin() {
@@ -161,8 +166,7 @@ TEST_F(PreviousPlugin, HasAComponentOfEachInterfaceThatTheKeptHeadersHave) {
 }
 
 TEST_F(PreviousPlugin, TrainsInTodaysWorkflow) {
-  const nlohmann::json result =
-      run(document({{"use", "standard"}, {"epochs", 3}}), "standard").result;
+  const nlohmann::json result = run(document(standard_training(3)), "standard").result;
 
   EXPECT_LT(result.at("mean_metrics").at("previous_error").get<double>(), 0.5) << result;
 }
@@ -187,6 +191,7 @@ TEST_F(PreviousPlugin, PredictsWithWhatWasTrained) {
 
 TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   run(document(), "run");
+  run(document(standard_training(1)), "standard");
   stopped_and_resumed("resumed");
   const PluginRegistry& registry = runtime_.registry();
   const auto data = registry.make<DataProvider>("previous");

@@ -251,6 +251,23 @@ class PreviousLoss final : public Recording<Loss> {
   }
 };
 
+class PreviousGradients final : public Recording<GradientStrategy> {
+ public:
+  explicit PreviousGradients(const Config&) {}
+
+ private:
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    calls.add("GradientStrategy::do_add_gradients");
+    const OneStepGradients one_step;
+    const std::int64_t half = batch.size() / 2;
+    const LossTerms first = back_propagate(task, batch.slice(0, half), context);
+    const LossTerms second =
+        back_propagate(task, batch.slice(half, batch.size() - half), context);
+    return {first.sum.add(second.sum), {}};
+  }
+};
+
 class PreviousOptimizer final : public Recording<Optimizer> {
  public:
   explicit PreviousOptimizer(const Config&) {}
@@ -502,6 +519,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<PreviousValidation>("previous");
   registrar.add<PreviousModelProvider>("previous");
   registrar.add<PreviousLoss>("previous");
+  registrar.add<PreviousGradients>("previous");
   registrar.add<PreviousOptimizer>("previous");
   registrar.add<PreviousSchedule>("previous");
   registrar.add<PreviousMetric>("previous");

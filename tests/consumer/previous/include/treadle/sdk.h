@@ -12,6 +12,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/data_spec.h>
+#include <treadle/core/gradient_strategy.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/matrix_rows.h>

@@ -24,6 +24,9 @@ struct Batch {
   at::Tensor rows;
 
   std::int64_t size() const { return rows.defined() ? rows.size(0) : 0; }
+
+  /// Rows [begin, begin + count), as views.
+  Batch slice(std::int64_t begin, std::int64_t count) const;
 };
 
 }  // namespace treadle

@@ -118,4 +118,10 @@ class Optimizer : public Component {
   virtual void do_update(Block& block, const StepInfo& info) const = 0;
 };
 
+/// Parameters with an optimizer of their own: another rate, no decay. What it points to is borrowed.
+struct ParameterGroup {
+  const Optimizer* optimizer = nullptr;
+  std::vector<std::string> parameters;  ///< names of segments
+};
+
 }  // namespace treadle

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,11 @@ class ParameterArena {
   /// Adopts every parameter of `module`. All must have one dtype (float32 or float64) and device; throws
   /// TrainingError naming the odd one otherwise. The arena keeps handles to the parameters, not to the module.
   explicit ParameterArena(torch::nn::Module& module);
+
+  /// Adopts a replica of the module that `primary` adopted: its parameters become views of the same numbers, its
+  /// gradients lie in a block of its own, so both can be back-propagated at once. `primary`'s block lives on for
+  /// as long as the replica's arena does. Throws TrainingError when the two differ in a name, a shape or a tie.
+  ParameterArena(torch::nn::Module& replica, const ParameterArena& primary);
   ~ParameterArena();
   ParameterArena(ParameterArena&&) noexcept;
   ParameterArena& operator=(ParameterArena&&) noexcept;
@@ -65,8 +71,23 @@ class ParameterArena {
   /// one whose data moved is a TrainingError that names it.
   void collect();
 
+  /// For a replica, before zero_gradients(): freezes what `primary` froze.
+  void freeze_like(const ParameterArena& primary);
+  /// After collect() on all of them: adds the gradients of `replicas`, in this order, and marks the segments touched that
+  /// any of them touched. Element by element, so the sum does not depend on how the work is divided: `for_ranges(size,
+  /// sum)` calls `sum(begin, end)` for pieces of [0, size), from any threads, and returns when all are done.
+  using Ranges = std::function<void(std::int64_t size,
+                                    const std::function<void(std::int64_t, std::int64_t)>& sum)>;
+  void add_gradients(std::span<const ParameterArena* const> replicas, const Ranges& for_ranges);
+
+  /// Calls `work` with every segment untouched that `members` (one entry a segment) leaves out: for updates of a part.
+  void with_only(const std::vector<bool>& members, const std::function<void()>& work);
+
  private:
   struct Parameter;
+
+  void lay_out(torch::nn::Module& module);
+  void adopt(bool copy_values);
 
   at::Tensor flat_;
   at::Tensor gradients_;

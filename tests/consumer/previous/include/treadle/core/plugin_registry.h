@@ -10,6 +10,7 @@
 
 #include <treadle/base/component.h>
 #include <treadle/base/config.h>
+#include <treadle/base/error.h>
 
 namespace treadle {
 
@@ -107,5 +108,23 @@ class PluginRegistry {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// A slot of a document: which component, and its parameters.
+struct NestedComponent {
+  std::string name;
+  Config parameters;
+};
+/// What `config` has under `key`, whose schema says x-treadle-component.
+NestedComponent nested_component(const Config& config, std::string_view key);
+
+/// Makes the component that stands in `config` under `key`: how one component is made of others. Null when there is none.
+template <typename Interface>
+std::unique_ptr<Interface> make_nested(const ComponentContext& context, const Config& config,
+                                       std::string_view key) {
+  if (!config.has(key)) return nullptr;
+  TREADLE_EXPECTS(context.registry != nullptr, "a component that holds others is made by a registry");
+  const NestedComponent nested = nested_component(config, key);
+  return context.registry->make<Interface>(nested.name, nested.parameters);
+}
 
 }  // namespace treadle

@@ -32,14 +32,20 @@ class RunContext {
   /// Interrupted.
   std::stop_token stop_token() const { return do_stop_token(); }
 
-  /// Call after every step: cheap.
+  /// Call after every step: costs next to nothing. Observers hear of the newest, a few times a
+  /// second.
   void step_completed(const StepProgress& progress) { do_step_completed(progress); }
   /// Adds a row to the history.
   void epoch_completed(const EpochSummary& summary) { do_epoch_completed(summary); }
   void note(const std::string& text) { do_note(text); }
 
-  /// Saves `state` as the last checkpoint (keeping `keep` of them) in such a way that a crash at any instant leaves a
-  /// good one. Must be called between steps; returns when the files are safe.
+  /// Saves `state` as the last checkpoint (keeping `keep` of them) in such a way that a crash at any
+  /// instant leaves a good one. Must be called between steps.
+  ///
+  /// Returns when the state has been copied: what it refers to may change. The files are written
+  /// beside the training; they are safe at the latest when the host goes on after train(), however
+  /// that ended, or when last_checkpoint() returns. A newer checkpoint takes the place of one that
+  /// has not been begun. Throws what went wrong with an earlier one.
   void save_checkpoint(const StateDict& state, const TrainingPosition& position, int keep) {
     do_save_checkpoint(state, position, keep);
   }
@@ -48,7 +54,8 @@ class RunContext {
   /// History has been cut back to it.
   std::optional<StateDict> resume_state() { return do_resume_state(); }
 
-  /// Where the last good checkpoint lies, for error messages; empty when there is none.
+  /// Where the last good checkpoint lies, for error messages; empty when there is none. Waits for
+  /// what is being written.
   std::string last_checkpoint() const { return do_last_checkpoint(); }
 
  private:

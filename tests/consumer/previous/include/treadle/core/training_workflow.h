@@ -37,6 +37,10 @@ struct TrainingTask {
   std::vector<const Transform*> transforms;   ///< fitted; already in the sources; for inverting predictions
   /// Not 0: train exactly this many epochs, without early stopping or best-selection (a refit).
   std::int64_t fixed_epochs = 0;
+  /// Further models like `model`, one for each shard of a step but the first; empty: a step is one piece.
+  std::vector<Model*> replicas;
+  /// Parameters that are not `optimizer`'s. The schedule is for `optimizer`; the rates of the groups follow in proportion.
+  std::vector<ParameterGroup> groups;
 };
 
 /// How a training went. Losses are means over rows (sum / weight).

@@ -1,0 +1,440 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/randn_like.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/gradient_strategy.h>
+#include <treadle/core/module_state.h>
+#include <treadle/core/parameter_arena.h>
+#include <treadle/core/process_state.h>
+#include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
+#include <treadle/testing/batches.h>
+#include <treadle/testing/case_name.h>
+#include <treadle/testing/tensor_comparison.h>
+
+/// What every GradientStrategy must keep. Include in one source file of a test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Strategies, GradientStrategyContract, ::testing::Values(
+///         GradientsCase{"Backprop", [] { return plugin().make<GradientStrategy>("backprop"); }}),
+///         CaseName());
+namespace treadle::testing {
+
+struct GradientsCase {
+  std::string name;
+  std::function<std::unique_ptr<GradientStrategy>()> make;
+  /// The gradients are those of back-propagation over the whole batch, but for rounding, where the
+  /// model looks at each row by itself and remembers none. False for a strategy that gives others.
+  bool exact = true;
+};
+
+class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> {
+ protected:
+  static constexpr std::int64_t kRows = 12;
+  static constexpr std::uint64_t kSeed = 17;
+  /// In float64, of sums over at most kRows rows of numbers of about 1.
+  static constexpr Closeness kRounding{.relative = 1e-10, .absolute = 1e-12};
+
+  /// Two layers, and what a careless strategy trips over: a parameter that is frozen, one that no
+  /// batch reaches, one that is used under two names; a buffer; dropout and a memory where asked.
+  class ManySidedModel final : public Model {
+   public:
+    struct Traits {
+      at::ScalarType dtype = at::kDouble;
+      double dropout = 0;
+      bool remembers = false;
+    };
+
+    explicit ManySidedModel(Traits traits) : traits_(traits) {
+      const TaskRandom random(23);
+      hidden_ = register_module("hidden", torch::nn::Linear(3, 4));
+      output_ = register_module("output", torch::nn::Linear(4, 2));
+      shared_ = register_parameter("shared", hidden_->weight);
+      frozen_ = register_parameter("frozen", at::randn({4}), /*requires_grad=*/false);
+      register_parameter("unreached", at::randn({2, 2}));
+      scale_ = register_buffer("scale", at::rand({4}).add(0.5));
+      to(traits.dtype);
+    }
+
+    void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
+      const at::Tensor twice = inputs[0].square().matmul(shared_.t());
+      at::Tensor hidden = hidden_->forward(inputs[0]).add(twice).tanh().mul(scale_).add(frozen_);
+      if (traits_.dropout > 0)
+        hidden = at::dropout(hidden, traits_.dropout, is_training());
+      if (traits_.remembers)
+        hidden = hidden.add(remembered(hidden, context.carried));
+      outputs[0] = output_->forward(hidden);
+    }
+
+   private:
+    /// What earlier rows have left, by a name and in a part; these rows then add to it.
+    static at::Tensor remembered(const at::Tensor& hidden, StateDict& carried) {
+      const at::Tensor mean = hidden.mean(0);
+      at::Tensor memory = at::zeros_like(mean);
+      if (carried.has_tensor("memory"))
+        memory = carried.tensor("memory").add(carried.part("layer").tensor("memory"));
+      StateDict layer;
+      layer.put("memory", memory.mul(0.25).add(mean));
+      carried.put("layer", std::move(layer));
+      carried.put("memory", memory.mul(0.5).add(mean));
+      return memory;
+    }
+
+    Traits traits_;
+    torch::nn::Linear hidden_{nullptr};
+    torch::nn::Linear output_{nullptr};
+    at::Tensor shared_;
+    at::Tensor frozen_;
+    at::Tensor scale_;
+  };
+
+  /// Half the squared error of each row, weighted.
+  class RowwiseLoss : public Loss {
+    std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+      return {{"value", target.width}};
+    }
+    LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                         const Batch& batch) const override {
+      const at::Tensor each = outputs[0].sub(batch.targets).square().sum(1).div(2);
+      if (!batch.weights.defined())
+        return {each.sum(), {}};
+      return {each.mul(batch.weights).sum(), batch.weights.sum()};
+    }
+    Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+      return {TargetKind::kNumbers, outputs[0]};
+    }
+  };
+
+  class FailingLoss final : public RowwiseLoss {
+    LossTerms do_forward(const std::vector<at::Tensor>&, const Batch&) const override {
+      throw DataError("row 7 has no target");
+    }
+  };
+
+  /// By the parameters' names; undefined where there is none.
+  using Gradients = std::map<std::string, at::Tensor>;
+
+  /// A replica of the model with a stream of its own, as a shard has them.
+  struct Replica {
+    Replica() : Replica(ManySidedModel::Traits()) {}
+    explicit Replica(ManySidedModel::Traits traits) : model(traits) {}
+
+    LossTerms add(const GradientStrategy& strategy, const Batch& batch,
+                  std::uint64_t seed = kSeed) {
+      const TaskRandom random(seed);
+      return strategy.add_gradients({&model, &loss, 1}, batch, context);
+    }
+    Gradients gradients() const {
+      Gradients all;
+      for (const auto& parameter : model.named_parameters()) {
+        const at::Tensor& gradient = parameter.value().grad();
+        all[parameter.key()] = gradient.defined() ? gradient.clone() : gradient;
+      }
+      return all;
+    }
+
+    ManySidedModel model;
+    RowwiseLoss loss;
+    ForwardContext context;
+  };
+
+  static Batch batch_of(std::int64_t rows, bool weighted, at::ScalarType dtype = at::kDouble) {
+    const TaskRandom random(static_cast<std::uint64_t>(rows));
+    Batch batch;
+    batch.inputs = {at::randn({rows, 3}, dtype)};
+    batch.targets = batch.original_targets = at::randn({rows, 2}, dtype);
+    if (weighted)
+      batch.weights = at::rand({rows}, dtype);
+    batch.rows = at::arange(rows);
+    return batch;
+  }
+
+  static std::unique_ptr<GradientStrategy> make() { return GetParam().make(); }
+
+  /// Of a new strategy on a new model.
+  static Gradients gradients_of(const Batch& batch) {
+    Replica replica;
+    replica.add(*make(), batch);
+    return replica.gradients();
+  }
+
+  /// Those of the rows of `batch` by themselves, with weights of 1.
+  static Batch rows_of(const Batch& batch, const std::vector<std::int64_t>& rows) {
+    Batch chosen;
+    const auto pick = [&](const at::Tensor& tensor) {
+      std::vector<at::Tensor> picked;
+      for (const std::int64_t row : rows)
+        picked.push_back(tensor.slice(0, row, row + 1));
+      return at::cat(picked);
+    };
+    chosen.inputs = {pick(batch.inputs[0])};
+    chosen.targets = chosen.original_targets = pick(batch.targets);
+    chosen.rows = pick(batch.rows);
+    return chosen;
+  }
+
+  static ::testing::AssertionResult gradients_match(const Gradients& got, const Gradients& expected,
+                                                    const Closeness& allowed = {}) {
+    for (const auto& [name, gradient] : expected) {
+      if (auto result = values_match(got.at(name), gradient, allowed); !result)
+        return result << ", in the gradient of \"" << name << "\"";
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  static double weight_of(const LossTerms& terms, const Batch& batch) {
+    return terms.weight.defined() ? terms.weight.item<double>() : static_cast<double>(batch.size());
+  }
+
+  /// Calls `work(batch)` with batches of all kinds: whole, ragged, of one row; weighted or not.
+  template <typename Work>
+  static void for_each_batch(Work&& work) {
+    for (const bool weighted : {false, true}) {
+      for (const std::int64_t rows : {kRows, std::int64_t{7}, std::int64_t{2}, std::int64_t{1}}) {
+        SCOPED_TRACE(std::to_string(rows) + (weighted ? " weighted rows" : " rows"));
+        work(batch_of(rows, weighted));
+      }
+    }
+  }
+};
+
+TEST_P(GradientStrategyContract, GivesThoseOfBackPropagationIfItIsExact) {
+  const auto by_back_propagation = [](const Batch& batch) {
+    Replica replica;
+    back_propagate({&replica.model, &replica.loss, 1}, batch, replica.context);
+    return replica.gradients();
+  };
+  if (!GetParam().exact) {
+    const Batch batch = batch_of(kRows, true);
+    EXPECT_FALSE(gradients_match(gradients_of(batch), by_back_propagation(batch), kRounding))
+        << "they are those of back-propagation, although the case says that it is not exact";
+    return;
+  }
+  for_each_batch([&](const Batch& batch) {
+    EXPECT_TRUE(gradients_match(gradients_of(batch), by_back_propagation(batch), kRounding));
+  });
+}
+
+TEST_P(GradientStrategyContract, ReturnsTheLossOfTheBatch) {
+  for_each_batch([](const Batch& batch) {
+    Replica replica;
+    const LossTerms terms = replica.add(*make(), batch);
+
+    const at::NoGradGuard no_gradients;
+    Replica judge;
+    Outputs outputs(1);
+    judge.model.forward(batch.inputs, outputs, judge.context);
+    const LossTerms expected = judge.loss.forward(outputs, batch);
+
+    EXPECT_TRUE(values_match(terms.sum, expected.sum, kRounding)) << "the sum";
+    EXPECT_NEAR(weight_of(terms, batch), weight_of(expected, batch), 1e-12 * kRows);
+  });
+}
+
+TEST_P(GradientStrategyContract, ReturnsScalarsInTheModelsDtypeWithoutAGraph) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    Replica replica({.dtype = dtype});
+
+    const LossTerms terms = replica.add(*make(), batch_of(kRows, true, dtype));
+
+    EXPECT_EQ(terms.sum.dim(), 0);
+    EXPECT_EQ(terms.sum.scalar_type(), dtype);
+    EXPECT_FALSE(terms.sum.requires_grad());
+    if (terms.weight.defined()) {
+      EXPECT_EQ(terms.weight.dim(), 0);
+      EXPECT_FALSE(terms.weight.requires_grad());
+    }
+  }
+}
+
+TEST_P(GradientStrategyContract, AddsToTheGradientsThatAreThere) {
+  const Batch batch = batch_of(kRows, true);
+  const Gradients alone = gradients_of(batch);
+  Replica replica;
+  Gradients sums;
+  {
+    const TaskRandom random(31);
+    for (const auto& parameter : replica.model.named_parameters()) {
+      const at::Tensor& added = alone.at(parameter.key());
+      if (!parameter.value().requires_grad())
+        continue;
+      if (!parameter.value().grad().defined())  // a shared one has it by its other name
+        parameter.value().mutable_grad() = at::randn_like(parameter.value().detach());
+      const at::Tensor before = parameter.value().grad().clone();
+      sums[parameter.key()] = added.defined() ? before.add(added) : before;
+    }
+  }
+
+  replica.add(*make(), batch);
+
+  EXPECT_TRUE(gradients_match(replica.gradients(), sums, kRounding));
+}
+
+TEST_P(GradientStrategyContract, WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow) {
+  Batch weighted = batch_of(kRows, false);
+  const Batch twice = rows_of(weighted, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0});
+  weighted.weights = at::ones({kRows}, at::kDouble);
+  weighted.weights[0].fill_(2);
+  weighted.weights.slice(0, kRows - 2).zero_();
+
+  EXPECT_TRUE(gradients_match(gradients_of(weighted), gradients_of(twice), kRounding));
+}
+
+// Gradients that lie in an arena are never undefined: what was not reached is known by nobody
+// having written to it, not even a zero. Optimizers leave such parameters alone.
+TEST_P(GradientStrategyContract, LeavesAloneWhatTheBatchDoesNotReach) {
+  Replica plain;
+  Replica adopted;
+  ParameterArena arena(adopted.model);
+  arena.zero_gradients();
+
+  plain.add(*make(), batch_of(kRows, true));
+  adopted.add(*make(), batch_of(kRows, true));
+  arena.collect();
+
+  const Gradients gradients = plain.gradients();
+  for (const auto& parameter : plain.model.named_parameters()) {
+    const bool reached = parameter.key() != "frozen" && parameter.key() != "unreached";
+    EXPECT_EQ(gradients.at(parameter.key()).defined(), reached) << parameter.key();
+  }
+  for (const Segment& segment : arena.segments()) {
+    EXPECT_EQ(segment.touched, gradients.at(segment.name).defined()) << segment.name;
+    EXPECT_EQ(segment.frozen, segment.name == "frozen") << segment.name;
+    if (segment.active()) {
+      EXPECT_TRUE(values_match(arena.gradient(segment), gradients.at(segment.name)))
+          << segment.name;
+    }
+  }
+}
+
+TEST_P(GradientStrategyContract, LeavesModelAndBatchAlone) {
+  Replica replica;
+  replica.model.children()[0]->eval();  // one layer alone
+  const StateDict before = module_state(replica.model).snapshot();
+  const StateDict places = module_state(replica.model);
+  const Batch batch = batch_of(kRows, true);
+  const Batch batch_before = copy_of(batch);
+
+  replica.add(*make(), batch);
+
+  const StateDict after = module_state(replica.model);
+  for (const auto& [name, tensor] : before.tensors()) {
+    EXPECT_TRUE(values_match(after.tensor(name), tensor)) << name;
+    EXPECT_EQ(after.tensor(name).data_ptr(), places.tensor(name).data_ptr()) << name;
+  }
+  for (const auto& parameter : replica.model.named_parameters())
+    EXPECT_EQ(parameter.value().requires_grad(), parameter.key() != "frozen") << parameter.key();
+  EXPECT_TRUE(replica.model.is_training());
+  EXPECT_FALSE(replica.model.children()[0]->is_training());
+  expect_same(batch, batch_before);
+  EXPECT_FALSE(batch.inputs[0].requires_grad());
+}
+
+TEST_P(GradientStrategyContract, LeavesTheProcessAlone) {
+  const auto strategy = make();
+  const Batch batch = batch_of(kRows, true);
+  Replica({.dropout = 0.5}).add(*strategy, batch);  // what the first of its kind sets up
+  // On a thread of its own, where nobody has left anything.
+  const auto errors = at_once(1, [&](std::size_t) {
+    Replica replica({.dropout = 0.5});
+    const ProcessState before = ProcessState::now();
+
+    replica.add(*strategy, batch);
+
+    for (const std::string& change : before.changes_until(ProcessState::now()))
+      ADD_FAILURE() << "it changed the process: " << change;
+    EXPECT_FALSE(one_step_gradients()) << "the thread goes on with gradients of one step";
+  });
+
+  EXPECT_EQ(errors, kNoErrors);
+}
+
+TEST_P(GradientStrategyContract, DependsOnTheBatchAndTheTasksRandomStreamAlone) {
+  const auto used = make();
+  const auto noisy_gradients = [](const GradientStrategy& strategy, std::uint64_t seed) {
+    Replica replica({.dropout = 0.5});
+    replica.add(strategy, batch_of(kRows, true), seed);
+    return replica.gradients();
+  };
+  Replica().add(*used, batch_of(7, false));
+
+  const Gradients expected = noisy_gradients(*make(), kSeed);
+
+  EXPECT_TRUE(gradients_match(noisy_gradients(*used, kSeed), expected)) << "from a used one";
+  EXPECT_FALSE(gradients_match(noisy_gradients(*used, kSeed + 1), expected))
+      << "another random stream gives the same";
+}
+
+TEST_P(GradientStrategyContract, SeveralThreadsMayUseItAtOnceWithAReplicaEach) {
+  constexpr std::size_t kThreads = 4;
+  const auto gradients_by = [](const GradientStrategy& strategy, std::size_t thread) {
+    Replica replica({.dropout = 0.2});
+    const Batch batch = batch_of(kRows - static_cast<std::int64_t>(thread), thread % 2 == 0);
+    for (int step = 0; step < 10; ++step)
+      replica.add(strategy, batch, thread);
+    return replica.gradients();
+  };
+  std::vector<Gradients> expected;
+  for (std::size_t thread = 0; thread < kThreads; ++thread)
+    expected.push_back(gradients_by(*make(), thread));
+  const auto strategy = make();
+  std::vector<Gradients> results(kThreads);
+
+  const auto errors = at_once(
+      kThreads, [&](std::size_t thread) { results[thread] = gradients_by(*strategy, thread); });
+
+  ASSERT_EQ(errors, kNoErrors);
+  for (std::size_t thread = 0; thread < kThreads; ++thread)
+    EXPECT_TRUE(gradients_match(results[thread], expected[thread])) << "thread " << thread;
+}
+
+TEST_P(GradientStrategyContract, HandsOnWhatTheModelCarriesDetached) {
+  const auto strategy = make();
+  const Batch batch = batch_of(kRows, false);
+  Replica replica({.remembers = true});
+  at::Tensor before = at::zeros({4}, at::kDouble);
+  for (const char* step : {"the first batch", "the second"}) {
+    SCOPED_TRACE(step);
+    replica.add(*strategy, batch);
+
+    const StateDict& carried = replica.context.carried;
+    ASSERT_TRUE(carried.has_tensor("memory") && carried.has_part("layer"));
+    ASSERT_FALSE(carried.tensor("memory").requires_grad());
+    ASSERT_FALSE(carried.part("layer").tensor("memory").requires_grad());
+    EXPECT_FALSE(values_match(carried.tensor("memory"), before, kRounding))
+        << "what was carried into the batch does not matter";
+    before = carried.tensor("memory").clone();
+  }
+}
+
+TEST_P(GradientStrategyContract, LetsWhatTheLossThrowsThrough) {
+  const auto strategy = make();
+  Replica replica;
+  const FailingLoss failing;
+  try {
+    strategy->add_gradients({&replica.model, &failing, 1}, batch_of(kRows, true), replica.context);
+    ADD_FAILURE() << "expected the loss' DataError";
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "row 7 has no target");
+  }
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,328 @@
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/scalar_tensor.h>
+
+#include <treadle/testing/gradients_contract.h>
+
+#include "wrong.h"
+
+namespace treadle::testing {
+namespace {
+
+/// Back-propagation. What a wrong one does otherwise it overrides.
+class BackPropagation : public GradientStrategy {
+ protected:
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    return back_propagate(task, batch, context);
+  }
+
+  /// The loss with its graph.
+  static LossTerms forward(const GradientTask& task, const Batch& batch, ForwardContext& context) {
+    Outputs outputs(task.outputs);
+    (*task.model)(batch.inputs, outputs, context);
+    return task.loss->forward(outputs, batch);
+  }
+
+  /// Gradients `factor` times as large, with the same loss.
+  static LossTerms scaled(double factor, GradientTask task, const Batch& batch,
+                          ForwardContext& context) {
+    class Scaled final : public Loss {
+     public:
+      Scaled(double factor, const Loss& inner) : factor_(factor), inner_(inner) {}
+
+     private:
+      std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+        return inner_.outputs_for(target);
+      }
+      LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                           const Batch& batch) const override {
+        const LossTerms terms = inner_.forward(outputs, batch);
+        return {terms.sum.mul(factor_).add(terms.sum.detach().mul(1 - factor_)), terms.weight};
+      }
+      Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+        return inner_.predictions(outputs);
+      }
+
+      double factor_;
+      const Loss& inner_;
+    };
+    const Scaled loss(factor, *task.loss);
+    task.loss = &loss;
+    return back_propagate(task, batch, context);
+  }
+};
+
+class Overwrites final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    for (at::Tensor& parameter : task.model->parameters())
+      parameter.mutable_grad().reset();
+    return back_propagate(task, batch, context);
+  }
+};
+
+/// Sets aside what is there and adds it afterwards, by name: some parameters have two.
+class AddsASharedOneTwice final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    std::vector<at::Tensor> parameters = task.model->parameters();
+    std::vector<at::Tensor> earlier;
+    for (const at::Tensor& parameter : parameters)
+      earlier.push_back(parameter.grad());
+    for (at::Tensor& parameter : parameters)
+      parameter.mutable_grad().reset();
+    const LossTerms terms = back_propagate(task, batch, context);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].grad().defined())
+        parameters[i].mutable_grad() = earlier[i];
+      else if (earlier[i].defined())
+        parameters[i].mutable_grad() = parameters[i].grad().add(earlier[i]);
+    }
+    return terms;
+  }
+};
+
+class GivesThoseOfTheMean final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    return scaled(1 / static_cast<double>(batch.size()), task, batch, context);
+  }
+};
+
+class Exaggerates final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    return scaled(1.001, task, batch, context);
+  }
+};
+
+class ReturnsTheMean final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = back_propagate(task, batch, context);
+    return {terms.sum.div(batch.size()), at::scalar_tensor(1, terms.sum.options())};
+  }
+};
+
+class KeepsTheGraph final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    ForwardContext once = context;
+    const LossTerms terms = forward(task, batch, once);
+    back_propagate(task, batch, context);
+    return terms;
+  }
+};
+
+class IgnoresWeights final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    Batch unweighted = batch;
+    unweighted.weights.reset();
+    return back_propagate(task, unweighted, context);
+  }
+};
+
+/// Works in halves, and twice half of an odd number is too little.
+class DropsTheOddRow final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const std::int64_t half = batch.size() / 2;
+    const LossTerms first = back_propagate(task, batch.slice(0, half), context);
+    const LossTerms second = back_propagate(task, batch.slice(half, half), context);
+    return {first.sum.add(second.sum), first.weight.defined()
+                                           ? first.weight.add(second.weight)
+                                           : at::scalar_tensor(2 * half, first.sum.options())};
+  }
+};
+
+class ThawsTheFrozen final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    std::vector<at::Tensor> frozen;
+    for (const at::Tensor& parameter : task.model->parameters()) {
+      if (!parameter.requires_grad())
+        frozen.push_back(parameter.set_requires_grad(true));
+    }
+    const LossTerms terms = back_propagate(task, batch, context);
+    for (const at::Tensor& parameter : frozen)
+      parameter.set_requires_grad(false);
+    return terms;
+  }
+};
+
+/// Adds a zero to all gradients there are, also where no row has reached.
+class TouchesThemAll final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = back_propagate(task, batch, context);
+    for (const at::Tensor& parameter : task.model->parameters()) {
+      if (parameter.grad().defined())
+        parameter.grad().add_(0);
+    }
+    return terms;
+  }
+};
+
+class ShrinksTheParameters final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = back_propagate(task, batch, context);
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& parameter : task.model->parameters())
+      parameter.mul_(0.99);
+    return terms;
+  }
+};
+
+class LeavesTheModelInEvaluation final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = back_propagate(task, batch, context);
+    task.model->eval();
+    return terms;
+  }
+};
+
+class RenumbersTheRows final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    batch.rows.add_(1);
+    return back_propagate(task, batch, context);
+  }
+};
+
+class StaysAtOneStep final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    static thread_local const OneStepGradients forever;
+    return back_propagate(task, batch, context);
+  }
+};
+
+class SeedsTheProcess final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    static std::atomic<std::uint64_t> seed = 1;
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    {
+      const std::lock_guard lock(generator.mutex());
+      generator.set_current_seed(++seed);
+    }
+    return back_propagate(task, batch, context);
+  }
+};
+
+/// Adds to a gradient what has nothing to do with the batch: the loss of the one before.
+class RemembersTheLastLoss final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = back_propagate(task, batch, context);
+    const std::lock_guard lock(mutex_);
+    task.model->named_parameters()["output.bias"].grad().add_(last_);
+    last_ = terms.sum.item<double>();
+    return terms;
+  }
+  mutable std::mutex mutex_;
+  mutable double last_ = 0;
+};
+
+/// Leaves its last answer in a place that all threads share.
+class SharesItsScratch final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = back_propagate(task, batch, context);
+    if (!thread_.is_mine())
+      task.model->named_parameters()["output.bias"].grad().add_(1);
+    return terms;
+  }
+  OneThread thread_;
+};
+
+class DetachesNothing final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    const LossTerms terms = forward(task, batch, context);
+    terms.sum.backward();
+    return {terms.sum.detach(), terms.weight};
+  }
+};
+
+class ForgetsWhatWasCarried final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    context.carried = {};
+    return back_propagate(task, batch, context);
+  }
+};
+
+class SwallowsErrors final : public BackPropagation {
+  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    try {
+      return back_propagate(task, batch, context);
+    } catch (const DataError&) {
+      return {at::scalar_tensor(0, at::kDouble), {}};
+    }
+  }
+};
+
+template <typename T>
+GradientsCase one(std::string name, bool exact = true) {
+  return {std::move(name), [] { return std::make_unique<T>(); }, exact};
+}
+
+std::vector<Wrong<GradientsCase>> wrong_gradients() {
+  return {
+      {one<Overwrites>("Overwrites"), {"AddsToTheGradientsThatAreThere"}},
+      {one<AddsASharedOneTwice>("AddsASharedOneTwice"), {"AddsToTheGradientsThatAreThere"}},
+      {one<GivesThoseOfTheMean>("GivesThoseOfTheMean"),
+       {"GivesThoseOfBackPropagationIfItIsExact", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+      {one<Exaggerates>("Exaggerates"), {"GivesThoseOfBackPropagationIfItIsExact"}},
+      {one<BackPropagation>("SaysThatItIsNotExact", false),
+       {"GivesThoseOfBackPropagationIfItIsExact"}},
+      {one<ReturnsTheMean>("ReturnsTheMean"), {"ReturnsTheLossOfTheBatch"}},
+      {one<KeepsTheGraph>("KeepsTheGraph"), {"ReturnsScalarsInTheModelsDtypeWithoutAGraph"}},
+      {one<IgnoresWeights>("IgnoresWeights"),
+       {"GivesThoseOfBackPropagationIfItIsExact", "ReturnsTheLossOfTheBatch",
+        "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+      {one<DropsTheOddRow>("DropsTheOddRow"),
+       {"GivesThoseOfBackPropagationIfItIsExact", "ReturnsTheLossOfTheBatch",
+        "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+      {one<ThawsTheFrozen>("ThawsTheFrozen"),
+       {"GivesThoseOfBackPropagationIfItIsExact", "LeavesAloneWhatTheBatchDoesNotReach"}},
+      {one<TouchesThemAll>("TouchesThemAll"), {"LeavesAloneWhatTheBatchDoesNotReach"}},
+      {one<ShrinksTheParameters>("ShrinksTheParameters"), {"LeavesModelAndBatchAlone"}},
+      {one<LeavesTheModelInEvaluation>("LeavesTheModelInEvaluation"), {"LeavesModelAndBatchAlone"}},
+      {one<RenumbersTheRows>("RenumbersTheRows"), {"LeavesModelAndBatchAlone"}},
+      {one<StaysAtOneStep>("StaysAtOneStep"), {"LeavesTheProcessAlone"}},
+      {one<SeedsTheProcess>("SeedsTheProcess"), {"LeavesTheProcessAlone"}},
+      {one<RemembersTheLastLoss>("RemembersTheLastLoss"),
+       {"DependsOnTheBatchAndTheTasksRandomStreamAlone",
+        "SeveralThreadsMayUseItAtOnceWithAReplicaEach"}},
+      {one<SharesItsScratch>("SharesItsScratch"), {"SeveralThreadsMayUseItAtOnceWithAReplicaEach"}},
+      {one<DetachesNothing>("DetachesNothing"), {"HandsOnWhatTheModelCarriesDetached"}},
+      {one<ForgetsWhatWasCarried>("ForgetsWhatWasCarried"), {"HandsOnWhatTheModelCarriesDetached"}},
+      {one<SwallowsErrors>("SwallowsErrors"), {"LetsWhatTheLossThrowsThrough"}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Right, GradientStrategyContract,
+                         ::testing::Values(one<BackPropagation>("BackPropagation")), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, GradientStrategyContract,
+                         ::testing::ValuesIn(cases_of(wrong_gradients())), CaseName());
+
+}  // namespace
+
+std::vector<Defect> gradients_defects() {
+  return defects_of("GradientStrategyContract", wrong_gradients());
+}
+
+}  // namespace treadle::testing
