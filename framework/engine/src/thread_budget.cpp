@@ -81,6 +81,8 @@ struct ThreadBudget::Impl {
       : limit(oneapi::tbb::global_control::max_allowed_parallelism,
               static_cast<std::size_t>(workers)),
         arena(workers) {
+    // Tasks run with the denormal mode that the thread had which made their arena, whatever their own thread is set to.
+    at::globalContext().setFlushDenormal(true);
     arena.initialize();
     settings = std::make_unique<WorkerSettings>(arena, intra_op_threads);
   }
