@@ -1,4 +1,5 @@
 // What `workflow-runner plugins …` says of one plugin, of all, and of the machine.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -19,6 +20,15 @@ class PluginCommands : public CommandFixture {
   static fs::path built(const std::string& name) {
     return fs::path(runner()).parent_path().parent_path() / "lib/treadle/plugins/1" /
            (name + ".so");
+  }
+
+  /// As many as the tree has folders with a plugin in them.
+  static std::string count_of_plugins() {
+    int count = 0;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(fs::path(std::getenv("TREADLE_SOURCE")) / "plugins"))
+      count += fs::exists(entry.path() / "plugin.json") ? 1 : 0;
+    return std::to_string(count);
   }
 };
 
@@ -44,7 +54,8 @@ TEST_F(PluginCommands, WhyOfANameThatNobodyHasSaysWhereItLooked) {
             "\"adam\" or \"adamw\"?; searched:\nworkflow-runner:   " +
                 (folder() / "data/treadle/plugins").string() +
                 " (user): there is no such folder\nworkflow-runner:   " +
-                built("optimizers").parent_path().string() + " (installed): 11 libraries\n");
+                built("optimizers").parent_path().string() + " (installed): " + count_of_plugins() +
+                " libraries\n");
 }
 
 TEST_F(PluginCommands, WhySaysThatAPluginIsDisabled) {
@@ -63,8 +74,7 @@ TEST_F(PluginCommands, WhySaysThatOnlyOthersAreAllowed) {
 
   const json why = run({"plugins", "why", "adamw", "--json"}).json();
 
-  EXPECT_EQ(why.at("plugins")[0].at("reason"),
-            "is not named in TREADLE_PLUGIN_ALLOW");
+  EXPECT_EQ(why.at("plugins")[0].at("reason"), "is not named in TREADLE_PLUGIN_ALLOW");
 }
 
 TEST_F(PluginCommands, CheckIsContentWithEveryPluginOfOurs) {
@@ -140,7 +150,7 @@ TEST_F(PluginCommands, ALockedRunUsesWhatIsLockedOrNothing) {
   given_document(1);
   const Finished locked = run({"plugins", "lock", "-o", "my.lock"});
   ASSERT_EQ(locked.code, 0) << locked.err;
-  EXPECT_EQ(locked.out, "11 plugins locked, in my.lock\n");
+  EXPECT_EQ(locked.out, count_of_plugins() + " plugins locked, in my.lock\n");
 
   EXPECT_EQ(run({"run", "points.json", "--quiet", "--locked", "my.lock"}).code, 0);
   // The run wrote down what it used, also what the document left open.
