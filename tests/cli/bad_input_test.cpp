@@ -130,7 +130,7 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
             "workflow-runner: points.json:4: /model/use: no plugin offers the model \"mpl\"; did you mean \"mlp\"?\n"
             "workflow-runner: points.json:5: /optimizer/learning_rate: expected a number, got \"fast\" (text)\n"
             "workflow-runner: points.json:5: /optimizer/learning_rat: unknown key \"learning_rat\" "
-            "(optimizer adamw takes: betas, eps, learning_rate, weight_decay)\n"
+            "(optimizer adamw takes: betas, eps, groups, learning_rate, weight_decay)\n"
             "workflow-runner: points.json:6: /training/epochs: must be >= 1, got 0\n");
 }
 

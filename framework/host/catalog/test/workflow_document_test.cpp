@@ -50,7 +50,8 @@ TEST(WorkflowDocument, FillsInEverythingThatDoesNotDependOnTheData) {
       "schedule": {"use": "constant"},
       "training": {"use": "standard", "epochs": 10, "batch_size": 32},
       "validation": {"use": "hold_out", "fraction": 0.2},
-      "observers": [], "resources": {"workers": "auto"}})"));
+      "observers": [],
+      "resources": {"workers": "auto", "shards": 1, "intra_op_threads": 1}})"));
 }
 
 TEST(WorkflowDocument, ResolvesTheDocumentOfTheReadme) {
@@ -100,7 +101,7 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
       "/home/me/my.json:7: /model/activation: must be one of \"relu\", \"gelu\", got \"rely\"; "
       "did you mean \"relu\"?\n"
       "/home/me/my.json:8: /optimizer/learning_rat: unknown key \"learning_rat\"; did you mean "
-      "\"learning_rate\"? (optimizer adamw takes: betas, learning_rate)\n"
+      "\"learning_rate\"? (optimizer adamw takes: betas, groups, learning_rate)\n"
       "/home/me/my.json:9: /schedule/use: there is no schedule \"cosin\"\n"
       "/home/me/my.json:9: /schedule/warmup: expected a duration such as \"5%\", \"10ep\" "
       "(epochs), \"500st\" (steps), \"2h\", \"30min\" or \"45s\", got \"soon\"\n"
@@ -219,7 +220,11 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
   "validation": {"use": "k_fold", "folds": 5, "stratify": true},
   "metrics": [{"use": "accuracy"}, {"use": "macro_f1"}],
   "observers": [],
-  "resources": {"workers": "auto"}
+  "resources": {
+    "intra_op_threads": 1,
+    "shards": 1,
+    "workers": "auto"
+  }
 }
 )");
 }
