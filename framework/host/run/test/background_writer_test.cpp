@@ -152,10 +152,10 @@ TEST(BackgroundWriter, SurvivesWorkThatThrowsAnything) {
 
 TEST(BackgroundWriter, ALaneThatGoesWaitsForItsWork) {
   BackgroundWriter writer;
+  Gate gate;
   std::vector<int> done;
   {
     BackgroundWriter::Lane lane(writer);
-    Gate gate;
     lane.submit([&] {
       gate.work()();
       done.push_back(1);
