@@ -241,13 +241,16 @@ TEST_F(AnnouncerTest, AnObserverThatThrowsHearsNoMoreAndTheOthersDo) {
 }
 
 TEST_F(AnnouncerTest, TellsWhatIsLeftWhenItGoes) {
+  // So many that the listener cannot have heard them all by the time the announcer goes.
+  constexpr std::size_t kNotes = 500;
   {
     Announcer announcer(audience_);
     block(announcer);
-    announcer.tell(note("last"));
+    for (std::size_t i = 0; i < kNotes; ++i)
+      announcer.tell(note("last"));
     open();
   }
-  EXPECT_THAT(listener_.heard, ElementsAre("wait", "last"));
+  EXPECT_EQ(listener_.heard.size(), kNotes + 1);
 }
 
 TEST_F(AnnouncerTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
