@@ -10,6 +10,7 @@
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
@@ -25,10 +26,13 @@ namespace {
 void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::int64_t)>& sum) {
   constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
   if (size < 2 * kGrain) return sum(0, size);
-  oneapi::tbb::parallel_for(
-      oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
-      [&](const auto& range) { sum(range.begin(), range.end()); },
-      oneapi::tbb::simple_partitioner());
+  // Isolated: who waits here must not pick up other work, such as another training.
+  oneapi::tbb::this_task_arena::isolate([&] {
+    oneapi::tbb::parallel_for(
+        oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
+        [&](const auto& range) { sum(range.begin(), range.end()); },
+        oneapi::tbb::simple_partitioner());
+  });
 }
 
 }  // namespace
@@ -155,7 +159,11 @@ class TrainingStep::ShardGraph {
     for (const std::exception_ptr& error : errors_) {
       if (error) return;
     }
-    step_.arena_.add_gradients(terms_, in_ranges);
+    try {
+      step_.arena_.add_gradients(terms_, in_ranges);
+    } catch (...) {
+      errors_.front() = std::current_exception();
+    }
   }
 
   TrainingStep& step_;
