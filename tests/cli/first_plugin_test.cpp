@@ -1,9 +1,12 @@
 // docs/guide/your-first-plugin.md is done as it stands there, from top to bottom, by somebody who
-// has installed Treadle into a new home. By the word behind the fence of a fragment:
-//   sh repository     commands typed in a checkout. Only the installation is done: the rest has
-//   been, to build this test sh                commands that must succeed; `cd` and `export` hold
-//   for what comes after console           `$ command`, and below it what it prints cpp, json,
-//   cmake  lines of the project that is being written
+// has installed Treadle into a new home. What a fragment is, the word behind its fence says:
+//
+// - sh repository: typed in a checkout. Only the installation is done; the rest has been, to build
+//   this test.
+// - sh: must succeed; `cd` and `export` hold for what comes after.
+// - console: `$ command`, and below it what it prints.
+// - cpp, json, cmake: lines of the project that is being written.
+//
 // In what is printed a line `…` stands for any number of lines, numbers with decimals and
 // milliseconds for any, and /home/you for the home. Runs of blanks are one: columns are as wide as
 // their numbers.
@@ -71,7 +74,7 @@ class FirstPlugin : public CommandFixture {
         compare(shown);
     } else if (fragment.language == "cpp" || fragment.language == "json" ||
                fragment.language == "cmake") {
-      EXPECT_TRUE(is_excerpt(fragment.text, folder() / "my-lion"))
+      EXPECT_TRUE(is_excerpt(fragment.text, folder() / "my-signum"))
           << "no file of the project has these lines:\n"
           << fragment.text;
     } else {

@@ -41,7 +41,8 @@ TEST_F(PluginCommands, WhyFindsAPluginByIdComponentOrFile) {
     EXPECT_EQ(why.code, 0) << why.err;
     EXPECT_THAT(why.out, StartsWith("org.treadle.optimizers ")) << name;
     EXPECT_THAT(why.out, HasSubstr("\n  file     " + built("optimizers").string() +
-                                   " (installed)\n  verdict  usable\n  offers   optimizer adam, "));
+                                   " (installed)\n  verdict  usable\n  offers   optimizer adagrad, "
+                                   "optimizer adam, optimizer adamw, "));
   }
 }
 
@@ -95,7 +96,7 @@ TEST_F(PluginCommands, CheckSaysWhatItLookedAt) {
        {"  ok    it was built for this runner\n", "  ok    it exports its entry and nothing else\n",
         "  ok    it finds every symbol it needs when it is loaded\n",
         "  ok    it registers the same components each time its entry is called\n",
-        "  ok    it makes adam, adamw, sgd from defaults alone\n",
+        "  ok    it makes adagrad, adam, adamw, lamb, lion and 2 more from defaults alone\n",
         "  ok    it leaves the process as it was\n", "  ok    it prints nothing\n"})
     EXPECT_THAT(checked.out, HasSubstr(line));
 }
