@@ -1,6 +1,8 @@
 #include "strategies.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include <ATen/ops/scalar_tensor.h>
 
@@ -39,10 +41,17 @@ LossTerms Accumulation::do_add_gradients(const GradientTask& task, const Batch& 
                                          ForwardContext& context) const {
   const std::int64_t parts = std::clamp<std::int64_t>(batch.size(), 1, parts_);
   LossTerms total;
+  ForwardContext of_part;
+  of_part.stop = context.stop;
   for (std::int64_t i = 0; i < parts; ++i) {
     const std::int64_t begin = batch.size() * i / parts;
     const Batch part = batch.slice(begin, batch.size() * (i + 1) / parts - begin);
-    const LossTerms terms = inner_->add_gradients(task, part, context);
+    // Each part carries its own rows' state to the same part of the next batch.
+    const std::string name = "part-" + std::to_string(i + 1);
+    of_part.carried = context.carried.has_part(name) ? context.carried.part(name) : StateDict();
+    const LossTerms terms = inner_->add_gradients(task, part, of_part);
+    if (!of_part.carried.empty())
+      context.carried.put(name, std::move(of_part.carried));
     const at::Tensor weight = weight_of(terms, part);
     total.sum = total.sum.defined() ? total.sum + terms.sum : terms.sum;
     total.weight = total.weight.defined() ? total.weight + weight : weight;

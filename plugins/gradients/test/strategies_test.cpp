@@ -61,6 +61,24 @@ class Recurrent : public Model {
   std::int64_t most_rows = 0;
 };
 
+/// A running sum over batches, of each row by itself.
+class Remembering : public Model {
+ public:
+  Remembering() {
+    const TaskRandom random(3);
+    cell = register_module("cell", torch::nn::Linear(2, 2));
+    to(at::kDouble);
+  }
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
+    const at::Tensor before = context.carried.has_tensor("state")
+                                  ? context.carried.tensor("state")
+                                  : at::zeros({inputs[0].size(0), 2}, at::kDouble);
+    outputs[0] = cell(before + inputs[0].select(1, 0)).tanh();
+    context.carried.put("state", outputs[0]);
+  }
+  torch::nn::Linear cell{nullptr};
+};
+
 Batch sequences(std::int64_t rows, bool weighted) {
   const at::Generator generator = make_generator(5);
   Batch batch;
@@ -124,6 +142,27 @@ TEST(Accumulate, EqualsTheWholeBatchInTheMemoryOfAPart) {
       }
     }
   }
+}
+
+TEST(Accumulate, CarriesTheStateOfEachRowToTheNextBatch) {
+  const SquaredError loss;
+  const auto gradient_after_two_batches = [&](const GradientStrategy& strategy) {
+    Remembering model;
+    ForwardContext context;
+    for (const std::int64_t columns : {0, 1}) {
+      Batch batch = sequences(7, false);
+      batch.inputs[0] = batch.inputs[0].slice(1, columns);
+      strategy.add_gradients({&model, &loss, 1}, batch, context);
+    }
+    return model.cell->weight.grad().clone();
+  };
+  const at::Tensor whole =
+      gradient_after_two_batches(*plugin().make<GradientStrategy>("backprop", {}));
+
+  const at::Tensor cut =
+      gradient_after_two_batches(*plugin().make<GradientStrategy>("accumulate", {{"parts", 3}}));
+
+  EXPECT_LT((cut - whole).abs().max().item<double>(), 1e-13);
 }
 
 TEST(OneStep, ReachesBackOneStepOfTime) {
