@@ -39,6 +39,9 @@ constexpr Option kAllowDifferences{
     "",
     "goes on although plugins, libtorch, BLAS, CPU or data are other ones"};
 
+constexpr Option kTrace{
+    "trace", 0, "FILE", false, "", "writes which thread did what when, for ui.perfetto.dev"};
+
 }  // namespace
 
 std::span<const Command> commands() {
@@ -46,7 +49,7 @@ std::span<const Command> commands() {
       {"run",
        "Trains, validates and reports what a document describes.",
        {kDocument},
-       {kSet, kOutput, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       {kSet, kOutput, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
        "run examples/iris.json --set optimizer.learning_rate=0.003",
        true,
        ""},
@@ -60,7 +63,8 @@ std::span<const Command> commands() {
       {"resume",
        "Continues a run that was stopped or killed.",
        {kRun},
-       {kAllowDifferences, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       {kAllowDifferences, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet,
+        kJson},
        "resume runs/iris-20300501-101500",
        true,
        ""},

@@ -180,6 +180,39 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   return head + "\n" + aligned(rows, terminal);
 }
 
+std::string time_table(const Json& result, const Terminal& terminal) {
+  const Json& time = member(result, "time");
+  const Json& phases = member(time, "phases");
+  const Json& passed = member(time, "seconds");
+  const Json& workers = member(time, "workers");
+  if (!phases.is_object() || !passed.is_number() || !workers.is_number_integer())
+    return {};
+  std::string head = "Time (" + seconds_text(passed.get<double>()) + " with " + workers.dump() +
+                     (workers == 1 ? " worker" : " workers");
+  if (const Json& used = member(time, "budget_used"); used.is_number())
+    head += print(", %.0f %% used", 100 * used.get<double>());
+  const Json& rows = member(time, "training_rows_per_second");
+  if (rows.is_number() && rows > 0)
+    head += print(", %.0f training rows/s", rows.get<double>());
+  double all = 0;
+  for (const auto& [phase, seconds] : phases.items())
+    all += seconds.is_number() ? seconds.get<double>() : 0;
+  // In the order in which a run comes by them, and what is left at the end.
+  std::string names;
+  std::string shares;
+  for (const char* phase :
+       {"loading", "data", "forward", "backward", "update", "metrics", "saving", "idle"}) {
+    const Json& seconds = member(phases, phase);
+    if (!seconds.is_number() || all <= 0)
+      continue;
+    const std::string share = print("%.1f %%", 100 * seconds.get<double>() / all);
+    const std::size_t width = std::max(std::string_view(phase).size(), share.size());
+    names += "  " + right_aligned(phase, width);
+    shares += "  " + right_aligned(share, width);
+  }
+  return head + ")\n" + terminal.dim(names) + "\n" + shares + "\n\n";
+}
+
 std::string judgement_table(const Json& validation, const Terminal& terminal) {
   const Json& count = member(validation, "sample_count");
   std::string text = "Result";

@@ -22,6 +22,9 @@ std::string bytes_text(double bytes);
 /// The table at the end of a run: loss and metrics; for a cross-validation mean and deviation.
 std::string result_table(const nlohmann::json& result, const Terminal& terminal);
 
+/// Where the time of a run went, and an empty line; nothing when the result does not say.
+std::string time_table(const nlohmann::json& result, const Terminal& terminal);
+
 /// What `evaluate` found: loss, metrics, and the confusion matrix when it is small.
 std::string judgement_table(const nlohmann::json& validation, const Terminal& terminal);
 

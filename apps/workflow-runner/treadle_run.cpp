@@ -54,6 +54,7 @@ void train_watched(const CommandLine& line, Train&& train) {
   RunOptions options;
   options.stop = interruption.token();
   options.observers = {&view};
+  options.trace = line.text("trace");
   RunOutcome outcome;
   try {
     outcome = train(std::move(options));
@@ -69,7 +70,8 @@ void train_watched(const CommandLine& line, Train&& train) {
   if (as_json) {
     print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()}, {"result", outcome.result}});
   } else if (!line.has("quiet")) {
-    print("\n" + result_table(outcome.result, terminal) + "\n" + "Report  " +
+    print("\n" + result_table(outcome.result, terminal) + "\n" +
+          time_table(outcome.result, terminal) + "Report  " +
           shown_path(outcome.folder / "report.html") + "\n");
   }
 }

@@ -6,6 +6,7 @@
 
 #include <treadle/core/module_state.h>
 #include <treadle/core/plugin_registry.h>
+#include <treadle/engine/batch_norm_refresh.h>
 #include <treadle/engine/evaluation.h>
 
 namespace treadle {
@@ -19,7 +20,7 @@ double seconds_since(Clock::time_point start) {
 
 
 engine::EvaluationSetup evaluation_setup(const TrainingTask& task) {
-  return {task.model, task.loss, task.outputs, task.transforms};
+  return {task.model, task.loss, task.outputs, task.transforms, task.timeline};
 }
 
 constexpr const char* kLoss = "loss";
@@ -62,6 +63,18 @@ class CheckpointClock {
   Clock::time_point last_time_ = Clock::now();
 };
 
+/// The average in place of the weights, for as long as one of these lives.
+class AverageInModel {
+ public:
+  explicit AverageInModel(engine::WeightAverage& average) : average_(average) { average.put_in(); }
+  ~AverageInModel() { average_.take_out(); }
+  AverageInModel(const AverageInModel&) = delete;
+  AverageInModel& operator=(const AverageInModel&) = delete;
+
+ private:
+  engine::WeightAverage& average_;
+};
+
 }  // namespace
 
 StandardWorkflow::StandardWorkflow(const Config& config, const ComponentContext& context)
@@ -83,6 +96,7 @@ StandardWorkflow::StandardWorkflow(const Config& config, const ComponentContext&
     clipping_ = {clip.get_or<double>("norm", 0), clip.get_or<double>("value", 0)};
   }
   gradients_ = make_nested<GradientStrategy>(context, config, "gradients");
+  averaging_ = Averaging::configured_by(config);
   const Config checkpoint = config.child("checkpoint");
   checkpoint_every_ = checkpoint.get<Duration>("every");
   keep_checkpoints_ = checkpoint.get<int>("keep");
@@ -97,7 +111,7 @@ class StandardWorkflow::Training {
         context_(context),
         step_(*task.model, *task.loss, *task.optimizer,
               {task.outputs, options.clipping_, options.gradients_.get(), task.replicas,
-               task.groups}),
+               task.groups, task.timeline}),
         batches_per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : options.epochs_),
         span_{task.optimizer->learning_rate(), epochs_ * batches_per_epoch_, batches_per_epoch_},
@@ -105,16 +119,23 @@ class StandardWorkflow::Training {
     const bool judged = task.fixed_epochs == 0 && task.validation != nullptr;
     if (judged) best_metric_ = options.keep_best_;
     watches_stop_ = judged && options.stopping_.has_value();
+    if (options.averaging_) {
+      const engine::AveragingPlan plan = options.averaging_->plan(batches_per_epoch_, span_.total_steps);
+      average_ = std::make_unique<engine::WeightAverage>(step_.arena(), *task.model, plan);
+      refreshes_ = !plan.decay && engine::has_batch_norm(*task.model);
+    }
   }
 
   TrainingResult run() {
-    if (const std::optional<StateDict> saved = context_.resume_state()) load(*saved);
+    if (const std::optional<StateDict> saved = context_.resume_state()) {
+      load(*saved);
+    } else if (average_) {
+      average_->add_after(0);
+    }
     const auto start = Clock::now();
     task_.model->train();
     while (epoch_ < epochs_ && stop_reason_.empty()) run_epoch();
-    if (!best_metric_.empty() && !best_weights_.empty()) {
-      load_module_state(*task_.model, best_weights_);
-    }
+    choose_weights();
     task_.model->eval();
     TrainingResult result;
     result.final_loss = last_loss_;
@@ -130,22 +151,29 @@ class StandardWorkflow::Training {
  private:
   void run_epoch() {
     const auto start = Clock::now();
-    const std::unique_ptr<BatchStream> stream =
-        task_.training->epoch(epoch_, step_count_ % batches_per_epoch_);
+    // All its batches may be behind it: a training can be stopped while it judges an epoch.
+    const std::int64_t behind = step_count_ - epoch_ * batches_per_epoch_;
+    if (behind == 0) step_.set_carried({});
+    const std::unique_ptr<BatchStream> stream = task_.training->epoch(epoch_, behind);
     Batch batch;
-    double rate = span_.base_rate;
+    std::optional<double> rate;
     while (stream->next(batch)) {
       rate = task_.schedule->rate_at(step_count_, span_);
       const std::uint64_t seed =
           context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
-      const bool finite = step_.run(batch, step_count_ + 1, rate, seed);
+      const bool finite = step_.run(batch, step_count_ + 1, *rate, seed);
       batch = Batch();  // its memory is needed for a batch to come
       ++step_count_;
       if (!finite) report_divergence();
+      if (average_) {
+        const Timeline::Span span(task_.timeline, Phase::kUpdate);
+        average_->add_after(step_count_);
+      }
       context_.step_completed({epoch_ + 1, epochs_, step_count_, span_.total_steps});
       if (step_count_ < (epoch_ + 1) * batches_per_epoch_) save_if_due(false);
     }
-    finish_epoch(rate, seconds_since(start));
+    if (!rate) rate = task_.schedule->rate_at(step_count_ - 1, span_);
+    finish_epoch(*rate, seconds_since(start));
   }
 
   void finish_epoch(double rate, double seconds) {
@@ -156,23 +184,60 @@ class StandardWorkflow::Training {
     summary.learning_rate = rate;
     summary.training_loss =
         step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
-    step_.clear_totals();
-    if (task_.validation != nullptr) {
-      const auto stream = task_.validation->epoch(0);
-      const engine::EvaluationTotals totals = engine::evaluate_metrics(
-          evaluation_setup(task_), *stream, std::stop_token(), task_.metrics);
-      summary.validation_loss = totals.loss();
-      for (const MetricComputer* metric : task_.metrics) {
-        const MetricResult result = metric->compute();
-        summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
+    {
+      // What is judged, and kept when it is the best, is what the training would end with.
+      std::optional<AverageInModel> averaged;
+      if (task_.validation != nullptr) {
+        try {
+          if (average_ && average_->count() > 0) averaged.emplace(*average_);
+          if (averaged) refresh_statistics(epoch_);
+          measure(summary);
+        } catch (const Interrupted&) {
+          averaged.reset();
+          save({epoch_, step_count_, false, false});
+          stop_here();
+        }
       }
+      step_.clear_totals();
+      last_loss_ = summary.validation_loss.value_or(summary.training_loss);
+      ++epoch_;
+      summary.best = judge(summary);
     }
-    last_loss_ = summary.validation_loss.value_or(summary.training_loss);
-    ++epoch_;
-    summary.best = judge(summary);
     summary.seconds = seconds;
     context_.epoch_completed(summary);
     save_if_due(true);
+  }
+
+  /// Judges the model on the validation rows. Throws Interrupted when a stop is requested.
+  void measure(EpochSummary& summary) {
+    const auto stream = task_.validation->epoch(0);
+    const engine::EvaluationTotals totals = engine::evaluate_metrics(
+        evaluation_setup(task_), *stream, context_.stop_token(), task_.metrics);
+    summary.validation_loss = totals.loss();
+    for (const MetricComputer* metric : task_.metrics) {
+      const MetricResult result = metric->compute();
+      summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
+    }
+  }
+
+  /// For an average in the model: batch normalization's statistics from the training rows of `epoch`.
+  void refresh_statistics(std::int64_t epoch) {
+    if (!refreshes_) return;
+    const auto stream = task_.training->epoch(epoch);
+    const std::uint64_t seed = context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
+    engine::refresh_batch_norm(*task_.model, task_.outputs, *stream, seed, context_.stop_token());
+  }
+
+  /// After the last epoch: the best weights, the average, or the last.
+  void choose_weights() {
+    if (!best_metric_.empty() && !best_weights_.empty()) {
+      load_module_state(*task_.model, best_weights_);
+    } else if (average_ && average_->count() > 0) {
+      average_->put_in();
+      refresh_statistics(epoch_ - 1);
+    } else if (average_) {
+      context_.note("the training ended before the averaging of its weights began; it ends with the last weights");
+    }
   }
 
   /// Updates what is best and whether to stop; true when this epoch is the best so far.
@@ -213,15 +278,20 @@ class StandardWorkflow::Training {
     const bool stopping = context_.stop_token().stop_requested();
     const bool finished = at_epoch_end && (epoch_ == epochs_ || !stop_reason_.empty());
     if (!stopping && !finished && !checkpoints_.due(step_count_)) return;
+    save({epoch_, step_count_, at_epoch_end, finished});
+    if (stopping && !finished) stop_here();
+  }
+
+  void save(const TrainingPosition& position) {
     // A gradient can overflow although the loss did not: a checkpoint must never hold such weights.
     if (!std::isfinite(step_.arena().parameters().sum().item<double>())) report_divergence();
-    context_.save_checkpoint(state(), {epoch_, step_count_, at_epoch_end, finished},
-                             options_.keep_checkpoints_);
+    context_.save_checkpoint(state(), position, options_.keep_checkpoints_);
     checkpoints_.saved(step_count_);
-    if (stopping && !finished) {
-      throw Interrupted("stopped after step " + std::to_string(step_count_) + " of epoch " +
-                        std::to_string(std::min(epoch_ + (at_epoch_end ? 0 : 1), epochs_)));
-    }
+  }
+
+  [[noreturn]] void stop_here() const {
+    throw Interrupted("stopped after step " + std::to_string(step_count_) + " of epoch " +
+                      std::to_string((step_count_ - 1) / batches_per_epoch_ + 1));
   }
 
   /// The last step is the one that went wrong.
@@ -240,6 +310,7 @@ class StandardWorkflow::Training {
     StateDict state;
     state.put("model", module_state(*task_.model));
     state.put("optimizer", const_cast<Training*>(this)->step_.slots().state());
+    if (const StateDict carried = step_.carried(); !carried.empty()) state.put("carried", carried);
     state.put("epoch", nlohmann::json(epoch_));
     state.put("step", nlohmann::json(step_count_));
     state.put_number("loss_sum", step_.loss_sum());
@@ -251,6 +322,7 @@ class StandardWorkflow::Training {
     state.put("stop_reason", nlohmann::json(stop_reason_));
     state.put("seconds", nlohmann::json(earlier_seconds_ + seconds_since(started_)));
     if (!best_weights_.empty()) state.put("best_model", best_weights_);
+    if (average_) state.put("average", average_->state());
     // Until the first epoch's end after a resume, what was saved then is still true.
     const StateDict stopping = stopping_ ? stopping_->state() : saved_stopping_;
     if (!stopping.empty()) state.put("early_stopping", stopping);
@@ -260,6 +332,7 @@ class StandardWorkflow::Training {
   void load(const StateDict& saved) {
     load_module_state(*task_.model, saved.part("model"));
     step_.slots().load_state(saved.part("optimizer"));
+    if (saved.has_part("carried")) step_.set_carried(saved.part("carried"));
     epoch_ = saved.value("epoch").get<std::int64_t>();
     step_count_ = saved.value("step").get<std::int64_t>();
     step_.set_totals(saved.number("loss_sum"), saved.number("loss_weight"));
@@ -270,6 +343,7 @@ class StandardWorkflow::Training {
     stop_reason_ = saved.value("stop_reason").get<std::string>();
     earlier_seconds_ = saved.value("seconds").get<double>();
     if (saved.has_part("best_model")) best_weights_ = saved.part("best_model");
+    if (average_) average_->load_state(saved.part("average"));
     if (saved.has_part("early_stopping")) saved_stopping_ = saved.part("early_stopping");
     checkpoints_.saved(step_count_);
   }
@@ -284,6 +358,8 @@ class StandardWorkflow::Training {
   CheckpointClock checkpoints_;
   std::string best_metric_;  // empty: the last weights are kept
   bool watches_stop_ = false;
+  std::unique_ptr<engine::WeightAverage> average_;  // null: the weights are not averaged
+  bool refreshes_ = false;  // an average needs statistics of its own
   const Clock::time_point started_ = Clock::now();
 
   std::int64_t epoch_ = 0;       // epochs done

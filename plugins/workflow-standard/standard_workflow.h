@@ -8,6 +8,7 @@
 #include <treadle/core/training_workflow.h>
 #include <treadle/engine/training_step.h>
 
+#include "averaging.h"
 #include "early_stopping.h"
 
 namespace treadle {
@@ -43,6 +44,7 @@ class StandardWorkflow final : public TrainingWorkflow {
   std::string keep_best_;  // a metric's name; empty: keep the last weights
   engine::Clipping clipping_;
   std::unique_ptr<GradientStrategy> gradients_;  // null: back-propagation in one piece
+  std::optional<Averaging> averaging_;
   Duration checkpoint_every_;
   int keep_checkpoints_ = 2;
 };

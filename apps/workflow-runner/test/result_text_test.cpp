@@ -30,6 +30,30 @@ TEST(ResultText, WritesTimesAndSizesForPeople) {
   EXPECT_EQ(bytes_text(12.25 * 1024 * 1024), "12.2 MiB");
 }
 
+TEST(ResultText, ShowsWhereTheTimeWentInALineOfShares) {
+  const Json time{{"seconds", 2.0},
+                  {"workers", 2},
+                  {"budget_used", 0.75},
+                  {"training_rows_per_second", 61234.5},
+                  {"phases",
+                   {{"loading", 0.2},
+                    {"data", 0.04},
+                    {"forward", 1.0},
+                    {"backward", 1.4},
+                    {"update", 0.2},
+                    {"metrics", 0.12},
+                    {"saving", 0.04},
+                    {"idle", 1.0}}}};
+
+  EXPECT_EQ(time_table({{"time", time}}, kPiped),
+            "Time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
+            "  loading   data  forward  backward  update  metrics  saving    idle\n"
+            "    5.0 %  1.0 %   25.0 %    35.0 %   5.0 %    3.0 %   1.0 %  25.0 %\n"
+            "\n");
+  EXPECT_EQ(time_table({{"time", {{"seconds", "soon"}}}}, kPiped), "");
+  EXPECT_EQ(time_table(Json::object(), kPiped), "") << "a run of an older version";
+}
+
 TEST(ResultText, ShowsMeanAndDeviationOfFolds) {
   const Json result{{"fold_results", Json::array({1, 2, 3, 4, 5})},
                     {"mean_loss", 0.1432},

@@ -44,8 +44,13 @@ LossTerms GradientStrategy::add_gradients(const GradientTask& task, const Batch&
 
 LossTerms back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context) {
   Outputs outputs(task.outputs);
-  (*task.model)(batch.inputs, outputs, context);
-  LossTerms terms = task.loss->forward(outputs, batch);
+  LossTerms terms;
+  {
+    const Timeline::Span span(task.timeline, Phase::kForward);
+    (*task.model)(batch.inputs, outputs, context);
+    terms = task.loss->forward(outputs, batch);
+  }
+  const Timeline::Span span(task.timeline, Phase::kBackward);
   call_plugin(*task.model, "backward", [&] { terms.sum.backward(); });
   if (!context.carried.empty())
     detach(context.carried);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <exception>
 #include <mutex>
 
@@ -80,6 +81,8 @@ std::int64_t bytes_of(const Batch& batch) {
     throw DataError(data_error.what() + where);
   } catch (const Error&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& other) {
     throw DataError(other.what() + where);
   }
@@ -137,6 +140,7 @@ struct BatchPipeline::Impl {
 
   /// Runs on any worker: the slot belongs to this call alone.
   void fill(Slot& slot) {
+    const Timeline::Span span(options.timeline, Phase::kData);
     const at::NoGradGuard no_gradients;
     try {
       const auto epoch = static_cast<std::uint64_t>(slot.place.epoch);
@@ -159,6 +163,7 @@ struct BatchPipeline::Impl {
     probe.place = next_ticket;
     probe.order = order_of(next_ticket.epoch);
     fill(probe);
+    if (probe.error) rethrow_with_place(probe.error, probe.place);
     const std::int64_t fits = options.buffer_bytes / bytes_of(probe.batch);
     slots.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(fits, 2, 32)));
   }

@@ -1,53 +1,24 @@
 #include <treadle/engine/evaluation.h>
 
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
 
+#include "layer_modes.h"
+
 namespace treadle::engine {
-namespace {
-
-/// Eval mode for as long as it lives. Afterwards each layer has its own mode again: some may be frozen.
-class EvalMode {
- public:
-  explicit EvalMode(Model& model) : model_(model) {
-    // Two threads may evaluate one model: what is in eval mode is not written to.
-    if (!model.is_training()) return;
-    for (auto& layer : model.modules(/*include_self=*/false)) {
-      layers_.push_back({layer, layer->is_training()});
-    }
-    was_training_ = true;
-    model_.eval();
-  }
-  ~EvalMode() {
-    if (!was_training_) return;
-    model_.train();
-    // A layer comes before those inside it, whose mode it sets as well.
-    for (const Layer& layer : layers_) layer.module->train(layer.was_training);
-  }
-  EvalMode(const EvalMode&) = delete;
-  EvalMode& operator=(const EvalMode&) = delete;
-
- private:
-  struct Layer {
-    std::shared_ptr<torch::nn::Module> module;
-    bool was_training;
-  };
-
-  Model& model_;
-  bool was_training_ = false;
-  std::vector<Layer> layers_;
-};
-
-}  // namespace
-
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit) {
   const at::NoGradGuard no_gradients;
-  const EvalMode eval_mode(*setup.model);
+  // Two threads may evaluate one model: what is in eval mode is not written to.
+  std::optional<LayerModes> modes;
+  if (setup.model->is_training()) {
+    modes.emplace(*setup.model);
+    setup.model->eval();
+  }
   EvaluationTotals totals;
   ForwardContext context;
   context.stop = stop;
@@ -55,6 +26,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   Batch batch;
   while (stream.next(batch)) {
     if (stop.stop_requested()) throw Interrupted("stopped while evaluating");
+    const Timeline::Span span(setup.timeline, Phase::kMetrics);
     outputs.assign(setup.outputs, at::Tensor());
     (*setup.model)(batch.inputs, outputs, context);
     if (batch.targets.defined()) {

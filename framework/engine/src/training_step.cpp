@@ -3,6 +3,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <string>
 
 #include <ATen/ops/linalg_vector_norm.h>
 #include <c10/core/GradMode.h>
@@ -67,6 +68,8 @@ class TrainingStep::Shard {
     weight = terms.weight.defined() ? terms.weight.item<double>()
                                     : static_cast<double>(batch.size());
   }
+
+  StateDict& carried() { return context_.carried; }
 
   double sum = 0;
   double weight = 0;
@@ -160,6 +163,7 @@ class TrainingStep::ShardGraph {
       if (error) return;
     }
     try {
+      const Timeline::Span span(step_.timeline_, Phase::kUpdate);
       step_.arena_.add_gradients(terms_, in_ranges);
     } catch (...) {
       errors_.front() = std::current_exception();
@@ -183,10 +187,11 @@ TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& opti
                            StepOptions options)
     : model_(model),
       clipping_(options.clipping),
+      timeline_(options.timeline),
       arena_(model),
       update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)) {
   const auto add_shard = [&](Model* its) {
-    shards_.push_back(std::make_unique<Shard>(GradientTask{its, &loss, options.outputs},
+    shards_.push_back(std::make_unique<Shard>(GradientTask{its, &loss, options.outputs, options.timeline},
                                               options.gradients));
   };
   add_shard(&model);
@@ -195,6 +200,22 @@ TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& opti
 }
 
 TrainingStep::~TrainingStep() = default;
+
+StateDict TrainingStep::carried() const {
+  StateDict all;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const StateDict& of_shard = shards_[i]->carried();
+    if (!of_shard.empty()) all.put("shard-" + std::to_string(i), of_shard);
+  }
+  return all;
+}
+
+void TrainingStep::set_carried(const StateDict& carried) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const std::string name = "shard-" + std::to_string(i);
+    shards_[i]->carried() = carried.has_part(name) ? carried.part(name) : StateDict();
+  }
+}
 
 std::size_t TrainingStep::shards() const { return shards_.size(); }
 
@@ -222,10 +243,12 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   }
   loss_sum_ += sum;
   loss_weight_ += weight;
+  if (timeline_ != nullptr) timeline_->count_rows(batch.size());
   if (!std::isfinite(sum)) return false;
   // A batch whose rows all weigh nothing says nothing.
   if (weight == 0) return true;
 
+  const Timeline::Span span(timeline_, Phase::kUpdate);
   const at::NoGradGuard no_gradients;
   const double scale = clip(1.0 / weight);
   if (!std::isfinite(scale)) return false;

@@ -1,5 +1,6 @@
 #include "standard_workflow.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -47,6 +48,11 @@ INSTANTIATE_TEST_SUITE_P(
         training_case(
             "StoppingEarly",
             {{"epochs", 6}, {"early_stopping", {{"patience", "3ep"}, {"min_delta", 100.0}}}}, true),
+        training_case("AveragingExponentially",
+                      {{"ema", {{"decay", 0.8}}}, {"checkpoint", {{"every", "1st"}}}}),
+        training_case("AveragingFromTheMiddle", {{"swa", {{"start", "40%"}, {"every", "2st"}}},
+                                                 {"keep_best", "mae"},
+                                                 {"checkpoint", {{"every", "1st"}}}}),
         training_case("StoppingEarlyByAMetric",
                       {{"epochs", 8},
                        {"checkpoint", {{"every", "1st"}}},
@@ -89,7 +95,8 @@ TEST(StandardWorkflow, SaysWhatItCouldHaveWatched) {
     FAIL();
   } catch (const DocumentError& error) {
     EXPECT_STREQ(error.what(),
-                 "/keep_best: there is no \"accuracy\" among what the validation gives: loss, mae; add it to "
+                 "/keep_best: there is no \"accuracy\" among what the validation gives: loss, mae; "
+                 "add it to "
                  "\"metrics\", or name one of these");
   }
   EXPECT_TRUE(context.epochs().empty());  // it did not take an epoch to find out
@@ -159,6 +166,107 @@ TEST(StandardWorkflow, WithoutValidationRowsNothingStopsEarly) {
 
 TEST(StandardWorkflow, PatienceIsNotWallTime) {
   EXPECT_THROW(make({{"early_stopping", {{"patience", "10s"}}}}), DocumentError);
+}
+
+/// The weights after each step, by the checkpoints of a training that saves each step; none is
+/// for those it began with.
+std::vector<StateDict> saved_weights(const RecordingContext& context) {
+  std::vector<StateDict> weights;
+  for (const RecordingContext::Saved& saved : context.checkpoints())
+    weights.push_back(saved.state.part("model"));
+  return weights;
+}
+
+double worst_difference(const StateDict& a, const StateDict& b) {
+  double worst = 0;
+  for (const auto& [name, tensor] : a.tensors())
+    worst = std::max(worst, (tensor - b.tensor(name)).abs().max().item<double>());
+  return worst;
+}
+
+TEST(StandardWorkflow, EndsWithAndJudgesTheMovingAverage) {
+  Rehearsal rehearsal(
+      make({{"epochs", 2}, {"ema", {{"decay", 0.75}}}, {"checkpoint", {{"every", "1st"}}}}));
+  StateDict expected = rehearsal.weights();
+  RecordingContext context;
+
+  rehearsal.train(context);
+
+  for (const StateDict& weights : saved_weights(context)) {
+    StateDict next;
+    for (const auto& [name, average] : expected.tensors()) {
+      const at::Tensor& now = weights.tensor(name);
+      next.put(name, now.is_floating_point() ? average * 0.75 + now * 0.25 : now);
+    }
+    expected = next;
+  }
+  EXPECT_EQ(context.checkpoints().size(), 6U);
+  EXPECT_LT(worst_difference(rehearsal.weights(), expected), 1e-14);
+  EXPECT_GT(worst_difference(rehearsal.weights(), saved_weights(context).back()), 1e-4);
+  EXPECT_EQ(rehearsal.validate(context).loss, context.epochs().back().validation_loss);
+}
+
+TEST(StandardWorkflow, EndsWithTheMeanOfTheLastEpochs) {
+  Rehearsal rehearsal(make({{"swa", {{"start", "60%"}}}, {"checkpoint", {{"every", "1ep"}}}}));
+  RecordingContext context;
+
+  rehearsal.train(context);
+
+  // After the epochs 3, 4 and 5 of 5.
+  const std::vector<StateDict> weights = saved_weights(context);
+  ASSERT_EQ(weights.size(), 5U);
+  StateDict expected;
+  for (const auto& [name, last] : weights[4].tensors()) {
+    expected.put(name, last.is_floating_point()
+                           ? (weights[2].tensor(name) + weights[3].tensor(name) + last) / 3
+                           : last);
+  }
+  EXPECT_LT(worst_difference(rehearsal.weights(), expected), 1e-14);
+  EXPECT_GT(worst_difference(rehearsal.weights(), weights[4]), 1e-4);
+}
+
+TEST(StandardWorkflow, HasOneAverage) {
+  try {
+    make({{"ema", Json::object()}, {"swa", Json::object()}});
+    FAIL();
+  } catch (const DocumentError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "/swa: a training has one average of its weights, and \"ema\" is given too; leave one of "
+        "them out");
+  }
+}
+
+// A stop that comes after the last step of an epoch need not wait for the validation rows.
+TEST(StandardWorkflow, StopsWhileItJudgesAndGoesOnThere) {
+  for (const Json& parameters :
+       {Json::object(), Json{{"ema", {{"decay", 0.5}}}}, Json{{"keep_best", "loss"}}}) {
+    Rehearsal through(make(parameters));
+    RecordingContext all;
+    through.train(all);
+
+    Rehearsal stopped(make(parameters));
+    RecordingContext before;
+    before.stop_after_step(2 * stopped.steps_per_epoch());
+    try {
+      stopped.train(before);
+      FAIL();
+    } catch (const Interrupted& interrupted) {
+      EXPECT_STREQ(interrupted.what(), "stopped after step 6 of epoch 2");
+    }
+    EXPECT_EQ(before.epochs().size(), 1U);  // the second was not judged
+    Rehearsal resumed(make(parameters));
+    RecordingContext after(before, before.checkpoints().back());
+    resumed.train(after);
+
+    EXPECT_TRUE(same_bits(resumed.weights(), through.weights()));
+    ASSERT_EQ(after.epochs().size(), all.epochs().size());
+    for (std::size_t i = 0; i < all.epochs().size(); ++i) {
+      EXPECT_EQ(after.epochs()[i].training_loss, all.epochs()[i].training_loss) << i;
+      EXPECT_EQ(after.epochs()[i].validation_loss, all.epochs()[i].validation_loss) << i;
+      EXPECT_EQ(after.epochs()[i].learning_rate, all.epochs()[i].learning_rate) << i;
+    }
+  }
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 treadle::engine::EvaluationSetup evaluation_of(const treadle::TrainingTask& task) {
-  return {task.model, task.loss, task.outputs, task.transforms};
+  return {task.model, task.loss, task.outputs, task.transforms, task.timeline};
 }
 
 /// One training, from its first step or its last checkpoint to its end. What it must remember over
@@ -24,7 +24,7 @@ class @Name@Run {
   @Name@Run(std::int64_t epochs, treadle::TrainingTask& task, treadle::RunContext& context)
       : task_(task),
         context_(context),
-        step_(*task.model, *task.loss, *task.optimizer, {task.outputs, {}, nullptr, task.replicas, task.groups}),
+        step_(*task.model, *task.loss, *task.optimizer, {task.outputs, {}, nullptr, task.replicas, task.groups, task.timeline}),
         per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : epochs),
         span_{task.optimizer->learning_rate(), epochs_ * per_epoch_, per_epoch_} {}
@@ -49,7 +49,10 @@ class @Name@Run {
   void run_epoch() {
     const auto start = std::chrono::steady_clock::now();
     // After a resume the epoch goes on with the batch that is next.
-    const auto stream = task_.training->epoch(epoch_, steps_ % per_epoch_);
+    const std::int64_t behind = steps_ % per_epoch_;
+    if (behind == 0)
+      step_.set_carried({});
+    const auto stream = task_.training->epoch(epoch_, behind);
     double rate = span_.base_rate;
     for (treadle::Batch batch; stream->next(batch); batch = treadle::Batch()) {
       rate = task_.schedule->rate_at(steps_, span_);
@@ -122,6 +125,7 @@ class @Name@Run {
     treadle::StateDict state;
     state.put("model", treadle::module_state(*task_.model));
     state.put("optimizer", step_.slots().state());
+    state.put("carried", step_.carried());
     state.put("epoch", nlohmann::json(epoch_));
     state.put("steps", nlohmann::json(steps_));
     state.put("best_epoch", nlohmann::json(best_epoch_));
@@ -136,6 +140,8 @@ class @Name@Run {
   void load(const treadle::StateDict& state) {
     treadle::load_module_state(*task_.model, state.part("model"));
     step_.slots().load_state(state.part("optimizer"));
+    if (state.has_part("carried"))
+      step_.set_carried(state.part("carried"));
     epoch_ = state.value("epoch").get<std::int64_t>();
     steps_ = state.value("steps").get<std::int64_t>();
     best_epoch_ = state.value("best_epoch").get<std::int64_t>();

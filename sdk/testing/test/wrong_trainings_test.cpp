@@ -67,6 +67,8 @@ class Plain : public TrainingWorkflow {
   }
   virtual StateDict slots_to_save(const OptimizerSlots& slots) const { return slots.state(); }
   virtual bool is_new(const std::optional<StateDict>& resumed) const { return !resumed; }
+  virtual StateDict carried() const { return {}; }
+  virtual void keep_carried(const StateDict&) const {}
   virtual void put_modes_back(TrainingTask& task, const std::vector<bool>& modes) const {
     std::size_t i = 0;
     for (const auto& module : modules_of(task))
@@ -132,8 +134,10 @@ class Plain : public TrainingWorkflow {
     task.model->train();
     Outputs outputs(task.outputs);
     ForwardContext forward;
+    forward.carried = carried();
     task.model->forward(batch.inputs, outputs, forward);
     const LossTerms terms = task.loss->forward(outputs, batch);
+    keep_carried(forward.carried);
     const double weight = terms.weight.item<double>();
     if (!std::isfinite(terms.sum.item<double>()))
       throw TrainingError(where + "the loss is not a number");
@@ -265,6 +269,16 @@ class ForgetsItsSlots final : public Plain {
   StateDict slots_to_save(const OptimizerSlots&) const override { return {}; }
 };
 
+class ForgetsWhatTheModelCarries final : public Plain {
+  StateDict carried() const override { return carried_; }
+  void keep_carried(const StateDict& state) const override {
+    for (const auto& [name, tensor] : state.tensors())
+      carried_.put(name, tensor.detach());
+  }
+
+  mutable StateDict carried_;
+};
+
 class TakesAnyState final : public Plain {
   bool is_new(const std::optional<StateDict>& resumed) const override {
     return !resumed || resumed->empty();
@@ -357,6 +371,9 @@ std::vector<Wrong<TrainingCase>> wrong_trainings() {
       {one<ForgetsItsSlots>("ForgetsItsSlots"),
        {"AStopAfterAnyStepIsSavedAndChangesNothing",
         "AStopBetweenTwoEpochsIsSavedAndChangesNothing", "MayBeStoppedAfterEverySingleStep",
+        "EveryCheckpointLeadsToTheSameEnd"}},
+      {one<ForgetsWhatTheModelCarries>("ForgetsWhatTheModelCarries"),
+       {"AStopAfterAnyStepIsSavedAndChangesNothing", "MayBeStoppedAfterEverySingleStep",
         "EveryCheckpointLeadsToTheSameEnd"}},
       {one<TakesAnyState>("TakesAnyState"), {"RefusesAnEmptyState"}},
       {one<StaysInEvaluation>("StaysInEvaluation"), {"ValidatingChangesNothing"}},

@@ -17,6 +17,7 @@
 #include "result_json.h"
 #include "run_record.h"
 #include "state_saver.h"
+#include "trace.h"
 
 namespace treadle::internal {
 /// A training's way to the run: files, observers, the stop.
@@ -79,6 +80,7 @@ class RunSession::Context final : public RunContext {
 
   void do_save_checkpoint(const StateDict& state, const TrainingPosition& position,
                           int keep) override {
+    const Timeline::Span span(&session_.timeline_, Phase::kSaving);
     // Fitted before the first step, and the same ever after.
     if (!preprocessing_) preprocessing_ = trial_.preprocessing();
     const std::uint64_t told = session_.announcer_.mark();
@@ -129,6 +131,7 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
       resumed_(resumed),
       ingredients_(runtime, std::move(workflow)),
       budget_(budget_for(ingredients_.workflow())),
+      timeline_(!options.trace.empty()),
       history_(folder_.history()),
       events_(folder_.events()),
       observers_(ingredients_.make_observers()),
@@ -165,11 +168,19 @@ RunOutcome RunSession::run() {
     Announcer& announcer;
   };
   const Settled settled{announcer_};
+  // Now, when it cannot be written, rather than after a long run.
+  if (!options_.trace.empty()) write_file_atomically(options_.trace, "");
   announcer_.tell([&](RunObserver& o) {
     o.run_started(ingredients_.workflow().name, folder_.path().string());
   });
   const engine::StageGraph graph = stages(ingredients_.workflow(), this);
-  budget_.run([&] { graph.run(options_.stop); });
+  try {
+    budget_.run([&] { graph.run(options_.stop); });
+  } catch (...) {
+    if (!options_.trace.empty()) write_trace(timeline_, options_.trace);
+    throw;
+  }
+  if (!options_.trace.empty()) write_trace(timeline_, options_.trace);
   if (!result_) throw Interrupted("stopped before the run was finished");
   announcer_.tell([&](RunObserver& o) { o.run_completed(folder_.path().string()); });
   announcer_.drain();
@@ -177,6 +188,7 @@ RunOutcome RunSession::run() {
 }
 
 void RunSession::load_data() {
+  const Timeline::Span span(&timeline_, Phase::kLoading);
   ingredients_.open_data();
   environment_ = environment_record(runtime_, ingredients_.workflow().resolved,
                                     ingredients_.data().content_hash(), budget_.workers());
@@ -216,7 +228,10 @@ void RunSession::check_environment(const nlohmann::json& now) {
   announcer_.tell([text](RunObserver& o) { o.noted("resumed under other conditions: " + text); });
 }
 
-void RunSession::split() { ingredients_.make_plan(); }
+void RunSession::split() {
+  const Timeline::Span span(&timeline_, Phase::kLoading);
+  ingredients_.make_plan();
+}
 
 bool RunSession::has_single_model() const {
   return ingredients_.plan().refit || ingredients_.plan().folds.size() == 1;
@@ -312,7 +327,7 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
     return std::move(*before);
   }
   const bool judged = !rows.validation.empty();
-  Trial trial(ingredients_, id, std::move(rows));
+  Trial trial(ingredients_, id, std::move(rows), &timeline_);
   Context context(*this, trial);
   announcer_.tell([id](RunObserver& o) { o.trial_started(id); });
   trial.prepare(context.saved_preprocessing());
@@ -401,6 +416,7 @@ void RunSession::write_result() {
   result["environment"] = environment_;
   result["environment"]["baseline_memory_bytes"] = baseline_memory_;
   result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
+  result["time"] = time_record(timeline_, budget_.workers());
   result["extensions"] = ingredients_.workflow().resolved.value("extensions", nlohmann::json::object());
 
   audience_.between_calls([&] { history_.finish(names); });

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/timeline.h>
 #include <treadle/engine/stage_graph.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/run/run_folder.h>
@@ -65,6 +66,7 @@ class RunSession {
   const bool resumed_;
   Ingredients ingredients_;
   engine::ThreadBudget budget_;
+  Timeline timeline_;
   HistoryFile history_;
   EventLog events_;
   std::vector<std::unique_ptr<RunObserver>> observers_;

@@ -15,10 +15,11 @@ std::vector<T*> pointers(const std::vector<std::unique_ptr<T>>& owned) {
 
 }  // namespace
 
-Trial::Trial(const Ingredients& ingredients, TrialId id, TrialRows rows)
+Trial::Trial(const Ingredients& ingredients, TrialId id, TrialRows rows, Timeline* timeline)
     : ingredients_(ingredients),
       id_(std::move(id)),
       rows_(std::move(rows)),
+      timeline_(timeline),
       random_(RandomStreams(ingredients.workflow().seed)
                   .part("trial", static_cast<std::uint64_t>(id_.index))) {}
 
@@ -31,6 +32,7 @@ std::vector<const Transform*> Trial::transforms() const {
 }
 
 void Trial::prepare(const StateDict* saved_preprocessing) {
+  const Timeline::Span span(timeline_, Phase::kLoading);
   const RowReader& rows = ingredients_.rows();
   transforms_ = ingredients_.make_transforms();
   if (saved_preprocessing != nullptr) {
@@ -63,14 +65,18 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
                     std::to_string(rows_.training.size()) + " training rows and a batch has " +
                     std::to_string(plan.training_batch));
   }
-  training_ = std::make_unique<engine::BatchPipeline>(
-      rows, rows_.training, transforms(),
-      engine::PipelineOptions{plan.training_batch, plan.shuffle, plan.drop_last, true}, random_);
+  const engine::PipelineOptions to_train{.batch_size = plan.training_batch,
+                                         .shuffle = plan.shuffle,
+                                         .drop_last = plan.drop_last,
+                                         .training = true,
+                                         .timeline = timeline_};
+  training_ = std::make_unique<engine::BatchPipeline>(rows, rows_.training, transforms(), to_train,
+                                                      random_);
   if (!rows_.validation.empty()) {
-    validation_ = std::make_unique<engine::BatchPipeline>(
-        rows, rows_.validation, transforms(),
-        engine::PipelineOptions{plan.evaluation_batch, false, false, false},
-        random_.part("validation", 0));
+    const engine::PipelineOptions to_judge{.batch_size = plan.evaluation_batch,
+                                           .timeline = timeline_};
+    validation_ = std::make_unique<engine::BatchPipeline>(rows, rows_.validation, transforms(),
+                                                          to_judge, random_.part("validation", 0));
   }
 
   task_.model = model_.get();
@@ -85,6 +91,7 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   task_.fixed_epochs = rows_.fixed_epochs;
   for (const OptimizerGroup& group : groups_)
     task_.groups.push_back({group.optimizer.get(), group.parameters});
+  task_.timeline = timeline_;
   for (const auto& replica : replicas_) task_.replicas.push_back(replica.get());
 }
 

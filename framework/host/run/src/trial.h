@@ -23,7 +23,7 @@ struct TrialRows {
 /// with another trial but the raw data.
 class Trial {
  public:
-  Trial(const Ingredients& ingredients, TrialId id, TrialRows rows);
+  Trial(const Ingredients& ingredients, TrialId id, TrialRows rows, Timeline* timeline = nullptr);
   ~Trial();
 
   const TrialId& id() const { return id_; }
@@ -49,6 +49,7 @@ class Trial {
   const Ingredients& ingredients_;
   TrialId id_;
   TrialRows rows_;
+  Timeline* const timeline_;
   RandomStreams random_;
   std::vector<std::unique_ptr<Transform>> transforms_;
   ModelSpec model_spec_;

@@ -12,6 +12,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/run_context.h>
+#include <treadle/core/timeline.h>
 #include <treadle/core/transform.h>
 
 namespace treadle {
@@ -41,6 +42,8 @@ struct TrainingTask {
   std::vector<Model*> replicas;
   /// Parameters that are not `optimizer`'s. The schedule is for `optimizer`; the rates of the groups follow in proportion.
   std::vector<ParameterGroup> groups;
+  /// Where the time is counted; null: nowhere.
+  Timeline* timeline = nullptr;
 };
 
 /// How a training went. Losses are means over rows (sum / weight).

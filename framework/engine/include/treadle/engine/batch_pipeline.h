@@ -7,6 +7,7 @@
 #include <treadle/base/random.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/row_reader.h>
+#include <treadle/core/timeline.h>
 #include <treadle/core/transform.h>
 
 namespace treadle::engine {
@@ -19,6 +20,7 @@ struct PipelineOptions {
   bool training = false;   ///< what transforms are told: augmentation acts only then
   /// Memory for batches that are ready or being prepared, in bytes; at least two batches are in flight.
   std::int64_t buffer_bytes = std::int64_t{4} << 20;
+  Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
 };
 
 /// Batches prepared ahead of the consumer by a flow graph: ticket → gather and transform (in
@@ -28,7 +30,8 @@ struct PipelineOptions {
 /// tickets, so memory is bounded by the tickets in flight; they run on into the next epoch, whose first batch is prepared
 /// while the last one trains. With one worker the consumer prepares the batches itself while it waits.
 ///
-/// An exception while preparing a batch comes out of next() when its turn comes, naming epoch and batch. One consumer
+/// An exception while preparing a batch comes out of next() when its turn comes, or out of epoch() for the very first, naming
+/// epoch and batch. One consumer
 /// thread, inside ThreadBudget::run().
 class BatchPipeline : public BatchSource {
  public:

@@ -8,6 +8,7 @@
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/timeline.h>
 #include <treadle/core/transform.h>
 
 namespace treadle::engine {
@@ -18,6 +19,7 @@ struct EvaluationSetup {
   const Loss* loss = nullptr;
   std::size_t outputs = 1;                   ///< output ports of the model
   std::vector<const Transform*> transforms;  ///< to undo on predictions, last first
+  Timeline* timeline = nullptr;              ///< null: nobody asks where the time goes
 };
 
 struct EvaluationTotals {

@@ -9,6 +9,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
+#include <treadle/core/timeline.h>
 
 namespace treadle::engine {
 
@@ -27,6 +28,7 @@ struct StepOptions {
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
   std::vector<Model*> replicas = {};  ///< one for each shard but the first
   std::vector<ParameterGroup> groups = {};  ///< parameters that are not the optimizer's
+  Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
 };
 
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward, backward, clip,
@@ -57,6 +59,11 @@ class TrainingStep {
   void set_totals(double sum, double weight);
   void clear_totals() { set_totals(0, 0); }
 
+  /// What the model carries from one batch to the next, of each shard: a checkpoint needs it. Put an empty one where a new
+  /// stream of batches begins.
+  StateDict carried() const;
+  void set_carried(const StateDict& carried);
+
   std::size_t shards() const;
   ParameterArena& arena() { return arena_; }
   /// What the optimizers remember.
@@ -70,6 +77,7 @@ class TrainingStep {
 
   Model& model_;
   const Clipping clipping_;
+  Timeline* const timeline_;
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's

@@ -26,6 +26,7 @@ struct Rehearsed {
   double learning_rate = 0.01;
   double dropout = 0.1;
   bool steep_loss = false;  ///< see SquaredError
+  bool remembers = false;   ///< see TinyModel
 };
 
 /// A workflow and all it trains with, made as a host makes them. Two of the same are equal to the
@@ -37,7 +38,7 @@ class Rehearsal {
 
   explicit Rehearsal(std::unique_ptr<TrainingWorkflow> workflow, const Rehearsed& rehearsed = {})
       : workflow_(std::move(workflow)),
-        model_(1, rehearsed.dropout),
+        model_(1, rehearsed.dropout, rehearsed.remembers),
         loss_(rehearsed.steep_loss),
         optimizer_(rehearsed.learning_rate),
         training_(noisy_line(kTrainingRows, 2, 0.1), transform_,

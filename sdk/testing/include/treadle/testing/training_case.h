@@ -57,7 +57,11 @@ class TrainingContract : public ::testing::TestWithParam<TrainingCase> {
 
   /// With and without validation rows, and with such that another epoch than the last one is best.
   static std::vector<Rehearsed> situations() {
-    return {{}, {.has_validation = false}, {.contrary_validation = true}, {.fixed_epochs = 3}};
+    return {{},
+            {.has_validation = false},
+            {.contrary_validation = true},
+            {.fixed_epochs = 3},
+            {.remembers = true}};
   }
 };
 

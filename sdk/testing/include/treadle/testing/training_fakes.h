@@ -31,10 +31,11 @@
 namespace treadle::testing {
 
 /// Two linear layers. Its dropout depends on the random stream of each step; its buffer is changed
-/// by training alone.
+/// by training alone. One that `remembers` carries from batch to batch what moves its outputs.
 class TinyModel final : public Model {
  public:
-  explicit TinyModel(std::uint64_t seed, double dropout = 0.1) : dropout_(dropout) {
+  explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool remembers = false)
+      : dropout_(dropout), remembers_(remembers) {
     const TaskRandom random(seed);
     hidden_ = register_module("hidden", torch::nn::Linear(2, 6));
     output_ = register_module("output", torch::nn::Linear(6, 1));
@@ -44,17 +45,23 @@ class TinyModel final : public Model {
 
   torch::nn::Module& hidden() { return *hidden_; }
 
-  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     at::Tensor hidden = hidden_->forward(inputs[0]).tanh();
     if (is_training()) {
       rows_seen_.add_(inputs[0].size(0));
       hidden = at::dropout(hidden, dropout_, true);
     }
     outputs[0] = output_->forward(hidden);
+    if (!remembers_)
+      return;
+    if (context.carried.has_tensor("mean"))
+      outputs[0] = outputs[0].add(context.carried.tensor("mean"));
+    context.carried.put("mean", outputs[0].mean());
   }
 
  private:
   double dropout_;
+  bool remembers_;
   torch::nn::Linear hidden_{nullptr};
   torch::nn::Linear output_{nullptr};
   at::Tensor rows_seen_;

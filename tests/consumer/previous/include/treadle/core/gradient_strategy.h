@@ -7,6 +7,7 @@
 #include <treadle/core/batch.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/model.h>
+#include <treadle/core/timeline.h>
 
 namespace treadle {
 
@@ -15,6 +16,7 @@ struct GradientTask {
   Model* model = nullptr;
   const Loss* loss = nullptr;
   std::size_t outputs = 1;  ///< output ports of the model
+  Timeline* timeline = nullptr;  ///< where forward and backward are timed; null: nowhere
 };
 
 /// How a batch becomes gradients: back-propagation, in one piece or in several, through all of time

@@ -22,6 +22,8 @@ struct RunOptions {
   std::vector<RunObserver*> observers;
   /// On resume: go on although plugins, libtorch, BLAS, CPU or data are not those the run began with.
   bool allow_differences = false;
+  /// Where to write which thread did what when, however the run ends: Chrome's trace format. Empty: nowhere.
+  std::filesystem::path trace;
 };
 
 struct RunOutcome {

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <treadle/core/model.h>
+#include <treadle/core/parameter_arena.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle::engine {
+
+/// Which weights of a training are averaged, and how much each counts.
+struct AveragingPlan {
+  std::int64_t start = 0;       ///< the first are those after so many steps
+  std::int64_t every = 1;       ///< steps between two; at least 1
+  std::optional<double> decay = std::nullopt;  ///< of all before, in (0, 1); absent: all count the same
+};
+
+/// An average of the weights that a training passes through, beside the weights it goes on with.
+///
+/// With a decay d it is the exponential moving average s = d s + (1 - d) p (Polyak & Juditsky 1992),
+/// which begins as a copy; the model's floating-point buffers are averaged with it, others are the
+/// newest. Without one it is the mean, s = s + (p - s) / (n + 1): stochastic weight averaging
+/// (Izmailov et al. 2018); buffers stay the model's, and batch normalization needs
+/// refresh_batch_norm() before the average is of use.
+///
+/// Takes one vector as long as the parameters, another while the average is in the model. One
+/// training thread; arena and model outlive it.
+class WeightAverage : public Stateful {
+ public:
+  WeightAverage(ParameterArena& arena, Model& model, AveragingPlan plan);
+  ~WeightAverage() override;
+
+  /// After so many steps, 0 for the weights that a training begins with: adds them when the plan
+  /// says so. Waits for nothing and, after the first, allocates nothing.
+  void add_after(std::int64_t steps);
+
+  /// How many weights were added; 0: there is no average yet.
+  std::int64_t count() const { return count_; }
+
+  /// Gives the model the average in place of its own weights, which are kept aside for take_out().
+  /// Expects an average that is not in the model already.
+  void put_in();
+  /// The model's own weights and buffers again, bit for bit.
+  void take_out();
+
+ private:
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+  void average_buffers(double weight);
+
+  ParameterArena& arena_;
+  Model& model_;
+  const AveragingPlan plan_;
+  std::int64_t count_ = 0;
+  at::Tensor average_;               // [arena.size()], the arena's dtype
+  std::vector<at::Tensor> buffers_;  // with a decay: like the model's
+  at::Tensor own_;                   // while the average is in the model
+  std::vector<at::Tensor> own_buffers_;
+};
+
+}  // namespace treadle::engine

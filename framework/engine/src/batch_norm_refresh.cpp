@@ -1,0 +1,94 @@
+#include <treadle/engine/batch_norm_refresh.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <c10/core/GradMode.h>
+#include <torch/nn/modules/batchnorm.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/task_random.h>
+
+#include "layer_modes.h"
+
+namespace treadle::engine {
+namespace {
+
+/// One layer that is to count each batch the same, and the momentum it has otherwise.
+template <typename Layer>
+class Counting {
+ public:
+  explicit Counting(Layer& layer) : layer_(&layer), momentum_(layer.options.momentum()) {
+    layer.reset_running_stats();
+    // No momentum: a cumulative average.
+    auto none = momentum_;
+    none.reset();
+    layer.options.momentum(none);
+  }
+  ~Counting() {
+    if (layer_ != nullptr)
+      layer_->options.momentum(momentum_);
+  }
+  Counting(Counting&& other) noexcept
+      : layer_(std::exchange(other.layer_, nullptr)), momentum_(other.momentum_) {}
+  Counting& operator=(Counting&&) = delete;
+
+ private:
+  Layer* layer_;
+  std::decay_t<decltype(std::declval<Layer&>().options.momentum())> momentum_;
+};
+
+template <typename Layer>
+std::vector<Layer*> layers_with_statistics(const Model& model) {
+  std::vector<Layer*> found;
+  for (const auto& module : model.modules(/*include_self=*/false)) {
+    auto* layer = dynamic_cast<Layer*>(module.get());
+    if (layer != nullptr && layer->running_mean.defined())
+      found.push_back(layer);
+  }
+  return found;
+}
+
+template <typename Layer>
+std::vector<Counting<Layer>> counting(const Model& model) {
+  std::vector<Counting<Layer>> layers;
+  for (Layer* layer : layers_with_statistics<Layer>(model))
+    layers.emplace_back(*layer);
+  return layers;
+}
+
+using torch::nn::BatchNorm1dImpl;
+using torch::nn::BatchNorm2dImpl;
+using torch::nn::BatchNorm3dImpl;
+
+}  // namespace
+
+bool has_batch_norm(const Model& model) {
+  return !layers_with_statistics<BatchNorm1dImpl>(model).empty() ||
+         !layers_with_statistics<BatchNorm2dImpl>(model).empty() ||
+         !layers_with_statistics<BatchNorm3dImpl>(model).empty();
+}
+
+void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, std::uint64_t seed,
+                        std::stop_token stop) {
+  const at::NoGradGuard no_gradients;
+  const LayerModes modes(model);
+  model.train();
+  const auto of_rows = counting<BatchNorm1dImpl>(model);
+  const auto of_images = counting<BatchNorm2dImpl>(model);
+  const auto of_volumes = counting<BatchNorm3dImpl>(model);
+  const TaskRandom random(seed);
+  ForwardContext context;
+  context.stop = stop;
+  Outputs out;
+  Batch batch;
+  while (stream.next(batch)) {
+    if (stop.stop_requested())
+      throw Interrupted("stopped while refreshing batch normalization");
+    out.assign(outputs, at::Tensor());
+    model(batch.inputs, out, context);
+  }
+}
+
+}  // namespace treadle::engine
