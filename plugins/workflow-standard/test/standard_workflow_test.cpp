@@ -6,7 +6,12 @@
 
 #include <gmock/gmock.h>
 
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+
 #include <treadle/base/problem.h>
+#include <treadle/core/task_random.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/training_contract.h>
 
@@ -223,6 +228,44 @@ TEST(StandardWorkflow, EndsWithTheMeanOfTheLastEpochs) {
   }
   EXPECT_LT(worst_difference(rehearsal.weights(), expected), 1e-14);
   EXPECT_GT(worst_difference(rehearsal.weights(), weights[4]), 1e-4);
+}
+
+/// Normalizes what its first layer gives.
+class Normalizing final : public Model {
+ public:
+  Normalizing() {
+    const TaskRandom random(4);
+    hidden = register_module("hidden", torch::nn::Linear(2, 3));
+    norm = register_module("norm", torch::nn::BatchNorm1d(3));
+    output = register_module("output", torch::nn::Linear(3, 1));
+    to(at::kDouble);
+  }
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    outputs[0] = output->forward(norm->forward(hidden->forward(inputs[0])));
+  }
+  torch::nn::Linear hidden{nullptr};
+  torch::nn::BatchNorm1d norm{nullptr};
+  torch::nn::Linear output{nullptr};
+};
+
+TEST(StandardWorkflow, GathersTheStatisticsThatBelongToTheMean) {
+  Rehearsal rehearsal(make({{"swa", {{"start", "40%"}}}}));
+  Normalizing model;
+  rehearsal.task().model = &model;
+  RecordingContext context;
+
+  rehearsal.train(context);
+
+  // The mean over the last epoch's batches, each counting the same, of what the averaged layer
+  // gives.
+  const at::NoGradGuard no_gradients;
+  at::Tensor sum = at::zeros({3}, at::kDouble);
+  const auto stream = rehearsal.training().epoch(4);
+  for (Batch batch; stream->next(batch);)
+    sum += model.hidden->forward(batch.inputs[0]).mean(0);
+  const at::Tensor expected = sum / static_cast<double>(rehearsal.steps_per_epoch());
+  EXPECT_LT((model.norm->running_mean - expected).abs().max().item<double>(), 1e-13);
+  EXPECT_EQ(rehearsal.validate(context).loss, context.epochs().back().validation_loss);
 }
 
 TEST(StandardWorkflow, HasOneAverage) {
