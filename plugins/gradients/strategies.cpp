@@ -48,10 +48,11 @@ LossTerms Accumulation::do_add_gradients(const GradientTask& task, const Batch& 
     const Batch part = batch.slice(begin, batch.size() * (i + 1) / parts - begin);
     // Each part carries its own rows' state to the same part of the next batch.
     const std::string name = "part-" + std::to_string(i + 1);
-    of_part.carried = context.carried.has_part(name) ? context.carried.part(name) : StateDict();
+    if (context.carried.has_part(name))
+      of_part.carried = context.carried.part(name);
     const LossTerms terms = inner_->add_gradients(task, part, of_part);
     if (!of_part.carried.empty())
-      context.carried.put(name, std::move(of_part.carried));
+      context.carried.put(name, std::exchange(of_part.carried, {}));
     const at::Tensor weight = weight_of(terms, part);
     total.sum = total.sum.defined() ? total.sum + terms.sum : terms.sum;
     total.weight = total.weight.defined() ? total.weight + weight : weight;

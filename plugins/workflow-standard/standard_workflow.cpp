@@ -189,8 +189,10 @@ class StandardWorkflow::Training {
       std::optional<AverageInModel> averaged;
       if (task_.validation != nullptr) {
         try {
-          if (average_ && average_->count() > 0) averaged.emplace(*average_);
-          if (averaged) refresh_statistics(epoch_);
+          if (average_ && average_->count() > 0) {
+            averaged.emplace(*average_);
+            refresh_statistics(epoch_);
+          }
           measure(summary);
         } catch (const Interrupted&) {
           averaged.reset();

@@ -13,6 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "npy_bytes.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,19 +55,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Version 1.0 of NumPy's format.
-template <typename T>
-void write_array(const fs::path& path, const char* dtype, const std::string& shape, const std::vector<T>& values) {
-  std::string header = std::string("{'descr': '") + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }";
-  header.resize((header.size() + 10) / 64 * 64 + 64 - 11, ' ');
-  header += '\n';
-  std::ofstream file(path, std::ios::binary);
-  file << std::string("\x93NUMPY\x01\x00", 8);
-  file.put(static_cast<char>(header.size() % 256)).put(static_cast<char>(header.size() / 256));
-  file << header;
-  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-}
-
 /// The rows of mlp_large.json: what is in them does not matter, as nobody looks at the loss.
 void write_large_data(const fs::path& folder) {
   constexpr std::size_t kRows = 40960;
@@ -77,8 +66,8 @@ void write_large_data(const fs::path& folder) {
   }
   std::vector<std::int64_t> targets(kRows);
   for (std::size_t row = 0; row < kRows; ++row) targets[row] = static_cast<std::int64_t>(row % 10);
-  write_array(folder / "x.npy", "<f4", "(40960, 128)", inputs);
-  write_array(folder / "y.npy", "<i8", "(40960,)", targets);
+  std::ofstream(folder / "x.npy", std::ios::binary) << treadle::arrays::npy_of("(40960, 128)", inputs);
+  std::ofstream(folder / "y.npy", std::ios::binary) << treadle::arrays::npy_of("(40960,)", targets);
 }
 
 void measure(const Workload& workload, int rounds, const fs::path& scratch) {

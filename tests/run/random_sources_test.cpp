@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "npy_bytes.h"
 #include "watched_runs.h"
 
 namespace treadle::testing {
@@ -25,20 +26,8 @@ void PrintTo(const Source& source, std::ostream* out) {
   *out << source.name;
 }
 
-/// Version 1.0 of NumPy's format: little-endian numbers in C order.
-template <typename T>
-void write_array(const fs::path& path, const char* dtype, const std::string& shape,
-                 const std::vector<T>& values) {
-  std::string header =
-      std::string("{'descr': '") + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }";
-  header.resize((header.size() + 10) / 64 * 64 + 64 - 11, ' ');
-  header += '\n';
-  std::ofstream file(path, std::ios::binary);
-  file << std::string("\x93NUMPY\x01\x00", 8);
-  file.put(static_cast<char>(header.size() % 256)).put(static_cast<char>(header.size() / 256));
-  file << header;
-  file.write(reinterpret_cast<const char*>(values.data()),
-             static_cast<std::streamsize>(values.size() * sizeof(T)));
+void write_array(const fs::path& path, std::string_view shape, const auto& values) {
+  std::ofstream(path, std::ios::binary) << arrays::npy_of(shape, values);
 }
 
 class RandomSource : public ::testing::TestWithParam<Source> {
@@ -53,8 +42,8 @@ class RandomSource : public ::testing::TestWithParam<Source> {
         pixels.push_back(static_cast<float>((pixel % 4 < 2) == (row % 2 == 0)) +
                          0.01F * static_cast<float>((row * 7 + pixel * 13) % 29));
     }
-    write_array(images_.folder() / "x.npy", "<f4", "(60, 4, 4)", pixels);
-    write_array(images_.folder() / "y.npy", "<i8", "(60,)", labels);
+    write_array(images_.folder() / "x.npy", "(60, 4, 4)", pixels);
+    write_array(images_.folder() / "y.npy", "(60,)", labels);
   }
 
   /// Nothing in it is random but what a source adds, and the initial weights.

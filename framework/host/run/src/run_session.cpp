@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <fstream>
 #include <numeric>
 
@@ -174,13 +175,18 @@ RunOutcome RunSession::run() {
     o.run_started(ingredients_.workflow().name, folder_.path().string());
   });
   const engine::StageGraph graph = stages(ingredients_.workflow(), this);
+  std::exception_ptr failure;
   try {
     budget_.run([&] { graph.run(options_.stop); });
   } catch (...) {
-    if (!options_.trace.empty()) write_trace(timeline_, options_.trace);
-    throw;
+    failure = std::current_exception();
   }
-  if (!options_.trace.empty()) write_trace(timeline_, options_.trace);
+  try {
+    if (!options_.trace.empty()) write_trace(timeline_, options_.trace);
+  } catch (const StorageError&) {
+    if (!failure) throw;  // else what ended the run is the news
+  }
+  if (failure) std::rethrow_exception(failure);
   if (!result_) throw Interrupted("stopped before the run was finished");
   announcer_.tell([&](RunObserver& o) { o.run_completed(folder_.path().string()); });
   announcer_.drain();
