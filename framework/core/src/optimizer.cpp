@@ -68,6 +68,7 @@ std::vector<SlotSpec> Optimizer::slots() const {
 
 void Optimizer::update(Block& block, const StepInfo& info) const {
   call_plugin(*this, "update", [&] { do_update(block, info); });
+  block.arena_.write_back();
 }
 
 at::Tensor Block::slot(std::size_t slot, const Segment& segment) const {

@@ -13,22 +13,42 @@
 
 namespace treadle {
 
-/// A parameter that lives in the arena, and what was true of its gradient when it was zeroed.
-struct ParameterArena::Parameter {
-  at::Tensor tensor;            // the module's own handle
-  at::Tensor gradient;          // view into the block; `tensor.grad()` while adopted
-  void* data = nullptr;         // where tensor's data must be
-  std::size_t segment = 0;
-  std::uint32_t clean_version = 0;  // version of `gradient` after zero_gradients()
+/// What the arena has taken from the module.
+struct ParameterArena::Adopted {
+  /// A parameter that lives in the arena, and what was true of it when it was last looked at.
+  struct Parameter {
+    at::Tensor tensor;            // the module's own handle
+    at::Tensor gradient;          // view into a block; `tensor.grad()` while adopted
+    void* data = nullptr;         // where tensor's data must be
+    std::size_t segment = 0;
+    std::uint32_t clean_version = 0;  // version of `gradient` after zero_gradients()
+    std::uint32_t known_version = 0;  // version of `tensor` that the master knows
+  };
+  std::vector<Parameter> parameters;
+  // Laid out like parameters() and gradients(); undefined without masters.
+  at::Tensor narrow;            // shared with the replicas
+  at::Tensor narrow_gradients;
 };
 
 namespace {
+
+bool has_16_bits(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
+}
+
+std::uint32_t version_of(const at::Tensor& tensor) {
+  return static_cast<std::uint32_t>(tensor._version());
+}
 
 constexpr std::int64_t kAlignment = 64;  // bytes: a cache line, and the widest vector register
 
 std::int64_t padded(std::int64_t elements, std::int64_t element_size) {
   const std::int64_t step = kAlignment / element_size;
   return (elements + step - 1) / step * step;
+}
+
+at::Tensor view_of(const at::Tensor& block, const Segment& segment) {
+  return block.narrow(0, segment.offset, segment.size).view(segment.shape);
 }
 
 /// A view with a version counter of its own. Views made by as_strided share the block's counter, and then a write to one segment
@@ -46,9 +66,11 @@ at::Tensor separate_view(const at::Tensor& block, const Segment& segment) {
 
 void expect_same_kind(const at::Tensor& parameter, const std::string& name,
                       const at::Tensor& first, const std::string& first_name) {
-  if (parameter.scalar_type() != at::kFloat && parameter.scalar_type() != at::kDouble) {
+  if (parameter.scalar_type() != at::kFloat && parameter.scalar_type() != at::kDouble &&
+      !has_16_bits(parameter)) {
     throw TrainingError("parameter \"" + name + "\" has dtype " +
-                        c10::toString(parameter.scalar_type()) + "; expected float32 or float64");
+                        c10::toString(parameter.scalar_type()) +
+                        "; expected float32, float64, bfloat16 or float16");
   }
   if (parameter.scalar_type() != first.scalar_type() || parameter.device() != first.device()) {
     throw TrainingError("parameter \"" + name + "\" is " + c10::toString(parameter.scalar_type()) +
@@ -63,11 +85,11 @@ std::int64_t size_of(const std::vector<Segment>& segments, std::int64_t element_
   return segments.back().offset + padded(segments.back().size, element_size);
 }
 
-/// [count] zeros of the kind of `like`, starting on a boundary whatever the allocator returned.
-at::Tensor aligned_zeros(std::int64_t count, const at::Tensor& like) {
-  const auto element_size = static_cast<std::int64_t>(like.element_size());
+/// [count] zeros on the device of `like`, starting on a boundary whatever the allocator returned.
+at::Tensor aligned_zeros(std::int64_t count, const at::Tensor& like, at::ScalarType dtype) {
+  const auto element_size = static_cast<std::int64_t>(c10::elementSize(dtype));
   const std::int64_t step = kAlignment / element_size;
-  at::Tensor block = at::zeros({count + step}, like.options().requires_grad(false));
+  at::Tensor block = at::zeros({count + step}, like.options().dtype(dtype).requires_grad(false));
   const auto address = reinterpret_cast<std::uintptr_t>(block.data_ptr());
   const auto past = static_cast<std::int64_t>(address % kAlignment) / element_size;
   return block.narrow(0, past == 0 ? 0 : step - past, count);
@@ -85,15 +107,18 @@ void add(const at::Tensor& sum, const std::vector<at::Tensor>& terms, std::int64
 
 }  // namespace
 
-ParameterArena::ParameterArena(torch::nn::Module& module) {
+ParameterArena::ParameterArena(torch::nn::Module& module) : adopted_(std::make_unique<Adopted>()) {
   lay_out(module);
-  flat_ = aligned_zeros(
-      size_of(segments_, static_cast<std::int64_t>(parameters_.front().tensor.element_size())),
-      parameters_.front().tensor);
+  const at::Tensor& first = adopted_->parameters.front().tensor;
+  const std::int64_t size = size_of(segments_, static_cast<std::int64_t>(first.element_size()));
+  const bool narrow = has_16_bits(first);
+  flat_ = aligned_zeros(size, first, narrow ? at::kFloat : first.scalar_type());
+  if (narrow) adopted_->narrow = aligned_zeros(size, first, first.scalar_type());
   adopt(/*copy_values=*/true);
 }
 
-ParameterArena::ParameterArena(torch::nn::Module& replica, const ParameterArena& primary) {
+ParameterArena::ParameterArena(torch::nn::Module& replica, const ParameterArena& primary)
+    : adopted_(std::make_unique<Adopted>()) {
   lay_out(replica);
   const auto same = [](const Segment& a, const Segment& b) {
     return a.name == b.name && a.shape == b.shape;
@@ -111,6 +136,7 @@ ParameterArena::ParameterArena(torch::nn::Module& replica, const ParameterArena&
                         "; a model provider must create the same structure every time");
   }
   flat_ = primary.flat_;
+  adopted_->narrow = primary.adopted_->narrow;
   adopt(/*copy_values=*/false);
 }
 
@@ -130,25 +156,33 @@ void ParameterArena::lay_out(torch::nn::Module& module) {
     if (!seen.insert(tensor.unsafeGetTensorImpl()).second) continue;  // tied
     segments_.push_back({item.key(), tensor.sizes().vec(), offset, tensor.numel(),
                          !tensor.requires_grad(), false});
-    parameters_.push_back({tensor, {}, nullptr, segments_.size() - 1, 0});
+    adopted_->parameters.push_back({tensor, {}, nullptr, segments_.size() - 1});
     offset += padded(tensor.numel(), element_size);
   }
 }
 
 /// Points the parameters, and their gradients, into the blocks.
 void ParameterArena::adopt(bool copy_values) {
-  gradients_ = aligned_zeros(flat_.numel(), parameters_.front().tensor);
+  const at::Tensor& like = flat_;
+  gradients_ = aligned_zeros(size(), like, dtype());
+  if (has_masters()) {
+    adopted_->narrow_gradients = aligned_zeros(size(), like, adopted_->narrow.scalar_type());
+  }
+  const at::Tensor& its_parameters = has_masters() ? adopted_->narrow : flat_;
+  const at::Tensor& its_gradients = has_masters() ? adopted_->narrow_gradients : gradients_;
   const at::NoGradGuard no_gradients;
-  for (Parameter& parameter : parameters_) {
+  for (Adopted::Parameter& parameter : adopted_->parameters) {
     const Segment& segment = segments_[parameter.segment];
-    at::Tensor view = this->parameter(segment);
+    at::Tensor view = view_of(its_parameters, segment);
     if (copy_values) view.copy_(parameter.tensor);
     parameter.tensor.set_data(view);
     parameter.data = parameter.tensor.data_ptr();
-    parameter.gradient = separate_view(gradients_, {segment.name, segment.shape,
-                                                    gradients_.storage_offset() + segment.offset,
-                                                    segment.size, false, false});
+    parameter.known_version = version_of(parameter.tensor);
+    parameter.gradient = separate_view(its_gradients, {segment.name, segment.shape,
+                                                       its_gradients.storage_offset() + segment.offset,
+                                                       segment.size, false, false});
   }
+  if (copy_values && has_masters()) flat_.copy_(adopted_->narrow);
   zero_gradients();
 }
 
@@ -163,34 +197,48 @@ std::int64_t ParameterArena::parameter_count() const {
 }
 
 std::int64_t ParameterArena::bytes() const {
-  return static_cast<std::int64_t>(flat_.nbytes() + gradients_.nbytes());
+  const std::size_t own = flat_.nbytes() + gradients_.nbytes();
+  return static_cast<std::int64_t>(
+      has_masters() ? own + adopted_->narrow.nbytes() + adopted_->narrow_gradients.nbytes() : own);
 }
 
+bool ParameterArena::has_masters() const { return adopted_->narrow.defined(); }
+
 at::Tensor ParameterArena::parameter(const Segment& segment) const {
-  return flat_.narrow(0, segment.offset, segment.size).view(segment.shape);
+  return view_of(flat_, segment);
 }
 
 at::Tensor ParameterArena::gradient(const Segment& segment) const {
-  return gradients_.narrow(0, segment.offset, segment.size).view(segment.shape);
+  return view_of(gradients_, segment);
+}
+
+void ParameterArena::write_back() {
+  if (!has_masters()) return;
+  const at::NoGradGuard no_gradients;
+  adopted_->narrow.copy_(flat_);
+  for (Adopted::Parameter& parameter : adopted_->parameters) {
+    parameter.known_version = version_of(parameter.tensor);
+  }
 }
 
 void ParameterArena::zero_gradients() {
   const at::NoGradGuard no_gradients;
   gradients_.zero_();
-  for (Parameter& parameter : parameters_) {
+  if (has_masters()) adopted_->narrow_gradients.zero_();
+  for (Adopted::Parameter& parameter : adopted_->parameters) {
     Segment& segment = segments_[parameter.segment];
     segment.touched = false;
     segment.frozen = !parameter.tensor.requires_grad();
     if (!segment.frozen && !parameter.tensor.grad().is_same(parameter.gradient)) {
       parameter.tensor.mutable_grad() = parameter.gradient;
     }
-    parameter.clean_version = static_cast<std::uint32_t>(parameter.gradient._version());
+    parameter.clean_version = version_of(parameter.gradient);
   }
 }
 
 void ParameterArena::collect() {
   const at::NoGradGuard no_gradients;
-  for (Parameter& parameter : parameters_) {
+  for (Adopted::Parameter& parameter : adopted_->parameters) {
     Segment& segment = segments_[parameter.segment];
     if (parameter.tensor.data_ptr() != parameter.data) {
       throw TrainingError("parameter \"" + segment.name +
@@ -203,16 +251,20 @@ void ParameterArena::collect() {
       parameter.tensor.mutable_grad() = parameter.gradient;
     }
     segment.frozen = !parameter.tensor.requires_grad();
-    segment.touched = static_cast<std::uint32_t>(parameter.gradient._version()) !=
-                      parameter.clean_version;
+    segment.touched = version_of(parameter.gradient) != parameter.clean_version;
+    if (has_masters() && version_of(parameter.tensor) != parameter.known_version) {
+      this->parameter(segment).copy_(parameter.tensor);
+      parameter.known_version = version_of(parameter.tensor);
+    }
   }
+  if (has_masters()) gradients_.copy_(adopted_->narrow_gradients);
 }
 
 void ParameterArena::freeze_like(const ParameterArena& primary) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const bool trains = primary.parameters_[i].tensor.requires_grad();
-    if (parameters_[i].tensor.requires_grad() != trains)
-      parameters_[i].tensor.set_requires_grad(trains);
+  for (std::size_t i = 0; i < adopted_->parameters.size(); ++i) {
+    at::Tensor& mine = adopted_->parameters[i].tensor;
+    const bool trains = primary.adopted_->parameters[i].tensor.requires_grad();
+    if (mine.requires_grad() != trains) mine.set_requires_grad(trains);
   }
 }
 

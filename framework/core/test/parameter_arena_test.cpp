@@ -165,6 +165,86 @@ TEST(ParameterArena, ReportsAParameterThatMovedAway) {
   }
 }
 
+TEST(ParameterArena, KeepsMastersOfParametersOfSixteenBits) {
+  TwoLayers module;
+  module.to(at::kBFloat16);
+  const at::Tensor weight = module.first->weight.detach().clone();
+
+  ParameterArena arena(module);
+
+  EXPECT_TRUE(arena.has_masters());
+  EXPECT_EQ(arena.dtype(), at::kFloat);
+  EXPECT_EQ(module.first->weight.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(at::equal(module.first->weight.detach(), weight));
+  EXPECT_TRUE(at::equal(arena.parameter(arena.segments()[0]), weight.to(at::kFloat)));
+  for (const Segment& segment : arena.segments()) EXPECT_EQ(segment.offset * 2 % 64, 0);
+  EXPECT_EQ(arena.bytes(), arena.size() * (4 + 4 + 2 + 2));
+}
+
+// Between 1 and 2 bfloat16 has steps of 1/128.
+TEST(ParameterArena, RoundsMastersIntoTheModuleWhenAsked) {
+  TwoLayers module;
+  module.to(at::kBFloat16);
+  ParameterArena arena(module);
+  arena.parameters().fill_(1);
+  for (int i = 0; i < 100; ++i) {
+    arena.parameters().add_(0.001F);
+    arena.write_back();
+  }
+
+  EXPECT_NEAR(arena.parameters()[0].item<double>(), 1.1, 1e-5);
+  EXPECT_EQ(module.second->bias[1].item<double>(), 1 + 13.0 / 128);
+}
+
+TEST(ParameterArena, WidensTheGradientsOfSixteenBits) {
+  TwoLayers module;
+  module.to(at::kBFloat16);
+  ParameterArena arena(module);
+  arena.zero_gradients();
+
+  module.forward(at::ones({4, 3}, at::kBFloat16)).sum().backward();
+  arena.collect();
+
+  for (const Segment& segment : arena.segments()) {
+    EXPECT_TRUE(segment.touched);
+    EXPECT_TRUE(at::equal(arena.gradient(segment),
+                          module.named_parameters()[segment.name].grad().to(at::kFloat)));
+  }
+  EXPECT_EQ(arena.gradient(arena.segments()[3])[0].item<double>(), 4);
+}
+
+TEST(ParameterArena, WhatAModuleWritesIntoAParameterOfSixteenBitsBecomesTheMaster) {
+  TwoLayers module;
+  module.to(at::kBFloat16);
+  ParameterArena arena(module);
+  arena.parameters().fill_(1.001F);
+  arena.write_back();
+  arena.zero_gradients();
+  {
+    const at::NoGradGuard no_gradients;
+    module.first->bias.fill_(3);
+  }
+
+  arena.collect();
+
+  EXPECT_EQ(arena.parameter(arena.segments()[1])[0].item<float>(), 3.0F);
+  // The others are more than the module knows.
+  EXPECT_EQ(arena.parameter(arena.segments()[0])[0][0].item<float>(), 1.001F);
+}
+
+TEST(ParameterArena, RefusesParametersThatAreNoFloatingPointNumbers) {
+  torch::nn::Module module;
+  module.register_parameter("counts", at::ones({2}, at::kLong), /*requires_grad=*/false);
+
+  try {
+    const ParameterArena arena(module);
+    FAIL() << "the arena took whole numbers";
+  } catch (const TrainingError& error) {
+    EXPECT_STREQ(error.what(), "parameter \"counts\" has dtype Long; expected float32, float64, "
+                               "bfloat16 or float16");
+  }
+}
+
 TEST(ParameterArena, RefusesMixedTypes) {
   TwoLayers module;
   module.second->to(at::kDouble);

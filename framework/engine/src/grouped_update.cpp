@@ -9,6 +9,8 @@
 namespace treadle::engine {
 namespace {
 
+constexpr const char* kMasters = "masters";
+
 std::string part_name(std::size_t group) { return "group-" + std::to_string(group); }
 
 bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
@@ -78,6 +80,11 @@ StateDict GroupedUpdate::do_state() const {
     }
     state.put(part_name(i), std::move(own));
   }
+  if (arena_.has_masters()) {
+    StateDict masters;
+    masters.put("parameters", arena_.parameters());
+    state.put(kMasters, std::move(masters));
+  }
   return state;
 }
 
@@ -88,6 +95,13 @@ void GroupedUpdate::do_load_state(const StateDict& state) {
     for (const auto& [name, tensor] : state.part(part_name(i)).tensors()) complete.put(name, tensor);
     groups_[i].slots.load_state(complete);
   }
+  if (!arena_.has_masters()) return;
+  const at::Tensor& masters = state.part(kMasters).tensor("parameters");
+  if (masters.sizes() != arena_.parameters().sizes()) {
+    throw StorageError("the saved float32 masters belong to a model with other parameters");
+  }
+  arena_.parameters().copy_(masters);
+  arena_.write_back();
 }
 
 }  // namespace treadle::engine

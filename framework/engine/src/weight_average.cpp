@@ -67,6 +67,7 @@ void WeightAverage::put_in() {
   own_ = arena_.parameters().clone();
   own_buffers_ = copies_of(model_.buffers());
   arena_.parameters().copy_(average_);
+  arena_.write_back();
   if (plan_.decay)
     copy(buffers_, model_.buffers());
 }
@@ -75,6 +76,7 @@ void WeightAverage::take_out() {
   TREADLE_EXPECTS(own_.defined(), "the average is not in the model");
   const at::NoGradGuard no_gradients;
   arena_.parameters().copy_(own_);
+  arena_.write_back();
   copy(own_buffers_, model_.buffers());
   own_ = at::Tensor();
   own_buffers_.clear();

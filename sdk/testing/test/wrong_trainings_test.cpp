@@ -66,6 +66,7 @@ class Plain : public TrainingWorkflow {
     return task.fixed_epochs > 0 ? task.fixed_epochs : planned_epochs();
   }
   virtual StateDict slots_to_save(const OptimizerSlots& slots) const { return slots.state(); }
+  virtual bool saves_masters() const { return true; }
   virtual bool is_new(const std::optional<StateDict>& resumed) const { return !resumed; }
   virtual StateDict carried() const { return {}; }
   virtual void keep_carried(const StateDict&) const {}
@@ -89,6 +90,10 @@ class Plain : public TrainingWorkflow {
       load_module_state(*task.model, resumed->part("model"));
       if (resumed->has_part("slots"))
         slots.load_state(resumed->part("slots"));
+      if (resumed->has_tensor("masters")) {
+        arena.parameters().copy_(resumed->tensor("masters"));
+        arena.write_back();
+      }
     }
     const std::int64_t epochs = epochs_of(task);
     const std::int64_t per_epoch = task.training->batches_per_epoch();
@@ -106,7 +111,7 @@ class Plain : public TrainingWorkflow {
         take_step(task, context, arena, slots, batch, {step, rate, 1}, progress, where);
         context.step_completed(told_step(StepProgress{epoch + 1, epochs, step, span.total_steps}));
         if (context.stop_token().stop_requested() && step % per_epoch != 0)
-          stop(task, context, slots, progress, per_epoch);
+          stop(task, context, arena, slots, progress, per_epoch);
       }
       EpochSummary summary;
       summary.epoch = epoch + 1;
@@ -115,7 +120,7 @@ class Plain : public TrainingWorkflow {
       summary.learning_rate = rate;
       end_epoch(task, context, progress, std::move(summary));
       const TrainingPosition position{epoch + 1, step, true, step == span.total_steps};
-      save(context, state_of(task, slots, progress), position);
+      save(context, state_of(task, arena, slots, progress), position);
       if (context.stop_token().stop_requested() && !position.finished)
         throw Interrupted("stopped");
     }
@@ -172,21 +177,24 @@ class Plain : public TrainingWorkflow {
     context.epoch_completed(told_epoch(summary));
   }
 
-  [[noreturn]] void stop(TrainingTask& task, RunContext& context, const OptimizerSlots& slots,
-                         const Progress& progress, std::int64_t per_epoch) const {
+  [[noreturn]] void stop(TrainingTask& task, RunContext& context, const ParameterArena& arena,
+                         const OptimizerSlots& slots, const Progress& progress,
+                         std::int64_t per_epoch) const {
     const auto steps = static_cast<std::int64_t>(progress.steps);
-    save(context, state_of(task, slots, progress), {steps / per_epoch, steps, false, false});
+    save(context, state_of(task, arena, slots, progress), {steps / per_epoch, steps, false, false});
     throw Interrupted("stopped");
   }
 
-  StateDict state_of(const TrainingTask& task, const OptimizerSlots& slots,
-                     const Progress& progress) const {
+  StateDict state_of(const TrainingTask& task, const ParameterArena& arena,
+                     const OptimizerSlots& slots, const Progress& progress) const {
     StateDict state;
     for (const auto& [name, member] : Progress::kMembers)
       state.put_number(name, progress.*member);
     state.put("model", module_state(*task.model));
     if (StateDict saved = slots_to_save(slots); !saved.empty())
       state.put("slots", std::move(saved));
+    if (arena.has_masters() && saves_masters())
+      state.put("masters", arena.parameters());
     return state;
   }
 
@@ -267,6 +275,10 @@ class IgnoresFullDisks final : public Plain {
 
 class ForgetsItsSlots final : public Plain {
   StateDict slots_to_save(const OptimizerSlots&) const override { return {}; }
+};
+
+class ForgetsTheMasters final : public Plain {
+  bool saves_masters() const override { return false; }
 };
 
 class ForgetsWhatTheModelCarries final : public Plain {
@@ -371,6 +383,9 @@ std::vector<Wrong<TrainingCase>> wrong_trainings() {
       {one<ForgetsItsSlots>("ForgetsItsSlots"),
        {"AStopAfterAnyStepIsSavedAndChangesNothing",
         "AStopBetweenTwoEpochsIsSavedAndChangesNothing", "MayBeStoppedAfterEverySingleStep",
+        "EveryCheckpointLeadsToTheSameEnd"}},
+      {one<ForgetsTheMasters>("ForgetsTheMasters"),
+       {"AStopAfterAnyStepIsSavedAndChangesNothing", "MayBeStoppedAfterEverySingleStep",
         "EveryCheckpointLeadsToTheSameEnd"}},
       {one<ForgetsWhatTheModelCarries>("ForgetsWhatTheModelCarries"),
        {"AStopAfterAnyStepIsSavedAndChangesNothing", "MayBeStoppedAfterEverySingleStep",

@@ -55,7 +55,8 @@ class OptimizerSlots : public Stateful {
   std::vector<std::string> segment_names_;
 };
 
-/// What an update works on: flat vectors of one dtype and device, cut into segments.
+/// What an update works on: flat vectors of one dtype and device, cut into segments. Where the module's parameters have 16 bits
+/// these are their float32 masters.
 ///
 /// `data<T>()` pointers are to the whole vector; a segment covers [offset, offset + size). Element-wise rules run
 /// over them; per-layer rules (LAMB) use the views.
@@ -89,6 +90,8 @@ class Block {
   at::Tensor slot(std::size_t slot, const Segment& segment) const;
 
  private:
+  friend class Optimizer;
+
   ParameterArena& arena_;
   OptimizerSlots& slots_;
 };

@@ -27,6 +27,7 @@ struct Rehearsed {
   double dropout = 0.1;
   bool steep_loss = false;  ///< see SquaredError
   bool remembers = false;   ///< see TinyModel
+  bool sixteen_bits = false;  ///< see TinyModel
 };
 
 /// A workflow and all it trains with, made as a host makes them. Two of the same are equal to the
@@ -38,7 +39,8 @@ class Rehearsal {
 
   explicit Rehearsal(std::unique_ptr<TrainingWorkflow> workflow, const Rehearsed& rehearsed = {})
       : workflow_(std::move(workflow)),
-        model_(1, rehearsed.dropout, rehearsed.remembers),
+        model_(1, rehearsed.dropout, rehearsed.remembers,
+               rehearsed.sixteen_bits ? at::kBFloat16 : at::kDouble),
         loss_(rehearsed.steep_loss),
         optimizer_(rehearsed.learning_rate),
         training_(noisy_line(kTrainingRows, 2, 0.1), transform_,

@@ -31,27 +31,30 @@
 namespace treadle::testing {
 
 /// Two linear layers. Its dropout depends on the random stream of each step; its buffer is changed
-/// by training alone. One that `remembers` carries from batch to batch what moves its outputs.
+/// by training alone. One that `remembers` carries from batch to batch what moves its outputs. It
+/// computes in its own dtype, between inputs and outputs in float64; one of bfloat16 trains by its
+/// masters, which a checkpoint needs.
 class TinyModel final : public Model {
  public:
-  explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool remembers = false)
-      : dropout_(dropout), remembers_(remembers) {
+  explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool remembers = false,
+                     at::ScalarType dtype = at::kDouble)
+      : dropout_(dropout), remembers_(remembers), dtype_(dtype) {
     const TaskRandom random(seed);
     hidden_ = register_module("hidden", torch::nn::Linear(2, 6));
     output_ = register_module("output", torch::nn::Linear(6, 1));
-    to(at::kDouble);
+    to(dtype);
     rows_seen_ = register_buffer("rows_seen", at::zeros({1}, at::kLong));
   }
 
   torch::nn::Module& hidden() { return *hidden_; }
 
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
-    at::Tensor hidden = hidden_->forward(inputs[0]).tanh();
+    at::Tensor hidden = hidden_->forward(inputs[0].to(dtype_)).tanh();
     if (is_training()) {
       rows_seen_.add_(inputs[0].size(0));
       hidden = at::dropout(hidden, dropout_, true);
     }
-    outputs[0] = output_->forward(hidden);
+    outputs[0] = output_->forward(hidden).to(at::kDouble);
     if (!remembers_)
       return;
     if (context.carried.has_tensor("mean"))
@@ -62,6 +65,7 @@ class TinyModel final : public Model {
  private:
   double dropout_;
   bool remembers_;
+  at::ScalarType dtype_;
   torch::nn::Linear hidden_{nullptr};
   torch::nn::Linear output_{nullptr};
   at::Tensor rows_seen_;
@@ -100,13 +104,19 @@ class MomentumDescent final : public Optimizer {
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override { return {{"momentum"}}; }
   void do_update(Block& block, const StepInfo& info) const override {
-    double* parameters = block.parameters<double>();
-    double* momentum = block.elements<double>(0);
-    const double* gradients = block.gradients<double>();
+    block.dtype() == at::kFloat ? update_in<float>(block, info) : update_in<double>(block, info);
+  }
+  template <typename T>
+  static void update_in(Block& block, const StepInfo& info) {
+    T* parameters = block.parameters<T>();
+    T* momentum = block.elements<T>(0);
+    const T* gradients = block.gradients<T>();
+    const T scale = static_cast<T>(info.gradient_scale);
+    const T rate = static_cast<T>(info.learning_rate);
     for (const Segment& segment : block.segments()) {
       for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        momentum[i] = 0.5 * momentum[i] + info.gradient_scale * gradients[i];
-        parameters[i] -= info.learning_rate * momentum[i];
+        momentum[i] = T(0.5) * momentum[i] + scale * gradients[i];
+        parameters[i] -= rate * momentum[i];
       }
     }
   }

@@ -32,12 +32,16 @@ struct Segment {
 /// update is then a pass over flat vectors instead of a walk over tensors. Each segment starts on a
 /// 64-byte boundary; the padding between segments is zero and stays zero.
 ///
+/// Parameters of 16 bits (bfloat16, float16) keep their type in the module, and the arena keeps a float32 master of each: an
+/// update changes masters, write_back() rounds them into the module. Without masters an update smaller than half the distance
+/// of two such numbers, up to 1/256 of the weight for bfloat16, would change nothing.
+///
 /// A parameter that moves away (`to(float64)`, an assignment to `.grad`, `zero_grad(set_to_none)`) leaves the
 /// arena without a word; collect() notices and says so. Not thread-safe: one training thread owns it.
 class ParameterArena {
  public:
-  /// Adopts every parameter of `module`. All must have one dtype (float32 or float64) and device; throws
-  /// TrainingError naming the odd one otherwise. The arena keeps handles to the parameters, not to the module.
+  /// Adopts every parameter of `module`. All must have one dtype (float32, float64, bfloat16 or float16) and device;
+  /// throws TrainingError naming the odd one otherwise. The arena keeps handles to the parameters, not to the module.
   explicit ParameterArena(torch::nn::Module& module);
 
   /// Adopts a replica of the module that `primary` adopted: its parameters become views of the same numbers, its
@@ -48,12 +52,15 @@ class ParameterArena {
   ParameterArena(ParameterArena&&) noexcept;
   ParameterArena& operator=(ParameterArena&&) noexcept;
 
+  /// Of parameters() and gradients(): the module's, or float32 where that has 16 bits.
   at::ScalarType dtype() const { return flat_.scalar_type(); }
+  /// The module's parameters have 16 bits: parameters() are not theirs.
+  bool has_masters() const;
   /// Elements with padding: the length of parameters() and gradients().
   std::int64_t size() const { return flat_.numel(); }
   /// Elements without padding, tied ones once.
   std::int64_t parameter_count() const;
-  /// What the arena holds, in bytes: parameters and gradients.
+  /// What the arena holds, in bytes: parameters and gradients, those of 16 bits included.
   std::int64_t bytes() const;
 
   const at::Tensor& parameters() const { return flat_; }   ///< [size()], no autograd
@@ -63,12 +70,17 @@ class ParameterArena {
   at::Tensor parameter(const Segment& segment) const;  ///< view of its shape
   at::Tensor gradient(const Segment& segment) const;
 
+  /// Rounds masters into the module, to nearest, ties to even; nothing to do without masters. After whatever wrote to
+  /// parameters(): Optimizer::update() does it itself.
+  void write_back();
+
   /// Forgets all gradients: zeroes them, marks every segment untouched. Before the first backward of a step.
   void zero_gradients();
 
   /// After the last backward of a step: finds out which segments were written, and whether every
   /// parameter still lives here. A parameter whose gradient was put elsewhere is copied in and re-adopted;
-  /// one whose data moved is a TrainingError that names it.
+  /// one whose data moved is a TrainingError that names it. What the module wrote into a parameter of 16 bits itself, because it
+  /// was loaded or clamps its weights, becomes the master; what it wrote past libtorch's count of versions, through data(), does not.
   void collect();
 
   /// For a replica, before zero_gradients(): freezes what `primary` froze.
@@ -84,7 +96,7 @@ class ParameterArena {
   void with_only(const std::vector<bool>& members, const std::function<void()>& work);
 
  private:
-  struct Parameter;
+  struct Adopted;
 
   void lay_out(torch::nn::Module& module);
   void adopt(bool copy_values);
@@ -92,7 +104,7 @@ class ParameterArena {
   at::Tensor flat_;
   at::Tensor gradients_;
   std::vector<Segment> segments_;
-  std::vector<Parameter> parameters_;
+  std::unique_ptr<Adopted> adopted_;
 };
 
 }  // namespace treadle

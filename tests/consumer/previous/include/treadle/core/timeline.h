@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
