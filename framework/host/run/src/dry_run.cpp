@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <treadle/engine/evaluation.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/run/workflow_run.h>
 
@@ -76,7 +77,7 @@ nlohmann::json plan_summary(const ValidationPlan& plan) {
   return {{"folds", std::move(folds)}, {"refit", plan.refit}};
 }
 
-/// Enough rows for the steps and one evaluation batch; the first of the fold.
+/// Enough rows for the steps and the evaluation batches; the first of the fold.
 std::vector<std::int64_t> first_of(const std::vector<std::int64_t>& rows, std::int64_t count) {
   const auto size = std::min(rows.size(), static_cast<std::size_t>(count));
   return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(size)};
@@ -98,9 +99,12 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     const Fold& fold = ingredients.plan().folds.front();
     const BatchPlan batches = ingredients.make_training()->batch_plan();
     const std::int64_t few = std::max<std::int64_t>(8192, (kSteps + 1) * batches.training_batch);
+    // The first is judged alone, then as many at once as there are workers.
+    const std::int64_t judged =
+        1 + std::min<std::int64_t>(budget.workers(), engine::kMostJudgedAtOnce);
     internal::Trial trial(ingredients, {"final", 0, 1},
                           {first_of(fold.training, few),
-                           first_of(fold.validation, batches.evaluation_batch), 0});
+                           first_of(fold.validation, judged * batches.evaluation_batch), 0});
     internal::reset_peak_memory();
     trial.prepare(nullptr);
     BriefContext training(trial);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <vector>
 
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/loss.h>
@@ -18,7 +20,7 @@ struct EvaluationSetup {
   Model* model = nullptr;
   const Loss* loss = nullptr;
   std::size_t outputs = 1;                   ///< output ports of the model
-  std::vector<const Transform*> transforms;  ///< to undo on predictions, last first
+  std::vector<const Transform*> transforms = {};  ///< to undo on predictions, last first
   Timeline* timeline = nullptr;              ///< null: nobody asks where the time goes
 };
 
@@ -29,8 +31,16 @@ struct EvaluationTotals {
   double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
 };
 
+/// Batches are judged at once up to this many.
+inline constexpr std::int64_t kMostJudgedAtOnce = 8;
+
 /// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each batch's predictions, in the
-/// data's units, to `visit`. The model's mode is restored. Throws Interrupted when a stop is requested.
+/// data's units, to `visit`, in the order of the stream and on the calling thread. The model's mode is restored. Throws Interrupted
+/// when a stop is requested.
+///
+/// Where there are workers, batches are judged at once, each with a context of its own, as many as fit into some memory; sums are
+/// added in order, so no bit depends on it. A model that carries something to its second batch is asked one batch after the other.
+/// When several fail, the failure of the first in order comes out. Expects to be inside ThreadBudget::run(), or has one worker.
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit);
 

@@ -1,0 +1,272 @@
+#include <treadle/engine/evaluation.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/task_random.h>
+#include <treadle/engine/thread_budget.h>
+
+namespace treadle::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr std::int64_t kRows = 6;
+
+/// Batches of random numbers; every row of batch b has the number b.
+class Numbered : public BatchStream {
+ public:
+  explicit Numbered(std::int64_t batches) : batches_(batches) {}
+
+ private:
+  bool do_next(Batch& batch) override {
+    if (at_ == batches_) return false;
+    const at::Generator generator = make_generator(static_cast<std::uint64_t>(at_) + 1);
+    batch.inputs = {at::randn({kRows, 3}, generator)};
+    batch.targets = batch.original_targets = at::randn({kRows, 2}, generator);
+    batch.rows = at::full({kRows}, at_, at::kLong);
+    ++at_;
+    return true;
+  }
+  StateDict do_state() const override { return {}; }
+  void do_load_state(const StateDict&) override {}
+
+  const std::int64_t batches_;
+  std::int64_t at_ = 0;
+};
+
+/// A linear layer, and what a test does beside it.
+class Linear : public Model {
+ public:
+  using Beside = std::function<void(Inputs, Outputs&, ForwardContext&)>;
+
+  explicit Linear(Beside beside = nullptr) : beside_(std::move(beside)) {
+    const TaskRandom random(1);
+    linear_ = register_module("linear", torch::nn::Linear(3, 2));
+    dropout = register_module("dropout", torch::nn::Dropout(0.5));
+  }
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
+    outputs[0] = dropout(linear_(inputs[0]));
+    if (beside_) beside_(inputs, outputs, context);
+  }
+
+  torch::nn::Dropout dropout{nullptr};
+
+ private:
+  Beside beside_;
+  torch::nn::Linear linear_{nullptr};
+};
+
+class SquaredError : public Loss {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    return {{"value", target.width}};
+  }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+    return {outputs[0].sub(batch.targets).square().sum(), {}};
+  }
+  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+};
+
+/// What a visitor saw.
+struct Seen {
+  EvaluationTotals totals;
+  std::vector<std::int64_t> batches;
+  std::vector<at::Tensor> predictions;
+};
+
+Seen judge(Model& model, std::int64_t batches, int workers, std::stop_token stop = {}) {
+  const SquaredError loss;
+  Numbered stream(batches);
+  Seen seen;
+  ThreadBudget budget(workers);
+  budget.run([&] {
+    const std::thread::id caller = std::this_thread::get_id();
+    seen.totals = evaluate({.model = &model, .loss = &loss}, stream, stop,
+                           [&](const Predictions& predictions, const Batch& batch) {
+                             EXPECT_EQ(std::this_thread::get_id(), caller);
+                             seen.batches.push_back(batch.rows[0].item<std::int64_t>());
+                             seen.predictions.push_back(predictions.values);
+                           });
+  });
+  return seen;
+}
+
+/// The batch that a forward works on: Numbered's generators make no two alike.
+std::int64_t number_of(const Inputs& inputs) {
+  for (std::int64_t b = 0;; ++b) {
+    const at::Generator generator = make_generator(static_cast<std::uint64_t>(b) + 1);
+    if (at::equal(inputs[0], at::randn({kRows, 3}, generator))) return b;
+  }
+}
+
+TEST(Evaluation, VisitsEachBatchInOrderWithWhateverNumberOfWorkers) {
+  Linear model;
+  const Seen alone = judge(model, 11, 1);
+  EXPECT_THAT(alone.batches, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+  EXPECT_EQ(alone.totals.rows, 11 * kRows);
+  EXPECT_EQ(alone.totals.loss_weight, 11 * kRows);
+
+  for (const int workers : {2, 3, 8}) {
+    const Seen seen = judge(model, 11, workers);
+
+    EXPECT_EQ(seen.batches, alone.batches);
+    EXPECT_EQ(seen.totals.loss_sum, alone.totals.loss_sum);
+    ASSERT_THAT(seen.predictions, SizeIs(11));
+    for (std::size_t i = 0; i < seen.predictions.size(); ++i)
+      EXPECT_TRUE(at::equal(seen.predictions[i], alone.predictions[i]));
+  }
+}
+
+TEST(Evaluation, JudgesBatchesAtOnceAfterTheFirst) {
+  std::barrier both(2);  // each waits for another: one at a time would never end
+  std::atomic<int> forwards{0};
+  Linear model([&](Inputs, Outputs&, ForwardContext&) {
+    if (++forwards > 1) both.arrive_and_wait();
+  });
+
+  EXPECT_THAT(judge(model, 7, 2).batches, SizeIs(7));
+}
+
+TEST(Evaluation, JudgesNoMoreAtOnceThanItsMostWhateverNumberOfWorkers) {
+  std::atomic<int> running{0};
+  std::atomic<int> most{0};
+  Linear model([&](Inputs, Outputs&, ForwardContext&) {
+    const int now = ++running;
+    int seen = most.load();
+    while (now > seen && !most.compare_exchange_weak(seen, now)) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --running;
+  });
+
+  judge(model, 40, 16);
+
+  EXPECT_LE(most.load(), kMostJudgedAtOnce);
+}
+
+TEST(Evaluation, AsksAModelThatCarriesSomethingOneBatchAfterTheOther) {
+  std::vector<std::int64_t> carried;
+  Linear model([&](const Inputs& inputs, Outputs&, ForwardContext& context) {
+    if (context.carried.has_tensor("last"))
+      carried.push_back(context.carried.tensor("last").item<std::int64_t>());
+    context.carried.put("last", at::full({}, number_of(inputs), at::kLong));
+  });
+
+  judge(model, 6, 3);
+
+  EXPECT_THAT(carried, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(Evaluation, NoForwardRecordsGradientsOrTrains) {
+  std::mutex mutex;
+  bool any_records = false;
+  bool any_trains = false;
+  Linear* its = nullptr;
+  Linear model([&](Inputs, Outputs& outputs, ForwardContext&) {
+    const std::lock_guard lock(mutex);
+    any_records = any_records || outputs[0].requires_grad();
+    any_trains = any_trains || its->is_training() || its->dropout->is_training();
+  });
+  its = &model;
+  model.train();
+  model.dropout->eval();  // a layer that somebody froze
+
+  judge(model, 9, 3);
+
+  EXPECT_FALSE(any_records);
+  EXPECT_FALSE(any_trains);
+  EXPECT_TRUE(model.is_training());
+  EXPECT_FALSE(model.dropout->is_training());
+}
+
+TEST(Evaluation, RethrowsWhatTheFirstInOrderThrewWhenAllHaveEnded) {
+  std::atomic<int> running{0};
+  Linear model([&](const Inputs& inputs, Outputs&, ForwardContext&) {
+    ++running;
+    const std::int64_t batch = number_of(inputs);
+    // The earlier takes longer.
+    if (batch == 4) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    --running;
+    if (batch >= 4) throw DataError("batch " + std::to_string(batch));
+  });
+
+  try {
+    judge(model, 12, 3);
+    FAIL() << "nothing was thrown";
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "batch 4");
+  }
+  EXPECT_EQ(running.load(), 0);
+}
+
+TEST(Evaluation, StopsBetweenBatches) {
+  std::stop_source stop;
+  std::atomic<int> forwards{0};
+  Linear model([&](Inputs, Outputs&, ForwardContext&) {
+    if (++forwards == 2) stop.request_stop();
+  });
+
+  EXPECT_THROW(judge(model, 100, 2, stop.get_token()), Interrupted);
+  EXPECT_LE(forwards.load(), 3);
+}
+
+TEST(Evaluation, OfNothingIsNothing) {
+  Linear model;
+
+  const Seen seen = judge(model, 0, 2);
+
+  EXPECT_EQ(seen.totals.rows, 0);
+  EXPECT_EQ(seen.totals.loss(), 0);
+}
+
+/// Remembers what it was given.
+class Listing : public MetricComputer {
+ public:
+  std::vector<std::int64_t> batches;
+
+ private:
+  void do_start(const TargetSpec&) override {}
+  void do_reset() override { batches.clear(); }
+  void do_update(const Predictions&, const Batch& batch) override {
+    batches.push_back(batch.rows[0].item<std::int64_t>());
+  }
+  void do_merge(const MetricComputer&) override {}
+  MetricResult do_compute() const override { return {}; }
+  StateDict do_state() const override { return {}; }
+  void do_load_state(const StateDict&) override {}
+};
+
+TEST(Evaluation, GivesMetricsTheBatchesInOrderAfterAReset) {
+  Linear model;
+  const SquaredError loss;
+  Listing metric;
+  metric.batches = {99};
+  ThreadBudget budget(3);
+
+  budget.run([&] {
+    Numbered stream(5);
+    MetricComputer* const metrics[] = {&metric};
+    evaluate_metrics({.model = &model, .loss = &loss}, stream, {}, metrics);
+  });
+
+  EXPECT_THAT(metric.batches, ElementsAre(0, 1, 2, 3, 4));
+}
+
+}  // namespace
+}  // namespace treadle::engine
