@@ -5,10 +5,12 @@
 #include <exception>
 #include <fstream>
 #include <numeric>
+#include <utility>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
+#include <treadle/engine/available_memory.h>
 #include <treadle/engine/trials.h>
 #include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/report.h>
@@ -19,14 +21,17 @@
 #include "run_record.h"
 #include "state_saver.h"
 #include "trace.h"
+#include "trial_memory.h"
 
 namespace treadle::internal {
 /// A training's way to the run: files, observers, the stop.
 class RunSession::Context final : public RunContext {
  public:
-  Context(RunSession& session, Trial& trial)
+  /// `settled` is called once: after the first steps, or the first epoch.
+  Context(RunSession& session, Trial& trial, engine::Settled settled)
       : session_(session),
         trial_(trial),
+        settled_(std::move(settled)),
         store_(session.folder_.checkpoints(trial.id().name)),
         voice_(session.announcer_, trial.id()),
         saver_(session.writer_) {
@@ -69,11 +74,16 @@ class RunSession::Context final : public RunContext {
   void do_step_completed(const StepProgress& progress) override {
     session_.trained_.store(true, std::memory_order_relaxed);
     last_step_ = progress;
+    if (settled_ && ++steps_made_ == kStepsToSettle) settle();
     saver_.expect_no_failure();
     voice_.step_completed(progress);
   }
   void do_epoch_completed(const EpochSummary& summary) override {
+    settle();
     voice_.tell([id = trial_.id(), summary](RunObserver& o) { o.epoch_completed(id, summary); });
+  }
+  void settle() {
+    if (settled_) std::exchange(settled_, nullptr)();
   }
   void do_note(const std::string& text) override {
     voice_.tell([text](RunObserver& o) { o.noted(text); });
@@ -113,8 +123,13 @@ class RunSession::Context final : public RunContext {
     return store_.newest().string();
   }
 
+  /// Then every buffer of the batch pipeline is in use, and the allocator has seen some steps.
+  static constexpr int kStepsToSettle = 12;
+
   RunSession& session_;
   Trial& trial_;
+  engine::Settled settled_;
+  int steps_made_ = 0;
   CheckpointStore store_;
   std::optional<CheckpointStore::Loaded> loaded_;
   std::optional<StateDict> preprocessing_;
@@ -256,13 +271,22 @@ void RunSession::train_folds() {
   const ValidationPlan& plan = ingredients_.plan();
   const std::vector<std::string> names = trial_names();
   folds_.resize(plan.folds.size());
-  const auto at_once = static_cast<std::size_t>(budget_.workers());
-  engine::run_trials(plan.folds.size(), at_once, [&](std::size_t i) {
+  TrialMemory memory(resident_memory_bytes, [] { return engine::available_memory_bytes(); },
+                     [&](const std::string& text) {
+                       announcer_.tell([text](RunObserver& o) { o.noted(text); });
+                     });
+  const engine::TrialLimits limits{static_cast<std::size_t>(budget_.workers()),
+                                   [&] { return memory.fits(); }};
+  engine::run_trials(plan.folds.size(), limits, [&](std::size_t i, const engine::Settled& settled) {
     if (options_.stop.stop_requested()) throw Interrupted("stopped before " + names[i] + " began");
     const TrialId id{names[i], static_cast<std::int64_t>(i),
                      static_cast<std::int64_t>(names.size())};
     const bool is_result = !plan.refit && plan.folds.size() == 1;
-    folds_[i] = run_trial(id, {plan.folds[i].training, plan.folds[i].validation, 0}, is_result);
+    memory.begin();
+    folds_[i] = run_trial(id, {plan.folds[i].training, plan.folds[i].validation, 0}, is_result, [&] {
+      memory.settle();
+      settled();
+    });
   });
 }
 
@@ -279,7 +303,7 @@ void RunSession::train_final() {
         1, std::llround(sum / static_cast<double>(folds_.size())));
   }
   const auto index = static_cast<std::int64_t>(plan.folds.size());
-  final_ = run_trial({"final", index, index + 1}, {std::move(all), {}, epochs}, true);
+  final_ = run_trial({"final", index, index + 1}, {std::move(all), {}, epochs}, true, nullptr);
 }
 
 std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& id) const {
@@ -327,14 +351,15 @@ TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& co
   }
 }
 
-RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_result) {
+RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_result,
+                                           const engine::Settled& settled) {
   if (std::optional<Finished> before = finished_before(id)) {
     if (is_result) model_info_ = before->result.at("model_info");
     return std::move(*before);
   }
   const bool judged = !rows.validation.empty();
   Trial trial(ingredients_, id, std::move(rows), &timeline_);
-  Context context(*this, trial);
+  Context context(*this, trial, settled);
   announcer_.tell([id](RunObserver& o) { o.trial_started(id); });
   trial.prepare(context.saved_preprocessing());
   const TrainingResult training = train_keeping_what_is_saved(trial, context);

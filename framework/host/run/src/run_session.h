@@ -9,6 +9,7 @@
 #include <treadle/core/timeline.h>
 #include <treadle/engine/stage_graph.h>
 #include <treadle/engine/thread_budget.h>
+#include <treadle/engine/trials.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/workflow_run.h>
 
@@ -51,7 +52,8 @@ class RunSession {
 
   bool has_single_model() const;
   std::vector<std::string> trial_names() const;
-  Finished run_trial(TrialId id, TrialRows rows, bool is_result);
+  /// `settled`, which may be null, hears when the training has taken its memory.
+  Finished run_trial(TrialId id, TrialRows rows, bool is_result, const engine::Settled& settled);
   template <typename Work>
   static auto saying_where(const Context& context, Work&& work);
   TrainingResult train_keeping_what_is_saved(Trial& trial, Context& context);
