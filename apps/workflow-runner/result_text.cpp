@@ -197,9 +197,16 @@ std::string time_table(const Json& result, const Terminal& terminal) {
   double all = 0;
   for (const auto& [phase, seconds] : phases.items())
     all += seconds.is_number() ? seconds.get<double>() : 0;
-  // In the order in which a run comes by them, and what is left at the end.
+  std::string text = head + ")\n";
   std::string names;
   std::string shares;
+  const auto end_line = [&] {
+    if (!names.empty())
+      text += terminal.dim(names) + "\n" + shares + "\n";
+    names.clear();
+    shares.clear();
+  };
+  // In the order in which a run comes by them, and what is left at the end.
   for (const char* phase :
        {"loading", "data", "forward", "backward", "update", "metrics", "saving", "idle"}) {
     const Json& seconds = member(phases, phase);
@@ -207,10 +214,13 @@ std::string time_table(const Json& result, const Terminal& terminal) {
       continue;
     const std::string share = print("%.1f %%", 100 * seconds.get<double>() / all);
     const std::size_t width = std::max(std::string_view(phase).size(), share.size());
+    if (names.size() + 2 + width > terminal.width())
+      end_line();
     names += "  " + right_aligned(phase, width);
     shares += "  " + right_aligned(share, width);
   }
-  return head + ")\n" + terminal.dim(names) + "\n" + shares + "\n\n";
+  end_line();
+  return text + "\n";
 }
 
 std::string judgement_table(const Json& validation, const Terminal& terminal) {

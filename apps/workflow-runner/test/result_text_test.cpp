@@ -1,6 +1,11 @@
 #include "result_text.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,28 +35,46 @@ TEST(ResultText, WritesTimesAndSizesForPeople) {
   EXPECT_EQ(bytes_text(12.25 * 1024 * 1024), "12.2 MiB");
 }
 
-TEST(ResultText, ShowsWhereTheTimeWentInALineOfShares) {
-  const Json time{{"seconds", 2.0},
-                  {"workers", 2},
-                  {"budget_used", 0.75},
-                  {"training_rows_per_second", 61234.5},
-                  {"phases",
-                   {{"loading", 0.2},
-                    {"data", 0.04},
-                    {"forward", 1.0},
-                    {"backward", 1.4},
-                    {"update", 0.2},
-                    {"metrics", 0.12},
-                    {"saving", 0.04},
-                    {"idle", 1.0}}}};
+const Json kTime{{"seconds", 2.0},
+                 {"workers", 2},
+                 {"budget_used", 0.75},
+                 {"training_rows_per_second", 61234.5},
+                 {"phases",
+                  {{"loading", 0.2},
+                   {"data", 0.04},
+                   {"forward", 1.0},
+                   {"backward", 1.4},
+                   {"update", 0.2},
+                   {"metrics", 0.12},
+                   {"saving", 0.04},
+                   {"idle", 1.0}}}};
 
-  EXPECT_EQ(time_table({{"time", time}}, kPiped),
+TEST(ResultText, ShowsWhereTheTimeWentInALineOfShares) {
+  EXPECT_EQ(time_table({{"time", kTime}}, kPiped),
             "Time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
             "  loading   data  forward  backward  update  metrics  saving    idle\n"
             "    5.0 %  1.0 %   25.0 %    35.0 %   5.0 %    3.0 %   1.0 %  25.0 %\n"
             "\n");
   EXPECT_EQ(time_table({{"time", {{"seconds", "soon"}}}}, kPiped), "");
   EXPECT_EQ(time_table(Json::object(), kPiped), "") << "a run of an older version";
+}
+
+TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
+  const int controller = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(grantpt(controller) == 0 && unlockpt(controller) == 0);
+  const int window = open(ptsname(controller), O_RDWR | O_NOCTTY);
+  const winsize size{.ws_row = 10, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(ioctl(controller, TIOCSWINSZ, &size), 0);
+
+  EXPECT_EQ(time_table({{"time", kTime}}, Terminal(window, true, false)),
+            "Time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
+            "  loading   data  forward  backward\n"
+            "    5.0 %  1.0 %   25.0 %    35.0 %\n"
+            "  update  metrics  saving    idle\n"
+            "   5.0 %    3.0 %   1.0 %  25.0 %\n"
+            "\n");
+  close(window);
+  close(controller);
 }
 
 TEST(ResultText, ShowsMeanAndDeviationOfFolds) {
