@@ -271,7 +271,9 @@ void RunSession::train_folds() {
   const ValidationPlan& plan = ingredients_.plan();
   const std::vector<std::string> names = trial_names();
   folds_.resize(plan.folds.size());
-  TrialMemory memory(resident_memory_bytes, [] { return engine::available_memory_bytes(); },
+  TrialMemory memory(resident_memory_bytes,
+                     options_.available_memory ? options_.available_memory
+                                               : [] { return engine::available_memory_bytes(); },
                      [&](const std::string& text) {
                        announcer_.tell([text](RunObserver& o) { o.noted(text); });
                      });

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -24,6 +27,9 @@ struct RunOptions {
   bool allow_differences = false;
   /// Where to write which thread did what when, however the run ends: Chrome's trace format. Empty: nowhere.
   std::filesystem::path trace;
+  /// Bytes that the run may still take, or nothing for any number: trainings begin beside each other as far as they fit. Null: what
+  /// system and cgroups have left. Called on the run's threads, one call at a time; throws nothing.
+  std::function<std::optional<std::int64_t>()> available_memory;
 };
 
 struct RunOutcome {
