@@ -13,8 +13,8 @@
 #include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
 
-/// What a loop by hand needs of two file formats, for float32 and int64: .npy (what numpy.save
-/// writes) and safetensors. Made for files that the benchmarks wrote themselves.
+/// What a loop by hand needs of two file formats, for floating point and int64: .npy (what
+/// numpy.save writes) and safetensors. Made for files that the benchmarks wrote themselves.
 namespace treadle::benchmarks {
 
 inline std::string bytes_of(const std::filesystem::path& path) {
@@ -66,6 +66,8 @@ inline at::Tensor read_npy(const std::filesystem::path& path) {
 
 /// Eight bytes of length, JSON with name → {dtype, shape, data_offsets}, the tensors' bytes.
 inline std::map<std::string, at::Tensor> read_safetensors(const std::filesystem::path& path) {
+  static const std::map<std::string, at::ScalarType> kTypes{
+      {"F32", at::kFloat}, {"F64", at::kDouble}, {"I64", at::kLong}};
   const std::string bytes = bytes_of(path);
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.substr(0, 8).data(), 8);
@@ -77,7 +79,7 @@ inline std::map<std::string, at::Tensor> read_safetensors(const std::filesystem:
       continue;
     const auto range = entry.at("data_offsets").get<std::array<std::size_t, 2>>();
     tensors[name] = tensor_of(data + range[0], range[1] - range[0], entry.at("shape"),
-                              entry.at("dtype") == "F32" ? at::kFloat : at::kLong);
+                              kTypes.at(entry.at("dtype")));
   }
   return tensors;
 }

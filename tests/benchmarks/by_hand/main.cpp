@@ -2,7 +2,8 @@
 // torch::optim::Adam, the loss summed on the side. It trains on the first four fifths of the rows,
 // judges no others, keeps nothing.
 //
-//   by-hand FOLDER [--threads N] [--epochs N] [--weights FILE] [--no-shuffle] [--save-every STEPS]
+//   by-hand FOLDER [--threads N] [--epochs N] [--weights FILE] [--no-shuffle] [--double]
+//   [--save-every STEPS]
 //
 // FOLDER has workflow.json, x.npy and y.npy; `whole-steps --folder` writes such. BLAS has its
 // threads from its own variable, OPENBLAS_NUM_THREADS: --threads says nothing to it. Prints a line
@@ -46,6 +47,7 @@ struct Options {
   std::optional<int> epochs;  ///< absent: the document's
   fs::path weights;           ///< empty: random ones
   bool shuffle = true;
+  at::ScalarType dtype = at::kFloat;
   std::int64_t save_every = 0;  ///< steps; 0: never
 };
 
@@ -68,6 +70,8 @@ Options options_of(const std::vector<std::string>& words) {
     const auto setting = kSettings.find(words[i]);
     if (words[i] == "--no-shuffle") {
       options.shuffle = false;
+    } else if (words[i] == "--double") {
+      options.dtype = at::kDouble;
     } else if (setting != kSettings.end() && i + 1 < words.size()) {
       setting->second(options, words[++i]);
     } else if (options.folder.empty() && words[i].front() != '-') {
@@ -91,12 +95,15 @@ nlohmann::json train(const Options& options) {
   const std::int64_t batch_size = training.at("batch_size");
   const bool classifies = document.at("loss").at("use") == "cross_entropy";
 
-  const at::Tensor inputs = read_npy(options.folder / "x.npy");
-  const at::Tensor targets = read_npy(options.folder / "y.npy");
+  const at::Tensor inputs = read_npy(options.folder / "x.npy").to(options.dtype);
+  at::Tensor targets = read_npy(options.folder / "y.npy");
+  if (!classifies)
+    targets = targets.to(options.dtype);
   const std::int64_t rows = inputs.size(0) * 4 / 5;
   const std::int64_t outputs =
       classifies ? targets.max().item<std::int64_t>() + 1 : targets.size(1);
   const Network net = make_network(document.at("model"), inputs.sizes().slice(1), outputs);
+  net.module->to(options.dtype);
   if (!options.weights.empty())
     load_weights(*net.module, options.weights);
   torch::optim::Adam optimizer(

@@ -69,8 +69,10 @@ void read(benchmark::State& state, const Runtime& runtime) {
         "csv", Config({{"path", kTable.path().string()}, {"target", "x19"}}, "/data"));
     data->open({});
   }
-  state.SetBytesProcessed(state.iterations() *
-                          static_cast<std::int64_t>(fs::file_size(kTable.path())));
+  // SetBytesProcessed() would count in powers of 1024.
+  state.counters["bytes"] = benchmark::Counter(static_cast<double>(fs::file_size(kTable.path())),
+                                               benchmark::Counter::kIsIterationInvariantRate,
+                                               benchmark::Counter::OneK::kIs1000);
 }
 
 }  // namespace

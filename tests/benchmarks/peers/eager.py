@@ -44,7 +44,7 @@ def main():
         not_here(f"torch {torch.__version__} has no torch.compile")
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    workload = Workload(options.folder)
+    workload = Workload(options.folder, options.double)
     network = workload.network()
     if options.weights:
         load_weights(network, options.weights)

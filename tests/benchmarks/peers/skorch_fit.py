@@ -17,7 +17,7 @@ try:
     from skorch.dataset import Dataset
     from skorch.helper import predefined_split
 except ImportError as error:
-    not_here(f"{error} (Debian: python3-skorch)")
+    not_here(f"{error} (Debian: python3-skorch, python3-pandas)")
 
 
 def estimator(workload, network, epochs, shuffle, **more):
@@ -57,7 +57,7 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    workload = Workload(options.folder)
+    workload = Workload(options.folder, options.double)
     epochs = options.epochs or workload.epochs
     if options.folds:
         cross_validate(workload, epochs, options.folds)

@@ -28,12 +28,14 @@ from networks import make_network
 class Workload:
     """The rows that train are the first four fifths, as in the loop by hand."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, double=False):
         with open(os.path.join(folder, "workflow.json"), encoding="utf-8") as file:
             self.document = json.load(file)
-        self.x = np.load(os.path.join(folder, "x.npy"))
-        self.y = np.load(os.path.join(folder, "y.npy"))
+        self.double = double
         self.classifies = self.document["loss"]["use"] == "cross_entropy"
+        numbers = np.float64 if double else np.float32
+        self.x = np.load(os.path.join(folder, "x.npy")).astype(numbers, copy=False)
+        self.y = np.load(os.path.join(folder, "y.npy")).astype(np.int64 if self.classifies else numbers, copy=False)
         self.outputs = int(self.y.max()) + 1 if self.classifies else self.y.shape[1]
         self.training_rows = len(self.x) * 4 // 5
         self.epochs = self.document["training"]["epochs"]
@@ -41,7 +43,8 @@ class Workload:
         self.learning_rate = self.document["optimizer"]["learning_rate"]
 
     def network(self):
-        return make_network(self.document["model"], self.x.shape[1:], self.outputs)
+        network = make_network(self.document["model"], self.x.shape[1:], self.outputs)
+        return network.double() if self.double else network
 
     def criterion(self):
         return torch.nn.CrossEntropyLoss() if self.classifies else torch.nn.MSELoss()
@@ -56,7 +59,7 @@ def read_safetensors(path):
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
-        values = np.frombuffer(data[begin:end], {"F32": "<f4", "I64": "<i8"}[entry["dtype"]])
+        values = np.frombuffer(data[begin:end], {"F32": "<f4", "F64": "<f8", "I64": "<i8"}[entry["dtype"]])
         tensors[name] = torch.from_numpy(values.reshape(entry["shape"]).copy())
     return tensors
 
@@ -74,6 +77,7 @@ def arguments(description):
     parser.add_argument("--epochs", type=int, help="instead of the document's")
     parser.add_argument("--weights", help="initial weights: a model.safetensors")
     parser.add_argument("--no-shuffle", dest="shuffle", action="store_false", help="rows in their own order")
+    parser.add_argument("--double", action="store_true", help="in float64")
     return parser
 
 

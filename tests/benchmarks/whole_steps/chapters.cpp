@@ -23,20 +23,22 @@ std::vector<std::string> python(const Programs& programs, const std::string& fil
 }
 
 std::unique_ptr<Way> by_hand(const Programs& programs, const std::string& name, int threads,
-                             int blas_threads) {
-  return std::make_unique<Loop>(name, std::vector{programs.by_hand.string()}, threads,
-                                blas_threads);
+                             int blas_threads, double part_of_epochs = 1) {
+  return std::make_unique<Loop>(name, std::vector{programs.by_hand.string()}, threads, blas_threads,
+                                part_of_epochs);
 }
 
 std::unique_ptr<Way> eager(const Programs& programs, const std::string& name, int threads,
-                           int blas_threads) {
-  return std::make_unique<Loop>(name, python(programs, "eager.py"), threads, blas_threads);
+                           int blas_threads, double part_of_epochs = 1) {
+  return std::make_unique<Loop>(name, python(programs, "eager.py"), threads, blas_threads,
+                                part_of_epochs);
 }
 
 /// Everything that is compared with the runner of one worker.
 std::vector<std::unique_ptr<Way>> other_ways(const Workload& workload, const Programs& programs,
                                              bool is_quick) {
-  // skorch's steps take several times as long as others, and as long in few epochs as in many.
+  // Their steps may take several times as long as those of others, and as long in few epochs as in
+  // many.
   constexpr double kThird = 1.0 / 3;
   std::vector<std::unique_ptr<Way>> ways;
   if (workload.shards_for_two()) {
@@ -47,11 +49,11 @@ std::vector<std::unique_ptr<Way>> other_ways(const Workload& workload, const Pro
   ways.push_back(eager(programs, "eager PyTorch", 1, 1));
   if (is_quick)
     return ways;
-  if (workload.shards_for_two()) {
+  if (workload.shards_for_two().value_or(1) > 1) {
     ways.push_back(by_hand(programs, "by hand, 2 BLAS threads", 1, 2));
-    ways.push_back(by_hand(programs, "by hand, 2 threads", 2, 2));
+    ways.push_back(by_hand(programs, "by hand, 2 threads", 2, 2, kThird));
     ways.push_back(eager(programs, "eager PyTorch, 2 BLAS threads", 1, 2));
-    ways.push_back(eager(programs, "eager PyTorch, 2 threads", 2, 2));
+    ways.push_back(eager(programs, "eager PyTorch, 2 threads", 2, 2, kThird));
   }
   ways.push_back(
       std::make_unique<Loop>("torch.compile", python(programs, "eager.py", {"--compile"}), 1, 1));

@@ -58,6 +58,9 @@ Options options_of(const std::vector<std::string>& words) {
   return options;
 }
 
+constexpr std::int64_t kQuickSteps = 8;  // an epoch
+constexpr int kQuickEpochs = 2;
+
 /// In the order in which they are measured, and with what.
 const std::vector<std::pair<std::string, Chapter>> kChapters{{"steps", measure_steps},
                                                              {"saving", measure_saving},
@@ -135,7 +138,7 @@ bool measure(const Options& options) {
       if (workload.chapter() != name || !is_wanted)
         continue;
       if (options.effort.is_quick)
-        workload.shrink();
+        workload = workload.shortened(kQuickSteps, kQuickEpochs);
       const fs::path folder = scratch.path() / workload.name();
       workload.write(folder);
       std::printf("\n%s: %s%s\n", workload.name().c_str(), workload.description().c_str(),

@@ -99,6 +99,8 @@ Outcome Runner::train(const Workload& workload, const Assignment& assignment) co
     settings.emplace_back("training.shuffle=false");
     settings.emplace_back("validation.strategy=chronological");
   }
+  if (assignment.in_double)
+    settings.emplace_back("dtype=float64");
   if (assignment.save_every > 0) {
     settings.push_back("training.checkpoint.every=" + std::to_string(assignment.save_every) + "st");
   }
@@ -128,11 +130,13 @@ Outcome Runner::train(const Workload& workload, const Assignment& assignment) co
   return outcome;
 }
 
-// Adam moves no weight by more than the rate in a step: at this one no bit of a float32 changes.
-fs::path Runner::initial_weights(const fs::path& folder) const {
+// Adam moves no weight by more than the rate in a step: at this one no bit changes.
+fs::path Runner::initial_weights(const fs::path& folder, bool in_double) const {
   Finished finished;
-  const json printed =
-      run(folder, {"optimizer.learning_rate=1e-30", "training.epochs=1"}, finished);
+  const json printed = run(folder,
+                           {"optimizer.learning_rate=1e-30", "training.epochs=1",
+                            in_double ? "dtype=float64" : "dtype=float32"},
+                           finished);
   fs::path weights = folder / "initial.safetensors";
   fs::rename(fs::path(printed.at("folder").get<std::string>()) / "model.safetensors", weights);
   fs::remove_all(folder / "runs");
@@ -153,6 +157,8 @@ Outcome Loop::train(const Workload& workload, const Assignment& assignment) cons
     words.insert(words.end(), {"--weights", assignment.weights.string()});
   if (!assignment.shuffle)
     words.emplace_back("--no-shuffle");
+  if (assignment.in_double)
+    words.emplace_back("--double");
   if (assignment.save_every > 0)
     words.insert(words.end(), {"--save-every", std::to_string(assignment.save_every)});
   Finished finished;

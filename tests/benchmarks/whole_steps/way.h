@@ -28,6 +28,7 @@ struct Assignment {
   std::optional<int> epochs = {};      ///< absent: the document's
   std::filesystem::path weights = {};  ///< initial ones; empty: random ones
   bool shuffle = true;          ///< else the first four fifths of the rows train, in their order
+  bool in_double = false;       ///< in float64, not float32
   std::int64_t save_every = 0;  ///< steps between checkpoints; 0: what is usual
 };
 
@@ -76,7 +77,7 @@ class Runner final : public Way {
   Outcome train(const Workload& workload, const Assignment& assignment) const override;
 
   /// Writes the weights that all trainings of the document begin with into a file of the folder.
-  std::filesystem::path initial_weights(const std::filesystem::path& folder) const;
+  std::filesystem::path initial_weights(const std::filesystem::path& folder, bool in_double) const;
 
  private:
   nlohmann::json run(const std::filesystem::path& folder, const std::vector<std::string>& settings,

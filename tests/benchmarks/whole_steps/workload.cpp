@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <fstream>
 #include <functional>
 #include <numeric>
@@ -54,6 +55,24 @@ class NpyFile {
   std::ofstream file_;
 };
 
+/// For each value of a row of this shape, which number of a pattern is in it: an image has squares
+/// of 7 x 7 pixels, which pooling leaves alone; a sequence has the same in all its steps.
+std::vector<std::size_t> pattern_places(const std::vector<std::int64_t>& row) {
+  constexpr std::size_t kSquare = 7;
+  const auto values = static_cast<std::size_t>(
+      std::accumulate(row.begin(), row.end(), std::int64_t{1}, std::multiplies<>()));
+  const auto width = static_cast<std::size_t>(row.back());
+  std::vector<std::size_t> places(values);
+  for (std::size_t i = 0; i < values; ++i) {
+    const std::size_t column = i % width;
+    const std::size_t line = i / width;  // over all channels
+    places[i] = row.size() == 1   ? i
+                : row.size() == 2 ? column
+                                  : line / kSquare * width + column / kSquare;
+  }
+  return places;
+}
+
 Goal goal_of(const json& entry) {
   const bool is_difference = entry.contains("later_at_most");
   return {entry.at("ours"), entry.at("peers"),
@@ -77,9 +96,11 @@ Workload::Workload(const fs::path& document) : document_(json::parse(std::ifstre
   classes_ = benchmark.at("classes");
 }
 
-void Workload::shrink() {
-  rows_ = 10 * document_.at("training").at("batch_size").get<std::int64_t>();
-  document_["training"]["epochs"] = 2;
+Workload Workload::shortened(std::int64_t steps, int epochs) const {
+  Workload workload = *this;
+  workload.rows_ = steps * document_.at("training").at("batch_size").get<std::int64_t>() * 5 / 4;
+  workload.document_["training"]["epochs"] = epochs;
+  return workload;
 }
 
 std::int64_t Workload::steps_per_epoch() const {
@@ -94,18 +115,15 @@ void Workload::write(const fs::path& folder) const {
 }
 
 // Each row is noise, and in it, hard to see, the pattern of its class, or one pattern as strongly
-// as its number says: something that all networks learn, and none in a moment. A sequence has the
-// pattern in all its steps.
+// as its number says: something that all networks learn, and none in a moment.
 void Workload::write_arrays(const fs::path& folder) const {
-  const std::int64_t values =
-      std::accumulate(row_.begin(), row_.end(), std::int64_t{1}, std::multiplies<>());
-  const std::int64_t period = row_.size() == 2 ? row_.back() : values;
-  const auto strength = 3 / std::sqrt(static_cast<float>(values));
+  const std::vector<std::size_t> places = pattern_places(row_);
+  const auto strength = 3 / std::sqrt(static_cast<float>(places.size()));
   Numbers numbers;
   std::vector<std::vector<float>> patterns(
       static_cast<std::size_t>(std::max<std::int64_t>(classes_, 1)));
   for (std::vector<float>& pattern : patterns) {
-    pattern.resize(static_cast<std::size_t>(period));
+    pattern.resize(*std::max_element(places.begin(), places.end()) + 1);
     for (float& value : pattern)
       value = numbers.next();
   }
@@ -114,13 +132,13 @@ void Workload::write_arrays(const fs::path& folder) const {
   NpyFile<float> inputs(folder / "x.npy", shape);
   std::vector<std::int64_t> classes;
   std::vector<float> targets;
-  std::vector<float> input(static_cast<std::size_t>(values));
+  std::vector<float> input(places.size());
   for (std::int64_t row = 0; row < rows_; ++row) {
     const std::int64_t of_class = numbers.below(std::max<std::int64_t>(classes_, 1));
     const float number = classes_ > 0 ? 1 : numbers.next();
     const std::vector<float>& pattern = patterns[static_cast<std::size_t>(of_class)];
     for (std::size_t i = 0; i < input.size(); ++i)
-      input[i] = numbers.next() + strength * number * pattern[i % pattern.size()];
+      input[i] = numbers.next() + strength * number * pattern[places[i]];
     inputs.add(input);
     classes.push_back(of_class);
     targets.push_back(std::sin(3 * number));

@@ -26,8 +26,8 @@ class Workload {
   /// Throws what nlohmann_json throws.
   explicit Workload(const std::filesystem::path& document);
 
-  /// Makes it so small that it takes no time: 8 steps an epoch, 2 epochs.
-  void shrink();
+  /// The same with the first of its rows alone, so many that an epoch has `steps` steps.
+  Workload shortened(std::int64_t steps, int epochs) const;
 
   const std::string& name() const { return name_; }
   /// In words, for people: "32-64-64-1, batch 32".
