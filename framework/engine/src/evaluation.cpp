@@ -59,6 +59,18 @@ std::size_t at_once(const Batch& batch) {
 
 }  // namespace
 
+std::int64_t evaluation_batch(std::span<const PortSpec> inputs, c10::ScalarType dtype,
+                              std::int64_t least, std::int64_t most) {
+  constexpr std::int64_t kInputBytes = std::int64_t{256} << 10;
+  std::int64_t row_bytes = 0;
+  for (const PortSpec& port : inputs) {
+    auto bytes = static_cast<std::int64_t>(c10::elementSize(dtype));
+    for (const std::int64_t size : port.shape) bytes *= size;
+    row_bytes += bytes;
+  }
+  return std::min(std::max(kInputBytes / std::max<std::int64_t>(row_bytes, 1), least), most);
+}
+
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit) {
   // Two threads may evaluate one model: what is in eval mode is not written to.

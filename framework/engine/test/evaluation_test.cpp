@@ -83,6 +83,22 @@ class SquaredError : public Loss {
   }
 };
 
+TEST(EvaluationBatch, HoldsAQuarterOfAMebibyteOfInputs) {
+  const std::vector<PortSpec> images{{"image", {1, 28, 28}, {}}};
+
+  EXPECT_EQ(evaluation_batch(images, at::kFloat, 1, 1024), (256 << 10) / (28 * 28 * 4));
+  EXPECT_EQ(evaluation_batch(images, at::kDouble, 1, 1024), (256 << 10) / (28 * 28 * 8));
+}
+
+TEST(EvaluationBatch, IsBoundedByWhatIsTrainedWithAndWhatIsAskedFor) {
+  const std::vector<PortSpec> images{{"image", {3, 224, 224}, {}}};
+  const std::vector<PortSpec> columns{{"features", {4}, {}}};
+
+  EXPECT_EQ(evaluation_batch(images, at::kFloat, 32, 1024), 32);
+  EXPECT_EQ(evaluation_batch(columns, at::kFloat, 32, 1024), 1024);
+  EXPECT_EQ(evaluation_batch(images, at::kFloat, 32, 16), 16);
+}
+
 /// What a visitor saw.
 struct Seen {
   EvaluationTotals totals;

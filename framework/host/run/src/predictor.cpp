@@ -29,7 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kBatch = 1024;
+// Rows that are judged in one batch.
+constexpr std::int64_t kLeast = 32;
+constexpr std::int64_t kMost = 1024;
 
 /// Quoted as RFC 4180 asks where a name needs it.
 std::string csv_field(const std::string& text) {
@@ -145,10 +147,12 @@ struct Predictor::Impl {
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
     std::iota(all.begin(), all.end(), 0);
     engine::EvaluationTotals totals;
+    const std::int64_t batch =
+        engine::evaluation_batch(model_spec.inputs, model_spec.dtype, kLeast, kMost);
     engine::ThreadBudget budget;
     budget.run([&] {
       engine::BatchPipeline pipeline(*rows, std::move(all), transform_list(),
-                                     engine::PipelineOptions{kBatch}, RandomStreams(0));
+                                     engine::PipelineOptions{batch}, RandomStreams(0));
       const auto stream = pipeline.epoch(0);
       totals = engine::evaluate(setup(), *stream, {}, visit);
     });

@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include <treadle/core/task_random.h>
+#include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
 
 namespace treadle::internal {
@@ -73,8 +74,10 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   training_ = std::make_unique<engine::BatchPipeline>(rows, rows_.training, transforms(), to_train,
                                                       random_);
   if (!rows_.validation.empty()) {
-    const engine::PipelineOptions to_judge{.batch_size = plan.evaluation_batch,
-                                           .timeline = timeline_};
+    const engine::PipelineOptions to_judge{
+        .batch_size = engine::evaluation_batch(model_spec_.inputs, model_spec_.dtype,
+                                               plan.training_batch, plan.evaluation_batch),
+        .timeline = timeline_};
     validation_ = std::make_unique<engine::BatchPipeline>(rows, rows_.validation, transforms(),
                                                           to_judge, random_.part("validation", 0));
   }

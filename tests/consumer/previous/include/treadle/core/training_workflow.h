@@ -20,7 +20,7 @@ namespace treadle {
 /// How a workflow wants its rows cut into batches; asked for before the sources are made.
 struct BatchPlan {
   std::int64_t training_batch = 32;
-  std::int64_t evaluation_batch = 1024;
+  std::int64_t evaluation_batch = 1024;  ///< at most: fewer rows where they are large
   bool shuffle = true;
   bool drop_last = false;
 };
