@@ -35,7 +35,7 @@ struct EvaluationTotals {
 };
 
 /// How many rows to judge in one batch: as many as have 256 KiB of inputs, no fewer than `least`, no more than `most`. **Rationale:**
-/// what a layer leaves must stay in the caches of a core; images of 28 x 28 in batches of 1024 took three times as long a row as in
+/// what a layer leaves must stay in the caches of a core; images of 28 x 28 in batches of 1024 took twice as long a row as in
 /// batches of 64.
 std::int64_t evaluation_batch(std::span<const PortSpec> inputs, c10::ScalarType dtype,
                               std::int64_t least, std::int64_t most);
