@@ -161,7 +161,7 @@ json read_schema(const std::filesystem::path& path, std::vector<Problem>& proble
     return {};
   const std::size_t problems_before = problems.size();
   Judge judge(*document, problems);
-  json schema = document->value();
+  json schema = expanded_schema(document->value());
 
   const std::string name = component_name(path, schema, judge);
   const std::string word = judge.text("x-treadle-interface", "[^\\n]*",

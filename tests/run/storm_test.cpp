@@ -11,6 +11,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
@@ -37,10 +38,10 @@ bool make(const PluginRegistry& registry, const std::string& name, const Config&
 constexpr std::pair<std::string_view, Maker> kMakers[] = {
     {"data", make<DataProvider>},      {"transform", make<Transform>},
     {"validation", make<CrossValidator>}, {"model", make<ModelProvider>},
-    {"loss", make<Loss>},              {"gradients", make<GradientStrategy>},
-    {"optimizer", make<Optimizer>},    {"schedule", make<LearningRateSchedule>},
-    {"metric", make<MetricComputer>},  {"training", make<TrainingWorkflow>},
-    {"observer", make<RunObserver>}};
+    {"layer", make<LayerFactory>},     {"loss", make<Loss>},
+    {"gradients", make<GradientStrategy>}, {"optimizer", make<Optimizer>},
+    {"schedule", make<LearningRateSchedule>}, {"metric", make<MetricComputer>},
+    {"training", make<TrainingWorkflow>}, {"observer", make<RunObserver>}};
 
 struct Wish {
   Maker maker;
@@ -48,13 +49,20 @@ struct Wish {
   Config config;
 };
 
-/// Parameters for what cannot be made without any: paths, the name of a column, or numbers.
-json parameters_of(const json& schema) {
+/// A value for what cannot be left out: a path or a name, a number, a layer, steps of a flow.
+json value_of(const json& schema) {
+  if (schema.contains("x-treadle-component")) return {{"use", "identity"}};
+  if (schema.contains("minimum")) return schema["minimum"];
+  if (schema.value("type", json()) == "array")
+    return json(schema.value("minItems", std::size_t{1}), value_of(schema["items"]));
+  return schema.contains("pattern") ? "x" : "x.prom";
+}
+
+json parameters_of(const json& schema, const std::string& name) {
   json parameters = json::object();
-  for (const std::string name : schema.value("required", json::array())) {
-    const json& parameter = schema.at("properties").at(name);
-    parameters[name] = parameter.value("minimum", json("x.prom"));
-  }
+  for (const std::string required : schema.value("required", json::array()))
+    parameters[required] = value_of(schema.at("properties").at(required));
+  if (name == "loop") parameters["times"] = 2;  // or one of two others, which a schema cannot say
   return parameters;
 }
 
@@ -69,7 +77,7 @@ TEST(Storm, EightThreadsMakeComponentsOfEveryKindAtOnce) {
     EXPECT_FALSE(components.empty()) << word;
     for (const CatalogComponent& component : components) {
       wishes.push_back({maker, component.component->name,
-                        Config(parameters_of(runtime.catalog().schema(component)))});
+                        Config(parameters_of(runtime.catalog().schema(component), component.component->name))});
     }
   }
   EXPECT_EQ(std::size(kMakers), interface_names().size());

@@ -169,7 +169,7 @@ TEST_F(PluginScaffold, AnInterfacesFileWinsOverTheCommonOne) {
 TEST_F(PluginScaffold, RefusesAnInterfaceThatIsNone) {
   EXPECT_EQ(complaint<UsageError>({"optimiser", "lion", "", ""}),
             "there is no interface \"optimiser\"; did you mean \"optimizer\"?\n"
-            "there are data, transform, validation, model, loss, gradients, optimizer, schedule, "
+            "there are data, transform, validation, model, layer, loss, gradients, optimizer, schedule, "
             "metric, training, observer");
   EXPECT_THAT(complaint<UsageError>({"common", "lion", "", ""}),
               StartsWith("there is no interface \"common\"\n"));

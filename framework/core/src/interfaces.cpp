@@ -3,6 +3,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/layer.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
@@ -17,19 +18,26 @@ namespace treadle {
 
 BatchSource::~BatchSource() = default;
 BatchStream::~BatchStream() = default;
+BeginsForward::~BeginsForward() = default;
 ComponentLoader::~ComponentLoader() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
 GradientStrategy::~GradientStrategy() = default;
+Layer::~Layer() = default;
+LayerFactory::~LayerFactory() = default;
 Loss::~Loss() = default;
 MetricComputer::~MetricComputer() = default;
 Model::~Model() = default;
 ModelProvider::~ModelProvider() = default;
+NamesReferences::~NamesReferences() = default;
 Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;
 RunContext::~RunContext() = default;
 RunObserver::~RunObserver() = default;
 Stateful::~Stateful() = default;
+TakesAbsent::~TakesAbsent() = default;
+TakesCategories::~TakesCategories() = default;
+Traced::~Traced() = default;
 TrainingWorkflow::~TrainingWorkflow() = default;
 Transform::~Transform() = default;
 

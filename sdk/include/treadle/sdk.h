@@ -13,6 +13,7 @@
 #include <treadle/core/data_provider.h>
 #include <treadle/core/data_spec.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/matrix_rows.h>
@@ -29,6 +30,7 @@
 #include <treadle/core/run_observer.h>
 #include <treadle/core/state_dict.h>
 #include <treadle/core/task_random.h>
+#include <treadle/core/tensor_spec.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 #include <treadle/plugin.h>

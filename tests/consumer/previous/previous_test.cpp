@@ -51,6 +51,14 @@ nlohmann::json document(nlohmann::json training = "previous") {
           {"observers", {"previous"}}};
 }
 
+/// Today's model graphs, with the previous layer.
+nlohmann::json in_a_flow(nlohmann::json document) {
+  const nlohmann::json previous = {{"use", "previous"}};
+  document["model"] = {{"use", "flow"},
+                       {"flow", {{{"use", "loop"}, {"body", {previous}}, {"times", 2}}, {{"use", "head"}}}}};
+  return document;
+}
+
 /// Today's loop, with the previous way to make gradients.
 nlohmann::json standard_training(int epochs) {
   return {{"use", "standard"}, {"epochs", epochs}, {"gradients", "previous"}};
@@ -192,6 +200,7 @@ TEST_F(PreviousPlugin, PredictsWithWhatWasTrained) {
 TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   run(document(), "run");
   run(document(standard_training(1)), "standard");
+  run(in_a_flow(document()), "flow");
   stopped_and_resumed("resumed");
   const PluginRegistry& registry = runtime_.registry();
   const auto data = registry.make<DataProvider>("previous");

@@ -232,6 +232,51 @@ class PreviousModelProvider final : public Recording<ModelProvider> {
   }
 };
 
+class PreviousLayer final : public Layer,
+                            public TakesAbsent,
+                            public NamesReferences,
+                            public BeginsForward,
+                            public Traced,
+                            public TakesCategories {
+ public:
+  explicit PreviousLayer(const LayerSpec& spec) : result_(spec.inputs[0]) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    calls.add("Layer::forward");
+    context.memory.put("calls", at::zeros({1}, at::kDouble));
+    return inputs[0].mul(2);
+  }
+  std::vector<std::string> reference_names() const override {
+    calls.add("NamesReferences::reference_names");
+    return {};
+  }
+  void begin_forward(std::int64_t, at::Device, LayerContext&) override {
+    calls.add("BeginsForward::begin_forward");
+  }
+  at::Tensor trace(const at::Tensor& state) const override {
+    calls.add("Traced::trace");
+    return state;
+  }
+
+ private:
+  TensorSpec do_result(std::span<const TensorSpec>) override {
+    calls.add("Layer::do_result");
+    return result_;
+  }
+  TensorSpec result_;
+};
+
+class PreviousLayerFactory final : public Recording<LayerFactory> {
+ public:
+  explicit PreviousLayerFactory(const Config&) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    calls.add("LayerFactory::do_create");
+    return std::make_shared<PreviousLayer>(spec);
+  }
+};
+
 class PreviousLoss final : public Recording<Loss> {
  public:
   explicit PreviousLoss(const Config&) {}
@@ -518,6 +563,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<PreviousTransform>("previous");
   registrar.add<PreviousValidation>("previous");
   registrar.add<PreviousModelProvider>("previous");
+  registrar.add<PreviousLayerFactory>("previous");
   registrar.add<PreviousLoss>("previous");
   registrar.add<PreviousGradients>("previous");
   registrar.add<PreviousOptimizer>("previous");

@@ -29,6 +29,8 @@
 ///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time), `path`
 ///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).
 ///  - `x-treadle-unit`: the unit of a number, for people.
+///  - `x-treadle-type: "flow"`, in a plugin's source only: the steps of a model graph, written out by
+///    expanded_schema() when the plugin is built.
 ///
 /// A component's schema also has `x-treadle-interface`, and `x-treadle-name` when the name is not
 /// the file's; other top-level keys that begin with `x-treadle-` are the component's own.
@@ -68,6 +70,10 @@ Checked check(const nlohmann::json& value, const nlohmann::json& schema, const S
 /// are those of the schema.
 std::vector<Problem> check_schema(const nlohmann::json& schema, const PlaceIndex& places);
 std::vector<Problem> check_schema(const nlohmann::json& schema);
+
+/// A schema as it stands in a plugin's source, with every `"x-treadle-type": "flow"` written out: an array of slots for layers, whose
+/// own properties are what a step says of itself (name, tag, using, frozen).
+nlohmann::json expanded_schema(nlohmann::json schema);
 
 /// What a slot accepts once its component is known: the component's schema with `use` and the
 /// slot's own properties among its properties.

@@ -110,7 +110,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
       if (!name.ends_with(kSuffix))
         continue;
       name.resize(name.size() - kSuffix.size());
-      nlohmann::json schema = Document::read(file.path())->value();
+      nlohmann::json schema = expanded_schema(Document::read(file.path())->value());
       const std::string word = schema.value("x-treadle-interface", "");
       name = schema.value("x-treadle-name", name);
       schemas_[Key(interface_id(word), name)] = std::move(schema);

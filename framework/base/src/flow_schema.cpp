@@ -1,0 +1,58 @@
+#include <utility>
+
+#include <treadle/base/schema.h>
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+
+// What graph::read_flow() reads.
+const json& flow_schema() {
+  static const json schema = json::parse(R"({
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 100000,
+    "items": {
+      "x-treadle-component": "layer",
+      "properties": {
+        "name": {
+          "type": "string", "pattern": "^[A-Za-z0-9_-]+$",
+          "description": "What the step's node is called instead of, say, dense_0; its parameters are then name.weight …"
+        },
+        "tag": {
+          "type": "string", "pattern": "^[A-Za-z0-9_-]+$",
+          "description": "A name for what the step gives: for using, and for people."
+        },
+        "using": {
+          "type": "array", "items": {"type": "string"},
+          "description": "Tags whose values the step takes beside the stream. One that comes only later is a state: its value in the forward before."
+        },
+        "frozen": {
+          "type": "boolean",
+          "description": "Whether the step's parameters stay as they are."
+        }
+      }
+    }
+  })");
+  return schema;
+}
+
+}  // namespace
+
+json expanded_schema(json schema) {
+  if (!schema.is_structured())
+    return schema;
+  const auto type = schema.is_object() ? schema.find("x-treadle-type") : schema.end();
+  if (schema.is_object() && type != schema.end() && *type == "flow") {
+    schema.erase("x-treadle-type");
+    json expanded = flow_schema();
+    expanded.update(schema);
+    return expanded;
+  }
+  for (json& part : schema)
+    part = expanded_schema(std::move(part));
+  return schema;
+}
+
+}  // namespace treadle

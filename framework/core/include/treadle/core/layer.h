@@ -1,0 +1,163 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+#include <treadle/base/component.h>
+#include <treadle/core/model.h>
+#include <treadle/core/model_spec.h>
+#include <treadle/core/state_dict.h>
+#include <treadle/core/tensor_spec.h>
+
+namespace treadle {
+
+/// What belongs to one call of a layer, and therefore not to the layer.
+struct LayerContext {
+  std::stop_token stop;
+  /// What this layer carries from call to call within one stream; saved in checkpoints, its gradients cut
+  /// between steps. Empty at first.
+  StateDict& memory;
+};
+
+/// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters, buffers, train() and
+/// eval(), names as libtorch knows them.
+///
+/// forward() may run on several threads at once and writes to no member (running statistics of a
+/// batch norm in training excepted), nor to its inputs.
+class Layer : public torch::nn::Module, public Provided {
+ public:
+  using torch::nn::Module::Module;
+  ~Layer() override;
+
+  /// `inputs`: the stream first (every branch, for a layer that merges), then the references. One is
+  /// undefined where a state is absent, for layers that are TakesAbsent.
+  virtual at::Tensor forward(const Inputs& inputs, LayerContext& context) = 0;
+
+  /// What forward() returns for such inputs. Throws a DataError, or what libtorch throws, when it
+  /// cannot take them.
+  TensorSpec result(std::span<const TensorSpec> inputs);
+
+ protected:
+  /// What forward() gives on zeros, in evaluation, with two and with three for every size that varies.
+  TensorSpec tried_on_zeros(std::span<const TensorSpec> inputs);
+
+ private:
+  /// Override it where zeros will not do.
+  virtual TensorSpec do_result(std::span<const TensorSpec> inputs) { return tried_on_zeros(inputs); }
+};
+
+// What a layer, or a module that is adapted as one, can do beside forward(). A graph finds out when it is
+// built, by dynamic_cast.
+
+/// Takes undefined inputs for states that nobody has written yet.
+class TakesAbsent {
+ public:
+  virtual ~TakesAbsent();
+};
+
+/// Knows its references by name; they then arrive in this order, however they were given.
+class NamesReferences {
+ public:
+  virtual ~NamesReferences();
+  virtual std::vector<std::string> reference_names() const = 0;
+};
+
+/// Is told when a forward of its graph begins.
+class BeginsForward {
+ public:
+  virtual ~BeginsForward();
+  /// `rows`: the first dimension of the graph's first input.
+  virtual void begin_forward(std::int64_t rows, at::Device device, LayerContext& context) = 0;
+};
+
+/// Has something to show of each round of a loop.
+class Traced {
+ public:
+  virtual ~Traced();
+  /// `state` is what the round gave, or what the first will be given.
+  virtual at::Tensor trace(const at::Tensor& state) const = 0;
+};
+
+/// Takes numbers of categories: an embedding. What does not may not be given a column of categories.
+class TakesCategories {
+ public:
+  virtual ~TakesCategories();
+};
+
+/// What a layer must fit.
+struct LayerSpec {
+  std::vector<TensorSpec> inputs;  ///< the stream (every branch of it), then the references
+  std::vector<OutputSpec> outputs;  ///< what the loss asks of the whole model; empty where nobody asks
+  c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
+};
+
+/// Makes layers: what `{"use": "dense", "units": 32}` in a flow names. create() gives the same structure, names
+/// and shapes every time: once per fold, trial and replica.
+class LayerFactory : public Component {
+ public:
+  static constexpr std::string_view kInterface = "treadle.layer/1";
+
+  ~LayerFactory() override;
+
+  /// Initial weights are drawn from the calling task's random stream, in spec.dtype. Throws a DataError
+  /// when the layer cannot take such inputs.
+  std::shared_ptr<Layer> create(const LayerSpec& spec) const;
+
+ private:
+  virtual std::shared_ptr<Layer> do_create(const LayerSpec& spec) const = 0;
+};
+
+namespace detail {
+
+template <typename Net, std::size_t... I>
+constexpr bool takes_tensors(std::index_sequence<I...>) {
+  return requires(Net& net, const at::Tensor& tensor) {
+    { net.forward((static_cast<void>(I), tensor)...) } -> std::convertible_to<at::Tensor>;
+  };
+}
+
+/// How many tensors Net::forward takes, up to eight; 0 when it takes no such number.
+template <typename Net, std::size_t Count = 1>
+constexpr std::size_t tensors_taken() {
+  if constexpr (takes_tensors<Net>(std::make_index_sequence<Count>())) {
+    return Count;
+  } else if constexpr (Count < 8) {
+    return tensors_taken<Net, Count + 1>();
+  } else {
+    return 0;
+  }
+}
+
+[[noreturn]] void refuse_input_count(std::size_t taken, std::size_t given);
+
+}  // namespace detail
+
+/// Any module with `Tensor forward(Tensor, …)` as a layer. A graph registers the module itself, so its
+/// parameters have no prefix of the adapter's.
+template <typename Net>
+class AdaptedLayer final : public Layer {
+ public:
+  static constexpr std::size_t kInputs = detail::tensors_taken<Net>();
+  static_assert(kInputs > 0, "a layer's forward() takes one to eight tensors and returns one");
+
+  explicit AdaptedLayer(std::shared_ptr<Net> net) : net_(register_module("net", std::move(net))) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    if (inputs.size() != kInputs) detail::refuse_input_count(kInputs, inputs.size());
+    return detail::call_with(*net_, inputs, std::make_index_sequence<kInputs>());
+  }
+
+ private:
+  std::shared_ptr<Net> net_;
+};
+
+}  // namespace treadle

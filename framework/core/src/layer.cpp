@@ -1,0 +1,87 @@
+#include <treadle/core/layer.h>
+
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/plugin_call.h>
+
+namespace treadle {
+namespace {
+
+/// A module in evaluation, and each part as it was afterwards.
+class InEvaluation {
+ public:
+  explicit InEvaluation(torch::nn::Module& module) {
+    were_training_.emplace_back(&module, module.is_training());
+    for (const std::shared_ptr<torch::nn::Module>& part : module.modules(/*include_self=*/false))
+      were_training_.emplace_back(part.get(), part->is_training());
+    module.eval();
+  }
+  // Holders come before what they hold: train() reaches inwards.
+  ~InEvaluation() {
+    for (const auto& [module, training] : were_training_)
+      module->train(training);
+  }
+  InEvaluation(const InEvaluation&) = delete;
+  InEvaluation& operator=(const InEvaluation&) = delete;
+
+ private:
+  std::vector<std::pair<torch::nn::Module*, bool>> were_training_;
+};
+
+std::vector<at::Tensor> zeros_of(std::span<const TensorSpec> specs, std::int64_t varying) {
+  std::vector<at::Tensor> zeros;
+  for (const TensorSpec& spec : specs) {
+    if (spec.is_absent()) {
+      zeros.emplace_back();
+      continue;
+    }
+    std::vector<std::int64_t> sizes = spec.sizes;
+    for (std::int64_t& size : sizes) {
+      if (size == TensorSpec::kVaries) size = varying;
+    }
+    zeros.push_back(at::zeros(sizes, spec.dtype));
+  }
+  return zeros;
+}
+
+}  // namespace
+
+TensorSpec Layer::result(std::span<const TensorSpec> inputs) {
+  return do_result(inputs);
+}
+
+TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
+  const InEvaluation in_evaluation(*this);
+  const at::NoGradGuard no_gradients;
+  StateDict memory;
+  LayerContext context{{}, memory};
+  const at::Tensor two = forward(zeros_of(inputs, 2), context);
+  memory = {};
+  const at::Tensor three = forward(zeros_of(inputs, 3), context);
+  if (!two.defined() || !three.defined()) throw DataError("a layer returned no tensor");
+  TensorSpec result(two.sizes().vec(), two.scalar_type());
+  if (three.dim() == two.dim()) {
+    for (std::size_t i = 0; i < result.sizes.size(); ++i) {
+      if (three.size(static_cast<std::int64_t>(i)) != result.sizes[i])
+        result.sizes[i] = TensorSpec::kVaries;
+    }
+  }
+  return result;
+}
+
+std::shared_ptr<Layer> LayerFactory::create(const LayerSpec& spec) const {
+  TREADLE_EXPECTS(!spec.inputs.empty(), "a layer has at least one input");
+  std::shared_ptr<Layer> layer = call_plugin(*this, "create", [&] { return do_create(spec); });
+  if (layer == nullptr) refuse_result(*this, "create", "returned no layer");
+  layer->set_origin(origin());
+  return layer;
+}
+
+void detail::refuse_input_count(std::size_t taken, std::size_t given) {
+  throw DataError("takes " + std::to_string(taken) + (taken == 1 ? " input" : " inputs") + ", got " +
+                  std::to_string(given));
+}
+
+}  // namespace treadle

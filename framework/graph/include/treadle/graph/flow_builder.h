@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/base/config.h>
+#include <treadle/core/layer.h>
+#include <treadle/graph/part.h>
+
+namespace treadle::graph {
+
+class Graph;
+struct FlowStep;
+
+/// How the rows of a condition decide together. A condition of one element needs no choice.
+enum class HaltBy {
+  kOneElement,  ///< more than one element is an error
+  kFirst,       ///< the first element counts
+  kAny,         ///< one row that wants to halt halts all
+  kAll          ///< until every row wants to
+};
+
+/// Whose decision a switch takes.
+enum class SwitchBy {
+  kBatch,  ///< the router's first element chooses one branch for the whole batch
+  kRow     ///< each row goes its own way; the router gives one number per row
+};
+
+/// What a state is before it was written.
+struct InitialState {
+  std::string tag;
+  std::vector<std::int64_t> shape;  ///< of one row
+  double fill = 0;
+};
+
+/// Says a network as data flow, one verb after the other:
+///
+///     auto net = FlowBuilder::from(torch::nn::Linear(4, 16)).through(relu()).tag("encoded")
+///                    .split({left, right}).merge(mean())
+///                    .loop(refine).times(3).using_({"encoded"})
+///                    .through(torch::nn::Linear(16, 1)).build();
+///
+/// There is one open stream of tensors, or several between split() and merge(). A verb only writes down
+/// what is wanted; build() checks all of it and reports every mistake at once. The same steps in a
+/// document: docs/guide/model-graphs.md. Copies are independent; the parts in them are not copied.
+class FlowBuilder {
+ public:
+  /// A flow whose stream is the first input of the graph.
+  FlowBuilder();
+  static FlowBuilder from(const Part& part);
+
+  FlowBuilder(const FlowBuilder&);
+  FlowBuilder(FlowBuilder&&) noexcept;
+  FlowBuilder& operator=(const FlowBuilder&);
+  FlowBuilder& operator=(FlowBuilder&&) noexcept;
+  ~FlowBuilder();
+
+  /// stream = part(stream)
+  FlowBuilder& through(const Part& part);
+  /// stream = stream + part(stream)
+  FlowBuilder& also(const Part& part);
+  /// Opens a stream for each branch (two at least); all of them start from the one there was.
+  FlowBuilder& split(std::vector<Part> branches);
+  /// One stream again: part(branch 0, branch 1, …)
+  FlowBuilder& merge(const Part& part);
+
+  /// Names what the last step gave, for using_(), at(), outputs() and for people. A value may have several tags.
+  FlowBuilder& tag(std::string name);
+  /// Names the open streams `name_0`, `name_1`, …
+  FlowBuilder& tag_group(std::string name);
+  /// Further inputs of the graph, in this order after the first; each is a tag.
+  FlowBuilder& input(std::vector<std::string> names);
+  /// Gives tagged values to the last step as further inputs: to each branch after split(), to the router after gate() and
+  /// switch_(), to the body after loop() and map(). A tag that comes later in the flow is a state: what was there
+  /// in the forward before.
+  FlowBuilder& using_(std::vector<std::string> tags);
+  /// What a state is before the first forward: `shape` for each row, all `fill`. Without it a state is absent at first.
+  FlowBuilder& initial(std::string tag, std::vector<std::int64_t> shape, double fill = 0);
+  /// Goes on from tagged values instead of the open streams: one, or several for merge().
+  FlowBuilder& at(std::vector<std::string> tags);
+
+  /// Σ_i w_i · expert_i(stream), w = router(stream): [..., number of experts], used as they are.
+  FlowBuilder& gate(const Part& router, std::vector<Part> experts);
+  /// branch_i(stream) with i = router(stream), an integer. Only what is chosen runs. What the choice depends on gets no gradient
+  /// through it.
+  FlowBuilder& switch_(const Part& router, std::vector<Part> branches, SwitchBy by = SwitchBy::kBatch);
+
+  class Loop;
+  /// state = body(state), again and again, from the stream on.
+  Loop loop(const Part& body);
+
+  class Map;
+  /// body on each piece of a tensor; the results are joined along the first dimension.
+  Map map(const Part& body);
+
+  /// Calls the node of the last step so, instead of `dense_0`; its parameters are then `name.weight` ….
+  FlowBuilder& named(std::string name);
+  /// The last step's parameters are not trained.
+  FlowBuilder& frozen();
+  /// The tagged values are what the graph gives, in this order, instead of the stream.
+  FlowBuilder& outputs(std::vector<std::string> tags);
+
+  /// The graph. `spec.inputs` are the graph's inputs; without them the graph is not checked for sizes, and every part
+  /// must be a module that is there already. Throws a DocumentError with every mistake.
+  std::shared_ptr<Graph> build(const LayerSpec& spec) const;
+  std::shared_ptr<Graph> build() const;
+
+  /// What the next steps were read from, so that mistakes in them name the place.
+  FlowBuilder& written_at(const Config& step);
+
+  /// What was said, in order.
+  const std::vector<FlowStep>& steps() const { return steps_; }
+  const std::vector<InitialState>& initial_states() const { return initial_; }
+  const std::vector<std::string>& output_tags() const { return outputs_; }
+
+ private:
+  FlowStep& add(FlowStep step);
+  FlowStep& last();
+
+  std::vector<FlowStep> steps_;
+  std::vector<InitialState> initial_;
+  std::vector<std::string> outputs_;
+  Config place_;
+};
+
+/// What loop() gave: it wants to know for how long.
+class FlowBuilder::Loop {
+ public:
+  /// n rounds, n >= 1.
+  FlowBuilder& times(std::int64_t n);
+  /// Rounds until condition(state) > 0, asked before each; at most `most` of them.
+  FlowBuilder& while_(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
+  /// Rounds until condition(state) > 0, asked after each; at most `most` of them.
+  FlowBuilder& until(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
+
+ private:
+  friend class FlowBuilder;
+  explicit Loop(FlowBuilder& flow) : flow_(flow) {}
+  FlowBuilder& flow_;
+};
+
+/// What map() gave: it wants to know over what.
+class FlowBuilder::Map {
+ public:
+  /// Rows of the stream, as [1, …] each.
+  FlowBuilder& each();
+  /// Rows of a tagged value.
+  FlowBuilder& over(std::string tag);
+  /// n pieces of the last dimension: [B, D] as B·n rows [1, D / n], and back to [B, n · width].
+  FlowBuilder& slices(std::int64_t n);
+  /// All pieces in one call, as rows: faster; another result where the body looks beyond a row (batch norm).
+  Map& batched();
+
+ private:
+  friend class FlowBuilder;
+  explicit Map(FlowBuilder& flow) : flow_(flow) {}
+  FlowBuilder& flow_;
+};
+
+/// A flow's own step: what a LayerFactory is, too, when it adds more to a flow than one node. Asked for by
+/// Component::ask.
+class FlowVerb {
+ public:
+  static constexpr std::string_view kInterface = "treadle.flow-verb/1";
+
+  virtual ~FlowVerb();
+  virtual void add_to(FlowBuilder& flow) const = 0;
+};
+
+}  // namespace treadle::graph

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/core/layer.h>
+#include <treadle/core/model.h>
+#include <treadle/core/tensor_spec.h>
+#include <treadle/graph/graph_state.h>
+
+namespace treadle::graph {
+
+/// The names of a node's ports where nothing else is said. Merging nodes have `input_0`, `input_1`, …; a reference arrives at
+/// `ref_<tag>`.
+inline constexpr std::string_view kDefaultInput = "input";
+inline constexpr std::string_view kDefaultOutput = "output";
+
+enum class NodeKind { kInput, kState, kLayer, kGraph, kLoop, kMap, kSwitch };
+
+/// How a value comes to a node.
+struct NodeInput {
+  enum class Kind {
+    kStream,
+    kReference,  ///< given by using_()
+    kState       ///< what was there in the forward before: no order between the two
+  };
+  std::size_t node = 0;  ///< index of the node it comes from
+  std::string port;
+  Kind kind = Kind::kStream;
+};
+
+class Graph;
+
+/// A node as people see it.
+struct NodeInfo {
+  std::string id;    ///< "dense_0", or what it was named
+  std::string type;  ///< "dense"
+  NodeKind kind = NodeKind::kLayer;
+  std::vector<NodeInput> inputs;
+  std::vector<std::string> tags;
+  /// What it gives, where that is known before a forward.
+  std::optional<TensorSpec> result;
+  std::int64_t parameters = 0;  ///< elements, those of graphs within included
+  bool frozen = false;
+  /// What a composite is made of, and a graph within: "body" of a loop.
+  struct Inside {
+    std::string name;
+    std::string type;
+    const Graph* graph = nullptr;  ///< null for a single layer
+  };
+  std::vector<Inside> inside;
+};
+
+/// A built flow: a module that can be run, trained, saved, looked at, and be a part of another flow.
+///
+/// Nodes stand in the order of the flow, and so do parameters, in every process: `<node id>.<name>`. All that a forward leaves
+/// behind is in a GraphState, so several may run at once; one in training with a module that counts (batch norm) not.
+class Graph final : public Model {
+ public:
+  ~Graph() override;
+
+  /// As a model: states and layers' memories are carried in the context.
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
+
+  /// One output for each of outputs(), or the stream's end. A stop ends it with Interrupted, between two nodes or two rounds. What a node
+  /// throws comes out with the node's id, what it was given and by whom.
+  std::vector<at::Tensor> run(const Inputs& inputs, GraphState& state, std::stop_token stop = {}) const;
+
+  /// The first output, without a state that outlives the call.
+  at::Tensor forward(const at::Tensor& input) const;
+
+  /// In the order in which they run.
+  const std::vector<NodeInfo>& nodes() const;
+  std::size_t input_count() const;
+  /// Names of the inputs after the first.
+  const std::vector<std::string>& input_names() const;
+  /// Indices of the nodes whose values the graph gives.
+  const std::vector<std::size_t>& output_nodes() const;
+  /// What it gives, where that is known.
+  std::vector<std::optional<TensorSpec>> results() const;
+
+  /// The index of the node with that tag; nothing for an unknown one.
+  std::optional<std::size_t> find_tag(std::string_view tag) const;
+  std::vector<std::string> tags() const;
+  /// The tags of a group; empty for an unknown one.
+  std::vector<std::string> tag_group(std::string_view name) const;
+  /// The graph that stands behind a tag; null for anything else.
+  std::shared_ptr<Graph> sub(std::string_view tag) const;
+
+  /// Parameters of the node behind a tag; empty for an unknown one.
+  std::vector<at::Tensor> parameters_of(std::string_view tag) const;
+  /// Whether the node's parameters are trained. Throws a UsageError for an unknown tag.
+  void freeze(const std::vector<std::string>& tags);
+  void unfreeze(const std::vector<std::string>& tags);
+  /// Takes the gradients of frozen parameters away, so that an optimizer skips them.
+  void zero_frozen_grads();
+
+  // For what builds graphs.
+  struct Impl;
+  explicit Graph(std::unique_ptr<Impl> impl);
+  const Impl& impl() const { return *impl_; }
+  /// `input_order`: which of the model's inputs each of the graph's is. `output_widths`: what the one output is cut into; empty: it
+  /// is not cut.
+  void serve_as_model(std::vector<std::size_t> input_order, std::vector<std::int64_t> output_widths);
+
+ private:
+  void set_trained(const std::vector<std::string>& tags, bool trained);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A graph where a layer is wanted: its first output. What it carries is the layer's memory.
+std::shared_ptr<Layer> as_layer(std::shared_ptr<Graph> graph);
+
+}  // namespace treadle::graph

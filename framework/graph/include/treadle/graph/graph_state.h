@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <treadle/core/state_dict.h>
+
+namespace treadle::graph {
+
+class Graph;
+
+/// Everything that one stream of forwards through a graph leaves behind: states, tagged values, traces, and what layers
+/// carry. A graph can be run with several of them at the same time; one of them belongs to one forward at a time.
+///
+/// state() holds what the next forward needs (states and layers' memories), not tags and traces.
+class GraphState final : public Stateful {
+ public:
+  /// The graph must outlive it.
+  explicit GraphState(const Graph& graph);
+  ~GraphState() override;
+  GraphState(GraphState&&) noexcept;
+  GraphState& operator=(GraphState&&) noexcept;
+
+  /// What a tagged step gave in the last forward, its gradients still attached; undefined before. Throws a UsageError for a tag
+  /// that the graph does not have.
+  const at::Tensor& tagged(std::string_view tag) const;
+
+  /// Of the loop with this tag in the last forward: before the first round and after each, what its body, being Traced, had to show.
+  const std::vector<at::Tensor>& traces(std::string_view tag) const;
+
+  /// The state of the graph within a graph that has this tag; null when there is none.
+  GraphState* sub(std::string_view tag);
+
+  /// Forgets states and memories: the next forward is the first.
+  void reset();
+  /// Cuts gradients of states and memories: back-propagation through time ends here.
+  void detach();
+  void to(c10::Device device);
+  /// Whether the next forward needs anything of this one.
+  bool remembers() const;
+
+  struct Data;
+  Data& data() { return *data_; }
+
+ private:
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace treadle::graph

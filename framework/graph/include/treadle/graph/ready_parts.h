@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <treadle/graph/part.h>
+
+/// Parts that most graphs need and that need no plugin. A document names the same layers: `{"use": "mean"}`.
+namespace treadle::graph {
+
+// --- Merging: all inputs have one shape, or shapes that broadcast.
+
+/// The sum of all inputs.
+Part add();
+/// Their sum, divided by how many there are.
+Part mean();
+/// Their product.
+Part multiply();
+/// One after the other along `dim`; negative counts from the end.
+Part cat(std::int64_t dim);
+/// The sum of the inputs that are there: for states, which are absent at first.
+Part state_add();
+/// Σ_i w[…, i] · x_i, the first input being w and then x_0, x_1, …. What gate() ends with.
+Part weighted_sum();
+
+// --- One input
+
+/// The input itself: a place for a tag.
+Part identity();
+/// To sizes as Tensor::reshape takes them; one may be -1.
+Part reshape(std::vector<std::int64_t> sizes);
+
+// --- Routers for gate(): rows [B, in] become weights [B, experts]. Further inputs are added to the first.
+
+/// softmax(x Wᵀ + b)
+Part softmax_router(std::int64_t in, std::int64_t experts);
+/// sigmoid(x Wᵀ + b): weights that are independent of each other and need not sum to one.
+Part sigmoid_router(std::int64_t in, std::int64_t experts);
+
+// --- Routers for switch_()
+
+/// Always this branch.
+Part fixed_selector(std::int64_t branch);
+/// For SwitchBy::kBatch the largest of x Wᵀ + b, averaged over the rows; for kRow the largest of each row. Has no gradient: W learns nothing
+/// from the choice.
+Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row = false);
+
+// --- Conditions for loop()
+
+/// max(state) - threshold: halts as soon as one element is larger.
+Part threshold_halt(double threshold);
+/// x Wᵀ + b, one number per row. The decision to halt has no gradient.
+Part learned_halt(std::int64_t in);
+
+}  // namespace treadle::graph

@@ -1,0 +1,433 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <boost/range/iterator_range.hpp>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+
+#include "failure.h"
+#include "graph_data.h"
+#include "lowering.h"
+#include "nodes.h"
+
+namespace treadle::graph {
+namespace {
+
+
+/// How the callees of a composite are called: their modules are registered so.
+std::vector<std::string> callee_names(NodeKind kind, std::size_t count) {
+  if (kind == NodeKind::kLoop)
+    return {"body", "condition"};
+  if (kind == NodeKind::kMap)
+    return {"body"};
+  if (kind == NodeKind::kSwitch) {
+    std::vector<std::string> names{"router"};
+    for (std::size_t i = 1; i < count; ++i)
+      names.push_back("branch_" + std::to_string(i - 1));
+    return names;
+  }
+  return {""};
+}
+
+class Assembly {
+ public:
+  Assembly(const Wired& wired, const FlowBuilder& flow, const LayerSpec* spec, std::vector<Problem>& problems)
+      : wired_(wired), flow_(flow), spec_(spec), problems_(problems), impl_(std::make_unique<Graph::Impl>()) {}
+
+  std::shared_ptr<Graph> assemble() {
+    const std::size_t before = problems_.size();
+    std::vector<std::string> cycle;
+    order_ = execution_order(wired_.description, cycle);
+    if (!cycle.empty()) {
+      complain(nullptr, "the graph has a cycle: " + joined(cycle, " -> "));
+      return nullptr;
+    }
+    place_of_.resize(order_.size());
+    for (std::size_t place = 0; place < order_.size(); ++place)
+      place_of_[order_[place]] = place;
+
+    impl_->places.resize(order_.size());
+    impl_->nodes.resize(order_.size());
+    if (spec_ != nullptr)
+      impl_->dtype = spec_->dtype;
+    describe_inputs();
+    for (std::size_t place = 0; place < order_.size(); ++place)
+      make_place(place);
+    describe_outputs();
+    if (problems_.size() > before)
+      return nullptr;
+    check_states();
+    if (problems_.size() > before)
+      return nullptr;
+    plan_releases();
+    return std::make_shared<Graph>(std::move(impl_));
+  }
+
+ private:
+  const WantedNode& wanted(std::size_t place) const { return wired_.description[order_[place]]; }
+
+  void complain(const FlowStep* step, std::string message) {
+    problems_.push_back(problem_of(flow_, step, std::move(message)));
+  }
+
+  static std::string joined(const std::vector<std::string>& words, const std::string& between) {
+    std::string text;
+    for (const std::string& word : words)
+      text += (text.empty() ? "" : between) + word;
+    return text;
+  }
+
+  void describe_inputs() {
+    impl_->input_names = wired_.input_names;
+    for (const Vertex input : wired_.inputs)
+      impl_->inputs.push_back(place_of_[input]);
+    if (spec_ == nullptr)
+      return;
+    if (spec_->inputs.size() != wired_.inputs.size()) {
+      complain(nullptr, "the flow takes " + std::to_string(wired_.inputs.size()) + " inputs" +
+                            (wired_.input_names.empty() ? "" : " (the stream, " + joined(wired_.input_names, ", ") + ")") +
+                            ", but is given " + std::to_string(spec_->inputs.size()));
+      return;
+    }
+    for (std::size_t i = 0; i < wired_.inputs.size(); ++i)
+      impl_->nodes[impl_->inputs[i]].result = spec_->inputs[i];
+  }
+
+  /// Inputs in the order in which a callee gets them: the stream, then references.
+  std::vector<NodeInput> inputs_of(std::size_t place) {
+    std::vector<NodeInput> inputs;
+    const Vertex vertex = order_[place];
+    for (const auto& edge : boost::make_iterator_range(boost::in_edges(vertex, wired_.description))) {
+      const WantedEdge& wanted_edge = wired_.description[edge];
+      inputs.push_back({place_of_[boost::source(edge, wired_.description)], wanted_edge.port, wanted_edge.kind});
+    }
+    return inputs;
+  }
+
+  /// What is known of the inputs; nothing when one is not known.
+  std::optional<std::vector<TensorSpec>> specs_of(const std::vector<NodeInput>& inputs) const {
+    std::vector<TensorSpec> specs;
+    for (const NodeInput& input : inputs) {
+      const auto& result = impl_->nodes[input.node].result;
+      if (!result)
+        return std::nullopt;
+      specs.push_back(*result);
+    }
+    return specs;
+  }
+
+  void make_place(std::size_t place) {
+    const WantedNode& node = wanted(place);
+    NodeInfo& info = impl_->nodes[place];
+    info.id = node.id;
+    info.type = node.type;
+    info.kind = node.kind;
+    info.tags = node.tags;
+    info.frozen = node.step != nullptr && node.step->frozen;
+    for (const std::string& tag : node.tags)
+      impl_->tags.emplace(tag, place);
+    if (!node.tags.empty())
+      impl_->places[place].tag_slot = impl_->tag_slots++;
+    info.inputs = inputs_of(place);
+    if (node.kind == NodeKind::kInput)
+      return;
+    if (node.kind == NodeKind::kState) {
+      make_state(place);
+      return;
+    }
+    const auto specs = specs_of(info.inputs);
+    std::vector<Callee> callees = make_callees(place, specs);
+    if (callees.empty())
+      return;
+    if (!order_references(place, callees.front()))
+      return;
+    for (const Callee& callee : callees) {
+      if (info.kind != NodeKind::kLayer)
+        info.inside.push_back({callee.name(), callee.type(), callee.graph().get()});
+      for (const at::Tensor& parameter : callee.module()->parameters())
+        info.parameters += parameter.numel();
+    }
+    const bool begins = std::any_of(callees.begin(), callees.end(), [](const Callee& callee) {
+      return callee.ability<BeginsForward>() != nullptr;
+    });
+    if (begins)
+      impl_->tells_beginning.push_back(place);
+    if (info.frozen)
+      freeze(callees);
+    impl_->places[place].node = make_node(node, std::move(callees));
+    for (const NodeInput& input : info.inputs)
+      impl_->places[place].inputs.push_back(input.node);
+    find_result(place);
+  }
+
+  static void freeze(const std::vector<Callee>& callees) {
+    for (const Callee& callee : callees) {
+      for (at::Tensor& parameter : callee.module()->parameters())
+        parameter.set_requires_grad(false);
+    }
+  }
+
+  static std::shared_ptr<const Node> make_node(const WantedNode& node, std::vector<Callee> callees) {
+    switch (node.kind) {
+      case NodeKind::kLoop: return make_loop_node(std::move(callees), *node.step);
+      case NodeKind::kMap: return make_map_node(std::move(callees), *node.step);
+      case NodeKind::kSwitch: return make_switch_node(std::move(callees), *node.step);
+      default: return make_call_node(std::move(callees.front()));
+    }
+  }
+
+  void make_state(std::size_t place) {
+    StateSlot slot;
+    slot.tag = wanted(place).state_tag;
+    slot.read = place;
+    for (const InitialState& initial : flow_.initial_states()) {
+      if (initial.tag != slot.tag)
+        continue;
+      slot.shape = initial.shape;
+      slot.fill = initial.fill;
+      slot.has_initial = true;
+    }
+    // Its one input comes later in the order; a state that nothing writes has been reported.
+    NodeInfo& info = impl_->nodes[place];
+    if (info.inputs.empty())
+      return;
+    slot.written = info.inputs.front().node;
+    if (slot.has_initial && spec_ != nullptr) {
+      std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+      sizes.insert(sizes.end(), slot.shape.begin(), slot.shape.end());
+      info.result = TensorSpec(std::move(sizes), spec_->dtype);
+    } else if (spec_ != nullptr) {
+      info.result = TensorSpec::absent();
+    }
+    impl_->states.push_back(std::move(slot));
+  }
+
+  /// What each callee is made for. Empty, with a problem said, when one cannot be made.
+  std::vector<Callee> make_callees(std::size_t place, const std::optional<std::vector<TensorSpec>>& specs) {
+    const WantedNode& node = wanted(place);
+    if (spec_ != nullptr && !specs)
+      return {};  // what it is fed by has a problem of its own
+    const std::vector<std::string> names = callee_names(node.kind, node.parts.size());
+    std::vector<Callee> callees;
+    for (std::size_t i = 0; i < node.parts.size(); ++i) {
+      LayerSpec spec;
+      if (spec_ != nullptr)
+        spec = {inputs_of_callee(node, i, *specs), spec_->outputs, spec_->dtype};
+      auto callee = make_callee(place, node.parts[i], names[std::min(i, names.size() - 1)], spec);
+      if (!callee)
+        return {};
+      callees.push_back(std::move(*callee));
+    }
+    return callees;
+  }
+
+  /// Only the first callee of a composite gets references; the pieces of a map are not the whole.
+  static std::vector<TensorSpec> inputs_of_callee(const WantedNode& node, std::size_t index,
+                                                  std::vector<TensorSpec> specs) {
+    if (index > 0)
+      return {specs.front()};
+    if (node.kind == NodeKind::kMap && !specs.front().sizes.empty()) {
+      TensorSpec& pieces = specs.front();
+      const FlowStep& step = *node.step;
+      if (step.map == MapKind::kSlices && pieces.sizes.back() != TensorSpec::kVaries) {
+        pieces.sizes = {TensorSpec::kVaries, pieces.sizes.back() / std::max<std::int64_t>(step.slices, 1)};
+      } else if (!step.batched) {
+        pieces.sizes[0] = 1;
+      }
+    }
+    return specs;
+  }
+
+  std::optional<Callee> make_callee(std::size_t place, const Part& part, const std::string& name,
+                                    const LayerSpec& spec) {
+    const WantedNode& node = wanted(place);
+    if (part.graph())
+      return Callee(name, part.type(), part.graph());
+    if (part.flow()) {
+      std::vector<Problem> within;
+      auto graph = lower(*part.flow(), spec_ == nullptr ? nullptr : &spec, within);
+      for (Problem& problem : within) {
+        problem.message = "in " + quote_text(node.id) + ": " + problem.message;
+        problems_.push_back(std::move(problem));
+      }
+      if (graph == nullptr)
+        return std::nullopt;
+      return Callee(name, part.type(), std::move(graph));
+    }
+    try {
+      return Callee(name, part.type(), part.make()(spec), part.module());
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      complain(node.step, cannot_take(place, words_in_flight()));
+      return std::nullopt;
+    }
+  }
+
+  /// "dense_1" (dense) cannot take [B, 4] from "dense_0": …
+  std::string cannot_take(std::size_t place, const std::string& why) const {
+    const NodeInfo& info = impl_->nodes[place];
+    std::string given;
+    for (const NodeInput& input : info.inputs) {
+      const NodeInfo& producer = impl_->nodes[input.node];
+      given += (given.empty() ? "" : " and ") + (producer.result ? producer.result->text() : "what comes") +
+               " from " + quote_text(producer.id);
+    }
+    return quote_text(info.id) + (info.type == info.id ? "" : " (" + info.type + ")") + " cannot take " + given + ": " + why;
+  }
+
+  /// References arrive as the callee names them. False, with a problem said, when they do not fit.
+  bool order_references(std::size_t place, const Callee& callee) {
+    std::vector<std::string> names = callee.reference_names();
+    NodeInfo& info = impl_->nodes[place];
+    const bool names_them = callee.graph() != nullptr || callee.ability<NamesReferences>() != nullptr;
+    if (!names_them)
+      return true;
+    const auto is_reference = [](const NodeInput& input) { return input.kind == NodeInput::Kind::kReference; };
+    const auto first = std::find_if(info.inputs.begin(), info.inputs.end(), is_reference);
+    std::vector<NodeInput> given(first, info.inputs.end());
+    info.inputs.erase(first, info.inputs.end());
+    for (const std::string& name : names) {
+      const auto found = std::find_if(given.begin(), given.end(),
+                                      [&](const NodeInput& input) { return input.port == "ref_" + name; });
+      if (found == given.end()) {
+        complain(wanted(place).step, quote_text(info.id) + " wants " + quote_text(name) + ", which using() does not give it");
+        return false;
+      }
+      info.inputs.push_back(*found);
+      given.erase(found);
+    }
+    if (!given.empty()) {
+      const std::string extra = given.front().port.substr(4);
+      complain(wanted(place).step, quote_text(info.id) + " is given " + quote_text(extra) + ", but wants " +
+                                       (names.empty() ? "no references" : "only " + joined(names, ", ")) +
+                                       did_you_mean(extra, names));
+      return false;
+    }
+    return true;
+  }
+
+  void find_result(std::size_t place) {
+    if (spec_ == nullptr)
+      return;
+    NodeInfo& info = impl_->nodes[place];
+    const auto specs = specs_of(info.inputs);
+    if (!specs || !takes_these(place, *specs))
+      return;
+    try {
+      info.result = impl_->places[place].node->result(*specs);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      complain(wanted(place).step, cannot_take(place, words_in_flight()));
+    }
+  }
+
+  bool takes_these(std::size_t place, const std::vector<TensorSpec>& specs) {
+    const Callee& callee = impl_->places[place].node->main();
+    if (callee.graph() || callee.ability<TakesAbsent>() != nullptr)
+      return true;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (!specs[i].is_absent())
+        continue;
+      const NodeInput& input = impl_->nodes[place].inputs[i];
+      complain(wanted(place).step, quote_text(impl_->nodes[place].id) + " uses the state " +
+                                       quote_text(wanted(input.node).state_tag) +
+                                       ", which is absent in the first forward; give it an initial() value, or a layer "
+                                       "that takes absence in front");
+      return false;
+    }
+    return true;
+  }
+
+  /// In the first forward states are absent; in the next they are what was written. Both must fit.
+  void check_states() {
+    if (spec_ == nullptr)
+      return;
+    for (StateSlot& slot : impl_->states) {
+      const TensorSpec written = *impl_->nodes[slot.written].result;
+      if (slot.has_initial && written != *impl_->nodes[slot.read].result) {
+        complain(nullptr, "the state " + quote_text(slot.tag) + " is " + impl_->nodes[slot.read].result->text() +
+                              " at first, but " + quote_text(impl_->nodes[slot.written].id) + " makes it " + written.text());
+        continue;
+      }
+      slot.has_rows = !written.sizes.empty() && written.sizes.front() == TensorSpec::kVaries;
+      impl_->nodes[slot.read].result = written;
+    }
+    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      const NodeInfo& info = impl_->nodes[place];
+      const bool reads_state = std::any_of(info.inputs.begin(), info.inputs.end(), [&](const NodeInput& input) {
+        return impl_->nodes[input.node].kind == NodeKind::kState;
+      });
+      if (!reads_state || impl_->places[place].node == nullptr)
+        continue;
+      const TensorSpec first = *info.result;
+      find_result(place);
+      if (info.result && *info.result != first) {
+        complain(wanted(place).step, quote_text(info.id) + " gives " + first.text() + " in the first forward and " +
+                                         info.result->text() + " in the next, when its state is there");
+      }
+    }
+  }
+
+  void describe_outputs() {
+    for (const Vertex output : wired_.outputs)
+      impl_->outputs.push_back(place_of_[output]);
+    for (const auto& [group, tags] : wired_.groups)
+      impl_->groups.emplace_back(group, tags);
+  }
+
+  void plan_releases() {
+    std::vector<std::optional<std::size_t>> last_use(impl_->places.size());
+    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      last_use[place] = place;
+      for (const std::size_t input : impl_->places[place].inputs)
+        last_use[input] = place;
+    }
+    for (const std::size_t output : impl_->outputs)
+      last_use[output].reset();
+    for (const StateSlot& slot : impl_->states)
+      last_use[slot.written].reset();
+    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      if (last_use[place])
+        impl_->places[*last_use[place]].done.push_back(place);
+    }
+  }
+
+  const Wired& wired_;
+  const FlowBuilder& flow_;
+  const LayerSpec* spec_;
+  std::vector<Problem>& problems_;
+  std::unique_ptr<Graph::Impl> impl_;
+  std::vector<Vertex> order_;
+  std::vector<std::size_t> place_of_;  // of vertices
+};
+
+}  // namespace
+
+std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec, std::vector<Problem>& problems) {
+  Wired wired = wire(flow);
+  const bool is_wired = wired.problems.empty();
+  std::move(wired.problems.begin(), wired.problems.end(), std::back_inserter(problems));
+  // Sizes are checked even then, as far as they go: all mistakes at once.
+  auto graph = Assembly(wired, flow, spec, problems).assemble();
+  return is_wired ? graph : nullptr;
+}
+
+std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec) {
+  std::vector<Problem> problems;
+  auto graph = lower(flow, spec, problems);
+  if (!problems.empty()) {
+    // In the order of the text: structure and sizes are looked at one after the other.
+    std::stable_sort(problems.begin(), problems.end(), [](const Problem& a, const Problem& b) {
+      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+    });
+    throw DocumentError(std::move(problems));
+  }
+  return graph;
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,172 @@
+#include <treadle/graph/flow_document.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+
+#include "flow_step.h"
+
+namespace treadle::graph {
+namespace {
+
+using nlohmann::json;
+
+// What a step says of itself, beside its layer's parameters. The packer of schemas (sdk/tools/pack.cpp) lists them, too.
+constexpr std::array<const char*, 5> kOfTheStep{"use", "name", "tag", "using", "frozen"};
+
+void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& registry) {
+  json parameters = step.json();
+  for (const char* key : kOfTheStep)
+    parameters.erase(key);
+  const auto name = step.get<std::string>("use");
+  const Config own(parameters, step.pointer(), step.places());
+  std::shared_ptr<const LayerFactory> factory = registry.make<LayerFactory>(name, own);
+  flow.written_at(step);
+  if (const auto* verb = factory->ask<FlowVerb>()) {
+    verb->add_to(flow);
+  } else {
+    flow.through(layer(std::move(factory), name.substr(name.rfind('/') + 1), std::move(parameters)));
+  }
+  if (const auto node = step.find<std::string>("name"))
+    flow.named(*node);
+  if (const auto tags = step.find<std::vector<std::string>>("using"))
+    flow.using_(*tags);
+  if (const auto tag = step.find<std::string>("tag"))
+    flow.tag(*tag);
+  if (step.get_or("frozen", false))
+    flow.frozen();
+}
+
+json said_of(const FlowStep& step, json written) {
+  if (!step.name.empty())
+    written["name"] = step.name;
+  if (!step.references.empty())
+    written["using"] = step.references;
+  if (step.frozen)
+    written["frozen"] = true;
+  if (!step.tags.empty())
+    written["tag"] = step.tags.front();
+  return written;
+}
+
+json write_slot(const Part& part) {
+  if (part.flow())
+    return {{"use", "flow"}, {"flow", write_flow(*part.flow())}};
+  if (part.parameters().is_null()) {
+    throw UsageError("\"" + part.type() + "\" is a module from C++, which no document can name");
+  }
+  json written = part.parameters();
+  written["use"] = part.type();
+  return written;
+}
+
+/// A part where a document has an array of steps.
+json write_steps(const Part& part) {
+  return part.flow() ? write_flow(*part.flow()) : json::array({write_slot(part)});
+}
+
+json write_all_steps(const std::vector<Part>& parts, std::size_t first) {
+  json written = json::array();
+  for (std::size_t i = first; i < parts.size(); ++i)
+    written.push_back(write_steps(parts[i]));
+  return written;
+}
+
+constexpr std::array<const char*, 4> kHaltWords{"one", "first", "any", "all"};
+
+json write_loop(const FlowStep& step) {
+  json written{{"use", "loop"}, {"body", write_steps(step.parts[0])}};
+  if (step.loop == LoopKind::kTimes) {
+    written["times"] = step.rounds;
+    return written;
+  }
+  written[step.loop == LoopKind::kWhile ? "while" : "until"] = write_slot(step.parts.at(1));
+  written["at_most"] = step.rounds;
+  written["halt_by"] = kHaltWords.at(static_cast<std::size_t>(step.halt_by));
+  return written;
+}
+
+json write_map(const FlowStep& step) {
+  json written{{"use", "map"}, {"body", write_steps(step.parts[0])}};
+  if (step.map == MapKind::kOver)
+    written["over"] = step.over;
+  if (step.map == MapKind::kSlices)
+    written["slices"] = step.slices;
+  if (step.batched)
+    written["batched"] = true;
+  return written;
+}
+
+const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
+    {Verb::kStart, [](const FlowStep&) { return json{{"use", "identity"}}; }},
+    {Verb::kThrough, [](const FlowStep& step) { return write_slot(step.parts[0]); }},
+    {Verb::kAlso, [](const FlowStep& step) { return json{{"use", "also"}, {"body", write_steps(step.parts[0])}}; }},
+    {Verb::kSplit,
+     [](const FlowStep& step) { return json{{"use", "split"}, {"branches", write_all_steps(step.parts, 0)}}; }},
+    {Verb::kMerge, [](const FlowStep& step) { return json{{"use", "merge"}, {"with", write_slot(step.parts[0])}}; }},
+    {Verb::kTagGroup, [](const FlowStep& step) { return json{{"use", "tag_group"}, {"group", step.words[0]}}; }},
+    {Verb::kInput, [](const FlowStep& step) { return json{{"use", "input"}, {"names", step.words}}; }},
+    {Verb::kAt, [](const FlowStep& step) { return json{{"use", "at"}, {"tags", step.words}}; }},
+    {Verb::kGate,
+     [](const FlowStep& step) {
+       return json{{"use", "gate"}, {"router", write_slot(step.parts[0])}, {"experts", write_all_steps(step.parts, 1)}};
+     }},
+    {Verb::kSwitch,
+     [](const FlowStep& step) {
+       return json{{"use", "switch"},
+                   {"router", write_slot(step.parts[0])},
+                   {"branches", write_all_steps(step.parts, 1)},
+                   {"by", step.switch_by == SwitchBy::kRow ? "row" : "batch"}};
+     }},
+    {Verb::kLoop, write_loop},
+    {Verb::kMap, write_map},
+};
+
+}  // namespace
+
+FlowBuilder read_steps(const Config& owner, const json& steps, const std::string& pointer,
+                       const PluginRegistry& registry) {
+  FlowBuilder flow;
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Config step(steps[i], child_pointer(pointer, i), owner.places());
+    try {
+      read_step(flow, step, registry);
+    } catch (const DocumentError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  if (!problems.empty())
+    throw DocumentError(std::move(problems));
+  return flow;
+}
+
+FlowBuilder read_flow(const Config& config, std::string_view key, const PluginRegistry& registry) {
+  return read_steps(config, config.json().at(std::string(key)), child_pointer(config.pointer(), key), registry);
+}
+
+Part read_part(const Config& config, std::string_view key, const PluginRegistry& registry) {
+  NestedComponent nested = nested_component(config, key);
+  std::shared_ptr<const LayerFactory> factory = registry.make<LayerFactory>(nested.name, nested.parameters);
+  std::string type = nested.name.substr(nested.name.rfind('/') + 1);
+  return layer(std::move(factory), std::move(type), nested.parameters.json());
+}
+
+json write_flow(const FlowBuilder& flow) {
+  json written = json::array();
+  for (const FlowStep& step : flow.steps()) {
+    written.push_back(said_of(step, kWriters.at(step.verb)(step)));
+    // A document's step has one tag; others stand at steps that do nothing else.
+    for (std::size_t i = 1; i < step.tags.size(); ++i)
+      written.push_back({{"use", "identity"}, {"tag", step.tags[i]}});
+  }
+  return written;
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,250 @@
+#include <treadle/graph/graph.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ops/split_with_sizes.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/near_miss.h>
+
+#include "failure.h"
+#include "graph_data.h"
+#include "run_graph.h"
+
+namespace treadle::graph {
+namespace {
+
+void expect_inputs(const Graph::Impl& impl, const Inputs& inputs) {
+  if (inputs.size() != impl.inputs.size()) {
+    throw DataError("the graph takes " + std::to_string(impl.inputs.size()) +
+                    (impl.inputs.size() == 1 ? " input" : " inputs") + ", got " +
+                    std::to_string(inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined())
+      throw DataError("input " + std::to_string(i) + " of the graph is an undefined tensor");
+  }
+}
+
+/// A state for one forward, taken from those that lie ready.
+class SpareState {
+ public:
+  explicit SpareState(const Graph& graph) : impl_(graph.impl()) {
+    {
+      const std::lock_guard lock(impl_.spare_mutex);
+      if (!impl_.spare.empty()) {
+        state_ = std::move(impl_.spare.back());
+        impl_.spare.pop_back();
+      }
+    }
+    if (state_ == nullptr) {
+      state_ = std::make_unique<GraphState>(graph);
+      keep_no_tags(state_->data());
+    }
+  }
+  ~SpareState() {
+    if (state_->remembers())
+      state_->reset();
+    const std::lock_guard lock(impl_.spare_mutex);
+    impl_.spare.push_back(std::move(state_));
+  }
+  SpareState(const SpareState&) = delete;
+  SpareState& operator=(const SpareState&) = delete;
+
+  GraphState& operator*() { return *state_; }
+  GraphState* operator->() { return state_.get(); }
+
+ private:
+  // What nobody can ask for would only keep memory alive.
+  static void keep_no_tags(GraphState::Data& data) {
+    data.keeps_tags = false;
+    for (NodeState& node : data.nodes) {
+      for (Callee::State& callee : node.callees) {
+        if (callee.graph)
+          keep_no_tags(callee.graph->data());
+      }
+    }
+  }
+
+  const Graph::Impl& impl_;
+  std::unique_ptr<GraphState> state_;
+};
+
+class GraphLayer final : public Layer {
+ public:
+  explicit GraphLayer(std::shared_ptr<Graph> graph) : graph_(register_module("graph", std::move(graph))) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    ForwardContext forward{context.stop, std::move(context.memory)};
+    Outputs outputs(1);
+    graph_->forward(inputs, outputs, forward);
+    context.memory = std::move(forward.carried);
+    return std::move(outputs.front());
+  }
+
+ private:
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    const auto result = graph_->results().front();
+    return result ? *result : tried_on_zeros(inputs);
+  }
+
+  std::shared_ptr<Graph> graph_;
+};
+
+}  // namespace
+
+Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
+  std::vector<const torch::nn::Module*> registered;
+  for (std::size_t i = 0; i < impl_->places.size(); ++i) {
+    const Node* node = impl_->places[i].node.get();
+    if (node == nullptr)
+      continue;
+    const auto register_once = [&](torch::nn::Module& at, const std::string& name,
+                                   const std::shared_ptr<torch::nn::Module>& module) {
+      // A module that several nodes share has the name of the first.
+      if (std::find(registered.begin(), registered.end(), module.get()) != registered.end())
+        return;
+      registered.push_back(module.get());
+      at.register_module(name, module);
+    };
+    const std::string& id = impl_->nodes[i].id;
+    if (node->callees().size() == 1 && node->main().name().empty()) {
+      register_once(*this, id, node->main().module());
+      continue;
+    }
+    const auto composite = std::make_shared<torch::nn::Module>(impl_->nodes[i].type);
+    for (const Callee& callee : node->callees())
+      register_once(*composite, callee.name(), callee.module());
+    register_module(id, composite);
+  }
+}
+
+Graph::~Graph() = default;
+
+void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) {
+  SpareState state(*this);
+  if (!context.carried.empty())
+    state->load_state(context.carried);
+  std::vector<at::Tensor> results;
+  if (impl_->input_order.empty()) {
+    results = run(inputs, *state, context.stop);
+  } else {
+    std::vector<at::Tensor> ordered;
+    for (const std::size_t input : impl_->input_order)
+      ordered.push_back(inputs[input]);
+    results = run(ordered, *state, context.stop);
+  }
+  if (state->remembers())
+    context.carried = state->state();
+  if (!impl_->output_widths.empty()) {
+    outputs = at::split_with_sizes(results.front(), impl_->output_widths, -1);
+  } else {
+    outputs = std::move(results);
+  }
+}
+
+void Graph::serve_as_model(std::vector<std::size_t> input_order, std::vector<std::int64_t> output_widths) {
+  const bool is_given = std::is_sorted(input_order.begin(), input_order.end());
+  impl_->input_order = is_given ? std::vector<std::size_t>() : std::move(input_order);
+  impl_->output_widths = std::move(output_widths);
+}
+
+std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state, std::stop_token stop) const {
+  expect_inputs(*impl_, inputs);
+  TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
+  std::vector<at::Tensor> outputs;
+  try {
+    run_graph(*impl_, inputs, state.data(), stop, outputs);
+  } catch (const Failure& failure) {
+    failure.raise();
+  }
+  return outputs;
+}
+
+at::Tensor Graph::forward(const at::Tensor& input) const {
+  SpareState state(*this);
+  return std::move(run({&input, 1}, *state).front());
+}
+
+const std::vector<NodeInfo>& Graph::nodes() const { return impl_->nodes; }
+std::size_t Graph::input_count() const { return impl_->inputs.size(); }
+const std::vector<std::string>& Graph::input_names() const { return impl_->input_names; }
+const std::vector<std::size_t>& Graph::output_nodes() const { return impl_->outputs; }
+
+std::vector<std::optional<TensorSpec>> Graph::results() const {
+  std::vector<std::optional<TensorSpec>> results;
+  for (const std::size_t output : impl_->outputs)
+    results.push_back(impl_->nodes[output].result);
+  return results;
+}
+
+std::optional<std::size_t> Graph::find_tag(std::string_view tag) const {
+  const auto found = impl_->tags.find(tag);
+  return found == impl_->tags.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> Graph::tags() const {
+  std::vector<std::string> names;
+  for (const auto& [tag, place] : impl_->tags)
+    names.push_back(tag);
+  return names;
+}
+
+std::vector<std::string> Graph::tag_group(std::string_view name) const {
+  for (const auto& [group, tags] : impl_->groups) {
+    if (group == name)
+      return tags;
+  }
+  return {};
+}
+
+std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
+  const auto place = find_tag(tag);
+  if (!place || impl_->places[*place].node == nullptr)
+    return nullptr;
+  return impl_->places[*place].node->main().graph();
+}
+
+std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {
+  std::vector<at::Tensor> parameters;
+  const auto place = find_tag(tag);
+  if (!place || impl_->places[*place].node == nullptr)
+    return parameters;
+  for (const Callee& callee : impl_->places[*place].node->callees()) {
+    for (const at::Tensor& parameter : callee.module()->parameters()) {
+      const bool is_new = std::none_of(parameters.begin(), parameters.end(),
+                                       [&](const at::Tensor& other) { return other.is_same(parameter); });
+      if (is_new)
+        parameters.push_back(parameter);
+    }
+  }
+  return parameters;
+}
+
+void Graph::freeze(const std::vector<std::string>& tags) { set_trained(tags, false); }
+void Graph::unfreeze(const std::vector<std::string>& tags) { set_trained(tags, true); }
+
+void Graph::set_trained(const std::vector<std::string>& tags, bool trained) {
+  for (const std::string& tag : tags) {
+    const auto place = find_tag(tag);
+    if (!place)
+      throw UsageError("the graph has no tag \"" + tag + "\"" + did_you_mean(tag, this->tags()));
+    for (at::Tensor& parameter : parameters_of(tag))
+      parameter.set_requires_grad(trained);
+    impl_->nodes[*place].frozen = !trained;
+  }
+}
+
+void Graph::zero_frozen_grads() {
+  for (at::Tensor& parameter : parameters()) {
+    if (!parameter.requires_grad())
+      parameter.mutable_grad().reset();
+  }
+}
+
+std::shared_ptr<Layer> as_layer(std::shared_ptr<Graph> graph) {
+  return std::make_shared<GraphLayer>(std::move(graph));
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/core/layer.h>
+#include <treadle/graph/graph.h>
+#include <treadle/graph/graph_state.h>
+
+namespace treadle::graph {
+
+/// A layer or a graph within the graph, which are called alike.
+class Callee {
+ public:
+  /// What one stream leaves behind in it.
+  struct State {
+    StateDict memory;
+    std::unique_ptr<GraphState> graph;  ///< of a graph within
+  };
+
+  Callee(std::string name, std::string type, std::shared_ptr<Layer> layer,
+         std::shared_ptr<torch::nn::Module> module);
+  Callee(std::string name, std::string type, std::shared_ptr<Graph> graph);
+
+  at::Tensor call(const Inputs& inputs, State& state, const std::stop_token& stop) const;
+  TensorSpec result(std::span<const TensorSpec> inputs) const;
+
+  const std::string& name() const { return name_; }
+  const std::string& type() const { return type_; }
+  const std::shared_ptr<Graph>& graph() const { return graph_; }
+  /// What is registered: the adapted module itself, or layer or graph.
+  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
+  /// Whose fault it is when it throws; empty where no plugin made it.
+  const std::string& origin() const;
+
+  /// The ability, of the layer or of the module that was adapted; null when it has none.
+  template <typename Ability>
+  Ability* ability() const {
+    if (auto* of_layer = dynamic_cast<Ability*>(layer_.get())) return of_layer;
+    return dynamic_cast<Ability*>(module_.get());
+  }
+
+  std::vector<std::string> reference_names() const;
+
+ private:
+  std::string name_;
+  std::string type_;
+  std::shared_ptr<Layer> layer_;
+  std::shared_ptr<Graph> graph_;
+  std::shared_ptr<torch::nn::Module> module_;
+};
+
+/// What one stream leaves behind in a node.
+struct NodeState {
+  std::vector<Callee::State> callees;
+  std::vector<at::Tensor> traces;
+};
+
+/// Work that a graph does at one place: a callee, or callees under some control.
+class Node {
+ public:
+  explicit Node(std::vector<Callee> callees) : callees_(std::move(callees)) {}
+  virtual ~Node() = default;
+
+  virtual at::Tensor run(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const = 0;
+  /// Expects `inputs` that are known or absent. Throws what does not fit.
+  virtual TensorSpec result(std::span<const TensorSpec> inputs) const = 0;
+
+  const std::vector<Callee>& callees() const { return callees_; }
+  /// The one that is given the node's references.
+  const Callee& main() const { return callees_.front(); }
+
+ protected:
+  const std::vector<Callee> callees_;
+};
+
+std::unique_ptr<Node> make_call_node(Callee callee);
+
+}  // namespace treadle::graph

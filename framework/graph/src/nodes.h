@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "flow_step.h"
+#include "node.h"
+
+namespace treadle::graph {
+
+// Callees as in FlowStep::parts. The options of the step have been checked.
+std::unique_ptr<Node> make_loop_node(std::vector<Callee> callees, const FlowStep& step);
+std::unique_ptr<Node> make_map_node(std::vector<Callee> callees, const FlowStep& step);
+std::unique_ptr<Node> make_switch_node(std::vector<Callee> callees, const FlowStep& step);
+
+}  // namespace treadle::graph

@@ -1,0 +1,203 @@
+#include <treadle/graph/ready_parts.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::graph {
+namespace {
+
+using Rule = std::function<at::Tensor(const Inputs&)>;
+
+/// A layer without weights.
+class RuleLayer : public Layer {
+ public:
+  RuleLayer(const std::string& name, Rule rule) : Layer(name), rule_(std::move(rule)) {}
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return rule_(inputs); }
+
+ private:
+  Rule rule_;
+};
+
+std::string sizes_text(const at::Tensor& tensor) {
+  return TensorSpec(tensor.sizes().vec(), tensor.scalar_type()).text();
+}
+
+class StateAdd final : public Layer, public TakesAbsent {
+ public:
+  StateAdd() : Layer("state_add") {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    at::Tensor sum;
+    for (const at::Tensor& input : inputs) {
+      if (input.defined())
+        sum = sum.defined() ? sum.add(input) : input;
+    }
+    if (!sum.defined())
+      throw DataError("none of its inputs is there");
+    return sum;
+  }
+};
+
+/// rule(Σ inputs · Wᵀ + b)
+class Projection final : public Layer {
+ public:
+  Projection(const std::string& name, std::int64_t in, std::int64_t out, c10::ScalarType dtype,
+             std::function<at::Tensor(const at::Tensor&)> rule)
+      : Layer(name), linear_(in, out), rule_(std::move(rule)) {
+    linear_->to(dtype);
+    weight_ = register_parameter("weight", linear_->weight);
+    bias_ = register_parameter("bias", linear_->bias);
+  }
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    at::Tensor sum = inputs[0];
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      sum = sum.add(inputs[i]);
+    return rule_(at::linear(sum, weight_, bias_));
+  }
+
+ private:
+  torch::nn::Linear linear_;  // draws the weights
+  at::Tensor weight_;
+  at::Tensor bias_;
+  std::function<at::Tensor(const at::Tensor&)> rule_;
+};
+
+Part rule_part(const std::string& type, Rule rule, nlohmann::json parameters) {
+  return Part(type, [type, rule = std::move(rule)](const LayerSpec&) { return std::make_shared<RuleLayer>(type, rule); },
+              std::move(parameters));
+}
+
+Part projection_part(const std::string& type, std::int64_t in, std::int64_t out,
+                     std::function<at::Tensor(const at::Tensor&)> rule, nlohmann::json parameters) {
+  return Part(
+      type,
+      [=](const LayerSpec& spec) {
+        return std::make_shared<Projection>(type, in, out, spec.dtype, rule);
+      },
+      std::move(parameters));
+}
+
+at::Tensor sum_of(const Inputs& inputs) {
+  at::Tensor sum = inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    sum = sum.add(inputs[i]);
+  return sum;
+}
+
+/// Σ_i w[…, i] · x_i in one product: [L, rest, n] · [L, n, 1], where L are the dimensions that the weights have.
+at::Tensor contract(const Inputs& inputs) {
+  const at::Tensor& weights = inputs[0];
+  const Inputs values = inputs.subspan(1);
+  const auto experts = static_cast<std::int64_t>(values.size());
+  if (weights.dim() == 0 || weights.size(-1) != experts) {
+    throw DataError("the router gives " + std::to_string(weights.dim() == 0 ? 1 : weights.size(-1)) +
+                    " weights for " + std::to_string(experts) + " experts");
+  }
+  const at::Tensor stacked = at::stack(at::TensorList(values.data(), values.size()), -1);
+  const auto leading = static_cast<std::size_t>(weights.dim() - 1);
+  if (values[0].sizes().slice(0, std::min(leading, values[0].sizes().size())) != weights.sizes().slice(0, leading)) {
+    throw DataError("the router gives weights " + sizes_text(weights) + ", which do not fit the experts' " +
+                    sizes_text(values[0]));
+  }
+  const std::int64_t rows = weights.numel() / experts;
+  return at::bmm(stacked.reshape({rows, -1, experts}), weights.reshape({rows, experts, 1}))
+      .view(values[0].sizes());
+}
+
+const nlohmann::json kNothing = nlohmann::json::object();
+
+}  // namespace
+
+Part add() { return rule_part("add", sum_of, kNothing); }
+
+Part mean() {
+  return rule_part("mean", [](const Inputs& inputs) {
+    return sum_of(inputs).div(static_cast<double>(inputs.size()));
+  }, kNothing);
+}
+
+Part multiply() {
+  return rule_part("multiply", [](const Inputs& inputs) {
+    at::Tensor product = inputs[0];
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      product = product.mul(inputs[i]);
+    return product;
+  }, kNothing);
+}
+
+Part cat(std::int64_t dim) {
+  return rule_part("cat", [dim](const Inputs& inputs) {
+    return at::cat(at::TensorList(inputs.data(), inputs.size()), dim);
+  }, {{"dim", dim}});
+}
+
+Part state_add() {
+  return Part("state_add", [](const LayerSpec&) { return std::make_shared<StateAdd>(); }, kNothing);
+}
+
+Part weighted_sum() { return rule_part("gate", contract, kNothing); }
+
+Part identity() {
+  return rule_part("identity", [](const Inputs& inputs) { return inputs[0]; }, kNothing);
+}
+
+Part reshape(std::vector<std::int64_t> sizes) {
+  nlohmann::json parameters{{"sizes", sizes}};
+  return rule_part("reshape", [sizes = std::move(sizes)](const Inputs& inputs) {
+    return inputs[0].reshape(sizes);
+  }, std::move(parameters));
+}
+
+Part softmax_router(std::int64_t in, std::int64_t experts) {
+  return projection_part("softmax_router", in, experts, [](const at::Tensor& x) { return at::softmax(x, -1); },
+                         {{"experts", experts}});
+}
+
+Part sigmoid_router(std::int64_t in, std::int64_t experts) {
+  return projection_part("sigmoid_router", in, experts, [](const at::Tensor& x) { return at::sigmoid(x); },
+                         {{"experts", experts}});
+}
+
+Part fixed_selector(std::int64_t branch) {
+  return rule_part("fixed_selector", [branch](const Inputs& inputs) {
+    return at::full({1}, static_cast<double>(branch), inputs[0].options().dtype(at::kLong));
+  }, {{"branch", branch}});
+}
+
+Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
+  const auto largest_of_mean = [](const at::Tensor& x) {
+    return at::argmax(x.reshape({-1, x.size(-1)}).mean(0, /*keepdim=*/true), -1);
+  };
+  const auto largest_of_row = [](const at::Tensor& x) { return at::argmax(x, -1); };
+  nlohmann::json parameters{{"branches", branches}, {"by", by_row ? "row" : "batch"}};
+  if (by_row)
+    return projection_part("argmax_selector", in, branches, largest_of_row, std::move(parameters));
+  return projection_part("argmax_selector", in, branches, largest_of_mean, std::move(parameters));
+}
+
+Part threshold_halt(double threshold) {
+  return rule_part("threshold_halt", [threshold](const Inputs& inputs) {
+    return inputs[0].max().sub(threshold);
+  }, {{"threshold", threshold}});
+}
+
+Part learned_halt(std::int64_t in) {
+  return projection_part("learned_halt", in, 1, [](const at::Tensor& x) { return x; }, kNothing);
+}
+
+}  // namespace treadle::graph

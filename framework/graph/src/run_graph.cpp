@@ -1,0 +1,128 @@
+#include "run_graph.h"
+
+#include <ATen/ops/full.h>
+#include <c10/util/SmallVector.h>
+
+#include <treadle/base/error.h>
+
+#include "failure.h"
+
+namespace treadle::graph {
+namespace {
+
+std::string sizes_text(const at::Tensor& tensor) {
+  if (!tensor.defined())
+    return "nothing";
+  std::string text;
+  for (const std::int64_t size : tensor.sizes())
+    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+std::string node_text(const NodeInfo& node) { return "node \"" + node.id + "\""; }
+
+/// "node "dense_0" (dense) failed on [32, 4] from "input": "
+std::string failed_text(const Graph::Impl& graph, std::size_t place, const Inputs& inputs) {
+  const NodeInfo& node = graph.nodes[place];
+  std::string text = node_text(node) + (node.type.empty() ? "" : " (" + node.type + ")") + " failed on ";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const NodeInfo& producer = graph.nodes[graph.places[place].inputs[i]];
+    text += (i == 0 ? "" : ", ") + sizes_text(inputs[i]) + " from \"" + producer.id + "\"";
+  }
+  return text + ": ";
+}
+
+at::Tensor initial_value(const StateSlot& slot, const at::Tensor& first_input, c10::ScalarType dtype) {
+  std::vector<std::int64_t> sizes{first_input.size(0)};
+  sizes.insert(sizes.end(), slot.shape.begin(), slot.shape.end());
+  return at::full(sizes, slot.fill, first_input.options().dtype(dtype));
+}
+
+/// Row i of each batch is the next step of one stream. The last batch of an epoch may be smaller: its rows go on, the other streams
+/// have ended.
+void fit_rows(const StateSlot& slot, std::int64_t rows, at::Tensor& value) {
+  if (!value.defined() || value.size(0) == rows)
+    return;
+  if (value.size(0) < rows) {
+    throw TrainingError("the state \"" + slot.tag + "\" is that of " + std::to_string(value.size(0)) +
+                        " rows, but this batch has " + std::to_string(rows) +
+                        "; batches after the first may have fewer rows, not more");
+  }
+  value = value.narrow(0, 0, rows);
+}
+
+void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input, GraphState::Data& state,
+                    const std::stop_token& stop) {
+  const std::int64_t rows = first_input.dim() == 0 ? 1 : first_input.size(0);
+  for (const std::size_t place : graph.tells_beginning) {
+    const auto& callees = graph.places[place].node->callees();
+    for (std::size_t i = 0; i < callees.size(); ++i) {
+      if (auto* told = callees[i].ability<BeginsForward>()) {
+        LayerContext context{stop, state.nodes[place].callees[i].memory};
+        told->begin_forward(rows, first_input.device(), context);
+      }
+    }
+  }
+}
+
+void run_place(const Graph::Impl& graph, std::size_t index, GraphState::Data& state,
+               const std::stop_token& stop) {
+  const Place& place = graph.places[index];
+  c10::SmallVector<at::Tensor, 4> inputs;
+  for (const std::size_t source : place.inputs)
+    inputs.push_back(state.values[source]);
+  const Inputs given(inputs.data(), inputs.size());
+  try {
+    state.values[index] = place.node->run(given, state.nodes[index], stop);
+  } catch (...) {
+    rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, given));
+  }
+}
+
+}  // namespace
+
+void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
+               const std::stop_token& stop, std::vector<at::Tensor>& outputs) {
+  // Nothing of a forward that failed may reach the next one.
+  struct Cleared {
+    ~Cleared() {
+      for (at::Tensor& value : values) value.reset();
+    }
+    std::vector<at::Tensor>& values;
+  } const cleared{state.values};
+
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    state.values[graph.inputs[i]] = inputs[i];
+  for (std::size_t i = 0; i < graph.states.size(); ++i) {
+    const StateSlot& slot = graph.states[i];
+    at::Tensor& value = state.states[i];
+    if (!value.defined() && slot.has_initial)
+      value = initial_value(slot, inputs[0], graph.dtype);
+    if (slot.has_rows && inputs[0].dim() > 0)
+      fit_rows(slot, inputs[0].size(0), value);
+    state.values[slot.read] = value;
+  }
+  if (!graph.tells_beginning.empty())
+    tell_beginning(graph, inputs[0], state, stop);
+
+  for (std::size_t index = 0; index < graph.places.size(); ++index) {
+    const Place& place = graph.places[index];
+    if (place.node != nullptr) {
+      if (stop.stop_requested())
+        throw Interrupted("stopped within a forward of the model");
+      run_place(graph, index, state, stop);
+    }
+    if (place.tag_slot && state.keeps_tags)
+      state.tags[*place.tag_slot] = state.values[index];
+    for (const std::size_t done : place.done)
+      state.values[done].reset();
+  }
+
+  for (std::size_t i = 0; i < graph.states.size(); ++i)
+    state.states[i] = state.values[graph.states[i].written];
+  outputs.clear();
+  for (const std::size_t output : graph.outputs)
+    outputs.push_back(state.values[output]);
+}
+
+}  // namespace treadle::graph

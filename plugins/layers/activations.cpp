@@ -1,0 +1,160 @@
+#include "activations.h"
+
+#include <functional>
+#include <string>
+
+#include <ATen/ops/celu.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/elu.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/glu.h>
+#include <ATen/ops/hardsigmoid.h>
+#include <ATen/ops/hardswish.h>
+#include <ATen/ops/hardtanh.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/log_sigmoid.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mish.h>
+#include <ATen/ops/prelu.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/selu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/tanh.h>
+
+#include <treadle/core/layer.h>
+
+#include "made.h"
+
+namespace treadle::layers {
+namespace {
+
+using Rule = std::function<at::Tensor(const at::Tensor&)>;
+using MakeRule = Rule (*)(const Config& config);
+
+/// rule(x), with what the document says of the rule read once.
+template <MakeRule kMake>
+class Activation final : public Layer {
+ public:
+  Activation(const Config& config, const LayerSpec& spec) : rule_(kMake(config)) { only_input(spec); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return rule_(inputs[0]); }
+
+ private:
+  Rule rule_;
+};
+
+/// A rule without parameters needs no std::function: it is called as often as anything.
+template <at::Tensor (*kRule)(const at::Tensor&)>
+class Plain final : public Layer {
+ public:
+  Plain(const Config&, const LayerSpec& spec) { only_input(spec); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return kRule(inputs[0]); }
+};
+
+/// max(0, x) + a · min(0, x), a learned: one number, or one for each channel (dimension 1).
+class PRelu final : public Layer {
+ public:
+  PRelu(const Config& config, const LayerSpec& spec) {
+    const TensorSpec& input = only_input(spec);
+    const bool by_channel = config.get<bool>("by_channel");
+    if (by_channel)
+      expect_at_least(spec, 2, "channels in dimension 1");
+    weight_ = register_parameter("weight", at::full({by_channel ? input.sizes[1] : 1}, config.get<double>("slope"),
+                                                    at::TensorOptions(spec.dtype)));
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return at::prelu(inputs[0], weight_); }
+
+ private:
+  at::Tensor weight_;
+};
+
+at::Tensor relu(const at::Tensor& x) { return at::relu(x); }
+at::Tensor relu6(const at::Tensor& x) { return at::clamp(x, 0, 6); }
+at::Tensor sigmoid(const at::Tensor& x) { return at::sigmoid(x); }
+at::Tensor log_sigmoid(const at::Tensor& x) { return at::log_sigmoid(x); }
+at::Tensor tanh(const at::Tensor& x) { return at::tanh(x); }
+at::Tensor silu(const at::Tensor& x) { return at::silu(x); }
+at::Tensor selu(const at::Tensor& x) { return at::selu(x); }
+at::Tensor mish(const at::Tensor& x) { return at::mish(x); }
+at::Tensor softsign(const at::Tensor& x) { return x.div(x.abs().add(1)); }
+at::Tensor hardsigmoid(const at::Tensor& x) { return at::hardsigmoid(x); }
+at::Tensor hardswish(const at::Tensor& x) { return at::hardswish(x); }
+
+Rule gelu(const Config& config) {
+  const bool by_tanh = config.get<std::string>("approximate") == "tanh";
+  return [by_tanh](const at::Tensor& x) { return at::gelu(x, by_tanh ? "tanh" : "none"); };
+}
+Rule elu(const Config& config) {
+  return [alpha = config.get<double>("alpha")](const at::Tensor& x) { return at::elu(x, alpha); };
+}
+Rule celu(const Config& config) {
+  return [alpha = config.get<double>("alpha")](const at::Tensor& x) { return at::celu(x, alpha); };
+}
+Rule leaky_relu(const Config& config) {
+  return [slope = config.get<double>("slope")](const at::Tensor& x) { return at::leaky_relu(x, slope); };
+}
+Rule softplus(const Config& config) {
+  return [beta = config.get<double>("beta"), threshold = config.get<double>("threshold")](const at::Tensor& x) {
+    return at::softplus(x, beta, threshold);
+  };
+}
+Rule hardtanh(const Config& config) {
+  const auto least = config.get<double>("least");
+  const auto most = config.get<double>("most");
+  if (!(least < most))
+    config.fail("most", "must be more than \"least\"");
+  return [least, most](const at::Tensor& x) { return at::hardtanh(x, least, most); };
+}
+Rule softmax(const Config& config) {
+  return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::softmax(x, dim); };
+}
+Rule log_softmax(const Config& config) {
+  return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::log_softmax(x, dim); };
+}
+Rule glu(const Config& config) {
+  return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::glu(x, dim); };
+}
+
+/// The factory reads the rule when it is made, so that mistakes in the document show then.
+template <MakeRule kMake>
+class MadeActivation final : public LayerFactory {
+ public:
+  explicit MadeActivation(const Config& config) : config_(config) { kMake(config); }
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Activation<kMake>>(config_, spec);
+  }
+  Config config_;
+};
+
+}  // namespace
+
+void add_activations(Registrar& registrar) {
+  registrar.add<Made<Plain<relu>>, LayerFactory>("relu");
+  registrar.add<Made<Plain<relu6>>, LayerFactory>("relu6");
+  registrar.add<Made<Plain<sigmoid>>, LayerFactory>("sigmoid");
+  registrar.add<Made<Plain<log_sigmoid>>, LayerFactory>("log_sigmoid");
+  registrar.add<Made<Plain<tanh>>, LayerFactory>("tanh");
+  registrar.add<Made<Plain<silu>>, LayerFactory>("silu");
+  registrar.add<Made<Plain<selu>>, LayerFactory>("selu");
+  registrar.add<Made<Plain<mish>>, LayerFactory>("mish");
+  registrar.add<Made<Plain<softsign>>, LayerFactory>("softsign");
+  registrar.add<Made<Plain<hardsigmoid>>, LayerFactory>("hardsigmoid");
+  registrar.add<Made<Plain<hardswish>>, LayerFactory>("hardswish");
+  registrar.add<MadeActivation<gelu>, LayerFactory>("gelu");
+  registrar.add<MadeActivation<elu>, LayerFactory>("elu");
+  registrar.add<MadeActivation<celu>, LayerFactory>("celu");
+  registrar.add<MadeActivation<leaky_relu>, LayerFactory>("leaky_relu");
+  registrar.add<MadeActivation<softplus>, LayerFactory>("softplus");
+  registrar.add<MadeActivation<hardtanh>, LayerFactory>("hardtanh");
+  registrar.add<MadeActivation<softmax>, LayerFactory>("softmax");
+  registrar.add<MadeActivation<log_softmax>, LayerFactory>("log_softmax");
+  registrar.add<MadeActivation<glu>, LayerFactory>("glu");
+  registrar.add<Made<PRelu>, LayerFactory>("prelu");
+}
+
+}  // namespace treadle::layers

@@ -1,0 +1,152 @@
+#include "convolution.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <ATen/ops/conv1d.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv3d.h>
+#include <ATen/ops/conv_transpose1d.h>
+#include <ATen/ops/conv_transpose2d.h>
+#include <ATen/ops/conv_transpose3d.h>
+#include <ATen/ops/empty.h>
+
+#include <treadle/base/error.h>
+
+#include "initialisers.h"
+
+namespace treadle::layers {
+namespace {
+
+constexpr std::array<std::string_view, 4> kWanted{"", "sequences [B, channels, length]",
+                                                  "images [B, channels, height, width]",
+                                                  "volumes [B, channels, depth, height, width]"};
+
+bool keeps_size(const Config& config) {
+  const nlohmann::json& padding = config.json().at("padding");
+  return padding.is_string();
+}
+
+void expect_groups(const Config& config, std::int64_t channels, std::int64_t groups) {
+  if (channels % groups != 0) {
+    config.fail("channels", "must be a multiple of \"groups\", " + std::to_string(groups) + ", got " +
+                                std::to_string(channels));
+  }
+}
+
+void expect_input_groups(std::int64_t in, std::int64_t groups) {
+  if (in % groups != 0) {
+    throw DataError("has " + std::to_string(groups) + " groups, which do not divide the " + std::to_string(in) +
+                    " channels it is given");
+  }
+}
+
+}  // namespace
+
+template <std::size_t kDimensions>
+void Convolution<kDimensions>::judge(const Config& config) {
+  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  const auto stride = per_dimension(config, "stride", kDimensions);
+  per_dimension(config, "dilation", kDimensions);
+  expect_groups(config, config.get<std::int64_t>("channels"), config.get<std::int64_t>("groups"));
+  if (!keeps_size(config)) {
+    per_dimension(config, "padding", kDimensions);
+    return;
+  }
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    if (stride[i] != 1)
+      config.fail("padding", "can be \"same\" only where \"stride\" is 1");
+    if (kernel[i] % 2 == 0)
+      config.fail("padding", "can be \"same\" only where \"kernel\" is odd");
+  }
+}
+
+template <std::size_t kDimensions>
+Convolution<kDimensions>::Convolution(const Config& config, const LayerSpec& spec)
+    : stride_(per_dimension(config, "stride", kDimensions)),
+      dilation_(per_dimension(config, "dilation", kDimensions)),
+      groups_(config.get<std::int64_t>("groups")) {
+  only_input(spec);
+  const std::int64_t in = expect_dimensions(spec, kDimensions + 2, kWanted[kDimensions]).sizes[1];
+  expect_input_groups(in, groups_);
+  const auto channels = config.get<std::int64_t>("channels");
+  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  if (keeps_size(config)) {
+    for (std::size_t i = 0; i < kDimensions; ++i)
+      padding_.push_back(dilation_[i] * (kernel[i] - 1) / 2);
+  } else {
+    padding_ = per_dimension(config, "padding", kDimensions);
+  }
+  std::vector<std::int64_t> sizes{channels, in / groups_};
+  sizes.insert(sizes.end(), kernel.begin(), kernel.end());
+  weight_ = register_parameter("weight", at::empty(sizes, spec.dtype));
+  if (config.get<bool>("bias"))
+    bias_ = register_parameter("bias", at::empty({channels}, spec.dtype));
+  initialise(initialiser(config.get<std::string>("init")), weight_, bias_);
+}
+
+template <std::size_t kDimensions>
+at::Tensor Convolution<kDimensions>::forward(const Inputs& inputs, LayerContext&) {
+  if constexpr (kDimensions == 1) {
+    return at::conv1d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
+  } else if constexpr (kDimensions == 2) {
+    return at::conv2d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
+  } else {
+    return at::conv3d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
+  }
+}
+
+template <std::size_t kDimensions>
+void TransposedConvolution<kDimensions>::judge(const Config& config) {
+  per_dimension(config, "kernel", kDimensions);
+  per_dimension(config, "padding", kDimensions);
+  const auto stride = per_dimension(config, "stride", kDimensions);
+  const auto dilation = per_dimension(config, "dilation", kDimensions);
+  const auto output_padding = per_dimension(config, "output_padding", kDimensions);
+  expect_groups(config, config.get<std::int64_t>("channels"), config.get<std::int64_t>("groups"));
+  for (std::size_t i = 0; i < kDimensions; ++i) {
+    if (output_padding[i] >= std::max(stride[i], dilation[i]))
+      config.fail("output_padding", "must be less than \"stride\" or \"dilation\"");
+  }
+}
+
+template <std::size_t kDimensions>
+TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config, const LayerSpec& spec)
+    : stride_(per_dimension(config, "stride", kDimensions)),
+      padding_(per_dimension(config, "padding", kDimensions)),
+      output_padding_(per_dimension(config, "output_padding", kDimensions)),
+      dilation_(per_dimension(config, "dilation", kDimensions)),
+      groups_(config.get<std::int64_t>("groups")) {
+  only_input(spec);
+  const std::int64_t in = expect_dimensions(spec, kDimensions + 2, kWanted[kDimensions]).sizes[1];
+  expect_input_groups(in, groups_);
+  const auto channels = config.get<std::int64_t>("channels");
+  std::vector<std::int64_t> sizes{in, channels / groups_};
+  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  sizes.insert(sizes.end(), kernel.begin(), kernel.end());
+  weight_ = register_parameter("weight", at::empty(sizes, spec.dtype));
+  if (config.get<bool>("bias"))
+    bias_ = register_parameter("bias", at::empty({channels}, spec.dtype));
+  initialise(initialiser(config.get<std::string>("init")), weight_, bias_);
+}
+
+template <std::size_t kDimensions>
+at::Tensor TransposedConvolution<kDimensions>::forward(const Inputs& inputs, LayerContext&) {
+  if constexpr (kDimensions == 1) {
+    return at::conv_transpose1d(inputs[0], weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_);
+  } else if constexpr (kDimensions == 2) {
+    return at::conv_transpose2d(inputs[0], weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_);
+  } else {
+    return at::conv_transpose3d(inputs[0], weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_);
+  }
+}
+
+template class Convolution<1>;
+template class Convolution<2>;
+template class Convolution<3>;
+template class TransposedConvolution<1>;
+template class TransposedConvolution<2>;
+template class TransposedConvolution<3>;
+
+}  // namespace treadle::layers

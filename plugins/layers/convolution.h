@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include <treadle/core/layer.h>
+
+#include "made.h"
+
+namespace treadle::layers {
+
+/// Cross-correlation over 1, 2 or 3 dimensions: [B, in, …] to [B, channels, …]. "weight" [channels, in / groups, kernel …],
+/// "bias" [channels]. Sizes as in torch.nn.Conv.
+template <std::size_t kDimensions>
+class Convolution final : public Layer {
+ public:
+  Convolution(const Config& config, const LayerSpec& spec);
+  static void judge(const Config& config);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::vector<std::int64_t> stride_;
+  std::vector<std::int64_t> padding_;
+  std::vector<std::int64_t> dilation_;
+  std::int64_t groups_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+/// The transpose of a convolution, which makes images larger: [B, in, …] to [B, channels, …]. "weight" [in, channels / groups,
+/// kernel …]. Sizes as in torch.nn.ConvTranspose.
+template <std::size_t kDimensions>
+class TransposedConvolution final : public Layer {
+ public:
+  TransposedConvolution(const Config& config, const LayerSpec& spec);
+  static void judge(const Config& config);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::vector<std::int64_t> stride_;
+  std::vector<std::int64_t> padding_;
+  std::vector<std::int64_t> output_padding_;
+  std::vector<std::int64_t> dilation_;
+  std::int64_t groups_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace treadle::layers

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <treadle/core/layer.h>
+
+#include "made.h"
+
+namespace treadle::layers {
+
+enum class Drops {
+  kElements,  ///< each element by itself
+  kChannels,  ///< all of a channel of a row (dimension 1) together
+  kAlpha      ///< so that mean and variance of what selu gives stay; Klambauer et al. (2017)
+};
+
+/// In training a share of the values is set to 0 and the others are divided by what is left; in evaluation nothing
+/// happens. Srivastava et al. (2014). A rate of 1 gives zeros without a gradient.
+template <Drops kDrops>
+class Dropout final : public Layer {
+ public:
+  Dropout(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  double rate_;
+};
+
+}  // namespace treadle::layers

@@ -1,0 +1,87 @@
+#include "normalization.h"
+
+#include <string>
+
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/zeros.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::layers {
+namespace {
+
+std::int64_t channels_of(const LayerSpec& spec) {
+  only_input(spec);
+  return expect_at_least(spec, 2, "channels in dimension 1").sizes[1];
+}
+
+std::int64_t width_of(const LayerSpec& spec) {
+  only_input(spec);
+  return expect_at_least(spec, 2, "rows of numbers [B, width]").width();
+}
+
+}  // namespace
+
+BatchNorm::BatchNorm(const Config& config, const LayerSpec& spec)
+    : eps_(config.get<double>("eps")), momentum_(config.get<double>("momentum")) {
+  const std::int64_t channels = channels_of(spec);
+  weight_ = register_parameter("weight", at::ones({channels}, spec.dtype));
+  bias_ = register_parameter("bias", at::zeros({channels}, spec.dtype));
+  running_mean_ = register_buffer("running_mean", at::zeros({channels}, spec.dtype));
+  running_var_ = register_buffer("running_var", at::ones({channels}, spec.dtype));
+}
+
+at::Tensor BatchNorm::forward(const Inputs& inputs, LayerContext&) {
+  const at::Tensor& values = inputs[0];
+  if (is_training() && values.numel() == values.size(1)) {
+    throw TrainingError(
+        "batch norm cannot train on one value a channel; choose a batch_size that leaves no single row over, set "
+        "\"drop_last\" or use layer_norm");
+  }
+  return at::batch_norm(values, weight_, bias_, running_mean_, running_var_, is_training(), momentum_, eps_,
+                        /*cudnn_enabled=*/true);
+}
+
+LayerNorm::LayerNorm(const Config& config, const LayerSpec& spec)
+    : eps_(config.get<double>("eps")), width_(width_of(spec)) {
+  if (!config.get<bool>("affine"))
+    return;
+  weight_ = register_parameter("weight", at::ones({width_}, spec.dtype));
+  bias_ = register_parameter("bias", at::zeros({width_}, spec.dtype));
+}
+
+at::Tensor LayerNorm::forward(const Inputs& inputs, LayerContext&) {
+  return at::layer_norm(inputs[0], {width_}, weight_, bias_, eps_);
+}
+
+RmsNorm::RmsNorm(const Config& config, const LayerSpec& spec)
+    : eps_(config.get<double>("eps")),
+      weight_(register_parameter("weight", at::ones({width_of(spec)}, spec.dtype))) {}
+
+at::Tensor RmsNorm::forward(const Inputs& inputs, LayerContext&) {
+  const at::Tensor& x = inputs[0];
+  return x.mul(at::rsqrt(x.square().mean(-1, /*keepdim=*/true).add(eps_))).mul(weight_);
+}
+
+GroupNorm::GroupNorm(const Config& config, const LayerSpec& spec)
+    : groups_(config.get<std::int64_t>("groups")), eps_(config.get<double>("eps")) {
+  const std::int64_t channels = channels_of(spec);
+  if (channels % groups_ != 0) {
+    throw DataError("has " + std::to_string(groups_) + " groups, which do not divide the " + std::to_string(channels) +
+                    " channels it is given");
+  }
+  if (!config.get<bool>("affine"))
+    return;
+  weight_ = register_parameter("weight", at::ones({channels}, spec.dtype));
+  bias_ = register_parameter("bias", at::zeros({channels}, spec.dtype));
+}
+
+at::Tensor GroupNorm::forward(const Inputs& inputs, LayerContext&) {
+  return at::group_norm(inputs[0], groups_, weight_, bias_, eps_, /*cudnn_enabled=*/true);
+}
+
+}  // namespace treadle::layers

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <treadle/core/layer.h>
+
+#include "made.h"
+
+namespace treadle::layers {
+
+/// Over the batch and everything behind the channels (dimension 1), with running statistics for evaluation. Ioffe and
+/// Szegedy (2015). "weight", "bias", buffers "running_mean", "running_var".
+class BatchNorm final : public Layer {
+ public:
+  BatchNorm(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  double eps_;
+  double momentum_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+  at::Tensor running_mean_;
+  at::Tensor running_var_;
+};
+
+/// Over the last dimension of each position. Ba et al. (2016). "weight", "bias".
+class LayerNorm final : public Layer {
+ public:
+  LayerNorm(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  double eps_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+  std::int64_t width_;
+};
+
+/// x / sqrt(mean(x²) + eps) · weight over the last dimension. Zhang and Sennrich (2019).
+class RmsNorm final : public Layer {
+ public:
+  RmsNorm(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  double eps_;
+  at::Tensor weight_;
+};
+
+/// Over groups of channels (dimension 1) and everything behind them, row by row. Wu and He (2018). As many groups as
+/// channels is instance norm, one group layer norm.
+class GroupNorm final : public Layer {
+ public:
+  GroupNorm(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::int64_t groups_;
+  double eps_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace treadle::layers

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include <treadle/core/layer.h>
+
+#include "made.h"
+
+namespace treadle::layers {
+
+enum class Pool { kMax, kAverage };
+
+/// Windows of [B, channels, …] become their largest element or their mean; sizes as in torch.nn.MaxPool and AvgPool. A `stride` of
+/// 0 is the window's size.
+template <std::size_t kDimensions, Pool kPool>
+class Pooling final : public Layer {
+ public:
+  Pooling(const Config& config, const LayerSpec& spec);
+  static void judge(const Config& config);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::vector<std::int64_t> kernel_;
+  std::vector<std::int64_t> stride_;
+  std::vector<std::int64_t> padding_;
+};
+
+/// The same with windows that give a result of `size` from any input.
+template <std::size_t kDimensions, Pool kPool>
+class AdaptivePooling final : public Layer {
+ public:
+  AdaptivePooling(const Config& config, const LayerSpec& spec);
+  static void judge(const Config& config);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::vector<std::int64_t> size_;
+};
+
+}  // namespace treadle::layers

@@ -1,0 +1,126 @@
+#include "recurrent.h"
+
+#include <cmath>
+#include <string>
+#include <tuple>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gru.h>
+#include <ATen/ops/gru_cell.h>
+#include <ATen/ops/lstm.h>
+#include <ATen/ops/lstm_cell.h>
+#include <ATen/ops/rnn_tanh.h>
+#include <ATen/ops/rnn_tanh_cell.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::layers {
+namespace {
+
+template <Recurrence kRecurrence>
+constexpr std::int64_t rows_per_unit() {
+  return kRecurrence == Recurrence::kLstm ? 4 : kRecurrence == Recurrence::kGru ? 3 : 1;
+}
+
+/// U(-1/√units, 1/√units), as all weights of PyTorch's recurrent modules begin.
+at::Tensor drawn(const std::vector<std::int64_t>& sizes, std::int64_t units, c10::ScalarType dtype) {
+  const at::NoGradGuard no_gradients;
+  const double bound = 1 / std::sqrt(static_cast<double>(units));
+  return at::empty(sizes, dtype).uniform_(-bound, bound);
+}
+
+}  // namespace
+
+template <Recurrence kRecurrence>
+RecurrentCell<kRecurrence>::RecurrentCell(const Config& config, const LayerSpec& spec)
+    : units_(config.get<std::int64_t>("units")) {
+  if (spec.inputs.size() > 2)
+    throw DataError("takes the stream and one state, got " + std::to_string(spec.inputs.size()) + " inputs");
+  const std::int64_t in = expect_dimensions(spec, 2, "rows of numbers [B, width]").width();
+  const std::int64_t rows = rows_per_unit<kRecurrence>() * units_;
+  weight_ih_ = register_parameter("weight_ih", drawn({rows, in}, units_, spec.dtype));
+  weight_hh_ = register_parameter("weight_hh", drawn({rows, units_}, units_, spec.dtype));
+  bias_ih_ = register_parameter("bias_ih", drawn({rows}, units_, spec.dtype));
+  bias_hh_ = register_parameter("bias_hh", drawn({rows}, units_, spec.dtype));
+}
+
+template <Recurrence kRecurrence>
+at::Tensor RecurrentCell<kRecurrence>::forward(const Inputs& inputs, LayerContext&) {
+  const at::Tensor& x = inputs[0];
+  constexpr std::int64_t kParts = kRecurrence == Recurrence::kLstm ? 2 : 1;
+  at::Tensor state = inputs.size() > 1 ? inputs[1] : at::Tensor();
+  if (!state.defined())
+    state = at::zeros({x.size(0), kParts * units_}, x.options());
+  if constexpr (kRecurrence == Recurrence::kLstm) {
+    if (state.size(-1) != kParts * units_) {
+      throw DataError("the state of an lstm_cell is [B, " + std::to_string(kParts * units_) + "] (hidden and cell), got " +
+                      TensorSpec(state.sizes().vec(), state.scalar_type()).text());
+    }
+    const std::vector<at::Tensor> hidden_and_cell = state.chunk(2, 1);
+    const auto [hidden, cell] = at::lstm_cell(x, hidden_and_cell, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+    return at::cat({hidden, cell}, 1);
+  } else if constexpr (kRecurrence == Recurrence::kGru) {
+    return at::gru_cell(x, state, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+  } else {
+    return at::rnn_tanh_cell(x, state, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+  }
+}
+
+template <Recurrence kRecurrence>
+Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
+    : units_(config.get<std::int64_t>("units")),
+      layers_(config.get<std::int64_t>("layers")),
+      dropout_(config.get<double>("dropout")),
+      both_(config.get<bool>("both_directions")),
+      only_last_(config.get<std::string>("gives") == "last") {
+  only_input(spec);
+  std::int64_t in = expect_dimensions(spec, 3, "sequences [B, length, width]").width();
+  const std::int64_t rows = rows_per_unit<kRecurrence>() * units_;
+  for (std::int64_t layer = 0; layer < layers_; ++layer) {
+    for (int direction = 0; direction < (both_ ? 2 : 1); ++direction) {
+      const std::string suffix = "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
+      const auto add = [&](const std::string& name, const std::vector<std::int64_t>& sizes) {
+        weights_.push_back(register_parameter(name + suffix, drawn(sizes, units_, spec.dtype)));
+      };
+      add("weight_ih", {rows, in});
+      add("weight_hh", {rows, units_});
+      add("bias_ih", {rows});
+      add("bias_hh", {rows});
+    }
+    in = units_ * (both_ ? 2 : 1);
+  }
+}
+
+template <Recurrence kRecurrence>
+at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext&) {
+  const at::Tensor& x = inputs[0];
+  const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());
+  const bool training = is_training();
+  at::Tensor sequence;
+  at::Tensor last;  // [layers · directions, B, units]
+  constexpr bool kBatchFirst = true;
+  if constexpr (kRecurrence == Recurrence::kLstm) {
+    const std::vector<at::Tensor> state{zeros, zeros};
+    std::tie(sequence, last, std::ignore) =
+        at::lstm(x, state, weights_, /*has_biases=*/true, layers_, dropout_, training, both_, kBatchFirst);
+  } else if constexpr (kRecurrence == Recurrence::kGru) {
+    std::tie(sequence, last) = at::gru(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
+  } else {
+    std::tie(sequence, last) = at::rnn_tanh(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
+  }
+  if (!only_last_)
+    return sequence;
+  return both_ ? at::cat({last[last.size(0) - 2], last[last.size(0) - 1]}, 1) : last[last.size(0) - 1];
+}
+
+template class RecurrentCell<Recurrence::kTanh>;
+template class RecurrentCell<Recurrence::kGru>;
+template class RecurrentCell<Recurrence::kLstm>;
+template class Recurrent<Recurrence::kTanh>;
+template class Recurrent<Recurrence::kGru>;
+template class Recurrent<Recurrence::kLstm>;
+
+}  // namespace treadle::layers

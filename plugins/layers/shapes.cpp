@@ -1,0 +1,178 @@
+#include "shapes.h"
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/upsample_bilinear2d.h>
+#include <ATen/ops/upsample_nearest1d.h>
+#include <ATen/ops/upsample_nearest2d.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/layer.h>
+
+#include "made.h"
+
+namespace treadle::layers {
+namespace {
+
+/// All elements of a row in one line: [B, …] to [B, n].
+class Flatten final : public Layer {
+ public:
+  Flatten(const Config& config, const LayerSpec& spec) : from_(config.get<std::int64_t>("from")) {
+    only_input(spec);
+    expect_at_least(spec, static_cast<std::size_t>(from_) + 1, "a dimension " + std::to_string(from_) + " to begin with");
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].flatten(from_); }
+
+ private:
+  std::int64_t from_;
+};
+
+/// A row's elements in other sizes: [B, …] to [B, sizes …].
+class Unflatten final : public Layer {
+ public:
+  Unflatten(const Config& config, const LayerSpec& spec) : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    std::vector<std::int64_t> sizes{inputs[0].size(0)};
+    sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
+    return inputs[0].reshape(sizes);
+  }
+
+ private:
+  std::vector<std::int64_t> sizes_;
+};
+
+/// Two dimensions change places.
+class Transpose final : public Layer {
+ public:
+  Transpose(const Config& config, const LayerSpec& spec)
+      : a_(config.get<std::int64_t>("a")), b_(config.get<std::int64_t>("b")) {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].transpose(a_, b_); }
+
+ private:
+  std::int64_t a_;
+  std::int64_t b_;
+};
+
+/// One index of a dimension, which goes: the last step of a sequence.
+class Select final : public Layer {
+ public:
+  Select(const Config& config, const LayerSpec& spec)
+      : dim_(config.get<std::int64_t>("dim")), index_(config.get<std::int64_t>("index")) {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].select(dim_, index_); }
+
+ private:
+  std::int64_t dim_;
+  std::int64_t index_;
+};
+
+/// A stretch of a dimension.
+class Narrow final : public Layer {
+ public:
+  Narrow(const Config& config, const LayerSpec& spec)
+      : dim_(config.get<std::int64_t>("dim")), start_(config.get<std::int64_t>("start")),
+        length_(config.get<std::int64_t>("length")) {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return inputs[0].narrow(dim_, start_, length_);
+  }
+
+ private:
+  std::int64_t dim_;
+  std::int64_t start_;
+  std::int64_t length_;
+};
+
+struct NamedReduction {
+  std::string_view name;
+  at::Tensor (*reduce)(const at::Tensor& x, at::IntArrayRef dims);
+};
+constexpr std::array kReductions{
+    NamedReduction{"mean", [](const at::Tensor& x, at::IntArrayRef dims) { return x.mean(dims); }},
+    NamedReduction{"sum", [](const at::Tensor& x, at::IntArrayRef dims) { return x.sum(dims); }},
+    NamedReduction{"max", [](const at::Tensor& x, at::IntArrayRef dims) { return at::amax(x, dims); }},
+    NamedReduction{"min", [](const at::Tensor& x, at::IntArrayRef dims) { return at::amin(x, dims); }},
+};
+
+/// One number from all along some dimensions, which go.
+class Reduce final : public Layer {
+ public:
+  Reduce(const Config& config, const LayerSpec& spec) : dims_(config.get<std::vector<std::int64_t>>("dims")) {
+    only_input(spec);
+    const auto name = config.get<std::string>("by");
+    for (const NamedReduction& reduction : kReductions) {
+      if (reduction.name == name)
+        reduce_ = reduction.reduce;
+    }
+    TREADLE_EXPECTS(reduce_ != nullptr, "the schema lists the same names");
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return reduce_(inputs[0], dims_); }
+
+ private:
+  std::vector<std::int64_t> dims_;
+  at::Tensor (*reduce_)(const at::Tensor& x, at::IntArrayRef dims) = nullptr;
+};
+
+/// One number around the last dimensions: as many before as behind in each.
+class Pad final : public Layer {
+ public:
+  Pad(const Config& config, const LayerSpec& spec) : value_(config.get<double>("value")) {
+    only_input(spec);
+    for (const std::int64_t width : config.get<std::vector<std::int64_t>>("widths"))
+      widths_.insert(widths_.begin(), {width, width});
+    expect_at_least(spec, widths_.size() / 2 + 1, "dimensions to pad behind the batch");
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::constant_pad_nd(inputs[0], widths_, value_);
+  }
+
+ private:
+  std::vector<std::int64_t> widths_;
+  double value_;
+};
+
+/// Images [B, channels, height, width] so many times as large.
+class Upsample final : public Layer {
+ public:
+  Upsample(const Config& config, const LayerSpec& spec)
+      : factor_(config.get<std::int64_t>("factor")), bilinear_(config.get<std::string>("by") == "bilinear") {
+    only_input(spec);
+    expect_dimensions(spec, 4, "images [B, channels, height, width]");
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    const at::Tensor& x = inputs[0];
+    const std::array<std::int64_t, 2> size{x.size(2) * factor_, x.size(3) * factor_};
+    return bilinear_ ? at::upsample_bilinear2d(x, size, /*align_corners=*/false) : at::upsample_nearest2d(x, size);
+  }
+
+ private:
+  std::int64_t factor_;
+  bool bilinear_;
+};
+
+}  // namespace
+
+void add_shapes(Registrar& registrar) {
+  registrar.add<Made<Flatten>, LayerFactory>("flatten");
+  registrar.add<Made<Unflatten>, LayerFactory>("unflatten");
+  registrar.add<Made<Transpose>, LayerFactory>("transpose");
+  registrar.add<Made<Select>, LayerFactory>("select");
+  registrar.add<Made<Narrow>, LayerFactory>("narrow");
+  registrar.add<Made<Reduce>, LayerFactory>("reduce");
+  registrar.add<Made<Pad>, LayerFactory>("pad");
+  registrar.add<Made<Upsample>, LayerFactory>("upsample");
+}
+
+}  // namespace treadle::layers

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <treadle/base/config.h>
+#include <treadle/core/model.h>
+#include <treadle/graph/flow_builder.h>
+
+namespace treadle::model_graphs {
+
+/// The model that a flow says.
+class FlowModelProvider final : public ModelProvider {
+ public:
+  FlowModelProvider(const Config& config, const ComponentContext& context);
+
+ private:
+  std::shared_ptr<Model> do_create(const ModelSpec& spec) const override;
+
+  graph::FlowBuilder flow_;
+};
+
+/// What `config` says of a whole flow: "flow", "outputs", "initial".
+graph::FlowBuilder read_whole_flow(const Config& config, const ComponentContext& context);
+
+}  // namespace treadle::model_graphs

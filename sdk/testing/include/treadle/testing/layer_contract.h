@@ -1,0 +1,305 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <treadle/core/layer.h>
+#include <treadle/core/module_state.h>
+#include <treadle/core/parameter_arena.h>
+#include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
+#include <treadle/testing/case_name.h>
+#include <treadle/testing/gradient_check.h>
+#include <treadle/testing/tensor_comparison.h>
+
+/// What every LayerFactory, and the layers it makes, must keep. Include in one source file of a
+/// test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Layers, LayerContract, ::testing::Values(
+///         LayerCase{"Dense", [] { return plugin().make<LayerFactory>("dense"); }}), CaseName());
+namespace treadle::testing {
+
+struct LayerCase {
+  std::string name;
+  std::function<std::unique_ptr<LayerFactory>()> make;
+  /// Sizes of each input behind the batch. One that is empty and stands behind the first is a state that is absent.
+  std::vector<std::vector<std::int64_t>> inputs = {{6}};
+  std::int64_t output_width = 3;  ///< what the loss asks for
+  /// Training gives other results than evaluation: it draws random numbers (dropout) or looks at
+  /// the whole batch (batch norm).
+  bool training_differs = false;
+  /// More than 0: inputs are numbers of so many categories, and have no slopes.
+  std::int64_t categories = 0;
+  /// The result's rows are the input's, each a function of its own row.
+  bool works_row_by_row = true;
+  /// Gradients exist: not for a layer that chooses.
+  bool is_differentiable = true;
+};
+
+class LayerContract : public ::testing::TestWithParam<LayerCase> {
+ protected:
+  static constexpr std::int64_t kRows = 5;
+
+  static LayerSpec spec(at::ScalarType dtype = at::kDouble) {
+    LayerSpec spec;
+    spec.dtype = dtype;
+    spec.outputs = {{"output", GetParam().output_width}};
+    for (const std::vector<std::int64_t>& shape : GetParam().inputs) {
+      if (shape.empty() && !spec.inputs.empty()) {
+        spec.inputs.push_back(TensorSpec::absent());
+        continue;
+      }
+      std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+      sizes.insert(sizes.end(), shape.begin(), shape.end());
+      spec.inputs.emplace_back(std::move(sizes), dtype);
+    }
+    return spec;
+  }
+
+  std::shared_ptr<Layer> create(std::uint64_t seed, at::ScalarType dtype = at::kDouble) const {
+    const TaskRandom random(seed);
+    return factory_->create(spec(dtype));
+  }
+
+  static std::vector<at::Tensor> random_inputs(std::int64_t rows = kRows, at::ScalarType dtype = at::kDouble) {
+    const TaskRandom random(99);
+    std::vector<at::Tensor> inputs;
+    for (const TensorSpec& input : spec(dtype).inputs) {
+      if (input.is_absent()) {
+        inputs.emplace_back();
+        continue;
+      }
+      std::vector<std::int64_t> sizes = input.sizes;
+      sizes[0] = rows;
+      inputs.push_back(GetParam().categories > 0 ? at::randint(GetParam().categories, sizes, at::TensorOptions(dtype))
+                                                 : at::randn(sizes, dtype));
+    }
+    return inputs;
+  }
+
+  static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs, std::uint64_t seed = 1) {
+    const TaskRandom random(seed);
+    StateDict memory;
+    LayerContext context{{}, memory};
+    return layer.forward(inputs, context);
+  }
+
+  static StateDict state_of(const Layer& layer) { return module_state(layer).snapshot(); }
+
+  std::unique_ptr<LayerFactory> factory_ = GetParam().make();
+};
+
+TEST_P(LayerContract, GivesWhatItAnnounces) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const auto layer = create(1, dtype);
+    const TensorSpec announced = layer->result(spec(dtype).inputs);
+    for (const std::int64_t rows : {1, 4}) {
+      layer->eval();
+      const at::Tensor given = run(*layer, random_inputs(rows, dtype));
+      EXPECT_EQ(given.scalar_type(), announced.dtype);
+      ASSERT_EQ(given.dim(), static_cast<std::int64_t>(announced.sizes.size()));
+      for (std::size_t i = 0; i < announced.sizes.size(); ++i) {
+        if (announced.sizes[i] != TensorSpec::kVaries) {
+          EXPECT_EQ(given.size(static_cast<std::int64_t>(i)), announced.sizes[i]) << "dimension " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LayerContract, AnnouncingChangesNothing) {
+  const auto layer = create(1);
+  layer->train();
+  const StateDict before = state_of(*layer);
+
+  layer->result(spec().inputs);
+
+  EXPECT_TRUE(layer->is_training());
+  const StateDict after = state_of(*layer);
+  for (const auto& [name, tensor] : before.tensors())
+    EXPECT_TRUE(values_match(after.tensor(name), tensor)) << name;
+}
+
+TEST_P(LayerContract, ParametersAndFloatingBuffersHaveTheSpecsDtype) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const auto layer = create(1, dtype);
+    for (const auto& parameter : layer->named_parameters())
+      EXPECT_EQ(parameter.value().scalar_type(), dtype) << parameter.key();
+    for (const auto& buffer : layer->named_buffers()) {
+      if (buffer.value().is_floating_point()) {
+        EXPECT_EQ(buffer.value().scalar_type(), dtype) << buffer.key();
+      }
+    }
+  }
+}
+
+TEST_P(LayerContract, HasTheSameStructureEveryTime) {
+  const auto expect_same_shapes = [](const auto& first, const auto& second) {
+    ASSERT_EQ(first.keys(), second.keys());
+    for (const auto& item : first)
+      EXPECT_EQ(item.value().sizes(), second[item.key()].sizes()) << item.key();
+  };
+  const auto layer = create(1);
+  const auto used = create(2, at::kFloat);
+  run(*used, random_inputs(kRows, at::kFloat));
+
+  expect_same_shapes(layer->named_parameters(), used->named_parameters());
+  expect_same_shapes(layer->named_buffers(), used->named_buffers());
+}
+
+TEST_P(LayerContract, EachLayerHasMemoryOfItsOwn) {
+  const auto one = create(1);
+  const auto other = create(1);
+  const StateDict before = state_of(*other);
+  {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& parameter : one->parameters())
+      parameter.fill_(0.25);
+  }
+  run(*one, random_inputs());
+
+  const StateDict after = state_of(*other);
+  for (const auto& [name, tensor] : after.tensors())
+    EXPECT_TRUE(values_match(tensor, before.tensor(name))) << name;
+}
+
+TEST_P(LayerContract, StateRoundTripGivesTheSameBits) {
+  const auto original = create(1);
+  run(*original, random_inputs(), 7);  // buffers learn
+  const auto loaded = create(2);
+
+  load_module_state(*loaded, state_of(*original));
+
+  for (const bool training : {false, true}) {
+    original->train(training);
+    loaded->train(training);
+    EXPECT_TRUE(at::equal(run(*loaded, random_inputs(), 3), run(*original, random_inputs(), 3)))
+        << (training ? "in training" : "in evaluation");
+  }
+}
+
+TEST_P(LayerContract, DrawsItsWeightsFromTheTasksStream) {
+  const auto same = create(1)->parameters();
+  const auto again = create(1)->parameters();
+
+  EXPECT_TRUE(same_bits(same, again));
+}
+
+TEST_P(LayerContract, TrainingDiffersFromEvaluationOnlyIfItMay) {
+  const auto layer = create(1);
+  const at::NoGradGuard no_gradients;
+  const auto inputs = random_inputs();
+
+  const at::Tensor trained = run(*layer, inputs);
+  EXPECT_TRUE(at::equal(run(*layer, inputs), trained)) << "with the same random stream";
+  layer->eval();
+
+  EXPECT_EQ(at::equal(run(*layer, inputs), trained), !GetParam().training_differs);
+}
+
+TEST_P(LayerContract, EvaluationIsAFunctionOfTheInputs) {
+  const auto layer = create(1);
+  layer->eval();
+  const at::NoGradGuard no_gradients;
+  const auto inputs = random_inputs();
+
+  const at::Tensor all = run(*layer, inputs, 1);
+
+  EXPECT_TRUE(at::equal(all, run(*layer, inputs, 2)));
+  if (!GetParam().works_row_by_row)
+    return;
+  ASSERT_EQ(all.size(0), kRows);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    std::vector<at::Tensor> alone;
+    for (const at::Tensor& input : inputs)
+      alone.push_back(input.defined() ? input.slice(0, row, row + 1) : input);
+    EXPECT_TRUE(run(*layer, alone).allclose(all.slice(0, row, row + 1))) << "row " << row;
+  }
+}
+
+TEST_P(LayerContract, GradientsAreTheSlopesOfTheResult) {
+  if (!GetParam().is_differentiable)
+    return;
+  const auto layer = create(1);
+  const auto inputs = random_inputs();
+  std::vector<Differentiated> differentiated = parameters_of(*layer);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined() && GetParam().categories == 0)
+      differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+  }
+  for (const bool training : {true, false}) {
+    layer->train(training);
+    EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*layer, inputs)}); }, differentiated, {.most_elements = 20}))
+        << (training ? "in training" : "in evaluation");
+  }
+}
+
+TEST_P(LayerContract, EveryParameterGetsAGradient) {
+  if (!GetParam().is_differentiable)
+    return;
+  const auto layer = create(1);
+  if (layer->parameters().empty())
+    return;
+
+  run(*layer, random_inputs()).square().sum().backward();
+
+  for (const auto& parameter : layer->named_parameters())
+    EXPECT_TRUE(parameter.value().grad().defined()) << parameter.key();
+}
+
+TEST_P(LayerContract, LeavesItsInputsAlone) {
+  const auto inputs = random_inputs();
+  const auto layer = create(1);
+
+  run(*layer, inputs);
+
+  const auto as_they_were = random_inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined()) {
+      EXPECT_TRUE(at::equal(inputs[i], as_they_were[i])) << "input " << i;
+    }
+  }
+}
+
+TEST_P(LayerContract, SeveralThreadsMayEvaluateAtOnce) {
+  const auto layer = create(1);
+  layer->eval();
+  const auto inputs = random_inputs();
+  const at::Tensor expected = run(*layer, inputs);
+  constexpr std::size_t kThreads = 4;
+  std::vector<at::Tensor> results(kThreads);
+
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    const at::NoGradGuard no_gradients;
+    for (int repeat = 0; repeat < 20; ++repeat)
+      results[thread] = run(*layer, inputs);
+  });
+
+  EXPECT_EQ(errors, kNoErrors);
+  for (const at::Tensor& result : results)
+    EXPECT_TRUE(at::equal(result, expected));
+}
+
+TEST_P(LayerContract, WorksTheSameFromAnArena) {
+  const auto plain = create(1);
+  const auto adopted = create(1);
+  plain->eval();
+  adopted->eval();
+  if (adopted->parameters().empty())
+    return;
+  const ParameterArena arena(*adopted);
+
+  EXPECT_TRUE(at::equal(run(*plain, random_inputs()), run(*adopted, random_inputs())));
+}
+
+}  // namespace treadle::testing

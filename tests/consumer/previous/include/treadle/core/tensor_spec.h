@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <c10/core/ScalarType.h>
+
+namespace treadle {
+
+/// What is known of a tensor before there is one.
+struct TensorSpec {
+  /// In `sizes`: whatever the data decides, above all the number of rows.
+  static constexpr std::int64_t kVaries = -1;
+
+  TensorSpec() = default;
+  TensorSpec(std::vector<std::int64_t> sizes, c10::ScalarType dtype)
+      : sizes(std::move(sizes)), dtype(dtype) {}
+
+  /// No tensor: a state that no forward has written yet.
+  static TensorSpec absent() { return {}; }
+  bool is_absent() const { return dtype == c10::ScalarType::Undefined; }
+
+  /// The last dimension, which most layers work on. Expects one that is known.
+  std::int64_t width() const;
+
+  /// "[B, 32]", "[B, ?, 8] int64"; float32 and float64 are not named. "nothing" when absent.
+  std::string text() const;
+
+  bool operator==(const TensorSpec&) const = default;
+
+  std::vector<std::int64_t> sizes;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;
+};
+
+}  // namespace treadle
