@@ -39,6 +39,9 @@ constexpr Option kAllowDifferences{
     "",
     "goes on although plugins, libtorch, BLAS, CPU or data are other ones"};
 
+constexpr Option kModel{"model", 0, "", false, "", "draws the model's graph instead of the stages"};
+constexpr Option kTable{"table", 0, "", false, "", "with --model: lists its nodes, what they give and their parameters"};
+constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{
     "trace", 0, "FILE", false, "", "writes which thread did what when, for ui.perfetto.dev"};
 
@@ -133,10 +136,10 @@ std::span<const Command> commands() {
        false,
        ""},
       {"graph",
-       "Draws the stages of a workflow, as Graphviz source.",
+       "Draws the stages of a workflow, or its model, as Graphviz source.",
        {kDocument},
-       {kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
-       "graph examples/iris.json | dot -Tsvg -o iris.svg",
+       {kModel, kTable, kSvg, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
+       "graph examples/iris.json --svg iris.svg",
        true,
        ""},
       {"schema",

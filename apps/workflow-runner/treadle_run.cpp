@@ -7,6 +7,9 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/atomic_file.h>
+#include <treadle/graph/graph.h>
+#include <treadle/graph/picture.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/host/run/workflow_run.h>
@@ -138,12 +141,33 @@ void predict(const CommandLine& line) {
   }
 }
 
+/// The model's graph; expects a document whose model is one.
+std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const auto model = std::dynamic_pointer_cast<graph::Graph>(untrained_model(runtime, workflow));
+  if (model == nullptr) {
+    throw UsageError("the model " + workflow.resolved.at("model").at("use").dump() +
+                     " is not a graph; {\"use\": \"flow\"} is");
+  }
+  return model;
+}
+
 void draw_graph(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  const std::string picture = stage_picture(runtime.read(line.arguments[0], line.texts("set")));
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
+  if (line.has("table") && !line.has("model"))
+    throw UsageError("--table lists the nodes of a model: add --model");
+  const auto model = line.has("model") ? graph_of(runtime, workflow) : nullptr;
+  if (line.has("table")) {
+    const std::string table = graph::summary(*model);
+    line.has("json") ? print(Json{{"table", table}}) : print(table);
+    return;
+  }
+  const std::string picture = model ? graph::dot(*model, {workflow.name}) : stage_picture(workflow);
+  if (line.has("svg"))
+    write_file_atomically(line.text("svg"), graph::svg(picture));
   if (line.has("json")) {
     print(Json{{"dot", picture}});
-  } else {
+  } else if (!line.has("svg")) {
     print(picture + (picture.ends_with('\n') ? "" : "\n"));
   }
 }

@@ -231,6 +231,25 @@ TEST_F(TrainingCommands, GraphIsGraphvizSource) {
   EXPECT_THAT(graph.out, AllOf(StartsWith("digraph"), HasSubstr("->")));
 }
 
+TEST_F(TrainingCommands, GraphDrawsAndListsTheModel) {
+  write("flow.json", R"({"treadle": 1, "data": "moons", "model": {"use": "flow", "flow": [
+    {"use": "dense", "units": 3, "tag": "wide"}, "relu", "head"]}})");
+
+  EXPECT_THAT(run({"graph", "flow.json", "--model"}).out,
+              AllOf(StartsWith("digraph"), HasSubstr("dense_0\\n[B, 3]\\n9\\n#wide")));
+  EXPECT_EQ(run({"graph", "flow.json", "--model", "--table"}).out,
+            "node           layer  gives   parameters\n"
+            "input          input  [B, 2]\n"
+            "dense_0 #wide  dense  [B, 3]           9\n"
+            "relu_0         relu   [B, 3]\n"
+            "head_0         head   [B, 2]           8\n"
+            "17 parameters\n");
+  const Finished closed = run({"graph", "points.json", "--model"});
+  EXPECT_EQ(closed.code, 2);
+  EXPECT_THAT(closed.err, HasSubstr("is not a graph; {\"use\": \"flow\"} is"));
+  EXPECT_THAT(run({"graph", "flow.json", "--table"}).err, HasSubstr("add --model"));
+}
+
 TEST_F(TrainingCommands, CtrlCSavesAndSaysHowToGoOn) {
   given_document(3000);
   Running training = start({"run", "points.json"});

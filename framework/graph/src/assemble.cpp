@@ -132,6 +132,11 @@ class Assembly {
     if (!node.tags.empty())
       impl_->places[place].tag_slot = impl_->tag_slots++;
     info.inputs = inputs_of(place);
+    for (const NodeInput& input : info.inputs) {
+      if (input.kind != NodeInput::Kind::kState)
+        info.level = std::max(info.level, impl_->nodes[input.node].level + 1);
+    }
+    info.control = control_of(node);
     if (node.kind == NodeKind::kInput)
       return;
     if (node.kind == NodeKind::kState) {
@@ -161,6 +166,26 @@ class Assembly {
     for (const NodeInput& input : info.inputs)
       impl_->places[place].inputs.push_back(input.node);
     find_result(place);
+  }
+
+  static std::string control_of(const WantedNode& node) {
+    if (node.step == nullptr)
+      return "";
+    const FlowStep& step = *node.step;
+    const std::string rounds = std::to_string(step.rounds) + (step.rounds == 1 ? " round" : " rounds");
+    if (node.kind == NodeKind::kLoop) {
+      if (step.loop == LoopKind::kTimes)
+        return rounds;
+      return (step.loop == LoopKind::kWhile ? "while condition <= 0, at most " : "until condition > 0, at most ") + rounds;
+    }
+    if (node.kind == NodeKind::kMap) {
+      const std::string pieces =
+          step.map == MapKind::kSlices ? std::to_string(step.slices) + " slices" : std::string("each row");
+      return pieces + (step.batched ? ", batched" : "");
+    }
+    if (node.kind == NodeKind::kSwitch)
+      return step.switch_by == SwitchBy::kRow ? "by row" : "by batch";
+    return "";
   }
 
   static void freeze(const std::vector<Callee>& callees) {

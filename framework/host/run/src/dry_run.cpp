@@ -85,6 +85,20 @@ std::vector<std::int64_t> first_of(const std::vector<std::int64_t>& rows, std::i
 
 }  // namespace
 
+std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  internal::Ingredients ingredients(runtime, workflow);
+  std::shared_ptr<Model> model;
+  internal::budget_for(workflow).run([&] {
+    ingredients.open_data();
+    ingredients.make_plan();
+    const Fold& fold = ingredients.plan().folds.front();
+    internal::Trial trial(ingredients, {"final", 0, 1}, {fold.training, fold.validation, 0});
+    trial.prepare(nullptr);
+    model = std::dynamic_pointer_cast<Model>(trial.model().shared_from_this());
+  });
+  return model;
+}
+
 DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const std::int64_t baseline = internal::resident_memory_bytes();
   internal::reset_peak_memory();

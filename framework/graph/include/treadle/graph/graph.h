@@ -48,6 +48,10 @@ struct NodeInfo {
   std::optional<TensorSpec> result;
   std::int64_t parameters = 0;  ///< elements, those of graphs within included
   bool frozen = false;
+  /// The longest way from an input or state to it, in nodes.
+  std::size_t level = 0;
+  /// "3 rounds": what a loop, map or switch does with its parts.
+  std::string control;
   /// What a composite is made of, and a graph within: "body" of a loop.
   struct Inside {
     std::string name;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/core/model.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/run/runtime.h>
@@ -55,6 +57,9 @@ struct DryRun {
   std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
 };
 DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
+/// The document's model as the training of its first fold would begin: made for its data and loss, its weights drawn.
+std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
 /// The stages of a workflow as Graphviz source.
 std::string stage_picture(const ResolvedWorkflow& workflow);

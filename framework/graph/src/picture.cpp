@@ -1,0 +1,318 @@
+#include <treadle/graph/picture.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::graph {
+namespace {
+
+struct Look {
+  std::string_view type;
+  std::string_view shape;
+  std::string_view fill;
+};
+
+constexpr Look kInputLook{"", "ellipse", "#dbeafe"};
+constexpr Look kOutputLook{"", "ellipse", "#dcfce7"};
+constexpr Look kStateLook{"", "cylinder", "#fef3c7"};
+constexpr Look kLayerLook{"", "box", "#f8fafc"};
+// Kinds of layers that are told apart at a glance, by their names.
+constexpr std::array kLooks{
+    Look{"add", "invtriangle", "#ede9fe"},         Look{"mean", "invtriangle", "#ede9fe"},
+    Look{"multiply", "invtriangle", "#ede9fe"},    Look{"cat", "invtriangle", "#ede9fe"},
+    Look{"state_add", "invtriangle", "#ede9fe"},   Look{"gate", "invtriangle", "#ede9fe"},
+    Look{"batch_norm", "parallelogram", "#e0f2fe"}, Look{"layer_norm", "parallelogram", "#e0f2fe"},
+    Look{"rms_norm", "parallelogram", "#e0f2fe"},  Look{"group_norm", "parallelogram", "#e0f2fe"},
+    Look{"BatchNorm", "parallelogram", "#e0f2fe"}, Look{"LayerNorm", "parallelogram", "#e0f2fe"},
+    Look{"relu", "hexagon", "#fee2e2"},            Look{"gelu", "hexagon", "#fee2e2"},
+    Look{"silu", "hexagon", "#fee2e2"},            Look{"tanh", "hexagon", "#fee2e2"},
+    Look{"sigmoid", "hexagon", "#fee2e2"},         Look{"softmax", "hexagon", "#fee2e2"},
+    Look{"leaky_relu", "hexagon", "#fee2e2"},      Look{"elu", "hexagon", "#fee2e2"},
+};
+
+const Look& look_of(const NodeInfo& node, bool is_output) {
+  if (node.kind == NodeKind::kInput)
+    return kInputLook;
+  if (node.kind == NodeKind::kState)
+    return kStateLook;
+  const auto found = std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& look) { return look.type == node.type; });
+  if (found != kLooks.end())
+    return *found;
+  return is_output ? kOutputLook : kLayerLook;
+}
+
+std::string dot_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string label_of(const NodeInfo& node) {
+  std::string label = node.id;
+  // dense_0 has said it already.
+  if (!node.type.empty() && !node.id.starts_with(node.type))
+    label += "\n" + node.type;
+  if (!node.control.empty())
+    label += "\n" + node.control;
+  if (node.result)
+    label += "\n" + node.result->text();
+  if (node.parameters > 0)
+    label += "\n" + short_count(node.parameters) + (node.frozen ? " frozen" : "");
+  for (const std::string& tag : node.tags)
+    label += "\n#" + tag;
+  return label;
+}
+
+/// Where edges of a node begin and end: it may be a cluster.
+struct Ends {
+  std::vector<std::string> in;  // by input; the last is for those that follow
+  std::string out;
+
+  const std::string& at(std::size_t input) const { return in[std::min(input, in.size() - 1)]; }
+};
+
+class Drawing {
+ public:
+  std::string draw(const Graph& graph, const PictureOptions& options) {
+    text_ = "digraph model {\n  rankdir=TB; compound=true; fontname=\"sans-serif\";\n"
+            "  node [fontname=\"sans-serif\", fontsize=11, style=filled, fillcolor=\"#f8fafc\", color=\"#64748b\"];\n"
+            "  edge [fontname=\"sans-serif\", fontsize=9, color=\"#64748b\"];\n";
+    if (!options.title.empty())
+      text_ += "  label=" + dot_text(options.title) + "; labelloc=t;\n";
+    draw_graph(graph, "", 1);
+    return text_ + "}\n";
+  }
+
+ private:
+  void line(int depth, const std::string& said) { text_ += std::string(static_cast<std::size_t>(depth) * 2, ' ') + said + "\n"; }
+
+  Ends draw_graph(const Graph& graph, const std::string& prefix, int depth) {
+    const std::vector<NodeInfo>& nodes = graph.nodes();
+    const std::set<std::size_t> outputs(graph.output_nodes().begin(), graph.output_nodes().end());
+    std::vector<Ends> ends;
+    std::map<std::size_t, std::vector<std::string>> levels;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      ends.push_back(draw_node(nodes[i], outputs.count(i) > 0 && prefix.empty(), prefix, depth));
+      // A cluster cannot be given a rank, and a state stands best where it is used.
+      if (nodes[i].inside.empty() && nodes[i].kind != NodeKind::kState)
+        levels[nodes[i].level].push_back(ends.back().out);
+    }
+    for (const auto& [level, names] : levels) {
+      if (names.size() < 2)
+        continue;
+      std::string same = "{ rank=same;";
+      for (const std::string& name : names)
+        same += " " + dot_text(name) + ";";
+      line(depth, same + " }");
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (std::size_t input = 0; input < nodes[i].inputs.size(); ++input)
+        draw_edge(nodes[i].inputs[input], ends, ends[i].at(input), depth);
+    }
+    Ends whole;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].kind == NodeKind::kInput)
+        whole.in.push_back(ends[i].out);
+    }
+    whole.out = ends[graph.output_nodes().front()].out;
+    return whole;
+  }
+
+  void draw_edge(const NodeInput& input, const std::vector<Ends>& ends, const std::string& to, int depth) {
+    std::string style;
+    if (input.kind == NodeInput::Kind::kReference)
+      style = " [style=dashed, label=" + dot_text(input.port.substr(4)) + "]";
+    if (input.kind == NodeInput::Kind::kState)
+      style = " [style=dotted, constraint=false]";
+    line(depth, dot_text(ends[input.node].out) + " -> " + dot_text(to) + style + ";");
+  }
+
+  Ends draw_node(const NodeInfo& node, bool is_output, const std::string& prefix, int depth) {
+    const std::string name = prefix + node.id;
+    if (node.inside.empty()) {
+      const Look& look = look_of(node, is_output);
+      line(depth, dot_text(name) + " [label=" + dot_text(label_of(node)) + ", shape=" + std::string(look.shape) +
+                      ", fillcolor=" + dot_text(std::string(look.fill)) + "];");
+      return {{name}, name};
+    }
+    line(depth, "subgraph " + dot_text("cluster_" + name) + " {");
+    line(depth + 1, "label=" + dot_text(label_of(node)) + "; labeljust=l; fontsize=11; style=rounded; color=\"#94a3b8\";");
+    std::vector<Ends> callees;
+    for (const NodeInfo::Inside& inside : node.inside)
+      callees.push_back(draw_inside(inside, name, depth + 1));
+    Ends ends = node.kind == NodeKind::kSwitch ? draw_choice(callees, name, depth + 1) : callees.front();
+    if (node.kind == NodeKind::kLoop)
+      draw_rounds(callees, depth + 1);
+    line(depth, "}");
+    return ends;
+  }
+
+  Ends draw_inside(const NodeInfo::Inside& inside, const std::string& owner, int depth) {
+    const std::string prefix = inside.name.empty() ? owner + "/" : owner + "/" + inside.name + "/";
+    if (inside.graph != nullptr)
+      return draw_graph(*inside.graph, prefix, depth);
+    const std::string name = owner + "/" + inside.name;
+    line(depth, dot_text(name) + " [label=" + dot_text(inside.name + "\n" + inside.type) + ", shape=box];");
+    return {{name}, name};
+  }
+
+  void draw_rounds(const std::vector<Ends>& callees, int depth) {
+    const Ends& body = callees.front();
+    std::string back = body.out;
+    if (callees.size() > 1) {
+      line(depth, dot_text(body.out) + " -> " + dot_text(callees[1].at(0)) + ";");
+      back = callees[1].out;
+    }
+    line(depth, dot_text(back) + " -> " + dot_text(body.at(0)) + " [style=bold, constraint=false, label=\"again\"];");
+  }
+
+  Ends draw_choice(const std::vector<Ends>& callees, const std::string& name, int depth) {
+    const std::string exit = name + "/exit";
+    line(depth, dot_text(exit) + " [label=\"\", shape=point, width=0.12];");
+    for (std::size_t i = 1; i < callees.size(); ++i) {
+      line(depth, dot_text(callees[0].out) + " -> " + dot_text(callees[i].at(0)) + " [label=" + dot_text(std::to_string(i - 1)) + "];");
+      line(depth, dot_text(callees[i].out) + " -> " + dot_text(exit) + ";");
+    }
+    return {callees[0].in, exit};
+  }
+
+  std::string text_;
+};
+
+/// A file that goes with its object.
+class ScratchFile {
+ public:
+  explicit ScratchFile(const std::string& content) {
+    std::string name = (std::filesystem::temp_directory_path() / "treadle-picture-XXXXXX").string();
+    const int file = ::mkstemp(name.data());
+    if (file < 0)
+      throw StorageError("no temporary file can be written in " + std::filesystem::temp_directory_path().string());
+    path_ = name;
+    const bool written = ::write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
+    ::close(file);
+    if (!written)
+      throw StorageError("the temporary file " + name + " cannot be written");
+  }
+  ~ScratchFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct Row {
+  std::array<std::string, 4> cells;
+};
+
+void add_rows(const Graph& graph, const std::string& indent, std::vector<Row>& rows) {
+  for (const NodeInfo& node : graph.nodes()) {
+    std::string tags;
+    for (const std::string& tag : node.tags)
+      tags += " #" + tag;
+    rows.push_back({{indent + node.id + tags, node.type + (node.control.empty() ? "" : ", " + node.control),
+                     node.result ? node.result->text() : "?",
+                     node.parameters == 0 ? "" : std::to_string(node.parameters) + (node.frozen ? " frozen" : "")}});
+    for (const NodeInfo::Inside& inside : node.inside) {
+      const bool is_named = !inside.name.empty();
+      if (is_named)
+        rows.push_back({{indent + "  " + inside.name, inside.type, "", ""}});
+      if (inside.graph != nullptr)
+        add_rows(*inside.graph, indent + (is_named ? "    " : "  "), rows);
+    }
+  }
+}
+
+}  // namespace
+
+std::string short_count(std::int64_t count) {
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  constexpr std::array kUnits{Unit{1e9, "G"}, Unit{1e6, "M"}, Unit{1e3, "K"}};
+  for (const Unit& unit : kUnits) {
+    if (static_cast<double>(count) < unit.size)
+      continue;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.1f%s", static_cast<double>(count) / unit.size, unit.name);
+    return text.data();
+  }
+  return std::to_string(count);
+}
+
+std::string dot(const Graph& graph, const PictureOptions& options) { return Drawing().draw(graph, options); }
+
+std::string svg(const std::string& dot_source) {
+  const ScratchFile source(dot_source);
+  const std::string command = "dot -Tsvg '" + source.path() + "' 2>&1";
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr)
+    throw StorageError("the program dot cannot be started");
+  std::string drawn;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    drawn.append(buffer.data(), count);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    throw UsageError("a picture is drawn by Graphviz's program dot, which is not there; install graphviz");
+  if (status != 0)
+    throw UsageError("Graphviz's program dot failed: " + drawn.substr(0, drawn.find('\n')));
+  return drawn;
+}
+
+std::string summary(const Graph& graph) {
+  std::vector<Row> rows{{{"node", "layer", "gives", "parameters"}}};
+  add_rows(graph, "", rows);
+  std::array<std::size_t, 4> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], row.cells[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string shown;
+    for (std::size_t i = 0; i + 1 < widths.size(); ++i)
+      shown += row.cells[i] + std::string(widths[i] - row.cells[i].size() + 2, ' ');
+    shown += std::string(widths[3] - row.cells[3].size(), ' ') + row.cells[3];
+    shown.erase(shown.find_last_not_of(' ') + 1);
+    text += shown + "\n";
+  }
+  std::int64_t trained = 0;
+  std::int64_t all = 0;
+  for (const at::Tensor& parameter : graph.parameters()) {
+    all += parameter.numel();
+    trained += parameter.requires_grad() ? parameter.numel() : 0;
+  }
+  text += std::to_string(all) + " parameters";
+  if (trained != all)
+    text += ", " + std::to_string(trained) + " of them trained";
+  return text + "\n";
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,175 @@
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+
+#include <treadle/testing/layer_contract.h>
+
+#include "wrong.h"
+
+namespace treadle::testing {
+namespace {
+
+/// A linear map to three numbers. `Change` has what makes it wrong: `prepare` sees the new layer, `before` the input, `after` the
+/// result of each call, `result` what it announces.
+class Affine final : public Layer {
+ public:
+  struct Change {
+    std::function<void(Affine&, const LayerSpec&)> prepare = nullptr;
+    std::function<at::Tensor(Affine&, const at::Tensor&)> before = nullptr;
+    std::function<at::Tensor(Affine&, const at::Tensor&)> after = nullptr;
+    std::function<TensorSpec(Affine&, TensorSpec)> result = nullptr;
+  };
+
+  Affine(const LayerSpec& spec, const Change& change) : change_(change) {
+    weight = register_parameter("weight", at::randn({3, spec.inputs[0].width()}, spec.dtype));
+    bias = register_parameter("bias", at::randn({3}, spec.dtype));
+    if (change_.prepare)
+      change_.prepare(*this, spec);
+  }
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    const at::Tensor input = change_.before ? change_.before(*this, inputs[0]) : inputs[0];
+    const at::Tensor result = at::linear(input, weight, bias);
+    return change_.after ? change_.after(*this, result) : result;
+  }
+
+  at::Tensor weight;
+  at::Tensor bias;
+  at::Tensor other;  ///< for prepare
+
+ private:
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    TensorSpec result({TensorSpec::kVaries, 3}, inputs[0].dtype);
+    return change_.result ? change_.result(*this, result) : result;
+  }
+
+  Change change_;
+};
+
+class AffineFactory final : public LayerFactory {
+ public:
+  explicit AffineFactory(Affine::Change change) : change_(std::move(change)) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Affine>(spec, change_);
+  }
+  Affine::Change change_;
+};
+
+LayerCase affine(std::string name, const Affine::Change& change = {}) {
+  LayerCase one;
+  one.name = std::move(name);
+  one.make = [change] { return std::make_unique<AffineFactory>(change); };
+  return one;
+}
+
+std::vector<Wrong<LayerCase>> wrong_layers() {
+  using Tensor = const at::Tensor&;
+  using Spec = const LayerSpec&;
+  return {
+      {affine("AnnouncesAnotherWidth", {.result =
+                                            [](Affine&, TensorSpec result) {
+                                              result.sizes[1] = 4;
+                                              return result;
+                                            }}),
+       {"GivesWhatItAnnounces"}},
+      {affine("AnnouncesAnotherDtype", {.result =
+                                            [](Affine&, TensorSpec result) {
+                                              result.dtype = at::kHalf;
+                                              return result;
+                                            }}),
+       {"GivesWhatItAnnounces"}},
+      {affine("LearnsByAnnouncing", {.result =
+                                         [](Affine& layer, TensorSpec result) {
+                                           layer.weight.detach().add_(1);
+                                           return result;
+                                         }}),
+       {"AnnouncingChangesNothing"}},
+      {affine("StaysInEvaluation", {.result =
+                                        [](Affine& layer, TensorSpec result) {
+                                          layer.eval();
+                                          return result;
+                                        }}),
+       {"AnnouncingChangesNothing"}},
+      {affine("HasAParameterOfAnotherDtype",
+              {.prepare = [](Affine& layer,
+                             Spec) { layer.other = layer.register_parameter("scale", at::randn({1}, at::kDouble)); },
+               .after = [](Affine& layer, Tensor result) { return result.mul(layer.other.to(result.scalar_type())); }}),
+       {"ParametersAndFloatingBuffersHaveTheSpecsDtype"}},
+      {affine("HasABufferOfAnotherDtype",
+              {.prepare = [](Affine& layer, Spec) { layer.register_buffer("seen", at::zeros({1}, at::kFloat)); }}),
+       {"ParametersAndFloatingBuffersHaveTheSpecsDtype"}},
+      {affine("NumbersItsParameters",
+              {.prepare =
+                   [](Affine& layer, Spec spec) {
+                     static int count = 0;
+                     layer.other = layer.register_parameter("scale-" + std::to_string(++count), at::randn({1}, spec.dtype));
+                   },
+               .after = [](Affine& layer, Tensor result) { return result.mul(layer.other); }}),
+       {"HasTheSameStructureEveryTime", "StateRoundTripGivesTheSameBits"}},
+      {affine("SharesABuffer", {.prepare =
+                                    [](Affine& layer, Spec) {
+                                      static const at::Tensor shared = at::zeros({1}, at::kLong);
+                                      layer.other = layer.register_buffer("shared", shared);
+                                    },
+                                .before =
+                                    [](Affine& layer, Tensor input) {
+                                      layer.other.add_(1);
+                                      return input;
+                                    }}),
+       {"EachLayerHasMemoryOfItsOwn"}},
+      {affine("HidesAParameter", {.prepare = [](Affine& layer, Spec spec) { layer.other = at::randn({6}, spec.dtype); },
+                                  .before = [](Affine& layer, Tensor input) { return input.mul(layer.other); }}),
+       {"StateRoundTripGivesTheSameBits"}},
+      {affine("DrawsFromElsewhere", {.prepare =
+                                         [](Affine& layer, Spec) {
+                                           static std::uint64_t count = 0;
+                                           const TaskRandom random(++count);
+                                           const at::NoGradGuard no_gradients;
+                                           layer.bias.add_(at::randn({3}, at::kDouble));
+                                         }}),
+       {"DrawsItsWeightsFromTheTasksStream", "WorksTheSameFromAnArena"}},
+      {affine("DropsOutUndeclared",
+              {.after = [](Affine& layer, Tensor result) { return at::dropout(result, 0.5, layer.is_training()); }}),
+       {"TrainingDiffersFromEvaluationOnlyIfItMay"}},
+      {affine("DropsOutInEvaluation", {.after = [](Affine&, Tensor result) { return at::dropout(result, 0.5, true); }}),
+       {"EvaluationIsAFunctionOfTheInputs"}},
+      {affine("LooksAtTheWholeBatch", {.after = [](Affine&, Tensor result) { return result.sub(result.mean(0)); }}),
+       {"EvaluationIsAFunctionOfTheInputs"}},
+      {affine("HalvesItsGradient", {.after = [](Affine&, Tensor result) { return result.add(result.detach()).div(2); }}),
+       {"GradientsAreTheSlopesOfTheResult"}},
+      {affine("HasAnUnusedParameter",
+              {.prepare = [](Affine& layer, Spec spec) { layer.register_parameter("unused", at::randn({2}, spec.dtype)); }}),
+       {"EveryParameterGetsAGradient"}},
+      {affine("WritesToItsInputs", {.before =
+                                        [](Affine&, Tensor input) {
+                                          const at::NoGradGuard no_gradients;
+                                          if (input.size(0) == 5)
+                                            input.detach()[4][5].zero_();
+                                          return input;
+                                        }}),
+       {"LeavesItsInputsAlone", "GradientsAreTheSlopesOfTheResult"}},
+      {affine("SharesItsScratch", {.after =
+                                       [thread = OneThread()](Affine&, Tensor result) {
+                                         return thread.is_mine() ? result : result.add(1);
+                                       }}),
+       {"SeveralThreadsMayEvaluateAtOnce"}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Right, LayerContract, ::testing::Values(affine("Affine")), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(wrong_layers())), CaseName());
+
+}  // namespace
+
+std::vector<Defect> layer_defects() {
+  return defects_of("LayerContract", wrong_layers());
+}
+
+}  // namespace treadle::testing
