@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -101,11 +100,6 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
   }
 };
 
-/// From the stream of the task that runs the forward.
-std::uint64_t draw_seed() {
-  return static_cast<std::uint64_t>(at::empty({}, at::kLong).random_().item<std::int64_t>());
-}
-
 }  // namespace
 
 std::vector<at::Tensor> recomputed(torch::nn::Module& owner, ForwardSegment segment,
@@ -113,7 +107,7 @@ std::vector<at::Tensor> recomputed(torch::nn::Module& owner, ForwardSegment segm
   if (!at::GradMode::is_enabled())
     return segment(inputs);
   const at::Tensor anchor = at::zeros({}).set_requires_grad(true);
-  return Recomputation::apply(c10::make_intrusive<Recipe>(owner, std::move(segment), draw_seed()),
+  return Recomputation::apply(c10::make_intrusive<Recipe>(owner, std::move(segment), draw_from_task()),
                               anchor, at::TensorList(inputs));
 }
 

@@ -9,8 +9,19 @@
 namespace treadle {
 namespace {
 
-// The generator of the innermost scope on this thread. Set and restored by TaskRandom alone.
-thread_local const at::Generator* current_generator = nullptr;
+/// The seed of a scope, and its generator once something was drawn.
+struct Stream {
+  const at::Generator& generator() {
+    if (!made.defined()) made = make_generator(seed);
+    return made;
+  }
+
+  std::uint64_t seed;
+  at::Generator made;
+};
+
+// Of the innermost scope on this thread. Set and restored by TaskRandom alone.
+thread_local Stream* current_stream = nullptr;
 
 std::optional<std::size_t> generator_argument(const c10::FunctionSchema& schema) {
   const auto& arguments = schema.arguments();
@@ -26,7 +37,7 @@ void draw_from_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   const auto argument = generator_argument(op.schema());
   const std::size_t first = stack->size() - op.schema().arguments().size();
   c10::IValue& given = (*stack)[first + *argument];
-  if (given.isNone() && current_generator != nullptr) given = c10::IValue(*current_generator);
+  if (given.isNone() && current_stream != nullptr) given = c10::IValue(current_stream->generator());
   torch_versions::continue_below(torch_versions::kTaskKey, op, keys, stack);
 }
 
@@ -53,23 +64,31 @@ bool install_kernels() {
 }  // namespace
 
 struct TaskRandom::Scope {
-  explicit Scope(const at::Generator* generator)
-      : previous(current_generator), key(torch_versions::kTaskKey) {
-    current_generator = generator;
+  explicit Scope(std::uint64_t seed)
+      : stream{seed, {}}, previous(current_stream), key(torch_versions::kTaskKey) {
+    current_stream = &stream;
   }
-  ~Scope() { current_generator = previous; }
+  ~Scope() { current_stream = previous; }
 
-  const at::Generator* previous;
+  Stream stream;
+  Stream* previous;
   c10::impl::IncludeDispatchKeyGuard key;
 };
 
-TaskRandom::TaskRandom(std::uint64_t seed) : generator_(make_generator(seed)) {
+TaskRandom::TaskRandom(std::uint64_t seed) {
   static const bool installed = install_kernels();
   static_cast<void>(installed);
-  scope_ = std::make_unique<Scope>(&generator_);
+  scope_ = std::make_unique<Scope>(seed);
 }
 
 TaskRandom::~TaskRandom() = default;
+
+const at::Generator& TaskRandom::generator() const { return scope_->stream.generator(); }
+
+std::uint64_t draw_from_task() {
+  return torch_versions::draw_64_bits(current_stream != nullptr ? current_stream->generator()
+                                                                : torch_versions::default_cpu_generator());
+}
 
 at::Generator make_generator(std::uint64_t seed) {
   return torch_versions::make_cpu_generator(seed);

@@ -63,6 +63,7 @@ class Assembly {
     if (problems_.size() > before)
       return nullptr;
     plan_releases();
+    plan_branches();
     return std::make_shared<Graph>(std::move(impl_));
   }
 
@@ -403,6 +404,22 @@ class Assembly {
       impl_->outputs.push_back(place_of_[output]);
     for (const auto& [group, tags] : wired_.groups)
       impl_->groups.emplace_back(group, tags);
+  }
+
+  void plan_branches() {
+    impl_->groups_of_branches = find_branch_groups(*impl_);
+    if (impl_->groups_of_branches.empty())
+      return;
+    impl_->parameters.resize(impl_->places.size());
+    for (std::size_t i = 0; i < impl_->groups_of_branches.size(); ++i) {
+      for (const std::size_t place : impl_->groups_of_branches[i].places) {
+        impl_->places[place].group = i;
+        for (const Callee& callee : impl_->places[place].node->callees()) {
+          for (const at::Tensor& parameter : callee.module()->parameters())
+            impl_->parameters[place].push_back(parameter);
+        }
+      }
+    }
   }
 
   void plan_releases() {

@@ -167,6 +167,8 @@ at::Tensor Graph::forward(const at::Tensor& input) const {
   return std::move(run({&input, 1}, *state).front());
 }
 
+void Graph::set_branches(Branches branches) { impl_->branches = branches; }
+
 const std::vector<NodeInfo>& Graph::nodes() const { return impl_->nodes; }
 std::size_t Graph::input_count() const { return impl_->inputs.size(); }
 const std::vector<std::string>& Graph::input_names() const { return impl_->input_names; }

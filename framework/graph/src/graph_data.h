@@ -11,6 +11,7 @@
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 
+#include "branches.h"
 #include "node.h"
 
 namespace treadle::graph {
@@ -22,6 +23,7 @@ struct Place {
   /// Places whose values nobody needs after this one.
   std::vector<std::size_t> done;
   std::optional<std::size_t> tag_slot;  ///< where its value is kept for people
+  std::optional<std::size_t> group;     ///< the branches it is one of
 };
 
 /// A state: the value of one place, given to another in the next forward.
@@ -45,6 +47,9 @@ struct Graph::Impl {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   std::map<std::string, std::size_t, std::less<>> tags;  // place
   std::size_t tag_slots = 0;
+  std::vector<BranchGroup> groups_of_branches;
+  std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
+  Branches branches = Branches::kAsItPays;
   std::vector<std::size_t> tells_beginning;  // places with a callee that BeginsForward
   // As a model: what one stream is cut into (empty: it is not), and which of the model's inputs each of the graph's
   // is (empty: they have one order).

@@ -4,6 +4,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/task_random.h>
 
 #include "failure.h"
 
@@ -65,18 +66,35 @@ void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input, Gra
   }
 }
 
-void run_place(const Graph::Impl& graph, std::size_t index, GraphState::Data& state,
-               const std::stop_token& stop) {
-  const Place& place = graph.places[index];
-  c10::SmallVector<at::Tensor, 4> inputs;
-  for (const std::size_t source : place.inputs)
-    inputs.push_back(state.values[source]);
-  const Inputs given(inputs.data(), inputs.size());
+at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& given,
+                     GraphState::Data& state, const std::stop_token& stop) {
+  if (stop.stop_requested())
+    throw Interrupted("stopped within a forward of the model");
   try {
-    state.values[index] = place.node->run(given, state.nodes[index], stop);
+    return graph.places[index].node->run(given, state.nodes[index], stop);
   } catch (...) {
     rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, given));
   }
+}
+
+void run_alone(const Graph::Impl& graph, std::size_t index, GraphState::Data& state,
+               const std::stop_token& stop) {
+  c10::SmallVector<at::Tensor, 4> inputs;
+  for (const std::size_t source : graph.places[index].inputs)
+    inputs.push_back(state.values[source]);
+  state.values[index] = run_place(graph, index, {inputs.data(), inputs.size()}, state, stop);
+}
+
+/// All of the group that begins at this place; its others do nothing.
+void run_group(const Graph::Impl& graph, std::size_t index, std::uint64_t seed,
+               GraphState::Data& state, const std::stop_token& stop) {
+  const BranchGroup& group = graph.groups_of_branches[*graph.places[index].group];
+  if (group.places.front() != index)
+    return;
+  run_branches(group, graph.branches, seed, graph.parameters, state.values,
+               [&](std::size_t place, const Inputs& given) {
+                 return run_place(graph, place, given, state, stop);
+               });
 }
 
 }  // namespace
@@ -105,12 +123,13 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
   if (!graph.tells_beginning.empty())
     tell_beginning(graph, inputs[0], state, stop);
 
+  const std::uint64_t seed = graph.groups_of_branches.empty() ? 0 : draw_from_task();
   for (std::size_t index = 0; index < graph.places.size(); ++index) {
     const Place& place = graph.places[index];
-    if (place.node != nullptr) {
-      if (stop.stop_requested())
-        throw Interrupted("stopped within a forward of the model");
-      run_place(graph, index, state, stop);
+    if (place.group) {
+      run_group(graph, index, seed, state, stop);
+    } else if (place.node != nullptr) {
+      run_alone(graph, index, state, stop);
     }
     if (place.tag_slot && state.keeps_tags)
       state.tags[*place.tag_slot] = state.values[index];

@@ -24,13 +24,17 @@ class TaskRandom {
   TaskRandom(const TaskRandom&) = delete;
   TaskRandom& operator=(const TaskRandom&) = delete;
 
-  const at::Generator& generator() const { return generator_; }
+  /// Made when it is first wanted: most scopes draw nothing.
+  const at::Generator& generator() const;
 
  private:
   struct Scope;
-  at::Generator generator_;
   std::unique_ptr<Scope> scope_;
 };
+
+/// A number from the stream of the innermost TaskRandom of this thread, or of libtorch's default generator where there is none: a seed
+/// for a part of the task that shall draw by itself.
+std::uint64_t draw_from_task();
 
 /// A CPU generator with a sequence of its own.
 at::Generator make_generator(std::uint64_t seed);

@@ -61,6 +61,13 @@ struct NodeInfo {
   std::vector<Inside> inside;
 };
 
+/// How nodes run of which none needs another: the branches of a split, the experts of a gate. The bits are the same.
+enum class Branches {
+  kAsItPays,   ///< as oneTBB tasks, once the first forwards have shown that it saves a tenth of a millisecond or more
+  kOneByOne,
+  kAtOnce
+};
+
 /// A built flow: a module that can be run, trained, saved, looked at, and be a part of another flow.
 ///
 /// Nodes stand in the order of the flow, and so do parameters, in every process: `<node id>.<name>`. All that a forward leaves
@@ -78,6 +85,9 @@ class Graph final : public Model {
 
   /// The first output, without a state that outlives the call.
   at::Tensor forward(const at::Tensor& input) const;
+
+  /// Before the first forward, or between forwards.
+  void set_branches(Branches branches);
 
   /// In the order in which they run.
   const std::vector<NodeInfo>& nodes() const;

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -16,6 +20,17 @@ inline constexpr c10::DispatchKey kTaskKey = c10::DispatchKey::TESTING_ONLY_Gene
 /// A generator for the CPU, seeded.
 inline at::Generator make_cpu_generator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
+}
+
+/// libtorch's own generator, which the whole process shares.
+inline const at::Generator& default_cpu_generator() {
+  return at::detail::getDefaultCPUGenerator();
+}
+
+/// The next number of a CPU generator.
+inline std::uint64_t draw_64_bits(at::Generator generator) {
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
 }
 
 /// Every operator known to the dispatcher now.

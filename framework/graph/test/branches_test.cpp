@@ -1,0 +1,298 @@
+// Branches one after the other and at once: the same bits, and what must follow tasks to other threads (rows A09, A28, C12, B13).
+#include "small_parts.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <thread>
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/task_random.h>
+
+namespace treadle::graph {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+
+/// `work` where so many threads may take part, however many cores there are.
+template <typename Work>
+void with_threads(int threads, Work&& work) {
+  const oneapi::tbb::global_control allowed(oneapi::tbb::global_control::max_allowed_parallelism,
+                                            static_cast<std::size_t>(threads));
+  oneapi::tbb::task_arena arena(threads);
+  arena.execute(work);
+}
+
+/// Waits until two threads are here, or gives up: whether they met.
+class Meeting {
+ public:
+  bool both_come() {
+    std::unique_lock lock(mutex_);
+    ++here_;
+    arrived_.notify_all();
+    return arrived_.wait_for(lock, std::chrono::seconds(5), [&] { return here_ >= 2; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  int here_ = 0;
+};
+
+struct Bits {
+  at::Tensor output;
+  at::Tensor input_gradient;
+  std::vector<at::Tensor> gradients;
+};
+
+/// Dropout in two branches, a tensor that branches and others use, one that a branch uses twice, a graph within that has branches, too.
+std::shared_ptr<Graph> tangled() {
+  const TaskRandom random(3);
+  const auto linear = [] { return torch::nn::Linear(6, 6); };
+  const FlowBuilder inner = FlowBuilder::from(linear()).split({linear(), torch::nn::Dropout(0.5), linear()}).merge(add());
+  const auto graph = FlowBuilder::from(linear()).tag("x")
+                         .split({FlowBuilder().also(linear()).through(linear()), FlowBuilder::from(linear()).through(torch::nn::Dropout(0.5)),
+                                 FlowBuilder::from(inner).through(linear()), torch::nn::Dropout(0.3), linear()})
+                         .merge(add())
+                         .through(plus_reference()).using_({"x"})
+                         .gate(softmax_router(6, 2), {linear(), FlowBuilder::from(linear()).also(linear())})
+                         .build();
+  graph->to(at::kDouble);
+  return graph;
+}
+
+Bits bits_of(Graph& graph, Branches branches) {
+  graph.set_branches(branches);
+  for (at::Tensor& parameter : graph.parameters())
+    parameter.mutable_grad().reset();
+  const TaskRandom random(17);
+  const at::Tensor input = at::randn({5, 6}, at::kDouble).set_requires_grad(true);
+  Bits bits;
+  bits.output = graph.forward(input);
+  bits.output.square().sum().backward();
+  bits.input_gradient = input.grad().clone();
+  for (const at::Tensor& parameter : graph.parameters())
+    bits.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
+  return bits;
+}
+
+void expect_same(const Bits& a, const Bits& b) {
+  EXPECT_TRUE(at::equal(a.output, b.output));
+  EXPECT_TRUE(at::equal(a.input_gradient, b.input_gradient));
+  ASSERT_EQ(a.gradients.size(), b.gradients.size());
+  for (std::size_t i = 0; i < a.gradients.size(); ++i)
+    EXPECT_TRUE(at::equal(a.gradients[i], b.gradients[i])) << i;
+}
+
+TEST(Branches, GiveTheSameBitsOneByOneAndAtOnce) {
+  const auto graph = tangled();
+  const Bits expected = bits_of(*graph, Branches::kOneByOne);
+  for (const int threads : {1, 2, 3, 8}) {
+    SCOPED_TRACE(threads);
+    with_threads(threads, [&] {
+      for (int repeat = 0; repeat < 5; ++repeat)
+        expect_same(bits_of(*graph, Branches::kAtOnce), expected);
+    });
+  }
+}
+
+TEST(Branches, DrawByThemselves) {
+  const auto graph = FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();
+  const auto drawn = [&](std::uint64_t seed) {
+    const TaskRandom random(seed);
+    return graph->forward(at::ones({1, 64}));
+  };
+  EXPECT_TRUE(at::equal(drawn(1), drawn(1)));
+  EXPECT_FALSE(at::equal(drawn(1), drawn(2)));
+  EXPECT_FALSE(at::equal(drawn(1)[0], drawn(1)[1])) << "branches must not draw the same";
+}
+
+TEST(Branches, RunBesideEachOther) {
+  Meeting forward;
+  std::atomic<int> met{0};
+  const Part meets = [&](const at::Tensor& x) {
+    met += forward.both_come() ? 1 : 0;
+    return x.mul(2);
+  };
+  const auto graph = FlowBuilder().split({meets, meets}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+
+  with_threads(2, [&] { EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 4); });
+
+  EXPECT_EQ(met, 2);
+}
+
+/// x, and its backward waits for another's.
+class MeetsInBackward : public torch::autograd::Function<MeetsInBackward> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, std::int64_t meeting) {
+    context->saved_data["meeting"] = meeting;
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    auto* meeting = reinterpret_cast<Meeting*>(context->saved_data["meeting"].toInt());  // NOLINT
+    EXPECT_TRUE(meeting->both_come());
+    return {gradients[0], at::Tensor()};
+  }
+};
+
+TEST(Branches, GoBackBesideEachOther) {
+  Meeting backward;
+  const Part meets = [&](const at::Tensor& x) { return MeetsInBackward::apply(x, reinterpret_cast<std::int64_t>(&backward)); };
+  const auto graph = FlowBuilder().split({meets, meets}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+
+  with_threads(2, [&] {
+    const at::Tensor x = row({1, 2}).set_requires_grad(true);
+    graph->forward(x).sum().backward();
+    EXPECT_EQ(numbers(x.grad()), (std::vector<double>{2, 2}));
+  });
+}
+
+TEST(Branches, RunBesideEachOtherOnceItHasShownToPay) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const Part heavy = [&](const at::Tensor& x) {
+    {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return x.mul(1);
+  };
+  const auto graph = FlowBuilder().split({heavy, heavy}).merge(add()).build();
+  with_threads(2, [&] {
+    for (int i = 0; i < 3; ++i)
+      graph->forward(row({1}));
+    EXPECT_EQ(threads.size(), 1U) << "the first are timed one by one";
+    for (int i = 0; i < 20 && threads.size() < 2; ++i)
+      graph->forward(row({1}));
+  });
+  EXPECT_EQ(threads.size(), 2U);
+}
+
+TEST(Branches, StayOnOneThreadWhereTheyAreLight) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const Part light = [&](const at::Tensor& x) {
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    return x;
+  };
+  const auto graph = FlowBuilder().split({light, light}).merge(add()).build();
+  with_threads(2, [&] {
+    for (int i = 0; i < 50; ++i)
+      graph->forward(row({1}));
+  });
+  EXPECT_EQ(threads.size(), 1U);
+}
+
+TEST(Branches, FollowTheGradModeOfTheirCaller) {  // B13
+  std::atomic<int> recording{0};
+  const Part asks = [&](const at::Tensor& x) {
+    recording += at::GradMode::is_enabled() ? 1 : 0;
+    return x.mul(1);
+  };
+  const auto graph = FlowBuilder().split({asks, asks, asks}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+  with_threads(3, [&] {
+    {
+      const at::NoGradGuard no_gradients;
+      graph->forward(row({1}));
+      EXPECT_EQ(recording, 0);
+    }
+    graph->forward(row({1}));
+    EXPECT_EQ(recording, 3);
+  });
+}
+
+TEST(Branches, ThatFailAreNamedAndTheNextForwardIsWhole) {
+  bool fails = true;
+  const Part sometimes = [&fails](const at::Tensor& x) {
+    if (fails) throw std::runtime_error("no");
+    return x.mul(2);
+  };
+  const auto graph = FlowBuilder().split({times(1), sometimes, times(3)}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+  with_threads(2, [&] {
+    for (int i = 0; i < 10; ++i) {
+      try {
+        graph->forward(row({1}));
+        ADD_FAILURE();
+      } catch (const TrainingError& error) {
+        EXPECT_STREQ(error.what(), "node \"Function_1\" (Function) failed on [1, 1] from \"input\": no");
+      }
+    }
+    fails = false;
+    EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 6);
+  });
+}
+
+TEST(Branches, EndWhenStopped) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto graph = FlowBuilder().split({times(1), times(2)}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+  GraphState state(*graph);
+
+  with_threads(2, [&] { EXPECT_THROW(graph->run(std::vector<at::Tensor>{row({1})}, state, stop.get_token()), Interrupted); });
+}
+
+TEST(Branches, ThatShareAParameterRunOneByOne) {
+  const auto shared = std::make_shared<Scale>(2);
+  const auto graph = FlowBuilder().split({shared, FlowBuilder::from(shared).through(times(1))}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+  with_threads(2, [&] { graph->forward(row({3})).sum().backward(); });
+
+  EXPECT_EQ(shared->weight.grad().item<double>(), 6);
+}
+
+TEST(Branches, GoBackTwiceWhereTheGraphIsKept) {
+  const auto graph = FlowBuilder().split({std::make_shared<Scale>(2), std::make_shared<Scale>(3)}).merge(add()).build();
+  graph->set_branches(Branches::kAtOnce);
+  with_threads(2, [&] {
+    const at::Tensor loss = graph->forward(row({4})).sum();
+    loss.backward({}, /*retain_graph=*/true);
+    loss.backward();
+  });
+  for (const at::Tensor& parameter : graph->parameters())
+    EXPECT_EQ(parameter.grad().item<double>(), 8);
+}
+
+TEST(Branches, OfSeveralForwardsAtOnce) {
+  const auto graph = tangled();
+  const Bits expected = bits_of(*graph, Branches::kOneByOne);
+  graph->set_branches(Branches::kAtOnce);
+  graph->eval();
+  const at::Tensor input = at::ones({2, 6}, at::kDouble);
+  const at::Tensor once = graph->forward(input);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int repeat = 0; repeat < 20; ++repeat)
+        wrong += at::equal(graph->forward(input), once) ? 0 : 1;
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace treadle::graph
