@@ -39,7 +39,9 @@ using MakeRule = Rule (*)(const Config& config);
 template <MakeRule kMake>
 class Activation final : public Layer {
  public:
-  Activation(const Config& config, const LayerSpec& spec) : rule_(kMake(config)) { only_input(spec); }
+  Activation(const Config& config, const LayerSpec& spec) : rule_(kMake(config)) {
+    only_input(spec);
+  }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return rule_(inputs[0]); }
 
  private:
@@ -62,26 +64,51 @@ class PRelu final : public Layer {
     const bool by_channel = config.get<bool>("by_channel");
     if (by_channel)
       expect_at_least(spec, 2, "channels in dimension 1");
-    weight_ = register_parameter("weight", at::full({by_channel ? input.sizes[1] : 1}, config.get<double>("slope"),
-                                                    at::TensorOptions(spec.dtype)));
+    weight_ = register_parameter(
+        "weight", at::full({by_channel ? input.sizes[1] : 1}, config.get<double>("slope"),
+                           at::TensorOptions(spec.dtype)));
   }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return at::prelu(inputs[0], weight_); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::prelu(inputs[0], weight_);
+  }
 
  private:
   at::Tensor weight_;
 };
 
-at::Tensor relu(const at::Tensor& x) { return at::relu(x); }
-at::Tensor relu6(const at::Tensor& x) { return at::clamp(x, 0, 6); }
-at::Tensor sigmoid(const at::Tensor& x) { return at::sigmoid(x); }
-at::Tensor log_sigmoid(const at::Tensor& x) { return at::log_sigmoid(x); }
-at::Tensor tanh(const at::Tensor& x) { return at::tanh(x); }
-at::Tensor silu(const at::Tensor& x) { return at::silu(x); }
-at::Tensor selu(const at::Tensor& x) { return at::selu(x); }
-at::Tensor mish(const at::Tensor& x) { return at::mish(x); }
-at::Tensor softsign(const at::Tensor& x) { return x.div(x.abs().add(1)); }
-at::Tensor hardsigmoid(const at::Tensor& x) { return at::hardsigmoid(x); }
-at::Tensor hardswish(const at::Tensor& x) { return at::hardswish(x); }
+at::Tensor relu(const at::Tensor& x) {
+  return at::relu(x);
+}
+at::Tensor relu6(const at::Tensor& x) {
+  return at::clamp(x, 0, 6);
+}
+at::Tensor sigmoid(const at::Tensor& x) {
+  return at::sigmoid(x);
+}
+at::Tensor log_sigmoid(const at::Tensor& x) {
+  return at::log_sigmoid(x);
+}
+at::Tensor tanh(const at::Tensor& x) {
+  return at::tanh(x);
+}
+at::Tensor silu(const at::Tensor& x) {
+  return at::silu(x);
+}
+at::Tensor selu(const at::Tensor& x) {
+  return at::selu(x);
+}
+at::Tensor mish(const at::Tensor& x) {
+  return at::mish(x);
+}
+at::Tensor softsign(const at::Tensor& x) {
+  return x.div(x.abs().add(1));
+}
+at::Tensor hardsigmoid(const at::Tensor& x) {
+  return at::hardsigmoid(x);
+}
+at::Tensor hardswish(const at::Tensor& x) {
+  return at::hardswish(x);
+}
 
 Rule gelu(const Config& config) {
   const bool by_tanh = config.get<std::string>("approximate") == "tanh";
@@ -94,12 +121,13 @@ Rule celu(const Config& config) {
   return [alpha = config.get<double>("alpha")](const at::Tensor& x) { return at::celu(x, alpha); };
 }
 Rule leaky_relu(const Config& config) {
-  return [slope = config.get<double>("slope")](const at::Tensor& x) { return at::leaky_relu(x, slope); };
+  return [slope = config.get<double>("slope")](const at::Tensor& x) {
+    return at::leaky_relu(x, slope);
+  };
 }
 Rule softplus(const Config& config) {
-  return [beta = config.get<double>("beta"), threshold = config.get<double>("threshold")](const at::Tensor& x) {
-    return at::softplus(x, beta, threshold);
-  };
+  return [beta = config.get<double>("beta"), threshold = config.get<double>("threshold")](
+             const at::Tensor& x) { return at::softplus(x, beta, threshold); };
 }
 Rule hardtanh(const Config& config) {
   const auto least = config.get<double>("least");
@@ -109,10 +137,13 @@ Rule hardtanh(const Config& config) {
   return [least, most](const at::Tensor& x) { return at::hardtanh(x, least, most); };
 }
 Rule softmax(const Config& config) {
-  return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::softmax(x, dim); };
+  return
+      [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::softmax(x, dim); };
 }
 Rule log_softmax(const Config& config) {
-  return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::log_softmax(x, dim); };
+  return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) {
+    return at::log_softmax(x, dim);
+  };
 }
 Rule glu(const Config& config) {
   return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::glu(x, dim); };

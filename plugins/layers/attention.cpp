@@ -24,14 +24,17 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
   constexpr const char* kWanted = "sequences [B, length, width]";
   width_ = expect_dimensions(spec, 3, kWanted).width();
   if (spec.inputs.size() > 2)
-    throw DataError("takes the stream and at most one reference, got " + std::to_string(spec.inputs.size()) + " inputs");
+    throw DataError("takes the stream and at most one reference, got " +
+                    std::to_string(spec.inputs.size()) + " inputs");
   if (width_ % heads_ != 0) {
-    throw DataError("has " + std::to_string(heads_) + " heads, which do not divide the width of " + std::to_string(width_));
+    throw DataError("has " + std::to_string(heads_) + " heads, which do not divide the width of " +
+                    std::to_string(width_));
   }
   const bool to_itself = spec.inputs.size() == 1;
   const bool has_bias = config.get<bool>("bias");
   const auto& rule = initialiser("xavier_uniform");
-  const auto add = [&](const std::string& name, std::int64_t out, std::int64_t in, at::Tensor& weight, at::Tensor& bias) {
+  const auto add = [&](const std::string& name, std::int64_t out, std::int64_t in,
+                       at::Tensor& weight, at::Tensor& bias) {
     weight = register_parameter(name + "_weight", at::empty({out, in}, spec.dtype));
     if (has_bias)
       bias = register_parameter(name + "_bias", at::empty({out}, spec.dtype));
@@ -77,7 +80,8 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext&) {
   at::Tensor weights = at::softmax(scores, -1);
   if (dropout_ > 0)
     weights = at::dropout(weights, dropout_, is_training());
-  const at::Tensor mixed = at::matmul(weights, heads_of(values)).transpose(1, 2).reshape({x.size(0), x.size(1), width_});
+  const at::Tensor mixed =
+      at::matmul(weights, heads_of(values)).transpose(1, 2).reshape({x.size(0), x.size(1), width_});
   return at::linear(mixed, out_weight_, out_bias_);
 }
 

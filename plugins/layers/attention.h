@@ -6,9 +6,11 @@
 
 namespace treadle::layers {
 
-/// Multi-head scaled dot-product attention of a sequence [B, T, width] to itself, or to the sequence [B, S, …] that is its reference.
-/// Vaswani et al., "Attention Is All You Need" (2017): softmax(Q Kᵀ / √d) V for each head, all heads side by side, and a
-/// linear map. To itself "in_weight" is [3 · width, width] (queries, keys, values one below the other, as in torch.nn.MultiheadAttention).
+/// Multi-head scaled dot-product attention of a sequence [B, T, width] to itself, or to the
+/// sequence [B, S, …] that is its reference. Vaswani et al., "Attention Is All You Need" (2017):
+/// softmax(Q Kᵀ / √d) V for each head, all heads side by side, and a linear map. To itself
+/// "in_weight" is [3 · width, width] (queries, keys, values one below the other, as in
+/// torch.nn.MultiheadAttention).
 class Attention final : public Layer {
  public:
   Attention(const Config& config, const LayerSpec& spec);
@@ -21,7 +23,7 @@ class Attention final : public Layer {
   std::int64_t heads_;
   double dropout_;
   bool causal_;
-  at::Tensor in_weight_;      // queries alone when there is a reference
+  at::Tensor in_weight_;  // queries alone when there is a reference
   at::Tensor in_bias_;
   at::Tensor memory_weight_;  // keys and values of the reference
   at::Tensor memory_bias_;

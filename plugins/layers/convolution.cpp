@@ -30,15 +30,15 @@ bool keeps_size(const Config& config) {
 
 void expect_groups(const Config& config, std::int64_t channels, std::int64_t groups) {
   if (channels % groups != 0) {
-    config.fail("channels", "must be a multiple of \"groups\", " + std::to_string(groups) + ", got " +
-                                std::to_string(channels));
+    config.fail("channels", "must be a multiple of \"groups\", " + std::to_string(groups) +
+                                ", got " + std::to_string(channels));
   }
 }
 
 void expect_input_groups(std::int64_t in, std::int64_t groups) {
   if (in % groups != 0) {
-    throw DataError("has " + std::to_string(groups) + " groups, which do not divide the " + std::to_string(in) +
-                    " channels it is given");
+    throw DataError("has " + std::to_string(groups) + " groups, which do not divide the " +
+                    std::to_string(in) + " channels it is given");
   }
 }
 
@@ -112,7 +112,8 @@ void TransposedConvolution<kDimensions>::judge(const Config& config) {
 }
 
 template <std::size_t kDimensions>
-TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config, const LayerSpec& spec)
+TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config,
+                                                          const LayerSpec& spec)
     : stride_(per_dimension(config, "stride", kDimensions)),
       padding_(per_dimension(config, "padding", kDimensions)),
       output_padding_(per_dimension(config, "output_padding", kDimensions)),
@@ -134,11 +135,14 @@ TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config, 
 template <std::size_t kDimensions>
 at::Tensor TransposedConvolution<kDimensions>::forward(const Inputs& inputs, LayerContext&) {
   if constexpr (kDimensions == 1) {
-    return at::conv_transpose1d(inputs[0], weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_);
+    return at::conv_transpose1d(inputs[0], weight_, bias_, stride_, padding_, output_padding_,
+                                groups_, dilation_);
   } else if constexpr (kDimensions == 2) {
-    return at::conv_transpose2d(inputs[0], weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_);
+    return at::conv_transpose2d(inputs[0], weight_, bias_, stride_, padding_, output_padding_,
+                                groups_, dilation_);
   } else {
-    return at::conv_transpose3d(inputs[0], weight_, bias_, stride_, padding_, output_padding_, groups_, dilation_);
+    return at::conv_transpose3d(inputs[0], weight_, bias_, stride_, padding_, output_padding_,
+                                groups_, dilation_);
   }
 }
 

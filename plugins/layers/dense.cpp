@@ -15,14 +15,17 @@ namespace {
 
 std::int64_t asked_width(const LayerSpec& spec) {
   if (spec.outputs.empty())
-    throw DataError("a head is as wide as the loss asks for, but here no loss is known; use dense with units");
-  return std::accumulate(spec.outputs.begin(), spec.outputs.end(), std::int64_t{0},
-                         [](std::int64_t sum, const OutputSpec& output) { return sum + output.width; });
+    throw DataError(
+        "a head is as wide as the loss asks for, but here no loss is known; use dense with units");
+  return std::accumulate(
+      spec.outputs.begin(), spec.outputs.end(), std::int64_t{0},
+      [](std::int64_t sum, const OutputSpec& output) { return sum + output.width; });
 }
 
 }  // namespace
 
-Dense::Dense(const Config& config, const LayerSpec& spec) : Dense(config, spec, config.get<std::int64_t>("units")) {}
+Dense::Dense(const Config& config, const LayerSpec& spec)
+    : Dense(config, spec, config.get<std::int64_t>("units")) {}
 
 Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t units) {
   only_input(spec);
@@ -33,7 +36,9 @@ Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t units) {
   initialise(initialiser(config.get<std::string>("init")), weight_, bias_);
 }
 
-at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) { return at::linear(inputs[0], weight_, bias_); }
+at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {
+  return at::linear(inputs[0], weight_, bias_);
+}
 
 Head::Head(const Config& config, const LayerSpec& spec) : Dense(config, spec, asked_width(spec)) {}
 

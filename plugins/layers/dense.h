@@ -6,7 +6,8 @@
 
 namespace treadle::layers {
 
-/// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias" [units].
+/// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias"
+/// [units].
 class Dense : public Layer {
  public:
   Dense(const Config& config, const LayerSpec& spec);

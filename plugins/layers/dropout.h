@@ -12,8 +12,9 @@ enum class Drops {
   kAlpha      ///< so that mean and variance of what selu gives stay; Klambauer et al. (2017)
 };
 
-/// In training a share of the values is set to 0 and the others are divided by what is left; in evaluation nothing
-/// happens. Srivastava et al. (2014). A rate of 1 gives zeros without a gradient.
+/// In training a share of the values is set to 0 and the others are divided by what is left; in
+/// evaluation nothing happens. Srivastava et al. (2014). A rate of 1 gives zeros without a
+/// gradient.
 template <Drops kDrops>
 class Dropout final : public Layer {
  public:

@@ -23,7 +23,11 @@ at::Tensor sines(std::int64_t length, std::int64_t width, c10::ScalarType dtype)
   const at::Tensor index = at::arange(0, width, 2, at::TensorOptions(at::kDouble));
   const at::Tensor angle =
       position.mul(at::exp(index.mul(-std::log(10000.0) / static_cast<double>(width))));
-  return at::stack({at::sin(angle), at::cos(angle)}, 2).reshape({length, -1}).narrow(1, 0, width).to(dtype).contiguous();
+  return at::stack({at::sin(angle), at::cos(angle)}, 2)
+      .reshape({length, -1})
+      .narrow(1, 0, width)
+      .to(dtype)
+      .contiguous();
 }
 
 }  // namespace
@@ -31,7 +35,8 @@ at::Tensor sines(std::int64_t length, std::int64_t width, c10::ScalarType dtype)
 Embedding::Embedding(const Config& config, const LayerSpec& spec) {
   only_input(spec);
   const at::NoGradGuard no_gradients;
-  weight_ = at::empty({config.get<std::int64_t>("categories"), config.get<std::int64_t>("width")}, spec.dtype);
+  weight_ = at::empty({config.get<std::int64_t>("categories"), config.get<std::int64_t>("width")},
+                      spec.dtype);
   weight_.normal_();
   register_parameter("weight", weight_);
 }
@@ -56,6 +61,8 @@ Positions::Positions(const Config& config, const LayerSpec& spec) {
   register_parameter("weight", vectors_);
 }
 
-at::Tensor Positions::forward(const Inputs& inputs, LayerContext&) { return inputs[0].add(vectors_); }
+at::Tensor Positions::forward(const Inputs& inputs, LayerContext&) {
+  return inputs[0].add(vectors_);
+}
 
 }  // namespace treadle::layers

@@ -6,8 +6,8 @@
 
 namespace treadle::layers {
 
-/// A learned vector for each category: [...] numbers of categories to [..., width]. "weight" [categories, width], N(0, 1) at first. A number
-/// that is no category is an error.
+/// A learned vector for each category: [...] numbers of categories to [..., width]. "weight"
+/// [categories, width], N(0, 1) at first. A number that is no category is an error.
 class Embedding final : public Layer, public TakesCategories {
  public:
   Embedding(const Config& config, const LayerSpec& spec);
@@ -17,8 +17,8 @@ class Embedding final : public Layer, public TakesCategories {
   at::Tensor weight_;
 };
 
-/// Adds a vector for each position: [B, T, width]. Learned ("weight" [T, width], N(0, 0.02²) at first), or sines of Vaswani et al. (2017),
-/// which need no weights.
+/// Adds a vector for each position: [B, T, width]. Learned ("weight" [T, width], N(0, 0.02²) at
+/// first), or sines of Vaswani et al. (2017), which need no weights.
 class Positions final : public Layer {
  public:
   Positions(const Config& config, const LayerSpec& spec);

@@ -25,8 +25,8 @@ Fans fans_of(const at::Tensor& weight) {
   return {static_cast<double>(weight.size(1) * field), static_cast<double>(weight.size(0) * field)};
 }
 
-// torch.nn.Linear and Conv: Kaiming's uniform rule with a = sqrt(5), in the order of torch.nn.init's operations, so that
-// the bits are PyTorch's.
+// torch.nn.Linear and Conv: Kaiming's uniform rule with a = sqrt(5), in the order of
+// torch.nn.init's operations, so that the bits are PyTorch's.
 void pytorch_weight(at::Tensor& weight) {
   const double gain = std::sqrt(2.0 / (1 + std::pow(std::sqrt(5.0), 2)));
   const double spread = gain / std::sqrt(fans_of(weight).in);
@@ -43,9 +43,12 @@ void kaiming_uniform(at::Tensor& weight) {
   const double bound = std::sqrt(6 / fans_of(weight).in);
   weight.uniform_(-bound, bound);
 }
-void kaiming_normal(at::Tensor& weight) { weight.normal_(0, std::sqrt(2 / fans_of(weight).in)); }
+void kaiming_normal(at::Tensor& weight) {
+  weight.normal_(0, std::sqrt(2 / fans_of(weight).in));
+}
 
-// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010).
+// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
+// (2010).
 void xavier_uniform(at::Tensor& weight) {
   const Fans fans = fans_of(weight);
   const double bound = std::sqrt(6 / (fans.in + fans.out));
@@ -56,15 +59,22 @@ void xavier_normal(at::Tensor& weight) {
   weight.normal_(0, std::sqrt(2 / (fans.in + fans.out)));
 }
 
-// Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (2013).
-void orthogonal(at::Tensor& weight) { torch::nn::init::orthogonal_(weight); }
-void zeros(at::Tensor& weight) { weight.zero_(); }
+// Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+// networks" (2013).
+void orthogonal(at::Tensor& weight) {
+  torch::nn::init::orthogonal_(weight);
+}
+void zeros(at::Tensor& weight) {
+  weight.zero_();
+}
 
 void narrow_bias(at::Tensor& bias, std::int64_t fan_in) {
   const double bound = 1 / static_cast<double>(std::max<std::int64_t>(fan_in, 1));
   bias.uniform_(-bound, bound);
 }
-void zero_bias(at::Tensor& bias, std::int64_t) { bias.zero_(); }
+void zero_bias(at::Tensor& bias, std::int64_t) {
+  bias.zero_();
+}
 
 constexpr std::array kInitialisers{
     Initialiser{"pytorch", pytorch_weight, pytorch_bias},

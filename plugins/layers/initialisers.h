@@ -7,7 +7,8 @@
 
 namespace treadle::layers {
 
-/// How the weights of a linear map or a convolution begin, and its bias. Draws from the task's stream.
+/// How the weights of a linear map or a convolution begin, and its bias. Draws from the task's
+/// stream.
 ///
 /// Fans are those of torch.nn.init: of [out, in, …] in · … and out · ….
 struct Initialiser {

@@ -10,8 +10,8 @@
 /// What the layers of this folder have in common.
 namespace treadle::layers {
 
-/// The factory of a layer that is constructed from (const Config&, const LayerSpec&). A layer with parameters that may
-/// contradict each other has a static `judge(const Config&)`.
+/// The factory of a layer that is constructed from (const Config&, const LayerSpec&). A layer with
+/// parameters that may contradict each other has a static `judge(const Config&)`.
 template <typename L>
 class Made final : public LayerFactory {
  public:
@@ -28,15 +28,19 @@ class Made final : public LayerFactory {
   Config config_;
 };
 
-/// The stream, of so many dimensions, the batch among them. Throws a DataError: "takes images [B, channels, height, width], got [B, 4]".
-const TensorSpec& expect_dimensions(const LayerSpec& spec, std::size_t dimensions, std::string_view wanted);
+/// The stream, of so many dimensions, the batch among them. Throws a DataError: "takes images [B,
+/// channels, height, width], got [B, 4]".
+const TensorSpec& expect_dimensions(const LayerSpec& spec, std::size_t dimensions,
+                                    std::string_view wanted);
 /// The stream, of at least so many.
-const TensorSpec& expect_at_least(const LayerSpec& spec, std::size_t dimensions, std::string_view wanted);
+const TensorSpec& expect_at_least(const LayerSpec& spec, std::size_t dimensions,
+                                  std::string_view wanted);
 
 /// Only the stream: the layer takes no references.
 const TensorSpec& only_input(const LayerSpec& spec);
 
 /// A whole number for each of `count` dimensions: one for all, or a list.
-std::vector<std::int64_t> per_dimension(const Config& config, std::string_view key, std::size_t count);
+std::vector<std::int64_t> per_dimension(const Config& config, std::string_view key,
+                                        std::size_t count);
 
 }  // namespace treadle::layers

@@ -39,10 +39,12 @@ at::Tensor BatchNorm::forward(const Inputs& inputs, LayerContext&) {
   const at::Tensor& values = inputs[0];
   if (is_training() && values.numel() == values.size(1)) {
     throw TrainingError(
-        "batch norm cannot train on one value a channel; choose a batch_size that leaves no single row over, set "
+        "batch norm cannot train on one value a channel; choose a batch_size that leaves no single "
+        "row over, set "
         "\"drop_last\" or use layer_norm");
   }
-  return at::batch_norm(values, weight_, bias_, running_mean_, running_var_, is_training(), momentum_, eps_,
+  return at::batch_norm(values, weight_, bias_, running_mean_, running_var_, is_training(),
+                        momentum_, eps_,
                         /*cudnn_enabled=*/true);
 }
 
@@ -71,8 +73,8 @@ GroupNorm::GroupNorm(const Config& config, const LayerSpec& spec)
     : groups_(config.get<std::int64_t>("groups")), eps_(config.get<double>("eps")) {
   const std::int64_t channels = channels_of(spec);
   if (channels % groups_ != 0) {
-    throw DataError("has " + std::to_string(groups_) + " groups, which do not divide the " + std::to_string(channels) +
-                    " channels it is given");
+    throw DataError("has " + std::to_string(groups_) + " groups, which do not divide the " +
+                    std::to_string(channels) + " channels it is given");
   }
   if (!config.get<bool>("affine"))
     return;

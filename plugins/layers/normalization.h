@@ -6,8 +6,8 @@
 
 namespace treadle::layers {
 
-/// Over the batch and everything behind the channels (dimension 1), with running statistics for evaluation. Ioffe and
-/// Szegedy (2015). "weight", "bias", buffers "running_mean", "running_var".
+/// Over the batch and everything behind the channels (dimension 1), with running statistics for
+/// evaluation. Ioffe and Szegedy (2015). "weight", "bias", buffers "running_mean", "running_var".
 class BatchNorm final : public Layer {
  public:
   BatchNorm(const Config& config, const LayerSpec& spec);
@@ -46,8 +46,8 @@ class RmsNorm final : public Layer {
   at::Tensor weight_;
 };
 
-/// Over groups of channels (dimension 1) and everything behind them, row by row. Wu and He (2018). As many groups as
-/// channels is instance norm, one group layer norm.
+/// Over groups of channels (dimension 1) and everything behind them, row by row. Wu and He (2018).
+/// As many groups as channels is instance norm, one group layer norm.
 class GroupNorm final : public Layer {
  public:
   GroupNorm(const Config& config, const LayerSpec& spec);

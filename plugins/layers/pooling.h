@@ -10,8 +10,8 @@ namespace treadle::layers {
 
 enum class Pool { kMax, kAverage };
 
-/// Windows of [B, channels, …] become their largest element or their mean; sizes as in torch.nn.MaxPool and AvgPool. A `stride` of
-/// 0 is the window's size.
+/// Windows of [B, channels, …] become their largest element or their mean; sizes as in
+/// torch.nn.MaxPool and AvgPool. A `stride` of 0 is the window's size.
 template <std::size_t kDimensions, Pool kPool>
 class Pooling final : public Layer {
  public:

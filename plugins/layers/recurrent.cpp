@@ -26,7 +26,8 @@ constexpr std::int64_t rows_per_unit() {
 }
 
 /// U(-1/√units, 1/√units), as all weights of PyTorch's recurrent modules begin.
-at::Tensor drawn(const std::vector<std::int64_t>& sizes, std::int64_t units, c10::ScalarType dtype) {
+at::Tensor drawn(const std::vector<std::int64_t>& sizes, std::int64_t units,
+                 c10::ScalarType dtype) {
   const at::NoGradGuard no_gradients;
   const double bound = 1 / std::sqrt(static_cast<double>(units));
   return at::empty(sizes, dtype).uniform_(-bound, bound);
@@ -38,7 +39,8 @@ template <Recurrence kRecurrence>
 RecurrentCell<kRecurrence>::RecurrentCell(const Config& config, const LayerSpec& spec)
     : units_(config.get<std::int64_t>("units")) {
   if (spec.inputs.size() > 2)
-    throw DataError("takes the stream and one state, got " + std::to_string(spec.inputs.size()) + " inputs");
+    throw DataError("takes the stream and one state, got " + std::to_string(spec.inputs.size()) +
+                    " inputs");
   const std::int64_t in = expect_dimensions(spec, 2, "rows of numbers [B, width]").width();
   const std::int64_t rows = rows_per_unit<kRecurrence>() * units_;
   weight_ih_ = register_parameter("weight_ih", drawn({rows, in}, units_, spec.dtype));
@@ -56,11 +58,13 @@ at::Tensor RecurrentCell<kRecurrence>::forward(const Inputs& inputs, LayerContex
     state = at::zeros({x.size(0), kParts * units_}, x.options());
   if constexpr (kRecurrence == Recurrence::kLstm) {
     if (state.size(-1) != kParts * units_) {
-      throw DataError("the state of an lstm_cell is [B, " + std::to_string(kParts * units_) + "] (hidden and cell), got " +
+      throw DataError("the state of an lstm_cell is [B, " + std::to_string(kParts * units_) +
+                      "] (hidden and cell), got " +
                       TensorSpec(state.sizes().vec(), state.scalar_type()).text());
     }
     const std::vector<at::Tensor> hidden_and_cell = state.chunk(2, 1);
-    const auto [hidden, cell] = at::lstm_cell(x, hidden_and_cell, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+    const auto [hidden, cell] =
+        at::lstm_cell(x, hidden_and_cell, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
     return at::cat({hidden, cell}, 1);
   } else if constexpr (kRecurrence == Recurrence::kGru) {
     return at::gru_cell(x, state, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
@@ -104,16 +108,19 @@ at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext&) 
   constexpr bool kBatchFirst = true;
   if constexpr (kRecurrence == Recurrence::kLstm) {
     const std::vector<at::Tensor> state{zeros, zeros};
-    std::tie(sequence, last, std::ignore) =
-        at::lstm(x, state, weights_, /*has_biases=*/true, layers_, dropout_, training, both_, kBatchFirst);
+    std::tie(sequence, last, std::ignore) = at::lstm(
+        x, state, weights_, /*has_biases=*/true, layers_, dropout_, training, both_, kBatchFirst);
   } else if constexpr (kRecurrence == Recurrence::kGru) {
-    std::tie(sequence, last) = at::gru(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
+    std::tie(sequence, last) =
+        at::gru(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
   } else {
-    std::tie(sequence, last) = at::rnn_tanh(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
+    std::tie(sequence, last) =
+        at::rnn_tanh(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
   }
   if (!only_last_)
     return sequence;
-  return both_ ? at::cat({last[last.size(0) - 2], last[last.size(0) - 1]}, 1) : last[last.size(0) - 1];
+  return both_ ? at::cat({last[last.size(0) - 2], last[last.size(0) - 1]}, 1)
+               : last[last.size(0) - 1];
 }
 
 template class RecurrentCell<Recurrence::kTanh>;

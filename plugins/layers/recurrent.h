@@ -9,11 +9,13 @@
 
 namespace treadle::layers {
 
-/// The equations of PyTorch's rnn with tanh, gru and lstm, and how many rows of weights they have for each unit.
+/// The equations of PyTorch's rnn with tanh, gru and lstm, and how many rows of weights they have
+/// for each unit.
 enum class Recurrence { kTanh, kGru, kLstm };
 
-/// One step of time: rows [B, in] and, as a reference, the state [B, units] of the step before; an lstm's is [B, 2 · units], hidden and
-/// cell. A state that is absent is zeros. Gives the state. "weight_ih", "weight_hh", "bias_ih", "bias_hh" as torch.nn's cells.
+/// One step of time: rows [B, in] and, as a reference, the state [B, units] of the step before; an
+/// lstm's is [B, 2 · units], hidden and cell. A state that is absent is zeros. Gives the state.
+/// "weight_ih", "weight_hh", "bias_ih", "bias_hh" as torch.nn's cells.
 ///
 ///     {"use": "gru_cell", "units": 64, "using": ["h"], "tag": "h"}
 template <Recurrence kRecurrence>
@@ -30,8 +32,9 @@ class RecurrentCell final : public Layer, public TakesAbsent {
   at::Tensor bias_hh_;
 };
 
-/// Whole sequences: [B, T, in] to [B, T, units], or to the last step's [B, units]; with both directions twice as wide, the last step being that of
-/// each direction. States begin as zeros in each forward. Weights as torch.nn's layers name them.
+/// Whole sequences: [B, T, in] to [B, T, units], or to the last step's [B, units]; with both
+/// directions twice as wide, the last step being that of each direction. States begin as zeros in
+/// each forward. Weights as torch.nn's layers name them.
 template <Recurrence kRecurrence>
 class Recurrent final : public Layer {
  public:

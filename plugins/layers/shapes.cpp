@@ -25,9 +25,12 @@ class Flatten final : public Layer {
  public:
   Flatten(const Config& config, const LayerSpec& spec) : from_(config.get<std::int64_t>("from")) {
     only_input(spec);
-    expect_at_least(spec, static_cast<std::size_t>(from_) + 1, "a dimension " + std::to_string(from_) + " to begin with");
+    expect_at_least(spec, static_cast<std::size_t>(from_) + 1,
+                    "a dimension " + std::to_string(from_) + " to begin with");
   }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].flatten(from_); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return inputs[0].flatten(from_);
+  }
 
  private:
   std::int64_t from_;
@@ -36,7 +39,8 @@ class Flatten final : public Layer {
 /// A row's elements in other sizes: [B, …] to [B, sizes …].
 class Unflatten final : public Layer {
  public:
-  Unflatten(const Config& config, const LayerSpec& spec) : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
+  Unflatten(const Config& config, const LayerSpec& spec)
+      : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
     only_input(spec);
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
@@ -56,7 +60,9 @@ class Transpose final : public Layer {
       : a_(config.get<std::int64_t>("a")), b_(config.get<std::int64_t>("b")) {
     only_input(spec);
   }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].transpose(a_, b_); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return inputs[0].transpose(a_, b_);
+  }
 
  private:
   std::int64_t a_;
@@ -70,7 +76,9 @@ class Select final : public Layer {
       : dim_(config.get<std::int64_t>("dim")), index_(config.get<std::int64_t>("index")) {
     only_input(spec);
   }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].select(dim_, index_); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return inputs[0].select(dim_, index_);
+  }
 
  private:
   std::int64_t dim_;
@@ -81,7 +89,8 @@ class Select final : public Layer {
 class Narrow final : public Layer {
  public:
   Narrow(const Config& config, const LayerSpec& spec)
-      : dim_(config.get<std::int64_t>("dim")), start_(config.get<std::int64_t>("start")),
+      : dim_(config.get<std::int64_t>("dim")),
+        start_(config.get<std::int64_t>("start")),
         length_(config.get<std::int64_t>("length")) {
     only_input(spec);
   }
@@ -102,14 +111,17 @@ struct NamedReduction {
 constexpr std::array kReductions{
     NamedReduction{"mean", [](const at::Tensor& x, at::IntArrayRef dims) { return x.mean(dims); }},
     NamedReduction{"sum", [](const at::Tensor& x, at::IntArrayRef dims) { return x.sum(dims); }},
-    NamedReduction{"max", [](const at::Tensor& x, at::IntArrayRef dims) { return at::amax(x, dims); }},
-    NamedReduction{"min", [](const at::Tensor& x, at::IntArrayRef dims) { return at::amin(x, dims); }},
+    NamedReduction{"max",
+                   [](const at::Tensor& x, at::IntArrayRef dims) { return at::amax(x, dims); }},
+    NamedReduction{"min",
+                   [](const at::Tensor& x, at::IntArrayRef dims) { return at::amin(x, dims); }},
 };
 
 /// One number from all along some dimensions, which go.
 class Reduce final : public Layer {
  public:
-  Reduce(const Config& config, const LayerSpec& spec) : dims_(config.get<std::vector<std::int64_t>>("dims")) {
+  Reduce(const Config& config, const LayerSpec& spec)
+      : dims_(config.get<std::vector<std::int64_t>>("dims")) {
     only_input(spec);
     const auto name = config.get<std::string>("by");
     for (const NamedReduction& reduction : kReductions) {
@@ -118,7 +130,9 @@ class Reduce final : public Layer {
     }
     TREADLE_EXPECTS(reduce_ != nullptr, "the schema lists the same names");
   }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return reduce_(inputs[0], dims_); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return reduce_(inputs[0], dims_);
+  }
 
  private:
   std::vector<std::int64_t> dims_;
@@ -147,14 +161,16 @@ class Pad final : public Layer {
 class Upsample final : public Layer {
  public:
   Upsample(const Config& config, const LayerSpec& spec)
-      : factor_(config.get<std::int64_t>("factor")), bilinear_(config.get<std::string>("by") == "bilinear") {
+      : factor_(config.get<std::int64_t>("factor")),
+        bilinear_(config.get<std::string>("by") == "bilinear") {
     only_input(spec);
     expect_dimensions(spec, 4, "images [B, channels, height, width]");
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     const at::Tensor& x = inputs[0];
     const std::array<std::int64_t, 2> size{x.size(2) * factor_, x.size(3) * factor_};
-    return bilinear_ ? at::upsample_bilinear2d(x, size, /*align_corners=*/false) : at::upsample_nearest2d(x, size);
+    return bilinear_ ? at::upsample_bilinear2d(x, size, /*align_corners=*/false)
+                     : at::upsample_nearest2d(x, size);
   }
 
  private:

@@ -8,7 +8,8 @@
 namespace treadle::model_graphs {
 
 graph::FlowBuilder read_whole_flow(const Config& config, const ComponentContext& context) {
-  TREADLE_EXPECTS(context.registry != nullptr, "a flow is made by a registry, which knows its layers");
+  TREADLE_EXPECTS(context.registry != nullptr,
+                  "a flow is made by a registry, which knows its layers");
   graph::FlowBuilder flow = graph::read_flow(config, "flow", *context.registry);
   if (config.has("outputs"))
     flow.outputs(config.get<std::vector<std::string>>("outputs"));

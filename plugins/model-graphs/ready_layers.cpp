@@ -25,9 +25,13 @@ class Ready final : public LayerFactory {
   Config config_;
 };
 
-std::int64_t width_of_stream(const LayerSpec& spec) { return spec.inputs.front().width(); }
+std::int64_t width_of_stream(const LayerSpec& spec) {
+  return spec.inputs.front().width();
+}
 
-graph::Part cat(const Config& config, const LayerSpec&) { return graph::cat(config.get<std::int64_t>("dim")); }
+graph::Part cat(const Config& config, const LayerSpec&) {
+  return graph::cat(config.get<std::int64_t>("dim"));
+}
 
 graph::Part reshape(const Config& config, const LayerSpec&) {
   return graph::reshape(config.get<std::vector<std::int64_t>>("sizes"));
@@ -54,7 +58,9 @@ graph::Part threshold_halt(const Config& config, const LayerSpec&) {
   return graph::threshold_halt(config.get<double>("threshold"));
 }
 
-graph::Part learned_halt(const Config&, const LayerSpec& spec) { return graph::learned_halt(width_of_stream(spec)); }
+graph::Part learned_halt(const Config&, const LayerSpec& spec) {
+  return graph::learned_halt(width_of_stream(spec));
+}
 
 template <graph::Part (*kPart)()>
 graph::Part plain(const Config&, const LayerSpec&) {

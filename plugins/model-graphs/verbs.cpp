@@ -29,16 +29,19 @@ Part read_body(const Config& config, const ComponentContext& context) {
 }
 
 /// An array of flows.
-std::vector<Part> read_flows(const Config& config, const std::string& key, const ComponentContext& context) {
+std::vector<Part> read_flows(const Config& config, const std::string& key,
+                             const ComponentContext& context) {
   std::vector<Part> parts;
   const nlohmann::json& flows = config.json().at(key);
   const std::string pointer = child_pointer(config.pointer(), key);
   for (std::size_t i = 0; i < flows.size(); ++i)
-    parts.push_back(graph::read_steps(config, flows[i], child_pointer(pointer, i), registry_of(context)));
+    parts.push_back(
+        graph::read_steps(config, flows[i], child_pointer(pointer, i), registry_of(context)));
   return parts;
 }
 
-std::optional<Part> find_part(const Config& config, std::string_view key, const ComponentContext& context) {
+std::optional<Part> find_part(const Config& config, std::string_view key,
+                              const ComponentContext& context) {
   if (!config.has(key))
     return std::nullopt;
   return graph::read_part(config, key, registry_of(context));
@@ -48,10 +51,9 @@ struct NamedHalt {
   std::string_view name;
   graph::HaltBy halt_by;
 };
-constexpr std::array kHalts{NamedHalt{"one", graph::HaltBy::kOneElement},
-                            NamedHalt{"first", graph::HaltBy::kFirst},
-                            NamedHalt{"any", graph::HaltBy::kAny},
-                            NamedHalt{"all", graph::HaltBy::kAll}};
+constexpr std::array kHalts{
+    NamedHalt{"one", graph::HaltBy::kOneElement}, NamedHalt{"first", graph::HaltBy::kFirst},
+    NamedHalt{"any", graph::HaltBy::kAny}, NamedHalt{"all", graph::HaltBy::kAll}};
 
 graph::HaltBy halt_by(std::string_view name) {
   const auto found = std::find_if(kHalts.begin(), kHalts.end(),
@@ -72,22 +74,34 @@ void* Verb::do_ask(std::string_view interface_id) {
   return interface_id == FlowVerb::kInterface ? static_cast<FlowVerb*>(this) : nullptr;
 }
 
-Also::Also(const Config& config, const ComponentContext& context) : body_(read_body(config, context)) {}
-void Also::add_to(FlowBuilder& flow) const { flow.also(body_); }
+Also::Also(const Config& config, const ComponentContext& context)
+    : body_(read_body(config, context)) {}
+void Also::add_to(FlowBuilder& flow) const {
+  flow.also(body_);
+}
 
 At::At(const Config& config) : tags_(config.get<std::vector<std::string>>("tags")) {}
-void At::add_to(FlowBuilder& flow) const { flow.at(tags_); }
+void At::add_to(FlowBuilder& flow) const {
+  flow.at(tags_);
+}
 
-Flow::Flow(const Config& config, const ComponentContext& context) : flow_(read_whole_flow(config, context)) {}
-void Flow::add_to(FlowBuilder& flow) const { flow.through(flow_); }
+Flow::Flow(const Config& config, const ComponentContext& context)
+    : flow_(read_whole_flow(config, context)) {}
+void Flow::add_to(FlowBuilder& flow) const {
+  flow.through(flow_);
+}
 
 Gate::Gate(const Config& config, const ComponentContext& context)
     : router_(graph::read_part(config, "router", registry_of(context))),
       experts_(read_flows(config, "experts", context)) {}
-void Gate::add_to(FlowBuilder& flow) const { flow.gate(router_, experts_); }
+void Gate::add_to(FlowBuilder& flow) const {
+  flow.gate(router_, experts_);
+}
 
 Input::Input(const Config& config) : names_(config.get<std::vector<std::string>>("names")) {}
-void Input::add_to(FlowBuilder& flow) const { flow.input(names_); }
+void Input::add_to(FlowBuilder& flow) const {
+  flow.input(names_);
+}
 
 Loop::Loop(const Config& config, const ComponentContext& context)
     : body_(read_body(config, context)),
@@ -98,11 +112,15 @@ Loop::Loop(const Config& config, const ComponentContext& context)
       halt_by_(halt_by(config.get<std::string>("halt_by"))) {
   const int said = (times_ ? 1 : 0) + (while_ ? 1 : 0) + (until_ ? 1 : 0);
   if (said != 1)
-    config.fail("", "says for how long by one of \"times\", \"while\" and \"until\", got " + std::to_string(said) + " of them");
+    config.fail("", "says for how long by one of \"times\", \"while\" and \"until\", got " +
+                        std::to_string(said) + " of them");
   if (times_ && config.has("at_most"))
-    config.fail("at_most", "bounds a \"while\" or \"until\"; \"times\" is how many rounds there are");
+    config.fail("at_most",
+                "bounds a \"while\" or \"until\"; \"times\" is how many rounds there are");
   if (!times_ && !config.has("at_most"))
-    config.fail("", "required key \"at_most\" is missing (the most rounds that \"while\" and \"until\" may take)");
+    config.fail("",
+                "required key \"at_most\" is missing (the most rounds that \"while\" and \"until\" "
+                "may take)");
 }
 
 void Loop::add_to(FlowBuilder& flow) const {
@@ -140,19 +158,28 @@ void Map::add_to(FlowBuilder& flow) const {
 
 Merge::Merge(const Config& config, const ComponentContext& context)
     : with_(graph::read_part(config, "with", registry_of(context))) {}
-void Merge::add_to(FlowBuilder& flow) const { flow.merge(with_); }
+void Merge::add_to(FlowBuilder& flow) const {
+  flow.merge(with_);
+}
 
 Split::Split(const Config& config, const ComponentContext& context)
     : branches_(read_flows(config, "branches", context)) {}
-void Split::add_to(FlowBuilder& flow) const { flow.split(branches_); }
+void Split::add_to(FlowBuilder& flow) const {
+  flow.split(branches_);
+}
 
 Switch::Switch(const Config& config, const ComponentContext& context)
     : router_(graph::read_part(config, "router", registry_of(context))),
       branches_(read_flows(config, "branches", context)),
-      by_(config.get<std::string>("by") == "row" ? graph::SwitchBy::kRow : graph::SwitchBy::kBatch) {}
-void Switch::add_to(FlowBuilder& flow) const { flow.switch_(router_, branches_, by_); }
+      by_(config.get<std::string>("by") == "row" ? graph::SwitchBy::kRow
+                                                 : graph::SwitchBy::kBatch) {}
+void Switch::add_to(FlowBuilder& flow) const {
+  flow.switch_(router_, branches_, by_);
+}
 
 TagGroup::TagGroup(const Config& config) : group_(config.get<std::string>("group")) {}
-void TagGroup::add_to(FlowBuilder& flow) const { flow.tag_group(group_); }
+void TagGroup::add_to(FlowBuilder& flow) const {
+  flow.tag_group(group_);
+}
 
 }  // namespace treadle::model_graphs

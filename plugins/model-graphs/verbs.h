@@ -9,7 +9,8 @@
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/part.h>
 
-/// The verbs of FlowBuilder as steps of a document. Each class reads what its schema lists, and says it.
+/// The verbs of FlowBuilder as steps of a document. Each class reads what its schema lists, and
+/// says it.
 namespace treadle::model_graphs {
 
 /// A verb stands for itself as a layer, too: for the graph of the one step.

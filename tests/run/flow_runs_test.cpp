@@ -1,4 +1,5 @@
-// Flows as whole runs: the worked examples (rows B48, B49), and that states, branches and loops keep what every model keeps.
+// Flows as whole runs: the worked examples (rows B48, B49), and that states, branches and loops
+// keep what every model keeps.
 #include <cmath>
 #include <fstream>
 
@@ -17,14 +18,14 @@
 namespace treadle {
 namespace {
 
+using nlohmann::json;
 using testing::bits_of;
+using ::testing::HasSubstr;
 using testing::Impatient;
 using testing::read_file;
 using testing::source_folder;
 using testing::watching_runtime;
 using testing::Workspace;
-using ::testing::HasSubstr;
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 /// A document of examples/, its files found from anywhere.
@@ -33,7 +34,8 @@ ResolvedWorkflow example(const Runtime& runtime, const std::string& name) {
 }
 
 /// The same, changed, and its steps watched.
-ResolvedWorkflow changed_example(const Runtime& runtime, const std::string& name, const json& changes) {
+ResolvedWorkflow changed_example(const Runtime& runtime, const std::string& name,
+                                 const json& changes) {
   json document = example(runtime, name).resolved;
   document["schedule"] = "watched";
   document.update(changes);
@@ -65,7 +67,8 @@ std::vector<double> losses_of(const fs::path& run) {
 TEST(CumulativeSum, ReachesItsTarget) {  // B48
   const Runtime runtime;
   const Workspace workspace;
-  const fs::path run = run_workflow(runtime, example(runtime, "cumulative-sum"), workspace.options()).folder;
+  const fs::path run =
+      run_workflow(runtime, example(runtime, "cumulative-sum"), workspace.options()).folder;
 
   const std::vector<double> losses = losses_of(run);
   ASSERT_EQ(losses.size(), 50U);
@@ -79,23 +82,28 @@ TEST(CumulativeSum, ReachesItsTarget) {  // B48
 TEST(Showcase, UsesEveryVerbAndLearns) {  // B49
   const Runtime runtime;
   const std::string text = read_file(source_folder() / "examples/showcase.json");
-  for (const char* verb : {"also", "at", "flow", "gate", "input", "loop", "map", "merge", "split", "switch", "tag_group"})
+  for (const char* verb : {"also", "at", "flow", "gate", "input", "loop", "map", "merge", "split",
+                           "switch", "tag_group"})
     EXPECT_THAT(text, HasSubstr("{\"use\": \"" + std::string(verb) + "\"")) << verb;
   const Workspace workspace;
 
-  const auto losses = losses_of(run_workflow(runtime, example(runtime, "showcase"), workspace.options()).folder);
+  const auto losses =
+      losses_of(run_workflow(runtime, example(runtime, "showcase"), workspace.options()).folder);
 
   EXPECT_LT(losses.back(), losses.front() / 10);
 }
 
 TEST(Showcase, ItsPictureInTheGuideShowsItsNodes) {
   const Runtime runtime;
-  const auto model = std::dynamic_pointer_cast<graph::Graph>(untrained_model(runtime, example(runtime, "showcase")));
+  const auto model = std::dynamic_pointer_cast<graph::Graph>(
+      untrained_model(runtime, example(runtime, "showcase")));
   ASSERT_NE(model, nullptr);
   const std::string picture = read_file(source_folder() / "docs/guide/showcase.svg");
 
   for (const graph::NodeInfo& node : model->nodes())
-    EXPECT_THAT(picture, HasSubstr(">" + node.id + "<")) << "draw it again: workflow-runner graph examples/showcase.json --model --svg docs/guide/showcase.svg";
+    EXPECT_THAT(picture, HasSubstr(">" + node.id + "<"))
+        << "draw it again: workflow-runner graph examples/showcase.json --model --svg "
+           "docs/guide/showcase.svg";
 }
 
 TEST(Showcase, GivesTheSameBitsForAnyNumberOfWorkers) {
@@ -103,7 +111,9 @@ TEST(Showcase, GivesTheSameBitsForAnyNumberOfWorkers) {
   const auto bits = [&](int workers, int shards) {
     const Workspace workspace;
     const json changes = {{"resources", {{"workers", workers}, {"shards", shards}}}};
-    return bits_of(run_workflow(runtime, changed_example(runtime, "showcase", changes), workspace.options()).folder);
+    return bits_of(
+        run_workflow(runtime, changed_example(runtime, "showcase", changes), workspace.options())
+            .folder);
   };
   const std::string once = bits(1, 1);
   EXPECT_EQ(bits(3, 1), once);
@@ -114,7 +124,10 @@ TEST(Showcase, GivesTheSameBitsForAnyNumberOfWorkers) {
 TEST(Showcase, ResumesToTheSameBits) {
   const Runtime runtime = watching_runtime();
   const json changes = {{"training",
-                         {{"use", "standard"}, {"epochs", 6}, {"batch_size", 24}, {"checkpoint", {{"every", "3st"}}}}}};
+                         {{"use", "standard"},
+                          {"epochs", 6},
+                          {"batch_size", 24},
+                          {"checkpoint", {{"every", "3st"}}}}}};
   const ResolvedWorkflow workflow = changed_example(runtime, "showcase", changes);
   std::string whole;
   {

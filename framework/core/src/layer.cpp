@@ -39,7 +39,8 @@ std::vector<at::Tensor> zeros_of(std::span<const TensorSpec> specs, std::int64_t
     }
     std::vector<std::int64_t> sizes = spec.sizes;
     for (std::int64_t& size : sizes) {
-      if (size == TensorSpec::kVaries) size = varying;
+      if (size == TensorSpec::kVaries)
+        size = varying;
     }
     zeros.push_back(at::zeros(sizes, spec.dtype));
   }
@@ -60,7 +61,8 @@ TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
   const at::Tensor two = forward(zeros_of(inputs, 2), context);
   memory = {};
   const at::Tensor three = forward(zeros_of(inputs, 3), context);
-  if (!two.defined() || !three.defined()) throw DataError("a layer returned no tensor");
+  if (!two.defined() || !three.defined())
+    throw DataError("a layer returned no tensor");
   TensorSpec result(two.sizes().vec(), two.scalar_type());
   if (three.dim() == two.dim()) {
     for (std::size_t i = 0; i < result.sizes.size(); ++i) {
@@ -74,14 +76,15 @@ TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
 std::shared_ptr<Layer> LayerFactory::create(const LayerSpec& spec) const {
   TREADLE_EXPECTS(!spec.inputs.empty(), "a layer has at least one input");
   std::shared_ptr<Layer> layer = call_plugin(*this, "create", [&] { return do_create(spec); });
-  if (layer == nullptr) refuse_result(*this, "create", "returned no layer");
+  if (layer == nullptr)
+    refuse_result(*this, "create", "returned no layer");
   layer->set_origin(origin());
   return layer;
 }
 
 void detail::refuse_input_count(std::size_t taken, std::size_t given) {
-  throw DataError("takes " + std::to_string(taken) + (taken == 1 ? " input" : " inputs") + ", got " +
-                  std::to_string(given));
+  throw DataError("takes " + std::to_string(taken) + (taken == 1 ? " input" : " inputs") +
+                  ", got " + std::to_string(given));
 }
 
 }  // namespace treadle

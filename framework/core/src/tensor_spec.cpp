@@ -5,15 +5,18 @@
 namespace treadle {
 
 std::int64_t TensorSpec::width() const {
-  TREADLE_EXPECTS(!sizes.empty() && sizes.back() != kVaries, "the width of " + text() + " is not known");
+  TREADLE_EXPECTS(!sizes.empty() && sizes.back() != kVaries,
+                  "the width of " + text() + " is not known");
   return sizes.back();
 }
 
 std::string TensorSpec::text() const {
-  if (is_absent()) return "nothing";
+  if (is_absent())
+    return "nothing";
   std::string shape;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i > 0) shape += ", ";
+    if (i > 0)
+      shape += ", ";
     if (sizes[i] != kVaries) {
       shape += std::to_string(sizes[i]);
     } else {

@@ -16,7 +16,6 @@
 namespace treadle::graph {
 namespace {
 
-
 /// How the callees of a composite are called: their modules are registered so.
 std::vector<std::string> callee_names(NodeKind kind, std::size_t count) {
   if (kind == NodeKind::kLoop)
@@ -34,8 +33,13 @@ std::vector<std::string> callee_names(NodeKind kind, std::size_t count) {
 
 class Assembly {
  public:
-  Assembly(const Wired& wired, const FlowBuilder& flow, const LayerSpec* spec, std::vector<Problem>& problems)
-      : wired_(wired), flow_(flow), spec_(spec), problems_(problems), impl_(std::make_unique<Graph::Impl>()) {}
+  Assembly(const Wired& wired, const FlowBuilder& flow, const LayerSpec* spec,
+           std::vector<Problem>& problems)
+      : wired_(wired),
+        flow_(flow),
+        spec_(spec),
+        problems_(problems),
+        impl_(std::make_unique<Graph::Impl>()) {}
 
   std::shared_ptr<Graph> assemble() {
     const std::size_t before = problems_.size();
@@ -89,7 +93,9 @@ class Assembly {
       return;
     if (spec_->inputs.size() != wired_.inputs.size()) {
       complain(nullptr, "the flow takes " + std::to_string(wired_.inputs.size()) + " inputs" +
-                            (wired_.input_names.empty() ? "" : " (the stream, " + joined(wired_.input_names, ", ") + ")") +
+                            (wired_.input_names.empty()
+                                 ? ""
+                                 : " (the stream, " + joined(wired_.input_names, ", ") + ")") +
                             ", but is given " + std::to_string(spec_->inputs.size()));
       return;
     }
@@ -101,9 +107,11 @@ class Assembly {
   std::vector<NodeInput> inputs_of(std::size_t place) {
     std::vector<NodeInput> inputs;
     const Vertex vertex = order_[place];
-    for (const auto& edge : boost::make_iterator_range(boost::in_edges(vertex, wired_.description))) {
+    for (const auto& edge :
+         boost::make_iterator_range(boost::in_edges(vertex, wired_.description))) {
       const WantedEdge& wanted_edge = wired_.description[edge];
-      inputs.push_back({place_of_[boost::source(edge, wired_.description)], wanted_edge.port, wanted_edge.kind});
+      inputs.push_back(
+          {place_of_[boost::source(edge, wired_.description)], wanted_edge.port, wanted_edge.kind});
     }
     return inputs;
   }
@@ -173,15 +181,19 @@ class Assembly {
     if (node.step == nullptr)
       return "";
     const FlowStep& step = *node.step;
-    const std::string rounds = std::to_string(step.rounds) + (step.rounds == 1 ? " round" : " rounds");
+    const std::string rounds =
+        std::to_string(step.rounds) + (step.rounds == 1 ? " round" : " rounds");
     if (node.kind == NodeKind::kLoop) {
       if (step.loop == LoopKind::kTimes)
         return rounds;
-      return (step.loop == LoopKind::kWhile ? "while condition <= 0, at most " : "until condition > 0, at most ") + rounds;
+      return (step.loop == LoopKind::kWhile ? "while condition <= 0, at most "
+                                            : "until condition > 0, at most ") +
+             rounds;
     }
     if (node.kind == NodeKind::kMap) {
-      const std::string pieces =
-          step.map == MapKind::kSlices ? std::to_string(step.slices) + " slices" : std::string("each row");
+      const std::string pieces = step.map == MapKind::kSlices
+                                     ? std::to_string(step.slices) + " slices"
+                                     : std::string("each row");
       return pieces + (step.batched ? ", batched" : "");
     }
     if (node.kind == NodeKind::kSwitch)
@@ -196,12 +208,17 @@ class Assembly {
     }
   }
 
-  static std::shared_ptr<const Node> make_node(const WantedNode& node, std::vector<Callee> callees) {
+  static std::shared_ptr<const Node> make_node(const WantedNode& node,
+                                               std::vector<Callee> callees) {
     switch (node.kind) {
-      case NodeKind::kLoop: return make_loop_node(std::move(callees), *node.step);
-      case NodeKind::kMap: return make_map_node(std::move(callees), *node.step);
-      case NodeKind::kSwitch: return make_switch_node(std::move(callees), *node.step);
-      default: return make_call_node(std::move(callees.front()));
+      case NodeKind::kLoop:
+        return make_loop_node(std::move(callees), *node.step);
+      case NodeKind::kMap:
+        return make_map_node(std::move(callees), *node.step);
+      case NodeKind::kSwitch:
+        return make_switch_node(std::move(callees), *node.step);
+      default:
+        return make_call_node(std::move(callees.front()));
     }
   }
 
@@ -232,7 +249,8 @@ class Assembly {
   }
 
   /// What each callee is made for. Empty, with a problem said, when one cannot be made.
-  std::vector<Callee> make_callees(std::size_t place, const std::optional<std::vector<TensorSpec>>& specs) {
+  std::vector<Callee> make_callees(std::size_t place,
+                                   const std::optional<std::vector<TensorSpec>>& specs) {
     const WantedNode& node = wanted(place);
     if (spec_ != nullptr && !specs)
       return {};  // what it is fed by has a problem of its own
@@ -259,7 +277,8 @@ class Assembly {
       TensorSpec& pieces = specs.front();
       const FlowStep& step = *node.step;
       if (step.map == MapKind::kSlices && pieces.sizes.back() != TensorSpec::kVaries) {
-        pieces.sizes = {TensorSpec::kVaries, pieces.sizes.back() / std::max<std::int64_t>(step.slices, 1)};
+        pieces.sizes = {TensorSpec::kVaries,
+                        pieces.sizes.back() / std::max<std::int64_t>(step.slices, 1)};
       } else if (!step.batched) {
         pieces.sizes[0] = 1;
       }
@@ -299,28 +318,35 @@ class Assembly {
     std::string given;
     for (const NodeInput& input : info.inputs) {
       const NodeInfo& producer = impl_->nodes[input.node];
-      given += (given.empty() ? "" : " and ") + (producer.result ? producer.result->text() : "what comes") +
-               " from " + quote_text(producer.id);
+      given += (given.empty() ? "" : " and ") +
+               (producer.result ? producer.result->text() : "what comes") + " from " +
+               quote_text(producer.id);
     }
-    return quote_text(info.id) + (info.type == info.id ? "" : " (" + info.type + ")") + " cannot take " + given + ": " + why;
+    return quote_text(info.id) + (info.type == info.id ? "" : " (" + info.type + ")") +
+           " cannot take " + given + ": " + why;
   }
 
   /// References arrive as the callee names them. False, with a problem said, when they do not fit.
   bool order_references(std::size_t place, const Callee& callee) {
     std::vector<std::string> names = callee.reference_names();
     NodeInfo& info = impl_->nodes[place];
-    const bool names_them = callee.graph() != nullptr || callee.ability<NamesReferences>() != nullptr;
+    const bool names_them =
+        callee.graph() != nullptr || callee.ability<NamesReferences>() != nullptr;
     if (!names_them)
       return true;
-    const auto is_reference = [](const NodeInput& input) { return input.kind == NodeInput::Kind::kReference; };
+    const auto is_reference = [](const NodeInput& input) {
+      return input.kind == NodeInput::Kind::kReference;
+    };
     const auto first = std::find_if(info.inputs.begin(), info.inputs.end(), is_reference);
     std::vector<NodeInput> given(first, info.inputs.end());
     info.inputs.erase(first, info.inputs.end());
     for (const std::string& name : names) {
-      const auto found = std::find_if(given.begin(), given.end(),
-                                      [&](const NodeInput& input) { return input.port == "ref_" + name; });
+      const auto found = std::find_if(given.begin(), given.end(), [&](const NodeInput& input) {
+        return input.port == "ref_" + name;
+      });
       if (found == given.end()) {
-        complain(wanted(place).step, quote_text(info.id) + " wants " + quote_text(name) + ", which using() does not give it");
+        complain(wanted(place).step, quote_text(info.id) + " wants " + quote_text(name) +
+                                         ", which using() does not give it");
         return false;
       }
       info.inputs.push_back(*found);
@@ -328,9 +354,10 @@ class Assembly {
     }
     if (!given.empty()) {
       const std::string extra = given.front().port.substr(4);
-      complain(wanted(place).step, quote_text(info.id) + " is given " + quote_text(extra) + ", but wants " +
-                                       (names.empty() ? "no references" : "only " + joined(names, ", ")) +
-                                       did_you_mean(extra, names));
+      complain(wanted(place).step,
+               quote_text(info.id) + " is given " + quote_text(extra) + ", but wants " +
+                   (names.empty() ? "no references" : "only " + joined(names, ", ")) +
+                   did_you_mean(extra, names));
       return false;
     }
     return true;
@@ -360,10 +387,11 @@ class Assembly {
       if (!specs[i].is_absent())
         continue;
       const NodeInput& input = impl_->nodes[place].inputs[i];
-      complain(wanted(place).step, quote_text(impl_->nodes[place].id) + " uses the state " +
-                                       quote_text(wanted(input.node).state_tag) +
-                                       ", which is absent in the first forward; give it an initial() value, or a layer "
-                                       "that takes absence in front");
+      complain(wanted(place).step,
+               quote_text(impl_->nodes[place].id) + " uses the state " +
+                   quote_text(wanted(input.node).state_tag) +
+                   ", which is absent in the first forward; give it an initial() value, or a layer "
+                   "that takes absence in front");
       return false;
     }
     return true;
@@ -376,8 +404,10 @@ class Assembly {
     for (StateSlot& slot : impl_->states) {
       const TensorSpec written = *impl_->nodes[slot.written].result;
       if (slot.has_initial && written != *impl_->nodes[slot.read].result) {
-        complain(nullptr, "the state " + quote_text(slot.tag) + " is " + impl_->nodes[slot.read].result->text() +
-                              " at first, but " + quote_text(impl_->nodes[slot.written].id) + " makes it " + written.text());
+        complain(nullptr, "the state " + quote_text(slot.tag) + " is " +
+                              impl_->nodes[slot.read].result->text() + " at first, but " +
+                              quote_text(impl_->nodes[slot.written].id) + " makes it " +
+                              written.text());
         continue;
       }
       slot.has_rows = !written.sizes.empty() && written.sizes.front() == TensorSpec::kVaries;
@@ -385,16 +415,18 @@ class Assembly {
     }
     for (std::size_t place = 0; place < impl_->places.size(); ++place) {
       const NodeInfo& info = impl_->nodes[place];
-      const bool reads_state = std::any_of(info.inputs.begin(), info.inputs.end(), [&](const NodeInput& input) {
-        return impl_->nodes[input.node].kind == NodeKind::kState;
-      });
+      const bool reads_state =
+          std::any_of(info.inputs.begin(), info.inputs.end(), [&](const NodeInput& input) {
+            return impl_->nodes[input.node].kind == NodeKind::kState;
+          });
       if (!reads_state || impl_->places[place].node == nullptr)
         continue;
       const TensorSpec first = *info.result;
       find_result(place);
       if (info.result && *info.result != first) {
-        complain(wanted(place).step, quote_text(info.id) + " gives " + first.text() + " in the first forward and " +
-                                         info.result->text() + " in the next, when its state is there");
+        complain(wanted(place).step, quote_text(info.id) + " gives " + first.text() +
+                                         " in the first forward and " + info.result->text() +
+                                         " in the next, when its state is there");
       }
     }
   }
@@ -450,7 +482,8 @@ class Assembly {
 
 }  // namespace
 
-std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec, std::vector<Problem>& problems) {
+std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,
+                             std::vector<Problem>& problems) {
   Wired wired = wire(flow);
   const bool is_wired = wired.problems.empty();
   std::move(wired.problems.begin(), wired.problems.end(), std::back_inserter(problems));

@@ -34,8 +34,8 @@ constexpr int kTimed = 3;
 /// Starting and joining tasks takes some ten microseconds; a saving of less says nothing.
 constexpr std::int64_t kWorthWhile = 100'000;
 
-/// body(0) … body(count - 1) as tasks, with this thread's settings of libtorch: grad mode, autocast, dispatch. The failure of the
-/// lowest index is rethrown.
+/// body(0) … body(count - 1) as tasks, with this thread's settings of libtorch: grad mode,
+/// autocast, dispatch. The failure of the lowest index is rethrown.
 void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
   const at::ThreadLocalState settings;
   std::vector<std::exception_ptr> failures(count);
@@ -69,15 +69,18 @@ void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
 struct Forked : torch::CustomClassHolder {
   const BranchGroup* group = nullptr;
   std::vector<std::vector<at::Tensor>> parameters;  // of each branch, those that are trained
-  std::vector<std::vector<at::Tensor>> leaves;      // of each branch, by source: undefined where it takes nothing
-  std::vector<at::Tensor> results;                  // of each branch, with its own graph of gradients
+  std::vector<std::vector<at::Tensor>>
+      leaves;                       // of each branch, by source: undefined where it takes nothing
+  std::vector<at::Tensor> results;  // of each branch, with its own graph of gradients
   std::function<at::Tensor(std::size_t branch, const std::vector<at::Tensor>& of_sources)> run;
 };
 
-/// Every branch has a graph of gradients of its own, so that backward, too, can work on all at once.
+/// Every branch has a graph of gradients of its own, so that backward, too, can work on all at
+/// once.
 class Fork : public torch::autograd::Function<Fork> {
  public:
-  static variable_list forward(AutogradContext* context, c10::intrusive_ptr<Forked> forked, at::TensorList inputs) {
+  static variable_list forward(AutogradContext* context, c10::intrusive_ptr<Forked> forked,
+                               at::TensorList inputs) {
     const std::size_t count = forked->group->places.size();
     const std::size_t sources = forked->group->sources.size();
     forked->leaves.resize(count);
@@ -88,7 +91,8 @@ class Fork : public torch::autograd::Function<Fork> {
       leaves.resize(sources);
       for (const std::size_t source : forked->group->inputs[branch]) {
         if (inputs[source].defined() && !leaves[source].defined())
-          leaves[source] = inputs[source].detach().set_requires_grad(inputs[source].requires_grad());
+          leaves[source] =
+              inputs[source].detach().set_requires_grad(inputs[source].requires_grad());
       }
       forked->results[branch] = forked->run(branch, leaves);
     });
@@ -106,7 +110,8 @@ class Fork : public torch::autograd::Function<Fork> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const auto forked = c10::static_intrusive_pointer_cast<Forked>(context->saved_data["forked"].toCapsule());
+    const auto forked =
+        c10::static_intrusive_pointer_cast<Forked>(context->saved_data["forked"].toCapsule());
     const std::size_t count = forked->results.size();
     std::vector<variable_list> found(count);
     at_once(count, [&](std::size_t branch) {
@@ -118,14 +123,16 @@ class Fork : public torch::autograd::Function<Fork> {
       all.push_back(sum_of(*forked, found, source));
     for (std::size_t branch = 0; branch < count; ++branch) {
       for (std::size_t i = 0; i < forked->parameters[branch].size(); ++i)
-        all.push_back(found[branch].empty() ? at::Tensor() : found[branch][forked->group->sources.size() + i]);
+        all.push_back(found[branch].empty() ? at::Tensor()
+                                            : found[branch][forked->group->sources.size() + i]);
     }
     return all;
   }
 
  private:
   /// By source, then by parameter; undefined where there is none.
-  static variable_list gradients_of(const Forked& forked, std::size_t branch, const at::Tensor& gradient) {
+  static variable_list gradients_of(const Forked& forked, std::size_t branch,
+                                    const at::Tensor& gradient) {
     variable_list wanted;
     std::vector<std::size_t> where;
     const std::vector<at::Tensor>& leaves = forked.leaves[branch];
@@ -151,7 +158,8 @@ class Fork : public torch::autograd::Function<Fork> {
   }
 
   /// As libtorch adds where branches meet: the last one's comes first.
-  static at::Tensor sum_of(const Forked& forked, const std::vector<variable_list>& found, std::size_t source) {
+  static at::Tensor sum_of(const Forked& forked, const std::vector<variable_list>& found,
+                           std::size_t source) {
     at::Tensor sum;
     for (std::size_t branch = forked.results.size(); branch-- > 0;) {
       if (found[branch].empty() || !found[branch][source].defined())
@@ -162,9 +170,12 @@ class Fork : public torch::autograd::Function<Fork> {
   }
 };
 
-/// Gradients of what is behind it meet here before they go on, so that the sum does not depend on who else uses the tensor.
+/// Gradients of what is behind it meet here before they go on, so that the sum does not depend on
+/// who else uses the tensor.
 at::Tensor meeting_point(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.requires_grad() && at::GradMode::is_enabled() ? at::alias(tensor) : tensor;
+  return tensor.defined() && tensor.requires_grad() && at::GradMode::is_enabled()
+             ? at::alias(tensor)
+             : tensor;
 }
 
 std::set<const void*> parameters_of(const Place& place) {
@@ -186,7 +197,8 @@ bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>&
     }
   }
   for (std::size_t place = 0; place < graph.places.size(); ++place) {
-    if (graph.places[place].node == nullptr || std::find(places.begin(), places.end(), place) != places.end())
+    if (graph.places[place].node == nullptr ||
+        std::find(places.begin(), places.end(), place) != places.end())
       continue;
     for (const void* parameter : parameters_of(graph.places[place])) {
       if (owners.count(parameter) > 0)
@@ -210,7 +222,8 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
     const std::size_t first = places.front();
     std::erase_if(places, [&](std::size_t place) {
       const std::vector<std::size_t>& inputs = graph.places[place].inputs;
-      return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t input) { return input > first; });
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](std::size_t input) { return input > first; });
     });
     if (places.size() < 2 || shares_parameters(graph, places))
       continue;
@@ -231,7 +244,8 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
 }
 
 void run_branches(const BranchGroup& group, Branches branches, std::uint64_t seed,
-                  const std::vector<std::vector<at::Tensor>>& parameters, std::vector<at::Tensor>& values,
+                  const std::vector<std::vector<at::Tensor>>& parameters,
+                  std::vector<at::Tensor>& values,
                   const std::function<at::Tensor(std::size_t place, const Inputs& inputs)>& run) {
   const std::size_t count = group.places.size();
   const auto run_one = [&](std::size_t branch, const std::vector<at::Tensor>& of_sources) {
@@ -250,7 +264,8 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
                     oneapi::tbb::this_task_arena::max_concurrency() > 1;
   if (branches == Branches::kAtOnce || (branches == Branches::kAsItPays && pays)) {
     if (!at::GradMode::is_enabled()) {
-      at_once(count, [&](std::size_t branch) { values[group.places[branch]] = run_one(branch, sources); });
+      at_once(count,
+              [&](std::size_t branch) { values[group.places[branch]] = run_one(branch, sources); });
       return;
     }
     auto forked = c10::make_intrusive<Forked>();
@@ -282,11 +297,13 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
       if (!own[source].defined())
         own[source] = meeting_point(sources[source]);
     }
-    const auto begin = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto begin =
+        timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     values[group.places[branch]] = run_one(branch, own);
     if (timed) {
-      const std::int64_t took =
-          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+      const std::int64_t took = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                    std::chrono::steady_clock::now() - begin)
+                                    .count();
       sum += took;
       slowest = std::max(slowest, took);
     }

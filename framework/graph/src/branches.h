@@ -13,16 +13,17 @@
 
 namespace treadle::graph {
 
-/// Places none of which needs another one's value: the branches of a split, the experts of a gate. They run one after the
-/// other or at once, with the same bits: each draws from a random stream of its own, and gradients that meet are added in one
-/// order.
+/// Places none of which needs another one's value: the branches of a split, the experts of a gate.
+/// They run one after the other or at once, with the same bits: each draws from a random stream of
+/// its own, and gradients that meet are added in one order.
 struct BranchGroup {
   std::vector<std::size_t> places;   ///< in order
   std::vector<std::size_t> sources;  ///< the places they take values of, each once
   /// For each of `places`, for each of its inputs: which of `sources`.
   std::vector<std::vector<std::size_t>> inputs;
 
-  /// What running them at once would save, in nanoseconds: the least of the first forwards, which run one after the other.
+  /// What running them at once would save, in nanoseconds: the least of the first forwards, which
+  /// run one after the other.
   struct Cost {
     std::atomic<int> seen{0};
     std::atomic<std::int64_t> saving{0};
@@ -30,12 +31,15 @@ struct BranchGroup {
   std::unique_ptr<Cost> cost = std::make_unique<Cost>();
 };
 
-/// The groups of a graph; none where branches share parameters, whose gradients would then meet elsewhere.
+/// The groups of a graph; none where branches share parameters, whose gradients would then meet
+/// elsewhere.
 std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph);
 
-/// Runs the places of a group; `run(place, inputs)` is what one does. Their values are in `values` afterwards.
+/// Runs the places of a group; `run(place, inputs)` is what one does. Their values are in `values`
+/// afterwards.
 void run_branches(const BranchGroup& group, Branches branches, std::uint64_t seed,
-                  const std::vector<std::vector<at::Tensor>>& parameters, std::vector<at::Tensor>& values,
+                  const std::vector<std::vector<at::Tensor>>& parameters,
+                  std::vector<at::Tensor>& values,
                   const std::function<at::Tensor(std::size_t place, const Inputs& inputs)>& run);
 
 }  // namespace treadle::graph

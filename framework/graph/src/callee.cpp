@@ -47,7 +47,8 @@ TensorSpec Callee::result(std::span<const TensorSpec> inputs) const {
   for (std::size_t i = 0; i < std::min(inputs.size(), graph.inputs.size()); ++i) {
     const auto& built_for = graph.nodes[graph.inputs[i]].result;
     if (built_for && inputs[i] != *built_for)
-      throw DataError("the graph was built for " + built_for->text() + ", but is given " + inputs[i].text());
+      throw DataError("the graph was built for " + built_for->text() + ", but is given " +
+                      inputs[i].text());
   }
   return *result;
 }

@@ -13,7 +13,8 @@ bool orders(const Description& description, const Description::edge_descriptor& 
   return description[edge].kind != NodeInput::Kind::kState;
 }
 
-/// Follows, from a node that never became ready, inputs that did not either, until a node comes again.
+/// Follows, from a node that never became ready, inputs that did not either, until a node comes
+/// again.
 std::vector<std::string> cycle_through(const Description& description, Vertex start,
                                        const std::vector<std::size_t>& waits_for) {
   std::vector<Vertex> way;
@@ -61,7 +62,8 @@ std::vector<Vertex> execution_order(const Description& description,
     }
   }
   if (order.size() < count) {
-    const auto stuck = std::find_if(waits_for.begin(), waits_for.end(), [](std::size_t n) { return n > 0; });
+    const auto stuck =
+        std::find_if(waits_for.begin(), waits_for.end(), [](std::size_t n) { return n > 0; });
     cycle = cycle_through(description, static_cast<Vertex>(stuck - waits_for.begin()), waits_for);
   }
   return order;

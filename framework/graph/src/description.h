@@ -33,8 +33,9 @@ using Description =
     boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, WantedNode, WantedEdge>;
 using Vertex = Description::vertex_descriptor;
 
-/// An order in which every node comes after what it needs, and otherwise the nodes' own. State edges order nothing. Where there is
-/// no such order, `cycle` gets the ids along one.
-std::vector<Vertex> execution_order(const Description& description, std::vector<std::string>& cycle);
+/// An order in which every node comes after what it needs, and otherwise the nodes' own. State
+/// edges order nothing. Where there is no such order, `cycle` gets the ids along one.
+std::vector<Vertex> execution_order(const Description& description,
+                                    std::vector<std::string>& cycle);
 
 }  // namespace treadle::graph

@@ -23,14 +23,15 @@ class Failure {
   std::vector<std::string> way_;  // innermost first
 };
 
-/// Within a catch: throws a Failure with this place added to its way. What ends a thread, a stop and
-/// std::bad_alloc pass as they are.
+/// Within a catch: throws a Failure with this place added to its way. What ends a thread, a stop
+/// and std::bad_alloc pass as they are.
 [[noreturn]] void rethrow_within(const std::string& place);
 
 /// The same for the innermost place: `text_before` is what failed and how.
 [[noreturn]] void rethrow_failed(const std::string& place, const std::string& text_before);
 
-/// What an exception in flight says to people, libtorch's without their stack trace. For use within a catch.
+/// What an exception in flight says to people, libtorch's without their stack trace. For use within
+/// a catch.
 std::string words_in_flight();
 
 }  // namespace treadle::graph

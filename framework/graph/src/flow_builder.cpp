@@ -9,18 +9,30 @@ namespace treadle::graph {
 
 std::string_view spoken(Verb verb) {
   switch (verb) {
-    case Verb::kStart: return "the start";
-    case Verb::kThrough: return "through()";
-    case Verb::kAlso: return "also()";
-    case Verb::kSplit: return "split()";
-    case Verb::kMerge: return "merge()";
-    case Verb::kTagGroup: return "tag_group()";
-    case Verb::kInput: return "input()";
-    case Verb::kAt: return "at()";
-    case Verb::kGate: return "gate()";
-    case Verb::kSwitch: return "switch_()";
-    case Verb::kLoop: return "loop()";
-    case Verb::kMap: return "map()";
+    case Verb::kStart:
+      return "the start";
+    case Verb::kThrough:
+      return "through()";
+    case Verb::kAlso:
+      return "also()";
+    case Verb::kSplit:
+      return "split()";
+    case Verb::kMerge:
+      return "merge()";
+    case Verb::kTagGroup:
+      return "tag_group()";
+    case Verb::kInput:
+      return "input()";
+    case Verb::kAt:
+      return "at()";
+    case Verb::kGate:
+      return "gate()";
+    case Verb::kSwitch:
+      return "switch_()";
+    case Verb::kLoop:
+      return "loop()";
+    case Verb::kMap:
+      return "map()";
   }
   return "";
 }

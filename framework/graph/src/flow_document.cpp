@@ -17,7 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-// What a step says of itself, beside its layer's parameters. The packer of schemas (sdk/tools/pack.cpp) lists them, too.
+// What a step says of itself, beside its layer's parameters. The packer of schemas
+// (sdk/tools/pack.cpp) lists them, too.
 constexpr std::array<const char*, 5> kOfTheStep{"use", "name", "tag", "using", "frozen"};
 
 void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& registry) {
@@ -31,7 +32,8 @@ void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& regi
   if (const auto* verb = factory->ask<FlowVerb>()) {
     verb->add_to(flow);
   } else {
-    flow.through(layer(std::move(factory), name.substr(name.rfind('/') + 1), std::move(parameters)));
+    flow.through(
+        layer(std::move(factory), name.substr(name.rfind('/') + 1), std::move(parameters)));
   }
   if (const auto node = step.find<std::string>("name"))
     flow.named(*node);
@@ -104,18 +106,40 @@ json write_map(const FlowStep& step) {
 }
 
 const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
-    {Verb::kStart, [](const FlowStep&) { return json{{"use", "identity"}}; }},
+    {Verb::kStart,
+     [](const FlowStep&) {
+       return json{{"use", "identity"}};
+     }},
     {Verb::kThrough, [](const FlowStep& step) { return write_slot(step.parts[0]); }},
-    {Verb::kAlso, [](const FlowStep& step) { return json{{"use", "also"}, {"body", write_steps(step.parts[0])}}; }},
+    {Verb::kAlso,
+     [](const FlowStep& step) {
+       return json{{"use", "also"}, {"body", write_steps(step.parts[0])}};
+     }},
     {Verb::kSplit,
-     [](const FlowStep& step) { return json{{"use", "split"}, {"branches", write_all_steps(step.parts, 0)}}; }},
-    {Verb::kMerge, [](const FlowStep& step) { return json{{"use", "merge"}, {"with", write_slot(step.parts[0])}}; }},
-    {Verb::kTagGroup, [](const FlowStep& step) { return json{{"use", "tag_group"}, {"group", step.words[0]}}; }},
-    {Verb::kInput, [](const FlowStep& step) { return json{{"use", "input"}, {"names", step.words}}; }},
-    {Verb::kAt, [](const FlowStep& step) { return json{{"use", "at"}, {"tags", step.words}}; }},
+     [](const FlowStep& step) {
+       return json{{"use", "split"}, {"branches", write_all_steps(step.parts, 0)}};
+     }},
+    {Verb::kMerge,
+     [](const FlowStep& step) {
+       return json{{"use", "merge"}, {"with", write_slot(step.parts[0])}};
+     }},
+    {Verb::kTagGroup,
+     [](const FlowStep& step) {
+       return json{{"use", "tag_group"}, {"group", step.words[0]}};
+     }},
+    {Verb::kInput,
+     [](const FlowStep& step) {
+       return json{{"use", "input"}, {"names", step.words}};
+     }},
+    {Verb::kAt,
+     [](const FlowStep& step) {
+       return json{{"use", "at"}, {"tags", step.words}};
+     }},
     {Verb::kGate,
      [](const FlowStep& step) {
-       return json{{"use", "gate"}, {"router", write_slot(step.parts[0])}, {"experts", write_all_steps(step.parts, 1)}};
+       return json{{"use", "gate"},
+                   {"router", write_slot(step.parts[0])},
+                   {"experts", write_all_steps(step.parts, 1)}};
      }},
     {Verb::kSwitch,
      [](const FlowStep& step) {
@@ -148,12 +172,14 @@ FlowBuilder read_steps(const Config& owner, const json& steps, const std::string
 }
 
 FlowBuilder read_flow(const Config& config, std::string_view key, const PluginRegistry& registry) {
-  return read_steps(config, config.json().at(std::string(key)), child_pointer(config.pointer(), key), registry);
+  return read_steps(config, config.json().at(std::string(key)),
+                    child_pointer(config.pointer(), key), registry);
 }
 
 Part read_part(const Config& config, std::string_view key, const PluginRegistry& registry) {
   NestedComponent nested = nested_component(config, key);
-  std::shared_ptr<const LayerFactory> factory = registry.make<LayerFactory>(nested.name, nested.parameters);
+  std::shared_ptr<const LayerFactory> factory =
+      registry.make<LayerFactory>(nested.name, nested.parameters);
   std::string type = nested.name.substr(nested.name.rfind('/') + 1);
   return layer(std::move(factory), std::move(type), nested.parameters.json());
 }

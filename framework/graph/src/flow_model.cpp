@@ -15,7 +15,6 @@
 namespace treadle::graph {
 namespace {
 
-
 std::vector<std::string> port_names(const ModelSpec& spec) {
   std::vector<std::string> names;
   for (const PortSpec& port : spec.inputs)
@@ -31,15 +30,16 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 /// For each input of the flow, which port of the data it is.
-std::vector<std::size_t> match_ports(const std::vector<std::string>& input_names, const ModelSpec& spec) {
+std::vector<std::size_t> match_ports(const std::vector<std::string>& input_names,
+                                     const ModelSpec& spec) {
   const std::vector<std::string> ports = port_names(spec);
   std::vector<std::size_t> order{0};
   std::vector<bool> named(ports.size(), false);
   for (const std::string& name : input_names) {
     const auto found = std::find(ports.begin(), ports.end(), name);
     if (found == ports.end()) {
-      throw DataError("the model has an input " + quote_text(name) + ", but the data has only " + joined(ports) +
-                      did_you_mean(name, ports));
+      throw DataError("the model has an input " + quote_text(name) + ", but the data has only " +
+                      joined(ports) + did_you_mean(name, ports));
     }
     const auto port = static_cast<std::size_t>(found - ports.begin());
     named[port] = true;
@@ -53,9 +53,11 @@ std::vector<std::size_t> match_ports(const std::vector<std::string>& input_names
     left.push_back(ports[port]);
   }
   if (left.size() != 1) {
-    throw DataError(left.empty() ? "the model's input steps name every port of the data, so none is left for the stream"
-                                 : "the data has the ports " + joined(left) +
-                                       "; name all but one of them in an input step of the flow");
+    throw DataError(
+        left.empty()
+            ? "the model's input steps name every port of the data, so none is left for the stream"
+            : "the data has the ports " + joined(left) +
+                  "; name all but one of them in an input step of the flow");
   }
   return order;
 }
@@ -73,12 +75,14 @@ LayerSpec layer_spec(const ModelSpec& spec, const std::vector<std::size_t>& orde
 }
 
 /// Numbers of categories mean nothing to a layer that computes with them.
-void refuse_categories(const Graph& graph, const ModelSpec& spec, const std::vector<std::size_t>& order) {
+void refuse_categories(const Graph& graph, const ModelSpec& spec,
+                       const std::vector<std::size_t>& order) {
   const Graph::Impl& impl = graph.impl();
   for (std::size_t input = 0; input < order.size(); ++input) {
     const PortSpec& port = spec.inputs[order[input]];
-    const auto category = std::find_if(port.columns.begin(), port.columns.end(),
-                                       [](const Column& column) { return !column.categories.empty(); });
+    const auto category =
+        std::find_if(port.columns.begin(), port.columns.end(),
+                     [](const Column& column) { return !column.categories.empty(); });
     if (category == port.columns.end())
       continue;
     for (std::size_t place = 0; place < impl.places.size(); ++place) {
@@ -87,8 +91,10 @@ void refuse_categories(const Graph& graph, const ModelSpec& spec, const std::vec
         continue;
       if (impl.places[place].node->main().ability<TakesCategories>() != nullptr)
         continue;
-      throw DataError("column " + quote_text(category->name) + " is a category, which " + quote_text(impl.nodes[place].id) +
-                      " would take for a number; add {\"use\": \"one_hot\"} to transforms, or begin with an embedding");
+      throw DataError("column " + quote_text(category->name) + " is a category, which " +
+                      quote_text(impl.nodes[place].id) +
+                      " would take for a number; add {\"use\": \"one_hot\"} to transforms, or "
+                      "begin with an embedding");
     }
   }
 }
@@ -99,22 +105,25 @@ void expect_outputs(const Graph& graph, const ModelSpec& spec) {
     return results[i]->text() + " from " + quote_text(graph.nodes()[graph.output_nodes()[i]].id);
   };
   if (results.size() == 1) {
-    const std::int64_t width = std::accumulate(spec.outputs.begin(), spec.outputs.end(), std::int64_t{0},
-                                               [](std::int64_t sum, const OutputSpec& output) { return sum + output.width; });
+    const std::int64_t width = std::accumulate(
+        spec.outputs.begin(), spec.outputs.end(), std::int64_t{0},
+        [](std::int64_t sum, const OutputSpec& output) { return sum + output.width; });
     if (results[0]->sizes != std::vector<std::int64_t>{TensorSpec::kVaries, width}) {
-      throw DataError("the flow ends with " + describe(0) + ", but the loss asks for [B, " + std::to_string(width) +
-                      "]; end it with {\"use\": \"head\"}");
+      throw DataError("the flow ends with " + describe(0) + ", but the loss asks for [B, " +
+                      std::to_string(width) + "]; end it with {\"use\": \"head\"}");
     }
     return;
   }
   if (results.size() != spec.outputs.size()) {
-    throw DataError("the flow has " + std::to_string(results.size()) + " outputs, but the loss asks for " +
-                    std::to_string(spec.outputs.size()));
+    throw DataError("the flow has " + std::to_string(results.size()) +
+                    " outputs, but the loss asks for " + std::to_string(spec.outputs.size()));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i]->sizes != std::vector<std::int64_t>{TensorSpec::kVaries, spec.outputs[i].width}) {
-      throw DataError("the flow's output " + std::to_string(i) + " is " + describe(i) + ", but the loss asks for [B, " +
-                      std::to_string(spec.outputs[i].width) + "] as " + quote_text(spec.outputs[i].name));
+    if (results[i]->sizes !=
+        std::vector<std::int64_t>{TensorSpec::kVaries, spec.outputs[i].width}) {
+      throw DataError("the flow's output " + std::to_string(i) + " is " + describe(i) +
+                      ", but the loss asks for [B, " + std::to_string(spec.outputs[i].width) +
+                      "] as " + quote_text(spec.outputs[i].name));
     }
   }
 }

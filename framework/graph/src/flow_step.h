@@ -10,7 +10,20 @@
 
 namespace treadle::graph {
 
-enum class Verb { kStart, kThrough, kAlso, kSplit, kMerge, kTagGroup, kInput, kAt, kGate, kSwitch, kLoop, kMap };
+enum class Verb {
+  kStart,
+  kThrough,
+  kAlso,
+  kSplit,
+  kMerge,
+  kTagGroup,
+  kInput,
+  kAt,
+  kGate,
+  kSwitch,
+  kLoop,
+  kMap
+};
 
 enum class LoopKind { kUnfinished, kTimes, kWhile, kUntil };
 enum class MapKind { kUnfinished, kEach, kOver, kSlices };

@@ -60,6 +60,7 @@ class SpareState {
   static void keep_no_tags(GraphState::Data& data) {
     data.keeps_tags = false;
     for (NodeState& node : data.nodes) {
+      node.keeps_traces = false;
       for (Callee::State& callee : node.callees) {
         if (callee.graph)
           keep_no_tags(callee.graph->data());
@@ -73,7 +74,8 @@ class SpareState {
 
 class GraphLayer final : public Layer {
  public:
-  explicit GraphLayer(std::shared_ptr<Graph> graph) : graph_(register_module("graph", std::move(graph))) {}
+  explicit GraphLayer(std::shared_ptr<Graph> graph)
+      : graph_(register_module("graph", std::move(graph))) {}
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     ForwardContext forward{context.stop, std::move(context.memory)};
@@ -144,13 +146,15 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   }
 }
 
-void Graph::serve_as_model(std::vector<std::size_t> input_order, std::vector<std::int64_t> output_widths) {
+void Graph::serve_as_model(std::vector<std::size_t> input_order,
+                           std::vector<std::int64_t> output_widths) {
   const bool is_given = std::is_sorted(input_order.begin(), input_order.end());
   impl_->input_order = is_given ? std::vector<std::size_t>() : std::move(input_order);
   impl_->output_widths = std::move(output_widths);
 }
 
-std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state, std::stop_token stop) const {
+std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
+                                   std::stop_token stop) const {
   expect_inputs(*impl_, inputs);
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
   std::vector<at::Tensor> outputs;
@@ -167,12 +171,22 @@ at::Tensor Graph::forward(const at::Tensor& input) const {
   return std::move(run({&input, 1}, *state).front());
 }
 
-void Graph::set_branches(Branches branches) { impl_->branches = branches; }
+void Graph::set_branches(Branches branches) {
+  impl_->branches = branches;
+}
 
-const std::vector<NodeInfo>& Graph::nodes() const { return impl_->nodes; }
-std::size_t Graph::input_count() const { return impl_->inputs.size(); }
-const std::vector<std::string>& Graph::input_names() const { return impl_->input_names; }
-const std::vector<std::size_t>& Graph::output_nodes() const { return impl_->outputs; }
+const std::vector<NodeInfo>& Graph::nodes() const {
+  return impl_->nodes;
+}
+std::size_t Graph::input_count() const {
+  return impl_->inputs.size();
+}
+const std::vector<std::string>& Graph::input_names() const {
+  return impl_->input_names;
+}
+const std::vector<std::size_t>& Graph::output_nodes() const {
+  return impl_->outputs;
+}
 
 std::vector<std::optional<TensorSpec>> Graph::results() const {
   std::vector<std::optional<TensorSpec>> results;
@@ -215,8 +229,9 @@ std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {
     return parameters;
   for (const Callee& callee : impl_->places[*place].node->callees()) {
     for (const at::Tensor& parameter : callee.module()->parameters()) {
-      const bool is_new = std::none_of(parameters.begin(), parameters.end(),
-                                       [&](const at::Tensor& other) { return other.is_same(parameter); });
+      const bool is_new =
+          std::none_of(parameters.begin(), parameters.end(),
+                       [&](const at::Tensor& other) { return other.is_same(parameter); });
       if (is_new)
         parameters.push_back(parameter);
     }
@@ -224,8 +239,12 @@ std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {
   return parameters;
 }
 
-void Graph::freeze(const std::vector<std::string>& tags) { set_trained(tags, false); }
-void Graph::unfreeze(const std::vector<std::string>& tags) { set_trained(tags, true); }
+void Graph::freeze(const std::vector<std::string>& tags) {
+  set_trained(tags, false);
+}
+void Graph::unfreeze(const std::vector<std::string>& tags) {
+  set_trained(tags, true);
+}
 
 void Graph::set_trained(const std::vector<std::string>& tags, bool trained) {
   for (const std::string& tag : tags) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
+#include <treadle/graph/profile.h>
 
 #include "branches.h"
 #include "node.h"
@@ -29,8 +31,8 @@ struct Place {
 /// A state: the value of one place, given to another in the next forward.
 struct StateSlot {
   std::string tag;
-  std::size_t read = 0;     ///< the place that gives it
-  std::size_t written = 0;  ///< the place that makes it
+  std::size_t read = 0;             ///< the place that gives it
+  std::size_t written = 0;          ///< the place that makes it
   std::vector<std::int64_t> shape;  ///< of a row, where an initial value was declared
   double fill = 0;
   bool has_initial = false;
@@ -51,11 +53,12 @@ struct Graph::Impl {
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kAsItPays;
   std::vector<std::size_t> tells_beginning;  // places with a callee that BeginsForward
-  // As a model: what one stream is cut into (empty: it is not), and which of the model's inputs each of the graph's
-  // is (empty: they have one order).
+  // As a model: what one stream is cut into (empty: it is not), and which of the model's inputs
+  // each of the graph's is (empty: they have one order).
   std::vector<std::int64_t> output_widths;
   std::vector<std::size_t> input_order;
-  c10::ScalarType dtype = c10::ScalarType::Float;
+  /// Of parameters; nothing for a graph that was built without sizes.
+  std::optional<c10::ScalarType> dtype;
 
   // States for forwards that bring none; each is used by one forward at a time.
   mutable std::mutex spare_mutex;
@@ -63,12 +66,17 @@ struct Graph::Impl {
 };
 
 struct GraphState::Data {
+  using Clock = std::chrono::steady_clock;
+
   const Graph* graph = nullptr;
   std::vector<at::Tensor> values;  // of places, during a forward
   std::vector<at::Tensor> states;  // as Graph::Impl::states; undefined: absent
   std::vector<at::Tensor> tags;    // as tag slots
   std::vector<NodeState> nodes;    // as places
   bool keeps_tags = true;
+  /// When each place began and ended; empty where nothing is timed.
+  std::vector<std::pair<Clock::time_point, Clock::time_point>> times;
+  std::optional<Profile> profile;
 };
 
 }  // namespace treadle::graph

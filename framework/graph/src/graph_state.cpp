@@ -46,10 +46,13 @@ void change_tensors(GraphState::Data& data, const Change& change) {
 }
 
 /// A node's only callee has no name.
-std::string saved_name(const Callee& callee) { return callee.name().empty() ? "self" : callee.name(); }
+std::string saved_name(const Callee& callee) {
+  return callee.name().empty() ? "self" : callee.name();
+}
 
 [[noreturn]] void refuse_tag(const Graph& graph, std::string_view tag) {
-  throw UsageError("the graph has no tag \"" + std::string(tag) + "\"" + did_you_mean(tag, graph.tags()));
+  throw UsageError("the graph has no tag \"" + std::string(tag) + "\"" +
+                   did_you_mean(tag, graph.tags()));
 }
 
 }  // namespace
@@ -95,6 +98,33 @@ GraphState* GraphState::sub(std::string_view tag) {
   if (!place || data_->nodes[*place].callees.size() != 1)
     return nullptr;
   return data_->nodes[*place].callees[0].graph.get();
+}
+
+void GraphState::profile(bool on) {
+  data_->times.assign(on ? data_->values.size() : 0, {});
+  if (!on)
+    data_->profile.reset();
+  for (NodeState& node : data_->nodes) {
+    for (Callee::State& callee : node.callees) {
+      if (callee.graph)
+        callee.graph->profile(on);
+    }
+  }
+}
+
+const Profile* GraphState::last_profile() const {
+  return data_->profile ? &*data_->profile : nullptr;
+}
+
+std::chrono::nanoseconds GraphState::timing(std::string_view tag) const {
+  const auto place = data_->graph->find_tag(tag);
+  if (!place || !data_->profile)
+    return std::chrono::nanoseconds(0);
+  for (const NodeTiming& node : data_->profile->nodes) {
+    if (node.id == data_->graph->nodes()[*place].id)
+      return node.duration;
+  }
+  return std::chrono::nanoseconds(0);
 }
 
 void GraphState::reset() {
@@ -176,7 +206,8 @@ void GraphState::do_load_state(const StateDict& state) {
       ++known;
     }
     if (known != states.tensors().size())
-      throw StorageError("a saved state of the model belongs to another graph: it has states that this one lacks");
+      throw StorageError(
+          "a saved state of the model belongs to another graph: it has states that this one lacks");
   }
   if (!state.has_part(kNodes))
     return;

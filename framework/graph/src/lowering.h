@@ -14,17 +14,18 @@ namespace treadle::graph {
 /// What the steps of a flow come to: nodes and edges, and all that is wrong with the steps.
 struct Wired {
   Description description;
-  std::vector<Vertex> inputs;               ///< in order
-  std::vector<std::string> input_names;     ///< of those after the first
+  std::vector<Vertex> inputs;            ///< in order
+  std::vector<std::string> input_names;  ///< of those after the first
   std::vector<Vertex> outputs;
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   std::vector<Problem> problems;
 };
 Wired wire(const FlowBuilder& flow);
 
-/// Wires a flow, makes its layers and checks sizes. `spec` null: sizes are not known. With any problem: null, and
-/// `problems` has all of them.
-std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec, std::vector<Problem>& problems);
+/// Wires a flow, makes its layers and checks sizes. `spec` null: sizes are not known. With any
+/// problem: null, and `problems` has all of them.
+std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,
+                             std::vector<Problem>& problems);
 /// The same, throwing them as a DocumentError.
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec);
 

@@ -40,7 +40,8 @@ class Callee {
   /// The ability, of the layer or of the module that was adapted; null when it has none.
   template <typename Ability>
   Ability* ability() const {
-    if (auto* of_layer = dynamic_cast<Ability*>(layer_.get())) return of_layer;
+    if (auto* of_layer = dynamic_cast<Ability*>(layer_.get()))
+      return of_layer;
     return dynamic_cast<Ability*>(module_.get());
   }
 
@@ -58,6 +59,7 @@ class Callee {
 struct NodeState {
   std::vector<Callee::State> callees;
   std::vector<at::Tensor> traces;
+  bool keeps_traces = true;
 };
 
 /// Work that a graph does at one place: a callee, or callees under some control.
@@ -66,7 +68,8 @@ class Node {
   explicit Node(std::vector<Callee> callees) : callees_(std::move(callees)) {}
   virtual ~Node() = default;
 
-  virtual at::Tensor run(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const = 0;
+  virtual at::Tensor run(const Inputs& inputs, NodeState& state,
+                         const std::stop_token& stop) const = 0;
   /// Expects `inputs` that are known or absent. Throws what does not fit.
   virtual TensorSpec result(std::span<const TensorSpec> inputs) const = 0;
 

@@ -24,25 +24,34 @@ std::string sizes_text(const at::Tensor& tensor) {
 }
 
 /// A number that control depends on: waits for the device.
-double number_of(const at::Tensor& tensor) { return tensor.to(at::kDouble).item<double>(); }
+double number_of(const at::Tensor& tensor) {
+  return tensor.to(at::kDouble).item<double>();
+}
 
 class CallNode final : public Node {
  public:
   using Node::Node;
 
-  at::Tensor run(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state,
+                 const std::stop_token& stop) const override {
     return main().call(inputs, state.callees[0], stop);
   }
-  TensorSpec result(std::span<const TensorSpec> inputs) const override { return main().result(inputs); }
+  TensorSpec result(std::span<const TensorSpec> inputs) const override {
+    return main().result(inputs);
+  }
 };
 
 class LoopNode final : public Node {
  public:
   LoopNode(std::vector<Callee> callees, LoopKind kind, std::int64_t rounds, HaltBy halt_by)
-      : Node(std::move(callees)), kind_(kind), rounds_(rounds), halt_by_(halt_by),
+      : Node(std::move(callees)),
+        kind_(kind),
+        rounds_(rounds),
+        halt_by_(halt_by),
         traced_(main().ability<Traced>()) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state,
+                 const std::stop_token& stop) const override {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     state.traces.clear();
     trace(given[0], state);
@@ -66,8 +75,8 @@ class LoopNode final : public Node {
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
     const TensorSpec round = main().result(inputs);
     if (round != inputs[0]) {
-      throw DataError("the body of a loop gives what it takes, but this one takes " + inputs[0].text() +
-                      " and gives " + round.text());
+      throw DataError("the body of a loop gives what it takes, but this one takes " +
+                      inputs[0].text() + " and gives " + round.text());
     }
     if (callees_.size() > 1)
       callees_[1].result(inputs.first(1));
@@ -76,7 +85,7 @@ class LoopNode final : public Node {
 
  private:
   void trace(const at::Tensor& value, NodeState& state) const {
-    if (traced_ != nullptr)
+    if (traced_ != nullptr && state.keeps_traces)
       state.traces.push_back(traced_->trace(value));
   }
 
@@ -91,9 +100,12 @@ class LoopNode final : public Node {
                           "; say how its elements decide: first, any or all");
         }
         return number_of(said) > 0;
-      case HaltBy::kFirst: return number_of(said.reshape({-1})[0]) > 0;
-      case HaltBy::kAny: return number_of(said.max()) > 0;
-      case HaltBy::kAll: return number_of(said.min()) > 0;
+      case HaltBy::kFirst:
+        return number_of(said.reshape({-1})[0]) > 0;
+      case HaltBy::kAny:
+        return number_of(said.max()) > 0;
+      case HaltBy::kAll:
+        return number_of(said.min()) > 0;
     }
     return true;
   }
@@ -109,11 +121,13 @@ class MapNode final : public Node {
   MapNode(std::vector<Callee> callees, std::int64_t slices, bool batched)
       : Node(std::move(callees)), slices_(slices), batched_(batched) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state,
+                 const std::stop_token& stop) const override {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     given[0] = pieces_of(given[0]);
-    const at::Tensor joined = batched_ ? main().call({given.data(), given.size()}, state.callees[0], stop)
-                                       : piece_by_piece({given.data(), given.size()}, state, stop);
+    const at::Tensor joined =
+        batched_ ? main().call({given.data(), given.size()}, state.callees[0], stop)
+                 : piece_by_piece({given.data(), given.size()}, state, stop);
     return slices_ > 0 ? joined_slices(joined, inputs[0]) : joined;
   }
 
@@ -129,7 +143,8 @@ class MapNode final : public Node {
     }
     TensorSpec result = main().result(given);
     if (result.sizes.empty())
-      throw DataError("the body of a map must keep the first dimension, but gives " + result.text());
+      throw DataError("the body of a map must keep the first dimension, but gives " +
+                      result.text());
     if (slices_ > 0) {
       std::vector<std::int64_t> sizes = inputs[0].sizes;
       sizes.back() = result.width() * slices_;
@@ -143,7 +158,8 @@ class MapNode final : public Node {
  private:
   void expect_divisible(std::int64_t width, std::size_t dimensions) const {
     if (dimensions < 2)
-      throw DataError("slices are of the last of two dimensions or more, got " + std::to_string(dimensions));
+      throw DataError("slices are of the last of two dimensions or more, got " +
+                      std::to_string(dimensions));
     if (width % slices_ != 0) {
       throw DataError("a last dimension of " + std::to_string(width) + " cannot be cut into " +
                       std::to_string(slices_) + " slices of one size");
@@ -154,14 +170,16 @@ class MapNode final : public Node {
     if (value.dim() == 0)
       throw DataError("a map goes over the first dimension, but there is none");
     if (value.size(0) == 0)
-      throw DataError("a map over nothing: the first dimension of " + sizes_text(value) + " is empty");
+      throw DataError("a map over nothing: the first dimension of " + sizes_text(value) +
+                      " is empty");
     if (slices_ == 0)
       return value;
     expect_divisible(value.size(-1), static_cast<std::size_t>(value.dim()));
     return value.reshape({-1, value.size(-1) / slices_});
   }
 
-  at::Tensor piece_by_piece(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const {
+  at::Tensor piece_by_piece(const Inputs& inputs, NodeState& state,
+                            const std::stop_token& stop) const {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     std::vector<at::Tensor> results;
     const std::int64_t count = inputs[0].size(0);
@@ -192,7 +210,8 @@ class SwitchNode final : public Node {
  public:
   SwitchNode(std::vector<Callee> callees, SwitchBy by) : Node(std::move(callees)), by_(by) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state, const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state,
+                 const std::stop_token& stop) const override {
     const at::Tensor choice = main().call(inputs, state.callees[0], stop);
     if (choice.numel() == 0)
       throw DataError("the router chose nothing: it gave " + sizes_text(choice));
@@ -206,8 +225,9 @@ class SwitchNode final : public Node {
     for (std::size_t i = 2; i < callees_.size(); ++i) {
       const TensorSpec other = callees_[i].result(inputs.first(1));
       if (other != first) {
-        throw DataError("the branches of a switch give one shape, but branch 0 gives " + first.text() +
-                        " and branch " + std::to_string(i - 1) + " gives " + other.text());
+        throw DataError("the branches of a switch give one shape, but branch 0 gives " +
+                        first.text() + " and branch " + std::to_string(i - 1) + " gives " +
+                        other.text());
       }
     }
     return first;
@@ -240,7 +260,8 @@ class SwitchNode final : public Node {
     return call_branch(branch, input, state, stop);
   }
 
-  // Rows of one branch lie together in between: each branch is called once, and the results are put back in the rows' order.
+  // Rows of one branch lie together in between: each branch is called once, and the results are put
+  // back in the rows' order.
   at::Tensor row_by_row(const at::Tensor& input, const at::Tensor& choice, NodeState& state,
                         const std::stop_token& stop) const {
     const std::int64_t rows = input.size(0);

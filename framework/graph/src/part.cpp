@@ -20,8 +20,9 @@ std::string spoken_type(const torch::nn::Module& module) {
   constexpr std::string_view kImplementation = "Impl";
   if (name.size() > kImplementation.size() && name.ends_with(kImplementation))
     name.resize(name.size() - kImplementation.size());
-  std::replace_if(name.begin(), name.end(),
-                  [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; }, '_');
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; }, '_');
   return name;
 }
 
@@ -50,7 +51,8 @@ Part::Part(const FlowBuilder& flow) : type_("flow") {
   }
 }
 
-Part::Part(std::shared_ptr<Graph> graph) : type_("graph"), module_(graph), graph_(std::move(graph)) {
+Part::Part(std::shared_ptr<Graph> graph)
+    : type_("graph"), module_(graph), graph_(std::move(graph)) {
   TREADLE_EXPECTS(graph_ != nullptr, "a part needs a graph");
 }
 
@@ -59,7 +61,8 @@ Part::Part(std::shared_ptr<Layer> layer, const std::shared_ptr<torch::nn::Module
       make_([layer = std::move(layer)](const LayerSpec&) { return layer; }),
       module_(module) {}
 
-Part layer(std::shared_ptr<const LayerFactory> factory, std::string type, nlohmann::json parameters) {
+Part layer(std::shared_ptr<const LayerFactory> factory, std::string type,
+           nlohmann::json parameters) {
   if (const auto* verb = factory->ask<FlowVerb>()) {
     FlowBuilder flow;
     verb->add_to(flow);
@@ -76,8 +79,10 @@ Part layer(std::shared_ptr<const LayerFactory> factory, std::string type, nlohma
 }
 
 Part layer(const PluginRegistry& registry, std::string_view name, nlohmann::json parameters) {
-  std::shared_ptr<const LayerFactory> factory = registry.make<LayerFactory>(name, Config(parameters));
-  return layer(std::move(factory), std::string(name.substr(name.rfind('/') + 1)), std::move(parameters));
+  std::shared_ptr<const LayerFactory> factory =
+      registry.make<LayerFactory>(name, Config(parameters));
+  return layer(std::move(factory), std::string(name.substr(name.rfind('/') + 1)),
+               std::move(parameters));
 }
 
 }  // namespace treadle::graph

@@ -30,16 +30,26 @@ constexpr Look kStateLook{"", "cylinder", "#fef3c7"};
 constexpr Look kLayerLook{"", "box", "#f8fafc"};
 // Kinds of layers that are told apart at a glance, by their names.
 constexpr std::array kLooks{
-    Look{"add", "invtriangle", "#ede9fe"},         Look{"mean", "invtriangle", "#ede9fe"},
-    Look{"multiply", "invtriangle", "#ede9fe"},    Look{"cat", "invtriangle", "#ede9fe"},
-    Look{"state_add", "invtriangle", "#ede9fe"},   Look{"gate", "invtriangle", "#ede9fe"},
-    Look{"batch_norm", "parallelogram", "#e0f2fe"}, Look{"layer_norm", "parallelogram", "#e0f2fe"},
-    Look{"rms_norm", "parallelogram", "#e0f2fe"},  Look{"group_norm", "parallelogram", "#e0f2fe"},
-    Look{"BatchNorm", "parallelogram", "#e0f2fe"}, Look{"LayerNorm", "parallelogram", "#e0f2fe"},
-    Look{"relu", "hexagon", "#fee2e2"},            Look{"gelu", "hexagon", "#fee2e2"},
-    Look{"silu", "hexagon", "#fee2e2"},            Look{"tanh", "hexagon", "#fee2e2"},
-    Look{"sigmoid", "hexagon", "#fee2e2"},         Look{"softmax", "hexagon", "#fee2e2"},
-    Look{"leaky_relu", "hexagon", "#fee2e2"},      Look{"elu", "hexagon", "#fee2e2"},
+    Look{"add", "invtriangle", "#ede9fe"},
+    Look{"mean", "invtriangle", "#ede9fe"},
+    Look{"multiply", "invtriangle", "#ede9fe"},
+    Look{"cat", "invtriangle", "#ede9fe"},
+    Look{"state_add", "invtriangle", "#ede9fe"},
+    Look{"gate", "invtriangle", "#ede9fe"},
+    Look{"batch_norm", "parallelogram", "#e0f2fe"},
+    Look{"layer_norm", "parallelogram", "#e0f2fe"},
+    Look{"rms_norm", "parallelogram", "#e0f2fe"},
+    Look{"group_norm", "parallelogram", "#e0f2fe"},
+    Look{"BatchNorm", "parallelogram", "#e0f2fe"},
+    Look{"LayerNorm", "parallelogram", "#e0f2fe"},
+    Look{"relu", "hexagon", "#fee2e2"},
+    Look{"gelu", "hexagon", "#fee2e2"},
+    Look{"silu", "hexagon", "#fee2e2"},
+    Look{"tanh", "hexagon", "#fee2e2"},
+    Look{"sigmoid", "hexagon", "#fee2e2"},
+    Look{"softmax", "hexagon", "#fee2e2"},
+    Look{"leaky_relu", "hexagon", "#fee2e2"},
+    Look{"elu", "hexagon", "#fee2e2"},
 };
 
 const Look& look_of(const NodeInfo& node, bool is_output) {
@@ -47,7 +57,8 @@ const Look& look_of(const NodeInfo& node, bool is_output) {
     return kInputLook;
   if (node.kind == NodeKind::kState)
     return kStateLook;
-  const auto found = std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& look) { return look.type == node.type; });
+  const auto found = std::find_if(kLooks.begin(), kLooks.end(),
+                                  [&](const Look& look) { return look.type == node.type; });
   if (found != kLooks.end())
     return *found;
   return is_output ? kOutputLook : kLayerLook;
@@ -91,12 +102,28 @@ struct Ends {
   const std::string& at(std::size_t input) const { return in[std::min(input, in.size() - 1)]; }
 };
 
+/// Green at nothing, yellow at half of `most`, red at `most`: hue, saturation, value as Graphviz
+/// reads them.
+std::string heat(double share, double most) {
+  const double part = most > 0 ? std::min(1.0, share / most) : 0;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f 0.450 1.000", (1 - part) / 3);
+  return text.data();
+}
+
 class Drawing {
  public:
   std::string draw(const Graph& graph, const PictureOptions& options) {
-    text_ = "digraph model {\n  rankdir=TB; compound=true; fontname=\"sans-serif\";\n"
-            "  node [fontname=\"sans-serif\", fontsize=11, style=filled, fillcolor=\"#f8fafc\", color=\"#64748b\"];\n"
-            "  edge [fontname=\"sans-serif\", fontsize=9, color=\"#64748b\"];\n";
+    profile_ = options.profile;
+    if (profile_ != nullptr) {
+      for (const NodeTiming& node : profile_->nodes)
+        slowest_ = std::max(slowest_, node.duration);
+    }
+    text_ =
+        "digraph model {\n  rankdir=TB; compound=true; fontname=\"sans-serif\";\n"
+        "  node [fontname=\"sans-serif\", fontsize=11, style=filled, fillcolor=\"#f8fafc\", "
+        "color=\"#64748b\"];\n"
+        "  edge [fontname=\"sans-serif\", fontsize=9, color=\"#64748b\"];\n";
     if (!options.title.empty())
       text_ += "  label=" + dot_text(options.title) + "; labelloc=t;\n";
     draw_graph(graph, "", 1);
@@ -104,7 +131,9 @@ class Drawing {
   }
 
  private:
-  void line(int depth, const std::string& said) { text_ += std::string(static_cast<std::size_t>(depth) * 2, ' ') + said + "\n"; }
+  void line(int depth, const std::string& said) {
+    text_ += std::string(static_cast<std::size_t>(depth) * 2, ' ') + said + "\n";
+  }
 
   Ends draw_graph(const Graph& graph, const std::string& prefix, int depth) {
     const std::vector<NodeInfo>& nodes = graph.nodes();
@@ -117,6 +146,8 @@ class Drawing {
       if (nodes[i].inside.empty() && nodes[i].kind != NodeKind::kState)
         levels[nodes[i].level].push_back(ends.back().out);
     }
+    if (prefix.empty() && profile_ != nullptr)
+      draw_parallelism(depth);
     for (const auto& [level, names] : levels) {
       if (names.size() < 2)
         continue;
@@ -138,7 +169,31 @@ class Drawing {
     return whole;
   }
 
-  void draw_edge(const NodeInput& input, const std::vector<Ends>& ends, const std::string& to, int depth) {
+  /// What the profile has of a node of the outermost graph.
+  const NodeTiming* timing_of(const NodeInfo& node, const std::string& prefix) const {
+    if (profile_ == nullptr || !prefix.empty())
+      return nullptr;
+    const auto found = std::find_if(profile_->nodes.begin(), profile_->nodes.end(),
+                                    [&](const NodeTiming& timing) { return timing.id == node.id; });
+    return found == profile_->nodes.end() ? nullptr : &*found;
+  }
+
+  void draw_parallelism(int depth) {
+    std::string said;
+    for (const LevelTiming& level : profile_->levels) {
+      if (level.nodes < 2)
+        continue;
+      std::array<char, 64> text{};
+      std::snprintf(text.data(), text.size(), "level %zu: %.1f at once\n", level.index,
+                    level.parallelism());
+      said += text.data();
+    }
+    if (!said.empty())
+      line(depth, "\"parallelism\" [shape=note, label=" + dot_text(said) + "];");
+  }
+
+  void draw_edge(const NodeInput& input, const std::vector<Ends>& ends, const std::string& to,
+                 int depth) {
     std::string style;
     if (input.kind == NodeInput::Kind::kReference)
       style = " [style=dashed, label=" + dot_text(input.port.substr(4)) + "]";
@@ -149,18 +204,30 @@ class Drawing {
 
   Ends draw_node(const NodeInfo& node, bool is_output, const std::string& prefix, int depth) {
     const std::string name = prefix + node.id;
+    std::string label = label_of(node);
+    std::string fill;
+    if (const NodeTiming* timing = timing_of(node, prefix)) {
+      label += "\n" + short_time(timing->duration);
+      fill = heat(static_cast<double>(timing->duration.count()),
+                  static_cast<double>(slowest_.count()));
+    }
     if (node.inside.empty()) {
       const Look& look = look_of(node, is_output);
-      line(depth, dot_text(name) + " [label=" + dot_text(label_of(node)) + ", shape=" + std::string(look.shape) +
-                      ", fillcolor=" + dot_text(std::string(look.fill)) + "];");
+      line(depth,
+           dot_text(name) + " [label=" + dot_text(label) + ", shape=" + std::string(look.shape) +
+               ", fillcolor=" + dot_text(fill.empty() ? std::string(look.fill) : fill) + "];");
       return {{name}, name};
     }
     line(depth, "subgraph " + dot_text("cluster_" + name) + " {");
-    line(depth + 1, "label=" + dot_text(label_of(node)) + "; labeljust=l; fontsize=11; style=rounded; color=\"#94a3b8\";");
+    const std::string style =
+        fill.empty() ? "style=rounded" : "style=\"rounded,filled\"; fillcolor=" + dot_text(fill);
+    line(depth + 1, "label=" + dot_text(label) + "; labeljust=l; fontsize=11; " + style +
+                        "; color=\"#94a3b8\";");
     std::vector<Ends> callees;
     for (const NodeInfo::Inside& inside : node.inside)
       callees.push_back(draw_inside(inside, name, depth + 1));
-    Ends ends = node.kind == NodeKind::kSwitch ? draw_choice(callees, name, depth + 1) : callees.front();
+    Ends ends =
+        node.kind == NodeKind::kSwitch ? draw_choice(callees, name, depth + 1) : callees.front();
     if (node.kind == NodeKind::kLoop)
       draw_rounds(callees, depth + 1);
     line(depth, "}");
@@ -172,7 +239,8 @@ class Drawing {
     if (inside.graph != nullptr)
       return draw_graph(*inside.graph, prefix, depth);
     const std::string name = owner + "/" + inside.name;
-    line(depth, dot_text(name) + " [label=" + dot_text(inside.name + "\n" + inside.type) + ", shape=box];");
+    line(depth, dot_text(name) + " [label=" + dot_text(inside.name + "\n" + inside.type) +
+                    ", shape=box];");
     return {{name}, name};
   }
 
@@ -183,19 +251,23 @@ class Drawing {
       line(depth, dot_text(body.out) + " -> " + dot_text(callees[1].at(0)) + ";");
       back = callees[1].out;
     }
-    line(depth, dot_text(back) + " -> " + dot_text(body.at(0)) + " [style=bold, constraint=false, label=\"again\"];");
+    line(depth, dot_text(back) + " -> " + dot_text(body.at(0)) +
+                    " [style=bold, constraint=false, label=\"again\"];");
   }
 
   Ends draw_choice(const std::vector<Ends>& callees, const std::string& name, int depth) {
     const std::string exit = name + "/exit";
     line(depth, dot_text(exit) + " [label=\"\", shape=point, width=0.12];");
     for (std::size_t i = 1; i < callees.size(); ++i) {
-      line(depth, dot_text(callees[0].out) + " -> " + dot_text(callees[i].at(0)) + " [label=" + dot_text(std::to_string(i - 1)) + "];");
+      line(depth, dot_text(callees[0].out) + " -> " + dot_text(callees[i].at(0)) +
+                      " [label=" + dot_text(std::to_string(i - 1)) + "];");
       line(depth, dot_text(callees[i].out) + " -> " + dot_text(exit) + ";");
     }
     return {callees[0].in, exit};
   }
 
+  const Profile* profile_ = nullptr;
+  std::chrono::nanoseconds slowest_{0};
   std::string text_;
 };
 
@@ -206,9 +278,11 @@ class ScratchFile {
     std::string name = (std::filesystem::temp_directory_path() / "treadle-picture-XXXXXX").string();
     const int file = ::mkstemp(name.data());
     if (file < 0)
-      throw StorageError("no temporary file can be written in " + std::filesystem::temp_directory_path().string());
+      throw StorageError("no temporary file can be written in " +
+                         std::filesystem::temp_directory_path().string());
     path_ = name;
-    const bool written = ::write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
+    const bool written =
+        ::write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
     ::close(file);
     if (!written)
       throw StorageError("the temporary file " + name + " cannot be written");
@@ -235,9 +309,12 @@ void add_rows(const Graph& graph, const std::string& indent, std::vector<Row>& r
     std::string tags;
     for (const std::string& tag : node.tags)
       tags += " #" + tag;
-    rows.push_back({{indent + node.id + tags, node.type + (node.control.empty() ? "" : ", " + node.control),
-                     node.result ? node.result->text() : "?",
-                     node.parameters == 0 ? "" : std::to_string(node.parameters) + (node.frozen ? " frozen" : "")}});
+    rows.push_back(
+        {{indent + node.id + tags, node.type + (node.control.empty() ? "" : ", " + node.control),
+          node.result ? node.result->text() : "?",
+          node.parameters == 0
+              ? ""
+              : std::to_string(node.parameters) + (node.frozen ? " frozen" : "")}});
     for (const NodeInfo::Inside& inside : node.inside) {
       const bool is_named = !inside.name.empty();
       if (is_named)
@@ -260,13 +337,23 @@ std::string short_count(std::int64_t count) {
     if (static_cast<double>(count) < unit.size)
       continue;
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.1f%s", static_cast<double>(count) / unit.size, unit.name);
+    std::snprintf(text.data(), text.size(), "%.1f%s", static_cast<double>(count) / unit.size,
+                  unit.name);
     return text.data();
   }
   return std::to_string(count);
 }
 
-std::string dot(const Graph& graph, const PictureOptions& options) { return Drawing().draw(graph, options); }
+std::string dot(const Graph& graph, const PictureOptions& options) {
+  return Drawing().draw(graph, options);
+}
+
+std::string dot_with_profile(const Graph& graph, const GraphState& state,
+                             const std::string& title) {
+  if (state.last_profile() == nullptr)
+    throw UsageError("no forward was timed; call profile(true) before one");
+  return dot(graph, {title, state.last_profile()});
+}
 
 std::string svg(const std::string& dot_source) {
   const ScratchFile source(dot_source);
@@ -280,7 +367,8 @@ std::string svg(const std::string& dot_source) {
     drawn.append(buffer.data(), count);
   const int status = ::pclose(pipe);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    throw UsageError("a picture is drawn by Graphviz's program dot, which is not there; install graphviz");
+    throw UsageError(
+        "a picture is drawn by Graphviz's program dot, which is not there; install graphviz");
   if (status != 0)
     throw UsageError("Graphviz's program dot failed: " + drawn.substr(0, drawn.find('\n')));
   return drawn;

@@ -78,8 +78,12 @@ class Projection final : public Layer {
 };
 
 Part rule_part(const std::string& type, Rule rule, nlohmann::json parameters) {
-  return Part(type, [type, rule = std::move(rule)](const LayerSpec&) { return std::make_shared<RuleLayer>(type, rule); },
-              std::move(parameters));
+  return Part(
+      type,
+      [type, rule = std::move(rule)](const LayerSpec&) {
+        return std::make_shared<RuleLayer>(type, rule);
+      },
+      std::move(parameters));
 }
 
 Part projection_part(const std::string& type, std::int64_t in, std::int64_t out,
@@ -99,20 +103,23 @@ at::Tensor sum_of(const Inputs& inputs) {
   return sum;
 }
 
-/// Σ_i w[…, i] · x_i in one product: [L, rest, n] · [L, n, 1], where L are the dimensions that the weights have.
+/// Σ_i w[…, i] · x_i in one product: [L, rest, n] · [L, n, 1], where L are the dimensions that the
+/// weights have.
 at::Tensor contract(const Inputs& inputs) {
   const at::Tensor& weights = inputs[0];
   const Inputs values = inputs.subspan(1);
   const auto experts = static_cast<std::int64_t>(values.size());
   if (weights.dim() == 0 || weights.size(-1) != experts) {
-    throw DataError("the router gives " + std::to_string(weights.dim() == 0 ? 1 : weights.size(-1)) +
-                    " weights for " + std::to_string(experts) + " experts");
+    throw DataError("the router gives " +
+                    std::to_string(weights.dim() == 0 ? 1 : weights.size(-1)) + " weights for " +
+                    std::to_string(experts) + " experts");
   }
   const at::Tensor stacked = at::stack(at::TensorList(values.data(), values.size()), -1);
   const auto leading = static_cast<std::size_t>(weights.dim() - 1);
-  if (values[0].sizes().slice(0, std::min(leading, values[0].sizes().size())) != weights.sizes().slice(0, leading)) {
-    throw DataError("the router gives weights " + sizes_text(weights) + ", which do not fit the experts' " +
-                    sizes_text(values[0]));
+  if (values[0].sizes().slice(0, std::min(leading, values[0].sizes().size())) !=
+      weights.sizes().slice(0, leading)) {
+    throw DataError("the router gives weights " + sizes_text(weights) +
+                    ", which do not fit the experts' " + sizes_text(values[0]));
   }
   const std::int64_t rows = weights.numel() / experts;
   return at::bmm(stacked.reshape({rows, -1, experts}), weights.reshape({rows, experts, 1}))
@@ -123,60 +130,78 @@ const nlohmann::json kNothing = nlohmann::json::object();
 
 }  // namespace
 
-Part add() { return rule_part("add", sum_of, kNothing); }
+Part add() {
+  return rule_part("add", sum_of, kNothing);
+}
 
 Part mean() {
-  return rule_part("mean", [](const Inputs& inputs) {
-    return sum_of(inputs).div(static_cast<double>(inputs.size()));
-  }, kNothing);
+  return rule_part(
+      "mean",
+      [](const Inputs& inputs) { return sum_of(inputs).div(static_cast<double>(inputs.size())); },
+      kNothing);
 }
 
 Part multiply() {
-  return rule_part("multiply", [](const Inputs& inputs) {
-    at::Tensor product = inputs[0];
-    for (std::size_t i = 1; i < inputs.size(); ++i)
-      product = product.mul(inputs[i]);
-    return product;
-  }, kNothing);
+  return rule_part(
+      "multiply",
+      [](const Inputs& inputs) {
+        at::Tensor product = inputs[0];
+        for (std::size_t i = 1; i < inputs.size(); ++i)
+          product = product.mul(inputs[i]);
+        return product;
+      },
+      kNothing);
 }
 
 Part cat(std::int64_t dim) {
-  return rule_part("cat", [dim](const Inputs& inputs) {
-    return at::cat(at::TensorList(inputs.data(), inputs.size()), dim);
-  }, {{"dim", dim}});
+  return rule_part("cat",
+                   [dim](const Inputs& inputs) {
+                     return at::cat(at::TensorList(inputs.data(), inputs.size()), dim);
+                   },
+                   {{"dim", dim}});
 }
 
 Part state_add() {
-  return Part("state_add", [](const LayerSpec&) { return std::make_shared<StateAdd>(); }, kNothing);
+  return Part(
+      "state_add", [](const LayerSpec&) { return std::make_shared<StateAdd>(); }, kNothing);
 }
 
-Part weighted_sum() { return rule_part("gate", contract, kNothing); }
+Part weighted_sum() {
+  return rule_part("gate", contract, kNothing);
+}
 
 Part identity() {
-  return rule_part("identity", [](const Inputs& inputs) { return inputs[0]; }, kNothing);
+  return rule_part(
+      "identity", [](const Inputs& inputs) { return inputs[0]; }, kNothing);
 }
 
 Part reshape(std::vector<std::int64_t> sizes) {
   nlohmann::json parameters{{"sizes", sizes}};
-  return rule_part("reshape", [sizes = std::move(sizes)](const Inputs& inputs) {
-    return inputs[0].reshape(sizes);
-  }, std::move(parameters));
+  return rule_part(
+      "reshape",
+      [sizes = std::move(sizes)](const Inputs& inputs) { return inputs[0].reshape(sizes); },
+      std::move(parameters));
 }
 
 Part softmax_router(std::int64_t in, std::int64_t experts) {
-  return projection_part("softmax_router", in, experts, [](const at::Tensor& x) { return at::softmax(x, -1); },
+  return projection_part("softmax_router", in, experts,
+                         [](const at::Tensor& x) { return at::softmax(x, -1); },
                          {{"experts", experts}});
 }
 
 Part sigmoid_router(std::int64_t in, std::int64_t experts) {
-  return projection_part("sigmoid_router", in, experts, [](const at::Tensor& x) { return at::sigmoid(x); },
+  return projection_part("sigmoid_router", in, experts,
+                         [](const at::Tensor& x) { return at::sigmoid(x); },
                          {{"experts", experts}});
 }
 
 Part fixed_selector(std::int64_t branch) {
-  return rule_part("fixed_selector", [branch](const Inputs& inputs) {
-    return at::full({1}, static_cast<double>(branch), inputs[0].options().dtype(at::kLong));
-  }, {{"branch", branch}});
+  return rule_part("fixed_selector",
+                   [branch](const Inputs& inputs) {
+                     return at::full({1}, static_cast<double>(branch),
+                                     inputs[0].options().dtype(at::kLong));
+                   },
+                   {{"branch", branch}});
 }
 
 Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
@@ -191,13 +216,14 @@ Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
 }
 
 Part threshold_halt(double threshold) {
-  return rule_part("threshold_halt", [threshold](const Inputs& inputs) {
-    return inputs[0].max().sub(threshold);
-  }, {{"threshold", threshold}});
+  return rule_part("threshold_halt",
+                   [threshold](const Inputs& inputs) { return inputs[0].max().sub(threshold); },
+                   {{"threshold", threshold}});
 }
 
 Part learned_halt(std::int64_t in) {
-  return projection_part("learned_halt", in, 1, [](const at::Tensor& x) { return x; }, kNothing);
+  return projection_part(
+      "learned_halt", in, 1, [](const at::Tensor& x) { return x; }, kNothing);
 }
 
 }  // namespace treadle::graph

@@ -1,5 +1,9 @@
 #include "run_graph.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include <ATen/ops/full.h>
 #include <c10/util/SmallVector.h>
 
@@ -20,12 +24,15 @@ std::string sizes_text(const at::Tensor& tensor) {
   return "[" + text + "]";
 }
 
-std::string node_text(const NodeInfo& node) { return "node \"" + node.id + "\""; }
+std::string node_text(const NodeInfo& node) {
+  return "node \"" + node.id + "\"";
+}
 
 /// "node "dense_0" (dense) failed on [32, 4] from "input": "
 std::string failed_text(const Graph::Impl& graph, std::size_t place, const Inputs& inputs) {
   const NodeInfo& node = graph.nodes[place];
-  std::string text = node_text(node) + (node.type.empty() ? "" : " (" + node.type + ")") + " failed on ";
+  std::string text =
+      node_text(node) + (node.type.empty() ? "" : " (" + node.type + ")") + " failed on ";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const NodeInfo& producer = graph.nodes[graph.places[place].inputs[i]];
     text += (i == 0 ? "" : ", ") + sizes_text(inputs[i]) + " from \"" + producer.id + "\"";
@@ -33,27 +40,30 @@ std::string failed_text(const Graph::Impl& graph, std::size_t place, const Input
   return text + ": ";
 }
 
-at::Tensor initial_value(const StateSlot& slot, const at::Tensor& first_input, c10::ScalarType dtype) {
+at::Tensor initial_value(const StateSlot& slot, const at::Tensor& first_input,
+                         std::optional<c10::ScalarType> dtype) {
   std::vector<std::int64_t> sizes{first_input.size(0)};
   sizes.insert(sizes.end(), slot.shape.begin(), slot.shape.end());
-  return at::full(sizes, slot.fill, first_input.options().dtype(dtype));
+  return at::full(sizes, slot.fill,
+                  first_input.options().dtype(dtype.value_or(first_input.scalar_type())));
 }
 
-/// Row i of each batch is the next step of one stream. The last batch of an epoch may be smaller: its rows go on, the other streams
-/// have ended.
+/// Row i of each batch is the next step of one stream. The last batch of an epoch may be smaller:
+/// its rows go on, the other streams have ended.
 void fit_rows(const StateSlot& slot, std::int64_t rows, at::Tensor& value) {
   if (!value.defined() || value.size(0) == rows)
     return;
   if (value.size(0) < rows) {
-    throw TrainingError("the state \"" + slot.tag + "\" is that of " + std::to_string(value.size(0)) +
-                        " rows, but this batch has " + std::to_string(rows) +
+    throw TrainingError("the state \"" + slot.tag + "\" is that of " +
+                        std::to_string(value.size(0)) + " rows, but this batch has " +
+                        std::to_string(rows) +
                         "; batches after the first may have fewer rows, not more");
   }
   value = value.narrow(0, 0, rows);
 }
 
-void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input, GraphState::Data& state,
-                    const std::stop_token& stop) {
+void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
+                    GraphState::Data& state, const std::stop_token& stop) {
   const std::int64_t rows = first_input.dim() == 0 ? 1 : first_input.size(0);
   for (const std::size_t place : graph.tells_beginning) {
     const auto& callees = graph.places[place].node->callees();
@@ -71,7 +81,12 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
   if (stop.stop_requested())
     throw Interrupted("stopped within a forward of the model");
   try {
-    return graph.places[index].node->run(given, state.nodes[index], stop);
+    if (state.times.empty())
+      return graph.places[index].node->run(given, state.nodes[index], stop);
+    state.times[index].first = GraphState::Data::Clock::now();
+    at::Tensor value = graph.places[index].node->run(given, state.nodes[index], stop);
+    state.times[index].second = GraphState::Data::Clock::now();
+    return value;
   } catch (...) {
     rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, given));
   }
@@ -97,6 +112,35 @@ void run_group(const Graph::Impl& graph, std::size_t index, std::uint64_t seed,
                });
 }
 
+Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
+  using TimePoint = GraphState::Data::Clock::time_point;
+  Profile profile;
+  std::map<std::size_t, std::pair<TimePoint, TimePoint>> spans;
+  std::map<std::size_t, LevelTiming> levels;
+  for (std::size_t place = 0; place < graph.places.size(); ++place) {
+    if (graph.places[place].node == nullptr)
+      continue;
+    const NodeInfo& node = graph.nodes[place];
+    const auto& [begin, end] = state.times[place];
+    const auto duration = std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin);
+    profile.nodes.push_back(
+        {node.id, node.tags.empty() ? "" : node.tags.front(), duration, node.level});
+    const auto [span, is_new] = spans.try_emplace(node.level, begin, end);
+    span->second.first = std::min(span->second.first, begin);
+    span->second.second = std::max(span->second.second, end);
+    LevelTiming& level = levels[node.level];
+    level.index = node.level;
+    level.sum_of_nodes += duration;
+    ++level.nodes;
+  }
+  for (auto& [index, level] : levels) {
+    level.wall_clock = std::chrono::duration_cast<std::chrono::nanoseconds>(spans[index].second -
+                                                                            spans[index].first);
+    profile.levels.push_back(level);
+  }
+  return profile;
+}
+
 }  // namespace
 
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
@@ -104,7 +148,8 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
   // Nothing of a forward that failed may reach the next one.
   struct Cleared {
     ~Cleared() {
-      for (at::Tensor& value : values) value.reset();
+      for (at::Tensor& value : values)
+        value.reset();
     }
     std::vector<at::Tensor>& values;
   } const cleared{state.values};
@@ -139,6 +184,8 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
 
   for (std::size_t i = 0; i < graph.states.size(); ++i)
     state.states[i] = state.values[graph.states[i].written];
+  if (!state.times.empty())
+    state.profile = profile_of(graph, state);
   outputs.clear();
   for (const std::size_t output : graph.outputs)
     outputs.push_back(state.values[output]);

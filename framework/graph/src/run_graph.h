@@ -6,8 +6,8 @@
 
 namespace treadle::graph {
 
-/// Runs every place in order. Throws a Failure, or what passes rethrow_failed(). Values stay in `state` only where they
-/// are tagged.
+/// Runs every place in order. Throws a Failure, or what passes rethrow_failed(). Values stay in
+/// `state` only where they are tagged.
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
                const std::stop_token& stop, std::vector<at::Tensor>& outputs);
 

@@ -21,7 +21,6 @@ bool is_name(const std::string& text) {
   return !text.empty() && text.find_first_not_of(kNameLetters) == std::string::npos;
 }
 
-
 class Wiring {
  public:
   explicit Wiring(const FlowBuilder& flow) : flow_(flow) {}
@@ -78,12 +77,16 @@ class Wiring {
 
   Vertex add(WantedNode node) {
     node.step = step_;
-    return boost::add_vertex(std::move(node), wired_.description);
+    // Not in one call: GCC 12 with sanitizers warns of Boost's code for it.
+    const Vertex vertex = boost::add_vertex(wired_.description);
+    wired_.description[vertex] = std::move(node);
+    return vertex;
   }
 
   Vertex add_part(const Part& part, const std::string& name) {
     const NodeKind kind = part.flow() || part.graph() ? NodeKind::kGraph : NodeKind::kLayer;
-    return add({.id = named_id(name, part.type()), .type = part.type(), .kind = kind, .parts = {part}});
+    return add(
+        {.id = named_id(name, part.type()), .type = part.type(), .kind = kind, .parts = {part}});
   }
 
   Vertex add_input(const std::string& name) {
@@ -247,8 +250,8 @@ class Wiring {
   }
 
   void add_composite(NodeKind kind, const std::string& type, Vertex from) {
-    const Vertex node = add(
-        {.id = named_id(step_->name, type), .type = type, .kind = kind, .parts = step_->parts});
+    const Vertex node =
+        add({.id = named_id(step_->name, type), .type = type, .kind = kind, .parts = step_->parts});
     connect_stream(from, node);
     targets_ = {node};
     go_on_from(node);
@@ -310,7 +313,8 @@ class Wiring {
     if (found != tags_.end())
       return found->second;
     complain(tag_uses_.count(tag) > 0
-                 ? "the tag " + quote_text(tag) + " comes only later; using() can reach it, as a state"
+                 ? "the tag " + quote_text(tag) +
+                       " comes only later; using() can reach it, as a state"
                  : "nothing is tagged " + quote_text(tag) + did_you_mean(tag, known_tags()));
     return std::nullopt;
   }
@@ -362,8 +366,10 @@ class Wiring {
     const auto found = states_.find(tag);
     if (found != states_.end())
       return found->second.vertex;
-    const Vertex vertex = add({.id = new_id("state_read"), .type = "state_read",
-                               .kind = NodeKind::kState, .state_tag = tag});
+    const Vertex vertex = add({.id = new_id("state_read"),
+                               .type = "state_read",
+                               .kind = NodeKind::kState,
+                               .state_tag = tag});
     states_.emplace(tag, State{vertex, step_, false});
     return vertex;
   }
@@ -373,7 +379,8 @@ class Wiring {
       if (state.is_closed)
         continue;
       step_ = state.first_used;
-      complain("uses " + quote_text(tag) + ", but nothing is tagged so" + did_you_mean(tag, known_tags()));
+      complain("uses " + quote_text(tag) + ", but nothing is tagged so" +
+               did_you_mean(tag, known_tags()));
       step_ = nullptr;
     }
     for (const InitialState& initial : flow_.initial_states()) {
@@ -396,7 +403,8 @@ class Wiring {
     if (!flow_.output_tags().empty())
       return;
     if (streams_.size() > 1) {
-      complain(std::to_string(streams_.size()) + " streams are open at the end of the flow; merge() them");
+      complain(std::to_string(streams_.size()) +
+               " streams are open at the end of the flow; merge() them");
     }
     wired_.outputs.push_back(streams_.front());
   }
@@ -411,8 +419,8 @@ class Wiring {
   const FlowStep* step_ = nullptr;
   Wired wired_;
   std::vector<Vertex> streams_;
-  Vertex current_ = 0;             // what the last step gave
-  std::vector<Vertex> targets_;    // the nodes that this step's references go to
+  Vertex current_ = 0;           // what the last step gave
+  std::vector<Vertex> targets_;  // the nodes that this step's references go to
   std::map<std::string, Vertex> tags_;
   std::map<std::string, State> states_;
   std::set<std::string> tag_uses_;
@@ -438,7 +446,9 @@ const std::map<Verb, Wiring::Work> Wiring::kVerbs{
 
 }  // namespace
 
-Wired wire(const FlowBuilder& flow) { return Wiring(flow).wire(); }
+Wired wire(const FlowBuilder& flow) {
+  return Wiring(flow).wire();
+}
 
 Problem problem_of(const FlowBuilder& flow, const FlowStep* step, std::string message) {
   Problem problem;

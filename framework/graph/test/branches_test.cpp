@@ -1,4 +1,5 @@
-// Branches one after the other and at once: the same bits, and what must follow tasks to other threads (rows A09, A28, C12, B13).
+// Branches one after the other and at once: the same bits, and what must follow tasks to other
+// threads (rows A09, A28, C12, B13).
 #include "small_parts.h"
 
 #include <atomic>
@@ -60,18 +61,24 @@ struct Bits {
   std::vector<at::Tensor> gradients;
 };
 
-/// Dropout in two branches, a tensor that branches and others use, one that a branch uses twice, a graph within that has branches, too.
+/// Dropout in two branches, a tensor that branches and others use, one that a branch uses twice, a
+/// graph within that has branches, too.
 std::shared_ptr<Graph> tangled() {
   const TaskRandom random(3);
   const auto linear = [] { return torch::nn::Linear(6, 6); };
-  const FlowBuilder inner = FlowBuilder::from(linear()).split({linear(), torch::nn::Dropout(0.5), linear()}).merge(add());
-  const auto graph = FlowBuilder::from(linear()).tag("x")
-                         .split({FlowBuilder().also(linear()).through(linear()), FlowBuilder::from(linear()).through(torch::nn::Dropout(0.5)),
-                                 FlowBuilder::from(inner).through(linear()), torch::nn::Dropout(0.3), linear()})
-                         .merge(add())
-                         .through(plus_reference()).using_({"x"})
-                         .gate(softmax_router(6, 2), {linear(), FlowBuilder::from(linear()).also(linear())})
-                         .build();
+  const FlowBuilder inner =
+      FlowBuilder::from(linear()).split({linear(), torch::nn::Dropout(0.5), linear()}).merge(add());
+  const auto graph =
+      FlowBuilder::from(linear())
+          .tag("x")
+          .split({FlowBuilder().also(linear()).through(linear()),
+                  FlowBuilder::from(linear()).through(torch::nn::Dropout(0.5)),
+                  FlowBuilder::from(inner).through(linear()), torch::nn::Dropout(0.3), linear()})
+          .merge(add())
+          .through(plus_reference())
+          .using_({"x"})
+          .gate(softmax_router(6, 2), {linear(), FlowBuilder::from(linear()).also(linear())})
+          .build();
   graph->to(at::kDouble);
   return graph;
 }
@@ -112,7 +119,8 @@ TEST(Branches, GiveTheSameBitsOneByOneAndAtOnce) {
 }
 
 TEST(Branches, DrawByThemselves) {
-  const auto graph = FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();
+  const auto graph =
+      FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();
   const auto drawn = [&](std::uint64_t seed) {
     const TaskRandom random(seed);
     return graph->forward(at::ones({1, 64}));
@@ -140,11 +148,13 @@ TEST(Branches, RunBesideEachOther) {
 /// x, and its backward waits for another's.
 class MeetsInBackward : public torch::autograd::Function<MeetsInBackward> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, std::int64_t meeting) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            std::int64_t meeting) {
     context->saved_data["meeting"] = meeting;
     return x.clone();
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
     auto* meeting = reinterpret_cast<Meeting*>(context->saved_data["meeting"].toInt());  // NOLINT
     EXPECT_TRUE(meeting->both_come());
     return {gradients[0], at::Tensor()};
@@ -153,7 +163,9 @@ class MeetsInBackward : public torch::autograd::Function<MeetsInBackward> {
 
 TEST(Branches, GoBackBesideEachOther) {
   Meeting backward;
-  const Part meets = [&](const at::Tensor& x) { return MeetsInBackward::apply(x, reinterpret_cast<std::int64_t>(&backward)); };
+  const Part meets = [&](const at::Tensor& x) {
+    return MeetsInBackward::apply(x, reinterpret_cast<std::int64_t>(&backward));
+  };
   const auto graph = FlowBuilder().split({meets, meets}).merge(add()).build();
   graph->set_branches(Branches::kAtOnce);
 
@@ -224,7 +236,8 @@ TEST(Branches, FollowTheGradModeOfTheirCaller) {  // B13
 TEST(Branches, ThatFailAreNamedAndTheNextForwardIsWhole) {
   bool fails = true;
   const Part sometimes = [&fails](const at::Tensor& x) {
-    if (fails) throw std::runtime_error("no");
+    if (fails)
+      throw std::runtime_error("no");
     return x.mul(2);
   };
   const auto graph = FlowBuilder().split({times(1), sometimes, times(3)}).merge(add()).build();
@@ -235,7 +248,8 @@ TEST(Branches, ThatFailAreNamedAndTheNextForwardIsWhole) {
         graph->forward(row({1}));
         ADD_FAILURE();
       } catch (const TrainingError& error) {
-        EXPECT_STREQ(error.what(), "node \"Function_1\" (Function) failed on [1, 1] from \"input\": no");
+        EXPECT_STREQ(error.what(),
+                     "node \"Function_1\" (Function) failed on [1, 1] from \"input\": no");
       }
     }
     fails = false;
@@ -250,12 +264,18 @@ TEST(Branches, EndWhenStopped) {
   graph->set_branches(Branches::kAtOnce);
   GraphState state(*graph);
 
-  with_threads(2, [&] { EXPECT_THROW(graph->run(std::vector<at::Tensor>{row({1})}, state, stop.get_token()), Interrupted); });
+  with_threads(2, [&] {
+    EXPECT_THROW(graph->run(std::vector<at::Tensor>{row({1})}, state, stop.get_token()),
+                 Interrupted);
+  });
 }
 
 TEST(Branches, ThatShareAParameterRunOneByOne) {
   const auto shared = std::make_shared<Scale>(2);
-  const auto graph = FlowBuilder().split({shared, FlowBuilder::from(shared).through(times(1))}).merge(add()).build();
+  const auto graph = FlowBuilder()
+                         .split({shared, FlowBuilder::from(shared).through(times(1))})
+                         .merge(add())
+                         .build();
   graph->set_branches(Branches::kAtOnce);
   with_threads(2, [&] { graph->forward(row({3})).sum().backward(); });
 
@@ -263,7 +283,10 @@ TEST(Branches, ThatShareAParameterRunOneByOne) {
 }
 
 TEST(Branches, GoBackTwiceWhereTheGraphIsKept) {
-  const auto graph = FlowBuilder().split({std::make_shared<Scale>(2), std::make_shared<Scale>(3)}).merge(add()).build();
+  const auto graph = FlowBuilder()
+                         .split({std::make_shared<Scale>(2), std::make_shared<Scale>(3)})
+                         .merge(add())
+                         .build();
   graph->set_branches(Branches::kAtOnce);
   with_threads(2, [&] {
     const at::Tensor loss = graph->forward(row({4})).sum();

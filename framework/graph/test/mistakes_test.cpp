@@ -1,4 +1,5 @@
-// What build() says of flows that cannot be: rows A03, A05, A07, A09, A11-A17, A19-A27, and "Bad graphs".
+// What build() says of flows that cannot be: rows A03, A05, A07, A09, A11-A17, A19-A27, and "Bad
+// graphs".
 #include "small_parts.h"
 
 #include <chrono>
@@ -30,11 +31,15 @@ TEST(FlowMistakes, MergeNeedsOpenStreams) {
 }
 
 TEST(FlowMistakes, FewerThanTwoBranches) {
-  EXPECT_THAT(mistakes(FlowBuilder().split({times(1)})), HasSubstr("split() in step 1: needs at least two branches, got 1"));
+  EXPECT_THAT(mistakes(FlowBuilder().split({times(1)})),
+              HasSubstr("split() in step 1: needs at least two branches, got 1"));
   EXPECT_THAT(mistakes(FlowBuilder().split({})), HasSubstr("needs at least two branches, got 0"));
-  EXPECT_EQ(mistakes(FlowBuilder().gate(times(1), {times(1)})), "gate() in step 1: needs at least two experts, got 1");
-  EXPECT_EQ(mistakes(FlowBuilder().switch_(times(1), {times(1)})), "switch_() in step 1: needs at least two branches, got 1");
-  EXPECT_EQ(mistakes(FlowBuilder().switch_(times(1), {})), "switch_() in step 1: needs at least two branches, got 0");
+  EXPECT_EQ(mistakes(FlowBuilder().gate(times(1), {times(1)})),
+            "gate() in step 1: needs at least two experts, got 1");
+  EXPECT_EQ(mistakes(FlowBuilder().switch_(times(1), {times(1)})),
+            "switch_() in step 1: needs at least two branches, got 1");
+  EXPECT_EQ(mistakes(FlowBuilder().switch_(times(1), {})),
+            "switch_() in step 1: needs at least two branches, got 0");
 }
 
 TEST(FlowMistakes, DuplicateTags) {
@@ -43,44 +48,63 @@ TEST(FlowMistakes, DuplicateTags) {
 }
 
 TEST(FlowMistakes, UnknownTags) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("encoded").through(plus_reference()).using_({"encodet"})),
-            "through() in step 2: uses \"encodet\", but nothing is tagged so; did you mean \"encoded\"?");
+  EXPECT_EQ(
+      mistakes(
+          FlowBuilder::from(times(1)).tag("encoded").through(plus_reference()).using_({"encodet"})),
+      "through() in step 2: uses \"encodet\", but nothing is tagged so; did you mean \"encoded\"?");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("encoded").at({"encodet"})),
             "at() in step 2: nothing is tagged \"encodet\"; did you mean \"encoded\"?");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).map(times(1)).over("nothing")),
             "map() in step 2: nothing is tagged \"nothing\"");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).outputs({"nothing"})), "nothing is tagged \"nothing\"");
+  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).outputs({"nothing"})),
+            "nothing is tagged \"nothing\"");
 }
 
 TEST(FlowMistakes, MapGoesOnlyOverWhatIsThere) {  // A24
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).map(times(1)).over("later").through(times(1)).tag("later")),
-            "map() in step 2: the tag \"later\" comes only later; using() can reach it, as a state");
+  EXPECT_EQ(
+      mistakes(
+          FlowBuilder::from(times(1)).map(times(1)).over("later").through(times(1)).tag("later")),
+      "map() in step 2: the tag \"later\" comes only later; using() can reach it, as a state");
 }
 
 TEST(FlowMistakes, TagsNeedOneStreamAndGroupsSeveral) {
   EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)}).tag("a").merge(add())),
-            "split() in step 1: the tag \"a\" needs one stream, but 2 are open; tag_group() names them all");
+            "split() in step 1: the tag \"a\" needs one stream, but 2 are open; tag_group() names "
+            "them all");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag_group("g")),
             "tag_group() in step 2: tag group \"g\" needs at least two open streams");
 }
 
 TEST(FlowMistakes, TagGroupsAreToldFromTags) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("g").split({times(1), times(2)}).tag_group("g").merge(add())),
+  EXPECT_EQ(mistakes(FlowBuilder::from(times(1))
+                         .tag("g")
+                         .split({times(1), times(2)})
+                         .tag_group("g")
+                         .merge(add())),
             "tag_group() in step 3: tag group \"g\" is called as a tag is");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("g_1").split({times(1), times(2)}).tag_group("g").merge(add())),
+  EXPECT_EQ(mistakes(FlowBuilder::from(times(1))
+                         .tag("g_1")
+                         .split({times(1), times(2)})
+                         .tag_group("g")
+                         .merge(add())),
             "tag_group() in step 3: the tag \"g_1\" is used twice");
 }
 
 TEST(FlowMistakes, LoopsAndMapsThatDoNotSayHowLong) {
   FlowBuilder looping;
   looping.loop(times(2));
-  EXPECT_EQ(mistakes(looping), "loop() in step 1: does not say for how long: times(), while_() or until()");
+  EXPECT_EQ(mistakes(looping),
+            "loop() in step 1: does not say for how long: times(), while_() or until()");
   FlowBuilder mapping;
   mapping.map(times(2));
-  EXPECT_EQ(mistakes(mapping), "map() in step 1: does not say over what: each(), over() or slices()");
-  EXPECT_EQ(mistakes(FlowBuilder().loop(times(2)).times(0)), "loop() in step 1: needs at least one round, got 0");
-  EXPECT_EQ(mistakes(FlowBuilder().loop(times(2)).until(threshold_halt(1), 0)), "loop() in step 1: needs at least one round, got 0");
-  EXPECT_EQ(mistakes(FlowBuilder().map(times(2)).slices(0)), "map() in step 1: needs at least one slice, got 0");
+  EXPECT_EQ(mistakes(mapping),
+            "map() in step 1: does not say over what: each(), over() or slices()");
+  EXPECT_EQ(mistakes(FlowBuilder().loop(times(2)).times(0)),
+            "loop() in step 1: needs at least one round, got 0");
+  EXPECT_EQ(mistakes(FlowBuilder().loop(times(2)).until(threshold_halt(1), 0)),
+            "loop() in step 1: needs at least one round, got 0");
+  EXPECT_EQ(mistakes(FlowBuilder().map(times(2)).slices(0)),
+            "map() in step 1: needs at least one slice, got 0");
 }
 
 TEST(FlowMistakes, NamesThatClash) {
@@ -93,12 +117,20 @@ TEST(FlowMistakes, NamesThatClash) {
 }
 
 TEST(FlowMistakes, InitialValuesOfWhatIsNoState) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("a").initial("a", {1})),
-            "an initial value is given for \"a\", which is no state: no step uses it before it is there");
+  EXPECT_EQ(
+      mistakes(FlowBuilder::from(times(1)).tag("a").initial("a", {1})),
+      "an initial value is given for \"a\", which is no state: no step uses it before it is there");
 }
 
 TEST(FlowMistakes, AllOfThemAtOnce) {
-  const std::string all = mistakes(FlowBuilder::from(times(1)).tag("a").tag("a").merge(add()).loop(times(1)).times(0).through(plus_reference()).using_({"b"}));
+  const std::string all = mistakes(FlowBuilder::from(times(1))
+                                       .tag("a")
+                                       .tag("a")
+                                       .merge(add())
+                                       .loop(times(1))
+                                       .times(0)
+                                       .through(plus_reference())
+                                       .using_({"b"}));
 
   EXPECT_EQ(all,
             "through() in step 1: the tag \"a\" is used twice\n"
@@ -109,7 +141,9 @@ TEST(FlowMistakes, AllOfThemAtOnce) {
 
 TEST(FlowMistakes, ShapesNameBothNodes) {
   const std::string said = mistakes(
-      FlowBuilder().split({torch::nn::Linear(torch::nn::LinearOptions(4, 8)), torch::nn::Linear(4, 16)}).merge(add()),
+      FlowBuilder()
+          .split({torch::nn::Linear(torch::nn::LinearOptions(4, 8)), torch::nn::Linear(4, 16)})
+          .merge(add()),
       [] {
         LayerSpec spec = spec_of({{4}});
         spec.dtype = at::kFloat;
@@ -117,27 +151,32 @@ TEST(FlowMistakes, ShapesNameBothNodes) {
         return spec;
       }());
 
-  EXPECT_THAT(said, HasSubstr("merge() in step 2: \"add_0\" (add) cannot take [B, 8] from \"Linear_0\" and [B, 16] from \"Linear_1\": "));
+  EXPECT_THAT(said, HasSubstr("merge() in step 2: \"add_0\" (add) cannot take [B, 8] from "
+                              "\"Linear_0\" and [B, 16] from \"Linear_1\": "));
   EXPECT_THAT(said, HasSubstr("8"));
 }
 
 TEST(FlowMistakes, AShapeThatDoesNotFitALayer) {
   LayerSpec spec;
   spec.inputs = {TensorSpec({TensorSpec::kVaries, 5}, at::kFloat)};
-  EXPECT_THAT(mistakes(FlowBuilder::from(torch::nn::Linear(4, 8)), spec),
-              HasSubstr("through() in step 1: \"Linear_0\" (Linear) cannot take [B, 5] from \"input\": "));
+  EXPECT_THAT(
+      mistakes(FlowBuilder::from(torch::nn::Linear(4, 8)), spec),
+      HasSubstr("through() in step 1: \"Linear_0\" (Linear) cannot take [B, 5] from \"input\": "));
 }
 
 TEST(FlowMistakes, TheBodyOfALoopKeepsItsShape) {
   const Part doubled = [](const at::Tensor& x) { return x.repeat({1, 2}); };
-  EXPECT_THAT(mistakes(FlowBuilder().loop(doubled).times(2), spec_of({{4}})),
-              HasSubstr("the body of a loop gives what it takes, but this one takes [B, 4] and gives [B, 8]"));
+  EXPECT_THAT(
+      mistakes(FlowBuilder().loop(doubled).times(2), spec_of({{4}})),
+      HasSubstr(
+          "the body of a loop gives what it takes, but this one takes [B, 4] and gives [B, 8]"));
 }
 
 TEST(FlowMistakes, BranchesOfASwitchGiveOneShape) {
   const Part doubled = [](const at::Tensor& x) { return x.repeat({1, 2}); };
-  EXPECT_THAT(mistakes(FlowBuilder().switch_(fixed_selector(0), {times(1), doubled}), spec_of({{4}})),
-              HasSubstr("branch 0 gives [B, 4] and branch 1 gives [B, 8]"));
+  EXPECT_THAT(
+      mistakes(FlowBuilder().switch_(fixed_selector(0), {times(1), doubled}), spec_of({{4}})),
+      HasSubstr("branch 0 gives [B, 4] and branch 1 gives [B, 8]"));
 }
 
 TEST(FlowMistakes, TheRouterOfAGateHasAWeightForEachExpert) {  // A16
@@ -153,17 +192,20 @@ TEST(FlowMistakes, SlicesDivideTheLastDimension) {  // A25
 
 TEST(FlowMistakes, AStateThatIsAbsentAtFirst) {  // A15
   EXPECT_EQ(mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h"), spec_of({{2}})),
-            "through() in step 1: \"PlusReference_0\" uses the state \"h\", which is absent in the first forward; give it an "
+            "through() in step 1: \"PlusReference_0\" uses the state \"h\", which is absent in the "
+            "first forward; give it an "
             "initial() value, or a layer that takes absence in front");
 }
 
 TEST(FlowMistakes, AnInitialValueOfAnotherShape) {  // A15
-  EXPECT_EQ(mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h").initial("h", {1}), spec_of({{2}})),
+  EXPECT_EQ(mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h").initial("h", {1}),
+                     spec_of({{2}})),
             "the state \"h\" is [B, 1] at first, but \"PlusReference_0\" makes it [B, 2]");
 }
 
 TEST(FlowMistakes, TheNumberOfInputs) {
-  EXPECT_EQ(mistakes(FlowBuilder().input({"mask"}).through(plus_reference()).using_({"mask"}), spec_of({{2}})),
+  EXPECT_EQ(mistakes(FlowBuilder().input({"mask"}).through(plus_reference()).using_({"mask"}),
+                     spec_of({{2}})),
             "the flow takes 2 inputs (the stream, mask), but is given 1");
   const auto graph = FlowBuilder::from(times(1)).build();
   GraphState state(*graph);
@@ -177,7 +219,8 @@ TEST(FlowMistakes, OfAFlowWithinNameTheNodeItStandsIn) {
 }
 
 TEST(FlowMistakes, ReferencesThatAFlowWithinDoesNotKnow) {  // B25
-  const FlowBuilder inner = FlowBuilder::from(times(1)).input({"context"}).through(plus_reference()).using_({"context"});
+  const FlowBuilder inner =
+      FlowBuilder::from(times(1)).input({"context"}).through(plus_reference()).using_({"context"});
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").through(inner)),
             "through() in step 2: \"flow_0\" wants \"context\", which using() does not give it");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("contest").through(inner).using_({"contest"})),
@@ -209,7 +252,8 @@ TEST(FlowLimits, TenThousandNodes) {
   const auto begin = std::chrono::steady_clock::now();
   const auto graph = flow.build(spec_of({{1}}));
   RecordProperty("build_ms", static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                 std::chrono::steady_clock::now() - begin).count()));
+                                                  std::chrono::steady_clock::now() - begin)
+                                                  .count()));
 
   EXPECT_EQ(numbers(graph->forward(row({0}))), std::vector<double>{10'000});
 }

@@ -24,30 +24,51 @@ LayerSpec floats(std::int64_t width) {
 }
 
 TEST(Dot, NodesSayNameSizeParametersAndTags) {
-  const auto graph = FlowBuilder::from(torch::nn::Linear(32, 40)).tag("wide").through(times(1)).build(floats(32));
+  const auto graph =
+      FlowBuilder::from(torch::nn::Linear(32, 40)).tag("wide").through(times(1)).build(floats(32));
 
-  EXPECT_THAT(dot(*graph), HasSubstr("\"Linear_0\" [label=\"Linear_0\\n[B, 40]\\n1.3K\\n#wide\", shape=box"));
-  EXPECT_THAT(dot(*graph), AllOf(HasSubstr("\"input\" -> \"Linear_0\";"), HasSubstr("shape=ellipse")));
+  EXPECT_THAT(dot(*graph),
+              HasSubstr("\"Linear_0\" [label=\"Linear_0\\n[B, 40]\\n1.3K\\n#wide\", shape=box"));
+  EXPECT_THAT(dot(*graph),
+              AllOf(HasSubstr("\"input\" -> \"Linear_0\";"), HasSubstr("shape=ellipse")));
 }
 
 TEST(Dot, ReferencesAreDashedAndStatesDotted) {
-  const auto graph = FlowBuilder::from(times(1)).tag("x").through(plus_reference()).using_({"x"}).through(state_add()).using_({"h"}).tag("h").build();
+  const auto graph = FlowBuilder::from(times(1))
+                         .tag("x")
+                         .through(plus_reference())
+                         .using_({"x"})
+                         .through(state_add())
+                         .using_({"h"})
+                         .tag("h")
+                         .build();
 
-  EXPECT_THAT(dot(*graph), AllOf(HasSubstr("\"Function_0\" -> \"PlusReference_0\" [style=dashed, label=\"x\"];"),
-                                 HasSubstr("\"state_read_0\" -> \"state_add_0\" [style=dashed, label=\"h\"];"),
-                                 HasSubstr("\"state_add_0\" -> \"state_read_0\" [style=dotted, constraint=false];"),
-                                 HasSubstr("\"state_read_0\" [label=\"state_read_0\", shape=cylinder")));
+  EXPECT_THAT(
+      dot(*graph),
+      AllOf(HasSubstr("\"Function_0\" -> \"PlusReference_0\" [style=dashed, label=\"x\"];"),
+            HasSubstr("\"state_read_0\" -> \"state_add_0\" [style=dashed, label=\"h\"];"),
+            HasSubstr("\"state_add_0\" -> \"state_read_0\" [style=dotted, constraint=false];"),
+            HasSubstr("\"state_read_0\" [label=\"state_read_0\", shape=cylinder")));
 }
 
 TEST(Dot, CompositesAreClusters) {
   const FlowBuilder refine = FlowBuilder::from(times(1)).through(times(2));
-  const auto graph = FlowBuilder::from(refine).named("block").loop(refine).times(3).switch_(fixed_selector(0), {times(1), refine}).build();
+  const auto graph = FlowBuilder::from(refine)
+                         .named("block")
+                         .loop(refine)
+                         .times(3)
+                         .switch_(fixed_selector(0), {times(1), refine})
+                         .build();
 
-  EXPECT_THAT(dot(*graph), AllOf(HasSubstr("subgraph \"cluster_block\" {"), HasSubstr("\"block/Function_0\" -> \"block/Function_1\";"),
-                                 HasSubstr("\"input\" -> \"block/input\";"), HasSubstr("\"block/Function_1\" -> \"loop_0/body/input\";"),
-                                 HasSubstr("label=\"loop_0\\n3 rounds\""), HasSubstr("[style=bold, constraint=false, label=\"again\"]"),
-                                 HasSubstr("\"switch_0/router\" -> \"switch_0/branch_0\" [label=\"0\"];"),
-                                 HasSubstr("\"switch_0/branch_1/Function_1\" -> \"switch_0/exit\";")));
+  EXPECT_THAT(dot(*graph),
+              AllOf(HasSubstr("subgraph \"cluster_block\" {"),
+                    HasSubstr("\"block/Function_0\" -> \"block/Function_1\";"),
+                    HasSubstr("\"input\" -> \"block/input\";"),
+                    HasSubstr("\"block/Function_1\" -> \"loop_0/body/input\";"),
+                    HasSubstr("label=\"loop_0\\n3 rounds\""),
+                    HasSubstr("[style=bold, constraint=false, label=\"again\"]"),
+                    HasSubstr("\"switch_0/router\" -> \"switch_0/branch_0\" [label=\"0\"];"),
+                    HasSubstr("\"switch_0/branch_1/Function_1\" -> \"switch_0/exit\";")));
 }
 
 TEST(Dot, NodesOfOneLevelStandSideBySide) {
@@ -58,7 +79,8 @@ TEST(Dot, NodesOfOneLevelStandSideBySide) {
 }
 
 TEST(Dot, QuotesItsTitle) {
-  EXPECT_THAT(dot(*FlowBuilder::from(times(1)).build(), {"a \"b\""}), HasSubstr("label=\"a \\\"b\\\"\""));
+  EXPECT_THAT(dot(*FlowBuilder::from(times(1)).build(), {"a \"b\""}),
+              HasSubstr("label=\"a \\\"b\\\"\""));
 }
 
 TEST(Svg, IsDrawnByGraphvizOrSaysWhatIsMissing) {
@@ -79,7 +101,14 @@ TEST(Svg, IsDrawnByGraphvizOrSaysWhatIsMissing) {
 
 TEST(Summary, IsATableOfNodes) {
   const FlowBuilder refine = FlowBuilder::from(torch::nn::Linear(4, 4)).through(times(2));
-  const auto graph = FlowBuilder::from(torch::nn::Linear(3, 4)).tag("wide").loop(refine).times(2).named("refine").through(torch::nn::Linear(4, 1)).frozen().build(floats(3));
+  const auto graph = FlowBuilder::from(torch::nn::Linear(3, 4))
+                         .tag("wide")
+                         .loop(refine)
+                         .times(2)
+                         .named("refine")
+                         .through(torch::nn::Linear(4, 1))
+                         .frozen()
+                         .build(floats(3));
 
   EXPECT_EQ(summary(*graph),
             "node            layer           gives   parameters\n"

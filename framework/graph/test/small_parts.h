@@ -39,13 +39,16 @@ class PlusReference : public torch::nn::Module {
   double factor_;
 };
 
-inline Part plus_reference(double factor = 1) { return std::make_shared<PlusReference>(factor); }
+inline Part plus_reference(double factor = 1) {
+  return std::make_shared<PlusReference>(factor);
+}
 
 /// x · w, w being a parameter of one element.
 class Scale : public torch::nn::Module {
  public:
   explicit Scale(double factor)
-      : torch::nn::Module("Scale"), weight(register_parameter("weight", at::tensor({factor}, at::kDouble))) {}
+      : torch::nn::Module("Scale"),
+        weight(register_parameter("weight", at::tensor({factor}, at::kDouble))) {}
   at::Tensor forward(const at::Tensor& x) const { return x.mul(weight); }
   at::Tensor weight;
 };

@@ -37,7 +37,11 @@ TEST(GraphStates, AReferenceToALaterTagIsItsValueInTheForwardBefore) {  // A15, 
 }
 
 TEST(GraphStates, BeginAsDeclared) {  // A15
-  const auto graph = FlowBuilder::from(plus_reference()).using_({"sum"}).tag("sum").initial("sum", {2}, 10).build(spec_of({{2}}));
+  const auto graph = FlowBuilder::from(plus_reference())
+                         .using_({"sum"})
+                         .tag("sum")
+                         .initial("sum", {2}, 10)
+                         .build(spec_of({{2}}));
   GraphState state(*graph);
 
   EXPECT_THAT(step(*graph, state, row({1, 2})), ElementsAre(11, 12));
@@ -45,7 +49,8 @@ TEST(GraphStates, BeginAsDeclared) {  // A15
 }
 
 TEST(GraphStates, GoOnWithTheFirstRowsOfASmallerBatch) {
-  const auto graph = FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").build(spec_of({{1}}));
+  const auto graph =
+      FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").build(spec_of({{1}}));
   GraphState state(*graph);
   step(*graph, state, column({1, 2, 3}));
 
@@ -54,8 +59,20 @@ TEST(GraphStates, GoOnWithTheFirstRowsOfASmallerBatch) {
     step(*graph, state, column({1, 1, 1}));
     FAIL();
   } catch (const TrainingError& error) {
-    EXPECT_STREQ(error.what(), "the state \"sum\" is that of 2 rows, but this batch has 3; batches after the first may have fewer rows, not more");
+    EXPECT_STREQ(error.what(),
+                 "the state \"sum\" is that of 2 rows, but this batch has 3; batches after the "
+                 "first may have fewer rows, not more");
   }
+}
+
+TEST(GraphStates, BeginAsDeclaredInTheDtypeOfTheInputWhereNothingElseIsKnown) {
+  const auto graph = FlowBuilder::from(plus_reference())
+                         .using_({"sum"})
+                         .tag("sum")
+                         .initial("sum", {1}, 0.1)
+                         .build();
+
+  EXPECT_THAT(numbers(graph->forward(row({1}))), ElementsAre(1 + 0.1));
 }
 
 TEST(GraphStates, AreOneStreamsOwn) {  // A28
@@ -87,7 +104,8 @@ TEST(GraphStates, CarryGradientsUntilTheyAreCut) {  // A15, A39
     graph->run(std::vector<at::Tensor>{first}, state);
     if (cut)
       state.detach();
-    const at::Tensor second = graph->run(std::vector<at::Tensor>{row({1}).requires_grad_()}, state).front();
+    const at::Tensor second =
+        graph->run(std::vector<at::Tensor>{row({1}).requires_grad_()}, state).front();
 
     second.sum().backward();
 
@@ -96,7 +114,8 @@ TEST(GraphStates, CarryGradientsUntilTheyAreCut) {  // A15, A39
 }
 
 TEST(GraphStates, GoOnFromWhatWasSaved) {
-  const FlowBuilder inner = FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").through(times(1));
+  const FlowBuilder inner =
+      FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").through(times(1));
   const auto graph = FlowBuilder::from(inner).also(times(0)).build();
   GraphState state(*graph);
   step(*graph, state, row({1}));
@@ -137,10 +156,12 @@ TEST(GraphStates, AreCarriedByAModelsContext) {
 TEST(GraphStates, SurviveAForwardThatFails) {
   bool fails = false;
   const Part sometimes = [&fails](const at::Tensor& x) {
-    if (fails) throw std::runtime_error("no");
+    if (fails)
+      throw std::runtime_error("no");
     return x.mul(1);
   };
-  const auto graph = FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").through(sometimes).build();
+  const auto graph =
+      FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").through(sometimes).build();
   GraphState state(*graph);
   step(*graph, state, row({1}));
   fails = true;
@@ -153,7 +174,8 @@ TEST(GraphStates, SurviveAForwardThatFails) {
 class Counts : public Layer {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
-    const double count = context.memory.has_tensor("count") ? context.memory.tensor("count").item<double>() + 1 : 1;
+    const double count =
+        context.memory.has_tensor("count") ? context.memory.tensor("count").item<double>() + 1 : 1;
     context.memory.put("count", at::zeros({}, at::kDouble).add(count));
     return inputs[0].mul(count);
   }
@@ -210,11 +232,18 @@ TEST(LayerAbilities, TracesAreOneMoreThanRounds) {  // A40
 class Named : public Layer, public NamesReferences {
  public:
   std::vector<std::string> reference_names() const override { return {"a", "b"}; }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[1].mul(10).add(inputs[2]); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return inputs[1].mul(10).add(inputs[2]);
+  }
 };
 
 TEST(LayerAbilities, NamedReferencesArriveAsNamed) {  // B25
-  const auto flow = FlowBuilder::from(times(1)).tag("a").through(times(2)).tag("b").through(std::make_shared<Named>()).using_({"b", "a"});
+  const auto flow = FlowBuilder::from(times(1))
+                        .tag("a")
+                        .through(times(2))
+                        .tag("b")
+                        .through(std::make_shared<Named>())
+                        .using_({"b", "a"});
 
   EXPECT_THAT(numbers(flow.build()->forward(row({1}))), ElementsAre(12));
 }
@@ -223,7 +252,8 @@ TEST(GraphRuns, EndWithinARoundWhenStopped) {  // A29
   std::stop_source stop;
   int rounds = 0;
   const Part body = [&](const at::Tensor& x) {
-    if (++rounds == 3) stop.request_stop();
+    if (++rounds == 3)
+      stop.request_stop();
     return x.mul(2);
   };
   const FlowBuilder inner = FlowBuilder::from(times(1)).loop(body).times(1000);
@@ -235,19 +265,26 @@ TEST(GraphRuns, EndWithinARoundWhenStopped) {  // A29
 }
 
 TEST(GraphRuns, SayWhichNodeFailedOnWhatFromWhom) {  // C09
-  const auto graph = FlowBuilder::from(times(1)).named("begin").through(torch::nn::Linear(4, 2)).named("narrow").build();
+  const auto graph = FlowBuilder::from(times(1))
+                         .named("begin")
+                         .through(torch::nn::Linear(4, 2))
+                         .named("narrow")
+                         .build();
   try {
     graph->forward(at::ones({3, 5}));
     FAIL();
   } catch (const TrainingError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("node \"narrow\" (Linear) failed on [3, 5] from \"begin\": mat1 and mat2"));
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("node \"narrow\" (Linear) failed on [3, 5] from \"begin\": mat1 and mat2"));
   }
 }
 
 TEST(GraphRuns, SayTheWayToANodeWithin) {
   int round = 0;
   const Part body = [&round](const at::Tensor& x) {
-    if (++round == 2) throw std::runtime_error("enough");
+    if (++round == 2)
+      throw std::runtime_error("enough");
     return x.mul(2);
   };
   const FlowBuilder inner = FlowBuilder::from(times(1)).through(body).named("last");
@@ -256,7 +293,9 @@ TEST(GraphRuns, SayTheWayToANodeWithin) {
     graph->forward(row({1}));
     FAIL();
   } catch (const TrainingError& error) {
-    EXPECT_STREQ(error.what(), "in node \"refine\", round 2: node \"last\" (Function) failed on [1, 1] from \"Function_0\": enough");
+    EXPECT_STREQ(error.what(),
+                 "in node \"refine\", round 2: node \"last\" (Function) failed on [1, 1] from "
+                 "\"Function_0\": enough");
   }
 }
 
@@ -269,14 +308,19 @@ TEST(GraphRuns, RefuseBranchesThatAreNone) {  // A17
     }
     return "";
   };
-  EXPECT_THAT(message(fixed_selector(2), SwitchBy::kBatch), HasSubstr("the router chose branch 2 of 2"));
-  EXPECT_THAT(message([](const at::Tensor& x) { return x.sub(1); }, SwitchBy::kRow), HasSubstr("the router chose branch -1 of 2"));
-  EXPECT_THAT(message([](const at::Tensor& x) { return x.narrow(0, 0, 0); }, SwitchBy::kBatch), HasSubstr("the router chose nothing"));
-  EXPECT_THAT(message([](const at::Tensor& x) { return x.narrow(0, 0, 1); }, SwitchBy::kRow), HasSubstr("chose for 1 rows of 2"));
+  EXPECT_THAT(message(fixed_selector(2), SwitchBy::kBatch),
+              HasSubstr("the router chose branch 2 of 2"));
+  EXPECT_THAT(message([](const at::Tensor& x) { return x.sub(1); }, SwitchBy::kRow),
+              HasSubstr("the router chose branch -1 of 2"));
+  EXPECT_THAT(message([](const at::Tensor& x) { return x.narrow(0, 0, 0); }, SwitchBy::kBatch),
+              HasSubstr("the router chose nothing"));
+  EXPECT_THAT(message([](const at::Tensor& x) { return x.narrow(0, 0, 1); }, SwitchBy::kRow),
+              HasSubstr("chose for 1 rows of 2"));
 }
 
 TEST(GraphRuns, RefuseAMapOverNothing) {  // A22
-  EXPECT_THROW(FlowBuilder().map(times(1)).each().build()->forward(at::zeros({0, 3})), TrainingError);
+  EXPECT_THROW(FlowBuilder().map(times(1)).each().build()->forward(at::zeros({0, 3})),
+               TrainingError);
 }
 
 TEST(GraphRuns, SeveralAtOnce) {  // A28
@@ -307,20 +351,30 @@ TEST(GraphRuns, SeveralAtOnce) {  // A28
 
 TEST(GraphParameters, AreNamedAfterTheirNodes) {  // A27, A32, C08
   const auto shared = std::make_shared<Scale>(2);
-  const auto graph = FlowBuilder::from(std::make_shared<Scale>(1))
-                         .loop(std::make_shared<Scale>(3)).times(2)
-                         .through(shared)
-                         .split({shared, FlowBuilder::from(std::make_shared<Scale>(4)).through(times(1))})
-                         .merge(add())
-                         .through(std::make_shared<Scale>(5)).named("last")
-                         .build();
+  const auto graph =
+      FlowBuilder::from(std::make_shared<Scale>(1))
+          .loop(std::make_shared<Scale>(3))
+          .times(2)
+          .through(shared)
+          .split({shared, FlowBuilder::from(std::make_shared<Scale>(4)).through(times(1))})
+          .merge(add())
+          .through(std::make_shared<Scale>(5))
+          .named("last")
+          .build();
 
   EXPECT_THAT(graph->named_parameters().keys(),
-              ElementsAre("Scale_0.weight", "loop_0.body.weight", "Scale_1.weight", "flow_0.Scale_0.weight", "last.weight"));
+              ElementsAre("Scale_0.weight", "loop_0.body.weight", "Scale_1.weight",
+                          "flow_0.Scale_0.weight", "last.weight"));
 }
 
 TEST(GraphParameters, OfATag) {  // A33
-  const auto graph = FlowBuilder::from(std::make_shared<Scale>(1)).tag("one").loop(FlowBuilder::from(std::make_shared<Scale>(2)).through(std::make_shared<Scale>(3))).times(2).tag("two").build();
+  const auto graph =
+      FlowBuilder::from(std::make_shared<Scale>(1))
+          .tag("one")
+          .loop(FlowBuilder::from(std::make_shared<Scale>(2)).through(std::make_shared<Scale>(3)))
+          .times(2)
+          .tag("two")
+          .build();
 
   ASSERT_EQ(graph->parameters_of("two").size(), 2U);
   EXPECT_EQ(graph->parameters_of("two")[1].item<double>(), 3);
@@ -328,7 +382,11 @@ TEST(GraphParameters, OfATag) {  // A33
 }
 
 TEST(GraphParameters, FrozenOnesGetNoGradient) {  // A34, A35
-  const auto graph = FlowBuilder::from(std::make_shared<Scale>(2)).tag("first").through(std::make_shared<Scale>(3)).tag("second").build();
+  const auto graph = FlowBuilder::from(std::make_shared<Scale>(2))
+                         .tag("first")
+                         .through(std::make_shared<Scale>(3))
+                         .tag("second")
+                         .build();
   const auto backward = [&] { graph->forward(row({1})).sum().backward(); };
   const at::Tensor first = graph->parameters_of("first")[0];
   backward();
@@ -350,7 +408,8 @@ TEST(GraphParameters, FrozenOnesGetNoGradient) {  // A34, A35
 TEST(GraphNodes, SayWhatTheyAre) {  // C15
   LayerSpec spec;
   spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kFloat)};
-  const auto graph = FlowBuilder::from(torch::nn::Linear(4, 8)).tag("wide").also(times(1)).using_({}).build(spec);
+  const auto graph =
+      FlowBuilder::from(torch::nn::Linear(4, 8)).tag("wide").also(times(1)).using_({}).build(spec);
 
   const auto& nodes = graph->nodes();
   ASSERT_EQ(nodes.size(), 4U);
@@ -366,7 +425,8 @@ TEST(GraphNodes, SayWhatTheyAre) {  // C15
 
 TEST(GraphModes, TrainAndEvalReachEveryNode) {  // A36
   const auto leaf = std::make_shared<Scale>(1);
-  const auto graph = FlowBuilder().loop(FlowBuilder::from(times(1)).through(leaf)).times(1).build(spec_of({{1}}));
+  const auto graph =
+      FlowBuilder().loop(FlowBuilder::from(times(1)).through(leaf)).times(1).build(spec_of({{1}}));
   EXPECT_TRUE(leaf->is_training()) << "as it was before sizes were tried out";
 
   graph->eval();

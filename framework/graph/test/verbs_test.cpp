@@ -29,13 +29,18 @@ TEST(FlowVerbs, AlsoAddsToTheStream) {  // A08
 }
 
 TEST(FlowVerbs, UsingAfterAlsoReachesThePartWithin) {  // A08, A14
-  const auto flow = FlowBuilder::from(times(10)).tag("tens").through(times(0)).also(plus_reference()).using_({"tens"});
+  const auto flow = FlowBuilder::from(times(10))
+                        .tag("tens")
+                        .through(times(0))
+                        .also(plus_reference())
+                        .using_({"tens"});
 
   EXPECT_THAT(run(flow, row({1})), ElementsAre(10));
 }
 
 TEST(FlowVerbs, SplitGivesEveryBranchTheStreamAndMergeTakesThemInOrder) {  // A09, A10, A44
-  const auto flow = FlowBuilder::from(plus(1)).split({times(1), times(10), times(100)}).merge(cat(1));
+  const auto flow =
+      FlowBuilder::from(plus(1)).split({times(1), times(10), times(100)}).merge(cat(1));
 
   EXPECT_THAT(run(flow, row({1})), ElementsAre(2, 20, 200));
 }
@@ -50,13 +55,19 @@ TEST(FlowVerbs, MergesOfAllKinds) {  // A42, A43
 }
 
 TEST(FlowVerbs, UsingAfterSplitReachesEveryBranch) {  // A14
-  const auto flow = FlowBuilder::from(times(1)).tag("x").through(times(0)).split({plus_reference(1), plus_reference(2)}).using_({"x"}).merge(cat(1));
+  const auto flow = FlowBuilder::from(times(1))
+                        .tag("x")
+                        .through(times(0))
+                        .split({plus_reference(1), plus_reference(2)})
+                        .using_({"x"})
+                        .merge(cat(1));
 
   EXPECT_THAT(run(flow, row({5})), ElementsAre(5, 10));
 }
 
 TEST(FlowVerbs, TagGroupNamesEveryStream) {  // A12, A54
-  const auto graph = FlowBuilder().split({times(2), times(3)}).tag_group("heads").merge(add()).build();
+  const auto graph =
+      FlowBuilder().split({times(2), times(3)}).tag_group("heads").merge(add()).build();
   GraphState state(*graph);
   graph->run(std::vector<at::Tensor>{row({1})}, state);
 
@@ -66,21 +77,35 @@ TEST(FlowVerbs, TagGroupNamesEveryStream) {  // A12, A54
 }
 
 TEST(FlowVerbs, FurtherInputsAreTagsInTheirOrder) {  // A13
-  const auto graph = FlowBuilder::from(times(1)).input({"a", "b"}).through(plus_reference(10)).using_({"b"}).build();
+  const auto graph = FlowBuilder::from(times(1))
+                         .input({"a", "b"})
+                         .through(plus_reference(10))
+                         .using_({"b"})
+                         .build();
   GraphState state(*graph);
 
   EXPECT_THAT(graph->input_names(), ElementsAre("a", "b"));
-  EXPECT_THAT(numbers(graph->run(std::vector<at::Tensor>{row({1}), row({2}), row({3})}, state).front()), ElementsAre(31));
+  EXPECT_THAT(
+      numbers(graph->run(std::vector<at::Tensor>{row({1}), row({2}), row({3})}, state).front()),
+      ElementsAre(31));
 }
 
 TEST(FlowVerbs, AtGoesOnFromTags) {
-  const auto flow = FlowBuilder::from(times(2)).tag("a").through(times(2)).tag("b").through(times(100)).at({"a", "b"}).merge(cat(1));
+  const auto flow = FlowBuilder::from(times(2))
+                        .tag("a")
+                        .through(times(2))
+                        .tag("b")
+                        .through(times(100))
+                        .at({"a", "b"})
+                        .merge(cat(1));
 
   EXPECT_THAT(run(flow, row({1})), ElementsAre(2, 4));
 }
 
 TEST(FlowVerbs, GateWeighsEveryExpert) {  // A16
-  const Part weights = [](const at::Tensor& x) { return at::tensor({0.25, 2.0}, at::kDouble).expand({x.size(0), 2}); };
+  const Part weights = [](const at::Tensor& x) {
+    return at::tensor({0.25, 2.0}, at::kDouble).expand({x.size(0), 2});
+  };
   const auto flow = FlowBuilder().gate(weights, {times(4), times(10)});
 
   EXPECT_THAT(run(flow, row({1, 2})), ElementsAre(21, 42));
@@ -88,14 +113,18 @@ TEST(FlowVerbs, GateWeighsEveryExpert) {  // A16
 
 TEST(FlowVerbs, GateWeighsEachRowByItself) {
   // Row r has the weights (r, 1).
-  const Part weights = [](const at::Tensor& x) { return at::cat({x.narrow(1, 0, 1), at::ones({x.size(0), 1}, at::kDouble)}, 1); };
+  const Part weights = [](const at::Tensor& x) {
+    return at::cat({x.narrow(1, 0, 1), at::ones({x.size(0), 1}, at::kDouble)}, 1);
+  };
   const auto flow = FlowBuilder().gate(weights, {times(10), times(1)});
 
   EXPECT_THAT(run(flow, column({1, 2, 3})), ElementsAre(11, 42, 93));
 }
 
 TEST(FlowVerbs, GateWeighsWholeImagesOfARow) {
-  const Part weights = [](const at::Tensor& x) { return at::tensor({1.0, 2.0}, at::kDouble).expand({x.size(0), 2}); };
+  const Part weights = [](const at::Tensor& x) {
+    return at::tensor({1.0, 2.0}, at::kDouble).expand({x.size(0), 2});
+  };
   const auto graph = FlowBuilder().gate(weights, {times(1), times(1)}).build();
 
   const at::Tensor given = graph->forward(at::ones({2, 3, 4, 5}, at::kDouble));
@@ -106,7 +135,10 @@ TEST(FlowVerbs, GateWeighsWholeImagesOfARow) {
 }
 
 TEST(FlowVerbs, UsingAfterGateReachesTheRouter) {  // A14, A47
-  const auto flow = FlowBuilder::from(times(1)).tag("x").gate(softmax_router(1, 2), {times(1), times(1)}).using_({"x"});
+  const auto flow = FlowBuilder::from(times(1))
+                        .tag("x")
+                        .gate(softmax_router(1, 2), {times(1), times(1)})
+                        .using_({"x"});
   // Whatever the router's weights are: softmax sums to one.
   const auto graph = flow.build();
   graph->to(at::kDouble);
@@ -128,7 +160,8 @@ TEST(FlowVerbs, SwitchRunsOnlyWhatIsChosen) {  // A17, A49
 
 TEST(FlowVerbs, SwitchByRowSendsEachRowItsWay) {  // A17
   const Part router = [](const at::Tensor& x) { return x.select(1, 0).remainder(3); };
-  const auto flow = FlowBuilder().switch_(router, {times(1), times(10), times(100)}, SwitchBy::kRow);
+  const auto flow =
+      FlowBuilder().switch_(router, {times(1), times(10), times(100)}, SwitchBy::kRow);
 
   EXPECT_THAT(run(flow, column({3, 4, 5, 6, 7})), ElementsAre(3, 40, 500, 6, 70));
 }
@@ -138,7 +171,8 @@ TEST(FlowVerbs, ArgmaxSelectorChoosesForTheBatchByTheMean) {  // A50
   const auto graph = FlowBuilder().switch_(argmax_selector(1, 2), {times(1), times(-1)}).build();
   graph->to(at::kDouble);
   const at::NoGradGuard no_gradients;
-  graph->named_parameters()["switch_0.router.weight"].copy_(at::tensor({0.0, 1.0}, at::kDouble).view({2, 1}));
+  graph->named_parameters()["switch_0.router.weight"].copy_(
+      at::tensor({0.0, 1.0}, at::kDouble).view({2, 1}));
   graph->named_parameters()["switch_0.router.bias"].zero_();
 
   EXPECT_THAT(numbers(graph->forward(column({-1, 4}))), ElementsAre(1, -4));
@@ -150,7 +184,8 @@ TEST(FlowVerbs, LoopRepeatsItsBody) {  // A18, A19
 }
 
 TEST(FlowVerbs, LoopGivesItsBodyTheReferencesInEveryRound) {  // A18
-  const auto flow = FlowBuilder::from(times(1)).tag("x").loop(plus_reference()).times(3).using_({"x"});
+  const auto flow =
+      FlowBuilder::from(times(1)).tag("x").loop(plus_reference()).times(3).using_({"x"});
 
   EXPECT_THAT(run(flow, row({2})), ElementsAre(8));
 }
@@ -160,7 +195,8 @@ TEST(FlowVerbs, WhileAsksBeforeEachRound) {  // A20, A51
 
   EXPECT_THAT(run(flow, row({3})), ElementsAre(12));
   EXPECT_THAT(run(flow, row({11})), ElementsAre(11)) << "no round at all";
-  EXPECT_THAT(run(FlowBuilder().loop(times(2)).while_(threshold_halt(1e9), 3), row({1})), ElementsAre(8));
+  EXPECT_THAT(run(FlowBuilder().loop(times(2)).while_(threshold_halt(1e9), 3), row({1})),
+              ElementsAre(8));
 }
 
 TEST(FlowVerbs, UntilAsksAfterEachRoundButNotAfterTheLast) {  // A21
@@ -204,12 +240,14 @@ TEST(FlowVerbs, BatchedMapCallsItsBodyOnce) {  // A26
     rows.push_back(x.size(0));
     return x.mul(2);
   };
-  EXPECT_THAT(run(FlowBuilder().map(body).batched().each(), column({1, 2, 3})), ElementsAre(2, 4, 6));
+  EXPECT_THAT(run(FlowBuilder().map(body).batched().each(), column({1, 2, 3})),
+              ElementsAre(2, 4, 6));
   EXPECT_THAT(rows, ElementsAre(3));
 }
 
 TEST(FlowVerbs, MapOverATagTakesItsRows) {  // A24
-  const auto flow = FlowBuilder::from(times(3)).tag("tripled").through(times(0)).map(plus(1)).over("tripled");
+  const auto flow =
+      FlowBuilder::from(times(3)).tag("tripled").through(times(0)).map(plus(1)).over("tripled");
 
   EXPECT_THAT(run(flow, column({1, 2})), ElementsAre(4, 7));
 }
@@ -219,7 +257,8 @@ TEST(FlowVerbs, SlicesOfTheLastDimensionAreMapped) {  // A25, A26
   const at::Tensor input = at::arange(12, at::kDouble).reshape({2, 6});
 
   EXPECT_THAT(run(FlowBuilder().map(sum).slices(3), input), ElementsAre(1, 5, 9, 13, 17, 21));
-  EXPECT_THAT(run(FlowBuilder().map(sum).batched().slices(3), input), ElementsAre(1, 5, 9, 13, 17, 21));
+  EXPECT_THAT(run(FlowBuilder().map(sum).batched().slices(3), input),
+              ElementsAre(1, 5, 9, 13, 17, 21));
 }
 
 TEST(FlowVerbs, SlicesWorkForAnyRank) {  // A25
@@ -237,7 +276,8 @@ TEST(FlowVerbs, MapGivesEveryPieceTheReferences) {  // A22, A26: batched slices,
   for (const bool batched : {false, true}) {
     FlowBuilder whole = FlowBuilder().split({scalar, times(1)}).tag_group("parts").at({"parts_1"});
     auto map = whole.map(plus_reference());
-    if (batched) map.batched();
+    if (batched)
+      map.batched();
     map.slices(2).using_({"parts_0"});
     EXPECT_THAT(run(whole, row({1, 2})), ElementsAre(4, 5)) << batched;
   }
@@ -245,23 +285,27 @@ TEST(FlowVerbs, MapGivesEveryPieceTheReferences) {  // A22, A26: batched slices,
 
 TEST(FlowVerbs, AGraphIsAPartOfAnother) {  // A04, A41
   const auto inner = FlowBuilder::from(times(2)).tag("doubled").through(plus(1)).build();
-  const auto outer = FlowBuilder::from(plus(1)).through(inner).tag("inner").through(times(10)).build();
+  const auto outer =
+      FlowBuilder::from(plus(1)).through(inner).tag("inner").through(times(10)).build();
   GraphState state(*outer);
 
-  EXPECT_THAT(numbers(outer->run(std::vector<at::Tensor>{row({1})}, state).front()), ElementsAre(50));
+  EXPECT_THAT(numbers(outer->run(std::vector<at::Tensor>{row({1})}, state).front()),
+              ElementsAre(50));
   EXPECT_EQ(outer->sub("inner"), inner);
   EXPECT_EQ(outer->sub("nothing"), nullptr);
   EXPECT_THAT(numbers(state.sub("inner")->tagged("doubled")), ElementsAre(4));
 }
 
 TEST(FlowVerbs, AFlowIsAPartOfAnother) {
-  const auto flow = FlowBuilder().split({FlowBuilder::from(times(2)).through(plus(1)), times(5)}).merge(cat(1));
+  const auto flow =
+      FlowBuilder().split({FlowBuilder::from(times(2)).through(plus(1)), times(5)}).merge(cat(1));
 
   EXPECT_THAT(run(flow, row({1})), ElementsAre(3, 5));
 }
 
 TEST(FlowVerbs, OutputsAreTags) {
-  const auto graph = FlowBuilder::from(times(2)).tag("a").through(times(2)).tag("b").outputs({"b", "a"}).build();
+  const auto graph =
+      FlowBuilder::from(times(2)).tag("a").through(times(2)).tag("b").outputs({"b", "a"}).build();
   GraphState state(*graph);
 
   const auto outputs = graph->run(std::vector<at::Tensor>{row({1})}, state);

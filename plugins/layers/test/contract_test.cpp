@@ -1,4 +1,5 @@
-// Rows A46, B15-B24: every layer keeps what LayerContract asks, gradients by finite differences among it.
+// Rows A46, B15-B24: every layer keeps what LayerContract asks, gradients by finite differences
+// among it.
 #include <treadle/testing/layer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -10,15 +11,18 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 
 const Shapes kRows{{6}};
 const Shapes kSequences{{5, 6}};
-const Shapes kChannels{{4, 7}};      // [B, channels, length]
-const Shapes kImages{{4, 6, 5}};     // [B, channels, height, width]
+const Shapes kChannels{{4, 7}};   // [B, channels, length]
+const Shapes kImages{{4, 6, 5}};  // [B, channels, height, width]
 const Shapes kVolumes{{2, 4, 3, 4}};
 
-LayerCase layer(std::string name, const std::string& component, Json parameters = Json::object(), Shapes inputs = kRows) {
+LayerCase layer(std::string name, const std::string& component, Json parameters = Json::object(),
+                Shapes inputs = kRows) {
   static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
   LayerCase one;
   one.name = std::move(name);
-  one.make = [component, parameters = std::move(parameters)] { return plugin.make<LayerFactory>(component, parameters); };
+  one.make = [component, parameters = std::move(parameters)] {
+    return plugin.make<LayerFactory>(component, parameters);
+  };
   one.inputs = std::move(inputs);
   return one;
 }
@@ -33,10 +37,10 @@ LayerCase of_categories(LayerCase one) {
   return one;
 }
 
-
 INSTANTIATE_TEST_SUITE_P(
     Dense, LayerContract,
-    ::testing::Values(layer("Rows", "dense", {{"units", 3}}), layer("Sequences", "dense", {{"units", 3}}, kSequences),
+    ::testing::Values(layer("Rows", "dense", {{"units", 3}}),
+                      layer("Sequences", "dense", {{"units", 3}}, kSequences),
                       layer("WithoutBias", "dense", {{"units", 3}, {"bias", false}}),
                       layer("Kaiming", "dense", {{"units", 3}, {"init", "kaiming"}}),
                       layer("Orthogonal", "dense", {{"units", 3}, {"init", "orthogonal"}}),
@@ -47,85 +51,115 @@ INSTANTIATE_TEST_SUITE_P(
     Convolutions, LayerContract,
     ::testing::Values(
         layer("Conv1d", "conv1d", {{"channels", 3}, {"kernel", 3}}, kChannels),
-        layer("Conv2d", "conv2d", {{"channels", 3}, {"kernel", {3, 2}}, {"stride", 2}, {"padding", 1}}, kImages),
-        layer("Conv2dSame", "conv2d", {{"channels", 2}, {"kernel", 3}, {"padding", "same"}, {"dilation", 2}}, kImages),
-        layer("Conv2dGroups", "conv2d", {{"channels", 4}, {"kernel", 2}, {"groups", 2}, {"bias", false}}, kImages),
+        layer("Conv2d", "conv2d",
+              {{"channels", 3}, {"kernel", {3, 2}}, {"stride", 2}, {"padding", 1}}, kImages),
+        layer("Conv2dSame", "conv2d",
+              {{"channels", 2}, {"kernel", 3}, {"padding", "same"}, {"dilation", 2}}, kImages),
+        layer("Conv2dGroups", "conv2d",
+              {{"channels", 4}, {"kernel", 2}, {"groups", 2}, {"bias", false}}, kImages),
         layer("Conv3d", "conv3d", {{"channels", 2}, {"kernel", 2}}, kVolumes),
-        layer("ConvTranspose1d", "conv_transpose1d", {{"channels", 2}, {"kernel", 3}, {"stride", 2}}, kChannels),
-        layer("ConvTranspose2d", "conv_transpose2d",
-              {{"channels", 2}, {"kernel", 3}, {"stride", 2}, {"padding", 1}, {"output_padding", 1}}, kImages),
+        layer("ConvTranspose1d", "conv_transpose1d",
+              {{"channels", 2}, {"kernel", 3}, {"stride", 2}}, kChannels),
+        layer(
+            "ConvTranspose2d", "conv_transpose2d",
+            {{"channels", 2}, {"kernel", 3}, {"stride", 2}, {"padding", 1}, {"output_padding", 1}},
+            kImages),
         layer("ConvTranspose3d", "conv_transpose3d", {{"channels", 2}, {"kernel", 2}}, kVolumes)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Pooling, LayerContract,
-    ::testing::Values(layer("Max1d", "max_pool1d", {{"kernel", 2}}, kChannels),
-                      layer("Max2d", "max_pool2d", {{"kernel", 3}, {"stride", 2}, {"padding", 1}}, kImages),
-                      layer("Average1d", "avg_pool1d", {{"kernel", 3}, {"stride", 1}}, kChannels),
-                      layer("Average2d", "avg_pool2d", {{"kernel", {2, 1}}}, kImages),
-                      layer("AdaptiveMax1d", "adaptive_max_pool1d", {{"size", 3}}, kChannels),
-                      layer("AdaptiveMax2d", "adaptive_max_pool2d", {{"size", 2}}, kImages),
-                      layer("AdaptiveAverage1d", "adaptive_avg_pool1d", {{"size", 2}}, kChannels),
-                      layer("AdaptiveAverage2d", "adaptive_avg_pool2d", {{"size", {1, 2}}}, kImages)),
+    ::testing::Values(
+        layer("Max1d", "max_pool1d", {{"kernel", 2}}, kChannels),
+        layer("Max2d", "max_pool2d", {{"kernel", 3}, {"stride", 2}, {"padding", 1}}, kImages),
+        layer("Average1d", "avg_pool1d", {{"kernel", 3}, {"stride", 1}}, kChannels),
+        layer("Average2d", "avg_pool2d", {{"kernel", {2, 1}}}, kImages),
+        layer("AdaptiveMax1d", "adaptive_max_pool1d", {{"size", 3}}, kChannels),
+        layer("AdaptiveMax2d", "adaptive_max_pool2d", {{"size", 2}}, kImages),
+        layer("AdaptiveAverage1d", "adaptive_avg_pool1d", {{"size", 2}}, kChannels),
+        layer("AdaptiveAverage2d", "adaptive_avg_pool2d", {{"size", {1, 2}}}, kImages)),
     CaseName());
 
-INSTANTIATE_TEST_SUITE_P(
-    Norms, LayerContract,
-    ::testing::Values(in_training(layer("BatchOfRows", "batch_norm")), in_training(layer("BatchOfImages", "batch_norm", {}, kImages)),
-                      layer("Layer", "layer_norm", {}, kSequences), layer("LayerPlain", "layer_norm", {{"affine", false}}),
-                      layer("Rms", "rms_norm"), layer("Group", "group_norm", {{"groups", 2}}, kImages),
-                      layer("Instance", "group_norm", {{"groups", 4}, {"affine", false}}, kChannels)),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Norms, LayerContract,
+                         ::testing::Values(in_training(layer("BatchOfRows", "batch_norm")),
+                                           in_training(layer("BatchOfImages", "batch_norm", {},
+                                                             kImages)),
+                                           layer("Layer", "layer_norm", {}, kSequences),
+                                           layer("LayerPlain", "layer_norm", {{"affine", false}}),
+                                           layer("Rms", "rms_norm"),
+                                           layer("Group", "group_norm", {{"groups", 2}}, kImages),
+                                           layer("Instance", "group_norm",
+                                                 {{"groups", 4}, {"affine", false}}, kChannels)),
+                         CaseName());
 
-INSTANTIATE_TEST_SUITE_P(
-    Dropout, LayerContract,
-    ::testing::Values(in_training(layer("Elements", "dropout")), in_training(layer("Channels", "feature_dropout", {}, kImages)),
-                      in_training(layer("Alpha", "alpha_dropout")), layer("OfNothing", "dropout", {{"rate", 0}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Dropout, LayerContract,
+                         ::testing::Values(in_training(layer("Elements", "dropout")),
+                                           in_training(layer("Channels", "feature_dropout", {},
+                                                             kImages)),
+                                           in_training(layer("Alpha", "alpha_dropout")),
+                                           layer("OfNothing", "dropout", {{"rate", 0}})),
+                         CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Embeddings, LayerContract,
     ::testing::Values(of_categories(layer("Rows", "embedding", {{"categories", 4}, {"width", 3}})),
-                      layer("Positions", "positions", {}, kSequences), layer("Sines", "positions", {{"kind", "sines"}}, kSequences)),
+                      layer("Positions", "positions", {}, kSequences),
+                      layer("Sines", "positions", {{"kind", "sines"}}, kSequences)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Recurrent, LayerContract,
-    ::testing::Values(layer("RnnCell", "rnn_cell", {{"units", 3}}, {{6}, {3}}), layer("GruCell", "gru_cell", {{"units", 3}}, {{6}, {3}}),
-                      layer("LstmCell", "lstm_cell", {{"units", 3}}, {{6}, {6}}),
-                      layer("LstmCellAtFirst", "lstm_cell", {{"units", 3}}, {{6}, {}}), layer("Rnn", "rnn", {{"units", 3}}, kSequences),
-                      layer("Gru", "gru", {{"units", 3}, {"both_directions", true}}, kSequences),
-                      layer("Lstm", "lstm", {{"units", 3}, {"layers", 2}, {"gives", "last"}}, kSequences),
-                      layer("LstmBothLast", "lstm", {{"units", 2}, {"both_directions", true}, {"gives", "last"}}, kSequences),
-                      in_training(layer("GruDropout", "gru", {{"units", 3}, {"layers", 2}, {"dropout", 0.5}}, kSequences))),
+    ::testing::Values(
+        layer("RnnCell", "rnn_cell", {{"units", 3}}, {{6}, {3}}),
+        layer("GruCell", "gru_cell", {{"units", 3}}, {{6}, {3}}),
+        layer("LstmCell", "lstm_cell", {{"units", 3}}, {{6}, {6}}),
+        layer("LstmCellAtFirst", "lstm_cell", {{"units", 3}}, {{6}, {}}),
+        layer("Rnn", "rnn", {{"units", 3}}, kSequences),
+        layer("Gru", "gru", {{"units", 3}, {"both_directions", true}}, kSequences),
+        layer("Lstm", "lstm", {{"units", 3}, {"layers", 2}, {"gives", "last"}}, kSequences),
+        layer("LstmBothLast", "lstm", {{"units", 2}, {"both_directions", true}, {"gives", "last"}},
+              kSequences),
+        in_training(layer("GruDropout", "gru", {{"units", 3}, {"layers", 2}, {"dropout", 0.5}},
+                          kSequences))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Attention, LayerContract,
-    ::testing::Values(layer("ToItself", "attention", {{"heads", 2}}, kSequences), layer("Causal", "attention", {{"heads", 3}, {"causal", true}}, kSequences),
+    ::testing::Values(layer("ToItself", "attention", {{"heads", 2}}, kSequences),
+                      layer("Causal", "attention", {{"heads", 3}, {"causal", true}}, kSequences),
                       layer("ToAnother", "attention", {{"bias", false}}, {{5, 6}, {3, 4}}),
                       in_training(layer("Dropout", "attention", {{"dropout", 0.3}}, kSequences))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Activations, LayerContract,
-    ::testing::Values(layer("Relu", "relu"), layer("Relu6", "relu6"), layer("Sigmoid", "sigmoid"), layer("LogSigmoid", "log_sigmoid"),
-                      layer("Tanh", "tanh"), layer("Silu", "silu"), layer("Selu", "selu"), layer("Mish", "mish"),
-                      layer("Softsign", "softsign"), layer("Hardsigmoid", "hardsigmoid"), layer("Hardswish", "hardswish"),
-                      layer("Gelu", "gelu"), layer("GeluTanh", "gelu", {{"approximate", "tanh"}}), layer("Elu", "elu"),
-                      layer("Celu", "celu", {{"alpha", 2}}), layer("LeakyRelu", "leaky_relu"), layer("Softplus", "softplus"),
-                      layer("Hardtanh", "hardtanh"), layer("Softmax", "softmax"), layer("LogSoftmax", "log_softmax"), layer("Glu", "glu"),
-                      layer("Prelu", "prelu"), layer("PreluByChannel", "prelu", {{"by_channel", true}}, kImages)),
+    ::testing::Values(layer("Relu", "relu"), layer("Relu6", "relu6"), layer("Sigmoid", "sigmoid"),
+                      layer("LogSigmoid", "log_sigmoid"), layer("Tanh", "tanh"),
+                      layer("Silu", "silu"), layer("Selu", "selu"), layer("Mish", "mish"),
+                      layer("Softsign", "softsign"), layer("Hardsigmoid", "hardsigmoid"),
+                      layer("Hardswish", "hardswish"), layer("Gelu", "gelu"),
+                      layer("GeluTanh", "gelu", {{"approximate", "tanh"}}), layer("Elu", "elu"),
+                      layer("Celu", "celu", {{"alpha", 2}}), layer("LeakyRelu", "leaky_relu"),
+                      layer("Softplus", "softplus"), layer("Hardtanh", "hardtanh"),
+                      layer("Softmax", "softmax"), layer("LogSoftmax", "log_softmax"),
+                      layer("Glu", "glu"), layer("Prelu", "prelu"),
+                      layer("PreluByChannel", "prelu", {{"by_channel", true}}, kImages)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LayerContract,
-    ::testing::Values(layer("Flatten", "flatten", {}, kImages), layer("FlattenFrom2", "flatten", {{"from", 2}}, kImages),
-                      layer("Unflatten", "unflatten", {{"sizes", {2, 3}}}), layer("Transpose", "transpose", {}, kSequences),
-                      layer("Select", "select", {}, kSequences), layer("Narrow", "narrow", {{"start", 1}, {"length", 2}}),
-                      layer("Mean", "reduce", {{"dims", {1}}}, kSequences), layer("Max", "reduce", {{"by", "max"}}, kSequences),
-                      layer("Sum", "reduce", {{"by", "sum"}, {"dims", {-1, -2}}}, kImages), layer("Min", "reduce", {{"by", "min"}}),
-                      layer("Pad", "pad", {{"widths", {1, 2}}, {"value", 3}}, kImages), layer("Upsample", "upsample", {}, kImages),
+    ::testing::Values(layer("Flatten", "flatten", {}, kImages),
+                      layer("FlattenFrom2", "flatten", {{"from", 2}}, kImages),
+                      layer("Unflatten", "unflatten", {{"sizes", {2, 3}}}),
+                      layer("Transpose", "transpose", {}, kSequences),
+                      layer("Select", "select", {}, kSequences),
+                      layer("Narrow", "narrow", {{"start", 1}, {"length", 2}}),
+                      layer("Mean", "reduce", {{"dims", {1}}}, kSequences),
+                      layer("Max", "reduce", {{"by", "max"}}, kSequences),
+                      layer("Sum", "reduce", {{"by", "sum"}, {"dims", {-1, -2}}}, kImages),
+                      layer("Min", "reduce", {{"by", "min"}}),
+                      layer("Pad", "pad", {{"widths", {1, 2}}, {"value", 3}}, kImages),
+                      layer("Upsample", "upsample", {}, kImages),
                       layer("Bilinear", "upsample", {{"by", "bilinear"}, {"factor", 3}}, kImages)),
     CaseName());
 

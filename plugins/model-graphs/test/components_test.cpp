@@ -9,25 +9,25 @@ const Json kSteps = Json::array({{{"use", "identity"}}});
 const Json kTwoFlows = Json::array({kSteps, kSteps});
 const Json kRouter = {{"use", "softmax_router"}, {"experts", 2}};
 
-INSTANTIATE_TEST_SUITE_P(
-    Plugin, ComponentContract,
-    ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
-                                      {{"flow", {{"flow", kSteps}}},
-                                       {"also", {{"body", kSteps}}},
-                                       {"at", {{"tags", {"x"}}}},
-                                       {"gate", {{"router", kRouter}, {"experts", kTwoFlows}}},
-                                       {"input", {{"names", {"x"}}}},
-                                       {"loop", {{"body", kSteps}, {"times", 2}}},
-                                       {"map", {{"body", kSteps}}},
-                                       {"merge", {{"with", "mean"}}},
-                                       {"split", {{"branches", kTwoFlows}}},
-                                       {"switch", {{"router", "fixed_selector"}, {"branches", kTwoFlows}}},
-                                       {"tag_group", {{"group", "x"}}},
-                                       {"reshape", {{"sizes", {-1, 2}}}},
-                                       {"softmax_router", {{"experts", 2}}},
-                                       {"sigmoid_router", {{"experts", 2}}},
-                                       {"argmax_selector", {{"branches", 2}}}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
+                         ::testing::ValuesIn(components_of(
+                             TREADLE_PLUGIN_FOLDER,
+                             {{"flow", {{"flow", kSteps}}},
+                              {"also", {{"body", kSteps}}},
+                              {"at", {{"tags", {"x"}}}},
+                              {"gate", {{"router", kRouter}, {"experts", kTwoFlows}}},
+                              {"input", {{"names", {"x"}}}},
+                              {"loop", {{"body", kSteps}, {"times", 2}}},
+                              {"map", {{"body", kSteps}}},
+                              {"merge", {{"with", "mean"}}},
+                              {"split", {{"branches", kTwoFlows}}},
+                              {"switch", {{"router", "fixed_selector"}, {"branches", kTwoFlows}}},
+                              {"tag_group", {{"group", "x"}}},
+                              {"reshape", {{"sizes", {-1, 2}}}},
+                              {"softmax_router", {{"experts", 2}}},
+                              {"sigmoid_router", {{"experts", 2}}},
+                              {"argmax_selector", {{"branches", 2}}}})),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

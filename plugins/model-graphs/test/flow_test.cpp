@@ -26,7 +26,9 @@ const testing::PluginUnderTest& plugin() {
 
 ModelSpec spec(std::int64_t width = 3) {
   ModelSpec spec;
-  spec.inputs = {{"features", {4}, {{"x0", {}, false}, {"x1", {}, false}, {"x2", {}, false}, {"x3", {}, false}}}};
+  spec.inputs = {{"features",
+                  {4},
+                  {{"x0", {}, false}, {"x1", {}, false}, {"x2", {}, false}, {"x3", {}, false}}}};
   spec.outputs = {{"output", width}};
   spec.dtype = at::kDouble;
   return spec;
@@ -73,19 +75,31 @@ TEST(Flow, SaysInADocumentWhatItSaysInCpp) {
     {"use": "sigmoid_router", "experts": 3, "name": "last", "frozen": true}
   ]})";
   const FlowBuilder said =
-      FlowBuilder::from(graph::sigmoid_router(4, 4)).tag("encoded")
+      FlowBuilder::from(graph::sigmoid_router(4, 4))
+          .tag("encoded")
           .also(graph::softmax_router(4, 4))
-          .split({graph::sigmoid_router(4, 2), FlowBuilder::from(graph::softmax_router(4, 4)).through(graph::identity())})
+          .split({graph::sigmoid_router(4, 2),
+                  FlowBuilder::from(graph::softmax_router(4, 4)).through(graph::identity())})
           .tag_group("heads")
-          .merge(graph::cat(1)).named("joined")
-          .map(graph::identity()).batched().slices(2)
+          .merge(graph::cat(1))
+          .named("joined")
+          .map(graph::identity())
+          .batched()
+          .slices(2)
           .through(graph::softmax_router(6, 4))
-          .loop(graph::sigmoid_router(4, 4)).times(3)
-          .loop(graph::sigmoid_router(4, 4)).until(graph::threshold_halt(0.5), 4)
-          .gate(graph::softmax_router(4, 2), {graph::identity(), graph::sigmoid_router(4, 4)}).using_({"encoded"})
-          .switch_(graph::argmax_selector(4, 2, true), {graph::identity(), graph::softmax_router(4, 4)}, graph::SwitchBy::kRow)
-          .at({"encoded", "heads_1"}).merge(graph::add())
-          .through(graph::sigmoid_router(4, 3)).named("last").frozen();
+          .loop(graph::sigmoid_router(4, 4))
+          .times(3)
+          .loop(graph::sigmoid_router(4, 4))
+          .until(graph::threshold_halt(0.5), 4)
+          .gate(graph::softmax_router(4, 2), {graph::identity(), graph::sigmoid_router(4, 4)})
+          .using_({"encoded"})
+          .switch_(graph::argmax_selector(4, 2, true),
+                   {graph::identity(), graph::softmax_router(4, 4)}, graph::SwitchBy::kRow)
+          .at({"encoded", "heads_1"})
+          .merge(graph::add())
+          .through(graph::sigmoid_router(4, 3))
+          .named("last")
+          .frozen();
   std::shared_ptr<graph::Graph> in_cpp;
   {
     const TaskRandom random(5);
@@ -124,7 +138,8 @@ TEST(Flow, WritesItselfBack) {
       return {std::string(id), std::string(name), "", "", "", plugin().schema(name)};
     }
     ComponentFactory load(const ComponentEntry& entry) override {
-      return [name = entry.name](const Config& config, const ComponentContext& context) -> std::unique_ptr<Component> {
+      return [name = entry.name](const Config& config,
+                                 const ComponentContext& context) -> std::unique_ptr<Component> {
         return plugin().make<LayerFactory>(name, config.json(), context);
       };
     }
@@ -143,35 +158,50 @@ TEST(Flow, AModuleFromCppHasNoName) {
 }
 
 TEST(Flow, MistakesNameTheirPlace) {
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 4, "tag": "a"}, {"use": "sigmoid_router", "experts": 3, "tag": "a"}]})"),
-            "/flow/1: through(): the tag \"a\" is used twice");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "also", "body": [{"use": "sigmoid_router", "experts": 4, "tag": "a"},
+  EXPECT_EQ(
+      message_of(
+          R"({"flow": [{"use": "sigmoid_router", "experts": 4, "tag": "a"}, {"use": "sigmoid_router", "experts": 3, "tag": "a"}]})"),
+      "/flow/1: through(): the tag \"a\" is used twice");
+  EXPECT_EQ(
+      message_of(
+          R"({"flow": [{"use": "also", "body": [{"use": "sigmoid_router", "experts": 4, "tag": "a"},
                                                               {"use": "sigmoid_router", "experts": 4, "using": ["b"]}]}]})"),
-            "/flow/0/body/1: in \"flow_0\": through(): uses \"b\", but nothing is tagged so");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
-            "/flow/0: says for how long by one of \"times\", \"while\" and \"until\", got 0 of them");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "loop", "body": ["identity"], "until": "threshold_halt"}]})"),
-            "/flow/0: required key \"at_most\" is missing (the most rounds that \"while\" and \"until\" may take)");
+      "/flow/0/body/1: in \"flow_0\": through(): uses \"b\", but nothing is tagged so");
+  EXPECT_EQ(
+      message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
+      "/flow/0: says for how long by one of \"times\", \"while\" and \"until\", got 0 of them");
+  EXPECT_EQ(
+      message_of(R"({"flow": [{"use": "loop", "body": ["identity"], "until": "threshold_halt"}]})"),
+      "/flow/0: required key \"at_most\" is missing (the most rounds that \"while\" and \"until\" "
+      "may take)");
 }
 
 TEST(Flow, EndsWithWhatTheLossAsksFor) {
   EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 5}]})"),
-            "the flow ends with [B, 5] from \"sigmoid_router_0\", but the loss asks for [B, 3]; end it with {\"use\": \"head\"}");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 3, "tag": "a"}], "outputs": ["a", "a"]})"),
-            "the flow has 2 outputs, but the loss asks for 1");
+            "the flow ends with [B, 5] from \"sigmoid_router_0\", but the loss asks for [B, 3]; "
+            "end it with {\"use\": \"head\"}");
+  EXPECT_EQ(
+      message_of(
+          R"({"flow": [{"use": "sigmoid_router", "experts": 3, "tag": "a"}], "outputs": ["a", "a"]})"),
+      "the flow has 2 outputs, but the loss asks for 1");
 }
 
 TEST(Flow, NamesThePortsOfTheData) {
   ModelSpec two = spec();
   two.inputs.push_back({"mask", {4}, {}});
-  const std::string uses_it = R"({"flow": [{"use": "input", "names": ["mask"]}, {"use": "sigmoid_router", "experts": 3, "using": ["mask"]}]})";
+  const std::string uses_it =
+      R"({"flow": [{"use": "input", "names": ["mask"]}, {"use": "sigmoid_router", "experts": 3, "using": ["mask"]}]})";
   EXPECT_EQ(message_of(uses_it, two), "");
-  EXPECT_EQ(message_of(uses_it), "the model has an input \"mask\", but the data has only \"features\"");
+  EXPECT_EQ(message_of(uses_it),
+            "the model has an input \"mask\", but the data has only \"features\"");
   EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 3}]})", two),
-            "the data has the ports \"features\", \"mask\"; name all but one of them in an input step of the flow");
+            "the data has the ports \"features\", \"mask\"; name all but one of them in an input "
+            "step of the flow");
 
   // The stream begins with the port that is left, wherever it stands.
-  const auto model = from_document(R"({"flow": [{"use": "input", "names": ["features"]}, {"use": "sigmoid_router", "experts": 3}]})", two);
+  const auto model = from_document(
+      R"({"flow": [{"use": "input", "names": ["features"]}, {"use": "sigmoid_router", "experts": 3}]})",
+      two);
   Outputs outputs(1);
   ForwardContext context;
   const at::Tensor first = at::randn({2, 4}, at::kDouble);
@@ -186,7 +216,8 @@ TEST(Flow, RefusesCategoriesThatWouldBeNumbers) {
   ModelSpec categories = spec();
   categories.inputs[0].columns[2].categories = {"blue", "red"};
   EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 3}]})", categories),
-            "column \"x2\" is a category, which \"sigmoid_router_0\" would take for a number; add {\"use\": \"one_hot\"} to "
+            "column \"x2\" is a category, which \"sigmoid_router_0\" would take for a number; add "
+            "{\"use\": \"one_hot\"} to "
             "transforms, or begin with an embedding");
 }
 
@@ -203,8 +234,10 @@ TEST(Flow, StatesBeginAsTheDocumentSays) {
 }
 
 TEST(Flow, MissingStatesSaySo) {
-  EXPECT_THAT(message_of(R"({"flow": [{"use": "add", "using": ["sum"], "tag": "sum"}, {"use": "sigmoid_router", "experts": 3}]})"),
-              HasSubstr("uses the state \"sum\", which is absent in the first forward"));
+  EXPECT_THAT(
+      message_of(
+          R"({"flow": [{"use": "add", "using": ["sum"], "tag": "sum"}, {"use": "sigmoid_router", "experts": 3}]})"),
+      HasSubstr("uses the state \"sum\", which is absent in the first forward"));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace treadle::testing {
 namespace {
 
-/// A linear map to three numbers. `Change` has what makes it wrong: `prepare` sees the new layer, `before` the input, `after` the
-/// result of each call, `result` what it announces.
+/// A linear map to three numbers. `Change` has what makes it wrong: `prepare` sees the new layer,
+/// `before` the input, `after` the result of each call, `result` what it announces.
 class Affine final : public Layer {
  public:
   struct Change {
@@ -99,18 +99,25 @@ std::vector<Wrong<LayerCase>> wrong_layers() {
                                         }}),
        {"AnnouncingChangesNothing"}},
       {affine("HasAParameterOfAnotherDtype",
-              {.prepare = [](Affine& layer,
-                             Spec) { layer.other = layer.register_parameter("scale", at::randn({1}, at::kDouble)); },
-               .after = [](Affine& layer, Tensor result) { return result.mul(layer.other.to(result.scalar_type())); }}),
+              {.prepare =
+                   [](Affine& layer, Spec) {
+                     layer.other = layer.register_parameter("scale", at::randn({1}, at::kDouble));
+                   },
+               .after =
+                   [](Affine& layer, Tensor result) {
+                     return result.mul(layer.other.to(result.scalar_type()));
+                   }}),
        {"ParametersAndFloatingBuffersHaveTheSpecsDtype"}},
       {affine("HasABufferOfAnotherDtype",
-              {.prepare = [](Affine& layer, Spec) { layer.register_buffer("seen", at::zeros({1}, at::kFloat)); }}),
+              {.prepare = [](Affine& layer,
+                             Spec) { layer.register_buffer("seen", at::zeros({1}, at::kFloat)); }}),
        {"ParametersAndFloatingBuffersHaveTheSpecsDtype"}},
       {affine("NumbersItsParameters",
               {.prepare =
                    [](Affine& layer, Spec spec) {
                      static int count = 0;
-                     layer.other = layer.register_parameter("scale-" + std::to_string(++count), at::randn({1}, spec.dtype));
+                     layer.other = layer.register_parameter("scale-" + std::to_string(++count),
+                                                            at::randn({1}, spec.dtype));
                    },
                .after = [](Affine& layer, Tensor result) { return result.mul(layer.other); }}),
        {"HasTheSameStructureEveryTime", "StateRoundTripGivesTheSameBits"}},
@@ -125,8 +132,10 @@ std::vector<Wrong<LayerCase>> wrong_layers() {
                                       return input;
                                     }}),
        {"EachLayerHasMemoryOfItsOwn"}},
-      {affine("HidesAParameter", {.prepare = [](Affine& layer, Spec spec) { layer.other = at::randn({6}, spec.dtype); },
-                                  .before = [](Affine& layer, Tensor input) { return input.mul(layer.other); }}),
+      {affine(
+           "HidesAParameter",
+           {.prepare = [](Affine& layer, Spec spec) { layer.other = at::randn({6}, spec.dtype); },
+            .before = [](Affine& layer, Tensor input) { return input.mul(layer.other); }}),
        {"StateRoundTripGivesTheSameBits"}},
       {affine("DrawsFromElsewhere", {.prepare =
                                          [](Affine& layer, Spec) {
@@ -136,17 +145,25 @@ std::vector<Wrong<LayerCase>> wrong_layers() {
                                            layer.bias.add_(at::randn({3}, at::kDouble));
                                          }}),
        {"DrawsItsWeightsFromTheTasksStream", "WorksTheSameFromAnArena"}},
-      {affine("DropsOutUndeclared",
-              {.after = [](Affine& layer, Tensor result) { return at::dropout(result, 0.5, layer.is_training()); }}),
+      {affine("DropsOutUndeclared", {.after =
+                                         [](Affine& layer, Tensor result) {
+                                           return at::dropout(result, 0.5, layer.is_training());
+                                         }}),
        {"TrainingDiffersFromEvaluationOnlyIfItMay"}},
-      {affine("DropsOutInEvaluation", {.after = [](Affine&, Tensor result) { return at::dropout(result, 0.5, true); }}),
+      {affine("DropsOutInEvaluation",
+              {.after = [](Affine&, Tensor result) { return at::dropout(result, 0.5, true); }}),
        {"EvaluationIsAFunctionOfTheInputs"}},
-      {affine("LooksAtTheWholeBatch", {.after = [](Affine&, Tensor result) { return result.sub(result.mean(0)); }}),
+      {affine("LooksAtTheWholeBatch",
+              {.after = [](Affine&, Tensor result) { return result.sub(result.mean(0)); }}),
        {"EvaluationIsAFunctionOfTheInputs"}},
-      {affine("HalvesItsGradient", {.after = [](Affine&, Tensor result) { return result.add(result.detach()).div(2); }}),
+      {affine("HalvesItsGradient",
+              {.after = [](Affine&, Tensor result) { return result.add(result.detach()).div(2); }}),
        {"GradientsAreTheSlopesOfTheResult"}},
-      {affine("HasAnUnusedParameter",
-              {.prepare = [](Affine& layer, Spec spec) { layer.register_parameter("unused", at::randn({2}, spec.dtype)); }}),
+      {affine("HasAnUnusedParameter", {.prepare =
+                                           [](Affine& layer, Spec spec) {
+                                             layer.register_parameter("unused",
+                                                                      at::randn({2}, spec.dtype));
+                                           }}),
        {"EveryParameterGetsAGradient"}},
       {affine("WritesToItsInputs", {.before =
                                         [](Affine&, Tensor input) {
@@ -164,7 +181,8 @@ std::vector<Wrong<LayerCase>> wrong_layers() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, LayerContract, ::testing::Values(affine("Affine")), CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(wrong_layers())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract,
+                         ::testing::ValuesIn(cases_of(wrong_layers())), CaseName());
 
 }  // namespace
 

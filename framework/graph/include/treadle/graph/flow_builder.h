@@ -44,9 +44,10 @@ struct InitialState {
 ///                    .loop(refine).times(3).using_({"encoded"})
 ///                    .through(torch::nn::Linear(16, 1)).build();
 ///
-/// There is one open stream of tensors, or several between split() and merge(). A verb only writes down
-/// what is wanted; build() checks all of it and reports every mistake at once. The same steps in a
-/// document: docs/guide/model-graphs.md. Copies are independent; the parts in them are not copied.
+/// There is one open stream of tensors, or several between split() and merge(). A verb only writes
+/// down what is wanted; build() checks all of it and reports every mistake at once. The same steps
+/// in a document: docs/guide/model-graphs.md. Copies are independent; the parts in them are not
+/// copied.
 class FlowBuilder {
  public:
   /// A flow whose stream is the first input of the graph.
@@ -68,26 +69,29 @@ class FlowBuilder {
   /// One stream again: part(branch 0, branch 1, …)
   FlowBuilder& merge(const Part& part);
 
-  /// Names what the last step gave, for using_(), at(), outputs() and for people. A value may have several tags.
+  /// Names what the last step gave, for using_(), at(), outputs() and for people. A value may have
+  /// several tags.
   FlowBuilder& tag(std::string name);
   /// Names the open streams `name_0`, `name_1`, …
   FlowBuilder& tag_group(std::string name);
   /// Further inputs of the graph, in this order after the first; each is a tag.
   FlowBuilder& input(std::vector<std::string> names);
-  /// Gives tagged values to the last step as further inputs: to each branch after split(), to the router after gate() and
-  /// switch_(), to the body after loop() and map(). A tag that comes later in the flow is a state: what was there
-  /// in the forward before.
+  /// Gives tagged values to the last step as further inputs: to each branch after split(), to the
+  /// router after gate() and switch_(), to the body after loop() and map(). A tag that comes later
+  /// in the flow is a state: what was there in the forward before.
   FlowBuilder& using_(std::vector<std::string> tags);
-  /// What a state is before the first forward: `shape` for each row, all `fill`. Without it a state is absent at first.
+  /// What a state is before the first forward: `shape` for each row, all `fill`. Without it a state
+  /// is absent at first.
   FlowBuilder& initial(std::string tag, std::vector<std::int64_t> shape, double fill = 0);
   /// Goes on from tagged values instead of the open streams: one, or several for merge().
   FlowBuilder& at(std::vector<std::string> tags);
 
   /// Σ_i w_i · expert_i(stream), w = router(stream): [..., number of experts], used as they are.
   FlowBuilder& gate(const Part& router, std::vector<Part> experts);
-  /// branch_i(stream) with i = router(stream), an integer. Only what is chosen runs. What the choice depends on gets no gradient
-  /// through it.
-  FlowBuilder& switch_(const Part& router, std::vector<Part> branches, SwitchBy by = SwitchBy::kBatch);
+  /// branch_i(stream) with i = router(stream), an integer. Only what is chosen runs. What the
+  /// choice depends on gets no gradient through it.
+  FlowBuilder& switch_(const Part& router, std::vector<Part> branches,
+                       SwitchBy by = SwitchBy::kBatch);
 
   class Loop;
   /// state = body(state), again and again, from the stream on.
@@ -97,15 +101,17 @@ class FlowBuilder {
   /// body on each piece of a tensor; the results are joined along the first dimension.
   Map map(const Part& body);
 
-  /// Calls the node of the last step so, instead of `dense_0`; its parameters are then `name.weight` ….
+  /// Calls the node of the last step so, instead of `dense_0`; its parameters are then
+  /// `name.weight` ….
   FlowBuilder& named(std::string name);
   /// The last step's parameters are not trained.
   FlowBuilder& frozen();
   /// The tagged values are what the graph gives, in this order, instead of the stream.
   FlowBuilder& outputs(std::vector<std::string> tags);
 
-  /// The graph. `spec.inputs` are the graph's inputs; without them the graph is not checked for sizes, and every part
-  /// must be a module that is there already. Throws a DocumentError with every mistake.
+  /// The graph. `spec.inputs` are the graph's inputs; without them the graph is not checked for
+  /// sizes, and every part must be a module that is there already. Throws a DocumentError with
+  /// every mistake.
   std::shared_ptr<Graph> build(const LayerSpec& spec) const;
   std::shared_ptr<Graph> build() const;
 
@@ -152,7 +158,8 @@ class FlowBuilder::Map {
   FlowBuilder& over(std::string tag);
   /// n pieces of the last dimension: [B, D] as B·n rows [1, D / n], and back to [B, n · width].
   FlowBuilder& slices(std::int64_t n);
-  /// All pieces in one call, as rows: faster; another result where the body looks beyond a row (batch norm).
+  /// All pieces in one call, as rows: faster; another result where the body looks beyond a row
+  /// (batch norm).
   Map& batched();
 
  private:
@@ -161,8 +168,8 @@ class FlowBuilder::Map {
   FlowBuilder& flow_;
 };
 
-/// A flow's own step: what a LayerFactory is, too, when it adds more to a flow than one node. Asked for by
-/// Component::ask.
+/// A flow's own step: what a LayerFactory is, too, when it adds more to a flow than one node. Asked
+/// for by Component::ask.
 class FlowVerb {
  public:
   static constexpr std::string_view kInterface = "treadle.flow-verb/1";

@@ -8,7 +8,8 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_builder.h>
 
-/// Flows as documents say them: an array of steps, each of them a layer with what is said about the step.
+/// Flows as documents say them: an array of steps, each of them a layer with what is said about the
+/// step.
 ///
 ///     [{"use": "dense", "units": 16, "tag": "encoded"},
 ///      {"use": "split", "branches": [["relu"], ["tanh"]]},
@@ -17,7 +18,8 @@
 /// In a component's schema such an array is `"x-treadle-type": "flow"`.
 namespace treadle::graph {
 
-/// The flow that stands in `config` under `key`. Throws a DocumentError with every layer that cannot be made.
+/// The flow that stands in `config` under `key`. Throws a DocumentError with every layer that
+/// cannot be made.
 FlowBuilder read_flow(const Config& config, std::string_view key, const PluginRegistry& registry);
 
 /// The flow that `document`, an array of steps, says.
@@ -27,8 +29,8 @@ FlowBuilder read_steps(const Config& owner, const nlohmann::json& steps, const s
 /// The layer in the slot `key`, as a part.
 Part read_part(const Config& config, std::string_view key, const PluginRegistry& registry);
 
-/// What read_flow() would read: the same flow. Throws a UsageError when a part has no name that a document could
-/// say: a module from C++.
+/// What read_flow() would read: the same flow. Throws a UsageError when a part has no name that a
+/// document could say: a module from C++.
 nlohmann::json write_flow(const FlowBuilder& flow);
 
 }  // namespace treadle::graph

@@ -16,8 +16,8 @@
 
 namespace treadle::graph {
 
-/// The names of a node's ports where nothing else is said. Merging nodes have `input_0`, `input_1`, …; a reference arrives at
-/// `ref_<tag>`.
+/// The names of a node's ports where nothing else is said. Merging nodes have `input_0`, `input_1`,
+/// …; a reference arrives at `ref_<tag>`.
 inline constexpr std::string_view kDefaultInput = "input";
 inline constexpr std::string_view kDefaultOutput = "output";
 
@@ -61,17 +61,21 @@ struct NodeInfo {
   std::vector<Inside> inside;
 };
 
-/// How nodes run of which none needs another: the branches of a split, the experts of a gate. The bits are the same.
+/// How nodes run of which none needs another: the branches of a split, the experts of a gate. The
+/// bits are the same.
 enum class Branches {
-  kAsItPays,   ///< as oneTBB tasks, once the first forwards have shown that it saves a tenth of a millisecond or more
+  kAsItPays,  ///< as oneTBB tasks, once the first forwards have shown that it saves a tenth of a
+              ///< millisecond or more
   kOneByOne,
   kAtOnce
 };
 
-/// A built flow: a module that can be run, trained, saved, looked at, and be a part of another flow.
+/// A built flow: a module that can be run, trained, saved, looked at, and be a part of another
+/// flow.
 ///
-/// Nodes stand in the order of the flow, and so do parameters, in every process: `<node id>.<name>`. All that a forward leaves
-/// behind is in a GraphState, so several may run at once; one in training with a module that counts (batch norm) not.
+/// Nodes stand in the order of the flow, and so do parameters, in every process: `<node
+/// id>.<name>`. All that a forward leaves behind is in a GraphState, so several may run at once;
+/// one in training with a module that counts (batch norm) not.
 class Graph final : public Model {
  public:
   ~Graph() override;
@@ -79,9 +83,11 @@ class Graph final : public Model {
   /// As a model: states and layers' memories are carried in the context.
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
 
-  /// One output for each of outputs(), or the stream's end. A stop ends it with Interrupted, between two nodes or two rounds. What a node
-  /// throws comes out with the node's id, what it was given and by whom.
-  std::vector<at::Tensor> run(const Inputs& inputs, GraphState& state, std::stop_token stop = {}) const;
+  /// One output for each of outputs(), or the stream's end. A stop ends it with Interrupted,
+  /// between two nodes or two rounds. What a node throws comes out with the node's id, what it was
+  /// given and by whom.
+  std::vector<at::Tensor> run(const Inputs& inputs, GraphState& state,
+                              std::stop_token stop = {}) const;
 
   /// The first output, without a state that outlives the call.
   at::Tensor forward(const at::Tensor& input) const;
@@ -119,9 +125,10 @@ class Graph final : public Model {
   struct Impl;
   explicit Graph(std::unique_ptr<Impl> impl);
   const Impl& impl() const { return *impl_; }
-  /// `input_order`: which of the model's inputs each of the graph's is. `output_widths`: what the one output is cut into; empty: it
-  /// is not cut.
-  void serve_as_model(std::vector<std::size_t> input_order, std::vector<std::int64_t> output_widths);
+  /// `input_order`: which of the model's inputs each of the graph's is. `output_widths`: what the
+  /// one output is cut into; empty: it is not cut.
+  void serve_as_model(std::vector<std::size_t> input_order,
+                      std::vector<std::int64_t> output_widths);
 
  private:
   void set_trained(const std::vector<std::string>& tags, bool trained);

@@ -10,13 +10,15 @@
 #include <c10/core/Device.h>
 
 #include <treadle/core/state_dict.h>
+#include <treadle/graph/profile.h>
 
 namespace treadle::graph {
 
 class Graph;
 
-/// Everything that one stream of forwards through a graph leaves behind: states, tagged values, traces, and what layers
-/// carry. A graph can be run with several of them at the same time; one of them belongs to one forward at a time.
+/// Everything that one stream of forwards through a graph leaves behind: states, tagged values,
+/// traces, and what layers carry. A graph can be run with several of them at the same time; one of
+/// them belongs to one forward at a time.
 ///
 /// state() holds what the next forward needs (states and layers' memories), not tags and traces.
 class GraphState final : public Stateful {
@@ -27,15 +29,24 @@ class GraphState final : public Stateful {
   GraphState(GraphState&&) noexcept;
   GraphState& operator=(GraphState&&) noexcept;
 
-  /// What a tagged step gave in the last forward, its gradients still attached; undefined before. Throws a UsageError for a tag
-  /// that the graph does not have.
+  /// What a tagged step gave in the last forward, its gradients still attached; undefined before.
+  /// Throws a UsageError for a tag that the graph does not have.
   const at::Tensor& tagged(std::string_view tag) const;
 
-  /// Of the loop with this tag in the last forward: before the first round and after each, what its body, being Traced, had to show.
+  /// Of the loop with this tag in the last forward: before the first round and after each, what its
+  /// body, being Traced, had to show.
   const std::vector<at::Tensor>& traces(std::string_view tag) const;
 
   /// The state of the graph within a graph that has this tag; null when there is none.
   GraphState* sub(std::string_view tag);
+
+  /// Whether the next forwards are timed, node by node, graphs within included; ending it drops
+  /// what was measured.
+  void profile(bool on);
+  /// Of the last forward; null where none was timed.
+  const Profile* last_profile() const;
+  /// Of the node with this tag in the last forward that was timed; 0 where there is none.
+  std::chrono::nanoseconds timing(std::string_view tag) const;
 
   /// Forgets states and memories: the next forward is the first.
   void reset();

@@ -36,34 +36,37 @@ class Function final : public torch::nn::Module {
 /// What a verb of FlowBuilder is given: a layer by name, a layer or module that is there already, a
 /// built graph, a flow, or a function. A handle: copies mean the same part.
 ///
-/// A part by name is made anew whenever the flow is built, when its inputs are known. A module that is there
-/// is used itself: its weights are shared by everything it is given to.
+/// A part by name is made anew whenever the flow is built, when its inputs are known. A module that
+/// is there is used itself: its weights are shared by everything it is given to.
 class Part {
  public:
   using Make = std::function<std::shared_ptr<Layer>(const LayerSpec&)>;
 
-  /// A layer that `make` makes. `parameters` are what a document says of it, beside `"use": type`; null when
-  /// no document can say it.
+  /// A layer that `make` makes. `parameters` are what a document says of it, beside `"use": type`;
+  /// null when no document can say it.
   Part(std::string type, Make make, nlohmann::json parameters = nullptr);
 
-  /// A flow becomes a graph of its own within the graph. One that is a single nameless layer is that layer.
-  Part(const FlowBuilder& flow);  // NOLINT: a verb takes any of these
+  /// A flow becomes a graph of its own within the graph. One that is a single nameless layer is
+  /// that layer.
+  Part(const FlowBuilder& flow);       // NOLINT: a verb takes any of these
   Part(std::shared_ptr<Graph> graph);  // NOLINT
 
   /// A layer, or any module with `Tensor forward(Tensor, …)`.
   template <typename Net>
-    requires std::derived_from<Net, torch::nn::Module>
-  Part(std::shared_ptr<Net> module)  // NOLINT
+  requires std::derived_from<Net, torch::nn::Module> Part(std::shared_ptr<Net> module)  // NOLINT
       : Part(as_layer(module), module) {}
 
   /// torch::nn::Linear(4, 2) and its like.
   template <typename Holder>
-    requires requires(const Holder& holder) { typename Holder::ContainedType; holder.ptr(); }
+  requires requires(const Holder& holder) {
+    typename Holder::ContainedType;
+    holder.ptr();
+  }
   Part(const Holder& holder) : Part(holder.ptr()) {}  // NOLINT
 
   template <typename Call>
-    requires(std::is_invocable_r_v<at::Tensor, Call, const at::Tensor&> && !requires(const Call& call) { call.ptr(); })
-  Part(Call function)  // NOLINT
+  requires(std::is_invocable_r_v<at::Tensor, Call, const at::Tensor&> &&
+           !requires(const Call& call) { call.ptr(); }) Part(Call function)  // NOLINT
       : Part(std::make_shared<Function>(std::move(function))) {}
 
   /// "dense", "Linear", "flow": what nodes are called after.
@@ -75,7 +78,8 @@ class Part {
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   const std::shared_ptr<const FlowBuilder>& flow() const { return flow_; }
 
-  /// The module that is there already, which a graph registers under the node's name; null for others.
+  /// The module that is there already, which a graph registers under the node's name; null for
+  /// others.
   const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
 
  private:
@@ -99,11 +103,12 @@ class Part {
   std::shared_ptr<const FlowBuilder> flow_;
 };
 
-/// A layer that a plugin offers: `layer(registry, "dense", {{"units", 32}})`. Throws what the registry throws when there is
-/// no such layer or it takes no such parameters.
+/// A layer that a plugin offers: `layer(registry, "dense", {{"units", 32}})`. Throws what the
+/// registry throws when there is no such layer or it takes no such parameters.
 Part layer(const PluginRegistry& registry, std::string_view name,
            nlohmann::json parameters = nlohmann::json::object());
 /// The same of a factory that is there already. One that is a FlowVerb becomes the flow it adds.
-Part layer(std::shared_ptr<const LayerFactory> factory, std::string type, nlohmann::json parameters);
+Part layer(std::shared_ptr<const LayerFactory> factory, std::string type,
+           nlohmann::json parameters);
 
 }  // namespace treadle::graph

@@ -3,23 +3,34 @@
 #include <string>
 
 #include <treadle/graph/graph.h>
+#include <treadle/graph/profile.h>
 
 namespace treadle::graph {
 
 struct PictureOptions {
   std::string title;
+  /// Nodes are coloured by their share of the time in it, green to red, and levels of several nodes
+  /// say how many worked at once. Null: by kind.
+  const Profile* profile = nullptr;
 };
 
-/// The graph as Graphviz source, from top to bottom. A node says its name, its layer, what it gives and how many parameters it has;
-/// shapes and colours tell inputs, states, merges, activations and norms apart. Graphs within, loops, maps and switches are
-/// clusters; references are dashed, states dotted, and nodes of one level stand side by side.
+/// The graph as Graphviz source, from top to bottom. A node says its name, its layer, what it gives
+/// and how many parameters it has; shapes and colours tell inputs, states, merges, activations and
+/// norms apart. Graphs within, loops, maps and switches are clusters; references are dashed, states
+/// dotted, and nodes of one level stand side by side.
 std::string dot(const Graph& graph, const PictureOptions& options = {});
 
-/// Graphviz source as an SVG document, by the program `dot`. Throws a UsageError that says what to install when it is not there, and
-/// what it said when it fails.
+/// The graph coloured by what its nodes took in the last forward. Throws a UsageError when none was
+/// timed.
+std::string dot_with_profile(const Graph& graph, const GraphState& state,
+                             const std::string& title = "");
+
+/// Graphviz source as an SVG document, by the program `dot`. Throws a UsageError that says what to
+/// install when it is not there, and what it said when it fails.
 std::string svg(const std::string& dot_source);
 
-/// A table of the nodes: name, layer, what it gives, parameters; graphs within are indented. The last line sums up.
+/// A table of the nodes: name, layer, what it gives, parameters; graphs within are indented. The
+/// last line sums up.
 std::string summary(const Graph& graph);
 
 /// "1.2K": a count for people.

@@ -5,7 +5,8 @@
 
 #include <treadle/graph/part.h>
 
-/// Parts that most graphs need and that need no plugin. A document names the same layers: `{"use": "mean"}`.
+/// Parts that most graphs need and that need no plugin. A document names the same layers: `{"use":
+/// "mean"}`.
 namespace treadle::graph {
 
 // --- Merging: all inputs have one shape, or shapes that broadcast.
@@ -30,7 +31,8 @@ Part identity();
 /// To sizes as Tensor::reshape takes them; one may be -1.
 Part reshape(std::vector<std::int64_t> sizes);
 
-// --- Routers for gate(): rows [B, in] become weights [B, experts]. Further inputs are added to the first.
+// --- Routers for gate(): rows [B, in] become weights [B, experts]. Further inputs are added to the
+// first.
 
 /// softmax(x Wᵀ + b)
 Part softmax_router(std::int64_t in, std::int64_t experts);
@@ -41,8 +43,8 @@ Part sigmoid_router(std::int64_t in, std::int64_t experts);
 
 /// Always this branch.
 Part fixed_selector(std::int64_t branch);
-/// For SwitchBy::kBatch the largest of x Wᵀ + b, averaged over the rows; for kRow the largest of each row. Has no gradient: W learns nothing
-/// from the choice.
+/// For SwitchBy::kBatch the largest of x Wᵀ + b, averaged over the rows; for kRow the largest of
+/// each row. Has no gradient: W learns nothing from the choice.
 Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row = false);
 
 // --- Conditions for loop()

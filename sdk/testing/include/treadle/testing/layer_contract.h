@@ -32,7 +32,8 @@ namespace treadle::testing {
 struct LayerCase {
   std::string name;
   std::function<std::unique_ptr<LayerFactory>()> make;
-  /// Sizes of each input behind the batch. One that is empty and stands behind the first is a state that is absent.
+  /// Sizes of each input behind the batch. One that is empty and stands behind the first is a state
+  /// that is absent.
   std::vector<std::vector<std::int64_t>> inputs = {{6}};
   std::int64_t output_width = 3;  ///< what the loss asks for
   /// Training gives other results than evaluation: it draws random numbers (dropout) or looks at
@@ -71,7 +72,8 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
     return factory_->create(spec(dtype));
   }
 
-  static std::vector<at::Tensor> random_inputs(std::int64_t rows = kRows, at::ScalarType dtype = at::kDouble) {
+  static std::vector<at::Tensor> random_inputs(std::int64_t rows = kRows,
+                                               at::ScalarType dtype = at::kDouble) {
     const TaskRandom random(99);
     std::vector<at::Tensor> inputs;
     for (const TensorSpec& input : spec(dtype).inputs) {
@@ -81,13 +83,15 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
       }
       std::vector<std::int64_t> sizes = input.sizes;
       sizes[0] = rows;
-      inputs.push_back(GetParam().categories > 0 ? at::randint(GetParam().categories, sizes, at::TensorOptions(dtype))
-                                                 : at::randn(sizes, dtype));
+      inputs.push_back(GetParam().categories > 0
+                           ? at::randint(GetParam().categories, sizes, at::TensorOptions(dtype))
+                           : at::randn(sizes, dtype));
     }
     return inputs;
   }
 
-  static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs, std::uint64_t seed = 1) {
+  static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs,
+                        std::uint64_t seed = 1) {
     const TaskRandom random(seed);
     StateDict memory;
     LayerContext context{{}, memory};
@@ -110,7 +114,8 @@ TEST_P(LayerContract, GivesWhatItAnnounces) {
       ASSERT_EQ(given.dim(), static_cast<std::int64_t>(announced.sizes.size()));
       for (std::size_t i = 0; i < announced.sizes.size(); ++i) {
         if (announced.sizes[i] != TensorSpec::kVaries) {
-          EXPECT_EQ(given.size(static_cast<std::int64_t>(i)), announced.sizes[i]) << "dimension " << i;
+          EXPECT_EQ(given.size(static_cast<std::int64_t>(i)), announced.sizes[i])
+              << "dimension " << i;
         }
       }
     }
@@ -239,7 +244,8 @@ TEST_P(LayerContract, GradientsAreTheSlopesOfTheResult) {
   }
   for (const bool training : {true, false}) {
     layer->train(training);
-    EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*layer, inputs)}); }, differentiated, {.most_elements = 20}))
+    EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*layer, inputs)}); }, differentiated,
+                                {.most_elements = 20}))
         << (training ? "in training" : "in evaluation");
   }
 }
