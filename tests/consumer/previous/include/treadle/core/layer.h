@@ -23,13 +23,13 @@ namespace treadle {
 /// What belongs to one call of a layer, and therefore not to the layer.
 struct LayerContext {
   std::stop_token stop;
-  /// What this layer carries from call to call within one stream; saved in checkpoints, its gradients cut
-  /// between steps. Empty at first.
+  /// What this layer carries from call to call within one stream; saved in checkpoints, its
+  /// gradients cut between steps. Empty at first.
   StateDict& memory;
 };
 
-/// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters, buffers, train() and
-/// eval(), names as libtorch knows them.
+/// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters,
+/// buffers, train() and eval(), names as libtorch knows them.
 ///
 /// forward() may run on several threads at once and writes to no member (running statistics of a
 /// batch norm in training excepted), nor to its inputs.
@@ -38,8 +38,8 @@ class Layer : public torch::nn::Module, public Provided {
   using torch::nn::Module::Module;
   ~Layer() override;
 
-  /// `inputs`: the stream first (every branch, for a layer that merges), then the references. One is
-  /// undefined where a state is absent, for layers that are TakesAbsent.
+  /// `inputs`: the stream first (every branch, for a layer that merges), then the references. One
+  /// is undefined where a state is absent, for layers that are TakesAbsent.
   virtual at::Tensor forward(const Inputs& inputs, LayerContext& context) = 0;
 
   /// What forward() returns for such inputs. Throws a DataError, or what libtorch throws, when it
@@ -47,16 +47,19 @@ class Layer : public torch::nn::Module, public Provided {
   TensorSpec result(std::span<const TensorSpec> inputs);
 
  protected:
-  /// What forward() gives on zeros, in evaluation, with two and with three for every size that varies.
+  /// What forward() gives on zeros, in evaluation, with two and with three for every size that
+  /// varies.
   TensorSpec tried_on_zeros(std::span<const TensorSpec> inputs);
 
  private:
   /// Override it where zeros will not do.
-  virtual TensorSpec do_result(std::span<const TensorSpec> inputs) { return tried_on_zeros(inputs); }
+  virtual TensorSpec do_result(std::span<const TensorSpec> inputs) {
+    return tried_on_zeros(inputs);
+  }
 };
 
-// What a layer, or a module that is adapted as one, can do beside forward(). A graph finds out when it is
-// built, by dynamic_cast.
+// What a layer, or a module that is adapted as one, can do beside forward(). A graph finds out when
+// it is built, by dynamic_cast.
 
 /// Takes undefined inputs for states that nobody has written yet.
 class TakesAbsent {
@@ -87,7 +90,8 @@ class Traced {
   virtual at::Tensor trace(const at::Tensor& state) const = 0;
 };
 
-/// Takes numbers of categories: an embedding. What does not may not be given a column of categories.
+/// Takes numbers of categories: an embedding. What does not may not be given a column of
+/// categories.
 class TakesCategories {
  public:
   virtual ~TakesCategories();
@@ -96,20 +100,21 @@ class TakesCategories {
 /// What a layer must fit.
 struct LayerSpec {
   std::vector<TensorSpec> inputs;  ///< the stream (every branch of it), then the references
-  std::vector<OutputSpec> outputs;  ///< what the loss asks of the whole model; empty where nobody asks
+  std::vector<OutputSpec>
+      outputs;  ///< what the loss asks of the whole model; empty where nobody asks
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
 };
 
-/// Makes layers: what `{"use": "dense", "units": 32}` in a flow names. create() gives the same structure, names
-/// and shapes every time: once per fold, trial and replica.
+/// Makes layers: what `{"use": "dense", "units": 32}` in a flow names. create() gives the same
+/// structure, names and shapes every time: once per fold, trial and replica.
 class LayerFactory : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.layer/1";
 
   ~LayerFactory() override;
 
-  /// Initial weights are drawn from the calling task's random stream, in spec.dtype. Throws a DataError
-  /// when the layer cannot take such inputs.
+  /// Initial weights are drawn from the calling task's random stream, in spec.dtype. Throws a
+  /// DataError when the layer cannot take such inputs.
   std::shared_ptr<Layer> create(const LayerSpec& spec) const;
 
  private:
@@ -120,7 +125,7 @@ namespace detail {
 
 template <typename Net, std::size_t... I>
 constexpr bool takes_tensors(std::index_sequence<I...>) {
-  return requires(Net& net, const at::Tensor& tensor) {
+  return requires(Net & net, const at::Tensor& tensor) {
     { net.forward((static_cast<void>(I), tensor)...) } -> std::convertible_to<at::Tensor>;
   };
 }
@@ -141,8 +146,8 @@ constexpr std::size_t tensors_taken() {
 
 }  // namespace detail
 
-/// Any module with `Tensor forward(Tensor, …)` as a layer. A graph registers the module itself, so its
-/// parameters have no prefix of the adapter's.
+/// Any module with `Tensor forward(Tensor, …)` as a layer. A graph registers the module itself, so
+/// its parameters have no prefix of the adapter's.
 template <typename Net>
 class AdaptedLayer final : public Layer {
  public:
@@ -152,7 +157,8 @@ class AdaptedLayer final : public Layer {
   explicit AdaptedLayer(std::shared_ptr<Net> net) : net_(register_module("net", std::move(net))) {}
 
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
-    if (inputs.size() != kInputs) detail::refuse_input_count(kInputs, inputs.size());
+    if (inputs.size() != kInputs)
+      detail::refuse_input_count(kInputs, inputs.size());
     return detail::call_with(*net_, inputs, std::make_index_sequence<kInputs>());
   }
 
