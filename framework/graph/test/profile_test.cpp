@@ -102,7 +102,7 @@ TEST(Profiles, OfOneNodeHaveAParallelismOfOne) {  // A73
 TEST(Profiles, ArePrintedTheSlowestFirst) {  // A72
   const Profile profile{{{"quick", "", 1us, 1}, {"slow", "", 3us, 2}}, {}};
   EXPECT_EQ(profile.text(),
-            "node        time   share  level\n"
+            "node       time   share  level\n"
             "slow        3us   75.0 %      2\n"
             "quick       1us   25.0 %      1\n");
 }
