@@ -171,6 +171,10 @@ class Assembly {
       impl_->tells_beginning.push_back(place);
     if (info.frozen)
       freeze(callees);
+    for (const Callee& callee : callees) {
+      if (callee.graph())
+        impl_->levels = std::max(impl_->levels, 1 + callee.graph()->impl().levels);
+    }
     impl_->places[place].node = make_node(node, std::move(callees));
     for (const NodeInput& input : info.inputs)
       impl_->places[place].inputs.push_back(input.node);
@@ -480,6 +484,27 @@ class Assembly {
   std::vector<std::size_t> place_of_;  // of vertices
 };
 
+/// How many flows and graphs stand in each other; once it is more than kMostLevels, some number
+/// that is.
+std::size_t levels_of(const FlowBuilder& flow, std::size_t above,
+                      std::map<const FlowBuilder*, std::size_t>& known) {
+  if (above > kMostLevels)
+    return 1;
+  if (const auto found = known.find(&flow); found != known.end())
+    return found->second;
+  std::size_t levels = 1;
+  for (const FlowStep& step : flow.steps()) {
+    for (const Part& part : step.parts) {
+      if (part.flow())
+        levels = std::max(levels, 1 + levels_of(*part.flow(), above + 1, known));
+      if (part.graph())
+        levels = std::max(levels, 1 + part.graph()->impl().levels);
+    }
+  }
+  known.emplace(&flow, levels);
+  return levels;
+}
+
 }  // namespace
 
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,
@@ -494,6 +519,13 @@ std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,
 
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec) {
   std::vector<Problem> problems;
+  std::map<const FlowBuilder*, std::size_t> known;
+  if (levels_of(flow, 1, known) > kMostLevels) {
+    problems.push_back(problem_of(
+        flow, nullptr,
+        "flows stand in each other more than " + std::to_string(kMostLevels) + " levels deep"));
+    throw DocumentError(std::move(problems));
+  }
   auto graph = lower(flow, spec, problems);
   if (!problems.empty()) {
     // In the order of the text: structure and sizes are looked at one after the other.

@@ -46,6 +46,7 @@ struct Graph::Impl {
   std::vector<std::string> input_names;
   std::vector<std::size_t> outputs;
   std::vector<StateSlot> states;
+  std::size_t levels = 1;  ///< of graphs within each other, this one included
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   std::map<std::string, std::size_t, std::less<>> tags;  // place
   std::size_t tag_slots = 0;

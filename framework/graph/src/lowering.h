@@ -22,6 +22,9 @@ struct Wired {
 };
 Wired wire(const FlowBuilder& flow);
 
+/// Flows and graphs within each other: a forward goes as deep on the stack, and so does building.
+inline constexpr std::size_t kMostLevels = 100;
+
 /// Wires a flow, makes its layers and checks sizes. `spec` null: sizes are not known. With any
 /// problem: null, and `problems` has all of them.
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,

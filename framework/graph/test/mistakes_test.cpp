@@ -234,15 +234,27 @@ TEST(FlowMistakes, AnEmptyFlowGivesItsInput) {
   EXPECT_EQ(numbers(FlowBuilder().build()->forward(row({3}))), std::vector<double>{3});
 }
 
-TEST(FlowLimits, AThousandLevelsDeep) {
+/// A flow of so many flows, each in the one before.
+FlowBuilder nested(int levels) {
   FlowBuilder flow = FlowBuilder::from(times(1)).through(plus(1));
-  for (int level = 1; level < 1000; ++level) {
-    FlowBuilder outer = FlowBuilder::from(flow);
-    flow = outer.through(plus(1));
-  }
-  const auto graph = flow.build(spec_of({{1}}));
+  for (int level = 1; level < levels; ++level)
+    flow = FlowBuilder(FlowBuilder::from(flow)).through(plus(1));
+  return flow;
+}
 
-  EXPECT_EQ(numbers(graph->forward(row({0}))), std::vector<double>{1000});
+TEST(FlowLimits, AHundredLevelsDeep) {
+  EXPECT_EQ(numbers(nested(100).build(spec_of({{1}}))->forward(row({0}))),
+            std::vector<double>{100});
+}
+
+TEST(FlowLimits, AThousandLevelsAreTooDeep) {
+  const std::string too_deep = "flows stand in each other more than 100 levels deep";
+  EXPECT_EQ(mistakes(nested(101)), too_deep);
+  EXPECT_EQ(mistakes(nested(1000)), too_deep);
+  std::shared_ptr<Graph> graph = FlowBuilder::from(times(1)).through(plus(1)).build();
+  for (int level = 1; level < 100; ++level)
+    graph = FlowBuilder::from(graph).through(plus(1)).build();
+  EXPECT_EQ(mistakes(FlowBuilder::from(graph).through(plus(1))), too_deep);
 }
 
 TEST(FlowLimits, TenThousandNodes) {
