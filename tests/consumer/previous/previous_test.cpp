@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +19,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/layer.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/workflow_run.h>
@@ -215,6 +217,11 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   EXPECT_EQ(rows->describe_row(7), "previous row 7");
   EXPECT_FALSE(rows->groups().defined());
   EXPECT_FALSE(rows->timestamps().defined());
+  LayerSpec spec;
+  spec.inputs = {{{TensorSpec::kVaries, 3}, at::kDouble}};
+  const auto layer = registry.make<LayerFactory>("previous")->create(spec);
+  ASSERT_NE(dynamic_cast<Traced*>(layer.get()), nullptr);
+  EXPECT_TRUE(dynamic_cast<Traced&>(*layer).trace(at::ones({2, 3})).equal(at::ones({2, 3})));
   const auto metric = registry.make<MetricComputer>("previous");
   metric->start(data->spec().target);
   metric->merge(*registry.make<MetricComputer>("previous"));
