@@ -1,6 +1,8 @@
 #include "activations.h"
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 
 #include <ATen/ops/celu.h>
@@ -8,6 +10,7 @@
 #include <ATen/ops/elu.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/glu.h>
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardswish.h>
@@ -20,12 +23,16 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/selu.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sigmoid_backward.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/tanh_backward.h>
 
 #include <treadle/core/layer.h>
+#include <treadle/core/plan_ops.h>
 
 #include "made.h"
 
@@ -56,6 +63,91 @@ class Plain final : public Layer {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return kRule(inputs[0]); }
 };
 
+/// The same, where a plan knows the function.
+template <at::Tensor (*kRule)(const at::Tensor&), const PlanUnary& kPlanned>
+class PlainUnary final : public Layer, public Planned {
+ public:
+  PlainUnary(const Config&, const LayerSpec& spec) { only_input(spec); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return kRule(inputs[0]); }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_unary(kPlanned), inputs[0]);
+  }
+};
+
+class Relu final : public Layer, public Planned {
+ public:
+  Relu(const Config&, const LayerSpec& spec) { only_input(spec); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return at::relu(inputs[0]); }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.step(ElementStep::kRelu, inputs[0]);
+  }
+};
+
+class LeakyRelu final : public Layer, public Planned {
+ public:
+  LeakyRelu(const Config& config, const LayerSpec& spec) : slope_(config.get<double>("slope")) {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::leaky_relu(inputs[0], slope_);
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.step(ElementStep::kLeakyRelu, inputs[0], slope_);
+  }
+
+ private:
+  double slope_;
+};
+
+class Gelu final : public Layer, public Planned {
+ public:
+  Gelu(const Config& config, const LayerSpec& spec)
+      : by_tanh_(config.get<std::string>("approximate") == "tanh") {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::gelu(inputs[0], by_tanh_ ? "tanh" : "none");
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_unary(by_tanh_ ? kGeluByTanh : kGelu), inputs[0]);
+  }
+
+ private:
+  static constexpr PlanUnary kGelu{
+      "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "none"); },
+      [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+        at::gelu_backward_out(of_input, gradient, x, "none");
+      }};
+  static constexpr PlanUnary kGeluByTanh{
+      "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "tanh"); },
+      [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+        at::gelu_backward_out(of_input, gradient, x, "tanh");
+      }};
+
+  bool by_tanh_;
+};
+
+class Softmax final : public Layer, public Planned {
+ public:
+  Softmax(const Config& config, const LayerSpec& spec) : dim_(config.get<std::int64_t>("dim")) {
+    only_input(spec);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::softmax(inputs[0], dim_);
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_softmax(dim_), inputs[0]);
+  }
+
+ private:
+  std::int64_t dim_;
+};
+
 /// max(0, x) + a · min(0, x), a learned: one number, or one for each channel (dimension 1).
 class PRelu final : public Layer {
  public:
@@ -76,12 +168,27 @@ class PRelu final : public Layer {
   at::Tensor weight_;
 };
 
-at::Tensor relu(const at::Tensor& x) {
-  return at::relu(x);
-}
 at::Tensor relu6(const at::Tensor& x) {
   return at::clamp(x, 0, 6);
 }
+constexpr PlanUnary kTanh{
+    "tanh", [](at::Tensor& out, const at::Tensor& x) { at::tanh_out(out, x); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
+      at::tanh_backward_out(of_input, gradient, output);
+    },
+    /*reads_output=*/true};
+constexpr PlanUnary kSigmoid{
+    "sigmoid", [](at::Tensor& out, const at::Tensor& x) { at::sigmoid_out(out, x); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
+      at::sigmoid_backward_out(of_input, gradient, output);
+    },
+    /*reads_output=*/true};
+constexpr PlanUnary kSilu{
+    "silu", [](at::Tensor& out, const at::Tensor& x) { at::silu_out(out, x); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+      at::silu_backward_out(of_input, gradient, x);
+    }};
+
 at::Tensor sigmoid(const at::Tensor& x) {
   return at::sigmoid(x);
 }
@@ -110,20 +217,11 @@ at::Tensor hardswish(const at::Tensor& x) {
   return at::hardswish(x);
 }
 
-Rule gelu(const Config& config) {
-  const bool by_tanh = config.get<std::string>("approximate") == "tanh";
-  return [by_tanh](const at::Tensor& x) { return at::gelu(x, by_tanh ? "tanh" : "none"); };
-}
 Rule elu(const Config& config) {
   return [alpha = config.get<double>("alpha")](const at::Tensor& x) { return at::elu(x, alpha); };
 }
 Rule celu(const Config& config) {
   return [alpha = config.get<double>("alpha")](const at::Tensor& x) { return at::celu(x, alpha); };
-}
-Rule leaky_relu(const Config& config) {
-  return [slope = config.get<double>("slope")](const at::Tensor& x) {
-    return at::leaky_relu(x, slope);
-  };
 }
 Rule softplus(const Config& config) {
   return [beta = config.get<double>("beta"), threshold = config.get<double>("threshold")](
@@ -135,10 +233,6 @@ Rule hardtanh(const Config& config) {
   if (!(least < most))
     config.fail("most", "must be more than \"least\"");
   return [least, most](const at::Tensor& x) { return at::hardtanh(x, least, most); };
-}
-Rule softmax(const Config& config) {
-  return
-      [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) { return at::softmax(x, dim); };
 }
 Rule log_softmax(const Config& config) {
   return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) {
@@ -165,24 +259,24 @@ class MadeActivation final : public LayerFactory {
 }  // namespace
 
 void add_activations(Registrar& registrar) {
-  registrar.add<Made<Plain<relu>>, LayerFactory>("relu");
+  registrar.add<Made<Relu>, LayerFactory>("relu");
   registrar.add<Made<Plain<relu6>>, LayerFactory>("relu6");
-  registrar.add<Made<Plain<sigmoid>>, LayerFactory>("sigmoid");
+  registrar.add<Made<PlainUnary<sigmoid, kSigmoid>>, LayerFactory>("sigmoid");
   registrar.add<Made<Plain<log_sigmoid>>, LayerFactory>("log_sigmoid");
-  registrar.add<Made<Plain<tanh>>, LayerFactory>("tanh");
-  registrar.add<Made<Plain<silu>>, LayerFactory>("silu");
+  registrar.add<Made<PlainUnary<tanh, kTanh>>, LayerFactory>("tanh");
+  registrar.add<Made<PlainUnary<silu, kSilu>>, LayerFactory>("silu");
   registrar.add<Made<Plain<selu>>, LayerFactory>("selu");
   registrar.add<Made<Plain<mish>>, LayerFactory>("mish");
   registrar.add<Made<Plain<softsign>>, LayerFactory>("softsign");
   registrar.add<Made<Plain<hardsigmoid>>, LayerFactory>("hardsigmoid");
   registrar.add<Made<Plain<hardswish>>, LayerFactory>("hardswish");
-  registrar.add<MadeActivation<gelu>, LayerFactory>("gelu");
+  registrar.add<Made<Gelu>, LayerFactory>("gelu");
   registrar.add<MadeActivation<elu>, LayerFactory>("elu");
   registrar.add<MadeActivation<celu>, LayerFactory>("celu");
-  registrar.add<MadeActivation<leaky_relu>, LayerFactory>("leaky_relu");
+  registrar.add<Made<LeakyRelu>, LayerFactory>("leaky_relu");
   registrar.add<MadeActivation<softplus>, LayerFactory>("softplus");
   registrar.add<MadeActivation<hardtanh>, LayerFactory>("hardtanh");
-  registrar.add<MadeActivation<softmax>, LayerFactory>("softmax");
+  registrar.add<Made<Softmax>, LayerFactory>("softmax");
   registrar.add<MadeActivation<log_softmax>, LayerFactory>("log_softmax");
   registrar.add<MadeActivation<glu>, LayerFactory>("glu");
   registrar.add<Made<PRelu>, LayerFactory>("prelu");

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <ATen/ops/conv1d.h>
 #include <ATen/ops/conv2d.h>
@@ -10,6 +12,8 @@
 #include <ATen/ops/conv_transpose1d.h>
 #include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/conv_transpose3d.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 
 #include <treadle/base/error.h>
@@ -41,6 +45,57 @@ void expect_input_groups(std::int64_t in, std::int64_t groups) {
                     std::to_string(in) + " channels it is given");
   }
 }
+
+class ConvolutionOp final : public PlanOp {
+ public:
+  ConvolutionOp(at::Tensor weight, at::Tensor bias, std::vector<std::int64_t> stride,
+                std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
+                std::int64_t groups)
+      : weight_(std::move(weight)),
+        bias_(std::move(bias)),
+        stride_(std::move(stride)),
+        padding_(std::move(padding)),
+        dilation_(std::move(dilation)),
+        no_output_padding_(stride_.size(), 0),
+        groups_(groups) {}
+
+  std::string_view name() const override { return "convolution"; }
+  // The kernels that write where they are told compute elsewhere and copy.
+  bool allocates() const override { return true; }
+
+  void forward(const Inputs& inputs, at::Tensor& output, std::span<at::Tensor>) const override {
+    output = at::convolution(inputs[0], weight_, bias_, stride_, padding_, dilation_,
+                             /*transposed=*/false, no_output_padding_, groups_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    const bool of_weight = gradients.of_parameters[0].defined();
+    const bool of_bias = bias_.defined() && gradients.of_parameters[1].defined();
+    auto [input, weight, bias] = at::convolution_backward(
+        gradients.of_output, gradients.inputs[0], weight_,
+        bias_.defined() ? at::OptionalIntArrayRef(bias_.sizes()) : at::OptionalIntArrayRef(),
+        stride_, padding_, dilation_, /*transposed=*/false, no_output_padding_, groups_,
+        {gradients.wanted[0], of_weight, of_bias});
+    gradients.of_inputs[0] = std::move(input);
+    if (of_weight)
+      gradients.of_parameters[0].add_(weight);
+    if (of_bias)
+      gradients.of_parameters[1].add_(bias);
+  }
+
+  std::vector<at::Tensor> parameters() const override {
+    return bias_.defined() ? std::vector{weight_, bias_} : std::vector{weight_};
+  }
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+  std::vector<std::int64_t> stride_;
+  std::vector<std::int64_t> padding_;
+  std::vector<std::int64_t> dilation_;
+  std::vector<std::int64_t> no_output_padding_;
+  std::int64_t groups_;
+};
 
 }  // namespace
 
@@ -95,6 +150,14 @@ at::Tensor Convolution<kDimensions>::forward(const Inputs& inputs, LayerContext&
   } else {
     return at::conv3d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
   }
+}
+
+template <std::size_t kDimensions>
+std::optional<PlanValue> Convolution<kDimensions>::plan(PlanBuilder& builder,
+                                                        std::span<const PlanValue> inputs) const {
+  return builder.apply(
+      std::make_shared<ConvolutionOp>(weight_, bias_, stride_, padding_, dilation_, groups_),
+      inputs[0]);
 }
 
 template <std::size_t kDimensions>

@@ -7,6 +7,7 @@
 #include <ATen/ops/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plan_ops.h>
 
 #include "initialisers.h"
 
@@ -38,6 +39,15 @@ Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t units) {
 
 at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {
   return at::linear(inputs[0], weight_, bias_);
+}
+
+std::optional<PlanValue> Dense::plan(PlanBuilder& builder,
+                                     std::span<const PlanValue> inputs) const {
+  // With a bias, libtorch multiplies more dimensions in another way.
+  const std::size_t dimensions = builder.spec(inputs[0]).sizes.size();
+  if (dimensions != 2 && dimensions != 3)
+    return std::nullopt;
+  return builder.apply(plan_linear(weight_, bias_), inputs[0]);
 }
 
 Head::Head(const Config& config, const LayerSpec& spec) : Dense(config, spec, asked_width(spec)) {}

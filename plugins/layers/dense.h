@@ -1,6 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
+#include <treadle/core/plan_op.h>
 
 #include "made.h"
 
@@ -8,11 +9,13 @@ namespace treadle::layers {
 
 /// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias"
 /// [units].
-class Dense : public Layer {
+class Dense : public Layer, public Planned {
  public:
   Dense(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override;
 
  protected:
   Dense(const Config& config, const LayerSpec& spec, std::int64_t units);

@@ -1,11 +1,15 @@
 #include "embedding.h"
 
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cos.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/sin.h>
@@ -30,6 +34,67 @@ at::Tensor sines(std::int64_t length, std::int64_t width, c10::ScalarType dtype)
       .contiguous();
 }
 
+class EmbeddingOp final : public PlanOp {
+ public:
+  explicit EmbeddingOp(at::Tensor weight) : weight_(std::move(weight)) {}
+
+  std::string_view name() const override { return "embedding"; }
+  bool allocates() const override { return true; }
+  Reads backward_reads() const override { return {.inputs = false, .output = false}; }
+
+  /// The numbers of the categories.
+  std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
+    return std::vector<TensorSpec>(1);
+  }
+
+  void forward(const Inputs& inputs, at::Tensor& output,
+               std::span<at::Tensor> kept) const override {
+    kept[0] = inputs[0].to(at::kLong);
+    output = at::embedding(weight_, kept[0]);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    if (gradients.of_parameters[0].defined()) {
+      gradients.of_parameters[0].add_(
+          at::embedding_dense_backward(gradients.of_output, gradients.kept[0], weight_.size(0),
+                                       /*padding_idx=*/-1, /*scale_grad_by_freq=*/false));
+    }
+    // Numbers of categories have no gradient.
+  }
+
+  std::vector<at::Tensor> parameters() const override { return {weight_}; }
+
+ private:
+  at::Tensor weight_;
+};
+
+/// x plus the same for every row.
+class PositionsOp final : public PlanOp {
+ public:
+  explicit PositionsOp(at::Tensor vectors) : vectors_(std::move(vectors)) {}
+
+  std::string_view name() const override { return "positions"; }
+  TensorSpec result(std::span<const TensorSpec> inputs) const override { return inputs[0]; }
+  Reads backward_reads() const override { return {.inputs = false, .output = false}; }
+
+  void forward(const Inputs& inputs, at::Tensor& output, std::span<at::Tensor>) const override {
+    at::add_out(output, inputs[0], vectors_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    if (gradients.wanted[0])
+      gradients.of_inputs[0].copy_(gradients.of_output);
+    if (gradients.of_parameters[0].defined())
+      gradients.of_parameters[0].add_(gradients.of_output.sum({0}));
+  }
+
+  /// Sines are none: they need no gradient.
+  std::vector<at::Tensor> parameters() const override { return {vectors_}; }
+
+ private:
+  at::Tensor vectors_;
+};
+
 }  // namespace
 
 Embedding::Embedding(const Config& config, const LayerSpec& spec) {
@@ -43,6 +108,11 @@ Embedding::Embedding(const Config& config, const LayerSpec& spec) {
 
 at::Tensor Embedding::forward(const Inputs& inputs, LayerContext&) {
   return at::embedding(weight_, inputs[0].to(at::kLong));
+}
+
+std::optional<PlanValue> Embedding::plan(PlanBuilder& builder,
+                                         std::span<const PlanValue> inputs) const {
+  return builder.apply(std::make_shared<EmbeddingOp>(weight_), inputs[0]);
 }
 
 Positions::Positions(const Config& config, const LayerSpec& spec) {
@@ -63,6 +133,11 @@ Positions::Positions(const Config& config, const LayerSpec& spec) {
 
 at::Tensor Positions::forward(const Inputs& inputs, LayerContext&) {
   return inputs[0].add(vectors_);
+}
+
+std::optional<PlanValue> Positions::plan(PlanBuilder& builder,
+                                         std::span<const PlanValue> inputs) const {
+  return builder.apply(std::make_shared<PositionsOp>(vectors_), inputs[0]);
 }
 
 }  // namespace treadle::layers

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
+#include <treadle/core/plan_op.h>
 
 #include "made.h"
 
@@ -8,10 +9,12 @@ namespace treadle::layers {
 
 /// A learned vector for each category: [...] numbers of categories to [..., width]. "weight"
 /// [categories, width], N(0, 1) at first. A number that is no category is an error.
-class Embedding final : public Layer, public TakesCategories {
+class Embedding final : public Layer, public Planned, public TakesCategories {
  public:
   Embedding(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override;
 
  private:
   at::Tensor weight_;
@@ -19,10 +22,12 @@ class Embedding final : public Layer, public TakesCategories {
 
 /// Adds a vector for each position: [B, T, width]. Learned ("weight" [T, width], N(0, 0.02²) at
 /// first), or sines of Vaswani et al. (2017), which need no weights.
-class Positions final : public Layer {
+class Positions final : public Layer, public Planned {
  public:
   Positions(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override;
 
  private:
   at::Tensor vectors_;

@@ -1,10 +1,18 @@
 #include "normalization.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/layer_norm.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/zeros.h>
@@ -23,6 +31,98 @@ std::int64_t width_of(const LayerSpec& spec) {
   only_input(spec);
   return expect_at_least(spec, 2, "rows of numbers [B, width]").width();
 }
+
+class LayerNormOp final : public PlanOp {
+ public:
+  LayerNormOp(at::Tensor weight, at::Tensor bias, std::int64_t width, double eps)
+      : weight_(std::move(weight)), bias_(std::move(bias)), width_(width), eps_(eps) {}
+
+  std::string_view name() const override { return "layer_norm"; }
+  bool allocates() const override { return true; }
+
+  /// Mean and reciprocal deviation of each position.
+  std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
+    return std::vector<TensorSpec>(2);
+  }
+
+  void forward(const Inputs& inputs, at::Tensor& output,
+               std::span<at::Tensor> kept) const override {
+    std::tie(output, kept[0], kept[1]) =
+        at::native_layer_norm(inputs[0], {width_}, weight_, bias_, eps_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    const bool has_weights = weight_.defined();
+    const bool of_weight = has_weights && gradients.of_parameters[0].defined();
+    const bool of_bias = has_weights && gradients.of_parameters[1].defined();
+    auto [input, weight, bias] = at::native_layer_norm_backward(
+        gradients.of_output, gradients.inputs[0], {width_}, gradients.kept[0], gradients.kept[1],
+        weight_, bias_, {gradients.wanted[0], of_weight, of_bias});
+    gradients.of_inputs[0] = std::move(input);
+    if (of_weight)
+      gradients.of_parameters[0].add_(weight);
+    if (of_bias)
+      gradients.of_parameters[1].add_(bias);
+  }
+
+  std::vector<at::Tensor> parameters() const override {
+    return weight_.defined() ? std::vector{weight_, bias_} : std::vector<at::Tensor>();
+  }
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+  std::int64_t width_;
+  double eps_;
+};
+
+class BatchNormOp final : public PlanOp {
+ public:
+  BatchNormOp(std::vector<at::Tensor> weights, std::vector<at::Tensor> running, bool training,
+              double momentum, double eps)
+      : weights_(std::move(weights)),
+        running_(std::move(running)),
+        training_(training),
+        momentum_(momentum),
+        eps_(eps) {}
+
+  std::string_view name() const override { return "batch_norm"; }
+  bool allocates() const override { return true; }
+
+  /// Mean and reciprocal deviation of each channel.
+  std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
+    return std::vector<TensorSpec>(2);
+  }
+
+  void forward(const Inputs& inputs, at::Tensor& output,
+               std::span<at::Tensor> kept) const override {
+    std::tie(output, kept[0], kept[1]) = at::native_batch_norm(
+        inputs[0], weights_[0], weights_[1], running_[0], running_[1], training_, momentum_, eps_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    const bool of_weight = gradients.of_parameters[0].defined();
+    const bool of_bias = gradients.of_parameters[1].defined();
+    auto [input, weight, bias] = at::native_batch_norm_backward(
+        gradients.of_output, gradients.inputs[0], weights_[0], running_[0], running_[1],
+        gradients.kept[0], gradients.kept[1], training_, eps_,
+        {gradients.wanted[0], of_weight, of_bias});
+    gradients.of_inputs[0] = std::move(input);
+    if (of_weight)
+      gradients.of_parameters[0].add_(weight);
+    if (of_bias)
+      gradients.of_parameters[1].add_(bias);
+  }
+
+  std::vector<at::Tensor> parameters() const override { return weights_; }
+
+ private:
+  std::vector<at::Tensor> weights_;  // weight, bias
+  std::vector<at::Tensor> running_;  // mean, variance
+  bool training_;
+  double momentum_;
+  double eps_;
+};
 
 }  // namespace
 
@@ -48,6 +148,20 @@ at::Tensor BatchNorm::forward(const Inputs& inputs, LayerContext&) {
                         /*cudnn_enabled=*/true);
 }
 
+std::optional<PlanValue> BatchNorm::plan(PlanBuilder& builder,
+                                         std::span<const PlanValue> inputs) const {
+  const std::vector<std::int64_t>& sizes = builder.spec(inputs[0]).sizes;
+  const bool has_one_value =
+      std::all_of(sizes.begin() + 2, sizes.end(), [](std::int64_t size) { return size == 1; }) &&
+      sizes[0] == 1;
+  if (is_training() && has_one_value)
+    return std::nullopt;
+  return builder.apply(std::make_shared<BatchNormOp>(std::vector{weight_, bias_},
+                                                     std::vector{running_mean_, running_var_},
+                                                     is_training(), momentum_, eps_),
+                       inputs[0]);
+}
+
 LayerNorm::LayerNorm(const Config& config, const LayerSpec& spec)
     : eps_(config.get<double>("eps")), width_(width_of(spec)) {
   if (!config.get<bool>("affine"))
@@ -58,6 +172,11 @@ LayerNorm::LayerNorm(const Config& config, const LayerSpec& spec)
 
 at::Tensor LayerNorm::forward(const Inputs& inputs, LayerContext&) {
   return at::layer_norm(inputs[0], {width_}, weight_, bias_, eps_);
+}
+
+std::optional<PlanValue> LayerNorm::plan(PlanBuilder& builder,
+                                         std::span<const PlanValue> inputs) const {
+  return builder.apply(std::make_shared<LayerNormOp>(weight_, bias_, width_, eps_), inputs[0]);
 }
 
 RmsNorm::RmsNorm(const Config& config, const LayerSpec& spec)

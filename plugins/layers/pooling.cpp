@@ -1,7 +1,9 @@
 #include "pooling.h"
 
 #include <array>
+#include <memory>
 #include <tuple>
+#include <utility>
 
 #include <ATen/ops/adaptive_avg_pool1d.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
@@ -9,14 +11,84 @@
 #include <ATen/ops/adaptive_max_pool2d.h>
 #include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/max_pool2d_with_indices.h>
+#include <ATen/ops/max_pool2d_with_indices_backward.h>
 
 namespace treadle::layers {
 namespace {
 
 constexpr std::array<std::string_view, 3> kWanted{"", "sequences [B, channels, length]",
                                                   "images [B, channels, height, width]"};
+
+/// What pooling over images has in common.
+class PoolOp : public PlanOp {
+ public:
+  PoolOp(std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
+         std::vector<std::int64_t> padding)
+      : kernel_(std::move(kernel)), stride_(std::move(stride)), padding_(std::move(padding)) {}
+
+  TensorSpec result(std::span<const TensorSpec> inputs) const override {
+    TensorSpec result = inputs[0];
+    for (std::size_t i = 0; i < 2; ++i) {
+      std::int64_t& size = result.sizes[i + 2];
+      size = (size + 2 * padding_[i] - kernel_[i]) / stride_[i] + 1;
+    }
+    return result;
+  }
+
+ protected:
+  std::vector<std::int64_t> kernel_;
+  std::vector<std::int64_t> stride_;
+  std::vector<std::int64_t> padding_;
+};
+
+class MaxPoolOp final : public PoolOp {
+ public:
+  using PoolOp::PoolOp;
+
+  std::string_view name() const override { return "max_pool"; }
+
+  /// Where each window's largest element is.
+  std::vector<TensorSpec> keeps(std::span<const TensorSpec> inputs) const override {
+    return {{result(inputs).sizes, at::kLong}};
+  }
+
+  void forward(const Inputs& inputs, at::Tensor& output,
+               std::span<at::Tensor> kept) const override {
+    at::max_pool2d_with_indices_out(output, kept[0], inputs[0], kernel_, stride_, padding_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    if (gradients.wanted[0]) {
+      at::max_pool2d_with_indices_backward_out(gradients.of_inputs[0], gradients.of_output,
+                                               gradients.inputs[0], kernel_, stride_, padding_,
+                                               /*dilation=*/1, /*ceil_mode=*/false,
+                                               gradients.kept[0]);
+    }
+  }
+};
+
+class AveragePoolOp final : public PoolOp {
+ public:
+  using PoolOp::PoolOp;
+
+  std::string_view name() const override { return "avg_pool"; }
+
+  void forward(const Inputs& inputs, at::Tensor& output, std::span<at::Tensor>) const override {
+    at::avg_pool2d_out(output, inputs[0], kernel_, stride_, padding_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    if (gradients.wanted[0]) {
+      at::avg_pool2d_backward_out(gradients.of_inputs[0], gradients.of_output, gradients.inputs[0],
+                                  kernel_, stride_, padding_,
+                                  /*ceil_mode=*/false, /*count_include_pad=*/true, c10::nullopt);
+    }
+  }
+};
 
 }  // namespace
 
@@ -54,6 +126,18 @@ at::Tensor Pooling<kDimensions, kPool>::forward(const Inputs& inputs, LayerConte
     return at::max_pool2d(inputs[0], kernel_, stride_, padding_);
   } else {
     return at::avg_pool2d(inputs[0], kernel_, stride_, padding_);
+  }
+}
+
+template <std::size_t kDimensions, Pool kPool>
+std::optional<PlanValue> Pooling<kDimensions, kPool>::plan(
+    PlanBuilder& builder, std::span<const PlanValue> inputs) const {
+  if constexpr (kDimensions == 1) {
+    return std::nullopt;
+  } else if constexpr (kPool == Pool::kMax) {
+    return builder.apply(std::make_shared<MaxPoolOp>(kernel_, stride_, padding_), inputs[0]);
+  } else {
+    return builder.apply(std::make_shared<AveragePoolOp>(kernel_, stride_, padding_), inputs[0]);
   }
 }
 

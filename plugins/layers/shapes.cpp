@@ -2,7 +2,10 @@
 
 #include <array>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/amax.h>
@@ -14,6 +17,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/plan_op.h>
 
 #include "made.h"
 
@@ -21,7 +25,7 @@ namespace treadle::layers {
 namespace {
 
 /// All elements of a row in one line: [B, …] to [B, n].
-class Flatten final : public Layer {
+class Flatten final : public Layer, public Planned {
  public:
   Flatten(const Config& config, const LayerSpec& spec) : from_(config.get<std::int64_t>("from")) {
     only_input(spec);
@@ -31,13 +35,20 @@ class Flatten final : public Layer {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return inputs[0].flatten(from_);
   }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    std::vector<std::int64_t> sizes = builder.spec(inputs[0]).sizes;
+    sizes.resize(static_cast<std::size_t>(from_));
+    sizes.push_back(-1);
+    return builder.reshape(inputs[0], std::move(sizes));
+  }
 
  private:
   std::int64_t from_;
 };
 
 /// A row's elements in other sizes: [B, …] to [B, sizes …].
-class Unflatten final : public Layer {
+class Unflatten final : public Layer, public Planned {
  public:
   Unflatten(const Config& config, const LayerSpec& spec)
       : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
@@ -47,6 +58,12 @@ class Unflatten final : public Layer {
     std::vector<std::int64_t> sizes{inputs[0].size(0)};
     sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
     return inputs[0].reshape(sizes);
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    std::vector<std::int64_t> sizes{builder.spec(inputs[0]).sizes[0]};
+    sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
+    return builder.reshape(inputs[0], std::move(sizes));
   }
 
  private:

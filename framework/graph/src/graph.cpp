@@ -7,9 +7,11 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/torch_versions.h>
 
 #include "failure.h"
 #include "graph_data.h"
+#include "plan_compiled.h"
 #include "run_graph.h"
 
 namespace treadle::graph {
@@ -159,7 +161,11 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
   std::vector<at::Tensor> outputs;
   try {
-    run_graph(*impl_, inputs, state.data(), stop, outputs);
+    if (impl_->execution == Execution::kCompiled && !torch_versions::is_autocast_enabled()) {
+      run_compiled(*this, inputs, state.data(), stop, outputs);
+    } else {
+      run_graph(*impl_, inputs, state.data(), stop, outputs);
+    }
   } catch (const Failure& failure) {
     failure.raise();
   }
@@ -169,6 +175,30 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
 at::Tensor Graph::forward(const at::Tensor& input) const {
   SpareState state(*this);
   return std::move(run({&input, 1}, *state).front());
+}
+
+void Graph::set_execution(Execution execution) {
+  impl_->execution = execution;
+  impl_->plans = execution == Execution::kCompiled ? std::make_shared<PlanCache>() : nullptr;
+}
+
+Execution Graph::execution() const {
+  return impl_->execution;
+}
+
+Plan Graph::compile(const Inputs& inputs) {
+  expect_inputs(*impl_, inputs);
+  if (impl_->plans == nullptr)
+    set_execution(Execution::kCompiled);
+  SpareState state(*this);
+  std::vector<at::Tensor> outputs;
+  std::shared_ptr<const PlanProgram> used;
+  try {
+    run_compiled(*this, inputs, state->data(), {}, outputs, &used);
+  } catch (const Failure& failure) {
+    failure.raise();
+  }
+  return Plan(std::move(used));
 }
 
 void Graph::set_branches(Branches branches) {

@@ -18,6 +18,8 @@
 
 namespace treadle::graph {
 
+class PlanCache;
+
 /// A node at its place in the order, with all that running it takes.
 struct Place {
   std::shared_ptr<const Node> node;  ///< null for inputs and states, whose values are given
@@ -53,6 +55,8 @@ struct Graph::Impl {
   std::vector<BranchGroup> groups_of_branches;
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kAsItPays;
+  Execution execution = Execution::kDynamic;
+  std::shared_ptr<PlanCache> plans;  ///< where execution is compiled
   std::vector<std::size_t> tells_beginning;  // places with a callee that BeginsForward
   // As a model: what one stream is cut into (empty: it is not), and which of the model's inputs
   // each of the graph's is (empty: they have one order).

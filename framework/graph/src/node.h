@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -8,10 +9,14 @@
 #include <vector>
 
 #include <treadle/core/layer.h>
+#include <treadle/core/plan_op.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 
 namespace treadle::graph {
+
+class PlanLowering;
+struct PlanPosition;
 
 /// A layer or a graph within the graph, which are called alike.
 class Callee {
@@ -72,6 +77,15 @@ class Node {
                          const std::stop_token& stop) const = 0;
   /// Expects `inputs` that are known or absent. Throws what does not fit.
   virtual TensorSpec result(std::span<const TensorSpec> inputs) const = 0;
+
+  /// Says itself to a plan, for inputs that are all there. Nothing, with nothing added: a plan
+  /// calls it.
+  virtual std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
+                                         std::span<const PlanValue> inputs) const;
+  /// Why a plan calls it.
+  virtual std::string why_called() const = 0;
+  /// Whether what it does depends on numbers that it is given.
+  virtual bool depends_on_numbers() const { return false; }
 
   const std::vector<Callee>& callees() const { return callees_; }
   /// The one that is given the node's references.

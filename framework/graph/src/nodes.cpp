@@ -1,7 +1,5 @@
 #include "nodes.h"
 
-#include "failure.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,9 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+
+#include "failure.h"
+#include "plan_lowering.h"
 
 namespace treadle::graph {
 namespace {
@@ -39,6 +40,11 @@ class CallNode final : public Node {
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
     return main().result(inputs);
   }
+  std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
+                                 std::span<const PlanValue> inputs) const override {
+    return plan.lower_callee(position, 0, inputs);
+  }
+  std::string why_called() const override { return "one of its inputs is absent"; }
 };
 
 class LoopNode final : public Node {
@@ -81,6 +87,21 @@ class LoopNode final : public Node {
     if (callees_.size() > 1)
       callees_[1].result(inputs.first(1));
     return round;
+  }
+
+  std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
+                                 std::span<const PlanValue> inputs) const override {
+    if (depends_on_numbers() || (traced_ != nullptr && plan.keeps_what_is_seen()))
+      return std::nullopt;
+    std::vector<PlanValue> given(inputs.begin(), inputs.end());
+    for (std::int64_t round = 0; round < rounds_; ++round)
+      given[0] = plan.lower_callee(position.within("round " + std::to_string(round + 1)), 0, given);
+    return given[0];
+  }
+  bool depends_on_numbers() const override { return kind_ != LoopKind::kTimes; }
+  std::string why_called() const override {
+    return depends_on_numbers() ? "how many rounds it makes depends on the numbers it is given"
+                                : "its rounds are traced";
   }
 
  private:
@@ -153,6 +174,26 @@ class MapNode final : public Node {
       result.sizes[0] = TensorSpec::kVaries;
     }
     return result;
+  }
+
+  std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
+                                 std::span<const PlanValue> inputs) const override {
+    const std::vector<std::int64_t> sizes = plan.spec(inputs[0]).sizes;
+    if (!batched_ || sizes.empty() || sizes[0] == 0)
+      return std::nullopt;
+    if (slices_ == 0)
+      return plan.lower_callee(position, 0, inputs);
+    if (sizes.size() < 2 || sizes.back() % slices_ != 0)
+      return std::nullopt;
+    std::vector<PlanValue> given(inputs.begin(), inputs.end());
+    given[0] = plan.reshape(inputs[0], {-1, sizes.back() / slices_});
+    const PlanValue rows = plan.lower_callee(position, 0, given);
+    std::vector<std::int64_t> joined = sizes;
+    joined.back() = -1;
+    return plan.reshape(rows, joined);
+  }
+  std::string why_called() const override {
+    return batched_ ? "it cannot take such inputs" : "it calls its body piece by piece";
   }
 
  private:
@@ -233,6 +274,11 @@ class SwitchNode final : public Node {
     return first;
   }
 
+  bool depends_on_numbers() const override { return true; }
+  std::string why_called() const override {
+    return "which branch it takes depends on the numbers it is given";
+  }
+
  private:
   std::int64_t branch_count() const { return static_cast<std::int64_t>(callees_.size()) - 1; }
 
@@ -288,6 +334,11 @@ class SwitchNode final : public Node {
 };
 
 }  // namespace
+
+std::optional<PlanValue> Node::lower(PlanLowering&, const PlanPosition&,
+                                     std::span<const PlanValue>) const {
+  return std::nullopt;
+}
 
 std::unique_ptr<Node> make_call_node(Callee callee) {
   std::vector<Callee> callees;

@@ -16,27 +16,55 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plan_ops.h>
 
 namespace treadle::graph {
 namespace {
 
 using Rule = std::function<at::Tensor(const Inputs&)>;
 
+/// The same for a plan.
+using PlanRule = std::function<std::optional<PlanValue>(PlanBuilder& builder,
+                                                        std::span<const PlanValue> inputs)>;
+
 /// A layer without weights.
-class RuleLayer : public Layer {
+class RuleLayer final : public Layer, public Planned {
  public:
-  RuleLayer(const std::string& name, Rule rule) : Layer(name), rule_(std::move(rule)) {}
+  RuleLayer(const std::string& name, Rule rule, PlanRule plan)
+      : Layer(name), rule_(std::move(rule)), plan_(std::move(plan)) {}
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return rule_(inputs); }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return plan_ ? plan_(builder, inputs) : std::nullopt;
+  }
 
  private:
   Rule rule_;
+  PlanRule plan_;
 };
 
 std::string sizes_text(const at::Tensor& tensor) {
   return TensorSpec(tensor.sizes().vec(), tensor.scalar_type()).text();
 }
 
-class StateAdd final : public Layer, public TakesAbsent {
+/// All in turn, where they have the same sizes.
+std::optional<PlanValue> plan_all(ElementStep step, PlanBuilder& builder,
+                                  std::span<const PlanValue> inputs) {
+  for (const PlanValue input : inputs) {
+    if (builder.spec(input) != builder.spec(inputs[0]))
+      return std::nullopt;
+  }
+  PlanValue result = inputs[0];
+  for (const PlanValue input : inputs.subspan(1))
+    result = builder.step(step, result, input);
+  return result;
+}
+
+std::optional<PlanValue> plan_sum(PlanBuilder& builder, std::span<const PlanValue> inputs) {
+  return plan_all(ElementStep::kAdd, builder, inputs);
+}
+
+class StateAdd final : public Layer, public TakesAbsent, public Planned {
  public:
   StateAdd() : Layer("state_add") {}
 
@@ -50,14 +78,20 @@ class StateAdd final : public Layer, public TakesAbsent {
       throw DataError("none of its inputs is there");
     return sum;
   }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return plan_sum(builder, inputs);
+  }
 };
 
 /// rule(Σ inputs · Wᵀ + b)
-class Projection final : public Layer {
+class Projection final : public Layer, public Planned {
  public:
+  /// `function`: what `rule` is in a plan; null where it is no operation.
   Projection(const std::string& name, std::int64_t in, std::int64_t out, c10::ScalarType dtype,
-             std::function<at::Tensor(const at::Tensor&)> rule)
-      : Layer(name), linear_(in, out), rule_(std::move(rule)) {
+             std::function<at::Tensor(const at::Tensor&)> rule,
+             std::shared_ptr<const PlanOp> function)
+      : Layer(name), linear_(in, out), rule_(std::move(rule)), function_(std::move(function)) {
     linear_->to(dtype);
     weight_ = register_parameter("weight", linear_->weight);
     bias_ = register_parameter("bias", linear_->bias);
@@ -70,28 +104,40 @@ class Projection final : public Layer {
     return rule_(at::linear(sum, weight_, bias_));
   }
 
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    if (function_ == nullptr || builder.spec(inputs[0]).sizes.size() != 2)
+      return std::nullopt;
+    const auto sum = plan_sum(builder, inputs);
+    if (!sum)
+      return std::nullopt;
+    return builder.apply(function_, builder.apply(plan_linear(weight_, bias_), *sum));
+  }
+
  private:
   torch::nn::Linear linear_;  // draws the weights
   at::Tensor weight_;
   at::Tensor bias_;
   std::function<at::Tensor(const at::Tensor&)> rule_;
+  std::shared_ptr<const PlanOp> function_;
 };
 
-Part rule_part(const std::string& type, Rule rule, nlohmann::json parameters) {
+Part rule_part(const std::string& type, Rule rule, PlanRule plan, nlohmann::json parameters) {
   return Part(
       type,
-      [type, rule = std::move(rule)](const LayerSpec&) {
-        return std::make_shared<RuleLayer>(type, rule);
+      [type, rule = std::move(rule), plan = std::move(plan)](const LayerSpec&) {
+        return std::make_shared<RuleLayer>(type, rule, plan);
       },
       std::move(parameters));
 }
 
 Part projection_part(const std::string& type, std::int64_t in, std::int64_t out,
-                     std::function<at::Tensor(const at::Tensor&)> rule, nlohmann::json parameters) {
+                     std::function<at::Tensor(const at::Tensor&)> rule,
+                     std::shared_ptr<const PlanOp> function, nlohmann::json parameters) {
   return Part(
       type,
       [=](const LayerSpec& spec) {
-        return std::make_shared<Projection>(type, in, out, spec.dtype, rule);
+        return std::make_shared<Projection>(type, in, out, spec.dtype, rule, function);
       },
       std::move(parameters));
 }
@@ -131,13 +177,19 @@ const nlohmann::json kNothing = nlohmann::json::object();
 }  // namespace
 
 Part add() {
-  return rule_part("add", sum_of, kNothing);
+  return rule_part("add", sum_of, plan_sum, kNothing);
 }
 
 Part mean() {
   return rule_part(
       "mean",
       [](const Inputs& inputs) { return sum_of(inputs).div(static_cast<double>(inputs.size())); },
+      [](PlanBuilder& builder, std::span<const PlanValue> inputs) -> std::optional<PlanValue> {
+        const auto sum = plan_sum(builder, inputs);
+        if (!sum)
+          return std::nullopt;
+        return builder.step(ElementStep::kDivide, *sum, static_cast<double>(inputs.size()));
+      },
       kNothing);
 }
 
@@ -150,15 +202,22 @@ Part multiply() {
           product = product.mul(inputs[i]);
         return product;
       },
+      [](PlanBuilder& builder, std::span<const PlanValue> inputs) {
+        return plan_all(ElementStep::kMultiply, builder, inputs);
+      },
       kNothing);
 }
 
 Part cat(std::int64_t dim) {
-  return rule_part("cat",
-                   [dim](const Inputs& inputs) {
-                     return at::cat(at::TensorList(inputs.data(), inputs.size()), dim);
-                   },
-                   {{"dim", dim}});
+  return rule_part(
+      "cat",
+      [dim](const Inputs& inputs) {
+        return at::cat(at::TensorList(inputs.data(), inputs.size()), dim);
+      },
+      [dim](PlanBuilder& builder, std::span<const PlanValue> inputs) {
+        return std::optional(builder.apply(plan_cat(dim), inputs));
+      },
+      {{"dim", dim}});
 }
 
 Part state_add() {
@@ -167,31 +226,35 @@ Part state_add() {
 }
 
 Part weighted_sum() {
-  return rule_part("gate", contract, kNothing);
+  return rule_part("gate", contract, nullptr, kNothing);
 }
 
 Part identity() {
   return rule_part(
-      "identity", [](const Inputs& inputs) { return inputs[0]; }, kNothing);
+      "identity", [](const Inputs& inputs) { return inputs[0]; },
+      [](PlanBuilder&, std::span<const PlanValue> inputs) { return std::optional(inputs[0]); },
+      kNothing);
 }
 
 Part reshape(std::vector<std::int64_t> sizes) {
   nlohmann::json parameters{{"sizes", sizes}};
   return rule_part(
-      "reshape",
-      [sizes = std::move(sizes)](const Inputs& inputs) { return inputs[0].reshape(sizes); },
+      "reshape", [sizes](const Inputs& inputs) { return inputs[0].reshape(sizes); },
+      [sizes](PlanBuilder& builder, std::span<const PlanValue> inputs) {
+        return std::optional(builder.reshape(inputs[0], sizes));
+      },
       std::move(parameters));
 }
 
 Part softmax_router(std::int64_t in, std::int64_t experts) {
   return projection_part("softmax_router", in, experts,
-                         [](const at::Tensor& x) { return at::softmax(x, -1); },
+                         [](const at::Tensor& x) { return at::softmax(x, -1); }, plan_softmax(-1),
                          {{"experts", experts}});
 }
 
 Part sigmoid_router(std::int64_t in, std::int64_t experts) {
   return projection_part("sigmoid_router", in, experts,
-                         [](const at::Tensor& x) { return at::sigmoid(x); },
+                         [](const at::Tensor& x) { return at::sigmoid(x); }, plan_sigmoid(),
                          {{"experts", experts}});
 }
 
@@ -201,7 +264,7 @@ Part fixed_selector(std::int64_t branch) {
                      return at::full({1}, static_cast<double>(branch),
                                      inputs[0].options().dtype(at::kLong));
                    },
-                   {{"branch", branch}});
+                   nullptr, {{"branch", branch}});
 }
 
 Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
@@ -211,19 +274,21 @@ Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
   const auto largest_of_row = [](const at::Tensor& x) { return at::argmax(x, -1); };
   nlohmann::json parameters{{"branches", branches}, {"by", by_row ? "row" : "batch"}};
   if (by_row)
-    return projection_part("argmax_selector", in, branches, largest_of_row, std::move(parameters));
-  return projection_part("argmax_selector", in, branches, largest_of_mean, std::move(parameters));
+    return projection_part("argmax_selector", in, branches, largest_of_row, nullptr,
+                           std::move(parameters));
+  return projection_part("argmax_selector", in, branches, largest_of_mean, nullptr,
+                         std::move(parameters));
 }
 
 Part threshold_halt(double threshold) {
   return rule_part("threshold_halt",
                    [threshold](const Inputs& inputs) { return inputs[0].max().sub(threshold); },
-                   {{"threshold", threshold}});
+                   nullptr, {{"threshold", threshold}});
 }
 
 Part learned_halt(std::int64_t in) {
   return projection_part(
-      "learned_halt", in, 1, [](const at::Tensor& x) { return x; }, kNothing);
+      "learned_halt", in, 1, [](const at::Tensor& x) { return x; }, nullptr, kNothing);
 }
 
 }  // namespace treadle::graph

@@ -11,34 +11,10 @@
 #include <treadle/core/task_random.h>
 
 #include "failure.h"
+#include "place_text.h"
 
 namespace treadle::graph {
 namespace {
-
-std::string sizes_text(const at::Tensor& tensor) {
-  if (!tensor.defined())
-    return "nothing";
-  std::string text;
-  for (const std::int64_t size : tensor.sizes())
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
-
-std::string node_text(const NodeInfo& node) {
-  return "node \"" + node.id + "\"";
-}
-
-/// "node "dense_0" (dense) failed on [32, 4] from "input": "
-std::string failed_text(const Graph::Impl& graph, std::size_t place, const Inputs& inputs) {
-  const NodeInfo& node = graph.nodes[place];
-  std::string text =
-      node_text(node) + (node.type.empty() ? "" : " (" + node.type + ")") + " failed on ";
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const NodeInfo& producer = graph.nodes[graph.places[place].inputs[i]];
-    text += (i == 0 ? "" : ", ") + sizes_text(inputs[i]) + " from \"" + producer.id + "\"";
-  }
-  return text + ": ";
-}
 
 at::Tensor initial_value(const StateSlot& slot, const at::Tensor& first_input,
                          std::optional<c10::ScalarType> dtype) {
@@ -62,20 +38,6 @@ void fit_rows(const StateSlot& slot, std::int64_t rows, at::Tensor& value) {
   value = value.narrow(0, 0, rows);
 }
 
-void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
-                    GraphState::Data& state, const std::stop_token& stop) {
-  const std::int64_t rows = first_input.dim() == 0 ? 1 : first_input.size(0);
-  for (const std::size_t place : graph.tells_beginning) {
-    const auto& callees = graph.places[place].node->callees();
-    for (std::size_t i = 0; i < callees.size(); ++i) {
-      if (auto* told = callees[i].ability<BeginsForward>()) {
-        LayerContext context{stop, state.nodes[place].callees[i].memory};
-        told->begin_forward(rows, first_input.device(), context);
-      }
-    }
-  }
-}
-
 at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& given,
                      GraphState::Data& state, const std::stop_token& stop) {
   if (stop.stop_requested())
@@ -88,7 +50,10 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
     state.times[index].second = GraphState::Data::Clock::now();
     return value;
   } catch (...) {
-    rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, given));
+    std::vector<std::string> sizes;
+    for (const at::Tensor& tensor : given)
+      sizes.push_back(sizes_text(tensor));
+    rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, sizes));
   }
 }
 
@@ -110,6 +75,34 @@ void run_group(const Graph::Impl& graph, std::size_t index, std::uint64_t seed,
                [&](std::size_t place, const Inputs& given) {
                  return run_place(graph, place, given, state, stop);
                });
+}
+
+}  // namespace
+
+void begin_states(const Graph::Impl& graph, const at::Tensor& first_input,
+                  GraphState::Data& state) {
+  for (std::size_t i = 0; i < graph.states.size(); ++i) {
+    const StateSlot& slot = graph.states[i];
+    at::Tensor& value = state.states[i];
+    if (!value.defined() && slot.has_initial)
+      value = initial_value(slot, first_input, graph.dtype);
+    if (slot.has_rows && first_input.dim() > 0)
+      fit_rows(slot, first_input.size(0), value);
+  }
+}
+
+void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
+                    GraphState::Data& state, const std::stop_token& stop) {
+  const std::int64_t rows = first_input.dim() == 0 ? 1 : first_input.size(0);
+  for (const std::size_t place : graph.tells_beginning) {
+    const auto& callees = graph.places[place].node->callees();
+    for (std::size_t i = 0; i < callees.size(); ++i) {
+      if (auto* told = callees[i].ability<BeginsForward>()) {
+        LayerContext context{stop, state.nodes[place].callees[i].memory};
+        told->begin_forward(rows, first_input.device(), context);
+      }
+    }
+  }
 }
 
 Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
@@ -141,8 +134,6 @@ Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
   return profile;
 }
 
-}  // namespace
-
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
                const std::stop_token& stop, std::vector<at::Tensor>& outputs) {
   // Nothing of a forward that failed may reach the next one.
@@ -156,17 +147,10 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
 
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     state.values[graph.inputs[i]] = inputs[i];
-  for (std::size_t i = 0; i < graph.states.size(); ++i) {
-    const StateSlot& slot = graph.states[i];
-    at::Tensor& value = state.states[i];
-    if (!value.defined() && slot.has_initial)
-      value = initial_value(slot, inputs[0], graph.dtype);
-    if (slot.has_rows && inputs[0].dim() > 0)
-      fit_rows(slot, inputs[0].size(0), value);
-    state.values[slot.read] = value;
-  }
-  if (!graph.tells_beginning.empty())
-    tell_beginning(graph, inputs[0], state, stop);
+  begin_states(graph, inputs[0], state);
+  for (std::size_t i = 0; i < graph.states.size(); ++i)
+    state.values[graph.states[i].read] = state.states[i];
+  tell_beginning(graph, inputs[0], state, stop);
 
   const std::uint64_t seed = graph.groups_of_branches.empty() ? 0 : draw_from_task();
   for (std::size_t index = 0; index < graph.places.size(); ++index) {

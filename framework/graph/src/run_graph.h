@@ -11,4 +11,13 @@ namespace treadle::graph {
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
                const std::stop_token& stop, std::vector<at::Tensor>& outputs);
 
+/// What a forward begins with: initial values of states that are not there yet, and as many rows as
+/// the input has.
+void begin_states(const Graph::Impl& graph, const at::Tensor& first_input, GraphState::Data& state);
+/// Tells the layers that want to know.
+void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
+                    GraphState::Data& state, const std::stop_token& stop);
+/// Of what state.times says.
+Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state);
+
 }  // namespace treadle::graph

@@ -13,6 +13,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
+#include <treadle/graph/plan.h>
 
 namespace treadle::graph {
 
@@ -94,6 +95,19 @@ class Graph final : public Model {
 
   /// Before the first forward, or between forwards.
   void set_branches(Branches branches);
+
+  /// Before the first forward, or between forwards. Results are the same.
+  ///
+  /// A compiled graph makes a plan for inputs of each sizes it meets: buffers in one block of
+  /// memory, kernels that write into it, passes over several element-wise steps, gradients without
+  /// a record of every operation. Nodes that cannot say themselves so are called as ever. Gradients
+  /// of parameters go straight into their grad(); there are no gradients of gradients, and one
+  /// backward for a forward. Under autocast it runs dynamically.
+  void set_execution(Execution execution);
+  Execution execution() const;
+  /// The plan for such inputs in the present mode (training or evaluation, gradients recorded or
+  /// not): runs a forward.
+  Plan compile(const Inputs& inputs);
 
   /// In the order in which they run.
   const std::vector<NodeInfo>& nodes() const;

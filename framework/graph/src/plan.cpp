@@ -1,0 +1,158 @@
+#include <treadle/graph/plan.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "plan_program.h"
+
+namespace treadle::graph {
+namespace {
+
+using Kind = PlanInstruction::Kind;
+
+std::string operation_of(const PlanInstruction& instruction) {
+  std::string text;
+  switch (instruction.kind) {
+    case Kind::kOperation:
+      return std::string(instruction.operation->name());
+    case Kind::kOperationGradient:
+      return std::string(instruction.operation->name()) + "_gradient";
+    case Kind::kElements:
+      for (const ElementPass::Step& step : instruction.elements->steps())
+        text += (text.empty() ? "" : " ") + std::string(name_of(step.rule));
+      return text;
+    case Kind::kCalls:
+      return "call";
+    case Kind::kCallsGradient:
+      return "call_gradient";
+    case Kind::kDrawSeed:
+      return "draw_seed";
+    case Kind::kEnterBranch:
+      return "enter_branch";
+    case Kind::kLeaveBranch:
+      return "leave_branch";
+    case Kind::kAlias:
+      return "alias";
+  }
+  return text;
+}
+
+std::vector<std::size_t> there(const std::vector<SlotId>& slots) {
+  std::vector<std::size_t> found;
+  std::copy_if(slots.begin(), slots.end(), std::back_inserter(found),
+               [](SlotId slot) { return slot != kNoSlot; });
+  return found;
+}
+
+std::string joined(const std::vector<std::size_t>& numbers) {
+  std::string text;
+  for (const std::size_t number : numbers)
+    text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(text.size() + 2, width), ' ');
+  return text;
+}
+
+}  // namespace
+
+Plan::Plan(std::shared_ptr<const PlanProgram> program) : program_(std::move(program)) {}
+
+std::vector<PlanInstructionInfo> Plan::instructions() const {
+  std::vector<PlanInstructionInfo> infos;
+  const auto add = [&](const std::vector<PlanInstruction>& list, bool is_backward) {
+    for (const PlanInstruction& instruction : list) {
+      infos.push_back({operation_of(instruction),
+                       program_->sites.empty() ? "" : program_->sites[instruction.site].node,
+                       there(instruction.inputs), there(instruction.outputs), is_backward});
+    }
+  };
+  add(program_->forward, false);
+  add(program_->backward, true);
+  return infos;
+}
+
+std::vector<PlanSlotInfo> Plan::slots() const {
+  std::vector<PlanSlotInfo> infos;
+  for (const PlanSlot& slot : program_->slots) {
+    infos.push_back(
+        {slot.spec, slot.memory, slot.root, slot.offset, bytes_of(slot.spec), slot.last_use});
+  }
+  return infos;
+}
+
+std::vector<std::size_t> Plan::input_slots() const {
+  return there(program_->inputs);
+}
+std::vector<std::size_t> Plan::output_slots() const {
+  return there(program_->outputs);
+}
+std::size_t Plan::arena_bytes() const {
+  return program_->arena_bytes;
+}
+
+std::size_t Plan::unshared_bytes() const {
+  std::size_t bytes = 0;
+  for (SlotId slot = 0; slot < program_->slots.size(); ++slot) {
+    const PlanSlot& planned = program_->slots[slot];
+    if (planned.memory == PlanMemory::kArena && planned.root == slot)
+      bytes += bytes_of(planned.spec);
+  }
+  return bytes;
+}
+
+std::vector<PlanCallInfo> Plan::calls() const {
+  return program_->calls;
+}
+
+std::size_t Plan::dynamic_nodes() const {
+  std::set<std::string> nodes;
+  for (const PlanCallInfo& call : program_->calls) {
+    if (call.is_dynamic)
+      nodes.insert(call.node);
+  }
+  return nodes.size();
+}
+
+std::size_t Plan::element_steps() const {
+  return program_->element_steps;
+}
+
+std::size_t Plan::element_passes() const {
+  const auto is_pass = [](const PlanInstruction& instruction) {
+    return instruction.kind == Kind::kElements;
+  };
+  return static_cast<std::size_t>(
+      std::count_if(program_->forward.begin(), program_->forward.end(), is_pass) +
+      std::count_if(program_->backward.begin(), program_->backward.end(), is_pass));
+}
+
+bool Plan::records_gradients() const {
+  return program_->records_gradients;
+}
+
+std::string Plan::text() const {
+  std::string text = padded("step", 6) + padded("operation", 28) + padded("node", 20) +
+                     padded("takes", 12) + padded("gives", 12) + "sizes\n";
+  std::size_t number = 0;
+  for (const PlanInstructionInfo& instruction : instructions()) {
+    std::string line = padded(std::to_string(number++), 6) + padded(instruction.operation, 28) +
+                       padded(instruction.node, 20) + padded(joined(instruction.inputs), 12) +
+                       padded(joined(instruction.outputs), 12);
+    if (!instruction.outputs.empty())
+      line += program_->slots[instruction.outputs.front()].spec.text();
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  text += std::to_string(arena_bytes()) + " bytes of memory for values; without sharing " +
+          std::to_string(unshared_bytes()) + "\n";
+  for (const PlanCallInfo& call : program_->calls) {
+    text += "called" + std::string(call.is_dynamic ? ", each time anew" : "") + ": \"" + call.node +
+            "\", because " + call.why + "\n";
+  }
+  return text;
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,408 @@
+#include "plan_compiled.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <treadle/base/error.h>
+
+#include "failure.h"
+#include "plan_lowering.h"
+#include "plan_run.h"
+#include "run_graph.h"
+
+namespace treadle::graph {
+namespace {
+
+using torch::autograd::variable_list;
+
+PlanKey key_of(const Inputs& inputs, const GraphState::Data& state) {
+  PlanKey key;
+  key.records_gradients = at::GradMode::is_enabled();
+  key.keeps_tags = state.keeps_tags;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (!tensor.defined()) {
+      key.given.emplace_back();
+      return;
+    }
+    key.given.push_back({{tensor.sizes().vec(), tensor.scalar_type()},
+                         tensor.device(),
+                         key.records_gradients && tensor.requires_grad()});
+  };
+  for (const at::Tensor& input : inputs)
+    add(input);
+  for (const at::Tensor& value : state.states)
+    add(value);
+  return key;
+}
+
+/// What one run works on, given back to the plan by whoever holds it last.
+class Lease {
+ public:
+  Lease(std::shared_ptr<const PlanProgram> program, std::unique_ptr<PlanRun> run)
+      : program_(std::move(program)), run_(std::move(run)) {}
+
+  static std::shared_ptr<Lease> take(const std::shared_ptr<const PlanProgram>& program) {
+    std::unique_ptr<PlanRun> run;
+    {
+      const std::lock_guard lock(program->mutex);
+      if (!program->spare.empty()) {
+        run = std::move(program->spare.back());
+        program->spare.pop_back();
+      }
+    }
+    if (run == nullptr)
+      run = make_run(*program);
+    return std::make_shared<Lease>(program, std::move(run));
+  }
+
+  ~Lease() { give_back(); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  const PlanProgram& program() const { return *program_; }
+  const std::shared_ptr<const PlanProgram>& shared_program() const { return program_; }
+  PlanRun& run() { return *run_; }
+  bool is_over() const { return run_ == nullptr; }
+
+  void give_back() {
+    if (run_ == nullptr)
+      return;
+    // Entered branches end in the reverse order of their beginning.
+    while (!run_->branches.empty())
+      run_->branches.pop_back();
+    for (const SlotId slot : program_->passing)
+      run_->slots[slot].reset();
+    for (CallTape& tape : run_->tapes)
+      tape = {};
+    for (at::Tensor& gradient : run_->parameter_gradients)
+      gradient.reset();
+    // A run that made the plan has no block.
+    if (program_->arena_bytes > 0 && !run_->arena.defined()) {
+      run_.reset();
+      return;
+    }
+    const std::lock_guard lock(program_->mutex);
+    program_->spare.push_back(std::move(run_));
+  }
+
+ private:
+  static std::unique_ptr<PlanRun> make_run(const PlanProgram& program) {
+    constexpr std::int64_t kAlignment = 256;
+    auto run = std::make_unique<PlanRun>();
+    run->slots.resize(program.slots.size());
+    run->absent.resize(program.slots.size());
+    run->tapes.resize(program.tapes);
+    run->parameter_gradients.resize(program.parameters.size());
+    const auto bytes = static_cast<std::int64_t>(program.arena_bytes);
+    const at::NoGradGuard no_gradients;
+    run->arena =
+        at::empty({bytes + kAlignment}, at::TensorOptions(at::kByte).device(program.device));
+    const auto address = reinterpret_cast<std::uintptr_t>(run->arena.data_ptr());
+    const auto begin = static_cast<std::int64_t>((kAlignment - address % kAlignment) % kAlignment);
+    std::vector<bool> passes(program.slots.size());
+    for (const SlotId slot : program.passing)
+      passes[slot] = true;
+    for (SlotId slot = 0; slot < program.slots.size(); ++slot) {
+      const PlanSlot& planned = program.slots[slot];
+      if (passes[slot])
+        continue;
+      std::int64_t elements = 1;
+      for (const std::int64_t size : planned.spec.sizes)
+        elements *= size;
+      const auto width = static_cast<std::int64_t>(c10::elementSize(planned.spec.dtype));
+      run->slots[slot] =
+          run->arena.narrow(0, begin + static_cast<std::int64_t>(planned.offset), elements * width)
+              .view(planned.spec.dtype)
+              .view(planned.spec.sizes);
+    }
+    return run;
+  }
+
+  std::shared_ptr<const PlanProgram> program_;
+  std::unique_ptr<PlanRun> run_;
+};
+
+void run_list(const PlanProgram& program, const std::vector<PlanInstruction>& list, PlanRun& run,
+              GraphState::Data* state, const std::stop_token* stop) {
+  for (const PlanInstruction& instruction : list) {
+    if (stop != nullptr && stop->stop_requested())
+      throw Interrupted("stopped within a forward of the model");
+    if (state != nullptr && !state->times.empty()) {
+      auto& [begin, end] = state->times[program.sites[instruction.site].top_place];
+      const auto now = GraphState::Data::Clock::now();
+      if (begin == GraphState::Data::Clock::time_point())
+        begin = now;
+      run_instruction(program, instruction, run, state, stop);
+      end = GraphState::Data::Clock::now();
+    } else {
+      run_instruction(program, instruction, run, state, stop);
+    }
+    for (const SlotId slot : instruction.done)
+      run.slots[slot].reset();
+  }
+}
+
+/// The whole plan as one node of libtorch's graph of gradients. Gradients of parameters are added
+/// where they lie, without a node for each of them.
+class PlanNode final : public torch::autograd::Node {
+ public:
+  explicit PlanNode(std::shared_ptr<Lease> lease) : lease_(std::move(lease)) {}
+
+  std::string name() const override { return "CompiledPlan"; }
+
+  variable_list apply(variable_list&& given) override {
+    if (at::GradMode::is_enabled()) {
+      throw TrainingError(
+          "a compiled graph has no gradients of gradients; use \"execution\": \"dynamic\"");
+    }
+    const std::shared_ptr<Lease> lease = std::exchange(lease_, nullptr);
+    if (lease == nullptr) {
+      throw TrainingError(
+          "backward through a compiled graph a second time: what it needs lies in memory that has "
+          "been used again; run forward once more, or use \"execution\": \"dynamic\"");
+    }
+    try {
+      return propagate(*lease, given);
+    } catch (const Failure& failure) {
+      failure.raise();
+    }
+  }
+
+  void release_variables() override { lease_.reset(); }
+
+ private:
+  variable_list propagate(Lease& lease, const variable_list& given) {
+    const PlanProgram& program = lease.program();
+    PlanRun& run = lease.run();
+    const bool only_some = torch::autograd::get_current_graph_task_exec_info() != nullptr &&
+                           !torch::autograd::get_current_graph_task_exec_info()->empty();
+    std::fill(run.absent.begin(), run.absent.end(), std::uint8_t{0});
+    for (std::size_t i = 0, next = 0; i < program.output_gradients.size(); ++i) {
+      const SlotId slot = program.output_gradients[i];
+      if (slot == kNoSlot)
+        continue;
+      const at::Tensor& gradient = given[next++];
+      run.slots[slot] = gradient;
+      run.absent[slot] = gradient.defined() ? 0 : 1;
+    }
+    // Where somebody asks for them by torch::autograd::grad(), they are results and not added.
+    for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+      const at::Tensor& parameter = program.parameters[i];
+      if (!parameter.requires_grad())
+        continue;
+      if (only_some) {
+        run.parameter_gradients[i] = at::zeros_like(parameter);
+        continue;
+      }
+      run.parameter_gradients[i] =
+          parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter);
+    }
+    run_list(program, program.backward, run, nullptr, nullptr);
+    // A parameter that nothing was added to has no gradient.
+    for (std::size_t i = 0; i < program.parameters.size() && !only_some; ++i) {
+      const at::Tensor& gradient = run.parameter_gradients[i];
+      if (gradient.defined() && !program.parameters[i].grad().defined() && gradient._version() > 0)
+        program.parameters[i].mutable_grad() = gradient;
+    }
+    variable_list result;
+    for (std::size_t i = 0; i < program.input_gradients.size(); ++i) {
+      if (program.inputs[i] == kNoSlot || !program.slots[program.inputs[i]].needs_gradient)
+        continue;
+      const SlotId slot = program.input_gradients[i];
+      const bool is_there = slot != kNoSlot && run.absent[slot] == 0;
+      result.push_back(is_there ? own_memory(value_of(program, run, slot), run) : at::Tensor());
+    }
+    for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+      if (program.parameters[i].requires_grad())
+        result.push_back(only_some && run.parameter_gradients[i]._version() > 0
+                             ? run.parameter_gradients[i]
+                             : at::Tensor());
+    }
+    lease.give_back();
+    return result;
+  }
+
+ public:
+  /// A tensor that may outlive the run.
+  static at::Tensor own_memory(const at::Tensor& tensor, const PlanRun& run) {
+    const bool is_arena = run.arena.defined() && tensor.storage().unsafeGetStorageImpl() ==
+                                                     run.arena.storage().unsafeGetStorageImpl();
+    return is_arena ? tensor.clone() : tensor;
+  }
+
+ private:
+  std::shared_ptr<Lease> lease_;
+};
+
+/// Hands out what a run gave; with a record of gradients where one is kept.
+std::vector<at::Tensor> hand_out(const std::shared_ptr<Lease>& lease,
+                                 const std::vector<at::Tensor>& given) {
+  const PlanProgram& program = lease->program();
+  PlanRun& run = lease->run();
+  std::vector<at::Tensor> results;
+  for (const SlotId slot : program.outputs) {
+    results.push_back(slot == kNoSlot
+                          ? at::Tensor()
+                          : PlanNode::own_memory(value_of(program, run, slot), run).detach());
+  }
+  const bool records = std::any_of(program.output_gradients.begin(), program.output_gradients.end(),
+                                   [](SlotId slot) { return slot != kNoSlot; });
+  if (!records) {
+    lease->give_back();
+    return results;
+  }
+  const std::shared_ptr<PlanNode> node(new PlanNode(lease), torch::autograd::deleteNode);
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    if (program.inputs[i] != kNoSlot && program.slots[program.inputs[i]].needs_gradient)
+      node->add_next_edge(torch::autograd::impl::gradient_edge(given[i]));
+  }
+  for (const at::Tensor& parameter : program.parameters) {
+    if (parameter.requires_grad())
+      node->add_next_edge(torch::autograd::impl::gradient_edge(parameter));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (program.output_gradients[i] != kNoSlot)
+      torch::autograd::set_history(results[i], node);
+  }
+  return results;
+}
+
+std::vector<std::size_t> tag_places(const Graph::Impl& graph) {
+  std::vector<std::size_t> places;
+  for (std::size_t place = 0; place < graph.places.size(); ++place) {
+    if (graph.places[place].tag_slot)
+      places.push_back(place);
+  }
+  return places;
+}
+
+std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
+                                 const std::vector<at::Tensor>& given, GraphState::Data& state,
+                                 const std::stop_token& stop) {
+  const Graph::Impl& graph = owner.impl();
+  auto program = std::make_shared<PlanProgram>();
+  auto run = std::make_unique<PlanRun>();
+  program->records_gradients = key.records_gradients;
+  program->device = given.front().device();
+  program->remember(owner);
+  PlanLowering lowering(*program, *run, state, stop);
+  std::vector<PlanValue> values;
+  for (const at::Tensor& tensor : given)
+    values.push_back(lowering.take(tensor));
+  const std::span<const PlanValue> all(values);
+  const auto places = lowering.lower_graph(graph, {}, 0, {}, all.first(graph.inputs.size()),
+                                           all.subspan(graph.inputs.size()));
+  for (const std::size_t output : graph.outputs)
+    lowering.make_output(places[output]);
+  for (const StateSlot& slot : graph.states)
+    lowering.make_output(places[slot.written]);
+  if (key.keeps_tags) {
+    for (const std::size_t place : tag_places(graph))
+      lowering.make_output(places[place]);
+  }
+  if (program->records_gradients)
+    add_backward(*program);
+  fuse_elements(*program);
+  lay_out(*program);
+  run->slots.resize(program->slots.size());
+  run->absent.resize(program->slots.size());
+  run->parameter_gradients.resize(program->parameters.size());
+  return std::make_shared<Lease>(std::move(program), std::move(run));
+}
+
+}  // namespace
+
+void PlanProgram::remember(const Graph& graph) {
+  for (const at::Tensor& parameter : graph.parameters())
+    watched.push_back({parameter, parameter.data_ptr(), parameter.requires_grad()});
+  for (const at::Tensor& buffer : graph.buffers())
+    watched.push_back({buffer, buffer.data_ptr(), buffer.requires_grad()});
+  for (const auto& module : graph.modules())
+    modes.emplace_back(module.get(), module->is_training());
+}
+
+bool PlanProgram::still_holds() const {
+  return std::all_of(watched.begin(), watched.end(),
+                     [](const Watched& one) {
+                       return one.tensor.data_ptr() == one.data &&
+                              one.tensor.requires_grad() == one.is_trained;
+                     }) &&
+         std::all_of(modes.begin(), modes.end(),
+                     [](const auto& mode) { return mode.first->is_training() == mode.second; });
+}
+
+std::shared_ptr<const PlanProgram> PlanCache::find(const PlanKey& key) {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->key != key || !entry->program->still_holds())
+      continue;
+    std::rotate(entries_.begin(), entry, entry + 1);
+    return entries_.front().program;
+  }
+  return nullptr;
+}
+
+void PlanCache::add(PlanKey key, std::shared_ptr<const PlanProgram> program) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() == kMost)
+    entries_.pop_back();
+  entries_.insert(entries_.begin(), {std::move(key), std::move(program)});
+}
+
+void PlanCache::clear() {
+  const std::lock_guard lock(mutex_);
+  entries_.clear();
+}
+
+void run_compiled(const Graph& owner, const Inputs& inputs, GraphState::Data& state,
+                  const std::stop_token& stop, std::vector<at::Tensor>& outputs,
+                  std::shared_ptr<const PlanProgram>* used) {
+  const Graph::Impl& graph = owner.impl();
+  begin_states(graph, inputs[0], state);
+  tell_beginning(graph, inputs[0], state, stop);
+  std::fill(state.times.begin(), state.times.end(),
+            std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>());
+  std::vector<at::Tensor> given(inputs.begin(), inputs.end());
+  given.insert(given.end(), state.states.begin(), state.states.end());
+  const PlanKey key = key_of(inputs, state);
+  std::shared_ptr<Lease> lease;
+  if (auto program = graph.plans->find(key)) {
+    lease = Lease::take(program);
+    PlanRun& run = lease->run();
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (program->inputs[i] != kNoSlot)
+        run.slots[program->inputs[i]] = given[i].requires_grad() ? given[i].detach() : given[i];
+    }
+    std::fill(run.absent.begin(), run.absent.end(), std::uint8_t{0});
+    run_list(*program, program->forward, run, &state, &stop);
+    if (used != nullptr)
+      *used = program;
+  } else {
+    lease = make_plan(owner, key, given, state, stop);
+    graph.plans->add(key, lease->shared_program());
+    if (used != nullptr)
+      *used = lease->shared_program();
+  }
+  if (!state.times.empty())
+    state.profile = profile_of(graph, state);
+  std::vector<at::Tensor> results = hand_out(lease, given);
+  auto next = results.begin();
+  outputs.assign(next, next + static_cast<std::ptrdiff_t>(graph.outputs.size()));
+  next += static_cast<std::ptrdiff_t>(graph.outputs.size());
+  for (at::Tensor& value : state.states)
+    value = *next++;
+  if (state.keeps_tags) {
+    for (const std::size_t place : tag_places(graph))
+      state.tags[*graph.places[place].tag_slot] = *next++;
+  }
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,427 @@
+#include "plan_lowering.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <treadle/base/error.h>
+
+#include "place_text.h"
+#include "plan_run.h"
+#include "run_graph.h"
+
+namespace treadle::graph {
+namespace {
+
+TensorSpec spec_of(const at::Tensor& tensor) {
+  return {tensor.sizes().vec(), tensor.scalar_type()};
+}
+
+std::string sizes_text(const TensorSpec& spec) {
+  std::string text;
+  for (const std::int64_t size : spec.sizes)
+    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+std::int64_t elements_of(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes)
+    count *= size;
+  return count;
+}
+
+/// With -1 replaced by what is left.
+std::vector<std::int64_t> resolved(std::vector<std::int64_t> sizes, std::int64_t elements) {
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);
+  if (open != sizes.end()) {
+    *open = 1;
+    const std::int64_t known = elements_of(sizes);
+    *open = known == 0 ? 0 : elements / known;
+  }
+  TREADLE_EXPECTS(elements_of(sizes) == elements, "a reshape keeps the number of elements");
+  return sizes;
+}
+
+}  // namespace
+
+PlanPosition PlanPosition::within(std::string what) const {
+  PlanPosition position = *this;
+  position.around.insert(position.around.begin(), {std::move(what), "", /*is_node=*/false});
+  return position;
+}
+
+PlanLowering::PlanLowering(PlanProgram& program, PlanRun& run, GraphState::Data& state,
+                           std::stop_token stop)
+    : program_(program), run_(run), state_(state), stop_(std::move(stop)) {}
+
+std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const StatePath& path,
+                                                 std::size_t top_place,
+                                                 const std::vector<PlanSite::Step>& around,
+                                                 std::span<const PlanValue> inputs,
+                                                 std::span<const PlanValue> states) {
+  std::vector<PlanValue> values(graph.places.size(), absent());
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    values[graph.inputs[i]] = inputs[i];
+  for (std::size_t i = 0; i < graph.states.size(); ++i)
+    values[graph.states[i].read] = states[i];
+
+  Branch branch;
+  if (!graph.groups_of_branches.empty()) {
+    branch.seed = program_.seeds++;
+    PlanInstruction draw;
+    draw.kind = PlanInstruction::Kind::kDrawSeed;
+    draw.seed = branch.seed;
+    add(std::move(draw));
+  }
+  const auto position_of = [&](std::size_t place) {
+    return PlanPosition{&graph, place, path.empty() ? place : top_place, path, around};
+  };
+  for (std::size_t index = 0; index < graph.places.size(); ++index) {
+    const Place& place = graph.places[index];
+    if (place.group) {
+      const BranchGroup& group = graph.groups_of_branches[*place.group];
+      if (group.places.front() != index)
+        continue;
+      // Gradients of branches meet as they do when the branches run by themselves: see
+      // branches.cpp.
+      std::vector<PlanValue> sources;
+      for (const std::size_t source : group.sources)
+        sources.push_back(meeting_point(values[source]));
+      for (std::size_t i = 0; i < group.places.size(); ++i) {
+        std::vector<PlanValue> own(sources.size(), absent());
+        std::vector<PlanValue> given;
+        for (const std::size_t source : group.inputs[i]) {
+          if (is_absent(own[source]))
+            own[source] = meeting_point(sources[source]);
+          given.push_back(own[source]);
+        }
+        branch.place = group.places[i];
+        branches_.push_back(branch);
+        values[group.places[i]] = lower_place(position_of(group.places[i]), given);
+        if (branches_.back().entered) {
+          PlanInstruction leave;
+          leave.kind = PlanInstruction::Kind::kLeaveBranch;
+          add(std::move(leave));
+        }
+        branches_.pop_back();
+      }
+    } else if (place.node != nullptr) {
+      std::vector<PlanValue> given;
+      for (const std::size_t source : place.inputs)
+        given.push_back(values[source]);
+      values[index] = lower_place(position_of(index), given);
+    }
+  }
+  return values;
+}
+
+PlanValue PlanLowering::meeting_point(PlanValue value) {
+  return is_absent(value) || !program_.slots[slot_of(value)].needs_gradient
+             ? value
+             : alias(value, spec(value).sizes);
+}
+
+PlanValue PlanLowering::lower_place(const PlanPosition& position,
+                                    std::span<const PlanValue> inputs) {
+  const Node& node = *position.graph->places[position.place].node;
+  add_site(position, inputs);
+  const std::size_t site = site_;
+  const bool all_there = std::none_of(inputs.begin(), inputs.end(), is_absent);
+  if (all_there) {
+    if (const auto value = node.lower(*this, position, inputs))
+      return *value;
+  }
+  site_ = site;
+  PlannedCall call;
+  call.node = &node;
+  call.path = position.path;
+  call.path.emplace_back(position.place, 0);
+  return this->call(
+      std::move(call), inputs,
+      all_there || node.depends_on_numbers() ? node.why_called() : "one of its inputs is absent",
+      node.depends_on_numbers());
+}
+
+PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t index,
+                                     std::span<const PlanValue> inputs) {
+  const Callee& callee = position.graph->places[position.place].node->callees()[index];
+  StatePath path = position.path;
+  path.emplace_back(position.place, index);
+  add_site(position, inputs);
+  std::string why = "its layer does not say itself in operations";
+  if (callee.graph() != nullptr) {
+    const Graph::Impl& graph = callee.graph()->impl();
+    if (!graph.states.empty()) {
+      why = "the graph within has states";
+    } else if (!graph.tells_beginning.empty()) {
+      why = "the graph within tells layers when it begins";
+    } else if (graph.tag_slots > 0 && keeps_what_is_seen()) {
+      why = "tags within are asked for";
+    } else if (inputs.size() == graph.inputs.size()) {
+      const std::size_t site = site_;
+      const auto values =
+          lower_graph(graph, path, position.top_place, program_.sites[site].way, inputs, {});
+      return values[graph.outputs.front()];
+    }
+  } else if (const auto* planned = callee.ability<Planned>()) {
+    if (const auto value = planned->plan(*this, inputs))
+      return *value;
+    why = "its layer cannot say itself in operations for such inputs";
+  }
+  PlannedCall call;
+  call.callee = &callee;
+  call.path = std::move(path);
+  return this->call(std::move(call), inputs, why, /*is_dynamic=*/false);
+}
+
+void PlanLowering::add_site(const PlanPosition& position, std::span<const PlanValue> inputs) {
+  const Graph::Impl& graph = *position.graph;
+  std::vector<std::string> sizes;
+  for (std::size_t i = 0; i < graph.places[position.place].inputs.size(); ++i)
+    sizes.push_back(i < inputs.size() && !is_absent(inputs[i]) ? sizes_text(spec(inputs[i]))
+                                                               : "nothing");
+  PlanSite site;
+  site.top_place = position.top_place;
+  site.node = state_.graph->impl().nodes[position.top_place].id;
+  const std::string node = node_text(graph.nodes[position.place]);
+  const std::string failed = failed_text(graph, position.place, sizes);
+  // Rounds of the node's own are within it; the nodes around come after.
+  const auto own_end = std::find_if(position.around.begin(), position.around.end(),
+                                    [](const PlanSite::Step& step) { return step.is_node; });
+  site.way.assign(position.around.begin(), own_end);
+  site.way.push_back({node, failed, /*is_node=*/true});
+  site.way.insert(site.way.end(), own_end, position.around.end());
+  site_ = program_.sites.size();
+  program_.sites.push_back(std::move(site));
+}
+
+SlotId PlanLowering::add_slot(TensorSpec spec, PlanMemory memory) {
+  PlanSlot slot;
+  slot.spec = std::move(spec);
+  slot.memory = memory;
+  slot.root = program_.slots.size();
+  program_.slots.push_back(std::move(slot));
+  run_.slots.emplace_back();
+  run_.absent.push_back(0);
+  return program_.slots.size() - 1;
+}
+
+PlanValue PlanLowering::take(const at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    program_.inputs.push_back(kNoSlot);
+    return absent();
+  }
+  const SlotId slot = add_slot(spec_of(tensor), PlanMemory::kInput);
+  program_.slots[slot].needs_gradient = program_.records_gradients && tensor.requires_grad();
+  run_.slots[slot] = tensor.detach();
+  program_.inputs.push_back(slot);
+  return static_cast<PlanValue>(slot);
+}
+
+void PlanLowering::make_output(PlanValue value) {
+  program_.outputs.push_back(slot_of(value));
+}
+
+const TensorSpec& PlanLowering::spec(PlanValue value) const {
+  return program_.slots[slot_of(value)].spec;
+}
+
+std::size_t PlanLowering::parameter(const at::Tensor& tensor) {
+  const auto found = std::find_if(program_.parameters.begin(), program_.parameters.end(),
+                                  [&](const at::Tensor& known) { return known.is_same(tensor); });
+  if (found != program_.parameters.end())
+    return static_cast<std::size_t>(found - program_.parameters.begin());
+  program_.parameters.push_back(tensor);
+  return program_.parameters.size() - 1;
+}
+
+bool PlanLowering::needs_gradient(std::span<const PlanValue> inputs,
+                                  const std::vector<std::size_t>& parameters) const {
+  if (!program_.records_gradients)
+    return false;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](PlanValue value) {
+                       return !is_absent(value) && program_.slots[slot_of(value)].needs_gradient;
+                     }) ||
+         std::any_of(parameters.begin(), parameters.end(),
+                     [&](std::size_t index) { return program_.parameters[index].requires_grad(); });
+}
+
+void PlanLowering::add(PlanInstruction instruction) {
+  instruction.site = site_;
+  program_.forward.push_back(std::move(instruction));
+  run_instruction(program_, program_.forward.back(), run_, &state_, &stop_);
+}
+
+/// Random numbers of a branch come from a stream of its own.
+void PlanLowering::enter_branch() {
+  for (Branch& branch : branches_) {
+    if (branch.entered)
+      continue;
+    branch.entered = true;
+    PlanInstruction enter;
+    enter.kind = PlanInstruction::Kind::kEnterBranch;
+    enter.seed = branch.seed;
+    enter.branch = branch.place;
+    add(std::move(enter));
+  }
+}
+
+PlanValue PlanLowering::apply(std::shared_ptr<const PlanOp> op, std::span<const PlanValue> inputs) {
+  if (op->draws())
+    enter_branch();
+  std::vector<TensorSpec> specs;
+  for (const PlanValue input : inputs)
+    specs.push_back(spec(input));
+  const PlanMemory memory = op->allocates() ? PlanMemory::kOwn : PlanMemory::kArena;
+  PlanInstruction instruction;
+  for (const PlanValue input : inputs)
+    instruction.inputs.push_back(slot_of(input));
+  for (const at::Tensor& tensor : op->parameters())
+    instruction.parameters.push_back(parameter(tensor));
+  const bool allocates = op->allocates();
+  const SlotId output = add_slot(allocates ? TensorSpec() : op->result(specs), memory);
+  program_.slots[output].needs_gradient = needs_gradient(inputs, instruction.parameters);
+  instruction.outputs = {output};
+  for (const TensorSpec& kept : op->keeps(specs))
+    instruction.kept.push_back(add_slot(kept, memory));
+  const std::vector<SlotId> kept = instruction.kept;
+  instruction.operation = std::move(op);
+  add(std::move(instruction));
+  if (allocates) {
+    program_.slots[output].spec = spec_of(run_.slots[output]);
+    for (const SlotId slot : kept)
+      program_.slots[slot].spec = spec_of(run_.slots[slot]);
+  }
+  return static_cast<PlanValue>(output);
+}
+
+PlanValue PlanLowering::element(ElementRule rule, SlotId a, SlotId b, double number) {
+  PlanInstruction instruction;
+  instruction.kind = PlanInstruction::Kind::kElements;
+  instruction.inputs = {a};
+  ElementPass::Step step{rule, number, {false, 0}, {false, 1}, /*is_wanted=*/true};
+  if (takes_two(rule))
+    instruction.inputs.push_back(b);
+  const SlotId output = add_slot(program_.slots[a].spec, PlanMemory::kArena);
+  program_.slots[output].needs_gradient =
+      program_.slots[a].needs_gradient || (takes_two(rule) && program_.slots[b].needs_gradient);
+  instruction.outputs = {output};
+  instruction.elements.emplace(std::vector{step});
+  add(std::move(instruction));
+  return static_cast<PlanValue>(output);
+}
+
+PlanValue PlanLowering::step(ElementStep step, PlanValue a, double number) {
+  TREADLE_EXPECTS(!takes_two(rule_of(step)), "this step takes two values");
+  return element(rule_of(step), slot_of(a), kNoSlot, number);
+}
+
+PlanValue PlanLowering::step(ElementStep step, PlanValue a, PlanValue b) {
+  TREADLE_EXPECTS(takes_two(rule_of(step)), "this step takes one value");
+  TREADLE_EXPECTS(spec(a) == spec(b), "element steps work on tensors of the same sizes");
+  return element(rule_of(step), slot_of(a), slot_of(b), 0);
+}
+
+PlanValue PlanLowering::reshape(PlanValue value, std::vector<std::int64_t> sizes) {
+  sizes = resolved(std::move(sizes), elements_of(spec(value).sizes));
+  return sizes == spec(value).sizes ? value : alias(value, std::move(sizes));
+}
+
+PlanValue PlanLowering::alias(PlanValue value, std::vector<std::int64_t> sizes) {
+  const SlotId source = slot_of(value);
+  const SlotId slot = add_slot({std::move(sizes), spec(value).dtype}, PlanMemory::kArena);
+  program_.slots[slot].memory = program_.slots[source].memory;
+  program_.slots[slot].root = program_.slots[source].root;
+  program_.slots[slot].needs_gradient = program_.slots[source].needs_gradient;
+  PlanInstruction instruction;
+  instruction.kind = PlanInstruction::Kind::kAlias;
+  instruction.inputs = {source};
+  instruction.outputs = {slot};
+  add(std::move(instruction));
+  return static_cast<PlanValue>(slot);
+}
+
+/// Whether a call of such inputs can be recorded together with the calls before it: gradients of a
+/// tensor that both take, and of numbers in other sizes, would meet in another order.
+bool PlanLowering::joins_calls(std::span<const PlanValue> inputs) const {
+  if (program_.forward.empty() || program_.forward.back().kind != PlanInstruction::Kind::kCalls)
+    return false;
+  const PlanInstruction& before = program_.forward.back();
+  const auto has = [](const std::vector<SlotId>& slots, SlotId slot) {
+    return std::find(slots.begin(), slots.end(), slot) != slots.end();
+  };
+  return std::none_of(inputs.begin(), inputs.end(), [&](PlanValue value) {
+    if (is_absent(value))
+      return false;
+    const SlotId slot = slot_of(value);
+    const SlotId root = program_.slots[slot].root;
+    return has(before.inputs, slot) || (root != slot && has(before.outputs, root));
+  });
+}
+
+PlanValue PlanLowering::call(PlannedCall call, std::span<const PlanValue> inputs,
+                             const std::string& why, bool is_dynamic) {
+  const std::string& node = program_.sites[site_].node;
+  const bool is_known = std::any_of(
+      program_.calls.begin(), program_.calls.end(),
+      [&](const PlanCallInfo& known) { return known.node == node && known.why == why; });
+  if (!is_known)
+    program_.calls.push_back({node, why, is_dynamic});
+
+  enter_branch();
+  std::vector<std::size_t> parameters;
+  const auto take_parameters = [&](const Callee& callee) {
+    for (const at::Tensor& tensor : callee.module()->parameters()) {
+      if (tensor.requires_grad())
+        parameters.push_back(parameter(tensor));
+    }
+  };
+  if (program_.records_gradients) {
+    if (call.callee != nullptr) {
+      take_parameters(*call.callee);
+    } else {
+      for (const Callee& callee : call.node->callees())
+        take_parameters(callee);
+    }
+  }
+  if (!joins_calls(inputs)) {
+    PlanInstruction instruction;
+    instruction.kind = PlanInstruction::Kind::kCalls;
+    instruction.tape = program_.tapes++;
+    instruction.site = site_;
+    program_.forward.push_back(std::move(instruction));
+    run_.tapes.emplace_back();
+  }
+  PlanInstruction& stretch = program_.forward.back();
+  for (const std::size_t index : parameters) {
+    if (std::find(stretch.parameters.begin(), stretch.parameters.end(), index) ==
+        stretch.parameters.end())
+      stretch.parameters.push_back(index);
+  }
+  call.site = site_;
+  for (const PlanValue input : inputs) {
+    const SlotId slot = slot_of(input);
+    const auto of_call = std::find(stretch.outputs.begin(), stretch.outputs.end(), slot);
+    if (slot == kNoSlot) {
+      call.inputs.push_back({false, kNoSlot});
+    } else if (of_call != stretch.outputs.end()) {
+      call.inputs.push_back({true, static_cast<std::size_t>(of_call - stretch.outputs.begin())});
+    } else {
+      auto known = std::find(stretch.inputs.begin(), stretch.inputs.end(), slot);
+      if (known == stretch.inputs.end())
+        known = stretch.inputs.insert(stretch.inputs.end(), slot);
+      call.inputs.push_back({false, static_cast<std::size_t>(known - stretch.inputs.begin())});
+    }
+  }
+  stretch.calls.push_back(std::move(call));
+  const SlotId output = add_slot({}, PlanMemory::kOwn);
+  stretch.outputs.push_back(output);
+  run_last_call(program_, stretch, run_, &state_, &stop_);
+  program_.slots[output].spec = spec_of(run_.slots[output]);
+  program_.slots[output].needs_gradient =
+      program_.records_gradients && run_.tapes[stretch.tape].results.back().requires_grad();
+  return static_cast<PlanValue>(output);
+}
+
+}  // namespace treadle::graph

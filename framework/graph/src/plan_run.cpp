@@ -1,0 +1,360 @@
+#include "plan_run.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/SmallVector.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/random.h>
+
+#include "failure.h"
+
+namespace treadle::graph {
+namespace {
+
+using Kind = PlanInstruction::Kind;
+
+at::TensorOptions options_of(const PlanProgram& program, SlotId slot) {
+  return at::TensorOptions(program.slots[slot].spec.dtype).device(program.device);
+}
+
+/// A slot to be written.
+at::Tensor& room_for(const PlanProgram& program, PlanRun& run, SlotId slot) {
+  at::Tensor& tensor = run.slots[slot];
+  if (!tensor.defined())
+    tensor = at::empty(program.slots[slot].spec.sizes, options_of(program, slot));
+  return tensor;
+}
+
+bool is_absent(const PlanRun& run, SlotId slot) {
+  return slot == kNoSlot || run.absent[slot] != 0;
+}
+
+void mark_absent(PlanRun& run, const std::vector<SlotId>& slots) {
+  for (const SlotId slot : slots) {
+    if (slot != kNoSlot)
+      run.absent[slot] = 1;
+  }
+}
+
+void run_operation(const PlanProgram& program, const PlanInstruction& instruction, PlanRun& run) {
+  const at::AutoDispatchBelowADInplaceOrView no_recording;
+  c10::SmallVector<at::Tensor, 4> inputs;
+  for (const SlotId slot : instruction.inputs)
+    inputs.push_back(value_of(program, run, slot));
+  const bool allocates = instruction.operation->allocates();
+  c10::SmallVector<at::Tensor, 2> kept(instruction.kept.size());
+  at::Tensor output;
+  if (!allocates) {
+    output = room_for(program, run, instruction.outputs[0]);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      kept[i] = room_for(program, run, instruction.kept[i]);
+  }
+  instruction.operation->forward({inputs.data(), inputs.size()}, output,
+                                 {kept.data(), kept.size()});
+  if (allocates) {
+    run.slots[instruction.outputs[0]] = std::move(output);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      run.slots[instruction.kept[i]] = std::move(kept[i]);
+  }
+}
+
+/// Gradients that do not exist: of a sum the other one is left, everything else has none either.
+void run_elements_with_gaps(const PlanProgram& program, const PlanInstruction& instruction,
+                            PlanRun& run) {
+  const std::vector<ElementPass::Step>& steps = instruction.elements->steps();
+  std::vector<at::Tensor> results;
+  std::size_t written = 0;
+  for (const ElementPass::Step& step : steps) {
+    const auto operand = [&](const ElementPass::Operand& where) -> at::Tensor {
+      if (where.is_step)
+        return results[where.index];
+      const SlotId slot = instruction.inputs[where.index];
+      return is_absent(run, slot) ? at::Tensor() : value_of(program, run, slot);
+    };
+    const at::Tensor a = operand(step.a);
+    const at::Tensor b = takes_two(step.rule) ? operand(step.b) : a;
+    at::Tensor result;
+    if (a.defined() && b.defined()) {
+      ElementPass::Step alone = step;
+      alone.a = {false, 0};
+      alone.b = {false, 1};
+      alone.is_wanted = true;
+      std::vector<at::Tensor> out{at::empty_like(a, at::MemoryFormat::Contiguous)};
+      const std::array given{a, b};
+      ElementPass({alone}).run(given, out);
+      result = out.front();
+    } else if (step.rule == ElementRule::kAdd) {
+      result = a.defined() ? a : b;
+    }
+    results.push_back(result);
+    if (!step.is_wanted)
+      continue;
+    const SlotId slot = instruction.outputs[written++];
+    if (result.defined()) {
+      room_for(program, run, slot).copy_(result);
+    } else {
+      run.absent[slot] = 1;
+    }
+  }
+}
+
+void run_elements(const PlanProgram& program, const PlanInstruction& instruction, PlanRun& run) {
+  const at::AutoDispatchBelowADInplaceOrView no_recording;
+  const bool has_gaps = std::any_of(instruction.inputs.begin(), instruction.inputs.end(),
+                                    [&](SlotId slot) { return is_absent(run, slot); });
+  if (has_gaps)
+    return run_elements_with_gaps(program, instruction, run);
+  c10::SmallVector<at::Tensor, 4> given;
+  for (const SlotId slot : instruction.inputs)
+    given.push_back(value_of(program, run, slot));
+  c10::SmallVector<at::Tensor, 4> wanted;
+  for (const SlotId slot : instruction.outputs)
+    wanted.push_back(room_for(program, run, slot));
+  instruction.elements->run({given.data(), given.size()}, {wanted.data(), wanted.size()});
+}
+
+NodeState& node_state(GraphState::Data& top, const StatePath& path) {
+  GraphState::Data* data = &top;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i)
+    data = &data->nodes[path[i].first].callees[path[i].second].graph->data();
+  return data->nodes[path.back().first];
+}
+
+/// `record`: gradients are wanted of what it gives.
+void run_call(const PlannedCall& call, const PlanInstruction& stretch, bool record, PlanRun& run,
+              GraphState::Data& state, const std::stop_token& stop) {
+  CallTape& tape = run.tapes[stretch.tape];
+  c10::SmallVector<at::Tensor, 4> inputs;
+  for (const PlannedCall::Source& source : call.inputs) {
+    if (source.index == kNoSlot) {
+      inputs.emplace_back();
+    } else {
+      inputs.push_back(source.is_call ? tape.results[source.index] : tape.leaves[source.index]);
+    }
+  }
+  const at::AutoGradMode gradients(record);
+  NodeState& own = node_state(state, call.path);
+  const Inputs given{inputs.data(), inputs.size()};
+  tape.results.push_back(call.callee != nullptr
+                             ? call.callee->call(given, own.callees[call.path.back().second], stop)
+                             : call.node->run(given, own, stop));
+}
+
+/// What the stretch takes, as the beginning of a record of its own.
+void add_leaves(const PlanProgram& program, const PlanInstruction& stretch, PlanRun& run) {
+  CallTape& tape = run.tapes[stretch.tape];
+  while (tape.leaves.size() < stretch.inputs.size()) {
+    const SlotId slot = stretch.inputs[tape.leaves.size()];
+    at::Tensor leaf = value_of(program, run, slot).detach();
+    if (program.slots[slot].needs_gradient)
+      leaf.set_requires_grad(true);
+    tape.leaves.push_back(std::move(leaf));
+  }
+}
+
+void keep_result(const PlanProgram& program, const PlanInstruction& stretch, std::size_t index,
+                 PlanRun& run) {
+  const SlotId slot = stretch.outputs[index];
+  at::Tensor& result = run.tapes[stretch.tape].results[index];
+  const PlanSlot& planned = program.slots[slot];
+  // The slot of a call that is made for the first time knows nothing yet.
+  if (!planned.spec.is_absent() && result.sizes() != at::IntArrayRef(planned.spec.sizes)) {
+    throw DataError("it gave " + TensorSpec(result.sizes().vec(), result.scalar_type()).text() +
+                    " where a plan was made for " + planned.spec.text() +
+                    "; sizes that depend on numbers need \"execution\": \"dynamic\"");
+  }
+  run.slots[slot] = result.requires_grad() ? result.detach() : result;
+}
+
+void run_calls(const PlanProgram& program, const PlanInstruction& stretch, PlanRun& run,
+               GraphState::Data& state, const std::stop_token& stop) {
+  add_leaves(program, stretch, run);
+  for (std::size_t i = 0; i < stretch.calls.size(); ++i) {
+    try {
+      run_call(stretch.calls[i], stretch, program.records_gradients, run, state, stop);
+      keep_result(program, stretch, i, run);
+    } catch (...) {
+      rethrow_from(program.sites[stretch.calls[i].site]);
+    }
+  }
+}
+
+void run_operation_gradient(const PlanProgram& program, const PlanInstruction& instruction,
+                            PlanRun& run) {
+  if (is_absent(run, instruction.inputs[0]))
+    return mark_absent(run, instruction.outputs);
+  const at::AutoDispatchBelowADInplaceOrView no_recording;
+  const PlanInstruction& forward = program.forward[instruction.forward];
+  const PlanOp& operation = *instruction.operation;
+  const PlanOp::Reads reads = operation.backward_reads();
+  c10::SmallVector<at::Tensor, 4> inputs(forward.inputs.size());
+  if (reads.inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      inputs[i] = value_of(program, run, forward.inputs[i]);
+  }
+  const at::Tensor output =
+      reads.output ? value_of(program, run, forward.outputs[0]) : at::Tensor();
+  c10::SmallVector<at::Tensor, 2> kept;
+  for (const SlotId slot : forward.kept)
+    kept.push_back(run.slots[slot]);
+  c10::SmallVector<at::Tensor, 4> of_inputs(instruction.outputs.size());
+  const bool allocates = operation.allocates();
+  c10::SmallVector<bool, 8> wanted;
+  for (std::size_t i = 0; i < of_inputs.size(); ++i) {
+    wanted.push_back(instruction.outputs[i] != kNoSlot);
+    if (wanted.back() && !allocates)
+      of_inputs[i] = room_for(program, run, instruction.outputs[i]);
+  }
+  c10::SmallVector<at::Tensor, 4> of_parameters;
+  for (const std::size_t index : instruction.parameters)
+    of_parameters.push_back(run.parameter_gradients[index]);
+  operation.backward({value_of(program, run, instruction.inputs[0]),
+                      {inputs.data(), inputs.size()},
+                      output,
+                      {kept.data(), kept.size()},
+                      {of_inputs.data(), of_inputs.size()},
+                      instruction.sizes,
+                      {wanted.data(), of_inputs.size()},
+                      {of_parameters.data(), of_parameters.size()}});
+  for (const at::Tensor& gradient : of_parameters) {
+    if (gradient.defined())
+      gradient.unsafeGetTensorImpl()->bump_version();
+  }
+  if (allocates) {
+    for (std::size_t i = 0; i < of_inputs.size(); ++i) {
+      if (!wanted[i])
+        continue;
+      run.absent[instruction.outputs[i]] = of_inputs[i].defined() ? 0 : 1;
+      run.slots[instruction.outputs[i]] = std::move(of_inputs[i]);
+    }
+  }
+}
+
+void run_calls_gradient(const PlanProgram& program, const PlanInstruction& instruction,
+                        PlanRun& run) {
+  const PlanInstruction& forward = program.forward[instruction.forward];
+  CallTape tape = std::move(run.tapes[forward.tape]);
+  run.tapes[forward.tape] = {};
+  std::vector<at::Tensor> results;
+  std::vector<at::Tensor> gradients;
+  for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
+    if (is_absent(run, instruction.inputs[i]) || !tape.results[i].requires_grad())
+      continue;
+    results.push_back(tape.results[i]);
+    gradients.push_back(value_of(program, run, instruction.inputs[i]));
+  }
+  if (results.empty())
+    return mark_absent(run, instruction.outputs);
+  std::vector<at::Tensor> wanted;
+  std::vector<SlotId> slots;
+  for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
+    if (instruction.outputs[i] == kNoSlot)
+      continue;
+    wanted.push_back(tape.leaves[i]);
+    slots.push_back(instruction.outputs[i]);
+  }
+  for (const std::size_t index : instruction.parameters)
+    wanted.push_back(program.parameters[index]);
+  if (wanted.empty())
+    return;
+  const auto found = torch::autograd::grad(results, wanted, gradients, /*retain_graph=*/false,
+                                           /*create_graph=*/false, /*allow_unused=*/true);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    run.slots[slots[i]] = found[i];
+    run.absent[slots[i]] = found[i].defined() ? 0 : 1;
+  }
+  for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
+    const at::Tensor& sum = run.parameter_gradients[instruction.parameters[i]];
+    if (found[slots.size() + i].defined() && sum.defined())
+      sum.add_(found[slots.size() + i]);
+  }
+}
+
+}  // namespace
+
+const at::Tensor& value_of(const PlanProgram& program, PlanRun& run, SlotId slot) {
+  at::Tensor& tensor = run.slots[slot];
+  if (!tensor.defined() && program.slots[slot].root != slot)
+    tensor = run.slots[program.slots[slot].root].reshape(program.slots[slot].spec.sizes);
+  return tensor;
+}
+
+void run_instruction(const PlanProgram& program, const PlanInstruction& instruction, PlanRun& run,
+                     GraphState::Data* state, const std::stop_token* stop) {
+  try {
+    switch (instruction.kind) {
+      case Kind::kOperation:
+        run_operation(program, instruction, run);
+        break;
+      case Kind::kElements:
+        run_elements(program, instruction, run);
+        break;
+      case Kind::kCalls:
+        return run_calls(program, instruction, run, *state, *stop);
+      case Kind::kOperationGradient:
+        run_operation_gradient(program, instruction, run);
+        break;
+      case Kind::kCallsGradient:
+        run_calls_gradient(program, instruction, run);
+        break;
+      case Kind::kDrawSeed:
+        run.seeds.resize(program.seeds);
+        run.seeds[instruction.seed] = draw_from_task();
+        break;
+      case Kind::kEnterBranch:
+        run.branches.push_back(std::make_unique<TaskRandom>(
+            RandomStreams(run.seeds[instruction.seed]).seed("branch", {instruction.branch})));
+        break;
+      case Kind::kLeaveBranch:
+        run.branches.pop_back();
+        break;
+      case Kind::kAlias:
+        break;
+    }
+  } catch (...) {
+    rethrow_from(program.sites[instruction.site]);
+  }
+}
+
+void run_last_call(const PlanProgram& program, const PlanInstruction& calls, PlanRun& run,
+                   GraphState::Data* state, const std::stop_token* stop) {
+  try {
+    add_leaves(program, calls, run);
+    run_call(calls.calls.back(), calls, program.records_gradients, run, *state, *stop);
+    keep_result(program, calls, calls.calls.size() - 1, run);
+  } catch (...) {
+    rethrow_from(program.sites[calls.calls.back().site]);
+  }
+}
+
+namespace {
+
+void raise_through(const std::vector<PlanSite::Step>& way, std::size_t count) {
+  if (count == 0)
+    throw;
+  try {
+    raise_through(way, count - 1);
+  } catch (...) {
+    const PlanSite::Step& step = way[count - 1];
+    if (step.is_node)
+      rethrow_failed(step.place, step.text_before);
+    rethrow_within(step.place);
+  }
+}
+
+}  // namespace
+
+void rethrow_from(const PlanSite& site) {
+  raise_through(site.way, site.way.size());
+  std::terminate();  // it throws
+}
+
+}  // namespace treadle::graph
