@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <set>
@@ -10,6 +11,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/randn_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +22,7 @@
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
+#include <treadle/testing/plan_trial.h>
 #include <treadle/testing/tensor_comparison.h>
 
 /// What every LayerFactory, and the layers it makes, must keep. Include in one source file of a
@@ -261,6 +264,61 @@ TEST_P(LayerContract, EveryParameterGetsAGradient) {
 
   for (const auto& parameter : layer->named_parameters())
     EXPECT_TRUE(parameter.value().grad().defined()) << parameter.key();
+}
+
+TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const bool training : {true, false}) {
+      SCOPED_TRACE(std::string(training ? "in training" : "in evaluation") +
+                   (dtype == at::kFloat ? ", float32" : ", float64"));
+      const auto layer = create(1, dtype);
+      const auto planned = create(1, dtype);
+      layer->train(training);
+      planned->train(training);
+      std::vector<at::Tensor> inputs = random_inputs(kRows, dtype);
+      const auto is_absent = [](const at::Tensor& input) { return !input.defined(); };
+      const auto* says = dynamic_cast<const Planned*>(planned.get());
+      if (says == nullptr || std::any_of(inputs.begin(), inputs.end(), is_absent))
+        return;
+      const bool has_slopes = GetParam().categories == 0 && GetParam().is_differentiable;
+      PlanTrial trial;
+      std::vector<PlanValue> given;
+      for (at::Tensor& input : inputs) {
+        given.push_back(trial.give(input, has_slopes));
+        input.set_requires_grad(has_slopes);
+      }
+      const auto result = [&] {
+        const TaskRandom random(7);
+        return says->plan(trial, given);
+      }();
+      if (!result)
+        return;
+
+      const at::Tensor wanted = run(*layer, inputs, 7);
+      ASSERT_TRUE(at::equal(trial.value(*result), wanted));
+      if (!wanted.requires_grad())
+        continue;
+      const at::Tensor gradient = at::randn_like(wanted);
+      wanted.backward(gradient);
+      trial.back_propagate(*result, gradient);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        ASSERT_EQ(trial.gradient(given[i]).defined(), inputs[i].grad().defined()) << "input " << i;
+        if (inputs[i].grad().defined()) {
+          EXPECT_TRUE(at::equal(trial.gradient(given[i]), inputs[i].grad())) << "input " << i;
+        }
+      }
+      const auto parameters = planned->named_parameters();
+      for (const auto& parameter : layer->named_parameters()) {
+        EXPECT_TRUE(at::equal(trial.gradient_of_parameter(parameters[parameter.key()]),
+                              parameter.value().grad()))
+            << parameter.key();
+      }
+      for (const auto& buffer : layer->named_buffers()) {
+        EXPECT_TRUE(at::equal(planned->named_buffers()[buffer.key()], buffer.value()))
+            << buffer.key();
+      }
+    }
+  }
 }
 
 TEST_P(LayerContract, LeavesItsInputsAlone) {
