@@ -4,6 +4,7 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/flow_model.h>
+#include <treadle/graph/graph.h>
 
 namespace treadle::model_graphs {
 
@@ -23,10 +24,15 @@ graph::FlowBuilder read_whole_flow(const Config& config, const ComponentContext&
 }
 
 FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContext& context)
-    : flow_(read_whole_flow(config, context)) {}
+    : flow_(read_whole_flow(config, context)),
+      execution_(config.get<std::string>("execution") == "compiled"
+                     ? graph::Execution::kCompiled
+                     : graph::Execution::kDynamic) {}
 
 std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const {
-  return graph::build_model(flow_, spec);
+  auto model = graph::build_model(flow_, spec);
+  model->set_execution(execution_);
+  return model;
 }
 
 }  // namespace treadle::model_graphs

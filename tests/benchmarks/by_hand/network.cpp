@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
 #include <c10/core/GradMode.h>
 #include <torch/nn/modules/linear.h>
 #include <nlohmann/json.hpp>
@@ -42,6 +43,29 @@ class Mlp final : public torch::nn::Module {
   std::vector<torch::nn::Linear> layers_;
 };
 
+/// A linear layer, `rounds` times the same one with tanh, and a linear layer.
+class Refined final : public torch::nn::Module {
+ public:
+  Refined(std::int64_t features, std::int64_t width, std::int64_t rounds, std::int64_t outputs)
+      : rounds_(rounds),
+        input_(register_module("input", torch::nn::Linear(features, width))),
+        body_(register_module("body", torch::nn::Linear(width, width))),
+        output_(register_module("output", torch::nn::Linear(width, outputs))) {}
+
+  at::Tensor forward(const at::Tensor& inputs) {
+    at::Tensor values = input_->forward(inputs);
+    for (std::int64_t round = 0; round < rounds_; ++round)
+      values = at::tanh(body_->forward(values));
+    return output_->forward(values);
+  }
+
+ private:
+  std::int64_t rounds_;
+  torch::nn::Linear input_;
+  torch::nn::Linear body_;
+  torch::nn::Linear output_;
+};
+
 template <typename Net>
 Network network_of(std::shared_ptr<Net> net) {
   return {net, [net](const at::Tensor& inputs) { return net->forward(inputs); }};
@@ -61,6 +85,11 @@ const std::map<std::string, Make> kNetworks{
     {"lstm",
      [](const nlohmann::json& model, at::IntArrayRef row, std::int64_t outputs) {
        return network_of(std::make_shared<Lstm>(row[1], model.at("hidden"), outputs));
+     }},
+    {"refined",
+     [](const nlohmann::json& model, at::IntArrayRef row, std::int64_t outputs) {
+       return network_of(
+           std::make_shared<Refined>(row[0], model.at("width"), model.at("rounds"), outputs));
      }},
     {"encoder",
      [](const nlohmann::json& model, at::IntArrayRef row, std::int64_t outputs) {

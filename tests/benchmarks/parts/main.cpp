@@ -16,6 +16,7 @@ int main(int argument_count, char** arguments) {
   treadle::benchmarks::add_loader();
   treadle::benchmarks::add_optimizers(runtime);
   treadle::benchmarks::add_csv(runtime);
+  treadle::benchmarks::add_graphs(runtime);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

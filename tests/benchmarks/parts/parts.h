@@ -11,5 +11,6 @@ namespace treadle::benchmarks {
 void add_loader();
 void add_optimizers(const Runtime& runtime);
 void add_csv(const Runtime& runtime);
+void add_graphs(const Runtime& runtime);
 
 }  // namespace treadle::benchmarks
