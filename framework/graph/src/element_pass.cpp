@@ -164,6 +164,10 @@ bool takes_two(ElementRule rule) {
   return entry(rule).takes_two;
 }
 
+bool gradient_reads_inputs(ElementRule rule) {
+  return rule == ElementRule::kMultiply || rule == ElementRule::kLeakyRelu;
+}
+
 void ElementPass::run(std::span<const at::Tensor> given, std::span<at::Tensor> wanted) const {
   const c10::ScalarType dtype = wanted.front().scalar_type();
   const bool lies_well = std::all_of(given.begin(), given.end(), [&](const at::Tensor& tensor) {

@@ -28,6 +28,8 @@ enum class ElementRule : std::uint8_t {
 ElementRule rule_of(ElementStep step);
 const char* name_of(ElementRule rule);
 bool takes_two(ElementRule rule);
+/// Whether the gradient of such a step reads what the step was given.
+bool gradient_reads_inputs(ElementRule rule);
 
 /// Steps over tensors of one number of elements, in one pass over memory. Every step rounds once,
 /// so the bits are those of libtorch's kernels, which make a pass each.

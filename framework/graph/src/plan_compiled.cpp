@@ -49,7 +49,8 @@ class Lease {
   Lease(std::shared_ptr<const PlanProgram> program, std::unique_ptr<PlanRun> run)
       : program_(std::move(program)), run_(std::move(run)) {}
 
-  static std::shared_ptr<Lease> take(const std::shared_ptr<const PlanProgram>& program) {
+  static std::shared_ptr<Lease> take(const std::shared_ptr<const PlanProgram>& program,
+                                     PlanCache& plans) {
     std::unique_ptr<PlanRun> run;
     {
       const std::lock_guard lock(program->mutex);
@@ -58,8 +59,10 @@ class Lease {
         program->spare.pop_back();
       }
     }
-    if (run == nullptr)
+    if (run == nullptr) {
+      plans.drop_idle_memory();
       run = make_run(*program);
+    }
     return std::make_shared<Lease>(program, std::move(run));
   }
 
@@ -146,6 +149,10 @@ void run_list(const PlanProgram& program, const std::vector<PlanInstruction>& li
       run_instruction(program, instruction, run, state, stop);
     }
     for (const SlotId slot : instruction.done)
+      run.slots[slot].reset();
+    if (run.arena.defined())
+      continue;
+    for (const SlotId slot : instruction.done_in_arena)
       run.slots[slot].reset();
   }
 }
@@ -253,6 +260,8 @@ std::vector<at::Tensor> hand_out(const std::shared_ptr<Lease>& lease,
                           ? at::Tensor()
                           : PlanNode::own_memory(value_of(program, run, slot), run).detach());
   }
+  for (const SlotId slot : program.handed_out)
+    run.slots[slot].reset();
   const bool records = std::any_of(program.output_gradients.begin(), program.output_gradients.end(),
                                    [](SlotId slot) { return slot != kNoSlot; });
   if (!records) {
@@ -357,9 +366,12 @@ void PlanCache::add(PlanKey key, std::shared_ptr<const PlanProgram> program) {
   entries_.insert(entries_.begin(), {std::move(key), std::move(program)});
 }
 
-void PlanCache::clear() {
+void PlanCache::drop_idle_memory() {
   const std::lock_guard lock(mutex_);
-  entries_.clear();
+  for (const Entry& entry : entries_) {
+    const std::lock_guard of_program(entry.program->mutex);
+    entry.program->spare.clear();
+  }
 }
 
 void run_compiled(const Graph& owner, const Inputs& inputs, GraphState::Data& state,
@@ -375,7 +387,7 @@ void run_compiled(const Graph& owner, const Inputs& inputs, GraphState::Data& st
   const PlanKey key = key_of(inputs, state);
   std::shared_ptr<Lease> lease;
   if (auto program = graph.plans->find(key)) {
-    lease = Lease::take(program);
+    lease = Lease::take(program, *graph.plans);
     PlanRun& run = lease->run();
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (program->inputs[i] != kNoSlot)
@@ -386,6 +398,7 @@ void run_compiled(const Graph& owner, const Inputs& inputs, GraphState::Data& st
     if (used != nullptr)
       *used = program;
   } else {
+    graph.plans->drop_idle_memory();
     lease = make_plan(owner, key, given, state, stop);
     graph.plans->add(key, lease->shared_program());
     if (used != nullptr)

@@ -31,7 +31,9 @@ class PlanCache {
 
   std::shared_ptr<const PlanProgram> find(const PlanKey& key);
   void add(PlanKey key, std::shared_ptr<const PlanProgram> program);
-  void clear();
+  /// What runs of all plans hold while nobody runs them: a plan for other sizes, in evaluation
+  /// after training, needs that memory more.
+  void drop_idle_memory();
 
  private:
   struct Entry {

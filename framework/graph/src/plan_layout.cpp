@@ -136,6 +136,7 @@ class Layout {
 
   void lay_out() {
     mark_outputs();
+    mark_large();
     find_lives();
     share_memory();
     place();
@@ -167,6 +168,25 @@ class Layout {
     };
     mark(program_.outputs);
     mark(program_.input_gradients);
+    for (PlanSlot& slot : program_.slots)
+      slot.memory = program_.slots[slot.root].memory;
+  }
+
+  /// Kernels that allocate take what they need when they run, so a block that held all large values
+  /// as well would come on top of it. Allocating these costs little beside computing them.
+  void mark_large() {
+    constexpr std::size_t kLarge = std::size_t{1} << 14;
+    const auto allocates = [](const PlanInstruction& instruction) {
+      return instruction.kind == Kind::kCalls ||
+             (instruction.kind == Kind::kOperation && instruction.operation->allocates());
+    };
+    if (std::none_of(program_.forward.begin(), program_.forward.end(), allocates))
+      return;
+    for (PlanSlot& slot : program_.slots) {
+      if (program_.slots[slot.root].memory == PlanMemory::kArena &&
+          bytes_of(program_.slots[slot.root].spec) >= kLarge)
+        slot.memory = PlanMemory::kOwn;
+    }
     for (PlanSlot& slot : program_.slots)
       slot.memory = program_.slots[slot.root].memory;
   }
@@ -215,10 +235,18 @@ class Layout {
   /// A pass may write over what it is the last to read.
   void share_memory() {
     tenancy_of_.assign(program_.slots.size(), kNever);
+    std::vector<bool> is_plain(program_.slots.size());  // a kernel's own, and no view
     for (std::size_t index = 0; index < count(); ++index) {
+      if (index != after_forward() && at(index).kind == Kind::kElements)
+        take_over(index, is_plain);
       const PlanInstruction& instruction = at(index);
-      if (instruction.kind == Kind::kElements)
-        take_over(instruction, index);
+      if (instruction.kind == Kind::kOperation || instruction.kind == Kind::kOperationGradient ||
+          instruction.kind == Kind::kElements) {
+        for (const SlotId slot : instruction.outputs) {
+          if (slot != kNoSlot)
+            is_plain[slot] = program_.slots[slot].memory == PlanMemory::kOwn;
+        }
+      }
       for (const auto* slots : {&instruction.outputs, &instruction.kept}) {
         for (const SlotId slot : *slots) {
           if (slot == kNoSlot || root(slot) != slot ||
@@ -231,22 +259,40 @@ class Layout {
     }
   }
 
-  void take_over(const PlanInstruction& instruction, std::size_t index) {
+  void take_over(std::size_t index, std::vector<bool>& is_plain) {
+    PlanInstruction& instruction = index < after_forward()
+                                       ? program_.forward[index]
+                                       : program_.backward[index - after_forward() - 1];
+    instruction.over.assign(instruction.outputs.size(), kNoSlot);
     const std::vector<ElementPass::Step>& steps = instruction.elements->steps();
     std::vector<bool> is_taken(instruction.inputs.size());
     std::size_t written = 0;
     for (std::size_t step = 0; step < steps.size(); ++step) {
       if (!steps[step].is_wanted)
         continue;
-      const SlotId output = instruction.outputs[written++];
-      if (program_.slots[output].memory != PlanMemory::kArena)
+      const std::size_t number = written++;
+      const SlotId output = instruction.outputs[number];
+      const PlanMemory memory = program_.slots[output].memory;
+      if (memory != PlanMemory::kArena && memory != PlanMemory::kOwn)
         continue;
       for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
         const SlotId given = root(instruction.inputs[i]);
-        if (is_taken[i] || program_.slots[given].memory != PlanMemory::kArena ||
-            tenancy_of_[given] == kNever || last_[given] != index ||
-            is_read_after(steps, i, step) || has_twin(instruction, i) ||
-            tenancies_[tenancy_of_[given]].bytes != bytes_of(program_.slots[output].spec))
+        if (is_taken[i] || last_[given] != index || is_read_after(steps, i, step) ||
+            has_twin(instruction, i) ||
+            bytes_of(program_.slots[given].spec) != bytes_of(program_.slots[output].spec))
+          continue;
+        if (is_plain[given]) {
+          is_taken[i] = true;
+          is_plain[output] = true;
+          instruction.over[number] = instruction.inputs[i];
+          for (PlanSlot& slot : program_.slots) {
+            if (slot.root == output)
+              slot.memory = PlanMemory::kOwn;
+          }
+          break;
+        }
+        if (memory != PlanMemory::kArena || program_.slots[given].memory != PlanMemory::kArena ||
+            tenancy_of_[given] == kNever)
           continue;
         is_taken[i] = true;
         tenancy_of_[output] = tenancy_of_[given];
@@ -319,14 +365,18 @@ class Layout {
       const std::size_t last = last_[planned.root];
       if (last < count() && last != after_forward())
         program_.slots[slot].last_use = last < after_forward() ? last : last - 1;
-      if (planned.memory == PlanMemory::kArena && tenancy_of_[planned.root] != kNever)
+      const bool is_placed =
+          planned.memory == PlanMemory::kArena && tenancy_of_[planned.root] != kNever;
+      if (!is_placed)
+        program_.passing.push_back(slot);
+      if (last == after_forward() && planned.memory == PlanMemory::kOutput)
+        program_.handed_out.push_back(slot);
+      if (last >= count() || last == after_forward())
         continue;
-      program_.passing.push_back(slot);
-      if (last < after_forward()) {
-        program_.forward[last].done.push_back(slot);
-      } else if (last > after_forward() && last < count()) {
-        program_.backward[last - after_forward() - 1].done.push_back(slot);
-      }
+      PlanInstruction& instruction = last < after_forward()
+                                         ? program_.forward[last]
+                                         : program_.backward[last - after_forward() - 1];
+      (is_placed ? instruction.done_in_arena : instruction.done).push_back(slot);
     }
   }
 

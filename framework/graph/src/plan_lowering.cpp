@@ -65,6 +65,27 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
   for (std::size_t i = 0; i < graph.states.size(); ++i)
     values[graph.states[i].read] = states[i];
 
+  // Of a run that makes a plan, memory is let go as soon as nothing needs it, as ever.
+  const SlotId begin_of_graph = program_.slots.size();
+  std::vector<std::size_t>
+      users;  // of slots that were made here, by roots: places still to be used
+  const auto count_users = [&](PlanValue value, std::size_t by) {
+    if (is_absent(value) || root_of(value) < begin_of_graph)
+      return;
+    users.resize(program_.slots.size() - begin_of_graph);
+    users[root_of(value) - begin_of_graph] += by;
+  };
+  const auto set = [&](std::size_t place, PlanValue value) {
+    values[place] = value;
+    const bool is_seen =
+        path.empty() && keeps_what_is_seen() && graph.places[place].tag_slot.has_value();
+    count_users(value, is_seen ? 2 : 1);
+  };
+  const auto release_unused = [&](SlotId root) {
+    if (root >= begin_of_graph && users[root - begin_of_graph] == 0)
+      release(root);
+  };
+
   Branch branch;
   if (!graph.groups_of_branches.empty()) {
     branch.seed = program_.seeds++;
@@ -78,6 +99,7 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
   };
   for (std::size_t index = 0; index < graph.places.size(); ++index) {
     const Place& place = graph.places[index];
+    const SlotId begin_of_step = program_.slots.size();
     if (place.group) {
       const BranchGroup& group = graph.groups_of_branches[*place.group];
       if (group.places.front() != index)
@@ -97,7 +119,7 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
         }
         branch.place = group.places[i];
         branches_.push_back(branch);
-        values[group.places[i]] = lower_place(position_of(group.places[i]), given);
+        set(group.places[i], lower_place(position_of(group.places[i]), given));
         if (branches_.back().entered) {
           PlanInstruction leave;
           leave.kind = PlanInstruction::Kind::kLeaveBranch;
@@ -109,8 +131,16 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
       std::vector<PlanValue> given;
       for (const std::size_t source : place.inputs)
         given.push_back(values[source]);
-      values[index] = lower_place(position_of(index), given);
+      set(index, lower_place(position_of(index), given));
     }
+    users.resize(program_.slots.size() - begin_of_graph);
+    for (const std::size_t done : place.done) {
+      count_users(values[done], static_cast<std::size_t>(-1));
+      if (!is_absent(values[done]))
+        release_unused(root_of(values[done]));
+    }
+    for (SlotId slot = begin_of_step; slot < program_.slots.size(); ++slot)
+      release_unused(program_.slots[slot].root);
   }
   return values;
 }
@@ -251,6 +281,48 @@ void PlanLowering::add(PlanInstruction instruction) {
   instruction.site = site_;
   program_.forward.push_back(std::move(instruction));
   run_instruction(program_, program_.forward.back(), run_, &state_, &stop_);
+  if (program_.records_gradients)
+    keep_for_backward(program_.forward.back());
+}
+
+/// What a run that makes a plan may not let go when the forward has no more use for it.
+void PlanLowering::keep_for_backward(const PlanInstruction& instruction) {
+  is_kept_.resize(program_.slots.size());
+  const auto keep = [&](const std::vector<SlotId>& slots) {
+    for (const SlotId slot : slots) {
+      if (slot != kNoSlot)
+        is_kept_[program_.slots[slot].root] = true;
+    }
+  };
+  switch (instruction.kind) {
+    case PlanInstruction::Kind::kOperation:
+      keep(instruction.kept);
+      if (instruction.operation->backward_reads().inputs)
+        keep(instruction.inputs);
+      if (instruction.operation->backward_reads().output)
+        keep(instruction.outputs);
+      return;
+    case PlanInstruction::Kind::kElements:
+      if (instruction.elements->steps().front().rule == ElementRule::kRelu)
+        return keep(instruction.outputs);
+      if (gradient_reads_inputs(instruction.elements->steps().front().rule))
+        keep(instruction.inputs);
+      return;
+    default:
+      return;
+  }
+}
+
+/// Of a run that makes a plan: memory that neither the rest of the forward nor backward needs.
+void PlanLowering::release(SlotId root) {
+  is_kept_.resize(program_.slots.size());
+  if (is_kept_[root])
+    return;
+  run_.slots[root].reset();
+  if (const auto known = aliases_.find(root); known != aliases_.end()) {
+    for (const SlotId slot : known->second)
+      run_.slots[slot].reset();
+  }
 }
 
 /// Random numbers of a branch come from a stream of its own.
@@ -333,6 +405,7 @@ PlanValue PlanLowering::alias(PlanValue value, std::vector<std::int64_t> sizes) 
   const SlotId slot = add_slot({std::move(sizes), spec(value).dtype}, PlanMemory::kArena);
   program_.slots[slot].memory = program_.slots[source].memory;
   program_.slots[slot].root = program_.slots[source].root;
+  aliases_[program_.slots[slot].root].push_back(slot);
   program_.slots[slot].needs_gradient = program_.slots[source].needs_gradient;
   PlanInstruction instruction;
   instruction.kind = PlanInstruction::Kind::kAlias;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -61,6 +62,7 @@ class PlanLowering final : public PlanBuilder {
     return is_absent(value) ? kNoSlot : static_cast<SlotId>(value);
   }
 
+  SlotId root_of(PlanValue value) const { return program_.slots[slot_of(value)].root; }
   PlanValue lower_place(const PlanPosition& position, std::span<const PlanValue> inputs);
   PlanValue call(PlannedCall call, std::span<const PlanValue> inputs, const std::string& why,
                  bool is_dynamic);
@@ -75,6 +77,8 @@ class PlanLowering final : public PlanBuilder {
   void add_site(const PlanPosition& position, std::span<const PlanValue> inputs);
   void add(PlanInstruction instruction);
   void enter_branch();
+  void keep_for_backward(const PlanInstruction& instruction);
+  void release(SlotId root);
 
   PlanProgram& program_;
   PlanRun& run_;
@@ -86,7 +90,9 @@ class PlanLowering final : public PlanBuilder {
     std::size_t place = 0;
     bool entered = false;
   };
-  std::vector<Branch> branches_;  // innermost last
+  std::vector<Branch> branches_;                   // innermost last
+  std::vector<bool> is_kept_;                      // roots that backward needs
+  std::map<SlotId, std::vector<SlotId>> aliases_;  // of roots
 };
 
 }  // namespace treadle::graph

@@ -88,7 +88,10 @@ struct PlanInstruction {
   std::size_t branch = 0;   ///< the place that is entered
 
   // Known when all instructions are.
-  std::vector<SlotId> done;  ///< slots outside the arena that nobody reads after it
+  std::vector<SlotId> done;           ///< slots outside the arena that nobody reads after it
+  std::vector<SlotId> done_in_arena;  ///< for the run that makes the plan, which has no arena
+  /// Of a pass, for each output: which input's own memory it is written over; kNoSlot: none.
+  std::vector<SlotId> over;
 };
 
 struct PlanSlot {
@@ -130,6 +133,8 @@ struct PlanProgram {
   bool records_gradients = false;
   c10::Device device = at::kCPU;
 
+  /// Outputs that backward does not need.
+  std::vector<SlotId> handed_out;
   /// Slots outside the arena, which the next run fills anew.
   std::vector<SlotId> passing;
 

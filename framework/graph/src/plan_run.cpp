@@ -116,8 +116,14 @@ void run_elements(const PlanProgram& program, const PlanInstruction& instruction
   for (const SlotId slot : instruction.inputs)
     given.push_back(value_of(program, run, slot));
   c10::SmallVector<at::Tensor, 4> wanted;
-  for (const SlotId slot : instruction.outputs)
-    wanted.push_back(room_for(program, run, slot));
+  for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
+    const SlotId over = instruction.over.empty() ? kNoSlot : instruction.over[i];
+    // A kernel may have laid its result out in another way.
+    if (over != kNoSlot && value_of(program, run, over).is_contiguous())
+      run.slots[instruction.outputs[i]] =
+          value_of(program, run, over).view(program.slots[instruction.outputs[i]].spec.sizes);
+    wanted.push_back(room_for(program, run, instruction.outputs[i]));
+  }
   instruction.elements->run({given.data(), given.size()}, {wanted.data(), wanted.size()});
 }
 

@@ -2,9 +2,12 @@
 // (rows C20-C35).
 #include "small_parts.h"
 
+#include <atomic>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ones.h>
@@ -70,9 +73,14 @@ struct Bits {
   std::vector<at::Tensor> gradients;  // of the input, then of parameters
 };
 
+void forget_gradients(Graph& graph) {
+  for (const at::Tensor& parameter : graph.parameters())
+    parameter.mutable_grad().reset();
+}
+
 /// Forward and backward from the same random numbers.
 Bits bits_of(Graph& graph, const at::Tensor& input) {
-  graph.zero_grad();
+  forget_gradients(graph);
   const TaskRandom random(7);
   GraphState state(graph);
   const at::Tensor leaf = input.detach().set_requires_grad(true);
@@ -242,6 +250,432 @@ INSTANTIATE_TEST_SUITE_P(
               }},
         Shape{"OnlyAView", [] { return FlowBuilder::from(identity()); }}),
     [](const auto& info) { return info.param.name; });
+
+FlowBuilder mlp() {
+  return FlowBuilder::from(rows(4, 8))
+      .through(rectify())
+      .through(rows(8, 8))
+      .through(rectify())
+      .through(rows(8, 2));
+}
+
+Plan plan_of(const FlowBuilder& flow, const at::Tensor& input) {
+  const auto graph = flow.build(spec_of({{4}}));
+  return graph->compile({&input, 1});
+}
+
+std::vector<std::string> operations(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const PlanInstructionInfo& instruction : plan.instructions())
+    names.push_back(instruction.operation);
+  return names;
+}
+
+TEST(Plan, IsWhatTheGraphSaysAndThenItsGradients) {  // C23, C24, C27
+  const Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
+
+  EXPECT_THAT(operations(plan),
+              ElementsAre("linear", "relu", "linear", "relu", "linear", "linear_gradient",
+                          "relu_gradient", "linear_gradient", "relu_gradient", "linear_gradient"));
+  EXPECT_TRUE(plan.records_gradients());
+  EXPECT_TRUE(plan.instructions().back().is_backward);
+  EXPECT_EQ(plan.instructions().front().node, "Rows_0");
+  EXPECT_EQ(plan.dynamic_nodes(), 0U);
+  EXPECT_THAT(plan.calls(), ::testing::IsEmpty());
+  ASSERT_EQ(plan.input_slots().size(), 1U);
+  EXPECT_EQ(plan.slots()[plan.input_slots()[0]].memory, PlanMemory::kInput);
+  ASSERT_EQ(plan.output_slots().size(), 1U);
+  EXPECT_EQ(plan.slots()[plan.output_slots()[0]].spec.text(), "[6, 2]");
+}
+
+TEST(Plan, WithoutGradientsIsTheForwardAlone) {
+  const at::NoGradGuard no_gradients;
+  const Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
+
+  EXPECT_THAT(operations(plan), ElementsAre("linear", "relu", "linear", "relu", "linear"));
+  EXPECT_FALSE(plan.records_gradients());
+}
+
+TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {  // C28, C29
+  for (const bool records : {true, false}) {
+    const at::AutoGradMode gradients(records);
+    const Plan plan = plan_of(
+        FlowBuilder::from(rows(4, 4))
+            .tag("first")
+            .split({rows(4, 6), rows(4, 6), FlowBuilder::from(rectify()).through(rows(4, 6))})
+            .merge(mean())
+            .also(FlowBuilder::from(rows(6, 6)).through(rectify()))
+            .through(rows(6, 2)),
+        at::randn({5, 4}, at::kDouble));
+    struct Life {
+      std::size_t first = static_cast<std::size_t>(-1);
+      std::size_t last = 0;
+    };
+    const auto slots = plan.slots();
+    const auto instructions = plan.instructions();
+    std::vector<Life> lives(slots.size());
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      for (const auto* list : {&instructions[i].inputs, &instructions[i].outputs}) {
+        for (const std::size_t slot : *list) {
+          Life& life = lives[slots[slot].root];
+          life.first = std::min(life.first, i);
+          life.last = std::max(life.last, i);
+        }
+      }
+    }
+    std::size_t compared = 0;
+    for (std::size_t a = 0; a < slots.size(); ++a) {
+      if (slots[a].root != a || slots[a].memory != PlanMemory::kArena)
+        continue;
+      EXPECT_EQ(slots[a].offset % 256, 0U);
+      EXPECT_LE(slots[a].offset + slots[a].bytes, plan.arena_bytes());
+      for (std::size_t b = a + 1; b < slots.size(); ++b) {
+        if (slots[b].root != b || slots[b].memory != PlanMemory::kArena)
+          continue;
+        // A pass writes over what it is the last to read: the same place at the same instant.
+        const bool at_once = lives[a].first < lives[b].last && lives[b].first < lives[a].last;
+        const bool overlap = slots[a].offset < slots[b].offset + slots[b].bytes &&
+                             slots[b].offset < slots[a].offset + slots[a].bytes;
+        EXPECT_FALSE(at_once && overlap) << a << " and " << b;
+        compared += at_once ? 1 : 0;
+      }
+    }
+    EXPECT_GT(compared, 5U);
+    EXPECT_LT(plan.arena_bytes(), plan.unshared_bytes() + 256 * slots.size());
+  }
+}
+
+TEST(Plan, MemoryOfWhatIsDoneIsUsedAgain) {  // C28-C30
+  const at::NoGradGuard no_gradients;
+  FlowBuilder deep = FlowBuilder::from(rows(4, 64));
+  for (int i = 0; i < 20; ++i)
+    deep.through(rows(64, 64)).through(rectify());
+  const Plan plan = plan_of(deep, at::randn({32, 4}, at::kDouble));
+
+  constexpr std::size_t kValue = 32 * 64 * sizeof(double);
+  EXPECT_LE(plan.arena_bytes(), 2 * kValue) << "one is read while the next is written";
+  EXPECT_GE(plan.unshared_bytes(), 40 * kValue);
+}
+
+TEST(Plan, NeighbouringElementStepsAreOnePass) {  // C33-C35
+  const Plan plan = plan_of(FlowBuilder::from(rows(4, 4))
+                                .tag("first")
+                                .through(rectify())
+                                .through(add())
+                                .using_({"first"})
+                                .through(rectify())
+                                .through(rows(4, 2)),
+                            at::randn({6, 4}, at::kDouble));
+
+  EXPECT_THAT(operations(plan), ElementsAre("linear", "relu add relu", "linear", "linear_gradient",
+                                            "relu_gradient relu_gradient add", "linear_gradient"));
+  EXPECT_EQ(plan.element_steps(), 6U);
+  EXPECT_EQ(plan.element_passes(), 2U);
+}
+
+TEST(Plan, SaysWhatItOnlyCallsAndWhy) {
+  const auto why = [](const FlowBuilder& flow) {
+    const Plan plan = plan_of(flow, at::randn({6, 4}, at::kDouble));
+    std::string text;
+    for (const PlanCallInfo& call : plan.calls())
+      text += call.node + ": " + call.why + (call.is_dynamic ? " (dynamic)" : "");
+    EXPECT_EQ(plan.dynamic_nodes(), text.find("dynamic") == std::string::npos ? 0U : 1U);
+    return text;
+  };
+
+  EXPECT_EQ(why(FlowBuilder::from(times(2)).named("twice")),
+            "twice: its layer does not say itself in operations");
+  EXPECT_EQ(why(FlowBuilder::from(rows(4, 4))
+                    .loop(rectify())
+                    .until(threshold_halt(9), 3)
+                    .named("search")),
+            "search: how many rounds it makes depends on the numbers it is given (dynamic)");
+  EXPECT_EQ(why(FlowBuilder::from(rows(4, 4))
+                    .switch_(fixed_selector(0), {rows(4, 2), rows(4, 2)})
+                    .named("choice")),
+            "choice: which branch it takes depends on the numbers it is given (dynamic)");
+  EXPECT_EQ(why(FlowBuilder::from(rows(4, 4)).map(rectify()).each().named("pieces")),
+            "pieces: it calls its body piece by piece");
+}
+
+TEST(Plan, IsATableForPeople) {
+  const at::NoGradGuard no_gradients;
+  const Plan plan = plan_of(FlowBuilder::from(rows(4, 8))
+                                .named("first")
+                                .through(rectify())
+                                .through(times(2))
+                                .named("twice"),
+                            at::randn({6, 4}, at::kDouble));
+
+  EXPECT_EQ(plan.text(),
+            "step  operation                   node                takes       gives       sizes\n"
+            "0     linear                      first               0           1           [6, 8]\n"
+            "1     relu                        Rectify_0           1           2           [6, 8]\n"
+            "2     call                        twice               2           3           [6, 8]\n"
+            "512 bytes of memory for values; without sharing 768\n"
+            "called: \"twice\", because its layer does not say itself in operations\n");
+}
+
+TEST(CompiledGraph, HasAPlanForEachSizeOfBatch) {  // per-shape cache
+  const auto graph = mlp().build(spec_of({{4}}));
+  for (const std::int64_t size : {6, 3, 1, 6, 3})
+    expect_same_bits(*graph, at::randn({size, 4}, at::kDouble));
+}
+
+TEST(CompiledGraph, FollowsWeightsThatChangeFreezeAndMove) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  graph->set_execution(Execution::kCompiled);
+  bits_of(*graph, input);
+  {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& parameter : graph->parameters())
+      parameter.mul_(0.5);
+  }
+  expect_same_bits(*graph, input);
+
+  graph->set_execution(Execution::kCompiled);
+  bits_of(*graph, input);
+  graph->parameters()[2].set_requires_grad(false);
+  const Bits frozen = bits_of(*graph, input);
+  EXPECT_FALSE(frozen.gradients[3].defined());
+  EXPECT_TRUE(frozen.gradients[2].defined());
+
+  for (at::Tensor& parameter : graph->parameters())
+    parameter.set_data(parameter.detach().clone());
+  const Bits moved = bits_of(*graph, input);
+  expect_same(moved.outputs, frozen.outputs);
+  expect_same(moved.gradients, frozen.gradients);
+}
+
+TEST(CompiledGraph, AddsToGradientsThatAreThere) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const auto twice = [&] {
+    forget_gradients(*graph);
+    for (int i = 0; i < 2; ++i)
+      graph->forward(input).sum().backward();
+    std::vector<at::Tensor> gradients;
+    for (const at::Tensor& parameter : graph->parameters())
+      gradients.push_back(parameter.grad().clone());
+    return gradients;
+  };
+  const auto wanted = twice();
+
+  graph->set_execution(Execution::kCompiled);
+  const auto compiled = twice();
+
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(at::allclose(compiled[i], wanted[i], 1e-14, 1e-14)) << i;
+}
+
+TEST(CompiledGraph, GivesGradientsToWhoAsksForThem) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const auto asked = [&] {
+    return torch::autograd::grad({graph->forward(input).sum()}, graph->parameters());
+  };
+  const auto wanted = asked();
+
+  graph->set_execution(Execution::kCompiled);
+  const auto compiled = asked();
+
+  expect_same(compiled, wanted);
+  EXPECT_FALSE(graph->parameters()[0].grad().defined()) << "nothing is added";
+}
+
+TEST(CompiledGraph, LeavesWhatBackwardDoesNotReachWithoutAGradient) {
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .tag("one")
+                         .through(rows(4, 3))
+                         .tag("other")
+                         .outputs({"one", "other"})
+                         .build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  for (int round = 0; round < 2; ++round) {
+    forget_gradients(*graph);
+    GraphState state(*graph);
+    graph->run({&input, 1}, state)[0].sum().backward();
+
+    EXPECT_TRUE(graph->parameters()[0].grad().defined());
+    EXPECT_FALSE(graph->parameters()[2].grad().defined());
+  }
+}
+
+TEST(CompiledGraph, RefusesASecondBackwardAndGradientsOfGradients) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const auto what = [](const std::function<void()>& work) -> std::string {
+    try {
+      work();
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+
+  const at::Tensor sum = graph->forward(input).sum();
+  sum.backward({}, /*retain_graph=*/true);
+  EXPECT_EQ(
+      what([&] { sum.backward(); }),
+      "backward through a compiled graph a second time: what it needs lies in memory that has "
+      "been used again; run forward once more, or use \"execution\": \"dynamic\"");
+  EXPECT_EQ(what([&] {
+              graph->forward(input).sum().backward({}, /*retain_graph=*/true,
+                                                   /*create_graph=*/true);
+            }),
+            "a compiled graph has no gradients of gradients; use \"execution\": \"dynamic\"");
+}
+
+TEST(CompiledGraph, OutputsAreTheCallersToKeep) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::NoGradGuard no_gradients;
+  graph->forward(at::randn({6, 4}, at::kDouble));
+  const at::Tensor first = graph->forward(at::ones({6, 4}, at::kDouble));
+  const at::Tensor copy = first.clone();
+
+  graph->forward(at::randn({6, 4}, at::kDouble));
+
+  EXPECT_TRUE(at::equal(first, copy));
+}
+
+TEST(CompiledGraph, MayRunOnSeveralThreads) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> wanted;
+  const at::NoGradGuard no_gradients;
+  for (std::int64_t size = 1; size <= 4; ++size) {
+    inputs.push_back(at::randn({size, 4}, at::kDouble));
+    wanted.push_back(graph->forward(inputs.back()));
+  }
+  graph->set_execution(Execution::kCompiled);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      const at::NoGradGuard no_recording;
+      for (std::size_t i = 0; i < 50; ++i) {
+        const std::size_t which = (thread + i) % inputs.size();
+        wrong += at::equal(graph->forward(inputs[which]), wanted[which]) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(CompiledGraph, KeepsStatesAndTagsAsADynamicOne) {  // A15, A53
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .tag("first")
+                         .through(state_add())
+                         .using_({"memory"})
+                         .through(rectify())
+                         .tag("memory")
+                         .through(rows(4, 2))
+                         .build(spec_of({{4}}));
+  const auto three = [&] {
+    forget_gradients(*graph);
+    GraphState state(*graph);
+    std::vector<at::Tensor> seen;
+    at::Tensor sum = at::zeros({}, at::kDouble);
+    for (const int step : {1, 2, 3}) {
+      const at::Tensor input = at::ones({3, 4}, at::kDouble).mul(step);
+      sum = sum.add(graph->run({&input, 1}, state)[0].square().sum());
+      seen.push_back(state.tagged("first"));
+      seen.push_back(state.tagged("memory"));
+      if (step == 2)
+        state.detach();
+    }
+    sum.backward();
+    for (const at::Tensor& parameter : graph->parameters())
+      seen.push_back(parameter.grad().clone());
+    return seen;
+  };
+  const auto wanted = three();
+
+  graph->set_execution(Execution::kCompiled);
+  const auto compiled = three();
+
+  ASSERT_EQ(compiled.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(at::allclose(compiled[i], wanted[i], 1e-14, 1e-14)) << i;
+}
+
+TEST(CompiledGraph, FailsInTheSameWords) {  // C09
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .named("first")
+                         .loop([](const at::Tensor& x) {
+                           if (x.numel() > 16)
+                             throw std::runtime_error("too much");
+                           return x.mul(2);
+                         })
+                         .times(2)
+                         .named("refine")
+                         .through(rows(4, 1))
+                         .build();
+  const auto words = [&](std::int64_t rows) -> std::string {
+    const at::Tensor input = at::ones({rows, 4}, at::kDouble);
+    try {
+      graph->forward(input);
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string wanted = words(6);
+  ASSERT_NE(wanted, "");
+
+  graph->set_execution(Execution::kCompiled);
+
+  EXPECT_EQ(words(6), wanted);
+  EXPECT_EQ(words(2), "");
+  EXPECT_EQ(words(6), wanted);
+}
+
+TEST(CompiledGraph, AStopEndsIt) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::ones({2, 4}, at::kDouble);
+  GraphState state(*graph);
+  graph->run({&input, 1}, state);
+  std::stop_source stop;
+  stop.request_stop();
+
+  EXPECT_THROW(graph->run({&input, 1}, state, stop.get_token()), Interrupted);
+  EXPECT_NO_THROW(graph->run({&input, 1}, state));
+}
+
+TEST(CompiledGraph, IsProfiledNodeByNode) {  // A71
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::ones({2, 4}, at::kDouble);
+  GraphState state(*graph);
+  graph->run({&input, 1}, state);
+  state.profile(true);
+
+  graph->run({&input, 1}, state);
+
+  ASSERT_NE(state.last_profile(), nullptr);
+  EXPECT_EQ(state.last_profile()->nodes.size(), 5U);
+}
+
+TEST(CompiledGraph, OfTenThousandNodesIsPlannedInASecondOrTwo) {
+  FlowBuilder flow = FlowBuilder::from(rectify());
+  for (int i = 1; i < 10'000; ++i)
+    flow.through(rectify());
+  const auto graph = flow.build(spec_of({{4}}));
+  const at::Tensor input = at::randn({2, 4}, at::kDouble).set_requires_grad(true);
+
+  const Plan plan = graph->compile({&input, 1});
+
+  EXPECT_EQ(plan.element_steps(), 20'000U);
+  expect_same_bits(*graph, input);
+}
 
 }  // namespace
 }  // namespace treadle::graph

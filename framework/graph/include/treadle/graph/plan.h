@@ -24,7 +24,8 @@ enum class Execution : std::uint8_t {
 enum class PlanMemory : std::uint8_t {
   kInput,  ///< given from outside: the graph's inputs and states
   kArena,  ///< a place in the plan's one block
-  kOwn,    ///< of a kernel that returns tensors of its own
+  kOwn,    ///< made when it is written and let go after the last use: what kernels return that make
+           ///< tensors of their own, and large values beside such kernels
   kOutput  ///< made for every run, because it outlives it
 };
 
