@@ -1,0 +1,133 @@
+// Compiled flows as whole runs: the weights of a dynamic run to the last bit, whatever else is on,
+// and plans without a dynamic node for all networks that are measured (rows C20-C35).
+#include <fstream>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include <ATen/ops/randn.h>
+
+#include <treadle/core/model.h>
+#include <treadle/core/task_random.h>
+#include <treadle/graph/graph.h>
+
+#include "watched_runs.h"
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+using testing::bits_of;
+using testing::Impatient;
+using testing::read_file;
+using testing::source_folder;
+using testing::watching_runtime;
+using testing::Workspace;
+namespace fs = std::filesystem;
+
+json example(const Runtime& runtime, const std::string& name) {
+  json document = runtime.read(source_folder() / "examples" / (name + ".json"), {}).resolved;
+  document["schedule"] = "watched";
+  return document;
+}
+
+json with_execution(json document, const std::string& execution) {
+  document["model"]["execution"] = execution;
+  return document;
+}
+
+std::string bits_after(const Runtime& runtime, const json& document) {
+  const Workspace workspace;
+  return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+}
+
+struct Run {
+  std::string name;
+  std::string example;
+  json changes = json::object();
+};
+
+class CompiledRun : public ::testing::TestWithParam<Run> {};
+
+TEST_P(CompiledRun, GivesTheWeightsOfADynamicOne) {
+  const Runtime runtime = watching_runtime();
+  json document = example(runtime, GetParam().example);
+  document["training"]["epochs"] = 4;
+  for (const auto& [key, value] : GetParam().changes.items()) {
+    if (key == "training") {
+      document[key].update(value);
+    } else {
+      document[key] = value;
+    }
+  }
+
+  EXPECT_EQ(bits_after(runtime, with_execution(document, "compiled")),
+            bits_after(runtime, with_execution(document, "dynamic")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Documents, CompiledRun,
+    ::testing::Values(
+        Run{"CumulativeSum", "cumulative-sum"}, Run{"Showcase", "showcase"},
+        Run{"InFloat64", "showcase", {{"dtype", "float64"}}},
+        Run{"InShards", "showcase", {{"resources", {{"workers", 3}, {"shards", 2}}}}},
+        Run{"WithFolds", "cumulative-sum", {{"validation", {{"use", "k_fold"}, {"folds", 3}}}}},
+        Run{"InTwoPieces",
+            "cumulative-sum",
+            {{"training", {{"gradients", {{"use", "accumulate"}, {"parts", 2}}}}}}},
+        Run{"ThroughOneStep",
+            "cumulative-sum",
+            {{"training", {{"gradients", {{"use", "one_step"}}}}}}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(CompiledRun, ResumesToTheSameBits) {
+  const Runtime runtime = watching_runtime();
+  json document = with_execution(example(runtime, "showcase"), "compiled");
+  document["training"] = {
+      {"use", "standard"}, {"epochs", 6}, {"batch_size", 24}, {"checkpoint", {{"every", "3st"}}}};
+  const std::string whole = bits_after(runtime, document);
+  for (const int steps : {2, 9, 30}) {
+    const Workspace workspace;
+    RunOptions options = workspace.options();
+    const Impatient impatient(runtime, steps);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+    const fs::path folder = fs::directory_iterator(options.output)->path();
+
+    resume_run(runtime, folder, workspace.options());
+
+    EXPECT_EQ(bits_of(folder), whole) << "stopped after " << steps << " steps";
+  }
+}
+
+TEST(MeasuredNetworks, CompileWithoutADynamicNode) {
+  const Runtime runtime;
+  std::set<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(source_folder() / "tests/benchmarks/flows"))
+    files.insert(entry.path());
+  ASSERT_EQ(files.size(), 6U);
+  for (const fs::path& file : files) {
+    SCOPED_TRACE(file.stem());
+    const json document = json::parse(read_file(file));
+    ModelSpec spec;
+    spec.inputs = {{"input", document.at("row"), {}}};
+    spec.outputs = {{"output", document.at("outputs")}};
+    json model = document.at("model");
+    model.erase("use");
+    const TaskRandom random(1);
+    const auto flow = std::dynamic_pointer_cast<graph::Graph>(
+        runtime.registry().make<ModelProvider>("flow", Config(model))->create(spec));
+    ASSERT_NE(flow, nullptr);
+    std::vector<std::int64_t> sizes = document.at("row");
+    sizes.insert(sizes.begin(), document.at("batch").get<std::int64_t>());
+    const at::Tensor inputs = at::randn(sizes);
+
+    const graph::Plan plan = flow->compile({&inputs, 1});
+
+    EXPECT_EQ(plan.dynamic_nodes(), 0U);
+    EXPECT_TRUE(plan.records_gradients());
+  }
+}
+
+}  // namespace
+}  // namespace treadle
