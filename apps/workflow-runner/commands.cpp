@@ -40,10 +40,19 @@ constexpr Option kAllowDifferences{
     "goes on although plugins, libtorch, BLAS, CPU or data are other ones"};
 
 constexpr Option kModel{"model", 0, "", false, "", "draws the model's graph instead of the stages"};
-constexpr Option kTable{"table", 0, "", false, "", "with --model: lists its nodes, what they give and their parameters"};
+constexpr Option kTable{
+    "table", 0,  "",
+    false,   "", "with --model: lists its nodes, what they give and their parameters"};
+constexpr Option kPlan{
+    "plan",
+    0,
+    "",
+    false,
+    "",
+    "with --model: lists what it is compiled to for a batch of training, and what is only called"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
-constexpr Option kTrace{
-    "trace", 0, "FILE", false, "", "writes which thread did what when, for ui.perfetto.dev"};
+constexpr Option kTrace{"trace", 0,  "FILE",
+                        false,   "", "writes which thread did what when, for ui.perfetto.dev"};
 
 }  // namespace
 
@@ -138,7 +147,7 @@ std::span<const Command> commands() {
       {"graph",
        "Draws the stages of a workflow, or its model, as Graphviz source.",
        {kDocument},
-       {kModel, kTable, kSvg, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
+       {kModel, kTable, kPlan, kSvg, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "graph examples/iris.json --svg iris.svg",
        true,
        ""},

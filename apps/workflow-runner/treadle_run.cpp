@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include <treadle/base/error.h>
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/predictor.h>
@@ -71,7 +71,8 @@ void train_watched(const CommandLine& line, Train&& train) {
   }
   view.finish();
   if (as_json) {
-    print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()}, {"result", outcome.result}});
+    print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()},
+               {"result", outcome.result}});
   } else if (!line.has("quiet")) {
     print("\n" + result_table(outcome.result, terminal) + "\n" +
           time_table(outcome.result, terminal) + "Report  " +
@@ -151,15 +152,27 @@ std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWor
   return model;
 }
 
+/// What a model is compiled to for a batch as it is trained on.
+std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow) {
+  constexpr std::int64_t kCommonSize = 32;  // where the training has no word for it
+  const Json& training = workflow.resolved.at("training");
+  model.train();
+  return model.compile(training.value("batch_size", kCommonSize)).text();
+}
+
 void draw_graph(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
-  if (line.has("table") && !line.has("model"))
-    throw UsageError("--table lists the nodes of a model: add --model");
+  for (const char* list : {"table", "plan"}) {
+    if (line.has(list) && !line.has("model"))
+      throw UsageError("--" + std::string(list) + " is about a model: add --model");
+  }
   const auto model = line.has("model") ? graph_of(runtime, workflow) : nullptr;
-  if (line.has("table")) {
-    const std::string table = graph::summary(*model);
-    line.has("json") ? print(Json{{"table", table}}) : print(table);
+  if (line.has("table") || line.has("plan")) {
+    const char* list = line.has("table") ? "table" : "plan";
+    const std::string text =
+        line.has("table") ? graph::summary(*model) : plan_text(*model, workflow);
+    line.has("json") ? print(Json{{list, text}}) : print(text);
     return;
   }
   const std::string picture = model ? graph::dot(*model, {workflow.name}) : stage_picture(workflow);

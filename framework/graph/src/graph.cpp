@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/ops/split_with_sizes.h>
+#include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/near_miss.h>
@@ -199,6 +200,18 @@ Plan Graph::compile(const Inputs& inputs) {
     failure.raise();
   }
   return Plan(std::move(used));
+}
+
+Plan Graph::compile(std::int64_t rows) {
+  std::vector<at::Tensor> inputs;
+  for (const std::size_t place : impl_->inputs) {
+    const auto& spec = impl_->nodes[place].result;
+    TREADLE_EXPECTS(spec.has_value(), "a graph that was built without sizes needs inputs");
+    std::vector<std::int64_t> sizes = spec->sizes;
+    std::replace(sizes.begin(), sizes.end(), TensorSpec::kVaries, rows);
+    inputs.push_back(at::zeros(sizes, at::TensorOptions(spec->dtype)));
+  }
+  return compile(inputs);
 }
 
 void Graph::set_branches(Branches branches) {

@@ -1,6 +1,8 @@
 #include <treadle/graph/plan.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -49,11 +51,6 @@ std::string joined(const std::vector<std::size_t>& numbers) {
   std::string text;
   for (const std::size_t number : numbers)
     text += (text.empty() ? "" : " ") + std::to_string(number);
-  return text;
-}
-
-std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(text.size() + 2, width), ' ');
   return text;
 }
 
@@ -135,15 +132,26 @@ bool Plan::records_gradients() const {
 }
 
 std::string Plan::text() const {
-  std::string text = padded("step", 6) + padded("operation", 28) + padded("node", 20) +
-                     padded("takes", 12) + padded("gives", 12) + "sizes\n";
-  std::size_t number = 0;
+  using Row = std::array<std::string, 6>;
+  std::vector<Row> rows{{"step", "operation", "node", "takes", "gives", "sizes"}};
   for (const PlanInstructionInfo& instruction : instructions()) {
-    std::string line = padded(std::to_string(number++), 6) + padded(instruction.operation, 28) +
-                       padded(instruction.node, 20) + padded(joined(instruction.inputs), 12) +
-                       padded(joined(instruction.outputs), 12);
-    if (!instruction.outputs.empty())
-      line += program_->slots[instruction.outputs.front()].spec.text();
+    rows.push_back({std::to_string(rows.size() - 1), instruction.operation, instruction.node,
+                    joined(instruction.inputs), joined(instruction.outputs),
+                    instruction.outputs.empty()
+                        ? ""
+                        : program_->slots[instruction.outputs.front()].spec.text()});
+  }
+  std::array<std::size_t, 6> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i] + std::string(widths[i] + 2 - row[i].size(), ' ');
+    }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   text += std::to_string(arena_bytes()) + " bytes of memory for values; without sharing " +

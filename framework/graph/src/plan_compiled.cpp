@@ -78,9 +78,7 @@ class Lease {
   void give_back() {
     if (run_ == nullptr)
       return;
-    // Entered branches end in the reverse order of their beginning.
-    while (!run_->branches.empty())
-      run_->branches.pop_back();
+    run_->leave_branches();
     for (const SlotId slot : program_->passing)
       run_->slots[slot].reset();
     for (CallTape& tape : run_->tapes)

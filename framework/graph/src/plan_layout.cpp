@@ -381,7 +381,7 @@ class Layout {
   }
 
   PlanProgram& program_;
-  const PlanInstruction nothing_{.kind = Kind::kAlias};
+  const PlanInstruction nothing_ = {};
   // Of roots, by the number of an instruction.
   std::vector<std::size_t> first_;
   std::vector<std::size_t> last_;

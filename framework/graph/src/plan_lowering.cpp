@@ -188,9 +188,9 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
     } else if (graph.tag_slots > 0 && keeps_what_is_seen()) {
       why = "tags within are asked for";
     } else if (inputs.size() == graph.inputs.size()) {
-      const std::size_t site = site_;
-      const auto values =
-          lower_graph(graph, path, position.top_place, program_.sites[site].way, inputs, {});
+      // A copy: more sites come.
+      const std::vector<PlanSite::Step> around = program_.sites[site_].way;
+      const auto values = lower_graph(graph, path, position.top_place, around, inputs, {});
       return values[graph.outputs.front()];
     }
   } else if (const auto* planned = callee.ability<Planned>()) {

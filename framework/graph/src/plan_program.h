@@ -105,6 +105,17 @@ struct PlanSlot {
 
 /// What a run of a plan works on. Used again by the next run.
 struct PlanRun {
+  PlanRun() = default;
+  PlanRun(const PlanRun&) = delete;
+  PlanRun& operator=(const PlanRun&) = delete;
+  ~PlanRun() { leave_branches(); }
+
+  /// Scopes of random streams end in the reverse order of their beginning.
+  void leave_branches() {
+    while (!branches.empty())
+      branches.pop_back();
+  }
+
   at::Tensor arena;
   std::vector<at::Tensor> slots;
   std::vector<std::uint8_t> absent;  // as slots: a gradient that does not exist

@@ -341,26 +341,22 @@ void run_last_call(const PlanProgram& program, const PlanInstruction& calls, Pla
   }
 }
 
-namespace {
-
-void raise_through(const std::vector<PlanSite::Step>& way, std::size_t count) {
-  if (count == 0)
-    throw;
-  try {
-    raise_through(way, count - 1);
-  } catch (...) {
-    const PlanSite::Step& step = way[count - 1];
-    if (step.is_node)
-      rethrow_failed(step.place, step.text_before);
-    rethrow_within(step.place);
-  }
-}
-
-}  // namespace
-
 void rethrow_from(const PlanSite& site) {
-  raise_through(site.way, site.way.size());
-  std::terminate();  // it throws
+  std::exception_ptr failure = std::current_exception();
+  for (const PlanSite::Step& step : site.way) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (...) {
+      try {
+        if (step.is_node)
+          rethrow_failed(step.place, step.text_before);
+        rethrow_within(step.place);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }
+  }
+  std::rethrow_exception(failure);
 }
 
 }  // namespace treadle::graph

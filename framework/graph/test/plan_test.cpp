@@ -408,10 +408,10 @@ TEST(Plan, IsATableForPeople) {
                             at::randn({6, 4}, at::kDouble));
 
   EXPECT_EQ(plan.text(),
-            "step  operation                   node                takes       gives       sizes\n"
-            "0     linear                      first               0           1           [6, 8]\n"
-            "1     relu                        Rectify_0           1           2           [6, 8]\n"
-            "2     call                        twice               2           3           [6, 8]\n"
+            "step  operation  node       takes  gives  sizes\n"
+            "0     linear     first      0      1      [6, 8]\n"
+            "1     relu       Rectify_0  1      2      [6, 8]\n"
+            "2     call       twice      2      3      [6, 8]\n"
             "512 bytes of memory for values; without sharing 768\n"
             "called: \"twice\", because its layer does not say itself in operations\n");
 }

@@ -23,6 +23,7 @@
 #include <treadle/core/training_workflow.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/workflow_run.h>
+#include <treadle/testing/plan_trial.h>
 
 #include "plugin/calls.h"
 
@@ -203,6 +204,9 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   run(document(), "run");
   run(document(standard_training(1)), "standard");
   run(in_a_flow(document()), "flow");
+  nlohmann::json compiled = in_a_flow(document());
+  compiled["model"]["execution"] = "compiled";
+  run(compiled, "compiled");
   stopped_and_resumed("resumed");
   const PluginRegistry& registry = runtime_.registry();
   const auto data = registry.make<DataProvider>("previous");
@@ -222,6 +226,11 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   const auto layer = registry.make<LayerFactory>("previous")->create(spec);
   ASSERT_NE(dynamic_cast<Traced*>(layer.get()), nullptr);
   EXPECT_TRUE(dynamic_cast<Traced&>(*layer).trace(at::ones({2, 3})).equal(at::ones({2, 3})));
+  ASSERT_NE(dynamic_cast<Planned*>(layer.get()), nullptr);
+  testing::PlanTrial trial;
+  const std::vector<PlanValue> given{trial.give(at::ones({2, 3}), /*needs_gradient=*/true)};
+  dynamic_cast<Planned&>(*layer).plan(trial, given);
+  EXPECT_THAT(trial.operations(), ::testing::ElementsAre("previous"));
   const auto metric = registry.make<MetricComputer>("previous");
   metric->start(data->spec().target);
   metric->merge(*registry.make<MetricComputer>("previous"));

@@ -232,7 +232,50 @@ class PreviousModelProvider final : public Recording<ModelProvider> {
   }
 };
 
+/// The same numbers, by a kernel of its own.
+class PreviousOp final : public PlanOp {
+ public:
+  std::string_view name() const override {
+    calls.add("PlanOp::name");
+    return "previous";
+  }
+  TensorSpec result(std::span<const TensorSpec> inputs) const override {
+    calls.add("PlanOp::result");
+    return inputs[0];
+  }
+  std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
+    calls.add("PlanOp::keeps");
+    return {};
+  }
+  bool allocates() const override {
+    calls.add("PlanOp::allocates");
+    return false;
+  }
+  void forward(const Inputs& inputs, at::Tensor& output, std::span<at::Tensor>) const override {
+    calls.add("PlanOp::forward");
+    output.copy_(inputs[0]);
+  }
+  Reads backward_reads() const override {
+    calls.add("PlanOp::backward_reads");
+    return {.inputs = false, .output = false};
+  }
+  void backward(const PlanGradients& gradients) const override {
+    calls.add("PlanOp::backward");
+    if (gradients.wanted[0])
+      gradients.of_inputs[0].copy_(gradients.of_output);
+  }
+  std::vector<at::Tensor> parameters() const override {
+    calls.add("PlanOp::parameters");
+    return {};
+  }
+  bool draws() const override {
+    calls.add("PlanOp::draws");
+    return false;
+  }
+};
+
 class PreviousLayer final : public Layer,
+                            public Planned,
                             public TakesAbsent,
                             public NamesReferences,
                             public BeginsForward,
@@ -252,6 +295,18 @@ class PreviousLayer final : public Layer,
   }
   void begin_forward(std::int64_t, at::Device, LayerContext&) override {
     calls.add("BeginsForward::begin_forward");
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    calls.add("Planned::plan");
+    calls.add("PlanBuilder::spec");
+    const std::vector<std::int64_t> sizes = builder.spec(inputs[0]).sizes;
+    calls.add("PlanBuilder::reshape");
+    const PlanValue flat = builder.reshape(inputs[0], {-1});
+    calls.add("PlanBuilder::step");
+    const PlanValue twice = builder.step(ElementStep::kAdd, flat, flat);
+    calls.add("PlanBuilder::apply");
+    return builder.apply(std::make_shared<PreviousOp>(), builder.reshape(twice, sizes));
   }
   at::Tensor trace(const at::Tensor& state) const override {
     calls.add("Traced::trace");

@@ -96,7 +96,7 @@ class PlanBuilder {
  public:
   virtual ~PlanBuilder();
 
-  /// Sizes are all known.
+  /// Sizes are all known. Until something is added.
   virtual const TensorSpec& spec(PlanValue value) const = 0;
 
   virtual PlanValue apply(std::shared_ptr<const PlanOp> op, std::span<const PlanValue> inputs) = 0;

@@ -108,6 +108,8 @@ class Graph final : public Model {
   /// The plan for such inputs in the present mode (training or evaluation, gradients recorded or
   /// not): runs a forward.
   Plan compile(const Inputs& inputs);
+  /// The same for so many rows of zeros. Expects a graph whose inputs' sizes are known.
+  Plan compile(std::int64_t rows);
 
   /// In the order in which they run.
   const std::vector<NodeInfo>& nodes() const;

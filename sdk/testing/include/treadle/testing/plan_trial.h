@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,9 @@ class PlanTrial final : public PlanBuilder {
     return add({tensor.detach(), needs_gradient});
   }
 
+  /// What the operations are called, in order.
+  const std::vector<std::string>& operations() const { return operations_; }
+
   const at::Tensor& value(PlanValue value) const { return at(value).tensor; }
 
   /// Of all values and parameters, given that of `result`.
@@ -56,6 +60,7 @@ class PlanTrial final : public PlanBuilder {
 
   PlanValue apply(std::shared_ptr<const PlanOp> op, std::span<const PlanValue> inputs) override {
     const at::NoGradGuard no_gradients;
+    operations_.emplace_back(op->name());
     std::vector<at::Tensor> given;
     std::vector<TensorSpec> specs;
     bool needs_gradient = false;
@@ -227,6 +232,7 @@ class PlanTrial final : public PlanBuilder {
     }
   }
 
+  std::vector<std::string> operations_;
   std::vector<Entry> entries_;
   std::vector<std::function<void()>> steps_;
   std::vector<std::pair<at::Tensor, at::Tensor>> parameters_;

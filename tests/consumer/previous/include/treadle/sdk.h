@@ -22,6 +22,7 @@
 #include <treadle/core/model_spec.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/optimizer.h>
+#include <treadle/core/plan_ops.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/predictions.h>

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DispatchKey.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 /// Everything that differs between libtorch 1.13, 2.6 and 2.14, and every use of its internals, in one
 /// place. No other header of ours may test a libtorch version.
@@ -36,6 +38,15 @@ inline std::uint64_t draw_64_bits(at::Generator generator) {
 /// Every operator known to the dispatcher now.
 inline std::vector<c10::OperatorName> all_operator_names() {
   return c10::Dispatcher::singleton().getAllOpNames();
+}
+
+/// Whether this thread computes in other dtypes than it is told.
+inline bool is_autocast_enabled() {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  return at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA);
+#else
+  return at::autocast::is_cpu_enabled() || at::autocast::is_enabled();
+#endif
 }
 
 /// Continues a boxed call below `key`.
