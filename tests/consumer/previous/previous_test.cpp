@@ -206,6 +206,9 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   run(in_a_flow(document()), "flow");
   nlohmann::json compiled = in_a_flow(document());
   compiled["model"]["execution"] = "compiled";
+  // Something before it that learns: else nobody wants its gradient.
+  auto& flow = compiled["model"]["flow"];
+  flow.insert(flow.begin(), {{"use", "dense"}, {"units", 3}});
   run(compiled, "compiled");
   stopped_and_resumed("resumed");
   const PluginRegistry& registry = runtime_.registry();
