@@ -131,6 +131,27 @@ TEST(Trends, GiveTheSameBitsForAnyNumberOfWorkers) {
   EXPECT_NE(in_shards, once) << "what is observed is observed of each shard";
 }
 
+TEST(Trends, AreThoseOfACompiledFlow) {
+  const Runtime runtime = watching_runtime();
+  json document = stalling();
+  const auto rows_of = [&] {
+    const Workspace workspace;
+    return read_history(run(runtime, document, workspace)).at(0).epochs;
+  };
+  const auto dynamic = rows_of();
+  document["model"]["execution"] = "compiled";
+
+  const auto compiled = rows_of();
+
+  ASSERT_EQ(compiled.size(), dynamic.size());
+  for (std::size_t i = 0; i < dynamic.size(); ++i) {
+    EXPECT_EQ(compiled[i].decisions, dynamic[i].decisions);
+    ASSERT_EQ(compiled[i].observed.size(), dynamic[i].observed.size());
+    for (std::size_t v = 0; v < dynamic[i].observed.size(); ++v)  // float64, kernels may be fused
+      EXPECT_NEAR(compiled[i].observed[v].value, dynamic[i].observed[v].value, 1e-12);
+  }
+}
+
 TEST(Trends, ResumeToTheSameBits) {
   const Runtime runtime = watching_runtime();
   const ResolvedWorkflow workflow = runtime.resolve(stalling());
