@@ -1,5 +1,6 @@
 // A run that watches itself: a flow shows a tag, its trends drop the rate, unfreeze, and stop.
 // Rows A56-A59, A62-A65, A69 as a run has them.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -173,6 +174,33 @@ TEST(Trends, ResumeToTheSameBits) {
 
     EXPECT_EQ(bits_of(folder), whole) << "stopped after " << steps << " steps";
   }
+}
+
+// A kill leaves a history, and perhaps decisions, that are ahead of the last checkpoint.
+TEST(Trends, AreDecidedAgainAfterAKill) {
+  const Runtime runtime = watching_runtime();
+  const ResolvedWorkflow workflow = runtime.resolve(stalling());
+  const Workspace workspace;
+  const std::string whole = bits_of(run_workflow(runtime, workflow, workspace.options()).folder);
+  const Workspace other;
+  RunOptions options = other.options();
+  const Impatient impatient(runtime, 26);  // the unfreezing was after step 25
+  options.stop = impatient.token();
+  EXPECT_THROW(run_workflow(runtime, workflow, options), Interrupted);
+  const fs::path folder = fs::directory_iterator(options.output)->path();
+  std::vector<fs::path> checkpoints;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints" / "final")) {
+    if (entry.is_directory())
+      checkpoints.push_back(entry.path());
+  }
+  ASSERT_GE(checkpoints.size(), 2U);
+  fs::remove_all(*std::max_element(checkpoints.begin(), checkpoints.end()));
+  ASSERT_FALSE(read_history(folder).at(0).epochs.at(4).decisions.empty());
+
+  resume_run(runtime, folder, other.options());
+
+  EXPECT_EQ(bits_of(folder), whole);
+  EXPECT_EQ(events_of(folder, "epoch_completed").size(), 9U);
 }
 
 TEST(Trends, FrozenParametersStayUntilTheyAreUnfrozen) {
