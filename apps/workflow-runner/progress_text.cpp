@@ -61,6 +61,10 @@ EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first) {
     if (!is_of_one_class(metric.name) && metrics_.size() < kMostMetrics)
       metrics_.push_back(metric.name);
   }
+  for (const MetricValue& value : first.observed) {
+    if (metrics_.size() + observed_.size() < kMostMetrics)
+      observed_.push_back(value.name);
+  }
 }
 
 std::string EpochTable::head() const {
@@ -72,6 +76,8 @@ std::string EpochTable::head() const {
     line += "  " + right_aligned("validation", column_width("validation"));
   for (const std::string& metric : metrics_)
     line += "  " + right_aligned(metric, column_width(metric));
+  for (const std::string& name : observed_)
+    line += "  " + right_aligned(name, column_width(name));
   return line + "  " + right_aligned("rate", kNumberWidth) + "  " +
          right_aligned("time", kNumberWidth);
 }
@@ -86,13 +92,17 @@ std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) con
     line += "  " + right_aligned(epoch.validation_loss ? number_text(*epoch.validation_loss) : "-",
                                  column_width("validation"));
   }
-  for (const std::string& name : metrics_) {
-    const auto found = std::find_if(epoch.metrics.begin(), epoch.metrics.end(),
-                                    [&](const MetricValue& metric) { return metric.name == name; });
-    line += "  " + right_aligned(
-                       found == epoch.metrics.end() ? std::string("-") : number_text(found->value),
-                       column_width(name));
-  }
+  const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const MetricValue& value) { return value.name == name; });
+    line += "  " +
+            right_aligned(found == values.end() ? std::string("-") : number_text(found->value),
+                          column_width(name));
+  };
+  for (const std::string& name : metrics_)
+    add(epoch.metrics, name);
+  for (const std::string& name : observed_)
+    add(epoch.observed, name);
   line += "  " + right_aligned(number_text(epoch.learning_rate), kNumberWidth) + "  " +
           right_aligned(seconds_text(epoch.seconds), kNumberWidth);
   return epoch.best ? line + "  best" : line;

@@ -32,6 +32,7 @@ class EpochTable {
   std::size_t epoch_width_ = 0;
   bool has_validation_ = false;
   std::vector<std::string> metrics_;
+  std::vector<std::string> observed_;  // what the model shows
 };
 
 /// One training, as the live line sees it.

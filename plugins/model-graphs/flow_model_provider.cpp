@@ -23,15 +23,43 @@ graph::FlowBuilder read_whole_flow(const Config& config, const ComponentContext&
   return flow;
 }
 
+namespace {
+
+/// Each is a tag, or an object that says how, too.
+std::vector<graph::ObservedTag> observed_tags(const Config& config) {
+  std::vector<graph::ObservedTag> tags;
+  if (!config.has("observe"))
+    return tags;
+  for (const nlohmann::json& entry : config.json().at("observe")) {
+    if (entry.is_string()) {
+      tags.push_back({entry.get<std::string>(), std::nullopt});
+      continue;
+    }
+    const Config named(entry);
+    const auto by = named.find<std::string>("by");
+    tags.push_back({named.get<std::string>("tag"), by ? reduction_named(*by) : std::nullopt});
+  }
+  return tags;
+}
+
+}  // namespace
+
 FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContext& context)
-    : flow_(read_whole_flow(config, context)),
+    : config_(config),
+      flow_(read_whole_flow(config, context)),
       execution_(config.get<std::string>("execution") == "compiled"
                      ? graph::Execution::kCompiled
-                     : graph::Execution::kDynamic) {}
+                     : graph::Execution::kDynamic),
+      observed_(observed_tags(config)) {}
 
 std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const {
-  auto model = graph::build_model(flow_, spec);
+  std::shared_ptr<graph::Graph> model = graph::build_model(flow_, spec);
   model->set_execution(execution_);
+  try {
+    model->observe(observed_);
+  } catch (const UsageError& error) {
+    config_.fail("observe", error.what());
+  }
   return model;
 }
 

@@ -3,6 +3,7 @@
 #include <treadle/base/config.h>
 #include <treadle/core/model.h>
 #include <treadle/graph/flow_builder.h>
+#include <treadle/graph/graph.h>
 #include <treadle/graph/plan.h>
 
 namespace treadle::model_graphs {
@@ -15,8 +16,10 @@ class FlowModelProvider final : public ModelProvider {
  private:
   std::shared_ptr<Model> do_create(const ModelSpec& spec) const override;
 
+  Config config_;
   graph::FlowBuilder flow_;
   graph::Execution execution_;
+  std::vector<graph::ObservedTag> observed_;
 };
 
 /// What `config` says of a whole flow: "flow", "outputs", "initial".

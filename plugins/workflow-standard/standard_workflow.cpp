@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cmath>
 
+#include <treadle/base/near_miss.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/engine/batch_norm_refresh.h>
 #include <treadle/engine/evaluation.h>
+
+#include "freezing.h"
 
 namespace treadle {
 namespace {
@@ -24,6 +27,32 @@ engine::EvaluationSetup evaluation_setup(const TrainingTask& task) {
 }
 
 constexpr const char* kLoss = "loss";
+
+/// The metrics that the validation gives: the names are known once something was judged; the last batch is as good as any.
+std::vector<std::string> metric_names(const TrainingTask& task) {
+  std::vector<std::string> names;
+  const auto stream = task.validation->epoch(0, task.validation->batches_per_epoch() - 1);
+  engine::evaluate_metrics(evaluation_setup(task), *stream, std::stop_token(), task.metrics);
+  for (const MetricComputer* metric : task.metrics) {
+    for (const MetricValue& value : metric->compute().values) names.push_back(value.name);
+  }
+  return names;
+}
+
+/// What the rows of history will have, by the names of treadle::find_value().
+std::vector<std::string> known_trends(const TrainingTask& task) {
+  std::vector<std::string> names{kLoss};
+  if (task.validation != nullptr) {
+    names.emplace_back("validation_loss");
+    const std::vector<std::string> metrics = metric_names(task);
+    names.insert(names.end(), metrics.begin(), metrics.end());
+  }
+  if (const auto* shows = dynamic_cast<const ShowsValues*>(task.model)) {
+    const std::vector<std::string> observed = shows->observed_names();
+    names.insert(names.end(), observed.begin(), observed.end());
+  }
+  return names;
+}
 
 /// The value of "loss" or of a metric, and which way is better. Expects one that expect_watched_metrics() has seen.
 MetricValue watched_value(const std::string& name, const EpochSummary& summary) {
@@ -97,6 +126,7 @@ StandardWorkflow::StandardWorkflow(const Config& config, const ComponentContext&
   }
   gradients_ = make_nested<GradientStrategy>(context, config, "gradients");
   averaging_ = Averaging::configured_by(config);
+  decisions_ = DecisionPlan::configured_by(config);
   const Config checkpoint = config.child("checkpoint");
   checkpoint_every_ = checkpoint.get<Duration>("every");
   keep_checkpoints_ = checkpoint.get<int>("keep");
@@ -115,10 +145,14 @@ class StandardWorkflow::Training {
         batches_per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : options.epochs_),
         span_{task.optimizer->learning_rate(), epochs_ * batches_per_epoch_, batches_per_epoch_},
-        checkpoints_(options.checkpoint_every_, batches_per_epoch_, span_.total_steps) {
+        checkpoints_(options.checkpoint_every_, batches_per_epoch_, span_.total_steps),
+        freezing_(*task.model, options.config_),
+        decisions_(planned_decisions(options, task, context), batches_per_epoch_,
+                   span_.total_steps) {
     const bool judged = task.fixed_epochs == 0 && task.validation != nullptr;
     if (judged) best_metric_ = options.keep_best_;
     watches_stop_ = judged && options.stopping_.has_value();
+    freezing_.begin();
     if (options.averaging_) {
       const engine::AveragingPlan plan = options.averaging_->plan(batches_per_epoch_, span_.total_steps);
       average_ = std::make_unique<engine::WeightAverage>(step_.arena(), *task.model, plan);
@@ -149,6 +183,18 @@ class StandardWorkflow::Training {
   }
 
  private:
+  /// A refit has no validation rows, and trains as long as it is told to.
+  static DecisionPlan planned_decisions(const StandardWorkflow& options, const TrainingTask& task,
+                                        RunContext& context) {
+    if (task.fixed_epochs == 0) return options.decisions_;
+    std::vector<std::string> left_out;
+    DecisionPlan plan = options.decisions_.for_refit(known_trends(task), left_out);
+    for (const std::string& decision : left_out) {
+      context.note(context.trial().name + " has no validation rows, and goes without " + decision);
+    }
+    return plan;
+  }
+
   void run_epoch() {
     const auto start = Clock::now();
     // All its batches may be behind it: a training can be stopped while it judges an epoch.
@@ -158,7 +204,7 @@ class StandardWorkflow::Training {
     Batch batch;
     std::optional<double> rate;
     while (stream->next(batch)) {
-      rate = task_.schedule->rate_at(step_count_, span_);
+      rate = rate_at(step_count_);
       const std::uint64_t seed =
           context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
       const bool finite = step_.run(batch, step_count_ + 1, *rate, seed);
@@ -172,8 +218,12 @@ class StandardWorkflow::Training {
       context_.step_completed({epoch_ + 1, epochs_, step_count_, span_.total_steps});
       if (step_count_ < (epoch_ + 1) * batches_per_epoch_) save_if_due(false);
     }
-    if (!rate) rate = task_.schedule->rate_at(step_count_ - 1, span_);
+    if (!rate) rate = rate_at(step_count_ - 1);
     finish_epoch(*rate, seconds_since(start));
+  }
+
+  double rate_at(std::int64_t step) const {
+    return task_.schedule->rate_at(step, span_) * decisions_.rate_factor();
   }
 
   void finish_epoch(double rate, double seconds) {
@@ -184,6 +234,7 @@ class StandardWorkflow::Training {
     summary.learning_rate = rate;
     summary.training_loss =
         step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
+    summary.observed = step_.observed_means();
     {
       // What is judged, and kept when it is the best, is what the training would end with.
       std::optional<AverageInModel> averaged;
@@ -205,9 +256,22 @@ class StandardWorkflow::Training {
       ++epoch_;
       summary.best = judge(summary);
     }
+    decide(summary);
     summary.seconds = seconds;
     context_.epoch_completed(summary);
     save_if_due(true);
+  }
+
+  /// What the trends say is to be changed; nothing where the training ends anyway.
+  void decide(EpochSummary& summary) {
+    if (decisions_.plan().empty() || !stop_reason_.empty() || epoch_ == epochs_) return;
+    const Decisions::Made made = decisions_.after(summary);
+    if (made.unfrozen) freezing_.unfreeze(*made.unfrozen);
+    stop_reason_ = made.stop_reason;
+    for (const std::string& text : made.texts) {
+      context_.note(context_.trial().name + ", epoch " + std::to_string(epoch_) + ": " + text);
+    }
+    summary.decisions = made.texts;
   }
 
   /// Judges the model on the validation rows. Throws Interrupted when a stop is requested.
@@ -315,6 +379,8 @@ class StandardWorkflow::Training {
     if (const StateDict carried = step_.carried(); !carried.empty()) state.put("carried", carried);
     state.put("epoch", nlohmann::json(epoch_));
     state.put("step", nlohmann::json(step_count_));
+    if (const StateDict observed = step_.observed(); !observed.empty()) state.put("observed", observed);
+    if (!decisions_.plan().empty()) state.put("decisions", decisions_.state());
     state.put_number("loss_sum", step_.loss_sum());
     state.put_number("loss_weight", step_.loss_weight());
     state.put_number("last_loss", last_loss_);
@@ -335,6 +401,11 @@ class StandardWorkflow::Training {
     load_module_state(*task_.model, saved.part("model"));
     step_.slots().load_state(saved.part("optimizer"));
     if (saved.has_part("carried")) step_.set_carried(saved.part("carried"));
+    if (saved.has_part("observed")) step_.set_observed(saved.part("observed"));
+    if (!decisions_.plan().empty()) {
+      decisions_.load_state(saved.part("decisions"));
+      for (const std::size_t entry : decisions_.unfrozen()) freezing_.unfreeze(entry);
+    }
     epoch_ = saved.value("epoch").get<std::int64_t>();
     step_count_ = saved.value("step").get<std::int64_t>();
     step_.set_totals(saved.number("loss_sum"), saved.number("loss_weight"));
@@ -358,6 +429,8 @@ class StandardWorkflow::Training {
   const std::int64_t epochs_;
   const ScheduleSpan span_;
   CheckpointClock checkpoints_;
+  Freezing freezing_;
+  Decisions decisions_;
   std::string best_metric_;  // empty: the last weights are kept
   bool watches_stop_ = false;
   std::unique_ptr<engine::WeightAverage> average_;  // null: the weights are not averaged
@@ -378,13 +451,8 @@ class StandardWorkflow::Training {
 };
 
 void StandardWorkflow::expect_watched_metrics(const TrainingTask& task) const {
-  // The names are known once something was judged; the last batch is as good as any.
-  const auto stream = task.validation->epoch(0, task.validation->batches_per_epoch() - 1);
-  engine::evaluate_metrics(evaluation_setup(task), *stream, std::stop_token(), task.metrics);
-  std::vector<std::string> known{kLoss};
-  for (const MetricComputer* metric : task.metrics) {
-    for (const MetricValue& value : metric->compute().values) known.push_back(value.name);
-  }
+  std::vector<std::string> known = metric_names(task);
+  known.insert(known.begin(), kLoss);
   const auto expect = [&](const Config& config, const char* key, const std::string& name) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
     std::string list;
@@ -396,12 +464,36 @@ void StandardWorkflow::expect_watched_metrics(const TrainingTask& task) const {
   if (!keep_best_.empty()) expect(config_, "keep_best", keep_best_);
 }
 
+void StandardWorkflow::expect_known_trends(const TrainingTask& task) const {
+  const std::vector<const Condition*> conditions = decisions_.conditions();
+  const bool names_any = std::any_of(conditions.begin(), conditions.end(), [](const Condition* condition) {
+    return !condition->names().empty();
+  });
+  if (!names_any) return;
+  const std::vector<std::string> known = known_trends(task);
+  for (const Condition* condition : conditions) {
+    for (const std::string& name : condition->names()) {
+      const auto count = std::count(known.begin(), known.end(), name);
+      if (count == 1) continue;
+      if (count > 1) {
+        condition->config().fail("trend", "two numbers of the history are called \"" + name +
+                                              "\"; give the model's tag another name");
+      }
+      std::string list;
+      for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+      condition->config().fail("trend", "there is no \"" + name + "\" in the history of this training, which has " +
+                                            list + did_you_mean(name, known));
+    }
+  }
+}
+
 TrainingResult StandardWorkflow::do_train(TrainingTask& task, RunContext& context) {
   const bool judged = task.fixed_epochs == 0 && task.validation != nullptr;
   const auto is_metric = [](const std::string& name) { return !name.empty() && name != kLoss; };
   if (judged && (is_metric(keep_best_) || (stopping_ && is_metric(stopping_->metric)))) {
     expect_watched_metrics(task);
   }
+  if (task.fixed_epochs == 0) expect_known_trends(task);
   return Training(*this, task, context).run();
 }
 

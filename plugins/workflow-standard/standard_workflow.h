@@ -9,6 +9,7 @@
 #include <treadle/engine/training_step.h>
 
 #include "averaging.h"
+#include "decisions.h"
 #include "early_stopping.h"
 
 namespace treadle {
@@ -27,6 +28,9 @@ class StandardWorkflow final : public TrainingWorkflow {
 
   class Training;
 
+  /// Fails when a condition names a number that the training will not have.
+  void expect_known_trends(const TrainingTask& task) const;
+
   /// Fails when a metric that the configuration names is none of those the validation gives.
   void expect_watched_metrics(const TrainingTask& task) const;
 
@@ -41,6 +45,7 @@ class StandardWorkflow final : public TrainingWorkflow {
   BatchPlan batches_;
   std::int64_t epochs_ = 0;
   std::optional<Stopping> stopping_;
+  DecisionPlan decisions_;
   std::string keep_best_;  // a metric's name; empty: keep the last weights
   engine::Clipping clipping_;
   std::unique_ptr<GradientStrategy> gradients_;  // null: back-propagation in one piece

@@ -99,6 +99,17 @@ TEST(ProgressText, AlignsColumns) {
             "fold-2   3/60     0.5000      0.2500     0.9000     0.0100     0.50 s");
 }
 
+TEST(ProgressText, HasAColumnForWhatTheModelShows) {
+  EpochSummary shown = epoch(3, 60);
+  shown.observed = {{"encoded", 2.5, Direction::kNone}};
+  const EpochTable table({}, shown);
+
+  EXPECT_EQ(table.head(),
+            "epoch   training  validation   accuracy    encoded       rate       time");
+  EXPECT_EQ(table.row({}, shown),
+            " 3/60     0.5000      0.2500     0.9000     2.5000     0.0100     0.50 s");
+}
+
 TEST(ProgressText, SaysWhichEpochIsBest) {
   const EpochTable table({}, epoch(3, 60));
 

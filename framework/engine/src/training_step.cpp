@@ -15,6 +15,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
+#include <treadle/core/observed_values.h>
 #include <treadle/core/task_random.h>
 
 #include "grouped_update.h"
@@ -22,6 +23,8 @@
 namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
 namespace {
+
+std::string shard_name(std::size_t index) { return "shard-" + std::to_string(index); }
 
 /// Divides a sum over a large arena among the workers.
 void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::int64_t)>& sum) {
@@ -42,7 +45,9 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
 class TrainingStep::Shard {
  public:
   Shard(const GradientTask& task, const GradientStrategy* strategy)
-      : task_(task), strategy_(strategy) {}
+      : task_(task), strategy_(strategy) {
+    context_.observed = &observed;
+  }
 
   /// For a replica, before a step: what the model has besides parameters.
   void follow(Model& model) {
@@ -73,6 +78,7 @@ class TrainingStep::Shard {
 
   double sum = 0;
   double weight = 0;
+  ObservedValues observed;
 
  private:
   void pair_up(Model& model) {
@@ -205,15 +211,36 @@ StateDict TrainingStep::carried() const {
   StateDict all;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const StateDict& of_shard = shards_[i]->carried();
-    if (!of_shard.empty()) all.put("shard-" + std::to_string(i), of_shard);
+    if (!of_shard.empty()) all.put(shard_name(i), of_shard);
   }
   return all;
 }
 
 void TrainingStep::set_carried(const StateDict& carried) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    const std::string name = "shard-" + std::to_string(i);
+    const std::string name = shard_name(i);
     shards_[i]->carried() = carried.has_part(name) ? carried.part(name) : StateDict();
+  }
+}
+
+std::vector<MetricValue> TrainingStep::observed_means() const {
+  ObservedValues all;
+  for (const auto& shard : shards_) all.add(shard->observed);
+  return all.means();
+}
+
+StateDict TrainingStep::observed() const {
+  StateDict all;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    if (!shards_[i]->observed.empty()) all.put(shard_name(i), shards_[i]->observed.state());
+  }
+  return all;
+}
+
+void TrainingStep::set_observed(const StateDict& observed) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const std::string name = shard_name(i);
+    shards_[i]->observed.load_state(observed.has_part(name) ? observed.part(name) : StateDict());
   }
 }
 
@@ -224,6 +251,11 @@ Stateful& TrainingStep::slots() { return *update_; }
 void TrainingStep::set_totals(double sum, double weight) {
   loss_sum_ = sum;
   loss_weight_ = weight;
+}
+
+void TrainingStep::clear_totals() {
+  set_totals(0, 0);
+  for (const auto& shard : shards_) shard->observed.clear();
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,

@@ -19,6 +19,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/observed_values.h>
 #include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
 
@@ -78,8 +79,10 @@ class Net : public Model {
     to(at::kDouble);
   }
 
-  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     at::Tensor x = first(inputs[0]).tanh();
+    if (context.observed != nullptr)
+      context.observed->add("rows", at::full({}, x.size(0)));
     if (between_)
       x = between_(*this, x);
     outputs[0] = second(x);
@@ -285,6 +288,30 @@ TEST(ShardedStep, ComesOutWithTheFirstShardsErrorAndCanGoOn) {
           << "a failed step left something behind";
     });
   }
+}
+
+TEST(ShardedStep, AddsUpWhatItsShardsShow) {
+  const auto rows_of = [](const TrainingStep& step) {
+    const std::vector<MetricValue> means = step.observed_means();
+    return means.empty() ? 0.0 : means.front().value;
+  };
+  const Nets nets = make_nets(2);
+  const Nets resumed_nets = make_nets(2);
+  ThreadBudget budget(2);
+  budget.run([&] {
+    TrainingStep step(*nets.front(), kLoss, kOptimizer, options_for(nets));
+    TrainingStep resumed(*resumed_nets.front(), kLoss, kOptimizer, options_for(resumed_nets));
+    step.run(batch_of(8, 1), 1, 0.1, 1);
+    resumed.set_observed(step.observed());
+    step.run(batch_of(1, 2), 2, 0.1, 1);
+    resumed.run(batch_of(1, 2), 2, 0.1, 1);
+
+    EXPECT_EQ(rows_of(step), 3) << "4, 4, and 1 for the one shard that had a row";
+    EXPECT_EQ(rows_of(resumed), 3);
+    step.clear_totals();
+    EXPECT_TRUE(step.observed().empty());
+    EXPECT_EQ(rows_of(step), 0);
+  });
 }
 
 TEST(ShardedStep, RefusesAReplicaOfAnotherStructure) {

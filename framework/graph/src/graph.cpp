@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/core/torch_versions.h>
 
@@ -49,6 +50,11 @@ class SpareState {
   ~SpareState() {
     if (state_->remembers())
       state_->reset();
+    if (state_->data().keeps_tags) {
+      state_->data().keeps_tags = false;
+      for (at::Tensor& tag : state_->data().tags)
+        tag.reset();
+    }
     const std::lock_guard lock(impl_.spare_mutex);
     impl_.spare.push_back(std::move(state_));
   }
@@ -131,6 +137,8 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   SpareState state(*this);
   if (!context.carried.empty())
     state->load_state(context.carried);
+  const bool shows = context.observed != nullptr && !impl_->observed.empty();
+  state->data().keeps_tags = shows;
   std::vector<at::Tensor> results;
   if (impl_->input_order.empty()) {
     results = run(inputs, *state, context.stop);
@@ -142,6 +150,10 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   }
   if (state->remembers())
     context.carried = state->state();
+  if (shows) {
+    for (const Impl::Observed& one : impl_->observed)
+      context.observed->add(one.name, state->data().tags[one.tag_slot], one.by);
+  }
   if (!impl_->output_widths.empty()) {
     outputs = at::split_with_sizes(results.front(), impl_->output_widths, -1);
   } else {
@@ -263,6 +275,68 @@ std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
   if (!place || impl_->places[*place].node == nullptr)
     return nullptr;
   return impl_->places[*place].node->main().graph();
+}
+
+void Graph::observe(const std::vector<ObservedTag>& tags) {
+  std::vector<Impl::Observed> observed;
+  const auto add = [&](const std::string& tag, std::optional<Reduction> by) {
+    const auto place = find_tag(tag);
+    if (!place)
+      throw UsageError("the graph has no tag " + quote_text(tag) + did_you_mean(tag, part_names()));
+    const std::optional<TensorSpec>& result = impl_->nodes[*place].result;
+    const auto is_one = [](std::int64_t size) { return size == 1; };
+    if (!by && result && !std::all_of(result->sizes.begin(), result->sizes.end(), is_one)) {
+      throw UsageError(quote_text(tag) + " is " + result->text() +
+                       "; say how its elements become one number, mean, sum, max, min or norm: "
+                       "{\"tag\": " +
+                       quote_text(tag) + ", \"by\": \"mean\"}");
+    }
+    const bool is_known = std::any_of(observed.begin(), observed.end(),
+                                      [&](const Impl::Observed& one) { return one.name == tag; });
+    if (is_known)
+      throw UsageError(quote_text(tag) + " is to be observed twice; leave one of them out");
+    observed.push_back({tag, *impl_->places[*place].tag_slot, by});
+  };
+  for (const ObservedTag& one : tags) {
+    const std::vector<std::string> group = tag_group(one.tag);
+    if (group.empty())
+      add(one.tag, one.by);
+    for (const std::string& tag : group)
+      add(tag, one.by);
+  }
+  impl_->observed = std::move(observed);
+}
+
+std::vector<std::string> Graph::observed_names() const {
+  std::vector<std::string> names;
+  for (const Impl::Observed& one : impl_->observed)
+    names.push_back(one.name);
+  return names;
+}
+
+std::vector<std::string> Graph::part_names() const {
+  std::vector<std::string> names = tags();
+  for (const auto& [group, tags] : impl_->groups)
+    names.push_back(group);
+  return names;
+}
+
+std::vector<std::string> Graph::parameters_of_part(std::string_view name) const {
+  std::vector<std::string> tags = tag_group(name);
+  if (tags.empty())
+    tags.emplace_back(name);
+  std::vector<at::Tensor> meant;
+  for (const std::string& tag : tags) {
+    const std::vector<at::Tensor> more = parameters_of(tag);
+    meant.insert(meant.end(), more.begin(), more.end());
+  }
+  std::vector<std::string> names;
+  for (const auto& item : named_parameters()) {
+    const auto is_it = [&](const at::Tensor& parameter) { return parameter.is_same(item.value()); };
+    if (std::any_of(meant.begin(), meant.end(), is_it))
+      names.push_back(item.key());
+  }
+  return names;
 }
 
 std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {

@@ -62,6 +62,12 @@ struct Graph::Impl {
   // each of the graph's is (empty: they have one order).
   std::vector<std::int64_t> output_widths;
   std::vector<std::size_t> input_order;
+  struct Observed {
+    std::string name;
+    std::size_t tag_slot = 0;
+    std::optional<Reduction> by;
+  };
+  std::vector<Observed> observed;  // shown to whoever asks, as a model
   /// Of parameters; nothing for a graph that was built without sizes.
   std::optional<c10::ScalarType> dtype;
 

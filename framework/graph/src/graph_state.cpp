@@ -79,6 +79,10 @@ GraphState::~GraphState() = default;
 GraphState::GraphState(GraphState&&) noexcept = default;
 GraphState& GraphState::operator=(GraphState&&) noexcept = default;
 
+const Graph& GraphState::graph() const {
+  return *data_->graph;
+}
+
 const at::Tensor& GraphState::tagged(std::string_view tag) const {
   const auto place = data_->graph->find_tag(tag);
   if (!place)

@@ -129,8 +129,10 @@ TEST_F(PrometheusTest, EscapesLabels) {
   EpochSummary summary = epoch(1);
   summary.metrics = {{"recall.\"x\"", 1}};
 
+  summary.observed = {{"encoded", 2.5}};
   prometheus->epoch_completed({}, summary);
 
+  EXPECT_NE(written().find(",trial=\"final\",tag=\"encoded\"} 2.5\n"), std::string::npos);
   EXPECT_NE(written().find("treadle_epoch{run=\"a \\\"b\\\" \\\\ c\\nd\",trial=\"final\"} 1\n"),
             std::string::npos)
       << written();

@@ -55,6 +55,16 @@ INSTANTIATE_TEST_SUITE_P(
             {{"epochs", 6}, {"early_stopping", {{"patience", "3ep"}, {"min_delta", 100.0}}}}, true),
         training_case("AveragingExponentially",
                       {{"ema", {{"decay", 0.8}}}, {"checkpoint", {{"every", "1st"}}}}),
+        // Everything stalls by 100: it freezes, unfreezes and stops.
+        training_case("FollowingTrends",
+                      {{"epochs", 6},
+                       {"checkpoint", {{"every", "1st"}}},
+                       {"freeze", {"hidden.*"}},
+                       {"unfreeze",
+                        {{{"when", {{"trend", "loss"}, {"stalled", {2, 100}}}},
+                          {"parameters", {"hidden.weight"}}}}},
+                       {"stop", {{"when", {{"trend", "hidden"}, {"stalled", {3, 100}}}}}}},
+                      true),
         training_case("AveragingFromTheMiddle", {{"swa", {{"start", "40%"}, {"every", "2st"}}},
                                                  {"keep_best", "mae"},
                                                  {"checkpoint", {{"every", "1st"}}}}),
@@ -105,6 +115,31 @@ TEST(StandardWorkflow, SaysWhatItCouldHaveWatched) {
                  "\"metrics\", or name one of these");
   }
   EXPECT_TRUE(context.epochs().empty());  // it did not take an epoch to find out
+}
+
+TEST(StandardWorkflow, SaysWhoseTrendItCouldHaveFollowed) {
+  Rehearsal rehearsal(make({{"stop", {{"when", {{"trend", "mea"}, {"improving", 2}}}}}}),
+                      {.has_validation = false});
+  Rehearsal judged(make({{"stop", {{"when", {{"trend", "mea"}, {"improving", 2}}}}}}));
+  const auto message = [](Rehearsal& its) -> std::string {
+    RecordingContext context;
+    try {
+      its.train(context);
+    } catch (const DocumentError& error) {
+      EXPECT_TRUE(context.epochs().empty());
+      return error.what();
+    }
+    return "";
+  };
+
+  EXPECT_EQ(
+      message(rehearsal),
+      "/stop/when/trend: there is no \"mea\" in the history of this training, which has loss, "
+      "hidden");
+  EXPECT_EQ(
+      message(judged),
+      "/stop/when/trend: there is no \"mea\" in the history of this training, which has loss, "
+      "validation_loss, mae, hidden; did you mean \"mae\"?");
 }
 
 // Its loss is a number: the weights are not, which saving notices.

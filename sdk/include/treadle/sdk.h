@@ -21,6 +21,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/model_spec.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/observed_values.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/plan_ops.h>
 #include <treadle/core/parameter_arena.h>

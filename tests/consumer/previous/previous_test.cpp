@@ -67,6 +67,14 @@ nlohmann::json standard_training(int epochs) {
   return {{"use", "standard"}, {"epochs", epochs}, {"gradients", "previous"}};
 }
 
+/// The same, following what the previous model shows.
+nlohmann::json following_training(int epochs) {
+  nlohmann::json training = standard_training(epochs);
+  training["freeze"] = {"offset"};
+  training["stop"] = {{"when", {{"trend", "size"}, {"stalled", {2, 1e9}}}}};
+  return training;
+}
+
 class PreviousPlugin : public ::testing::Test {
  protected:
   PreviousPlugin() {
@@ -182,6 +190,12 @@ TEST_F(PreviousPlugin, TrainsInTodaysWorkflow) {
   EXPECT_LT(result.at("mean_metrics").at("previous_error").get<double>(), 0.5) << result;
 }
 
+TEST_F(PreviousPlugin, ShowsWhatTodaysWorkflowFollows) {
+  const nlohmann::json result = run(document(following_training(4)), "following").result;
+
+  EXPECT_EQ(result.at("fold_results").at(0).at("stop_reason"), "size stalled for 2 epochs");
+}
+
 TEST_F(PreviousPlugin, ResumesToTheSameBits) {
   const fs::path whole = run(document(), "whole").folder;
 
@@ -203,6 +217,7 @@ TEST_F(PreviousPlugin, PredictsWithWhatWasTrained) {
 TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   run(document(), "run");
   run(document(standard_training(1)), "standard");
+  run(document(following_training(1)), "following");
   run(in_a_flow(document()), "flow");
   nlohmann::json compiled = in_a_flow(document());
   compiled["model"]["execution"] = "compiled";

@@ -28,8 +28,8 @@
   showTheme();
 
   const palettes = {
-    light: ["#2f5fd0", "#d1681b", "#16945a", "#a23fb3", "#c8313f", "#0c8a9e", "#8a6d0b", "#5d6b82"],
-    dark: ["#82a8ff", "#ffa05c", "#4fd394", "#dd8bec", "#ff7f86", "#4cc9dd", "#e0bd4a", "#a5b1c4"],
+    light: ["#2f5fd0", "#d1681b", "#16945a", "#a23fb3", "#c8313f", "#0c8a9e", "#8a6d0b", "#5d6b82", "#7a4bd1", "#4f7d16", "#b3437c", "#7a4a2a"],
+    dark: ["#82a8ff", "#ffa05c", "#4fd394", "#dd8bec", "#ff7f86", "#4cc9dd", "#e0bd4a", "#a5b1c4", "#b79cff", "#a9d65c", "#ff8fc4", "#cf9a72"],
   };
   const colour = (index) => {
     const palette = isDark() ? palettes.dark : palettes.light;
@@ -137,6 +137,23 @@
     data: { datasets: curves.map((curve, index) => line(curve, index, curve.trial, curve.learning_rate, false)) },
     options: curveOptions("learning rate", false, false),
   }));
+
+  // What a loop written by hand recorded: one line a tag.
+  show("trends-chart", () => {
+    const options = curveOptions("", false, true);
+    options.scales.y.ticks = Object.assign({}, options.scales.y.ticks, { count: 5, callback: shown });
+    return {
+      type: "line",
+      data: {
+        datasets: data.trends.map((trend, index) => ({
+          label: trend.name, data: trend.values.map((value, i) => ({ x: i + 1, y: value })), borderColor: colour(index),
+          backgroundColor: colour(index), borderWidth: 2, pointRadius: trend.values.length === 1 ? 3.5 : 0, pointHoverRadius: 4,
+          pointHitRadius: 6,
+        })),
+      },
+      options,
+    };
+  });
 
   if (picker) picker.addEventListener("change", () => redraw(["metric-chart"]));
   const scale = byId("log-scale");

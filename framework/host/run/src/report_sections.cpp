@@ -100,6 +100,31 @@ const MetricValue* find_metric(const EpochSummary& epoch, std::string_view name)
   return found == epoch.metrics.end() ? nullptr : &*found;
 }
 
+/// What the models showed, in the order of the first rows.
+std::vector<std::string> observed_names(const ReportInput& input) {
+  std::vector<std::string> names;
+  for (const ReportInput::Curve& curve : input.curves) {
+    if (curve.epochs.empty())
+      continue;
+    for (const MetricValue& value : curve.epochs.front().observed) {
+      if (std::find(names.begin(), names.end(), value.name) == names.end())
+        names.push_back(value.name);
+    }
+  }
+  return names;
+}
+
+/// As history.csv calls it.
+std::string observed_column(const std::string& name) {
+  return "observed." + name;
+}
+
+Json observed_number(const EpochSummary& epoch, std::string_view name) {
+  const auto found = std::find_if(epoch.observed.begin(), epoch.observed.end(),
+                                  [&](const MetricValue& value) { return value.name == name; });
+  return found == epoch.observed.end() ? Json() : Json(found->value);
+}
+
 std::string direction_of(const ReportInput& input, std::string_view name) {
   for (const ReportInput::Curve& curve : input.curves) {
     if (curve.epochs.empty())
@@ -124,7 +149,17 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
   head.insert(head.end(), {"epoch", "training loss", "validation loss"});
   for (const std::string& name : names)
     head.push_back(html::escape(name));
+  const std::vector<std::string> observed = observed_names(input);
+  for (const std::string& name : observed)
+    head.push_back(html::escape(observed_column(name)));
   head.emplace_back("learning rate");
+  const bool any_decided =
+      std::any_of(input.curves.begin(), input.curves.end(), [](const ReportInput::Curve& curve) {
+        return std::any_of(curve.epochs.begin(), curve.epochs.end(),
+                           [](const EpochSummary& epoch) { return !epoch.decisions.empty(); });
+      });
+  if (any_decided)
+    head.emplace_back("decided");
 
   std::vector<std::vector<std::string>> rows;
   for (const ReportInput::Curve& curve : input.curves) {
@@ -141,7 +176,15 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
         const MetricValue* metric = find_metric(epoch, name);
         row.push_back(html::number(metric != nullptr ? Json(metric->value) : Json()));
       }
+      for (const std::string& name : observed)
+        row.push_back(html::number(observed_number(epoch, name)));
       row.push_back(html::number(epoch.learning_rate));
+      if (any_decided) {
+        std::string decided;
+        for (const std::string& decision : epoch.decisions)
+          decided += (decided.empty() ? "" : "; ") + html::escape(decision);
+        row.push_back(std::move(decided));
+      }
       rows.push_back(std::move(row));
     }
   }
@@ -336,6 +379,9 @@ std::string curves(const ReportInput& input) {
     if (is_followed)
       names.push_back(name);
   }
+  std::vector<std::string> drawn = names;
+  for (const std::string& name : observed_names(input))
+    drawn.push_back(observed_column(name));
   constexpr std::string_view kNoScript =
       "This chart needs JavaScript; the table of epochs has its numbers.";
   std::string text;
@@ -351,11 +397,11 @@ std::string curves(const ReportInput& input) {
       "<button class=\"chip\" id=\"log-scale\" type=\"button\">Scale: "
       "linear</button>",
       kNoScript);
-  if (!names.empty()) {
+  if (!drawn.empty()) {
     std::string picker = "<select class=\"chip\" id=\"metric-picker\" aria-label=\"metric\">";
-    for (const std::string& name : names)
+    for (const std::string& name : drawn)
       picker += "<option>" + html::escape(name) + "</option>";
-    text += html::chart_card("Metric", "metric-chart", picker + "</select>", kNoScript);
+    text += html::chart_card(names.empty() ? "Observed" : "Metric", "metric-chart", picker + "</select>", kNoScript);
   } else {
     text += html::chart_card("Learning rate", "rate-chart", "", kNoScript);
   }
@@ -410,6 +456,10 @@ Json chart_data(const ReportInput& input) {
           continue;
         const MetricValue* metric = find_metric(epoch, first.name);
         stored["metrics"][first.name].push_back(metric != nullptr ? Json(metric->value) : Json());
+      }
+      for (const MetricValue& first : curve.epochs.front().observed) {
+        stored["metrics"][observed_column(first.name)].push_back(
+            observed_number(epoch, first.name));
       }
     }
     curves.push_back(std::move(stored));

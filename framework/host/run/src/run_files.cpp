@@ -63,6 +63,18 @@ class HistoryLine {
   std::vector<std::string> fields_;
 };
 
+constexpr std::string_view kBetweenDecisions = "; ";
+
+std::vector<std::string> split_decisions(std::string_view text) {
+  std::vector<std::string> decisions;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(kBetweenDecisions), text.size());
+    decisions.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + kBetweenDecisions.size(), text.size()));
+  }
+  return decisions;
+}
+
 /// JSON has no NaN: null stands for it.
 nlohmann::json number_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
@@ -71,6 +83,9 @@ nlohmann::json number_json(double value) {
 constexpr std::array kLeading{"trial", "epoch", "epochs", "step", "learning_rate", "training_loss",
                               "validation_loss"};
 constexpr std::array kTrailing{"best", "seconds"};
+// Between them: metrics, what the model showed, and what the training changed, where there was any.
+constexpr std::string_view kObserved = "observed.";
+constexpr const char* kDecisions = "decisions";
 
 /// A metric's name may hold a class name, and that anything: commas would shift columns.
 std::string column_name(std::string name) {
@@ -94,6 +109,8 @@ std::string HistoryFile::header() const {
   std::string text;
   for (const char* name : kLeading) text += std::string(name) + ",";
   for (const auto& metric : metrics_) text += metric.first + ",";
+  for (const std::string& name : observed_) text += std::string(kObserved) + name + ",";
+  if (has_decisions_) text += std::string(kDecisions) + ",";
   return text + kTrailing[0] + "," + kTrailing[1];
 }
 
@@ -103,10 +120,18 @@ std::string HistoryFile::line(const Row& row) const {
                      std::to_string(s.step) + "," + number_text(s.learning_rate) + "," +
                      number_text(s.training_loss) + "," +
                      (s.validation_loss ? number_text(*s.validation_loss) : "") + ",";
-  for (const auto& column : metrics_) {
-    const auto found = std::find_if(s.metrics.begin(), s.metrics.end(),
-                                    [&](const MetricValue& m) { return m.name == column.first; });
-    text += (found == s.metrics.end() ? "" : number_text(found->value)) + ",";
+  const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const MetricValue& m) { return m.name == name; });
+    text += (found == values.end() ? "" : number_text(found->value)) + ",";
+  };
+  for (const auto& column : metrics_) add(s.metrics, column.first);
+  for (const std::string& name : observed_) add(s.observed, name);
+  if (has_decisions_) {
+    for (std::size_t i = 0; i < s.decisions.size(); ++i) {
+      text += (i == 0 ? "" : std::string(kBetweenDecisions)) + s.decisions[i];
+    }
+    text += ",";
   }
   return text + (s.best ? "1," : "0,") + number_text(s.seconds);
 }
@@ -114,15 +139,24 @@ std::string HistoryFile::line(const Row& row) const {
 void HistoryFile::do_epoch_completed(const TrialId& trial, const EpochSummary& summary) {
   rows_.push_back({trial.name, summary});
   // Under the names a reader of the file sees, so that a resumed run finds its columns again.
-  for (MetricValue& metric : rows_.back().summary.metrics) metric.name = column_name(metric.name);
+  EpochSummary& kept = rows_.back().summary;
+  for (MetricValue& metric : kept.metrics) metric.name = column_name(metric.name);
+  for (MetricValue& value : kept.observed) value.name = column_name(value.name);
+  for (std::string& decision : kept.decisions) decision = column_name(decision);
   bool grew = rows_.size() == 1;
-  for (const MetricValue& metric : rows_.back().summary.metrics) {
+  for (const MetricValue& metric : kept.metrics) {
     const auto known = std::any_of(metrics_.begin(), metrics_.end(),
                                    [&](const auto& m) { return m.first == metric.name; });
     if (known) continue;
     metrics_.emplace_back(metric.name, metric.direction);
     grew = true;
   }
+  for (const MetricValue& value : kept.observed) {
+    if (std::find(observed_.begin(), observed_.end(), value.name) != observed_.end()) continue;
+    observed_.push_back(value.name);
+    grew = true;
+  }
+  if (!kept.decisions.empty() && !has_decisions_) has_decisions_ = grew = true;
   if (grew) {
     rewrite();
   } else {
@@ -143,8 +177,15 @@ bool HistoryFile::load() {
   if (!std::getline(file, text)) return true;
   const std::vector<std::string> names = split(text);
   if (names.size() < kLeading.size() + kTrailing.size()) return true;
-  for (std::size_t i = kLeading.size(); i + kTrailing.size() < names.size(); ++i) {
-    metrics_.emplace_back(names[i], Direction::kNone);
+  std::size_t end = names.size() - kTrailing.size();
+  has_decisions_ = end > kLeading.size() && names[end - 1] == kDecisions;
+  if (has_decisions_) --end;
+  for (std::size_t i = kLeading.size(); i < end; ++i) {
+    if (names[i].starts_with(kObserved)) {
+      observed_.push_back(names[i].substr(kObserved.size()));
+    } else {
+      metrics_.emplace_back(names[i], Direction::kNone);
+    }
   }
   for (std::int64_t number = 2; std::getline(file, text); ++number) {
     // A crash can cut the last line off anywhere, a number included.
@@ -161,16 +202,29 @@ bool HistoryFile::load() {
     s.learning_rate = line.number<double>(4);
     s.training_loss = line.number<double>(5);
     if (!line.text(6).empty()) s.validation_loss = line.number<double>(6);
-    for (std::size_t i = 0; i < metrics_.size(); ++i) {
-      const std::size_t column = kLeading.size() + i;
-      if (line.text(column).empty()) continue;
-      s.metrics.push_back({metrics_[i].first, line.number<double>(column), Direction::kNone});
-    }
+    const auto read = [&](std::vector<MetricValue>& values, const std::string& name, std::size_t column) {
+      if (line.text(column).empty()) return;
+      values.push_back({name, line.number<double>(column), Direction::kNone});
+    };
+    std::size_t column = kLeading.size();
+    for (const auto& metric : metrics_) read(s.metrics, metric.first, column++);
+    for (const std::string& value : observed_) read(s.observed, value, column++);
+    if (has_decisions_) s.decisions = split_decisions(line.text(column));
     s.best = line.text(names.size() - 2) == "1";
     s.seconds = line.number<double>(names.size() - 1);
     rows_.push_back(std::move(row));
   }
   return true;
+}
+
+std::vector<ReportInput::Curve> HistoryFile::read(const fs::path& path) {
+  HistoryFile file(path, Unopened{});
+  file.load();
+  std::vector<std::string> trials;
+  for (const Row& row : file.rows_) {
+    if (std::find(trials.begin(), trials.end(), row.trial) == trials.end()) trials.push_back(row.trial);
+  }
+  return file.curves(trials);
 }
 
 void HistoryFile::cut_back(const std::string& trial, std::int64_t epochs) {
@@ -256,16 +310,19 @@ void EventLog::do_trial_started(const TrialId& trial) {
 }
 
 void EventLog::do_epoch_completed(const TrialId& trial, const EpochSummary& s) {
-  write("epoch_completed",
-        {{"trial", trial.name},
-         {"epoch", s.epoch},
-         {"step", s.step},
-         {"learning_rate", number_json(s.learning_rate)},
-         {"training_loss", number_json(s.training_loss)},
-         {"validation_loss", s.validation_loss ? number_json(*s.validation_loss) : nlohmann::json()},
-         {"metrics", metrics_to_json(s.metrics)},
-         {"best", s.best},
-         {"seconds", s.seconds}});
+  nlohmann::json content{
+      {"trial", trial.name},
+      {"epoch", s.epoch},
+      {"step", s.step},
+      {"learning_rate", number_json(s.learning_rate)},
+      {"training_loss", number_json(s.training_loss)},
+      {"validation_loss", s.validation_loss ? number_json(*s.validation_loss) : nlohmann::json()},
+      {"metrics", metrics_to_json(s.metrics)},
+      {"best", s.best},
+      {"seconds", s.seconds}};
+  if (!s.observed.empty()) content["observed"] = metrics_to_json(s.observed);
+  if (!s.decisions.empty()) content["decisions"] = s.decisions;
+  write("epoch_completed", content);
 }
 
 void EventLog::do_checkpoint_saved(const TrialId& trial, const std::string& path) {

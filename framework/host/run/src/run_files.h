@@ -26,6 +26,8 @@ class HistoryFile final : public RunObserver {
   void finish(const std::vector<std::string>& trials);
   /// Makes the rows so far survive a power failure.
   void sync();
+  /// The rows of a file, by training, in the order of their first rows; the file is left as it is.
+  static std::vector<ReportInput::Curve> read(const std::filesystem::path& path);
   /// All rows, by training, for the report.
   std::vector<ReportInput::Curve> curves(const std::vector<std::string>& trials) const;
 
@@ -34,6 +36,9 @@ class HistoryFile final : public RunObserver {
     std::string trial;
     EpochSummary summary;
   };
+  struct Unopened {};
+  HistoryFile(std::filesystem::path path, Unopened) : path_(std::move(path)) {}
+
   void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override;
   /// Reads the rows; false when the last line was cut off.
   bool load();
@@ -44,6 +49,8 @@ class HistoryFile final : public RunObserver {
   std::filesystem::path path_;
   std::vector<Row> rows_;
   std::vector<std::pair<std::string, Direction>> metrics_;
+  std::vector<std::string> observed_;
+  bool has_decisions_ = false;
   std::unique_ptr<AppendFile> file_;
 };
 

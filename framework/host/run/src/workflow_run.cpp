@@ -5,6 +5,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 
+#include "run_files.h"
 #include "run_session.h"
 
 namespace treadle {
@@ -40,6 +41,10 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
   internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
                                /*resumed=*/true);
   return session.run();
+}
+
+std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder) {
+  return internal::HistoryFile::read(RunFolder::history_of(folder));
 }
 
 std::string stage_picture(const ResolvedWorkflow& workflow) {

@@ -75,6 +75,20 @@ ReportInput cross_validation() {
   return input;
 }
 
+TEST(Report, ShowsWhatModelsShowedAndWhatWasDecided) {
+  ReportInput input = hold_out_run();
+  for (EpochSummary& row : input.curves[0].epochs)
+    row.observed = {{"encoded", static_cast<double>(row.epoch) / 4, Direction::kNone}};
+  input.curves[0].epochs[1].decisions = {"learning rate times 0.1: loss <stalled>"};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("\"observed.encoded\":[0.25,0.5,0.75]"));
+  EXPECT_THAT(page, HasSubstr("<option>observed.encoded</option>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"col\">observed.encoded</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>learning rate times 0.1: loss &lt;stalled&gt;</td>"));
+}
+
 /// The value of the data island, as the page's script would read it.
 Json data_of(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"report-data\"";

@@ -204,7 +204,7 @@ class PreviousValidation final : public Recording<CrossValidator> {
   }
 };
 
-class PreviousModel final : public Model {
+class PreviousModel final : public Model, public ShowsValues, public NamesParts {
  public:
   explicit PreviousModel(const ModelSpec& spec)
       : linear_(register_module(
@@ -212,9 +212,24 @@ class PreviousModel final : public Model {
     to(spec.dtype);
   }
 
-  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     calls.add("Model::forward");
     outputs[0] = linear_->forward(inputs[0]);
+    if (context.observed != nullptr)
+      context.observed->add("size", outputs[0], Reduction::kNorm);
+  }
+
+  std::vector<std::string> observed_names() const override {
+    calls.add("ShowsValues::observed_names");
+    return {"size"};
+  }
+  std::vector<std::string> part_names() const override {
+    calls.add("NamesParts::part_names");
+    return {"offset"};
+  }
+  std::vector<std::string> parameters_of_part(std::string_view) const override {
+    calls.add("NamesParts::parameters_of_part");
+    return {"linear.bias"};
   }
 
  private:

@@ -22,6 +22,8 @@ using Inputs = std::span<const at::Tensor>;
 /// What it gives back: one tensor per output port, in the order of ModelSpec::outputs: [B, width].
 using Outputs = std::vector<at::Tensor>;
 
+class ObservedValues;
+
 /// Everything that belongs to one call, or to one stream of calls, and therefore not to the model:
 /// two streams may use one model at once.
 struct ForwardContext {
@@ -29,6 +31,9 @@ struct ForwardContext {
   /// What the model carries from one call to the next within a stream (hidden states); saved in
   /// checkpoints.
   StateDict carried;
+  /// Where a model puts the values that people want to see of this batch (observed_values.h); their
+  /// means are in the history. Null: nobody asks.
+  ObservedValues* observed = nullptr;
 };
 
 /// A network with named ports. Also a torch::nn::Module: parameters, buffers, train() and eval(),
@@ -47,6 +52,26 @@ class Model : public torch::nn::Module, public Provided {
 
   /// Fills `outputs`, which arrives with one undefined tensor per output port.
   virtual void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) = 0;
+};
+
+// What a model can do beside forward(); found out by dynamic_cast.
+
+/// Puts values into ForwardContext::observed, and says which, so that a mistake in a name that is to
+/// be watched is found before the first batch.
+class ShowsValues {
+ public:
+  virtual ~ShowsValues();
+  virtual std::vector<std::string> observed_names() const = 0;
+};
+
+/// Has names for parts of it, by which their parameters can be named.
+class NamesParts {
+ public:
+  virtual ~NamesParts();
+  virtual std::vector<std::string> part_names() const = 0;
+  /// Names as named_parameters() says them; empty for a part without parameters. Expects one of
+  /// part_names().
+  virtual std::vector<std::string> parameters_of_part(std::string_view name) const = 0;
 };
 
 /// Builds models. create() gives the same structure, names and shapes every time: it is called for every

@@ -6,6 +6,7 @@
 
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/loss.h>
+#include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
@@ -57,7 +58,14 @@ class TrainingStep {
   double loss_sum() const { return loss_sum_; }
   double loss_weight() const { return loss_weight_; }
   void set_totals(double sum, double weight);
-  void clear_totals() { set_totals(0, 0); }
+  /// Forgets these sums, and those of what the model showed.
+  void clear_totals();
+
+  /// What the model showed of the batches since then: each mean is over the forwards of all shards, added in their order.
+  std::vector<MetricValue> observed_means() const;
+  /// The sums behind that, of each shard: a checkpoint within an epoch needs them. Empty when the model shows nothing.
+  StateDict observed() const;
+  void set_observed(const StateDict& observed);
 
   /// What the model carries from one batch to the next, of each shard: a checkpoint needs it. Put an empty one where a new
   /// stream of batches begins.

@@ -11,6 +11,7 @@
 
 #include <treadle/core/layer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/observed_values.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/graph/plan.h>
@@ -37,6 +38,12 @@ struct NodeInput {
 };
 
 class Graph;
+
+/// A tagged value that is to be shown, and how its elements become one number; nothing: it has one.
+struct ObservedTag {
+  std::string tag;
+  std::optional<Reduction> by;
+};
 
 /// A node as people see it.
 struct NodeInfo {
@@ -77,7 +84,7 @@ enum class Branches {
 /// Nodes stand in the order of the flow, and so do parameters, in every process: `<node
 /// id>.<name>`. All that a forward leaves behind is in a GraphState, so several may run at once;
 /// one in training with a module that counts (batch norm) not.
-class Graph final : public Model {
+class Graph final : public Model, public ShowsValues, public NamesParts {
  public:
   ~Graph() override;
 
@@ -128,6 +135,16 @@ class Graph final : public Model {
   std::vector<std::string> tag_group(std::string_view name) const;
   /// The graph that stands behind a tag; null for anything else.
   std::shared_ptr<Graph> sub(std::string_view tag) const;
+
+  /// As a model: what each training forward shows, see ForwardContext::observed. The name of a
+  /// group stands for its tags. Throws a UsageError for an unknown tag, and for one that is known
+  /// to have several elements and no reduction. Before the first forward.
+  void observe(const std::vector<ObservedTag>& tags);
+  std::vector<std::string> observed_names() const override;
+
+  /// Tags and groups.
+  std::vector<std::string> part_names() const override;
+  std::vector<std::string> parameters_of_part(std::string_view name) const override;
 
   /// Parameters of the node behind a tag; empty for an unknown one.
   std::vector<at::Tensor> parameters_of(std::string_view tag) const;

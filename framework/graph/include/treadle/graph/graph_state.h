@@ -29,6 +29,8 @@ class GraphState final : public Stateful {
   GraphState(GraphState&&) noexcept;
   GraphState& operator=(GraphState&&) noexcept;
 
+  const Graph& graph() const;
+
   /// What a tagged step gave in the last forward, its gradients still attached; undefined before.
   /// Throws a UsageError for a tag that the graph does not have.
   const at::Tensor& tagged(std::string_view tag) const;

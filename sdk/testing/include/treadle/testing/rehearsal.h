@@ -160,6 +160,12 @@ inline void expect_same_history(const std::vector<EpochSummary>& got,
       EXPECT_EQ(got[i].metrics[m].name, expected[i].metrics[m].name);
       EXPECT_EQ(got[i].metrics[m].value, expected[i].metrics[m].value);
     }
+    ASSERT_EQ(got[i].observed.size(), expected[i].observed.size());
+    for (std::size_t m = 0; m < got[i].observed.size(); ++m) {
+      EXPECT_EQ(got[i].observed[m].name, expected[i].observed[m].name);
+      EXPECT_EQ(got[i].observed[m].value, expected[i].observed[m].value);
+    }
+    EXPECT_EQ(got[i].decisions, expected[i].decisions);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/observed_values.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
@@ -34,7 +36,7 @@ namespace treadle::testing {
 /// by training alone. One that `remembers` carries from batch to batch what moves its outputs. It
 /// computes in its own dtype, between inputs and outputs in float64; one of bfloat16 trains by its
 /// masters, which a checkpoint needs.
-class TinyModel final : public Model {
+class TinyModel final : public Model, public ShowsValues {
  public:
   explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool remembers = false,
                      at::ScalarType dtype = at::kDouble)
@@ -48,8 +50,12 @@ class TinyModel final : public Model {
 
   torch::nn::Module& hidden() { return *hidden_; }
 
+  std::vector<std::string> observed_names() const override { return {"hidden"}; }
+
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     at::Tensor hidden = hidden_->forward(inputs[0].to(dtype_)).tanh();
+    if (context.observed != nullptr)
+      context.observed->add("hidden", hidden, Reduction::kNorm);
     if (is_training()) {
       rows_seen_.add_(inputs[0].size(0));
       hidden = at::dropout(hidden, dropout_, true);

@@ -36,6 +36,8 @@ struct EpochSummary {
   std::vector<MetricValue> metrics;   ///< on the validation rows
   bool best = false;                  ///< the best epoch so far
   double seconds = 0;                 ///< wall time of the epoch; never compared between runs
+  std::vector<MetricValue> observed = {};  ///< what the model showed: means over the training batches
+  std::vector<std::string> decisions = {}; ///< what the training changed after it, each in a few words
 };
 
 /// How one training ended.

@@ -24,7 +24,9 @@ class RunFolder {
   std::filesystem::path environment() const { return path_ / "environment.json"; }
   std::filesystem::path plugin_lock() const { return path_ / "plugins.lock"; }
   std::filesystem::path result() const { return path_ / "result.json"; }
-  std::filesystem::path history() const { return path_ / "history.csv"; }
+  std::filesystem::path history() const { return history_of(path_); }
+  /// Of a run that nobody need open, as it may be going on.
+  static std::filesystem::path history_of(const std::filesystem::path& folder) { return folder / "history.csv"; }
   std::filesystem::path events() const { return path_ / "events.jsonl"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }

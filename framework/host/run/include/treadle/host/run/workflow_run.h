@@ -14,6 +14,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/run/report.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {
@@ -48,6 +49,10 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
 /// run that never stopped. A finished run is returned as it is.
 RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& folder,
                       const RunOptions& options = {});
+
+/// What history.csv of a run holds so far, by training; trend_of() (history.h) has its numbers by name. Metrics have no direction
+/// there. Throws a StorageError for a file that was damaged.
+std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder);
 
 /// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing is written.
 struct DryRun {

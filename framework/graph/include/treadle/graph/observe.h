@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <treadle/core/trend_recorder.h>
+#include <treadle/graph/graph_state.h>
+
+namespace treadle::graph {
+
+// What a loop written by hand records of a graph after a forward. The name of a group stands for
+// its tags; no tags stand for all that have a value. A UsageError for an unknown tag.
+
+/// The values of the tags, without waiting for a device. Throws a UsageError for several elements
+/// without a reduction.
+void collect(TrendRecorder& recorder, const GraphState& state,
+             const std::vector<std::string>& tags = {}, std::optional<Reduction> reduction = {});
+
+/// What the tagged nodes took in the last forward that was timed, in seconds; nodes that took no
+/// time were not run. Times want a recorder of their own: the tags are the same.
+void collect_timings(TrendRecorder& timings, const GraphState& state,
+                     const std::vector<std::string>& tags = {});
+
+/// The values for people: "encoded: 0.25 | loss: 1.5", by name; of several elements the first.
+std::string values_text(const GraphState& state, const std::vector<std::string>& tags = {});
+
+}  // namespace treadle::graph
