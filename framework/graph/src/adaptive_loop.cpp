@@ -101,6 +101,11 @@ class AdaptiveLoopNode final : public Node {
     return round;
   }
 
+  bool depends_on_numbers() const override { return true; }
+  std::string why_called() const override {
+    return "how many rounds a row makes depends on the numbers it is given";
+  }
+
  private:
   /// Where each row is on its way.
   struct Rows {

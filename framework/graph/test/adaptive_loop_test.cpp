@@ -193,6 +193,21 @@ TEST(AdaptiveLoop, CostsTheSameInBranchesAtOnce) {
   EXPECT_TRUE(at::equal(gradient(Branches::kAtOnce), gradient(Branches::kOneByOne)));
 }
 
+TEST(AdaptiveLoop, CostsTheSameWhenCompiled) {
+  const auto gradients = [](Execution execution) {
+    const auto graph = weighted_loop(0.7);
+    graph->set_execution(execution);
+    const TaskRandom random(4);
+    graph->forward(at::randn({6, 4}, at::kDouble)).square().sum().backward();
+    std::vector<std::vector<double>> all;
+    for (const at::Tensor& parameter : graph->parameters())
+      all.push_back(numbers(parameter.grad()));
+    return all;
+  };
+
+  EXPECT_EQ(gradients(Execution::kCompiled), gradients(Execution::kDynamic));
+}
+
 /// Rounds + remainder, on average, of a loop that has learned to bring rows to 1 at such a cost.
 double pondered_after_training(double cost) {
   const TaskRandom random(8);
