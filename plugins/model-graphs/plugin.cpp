@@ -1,5 +1,6 @@
 #include <treadle/plugin.h>
 
+#include "builders.h"
 #include "flow_model_provider.h"
 #include "ready_layers.h"
 #include "verbs.h"
@@ -12,6 +13,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<At, treadle::LayerFactory>("at");
   registrar.add<Flow, treadle::LayerFactory>("flow");
   registrar.add<Gate, treadle::LayerFactory>("gate");
+  registrar.add<Built, treadle::LayerFactory>("graph");
   registrar.add<Input, treadle::LayerFactory>("input");
   registrar.add<Loop, treadle::LayerFactory>("loop");
   registrar.add<Map, treadle::LayerFactory>("map");
@@ -19,6 +21,9 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Split, treadle::LayerFactory>("split");
   registrar.add<Switch, treadle::LayerFactory>("switch");
   registrar.add<TagGroup, treadle::LayerFactory>("tag_group");
+
+  registrar.add<ResidualMlp, treadle::GraphBuilder>("residual_mlp");
+  registrar.add<ConvNet, treadle::GraphBuilder>("conv_net");
 
   add_ready_layers(registrar);
 }

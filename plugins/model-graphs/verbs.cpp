@@ -91,6 +91,12 @@ void Flow::add_to(FlowBuilder& flow) const {
   flow.through(flow_);
 }
 
+Built::Built(const Config& config, const ComponentContext& context)
+    : built_(graph::read_built(config, "builder", registry_of(context))) {}
+void Built::add_to(FlowBuilder& flow) const {
+  flow.through(built_);
+}
+
 Gate::Gate(const Config& config, const ComponentContext& context)
     : router_(graph::read_part(config, "router", registry_of(context))),
       experts_(read_flows(config, "experts", context)) {}
@@ -108,19 +114,30 @@ Loop::Loop(const Config& config, const ComponentContext& context)
       times_(config.find<std::int64_t>("times")),
       while_(find_part(config, "while", context)),
       until_(find_part(config, "until", context)),
+      adaptive_(find_part(config, "adaptive", context)),
       at_most_(config.get_or<std::int64_t>("at_most", 0)),
       halt_by_(halt_by(config.get<std::string>("halt_by"))) {
-  const int said = (times_ ? 1 : 0) + (while_ ? 1 : 0) + (until_ ? 1 : 0);
-  if (said != 1)
-    config.fail("", "says for how long by one of \"times\", \"while\" and \"until\", got " +
-                        std::to_string(said) + " of them");
-  if (times_ && config.has("at_most"))
-    config.fail("at_most",
-                "bounds a \"while\" or \"until\"; \"times\" is how many rounds there are");
-  if (!times_ && !config.has("at_most"))
+  const int said = (times_ ? 1 : 0) + (while_ ? 1 : 0) + (until_ ? 1 : 0) + (adaptive_ ? 1 : 0);
+  if (said != 1) {
     config.fail("",
-                "required key \"at_most\" is missing (the most rounds that \"while\" and \"until\" "
-                "may take)");
+                R"(says for how long by one of "times", "while", "until" and "adaptive", got )" +
+                    std::to_string(said) + " of them");
+  }
+  if (times_ && config.has("at_most")) {
+    config.fail("at_most",
+                R"(bounds a "while", "until" or "adaptive"; "times" is how many rounds there are)");
+  }
+  if (!times_ && !config.has("at_most")) {
+    config.fail("",
+                "required key \"at_most\" is missing (the most rounds that \"while\", \"until\" "
+                "and \"adaptive\" may take)");
+  }
+  for (const char* key : {"ponder_cost", "epsilon"}) {
+    if (!adaptive_ && config.has(key))
+      config.fail(key, R"(is said of "adaptive" loops, where each row halts by itself)");
+  }
+  pondering_.cost = config.get_or("ponder_cost", pondering_.cost);
+  pondering_.epsilon = config.get_or("epsilon", pondering_.epsilon);
 }
 
 void Loop::add_to(FlowBuilder& flow) const {
@@ -129,6 +146,8 @@ void Loop::add_to(FlowBuilder& flow) const {
     loop.times(*times_);
   } else if (while_) {
     loop.while_(*while_, at_most_, halt_by_);
+  } else if (adaptive_) {
+    loop.adaptively(*adaptive_, at_most_, pondering_);
   } else {
     loop.until(*until_, at_most_, halt_by_);
   }

@@ -48,6 +48,16 @@ class Flow final : public Verb {
   graph::FlowBuilder flow_;
 };
 
+/// What a graph builder builds: one node, with a graph in it.
+class Built final : public Verb {
+ public:
+  Built(const Config& config, const ComponentContext& context);
+  void add_to(graph::FlowBuilder& flow) const override;
+
+ private:
+  graph::Part built_;
+};
+
 class Gate final : public Verb {
  public:
   Gate(const Config& config, const ComponentContext& context);
@@ -77,8 +87,10 @@ class Loop final : public Verb {
   std::optional<std::int64_t> times_;
   std::optional<graph::Part> while_;
   std::optional<graph::Part> until_;
+  std::optional<graph::Part> adaptive_;
   std::int64_t at_most_ = 0;
   graph::HaltBy halt_by_;
+  graph::Pondering pondering_;
 };
 
 class Map final : public Verb {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 
 #include "workspace.h"
 

@@ -11,6 +11,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
@@ -38,7 +39,8 @@ bool make(const PluginRegistry& registry, const std::string& name, const Config&
 constexpr std::pair<std::string_view, Maker> kMakers[] = {
     {"data", make<DataProvider>},      {"transform", make<Transform>},
     {"validation", make<CrossValidator>}, {"model", make<ModelProvider>},
-    {"layer", make<LayerFactory>},     {"loss", make<Loss>},
+    {"layer", make<LayerFactory>},     {"graph", make<GraphBuilder>},
+    {"loss", make<Loss>},
     {"gradients", make<GradientStrategy>}, {"optimizer", make<Optimizer>},
     {"schedule", make<LearningRateSchedule>}, {"metric", make<MetricComputer>},
     {"training", make<TrainingWorkflow>}, {"observer", make<RunObserver>}};
@@ -49,9 +51,10 @@ struct Wish {
   Config config;
 };
 
-/// A value for what cannot be left out: a path or a name, a number, a layer, steps of a flow.
+/// A value for what cannot be left out: a path or a name, a number, a layer, a builder, steps of a flow.
 json value_of(const json& schema) {
-  if (schema.contains("x-treadle-component")) return {{"use", "identity"}};
+  if (schema.contains("x-treadle-component"))
+    return {{"use", schema["x-treadle-component"] == "graph" ? "residual_mlp" : "identity"}};
   if (schema.contains("minimum")) return schema["minimum"];
   if (schema.value("type", json()) == "array")
     return json(schema.value("minItems", std::size_t{1}), value_of(schema["items"]));

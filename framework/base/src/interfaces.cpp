@@ -11,6 +11,7 @@ constexpr std::array kNames{
     InterfaceName{"validation", "treadle.validation/1", "splits rows into training and validation"},
     InterfaceName{"model", "treadle.model/1", "builds a network for given inputs and outputs"},
     InterfaceName{"layer", "treadle.layer/1", "one node of a model graph, or a step of a flow"},
+    InterfaceName{"graph", "treadle.graph/1", "builds networks, or pieces of them, as flows"},
     InterfaceName{"loss", "treadle.loss/1", "what training makes smaller"},
     InterfaceName{"gradients", "treadle.gradients/1", "makes gradients of a batch"},
     InterfaceName{"optimizer", "treadle.optimizer/1", "updates parameters from gradients"},

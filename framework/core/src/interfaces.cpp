@@ -3,6 +3,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
@@ -23,6 +24,7 @@ ComponentLoader::~ComponentLoader() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
 GradientStrategy::~GradientStrategy() = default;
+GraphBuilder::~GraphBuilder() = default;
 Layer::~Layer() = default;
 LayerFactory::~LayerFactory() = default;
 Loss::~Loss() = default;

@@ -17,9 +17,9 @@ namespace treadle::graph {
 namespace {
 
 /// How the callees of a composite are called: their modules are registered so.
-std::vector<std::string> callee_names(NodeKind kind, std::size_t count) {
+std::vector<std::string> callee_names(NodeKind kind, LoopKind loop, std::size_t count) {
   if (kind == NodeKind::kLoop)
-    return {"body", "condition"};
+    return {"body", loop == LoopKind::kAdaptive ? "halt" : "condition"};
   if (kind == NodeKind::kMap)
     return {"body"};
   if (kind == NodeKind::kSwitch) {
@@ -31,14 +31,45 @@ std::vector<std::string> callee_names(NodeKind kind, std::size_t count) {
   return {""};
 }
 
+/// How many flows and graphs stand in each other; once it is more than kMostLevels, some number
+/// that is.
+std::size_t levels_of(const FlowBuilder& flow, std::size_t above,
+                      std::map<const FlowBuilder*, std::size_t>& known) {
+  if (above > kMostLevels)
+    return 1;
+  if (const auto found = known.find(&flow); found != known.end())
+    return found->second;
+  std::size_t levels = 1;
+  for (const FlowStep& step : flow.steps()) {
+    for (const Part& part : step.parts) {
+      if (part.flow())
+        levels = std::max(levels, 1 + levels_of(*part.flow(), above + 1, known));
+      if (part.graph())
+        levels = std::max(levels, 1 + part.graph()->impl().levels);
+    }
+  }
+  known.emplace(&flow, levels);
+  return levels;
+}
+
+bool is_too_deep(const FlowBuilder& flow, std::size_t levels) {
+  std::map<const FlowBuilder*, std::size_t> known;
+  return levels - 1 + levels_of(flow, levels, known) > kMostLevels;
+}
+
+std::string too_deep_text() {
+  return "flows stand in each other more than " + std::to_string(kMostLevels) + " levels deep";
+}
+
 class Assembly {
  public:
   Assembly(const Wired& wired, const FlowBuilder& flow, const LayerSpec* spec,
-           std::vector<Problem>& problems)
+           std::vector<Problem>& problems, std::size_t levels)
       : wired_(wired),
         flow_(flow),
         spec_(spec),
         problems_(problems),
+        levels_(levels),
         impl_(std::make_unique<Graph::Impl>()) {}
 
   std::shared_ptr<Graph> assemble() {
@@ -190,6 +221,8 @@ class Assembly {
     if (node.kind == NodeKind::kLoop) {
       if (step.loop == LoopKind::kTimes)
         return rounds;
+      if (step.loop == LoopKind::kAdaptive)
+        return "each row halts by itself, at most " + rounds;
       return (step.loop == LoopKind::kWhile ? "while condition <= 0, at most "
                                             : "until condition > 0, at most ") +
              rounds;
@@ -258,7 +291,9 @@ class Assembly {
     const WantedNode& node = wanted(place);
     if (spec_ != nullptr && !specs)
       return {};  // what it is fed by has a problem of its own
-    const std::vector<std::string> names = callee_names(node.kind, node.parts.size());
+    const std::vector<std::string> names =
+        callee_names(node.kind, node.step == nullptr ? LoopKind::kUnfinished : node.step->loop,
+                     node.parts.size());
     std::vector<Callee> callees;
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
       LayerSpec spec;
@@ -297,7 +332,7 @@ class Assembly {
       return Callee(name, part.type(), part.graph());
     if (part.flow()) {
       std::vector<Problem> within;
-      auto graph = lower(*part.flow(), spec_ == nullptr ? nullptr : &spec, within);
+      auto graph = lower(*part.flow(), spec_ == nullptr ? nullptr : &spec, within, levels_ + 1);
       for (Problem& problem : within) {
         problem.message = "in " + quote_text(node.id) + ": " + problem.message;
         problems_.push_back(std::move(problem));
@@ -306,6 +341,8 @@ class Assembly {
         return std::nullopt;
       return Callee(name, part.type(), std::move(graph));
     }
+    if (part.build_flow())
+      return make_built(place, part, name, spec);
     try {
       return Callee(name, part.type(), part.make()(spec), part.module());
     } catch (const std::bad_alloc&) {
@@ -314,6 +351,36 @@ class Assembly {
       complain(node.step, cannot_take(place, words_in_flight()));
       return std::nullopt;
     }
+  }
+
+  /// What a builder builds for such inputs. Its mistakes stand at the step that named it.
+  std::optional<Callee> make_built(std::size_t place, const Part& part, const std::string& name,
+                                   const LayerSpec& spec) {
+    const WantedNode& node = wanted(place);
+    std::shared_ptr<const FlowBuilder> flow;
+    try {
+      flow = part.build_flow()(spec);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      complain(node.step, cannot_take(place, words_in_flight()));
+      return std::nullopt;
+    }
+    if (is_too_deep(*flow, levels_ + 1)) {
+      complain(node.step, "in " + quote_text(node.id) + ", built by " + part.origin() + ": " +
+                              too_deep_text());
+      return std::nullopt;
+    }
+    std::vector<Problem> within;
+    auto graph = lower(*flow, &spec, within, levels_ + 1);
+    for (const Problem& problem : within) {
+      complain(node.step, "in " + quote_text(node.id) + ", built by " + part.origin() + ": " +
+                              (problem.pointer.empty() ? "" : problem.pointer + ": ") +
+                              problem.message);
+    }
+    if (graph == nullptr)
+      return std::nullopt;
+    return Callee(name, part.type(), std::move(graph));
   }
 
   /// "dense_1" (dense) cannot take [B, 4] from "dense_0": …
@@ -479,54 +546,31 @@ class Assembly {
   const FlowBuilder& flow_;
   const LayerSpec* spec_;
   std::vector<Problem>& problems_;
+  const std::size_t levels_;  // of flows that this one stands in, it included
   std::unique_ptr<Graph::Impl> impl_;
   std::vector<Vertex> order_;
   std::vector<std::size_t> place_of_;  // of vertices
 };
 
-/// How many flows and graphs stand in each other; once it is more than kMostLevels, some number
-/// that is.
-std::size_t levels_of(const FlowBuilder& flow, std::size_t above,
-                      std::map<const FlowBuilder*, std::size_t>& known) {
-  if (above > kMostLevels)
-    return 1;
-  if (const auto found = known.find(&flow); found != known.end())
-    return found->second;
-  std::size_t levels = 1;
-  for (const FlowStep& step : flow.steps()) {
-    for (const Part& part : step.parts) {
-      if (part.flow())
-        levels = std::max(levels, 1 + levels_of(*part.flow(), above + 1, known));
-      if (part.graph())
-        levels = std::max(levels, 1 + part.graph()->impl().levels);
-    }
-  }
-  known.emplace(&flow, levels);
-  return levels;
-}
-
 }  // namespace
 
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,
-                             std::vector<Problem>& problems) {
+                             std::vector<Problem>& problems, std::size_t levels) {
   Wired wired = wire(flow);
   const bool is_wired = wired.problems.empty();
   std::move(wired.problems.begin(), wired.problems.end(), std::back_inserter(problems));
   // Sizes are checked even then, as far as they go: all mistakes at once.
-  auto graph = Assembly(wired, flow, spec, problems).assemble();
+  auto graph = Assembly(wired, flow, spec, problems, levels).assemble();
   return is_wired ? graph : nullptr;
 }
 
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec) {
   std::vector<Problem> problems;
-  std::map<const FlowBuilder*, std::size_t> known;
-  if (levels_of(flow, 1, known) > kMostLevels) {
-    problems.push_back(problem_of(
-        flow, nullptr,
-        "flows stand in each other more than " + std::to_string(kMostLevels) + " levels deep"));
+  if (is_too_deep(flow, 1)) {
+    problems.push_back(problem_of(flow, nullptr, too_deep_text()));
     throw DocumentError(std::move(problems));
   }
-  auto graph = lower(flow, spec, problems);
+  auto graph = lower(flow, spec, problems, 1);
   if (!problems.empty()) {
     // In the order of the text: structure and sizes are looked at one after the other.
     std::stable_sort(problems.begin(), problems.end(), [](const Problem& a, const Problem& b) {

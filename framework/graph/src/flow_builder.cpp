@@ -131,6 +131,16 @@ FlowBuilder& FlowBuilder::Loop::until(const Part& condition, std::int64_t most, 
   return flow_;
 }
 
+FlowBuilder& FlowBuilder::Loop::adaptively(const Part& halt, std::int64_t most,
+                                           Pondering pondering) {
+  FlowStep& step = flow_.steps_.back();
+  step.parts.push_back(halt);
+  step.loop = LoopKind::kAdaptive;
+  step.rounds = most;
+  step.pondering = pondering;
+  return flow_;
+}
+
 FlowBuilder::Map FlowBuilder::map(const Part& body) {
   add({.verb = Verb::kMap, .parts = {body}});
   return Map(*this);

@@ -9,6 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/core/graph_builder.h>
 
 #include "flow_step.h"
 
@@ -64,7 +65,8 @@ json write_slot(const Part& part) {
     throw UsageError("\"" + part.type() + "\" is a module from C++, which no document can name");
   }
   json written = part.parameters();
-  written["use"] = part.type();
+  if (!written.contains("use"))
+    written["use"] = part.type();
   return written;
 }
 
@@ -86,6 +88,13 @@ json write_loop(const FlowStep& step) {
   json written{{"use", "loop"}, {"body", write_steps(step.parts[0])}};
   if (step.loop == LoopKind::kTimes) {
     written["times"] = step.rounds;
+    return written;
+  }
+  if (step.loop == LoopKind::kAdaptive) {
+    written["adaptive"] = write_slot(step.parts.at(1));
+    written["at_most"] = step.rounds;
+    written["epsilon"] = step.pondering.epsilon;
+    written["ponder_cost"] = step.pondering.cost;
     return written;
   }
   written[step.loop == LoopKind::kWhile ? "while" : "until"] = write_slot(step.parts.at(1));
@@ -182,6 +191,40 @@ Part read_part(const Config& config, std::string_view key, const PluginRegistry&
       registry.make<LayerFactory>(nested.name, nested.parameters);
   std::string type = nested.name.substr(nested.name.rfind('/') + 1);
   return layer(std::move(factory), std::move(type), nested.parameters.json());
+}
+
+Part built(std::shared_ptr<const GraphBuilder> builder, std::string type, json parameters,
+           const PluginRegistry& registry) {
+  const std::string origin =
+      builder->origin().empty() ? "graph " + quote_text(type) : builder->origin();
+  parameters["use"] = type;
+  json written{{"use", "graph"}, {"builder", std::move(parameters)}};
+  Part::BuildFlow build = [builder = std::move(builder), origin,
+                           &registry](const LayerSpec& spec) -> std::shared_ptr<const FlowBuilder> {
+    if (spec.inputs.empty())
+      throw DataError("it is built for inputs of known sizes; build the flow with them");
+    const json steps = builder->build(spec);
+    try {
+      return std::make_shared<const FlowBuilder>(read_steps(Config(), steps, "", registry));
+    } catch (const Error& error) {
+      throw PluginError("what " + origin + " built is wrong: " + error.what());
+    }
+  };
+  std::string word = type.substr(type.rfind('/') + 1);
+  return Part(std::move(word), std::move(build), origin, std::move(written));
+}
+
+Part built(const PluginRegistry& registry, std::string_view name, json parameters) {
+  std::shared_ptr<const GraphBuilder> builder =
+      registry.make<GraphBuilder>(name, Config(parameters));
+  return built(std::move(builder), std::string(name), std::move(parameters), registry);
+}
+
+Part read_built(const Config& config, std::string_view key, const PluginRegistry& registry) {
+  NestedComponent nested = nested_component(config, key);
+  std::shared_ptr<const GraphBuilder> builder =
+      registry.make<GraphBuilder>(nested.name, nested.parameters);
+  return built(std::move(builder), nested.name, nested.parameters.json(), registry);
 }
 
 json write_flow(const FlowBuilder& flow) {

@@ -25,14 +25,14 @@ enum class Verb {
   kMap
 };
 
-enum class LoopKind { kUnfinished, kTimes, kWhile, kUntil };
+enum class LoopKind { kUnfinished, kTimes, kWhile, kUntil, kAdaptive };
 enum class MapKind { kUnfinished, kEach, kOver, kSlices };
 
 /// One verb with all that was said about it.
 struct FlowStep {
   Verb verb = Verb::kThrough;
-  /// What it works with: [part], the branches, [router, experts …], [router, branches …], [body] or
-  /// [body, condition]. kStart, the graph's first input, works with nothing.
+  /// What it works with: [part], the branches, [router, experts …], [router, branches …], [body],
+  /// [body, condition] or [body, halt]. kStart, the graph's first input, works with nothing.
   std::vector<Part> parts = {};
   /// kInput: the inputs' names. kAt: the tags. kTagGroup: the group's name.
   std::vector<std::string> words = {};
@@ -40,6 +40,7 @@ struct FlowStep {
   LoopKind loop = LoopKind::kUnfinished;
   std::int64_t rounds = 0;
   HaltBy halt_by = HaltBy::kOneElement;
+  Pondering pondering = {};
 
   MapKind map = MapKind::kUnfinished;
   std::string over = {};

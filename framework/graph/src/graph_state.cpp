@@ -97,6 +97,13 @@ const std::vector<at::Tensor>& GraphState::traces(std::string_view tag) const {
   return data_->nodes[*place].traces;
 }
 
+const at::Tensor& GraphState::pondered(std::string_view tag) const {
+  const auto place = data_->graph->find_tag(tag);
+  if (!place)
+    refuse_tag(*data_->graph, tag);
+  return data_->nodes[*place].pondered;
+}
+
 GraphState* GraphState::sub(std::string_view tag) {
   const auto place = data_->graph->find_tag(tag);
   if (!place || data_->nodes[*place].callees.size() != 1)

@@ -26,9 +26,10 @@ Wired wire(const FlowBuilder& flow);
 inline constexpr std::size_t kMostLevels = 100;
 
 /// Wires a flow, makes its layers and checks sizes. `spec` null: sizes are not known. With any
-/// problem: null, and `problems` has all of them.
+/// problem: null, and `problems` has all of them. `levels`: how many flows stand in each other
+/// here, this one included.
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec,
-                             std::vector<Problem>& problems);
+                             std::vector<Problem>& problems, std::size_t levels);
 /// The same, throwing them as a DocumentError.
 std::shared_ptr<Graph> lower(const FlowBuilder& flow, const LayerSpec* spec);
 

@@ -64,6 +64,7 @@ class Callee {
 struct NodeState {
   std::vector<Callee::State> callees;
   std::vector<at::Tensor> traces;
+  at::Tensor pondered;  ///< of a loop whose rows halt by themselves
   bool keeps_traces = true;
 };
 

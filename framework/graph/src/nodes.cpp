@@ -347,6 +347,8 @@ std::unique_ptr<Node> make_call_node(Callee callee) {
 }
 
 std::unique_ptr<Node> make_loop_node(std::vector<Callee> callees, const FlowStep& step) {
+  if (step.loop == LoopKind::kAdaptive)
+    return make_adaptive_loop_node(std::move(callees), step.rounds, step.pondering);
   return std::make_unique<LoopNode>(std::move(callees), step.loop, step.rounds, step.halt_by);
 }
 

@@ -10,6 +10,8 @@ namespace treadle::graph {
 
 // Callees as in FlowStep::parts. The options of the step have been checked.
 std::unique_ptr<Node> make_loop_node(std::vector<Callee> callees, const FlowStep& step);
+std::unique_ptr<Node> make_adaptive_loop_node(std::vector<Callee> callees, std::int64_t most,
+                                              const Pondering& pondering);
 std::unique_ptr<Node> make_map_node(std::vector<Callee> callees, const FlowStep& step);
 std::unique_ptr<Node> make_switch_node(std::vector<Callee> callees, const FlowStep& step);
 

@@ -43,6 +43,14 @@ Part::Part(std::string type, Make make, nlohmann::json parameters)
   TREADLE_EXPECTS(make_ != nullptr, "a part is made by something");
 }
 
+Part::Part(std::string type, BuildFlow build, std::string origin, nlohmann::json parameters)
+    : type_(std::move(type)),
+      parameters_(std::move(parameters)),
+      build_flow_(std::move(build)),
+      origin_(std::move(origin)) {
+  TREADLE_EXPECTS(build_flow_ != nullptr, "a part is built by something");
+}
+
 Part::Part(const FlowBuilder& flow) : type_("flow") {
   if (const Part* only = only_part(flow)) {
     *this = *only;

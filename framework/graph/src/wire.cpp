@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -84,7 +85,8 @@ class Wiring {
   }
 
   Vertex add_part(const Part& part, const std::string& name) {
-    const NodeKind kind = part.flow() || part.graph() ? NodeKind::kGraph : NodeKind::kLayer;
+    const bool is_graph = part.flow() || part.graph() || part.build_flow();
+    const NodeKind kind = is_graph ? NodeKind::kGraph : NodeKind::kLayer;
     return add(
         {.id = named_id(name, part.type()), .type = part.type(), .kind = kind, .parts = {part}});
   }
@@ -266,10 +268,14 @@ class Wiring {
 
   void loop() {
     if (step_->loop == LoopKind::kUnfinished) {
-      complain("does not say for how long: times(), while_() or until()");
+      complain("does not say for how long: times(), while_(), until() or adaptively()");
     } else if (step_->rounds < 1) {
       complain("needs at least one round, got " + std::to_string(step_->rounds));
     }
+    if (const double epsilon = step_->pondering.epsilon; !(epsilon > 0 && epsilon < 1))
+      complain("halts within an epsilon between 0 and 1, got " + describe_value(epsilon));
+    if (const double cost = step_->pondering.cost; !(cost >= 0 && std::isfinite(cost)))
+      complain("needs a cost of pondering that is not negative, got " + describe_value(cost));
     add_composite(NodeKind::kLoop, "loop", stream());
   }
 

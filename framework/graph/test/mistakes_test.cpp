@@ -94,7 +94,8 @@ TEST(FlowMistakes, LoopsAndMapsThatDoNotSayHowLong) {
   FlowBuilder looping;
   looping.loop(times(2));
   EXPECT_EQ(mistakes(looping),
-            "loop() in step 1: does not say for how long: times(), while_() or until()");
+            "loop() in step 1: does not say for how long: times(), while_(), until() or "
+            "adaptively()");
   FlowBuilder mapping;
   mapping.map(times(2));
   EXPECT_EQ(mistakes(mapping),

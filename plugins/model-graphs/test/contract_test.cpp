@@ -57,6 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
         layer("Gate", "gate",
               {{"router", {{"use", "softmax_router"}, {"experts", 2}}}, {"experts", {kNet, kNet}}}),
         layer("Loop", "loop", {{"body", kNet}, {"times", 3}}),
+        layer("LoopOfRowsThatHaltByThemselves", "loop",
+              {{"body", kNet}, {"adaptive", "learned_halt"}, {"at_most", 4}, {"ponder_cost", 0}}),
         layer("MapOfRows", "map", {{"body", kNet}}),
         layer("MapOfSlices", "map", {{"body", kNet}, {"slices", 2}, {"batched", true}}, {{12}})),
     CaseName());

@@ -125,6 +125,7 @@ TEST(Flow, WritesItselfBack) {
     {"use": "tag_group", "group": "heads"},
     {"use": "merge", "with": {"use": "add"}, "name": "joined"},
     {"use": "loop", "body": [{"use": "identity"}], "until": {"use": "threshold_halt", "threshold": 0.5}, "at_most": 4, "halt_by": "any"},
+    {"use": "loop", "body": [{"use": "identity"}], "adaptive": {"use": "learned_halt"}, "at_most": 4, "epsilon": 0.05, "ponder_cost": 0.5},
     {"use": "switch", "router": {"use": "fixed_selector", "branch": 0}, "branches": [[{"use": "identity"}], [{"use": "identity"}]], "by": "batch"},
     {"use": "map", "body": [{"use": "identity"}], "over": "encoded"},
     {"use": "at", "tags": ["encoded"]},
@@ -169,11 +170,42 @@ TEST(Flow, MistakesNameTheirPlace) {
       "/flow/0/body/1: in \"flow_0\": through(): uses \"b\", but nothing is tagged so");
   EXPECT_EQ(
       message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
-      "/flow/0: says for how long by one of \"times\", \"while\" and \"until\", got 0 of them");
+      "/flow/0: says for how long by one of \"times\", \"while\", \"until\" and \"adaptive\", got 0 of "
+      "them");
   EXPECT_EQ(
       message_of(R"({"flow": [{"use": "loop", "body": ["identity"], "until": "threshold_halt"}]})"),
-      "/flow/0: required key \"at_most\" is missing (the most rounds that \"while\" and \"until\" "
-      "may take)");
+      "/flow/0: required key \"at_most\" is missing (the most rounds that \"while\", \"until\" and "
+      "\"adaptive\" may take)");
+  EXPECT_EQ(
+      message_of(
+          R"({"flow": [{"use": "loop", "body": ["identity"], "times": 2, "ponder_cost": 0.1}]})"),
+      "/flow/0/ponder_cost: is said of \"adaptive\" loops, where each row halts by itself");
+}
+
+TEST(Flow, SaysLoopsWhoseRowsHaltByThemselves) {  // A52
+  const std::string text = R"({"flow": [
+    {"use": "sigmoid_router", "experts": 3},
+    {"use": "loop", "body": [{"use": "sigmoid_router", "experts": 3}], "adaptive": "learned_halt", "at_most": 7,
+     "ponder_cost": 0.25, "epsilon": 0.125}
+  ]})";
+  const FlowBuilder said =
+      FlowBuilder::from(graph::sigmoid_router(4, 3))
+          .loop(graph::sigmoid_router(3, 3))
+          .adaptively(graph::learned_halt(3), 7, {.epsilon = 0.125, .cost = 0.25});
+
+  const auto from_text = from_document(text);
+  const TaskRandom random(5);
+  const auto from_code = graph::build_model(said, spec());
+
+  output_of(*from_text).square().sum().backward();
+  output_of(*from_code).square().sum().backward();
+  const auto ours = from_text->named_parameters();
+  const auto theirs = from_code->named_parameters();
+  ASSERT_EQ(ours.keys(), theirs.keys());
+  EXPECT_EQ(ours.keys().back(), "loop_0.halt.bias");
+  for (const auto& parameter : theirs)
+    EXPECT_TRUE(at::equal(ours[parameter.key()].grad(), parameter.value().grad()))
+        << parameter.key();
 }
 
 TEST(Flow, EndsWithWhatTheLossAsksFor) {

@@ -13,6 +13,7 @@
 #include <treadle/core/data_provider.h>
 #include <treadle/core/data_spec.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
@@ -35,4 +36,5 @@
 #include <treadle/core/tensor_spec.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
+#include <treadle/core/weights.h>
 #include <treadle/plugin.h>

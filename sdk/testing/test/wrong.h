@@ -60,6 +60,7 @@ std::vector<Defect> transform_defects();
 std::vector<Defect> validation_defects();
 std::vector<Defect> model_defects();
 std::vector<Defect> layer_defects();
+std::vector<Defect> graph_defects();
 std::vector<Defect> loss_defects();
 std::vector<Defect> gradients_defects();
 std::vector<Defect> optimizer_defects();

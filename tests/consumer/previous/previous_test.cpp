@@ -54,11 +54,13 @@ nlohmann::json document(nlohmann::json training = "previous") {
           {"observers", {"previous"}}};
 }
 
-/// Today's model graphs, with the previous layer.
+/// Today's model graphs, with the previous layer, and what the previous builder builds.
 nlohmann::json in_a_flow(nlohmann::json document) {
   const nlohmann::json previous = {{"use", "previous"}};
   document["model"] = {{"use", "flow"},
-                       {"flow", {{{"use", "loop"}, {"body", {previous}}, {"times", 2}}, {{"use", "head"}}}}};
+                       {"flow", {{{"use", "loop"}, {"body", {previous}}, {"times", 2}},
+                                 {{"use", "graph"}, {"builder", previous}},
+                                 {{"use", "head"}}}}};
   return document;
 }
 

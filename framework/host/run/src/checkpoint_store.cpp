@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <treadle/base/error.h>
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 #include <treadle/host/run/state_folder.h>
 
 namespace treadle {

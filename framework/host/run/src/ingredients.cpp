@@ -206,6 +206,13 @@ std::shared_ptr<Model> Ingredients::make_model(const ModelSpec& spec) const {
   return make<ModelProvider>("model")->create(spec);
 }
 
+std::optional<GivenWeights> Ingredients::given_weights() const {
+  const Config slot = workflow_.slot("model");
+  if (!slot.has("weights")) return std::nullopt;
+  const Config weights = slot.child("weights");
+  return GivenWeights{weights.get<std::string>("path"), weights.get<bool>("strict")};
+}
+
 std::unique_ptr<Optimizer> Ingredients::make_optimizer() const {
   return make<Optimizer>("optimizer");
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,12 @@ namespace treadle::internal {
 struct OptimizerGroup {
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::string> parameters;  ///< names
+};
+
+/// Where a training starts from, instead of random weights.
+struct GivenWeights {
+  std::filesystem::path path;
+  bool is_strict = true;
 };
 
 /// Makes the components a document names. What the document leaves open is filled in here once the data has been seen.
@@ -50,6 +58,8 @@ class Ingredients {
   // Fresh objects, one set a training.
   std::vector<std::unique_ptr<Transform>> make_transforms() const;
   std::shared_ptr<Model> make_model(const ModelSpec& spec) const;
+  /// The document's; nothing when it names none.
+  std::optional<GivenWeights> given_weights() const;
   std::unique_ptr<Optimizer> make_optimizer() const;
   /// The parameters that the document gives an optimizer of their own, with it.
   std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;

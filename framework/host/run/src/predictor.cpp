@@ -16,7 +16,7 @@
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/host/run/run_folder.h>
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 #include <treadle/host/run/state_folder.h>
 
 #include "ingredients.h"

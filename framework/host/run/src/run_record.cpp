@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include <treadle/base/hash.h>
 #include <treadle/base/version.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/catalog/plugin_lock.h>
@@ -37,19 +39,31 @@ std::int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-constexpr const char* kCompared[] = {"treadle", "libtorch", "blas", "cpu_capability", "data_hash"};
+constexpr const char* kCompared[] = {"treadle", "libtorch", "blas", "cpu_capability", "data_hash",
+                                     "weights_hash"};
+
+/// Of the file of weights that trainings start from; empty where there is none to start from.
+std::string weights_hash(const nlohmann::json& resolved) {
+  const nlohmann::json& model = resolved.at("model");
+  if (!model.contains("weights")) return "";
+  const std::filesystem::path path = model.at("weights").at("path").get<std::string>();
+  return std::filesystem::exists(path) ? hash_file(path) : "missing";
+}
 
 }  // namespace
 
 nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
                                   const std::string& data_hash, int workers) {
-  return {{"treadle", std::string(version())},
-          {"libtorch", libtorch_version()},
-          {"blas", engine::blas_name()},
-          {"cpu_capability", cpu_capability()},
-          {"data_hash", data_hash},
-          {"plugins", plugins_of(runtime, resolved)},
-          {"workers", workers}};
+  nlohmann::json record{{"treadle", std::string(version())},
+                        {"libtorch", libtorch_version()},
+                        {"blas", engine::blas_name()},
+                        {"cpu_capability", cpu_capability()},
+                        {"data_hash", data_hash},
+                        {"plugins", plugins_of(runtime, resolved)},
+                        {"workers", workers}};
+  if (std::string weights = weights_hash(resolved); !weights.empty())
+    record["weights_hash"] = std::move(weights);
+  return record;
 }
 
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {

@@ -14,7 +14,7 @@
 #include <treadle/engine/trials.h>
 #include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/report.h>
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 #include <treadle/host/run/state_folder.h>
 
 #include "result_json.h"
@@ -364,6 +364,10 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   Context context(*this, trial, settled);
   announcer_.tell([id](RunObserver& o) { o.trial_started(id); });
   trial.prepare(context.saved_preprocessing());
+  if (id.index == 0) {  // those of other folds say the same
+    for (const std::string& note : trial.notes())
+      announcer_.tell([note](RunObserver& o) { o.noted(note); });
+  }
   const TrainingResult training = train_keeping_what_is_saved(trial, context);
 
   Finished finished;

@@ -9,7 +9,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 
 namespace treadle {
 namespace {

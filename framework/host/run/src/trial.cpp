@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include <treadle/core/task_random.h>
+#include <treadle/core/weights.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
 
@@ -53,6 +54,7 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
     while (replicas_.size() + 1 < ingredients_.shards())
       replicas_.push_back(ingredients_.make_model(model_spec_));
   }
+  if (saved_preprocessing == nullptr) load_given_weights();  // else they are in the checkpoint
   optimizer_ = ingredients_.make_optimizer();
   groups_ = ingredients_.make_optimizer_groups(*model_);
   schedule_ = ingredients_.make_schedule();
@@ -96,6 +98,19 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
     task_.groups.push_back({group.optimizer.get(), group.parameters});
   task_.timeline = timeline_;
   for (const auto& replica : replicas_) task_.replicas.push_back(replica.get());
+}
+
+void Trial::load_given_weights() {
+  const std::optional<GivenWeights> given = ingredients_.given_weights();
+  if (!given) return;
+  if (given->is_strict) {
+    load_weights(*model_, given->path);
+    notes_.push_back("weights: from " + given->path.string());
+    return;
+  }
+  const std::string left = load_matching_weights(*model_, given->path).text();
+  notes_.push_back("weights: from " + given->path.string() +
+                   (left.empty() ? "" : ", as far as they fit; " + left));
 }
 
 TrainingResult Trial::train(RunContext& context) { return workflow_->train(task_, context); }

@@ -34,6 +34,9 @@ class Trial {
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
   ValidationResult validate(RunContext& context);
 
+  /// What people should know of how it began.
+  const std::vector<std::string>& notes() const { return notes_; }
+
   Model& model() { return *model_; }
   const ModelSpec& model_spec() const { return model_spec_; }
   /// Transforms and data dictionaries.
@@ -45,6 +48,7 @@ class Trial {
 
  private:
   std::vector<const Transform*> transforms() const;
+  void load_given_weights();
 
   const Ingredients& ingredients_;
   TrialId id_;
@@ -64,6 +68,7 @@ class Trial {
   std::vector<std::unique_ptr<MetricComputer>> metrics_;
   std::vector<std::unique_ptr<MetricComputer>> report_metrics_;
   TrainingTask task_;
+  std::vector<std::string> notes_;
 };
 
 /// Restores transforms from what Trial::preprocessing() gave.

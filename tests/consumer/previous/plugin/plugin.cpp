@@ -347,6 +347,17 @@ class PreviousLayerFactory final : public Recording<LayerFactory> {
   }
 };
 
+class PreviousGraph final : public Recording<GraphBuilder> {
+ public:
+  explicit PreviousGraph(const Config&) {}
+
+ private:
+  nlohmann::json do_build(const LayerSpec&) const override {
+    calls.add("GraphBuilder::do_build");
+    return nlohmann::json::array({{{"use", "previous"}, {"name", "inner"}}});
+  }
+};
+
 class PreviousLoss final : public Recording<Loss> {
  public:
   explicit PreviousLoss(const Config&) {}
@@ -634,6 +645,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<PreviousValidation>("previous");
   registrar.add<PreviousModelProvider>("previous");
   registrar.add<PreviousLayerFactory>("previous");
+  registrar.add<PreviousGraph>("previous");
   registrar.add<PreviousLoss>("previous");
   registrar.add<PreviousGradients>("previous");
   registrar.add<PreviousOptimizer>("previous");

@@ -8,11 +8,13 @@ class Module;
 
 namespace treadle {
 
-/// A module's parameters and buffers by name, as handles (not copies). Names as libtorch gives them.
+/// A module's parameters and buffers by name, as handles (not copies). Names as libtorch gives
+/// them.
 StateDict module_state(const torch::nn::Module& module);
 
-/// Copies saved tensors into a module's parameters and buffers, which stay where they are (in an arena, for
-/// example). Strict: throws StorageError that lists every missing, unexpected and mis-shaped name.
+/// Copies saved tensors into a module's parameters and buffers, which stay where they are (in an
+/// arena, for example). Strict: throws a StorageError that lists every name that is missing,
+/// unexpected or does not fit; see weights.h for what is less strict, and for files.
 void load_module_state(torch::nn::Module& module, const StateDict& state);
 
 }  // namespace treadle

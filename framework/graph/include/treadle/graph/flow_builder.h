@@ -30,6 +30,15 @@ enum class SwitchBy {
   kRow     ///< each row goes its own way; the router gives one number per row
 };
 
+/// How a loop lets each row halt by itself; see FlowBuilder::Loop::adaptively().
+struct Pondering {
+  /// A row halts in the round in which its halting probabilities come to 1 - epsilon.
+  double epsilon = 0.01;
+  /// What pondering costs a row: this times (its rounds + its remainder) is added to the loss' sum.
+  /// 0: nothing.
+  double cost = 0.01;
+};
+
 /// What a state is before it was written.
 struct InitialState {
   std::string tag;
@@ -142,6 +151,16 @@ class FlowBuilder::Loop {
   FlowBuilder& while_(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
   /// Rounds until condition(state) > 0, asked after each; at most `most` of them.
   FlowBuilder& until(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
+  /// Adaptive computation time (Graves 2016): each row ponders for as many rounds as it wants to,
+  /// at most `most`, and how many that is, is learned. After each round sigmoid(halt(state)), one
+  /// number per row, is the probability that the row halts there; it halts once they come to
+  /// 1 - epsilon, the last one being what remains to 1. The loop gives Σ_n p_n · state_n, row by
+  /// row. A row that has halted keeps its state.
+  ///
+  /// The cost of pondering is not a part of the loss that is reported: the loop's backward adds its
+  /// gradient, as if `cost` · Σ_rows (rounds + remainder) were added to the loss' sum. So every way
+  /// of training has it, and none needs to know. What rows pondered: GraphState::pondered().
+  FlowBuilder& adaptively(const Part& halt, std::int64_t most, Pondering pondering = {});
 
  private:
   friend class FlowBuilder;

@@ -29,6 +29,9 @@ FlowBuilder read_steps(const Config& owner, const nlohmann::json& steps, const s
 /// The layer in the slot `key`, as a part.
 Part read_part(const Config& config, std::string_view key, const PluginRegistry& registry);
 
+/// What the graph builder in the slot `key` builds, as a part. The registry outlives it.
+Part read_built(const Config& config, std::string_view key, const PluginRegistry& registry);
+
 /// What read_flow() would read: the same flow. Throws a UsageError when a part has no name that a
 /// document could say: a module from C++.
 nlohmann::json write_flow(const FlowBuilder& flow);

@@ -39,6 +39,10 @@ class GraphState final : public Stateful {
   /// body, being Traced, had to show.
   const std::vector<at::Tensor>& traces(std::string_view tag) const;
 
+  /// Of the loop with this tag in the last forward, where rows halt by themselves: what each
+  /// pondered, rounds + remainder; [rows], without gradients. Undefined for other nodes.
+  const at::Tensor& pondered(std::string_view tag) const;
+
   /// The state of the graph within a graph that has this tag; null when there is none.
   GraphState* sub(std::string_view tag);
 

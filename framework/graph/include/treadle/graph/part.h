@@ -14,8 +14,9 @@
 #include <treadle/core/layer.h>
 
 namespace treadle {
+class GraphBuilder;
 class PluginRegistry;
-}
+}  // namespace treadle
 
 namespace treadle::graph {
 
@@ -46,6 +47,11 @@ class Part {
   /// null when no document can say it.
   Part(std::string type, Make make, nlohmann::json parameters = nullptr);
 
+  /// A flow that `build` says for inputs of such sizes: a graph of its own within the graph.
+  /// `origin`: whose it is, for messages. `parameters` as above, `"use"` among them.
+  using BuildFlow = std::function<std::shared_ptr<const FlowBuilder>(const LayerSpec&)>;
+  Part(std::string type, BuildFlow build, std::string origin, nlohmann::json parameters);
+
   /// A flow becomes a graph of its own within the graph. One that is a single nameless layer is
   /// that layer.
   Part(const FlowBuilder& flow);       // NOLINT: a verb takes any of these
@@ -73,10 +79,12 @@ class Part {
   const std::string& type() const { return type_; }
   const nlohmann::json& parameters() const { return parameters_; }
 
-  /// One of these. A layer for inputs of such sizes, a graph, a flow.
+  /// One of these. A layer for inputs of such sizes, a graph, a flow, a flow for such sizes.
   const Make& make() const { return make_; }
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   const std::shared_ptr<const FlowBuilder>& flow() const { return flow_; }
+  const BuildFlow& build_flow() const { return build_flow_; }
+  const std::string& origin() const { return origin_; }
 
   /// The module that is there already, which a graph registers under the node's name; null for
   /// others.
@@ -101,6 +109,8 @@ class Part {
   std::shared_ptr<torch::nn::Module> module_;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<const FlowBuilder> flow_;
+  BuildFlow build_flow_;
+  std::string origin_;
 };
 
 /// A layer that a plugin offers: `layer(registry, "dense", {{"units", 32}})`. Throws what the
@@ -110,5 +120,15 @@ Part layer(const PluginRegistry& registry, std::string_view name,
 /// The same of a factory that is there already. One that is a FlowVerb becomes the flow it adds.
 Part layer(std::shared_ptr<const LayerFactory> factory, std::string type,
            nlohmann::json parameters);
+
+/// What a graph builder builds: `built(registry, "residual_mlp", {{"blocks", 4}})`. A graph of its
+/// own within the graph; the builder is asked when the sizes of its inputs are known. The registry
+/// makes what it names, and outlives every flow that has the part. Throws what the registry throws
+/// when there is no such builder or it takes no such parameters.
+Part built(const PluginRegistry& registry, std::string_view name,
+           nlohmann::json parameters = nlohmann::json::object());
+/// The same of a builder that is there already.
+Part built(std::shared_ptr<const GraphBuilder> builder, std::string type, nlohmann::json parameters,
+           const PluginRegistry& registry);
 
 }  // namespace treadle::graph

@@ -5,7 +5,6 @@
 #include <string>
 
 #include <ATen/core/Tensor.h>
-#include <nlohmann/json.hpp>
 
 namespace treadle {
 
@@ -17,11 +16,12 @@ struct TensorFile {
 };
 
 /// The file's bytes are complete and synced under a temporary name before they take the place of an
-/// older file. Tensors of float64, float32, bfloat16, float16, the integers and bool.
+/// older file. Tensors of float64, float32, bfloat16, float16, the integers and bool; those with
+/// the largest elements lie first, so that each is aligned for readers that map the file.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& content);
 
-/// Reads a file from anyone: every length and offset is checked before it is used. Throws StorageError naming
-/// path and defect. Tensors own their memory.
+/// Reads a file from anyone: every length and offset is checked before it is used. Throws
+/// StorageError naming path and defect. Tensors own their memory.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 }  // namespace treadle

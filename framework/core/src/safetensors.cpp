@@ -1,11 +1,16 @@
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include <ATen/ops/empty.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
@@ -13,23 +18,27 @@
 namespace treadle {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tensors are stored as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are stored as they lie in memory");
 
 constexpr std::uint64_t kMaxHeader = std::uint64_t{100} << 20;
+
+using Range = std::array<std::uint64_t, 2>;  // of bytes, behind the header
 
 struct DtypeName {
   c10::ScalarType type;
   const char* name;
 };
-constexpr std::array kDtypes{DtypeName{at::kDouble, "F64"}, DtypeName{at::kFloat, "F32"},
+constexpr std::array kDtypes{DtypeName{at::kDouble, "F64"},    DtypeName{at::kFloat, "F32"},
                              DtypeName{at::kBFloat16, "BF16"}, DtypeName{at::kHalf, "F16"},
-                             DtypeName{at::kLong, "I64"}, DtypeName{at::kInt, "I32"},
-                             DtypeName{at::kShort, "I16"}, DtypeName{at::kChar, "I8"},
-                             DtypeName{at::kByte, "U8"}, DtypeName{at::kBool, "BOOL"}};
+                             DtypeName{at::kLong, "I64"},      DtypeName{at::kInt, "I32"},
+                             DtypeName{at::kShort, "I16"},     DtypeName{at::kChar, "I8"},
+                             DtypeName{at::kByte, "U8"},       DtypeName{at::kBool, "BOOL"}};
 
 const char* dtype_name(const std::string& tensor, c10::ScalarType type) {
   for (const DtypeName& entry : kDtypes) {
-    if (entry.type == type) return entry.name;
+    if (entry.type == type)
+      return entry.name;
   }
   throw StorageError("tensor \"" + tensor + "\" has dtype " + c10::toString(type) +
                      ", which safetensors cannot hold");
@@ -44,11 +53,13 @@ at::Tensor read_tensor(const std::filesystem::path& path, const std::string& nam
   const std::string dtype = entry.at("dtype");
   const DtypeName* known = nullptr;
   for (const DtypeName& candidate : kDtypes) {
-    if (dtype == candidate.name) known = &candidate;
+    if (dtype == candidate.name)
+      known = &candidate;
   }
-  if (known == nullptr) damaged(path, "tensor \"" + name + "\" has unknown dtype " + dtype);
+  if (known == nullptr)
+    damaged(path, "tensor \"" + name + "\" has unknown dtype " + dtype);
   const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
-  const auto range = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
+  const auto range = entry.at("data_offsets").get<Range>();
   if (range[0] > range[1] || range[1] > data_size) {
     damaged(path, "tensor \"" + name + "\" lies outside the file");
   }
@@ -64,25 +75,45 @@ at::Tensor read_tensor(const std::filesystem::path& path, const std::string& nam
                       " bytes, its shape needs " + std::to_string(bytes));
   }
   at::Tensor tensor = at::empty(shape, known->type);
-  if (bytes > 0) std::memcpy(tensor.data_ptr(), data + range[0], bytes);
+  if (bytes > 0)
+    std::memcpy(tensor.data_ptr(), data + range[0], bytes);
   return tensor;
+}
+
+/// The format: tensors lie one behind the other, and every byte is one's.
+void expect_no_holes(const std::filesystem::path& path, std::vector<Range> ranges,
+                     std::uint64_t data_size) {
+  std::sort(ranges.begin(), ranges.end());
+  std::uint64_t end = 0;
+  for (const Range& range : ranges) {
+    if (range[0] != end)
+      damaged(path, "no tensor, or more than one, lies at byte " +
+                        std::to_string(std::min(range[0], end)) + " of its data");
+    end = range[1];
+  }
+  if (end != data_size)
+    damaged(path, "no tensor lies at byte " + std::to_string(end) + " of its data");
 }
 
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, const TensorFile& content) {
   nlohmann::json header = nlohmann::json::object();
-  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
-  std::vector<at::Tensor> in_order;
+  if (!content.metadata.empty())
+    header["__metadata__"] = content.metadata;
+  std::vector<std::pair<std::string, at::Tensor>> in_order;
+  for (const auto& [name, tensor] : content.tensors)
+    in_order.emplace_back(name, tensor.detach().to(at::kCPU).contiguous());
+  std::stable_sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
+    return a.second.element_size() > b.second.element_size();
+  });
   std::uint64_t offset = 0;
-  for (const auto& [name, tensor] : content.tensors) {
-    const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
+  for (const auto& [name, plain] : in_order) {
     const std::uint64_t size = plain.nbytes();
     header[name] = {{"dtype", dtype_name(name, plain.scalar_type())},
                     {"shape", plain.sizes().vec()},
                     {"data_offsets", {offset, offset + size}}};
     offset += size;
-    in_order.push_back(plain);
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors start on an eight-byte boundary
@@ -90,39 +121,45 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& cont
   write_file_atomically(path, [&](FileWriter& file) {
     file.write({reinterpret_cast<const char*>(&length), sizeof length});
     file.write(text);
-    for (const at::Tensor& tensor : in_order) {
+    for (const auto& [name, tensor] : in_order)
       file.write({static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()});
-    }
   });
 }
 
 TensorFile read_safetensors(const std::filesystem::path& path) try {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw StorageError(path.string() + ": cannot be read: no such file, or not readable");
+  if (!file)
+    throw StorageError(path.string() + ": cannot be read: no such file, or not readable");
   const auto size = static_cast<std::uint64_t>(file.tellg());
   file.seekg(0);
   std::string bytes(size, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(size));
-  if (!file) throw StorageError(path.string() + ": could not be read to its end");
+  if (!file)
+    throw StorageError(path.string() + ": could not be read to its end");
   std::uint64_t length = 0;
-  if (size < sizeof length) damaged(path, "it has only " + std::to_string(size) + " bytes");
+  if (size < sizeof length)
+    damaged(path, "it has only " + std::to_string(size) + " bytes");
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kMaxHeader || length > size - sizeof length) {
-    damaged(path, "its header claims " + std::to_string(length) + " bytes of " +
-                      std::to_string(size));
+    damaged(path,
+            "its header claims " + std::to_string(length) + " bytes of " + std::to_string(size));
   }
   const char* text = bytes.data() + sizeof length;
   const nlohmann::json header = nlohmann::json::parse(text, text + length);
-  if (!header.is_object()) damaged(path, "its header is not a JSON object");
+  if (!header.is_object())
+    damaged(path, "its header is not a JSON object");
+  const std::uint64_t data_size = size - sizeof length - length;
   TensorFile content;
+  std::vector<Range> ranges;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       content.metadata = entry.get<std::map<std::string, std::string>>();
     } else {
-      content.tensors.emplace(
-          name, read_tensor(path, name, entry, text + length, size - sizeof length - length));
+      content.tensors.emplace(name, read_tensor(path, name, entry, text + length, data_size));
+      ranges.push_back(entry.at("data_offsets").get<Range>());
     }
   }
+  expect_no_holes(path, std::move(ranges), data_size);
   return content;
 } catch (const nlohmann::json::exception& error) {
   damaged(path, std::string("its header cannot be read: ") + error.what());

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/component.h>
+#include <treadle/core/layer.h>
+
+namespace treadle {
+
+/// Builds networks, whole ones or pieces: what `{"use": "graph", "builder": {"use": "residual_mlp",
+/// "blocks": 4}}` in a flow names.
+///
+/// What it builds is said in the language of documents: an array of steps, as under `"flow"`. So it
+/// can be shown, saved, compiled and nested like a flow that somebody wrote, and a builder needs to
+/// know no more than documents do: layers and verbs by name, of any plugin.
+/// **Rationale:** docs/decisions/0014-graph-builders-write-flows.md.
+class GraphBuilder : public Component {
+ public:
+  static constexpr std::string_view kInterface = "treadle.graph/1";
+
+  ~GraphBuilder() override;
+
+  /// The steps for such inputs: the same ones every time for the same spec. Throws a DataError when
+  /// it has no network for them.
+  nlohmann::json build(const LayerSpec& spec) const;
+
+ private:
+  virtual nlohmann::json do_build(const LayerSpec& spec) const = 0;
+};
+
+}  // namespace treadle

@@ -1,0 +1,286 @@
+// The networks that are built as a whole, beside the same ones written with libtorch.
+#include <functional>
+#include <vector>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/task_random.h>
+#include <treadle/graph/flow_model.h>
+#include <treadle/host/run/runtime.h>
+#include <treadle/testing/graph_contract.h>
+#include <treadle/testing/plugin_under_test.h>
+
+namespace treadle::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+const PluginUnderTest& plugin() {
+  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin;
+}
+
+/// Layers of other plugins, too.
+const PluginRegistry& components() {
+  static const Runtime runtime;
+  return runtime.registry();
+}
+
+GraphCase builder(std::string name, const std::string& component, Json parameters = {},
+                  std::vector<std::int64_t> shape = {6}) {
+  GraphCase one;
+  one.name = std::move(name);
+  one.make = [component, parameters = std::move(parameters)] {
+    return plugin().make<GraphBuilder>(component, parameters);
+  };
+  one.components = [] { return std::cref(components()); };
+  one.inputs = {std::move(shape)};
+  return one;
+}
+
+GraphCase piece(GraphCase one) {
+  one.is_whole = false;
+  return one;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Builders, GraphContract,
+    ::testing::Values(
+        builder("ResidualMlp", "residual_mlp", {{"width", 8}, {"hidden", 12}}),
+        builder("ResidualMlpWithDropout", "residual_mlp",
+                {{"width", 8}, {"hidden", 12}, {"dropout", 0.2}, {"norm", "layer"}}),
+        builder("ResidualMlpWithoutBlocks", "residual_mlp", {{"blocks", 0}, {"norm", "none"}}),
+        piece(builder("ResidualMlpWithoutHead", "residual_mlp", {{"width", 8}, {"head", false}})),
+        builder("ConvNetForImages", "conv_net", {{"channels", {3, 4}}}, {2, 8, 8}),
+        builder("ConvNetForSequences", "conv_net",
+                {{"channels", {3}}, {"depth", 2}, {"kernel", 5}, {"norm", "none"}}, {2, 9}),
+        piece(builder("ConvNetWithoutHead", "conv_net", {{"channels", {3}}, {"head", false}},
+                      {2, 8, 8}))),
+    CaseName());
+
+// --- Beside networks by hand
+
+/// Two blocks of Gorishniy et al., as one would write them down.
+struct ResidualByHand : torch::nn::Module {
+  ResidualByHand() {
+    for (int i = 0; i < 2; ++i) {
+      norms.push_back(register_module("norm" + std::to_string(i), torch::nn::BatchNorm1d(8)));
+      ups.push_back(register_module("up" + std::to_string(i), torch::nn::Linear(8, 12)));
+      downs.push_back(register_module("down" + std::to_string(i), torch::nn::Linear(12, 8)));
+    }
+    last = register_module("last", torch::nn::BatchNorm1d(8));
+    head = register_module("head", torch::nn::Linear(8, 3));
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& input) {
+    at::Tensor x = stem->forward(input);
+    for (std::size_t i = 0; i < 2; ++i)
+      x = x + downs[i]->forward(at::relu(ups[i]->forward(norms[i]->forward(x))));
+    return head->forward(at::relu(last->forward(x)));
+  }
+  torch::nn::Linear stem = register_module("stem", torch::nn::Linear(6, 8));
+  std::vector<torch::nn::BatchNorm1d> norms;
+  std::vector<torch::nn::Linear> ups;
+  std::vector<torch::nn::Linear> downs;
+  torch::nn::BatchNorm1d last{nullptr};
+  torch::nn::Linear head{nullptr};
+};
+
+struct ConvolutionsByHand : torch::nn::Module {
+  ConvolutionsByHand() { to(at::kDouble); }
+  static torch::nn::Conv2dOptions kept_size(std::int64_t in, std::int64_t out) {
+    return torch::nn::Conv2dOptions(in, out, 3).padding(1).bias(false);
+  }
+  at::Tensor forward(const at::Tensor& input) {
+    at::Tensor x = at::max_pool2d(at::relu(first_norm->forward(first->forward(input))), 2);
+    x = at::max_pool2d(at::relu(second_norm->forward(second->forward(x))), 2);
+    return head->forward(x.mean({2, 3}));
+  }
+  torch::nn::Conv2d first = register_module("first", torch::nn::Conv2d(kept_size(2, 4)));
+  torch::nn::BatchNorm2d first_norm = register_module("first_norm", torch::nn::BatchNorm2d(4));
+  torch::nn::Conv2d second = register_module("second", torch::nn::Conv2d(kept_size(4, 5)));
+  torch::nn::BatchNorm2d second_norm = register_module("second_norm", torch::nn::BatchNorm2d(5));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 3));
+};
+
+std::shared_ptr<graph::Graph> built(const std::string& name, const Json& parameters,
+                                    std::vector<std::int64_t> shape) {
+  LayerSpec spec;
+  spec.dtype = at::kDouble;
+  spec.outputs = {{"output", 3}};
+  shape.insert(shape.begin(), TensorSpec::kVaries);
+  spec.inputs = {TensorSpec(std::move(shape), at::kDouble)};
+  const TaskRandom random(1);
+  return graph::FlowBuilder::from(graph::built(components(), name, parameters)).build(spec);
+}
+
+/// With the same weights, in the order in which they are used: results and gradients are the same.
+template <typename ByHand>
+void expect_same_network(const graph::Graph& ours, ByHand& theirs, const at::Tensor& input) {
+  const auto parameters = ours.parameters();
+  const auto by_hand = theirs.parameters();
+  ASSERT_EQ(parameters.size(), by_hand.size());
+  {
+    const at::NoGradGuard no_gradients;
+    for (std::size_t i = 0; i < by_hand.size(); ++i) {
+      ASSERT_EQ(parameters[i].sizes(), by_hand[i].sizes()) << i;
+      by_hand[i].copy_(parameters[i]);
+    }
+  }
+  const at::Tensor result = ours.forward(input);
+  const at::Tensor expected = theirs.forward(input);
+  EXPECT_TRUE(at::equal(result, expected));
+
+  result.square().sum().backward();
+  expected.square().sum().backward();
+  for (std::size_t i = 0; i < by_hand.size(); ++i)
+    EXPECT_TRUE(at::allclose(parameters[i].grad(), by_hand[i].grad(), 1e-12, 1e-12)) << i;
+}
+
+TEST(ResidualMlp, IsTheNetworkOfThePaper) {
+  const auto ours = built("residual_mlp", {{"blocks", 2}, {"width", 8}, {"hidden", 12}}, {6});
+  ResidualByHand theirs;
+  // As used: the stem stands first, a block's norm before its layers.
+  std::vector<std::string> order;
+  for (const auto& item : ours->named_parameters())
+    order.push_back(item.key());
+  const std::string within = "residual_mlp_0.";
+  EXPECT_EQ(order.front(), within + "stem.weight");
+  EXPECT_EQ(order[2], within + "block_0.batch_norm_0.weight");
+  EXPECT_EQ(order.back(), within + "head_0.bias");
+  const TaskRandom random(2);
+
+  expect_same_network(*ours, theirs, at::randn({7, 6}, at::kDouble));
+}
+
+TEST(ConvNet, IsConvolutionsNormsAndPools) {
+  const auto ours = built("conv_net", {{"channels", {4, 5}}}, {2, 8, 8});
+  ConvolutionsByHand theirs;
+  const TaskRandom random(2);
+
+  expect_same_network(*ours, theirs, at::randn({3, 2, 8, 8}, at::kDouble));
+}
+
+// --- Mistakes
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(ResidualMlp, SaysWhatItCannotTake) {
+  EXPECT_EQ(message_of([] {
+              built("residual_mlp", Json::object(), {2, 8, 8});
+            }),
+            "through() in step 1: \"residual_mlp_0\" (residual_mlp) cannot take [B, 2, 8, 8] from "
+            "\"input\": takes one input of rows of numbers [B, width], got [B, 2, 8, 8]");
+}
+
+TEST(ConvNet, SaysWhatItCannotTake) {
+  EXPECT_EQ(message_of([] {
+              built("conv_net", {{"channels", {4, 5, 6}}}, {2, 8, 7});
+            }),
+            "through() in step 1: \"conv_net_0\" (conv_net) cannot take [B, 2, 8, 7] from "
+            "\"input\": 3 stages, each of which halves it, leave nothing of [B, 2, 8, 7]; name "
+            "fewer channels");
+  EXPECT_EQ(message_of([] {
+              plugin().make<GraphBuilder>("conv_net", {{"kernel", 4}});
+            }),
+            "/kernel: must be odd, so that there is a middle, got 4");
+}
+
+/// Builds what it is told to.
+class Told final : public GraphBuilder {
+ public:
+  explicit Told(Json steps) : steps_(std::move(steps)) {}
+
+ private:
+  Json do_build(const LayerSpec&) const override { return steps_; }
+  Json steps_;
+};
+
+std::string mistake_of(Json steps, const std::string& origin = "") {
+  LayerSpec spec;
+  spec.dtype = at::kDouble;
+  spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kDouble)};
+  auto told = std::make_unique<Told>(std::move(steps));
+  told->set_origin(origin);
+  graph::FlowBuilder flow;
+  flow.through(graph::built(std::move(told), "told", Json::object(), components()));
+  return message_of([&] { flow.build(spec); });
+}
+
+TEST(GraphBuilders, MistakesInWhatTheyBuildNameThem) {
+  const std::string origin = "graph \"told\" of plugin org.example.told 1.0.0";
+  EXPECT_EQ(mistake_of({{{"use", "dense"}, {"units", "many"}}}, origin),
+            "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": what graph "
+            "\"told\" of plugin org.example.told 1.0.0 built is wrong: /0/units: expected a whole "
+            "number, got \"many\" (text)");
+  EXPECT_EQ(
+      mistake_of({{{"use", "dense"}, {"units", 4}, {"tag", "a"}}, {{"use", "at"}, {"tags", {"b"}}}},
+                 origin),
+      "through() in step 1: in \"told_0\", built by graph \"told\" of plugin "
+      "org.example.told 1.0.0: /1: at(): nothing is tagged \"b\"");
+  EXPECT_EQ(mistake_of("dense", origin),
+            "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": graph "
+            "\"told\" of plugin org.example.told 1.0.0 failed in build(): it returned no array of "
+            "steps but \"dense\" (text)");
+  EXPECT_EQ(mistake_of(Json::array(), origin),
+            "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": graph "
+            "\"told\" of plugin org.example.told 1.0.0 failed in build(): it returned no step");
+}
+
+/// Names itself within itself, without end.
+class Endless final : public GraphBuilder {
+ private:
+  Json do_build(const LayerSpec&) const override {
+    return {{{"use", "graph"}, {"builder", {{"use", "endless"}}}}};
+  }
+};
+
+/// {"use": "graph", "builder": …}, where nothing checks what it is given.
+class Unchecked final : public LayerFactory, public graph::FlowVerb {
+ public:
+  Unchecked(const Config& config, const ComponentContext& context)
+      : built_(graph::read_built(config, "builder", *context.registry)) {}
+  void add_to(graph::FlowBuilder& flow) const override { flow.through(built_); }
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec&) const override { return nullptr; }
+  void* do_ask(std::string_view id) override {
+    return id == FlowVerb::kInterface ? static_cast<FlowVerb*>(this) : nullptr;
+  }
+  graph::Part built_;
+};
+
+TEST(GraphBuilders, ThatNameThemselvesWithoutEndAreRefused) {
+  PluginRegistry registry;
+  registry.add<GraphBuilder>("endless", [](const Config&, const ComponentContext&) {
+    return std::make_unique<Endless>();
+  });
+  registry.add<LayerFactory>("graph", [](const Config& config, const ComponentContext& context) {
+    return std::make_unique<Unchecked>(config, context);
+  });
+  LayerSpec spec;
+  spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kFloat)};
+  graph::FlowBuilder flow;
+  flow.through(graph::built(registry, "endless"));
+
+  const std::string said = message_of([&] { flow.build(spec); });
+
+  EXPECT_TRUE(said.ends_with("flows stand in each other more than 100 levels deep")) << said;
+}
+
+}  // namespace
+}  // namespace treadle::testing

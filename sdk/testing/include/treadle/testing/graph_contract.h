@@ -1,0 +1,243 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+
+#include <treadle/base/config.h>
+#include <treadle/core/graph_builder.h>
+#include <treadle/core/plugin_registry.h>
+#include <treadle/core/task_random.h>
+#include <treadle/graph/flow_builder.h>
+#include <treadle/graph/flow_document.h>
+#include <treadle/graph/graph.h>
+#include <treadle/testing/at_once.h>
+#include <treadle/testing/case_name.h>
+#include <treadle/testing/gradient_check.h>
+#include <treadle/testing/tensor_comparison.h>
+
+/// What every GraphBuilder, and the networks it builds, must keep. The test program links
+/// treadle::graph. Include in one source file of it:
+///
+///     INSTANTIATE_TEST_SUITE_P(Graphs, GraphContract, ::testing::Values(
+///         GraphCase{"ResidualMlp", [] { return plugin().make<GraphBuilder>("residual_mlp"); },
+///                   [] { return std::cref(runtime().registry()); }}), CaseName());
+namespace treadle::testing {
+
+struct GraphCase {
+  std::string name;
+  std::function<std::unique_ptr<GraphBuilder>()> make;
+  /// Knows the layers and verbs that the builder names, such as the registry of a treadle::Runtime;
+  /// outlives the tests.
+  std::function<std::reference_wrapper<const PluginRegistry>()> components;
+  /// Sizes of each input behind the batch.
+  std::vector<std::vector<std::int64_t>> inputs = {{6}};
+  std::int64_t output_width = 3;  ///< what the loss asks for
+  /// Ends with what the loss asks for; false for a piece of a network.
+  bool is_whole = true;
+};
+
+class GraphContract : public ::testing::TestWithParam<GraphCase> {
+ protected:
+  static constexpr std::int64_t kRows = 8;
+
+  static LayerSpec spec(at::ScalarType dtype = at::kDouble, std::int64_t output_width = 0) {
+    LayerSpec spec;
+    spec.dtype = dtype;
+    spec.outputs = {{"output", output_width > 0 ? output_width : GetParam().output_width}};
+    for (const std::vector<std::int64_t>& shape : GetParam().inputs) {
+      std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+      sizes.insert(sizes.end(), shape.begin(), shape.end());
+      spec.inputs.emplace_back(std::move(sizes), dtype);
+    }
+    return spec;
+  }
+
+  static const PluginRegistry& components() { return GetParam().components().get(); }
+
+  std::shared_ptr<graph::Graph> network(std::uint64_t seed, const LayerSpec& spec) const {
+    const TaskRandom random(seed);
+    return graph::read_steps(Config(), builder_->build(spec), "", components()).build(spec);
+  }
+  std::shared_ptr<graph::Graph> network(std::uint64_t seed = 1) const {
+    return network(seed, spec());
+  }
+
+  static std::vector<at::Tensor> random_inputs(std::int64_t rows = kRows,
+                                               at::ScalarType dtype = at::kDouble) {
+    const TaskRandom random(99);
+    std::vector<at::Tensor> inputs;
+    for (const TensorSpec& input : spec(dtype).inputs) {
+      std::vector<std::int64_t> sizes = input.sizes;
+      sizes[0] = rows;
+      inputs.push_back(at::randn(sizes, dtype));
+    }
+    return inputs;
+  }
+
+  static at::Tensor run(const graph::Graph& network, const std::vector<at::Tensor>& inputs,
+                        std::uint64_t seed = 1) {
+    const TaskRandom random(seed);
+    graph::GraphState state(network);
+    return network.run(inputs, state).front();
+  }
+
+  static void expect_same_structure(const graph::Graph& first, const graph::Graph& second) {
+    const auto same = [](const auto& ours, const auto& theirs) {
+      ASSERT_EQ(ours.keys(), theirs.keys());
+      for (const auto& item : ours)
+        EXPECT_EQ(item.value().sizes(), theirs[item.key()].sizes()) << item.key();
+    };
+    same(first.named_parameters(), second.named_parameters());
+    same(first.named_buffers(), second.named_buffers());
+  }
+
+  std::unique_ptr<GraphBuilder> builder_ = GetParam().make();
+};
+
+TEST_P(GraphContract, SaysTheSameStepsEveryTime) {
+  const nlohmann::json steps = builder_->build(spec());
+  builder_->build(spec(at::kDouble, GetParam().output_width + 1));
+
+  EXPECT_EQ(builder_->build(spec()), steps) << "the same builder, after another network";
+  EXPECT_EQ(GetParam().make()->build(spec()), steps) << "another builder";
+}
+
+// A network is trained in one dtype and may be used in another.
+TEST_P(GraphContract, SaysTheSameStepsForEveryDtype) {
+  EXPECT_EQ(builder_->build(spec(at::kFloat)), builder_->build(spec(at::kDouble)));
+}
+
+TEST_P(GraphContract, SaysWhatADocumentCanSay) {
+  const nlohmann::json steps = builder_->build(spec());
+
+  EXPECT_EQ(nlohmann::json::parse(steps.dump()), steps);
+  for (const nlohmann::json& step : steps) {
+    const bool names_a_layer = step.is_string() || (step.is_object() && step.contains("use"));
+    EXPECT_TRUE(names_a_layer) << step;
+  }
+}
+
+TEST_P(GraphContract, BuildsANetworkForWhatItIsAsked) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const auto built = network(1, spec(dtype));
+    for (const auto& parameter : built->named_parameters())
+      EXPECT_EQ(parameter.value().scalar_type(), dtype) << parameter.key();
+    built->eval();
+    for (const std::int64_t rows : {1, 4}) {
+      const at::Tensor given = run(*built, random_inputs(rows, dtype));
+      EXPECT_EQ(given.scalar_type(), dtype);
+      ASSERT_GT(given.dim(), 0);
+      EXPECT_EQ(given.size(0), rows);
+      if (GetParam().is_whole) {
+        EXPECT_EQ(given.sizes(), (std::vector<std::int64_t>{rows, GetParam().output_width}));
+      }
+    }
+  }
+}
+
+TEST_P(GraphContract, FollowsTheLoss) {
+  if (!GetParam().is_whole)
+    return;
+  const std::int64_t width = GetParam().output_width + 2;
+  const auto built = network(1, spec(at::kDouble, width));
+  built->eval();
+
+  EXPECT_EQ(run(*built, random_inputs()).size(-1), width);
+}
+
+TEST_P(GraphContract, NetworksHaveOneStructureAndTheTasksRandomStream) {
+  const auto one = network(1);
+  const auto same = network(1);
+  const auto other = network(2);
+
+  expect_same_structure(*one, *other);
+  EXPECT_TRUE(same_bits(one->parameters(), same->parameters()));
+}
+
+// What was read from the steps and written again is the same network: it can be saved and shown.
+TEST_P(GraphContract, NetworksCanBeWrittenDown) {
+  const TaskRandom random(1);
+  const graph::FlowBuilder read =
+      graph::read_steps(Config(), builder_->build(spec()), "", components());
+  const nlohmann::json written = graph::write_flow(read);
+
+  expect_same_structure(*graph::read_steps(Config(), written, "", components()).build(spec()),
+                        *network());
+}
+
+TEST_P(GraphContract, NetworksAreAPartOfOthers) {
+  graph::FlowBuilder flow;
+  flow.through(graph::built(GetParam().make(), "tested", nlohmann::json::object(), components()));
+  const TaskRandom random(1);
+  const auto around = flow.build(spec());
+  const auto alone = network(1);
+  around->eval();
+  alone->eval();
+
+  EXPECT_TRUE(at::equal(run(*around, random_inputs()), run(*alone, random_inputs())));
+}
+
+TEST_P(GraphContract, GradientsAreTheSlopesOfTheResult) {
+  const auto built = network();
+  const auto inputs = random_inputs(4);
+  std::vector<Differentiated> differentiated = parameters_of(*built);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+  built->eval();
+
+  EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*built, inputs)}); }, differentiated,
+                              {.most_elements = 6}));
+}
+
+TEST_P(GraphContract, EveryParameterGetsAGradient) {
+  const auto built = network();
+
+  run(*built, random_inputs()).square().sum().backward();
+
+  for (const auto& parameter : built->named_parameters())
+    EXPECT_TRUE(parameter.value().grad().defined()) << parameter.key();
+}
+
+TEST_P(GraphContract, NetworksLearn) {
+  const auto built = network(1, spec(at::kFloat));
+  const auto inputs = random_inputs(kRows, at::kFloat);
+  const TaskRandom random(5);
+  const at::Tensor targets = at::randn(run(*built, inputs).sizes(), at::kFloat);
+  const auto loss = [&] { return run(*built, inputs).sub(targets).square().mean(); };
+  torch::optim::Adam adam(built->parameters(), torch::optim::AdamOptions(0.01));
+
+  const double before = loss().item<double>();
+  for (int step = 0; step < 50; ++step) {
+    adam.zero_grad();
+    loss().backward();
+    adam.step();
+  }
+
+  EXPECT_LT(loss().item<double>(), before);
+}
+
+TEST_P(GraphContract, SeveralThreadsMayBuildAtOnce) {
+  const nlohmann::json expected = builder_->build(spec());
+  constexpr std::size_t kThreads = 4;
+  std::vector<nlohmann::json> results(kThreads);
+
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 20; ++repeat)
+      results[thread] = builder_->build(spec());
+  });
+
+  EXPECT_EQ(errors, kNoErrors);
+  for (const nlohmann::json& result : results)
+    EXPECT_EQ(result, expected);
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace torch::nn {
+class Module;
+}
+
+/// A module's weights in files: parameters and buffers by the names libtorch gives them, in the
+/// safetensors format, which Python's `safetensors` reads and writes.
+namespace treadle {
+
+using NamedTensors = std::map<std::string, at::Tensor, std::less<>>;
+
+/// What keeps saved tensors from being a module's, name by name.
+struct WeightsDifference {
+  struct Misfit {
+    std::string name;
+    std::string expected;  ///< "[16, 4]" or "int64": the module's
+    std::string got;       ///< what was saved
+  };
+  std::vector<std::string> missing;     ///< the module's, and not saved
+  std::vector<std::string> unexpected;  ///< saved, and not the module's
+  std::vector<Misfit> of_other_shape;
+  /// A number type that would lose its meaning: a whole number for a real one, or the other way
+  /// round. Real numbers of another precision are converted.
+  std::vector<Misfit> of_other_type;
+
+  bool empty() const;
+  /// "missing: a, b; unexpected: c; …": each of them. An unexpected name that is nearly a missing
+  /// one is said to be.
+  std::string text() const;
+};
+
+WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTensors& saved);
+
+/// Copies saved tensors into the module's, which stay where they are (in an arena, for example).
+/// Strict: throws a StorageError with the whole difference, and has then changed nothing.
+void load_weights(torch::nn::Module& module, const NamedTensors& saved);
+void load_weights(torch::nn::Module& module, const std::filesystem::path& file);
+
+/// Copies what fits and leaves the rest as it is; returns the difference.
+WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTensors& saved);
+WeightsDifference load_matching_weights(torch::nn::Module& module,
+                                        const std::filesystem::path& file);
+
+/// Writes the module's parameters and buffers. The file takes the place of an older one in one
+/// instant. `metadata`: text by name, for people and programs.
+void save_weights(const torch::nn::Module& module, const std::filesystem::path& file,
+                  std::map<std::string, std::string> metadata = {});
+
+}  // namespace treadle

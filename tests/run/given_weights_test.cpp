@@ -1,0 +1,139 @@
+// Runs that start from weights that are there already: rows C18 and C19.
+#include <string>
+#include <vector>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/run_observer.h>
+#include <treadle/core/safetensors.h>
+#include <treadle/host/run/predictor.h>
+
+#include "workspace.h"
+
+namespace treadle {
+namespace {
+
+using testing::moons;
+using testing::Workspace;
+namespace fs = std::filesystem;
+using ::testing::Contains;
+
+class Notes final : public RunObserver {
+ public:
+  std::vector<std::string> heard;
+
+ private:
+  void do_noted(const std::string& text) override { heard.push_back(text); }
+};
+
+/// Two layers that start from `file` and hardly move.
+nlohmann::json starting_from(const fs::path& file) {
+  nlohmann::json document = moons();
+  document["transforms"] = nlohmann::json::array();
+  document["validation"] = {{"use", "hold_out"}};
+  document["model"] = {{"use", "mlp"}, {"hidden", {3}}, {"weights", {{"path", file.string()}}}};
+  document["optimizer"] = {{"use", "adamw"}, {"learning_rate", 1e-30}, {"weight_decay", 0}};
+  document["training"] = {{"use", "standard"}, {"epochs", 1}};
+  return document;
+}
+
+TensorFile weights() {
+  return {{{"layers.0.weight", at::full({3, 2}, 0.25)},
+           {"layers.0.bias", at::full({3}, -0.5)},
+           {"layers.1.weight", at::full({2, 3}, 2.0)},
+           {"layers.1.bias", at::full({2}, 1.0)}},
+          {}};
+}
+
+TEST(GivenWeights, AreWhereTheTrainingStarts) {
+  const Workspace workspace;
+  const Runtime runtime;
+  const TensorFile given = weights();
+  write_safetensors(workspace.folder() / "given.safetensors", given);
+  Notes notes;
+  RunOptions options = workspace.options();
+  options.observers = {&notes};
+
+  // A relative path starts at the document's folder.
+  const RunOutcome run = run_workflow(
+      runtime, runtime.resolve(starting_from("given.safetensors"), workspace.folder()), options);
+
+  const TensorFile trained = read_safetensors(run.folder / "model.safetensors");
+  for (const auto& [name, tensor] : given.tensors)
+    EXPECT_TRUE(at::equal(trained.tensors.at(name), tensor)) << name;
+  EXPECT_THAT(notes.heard,
+              Contains("weights: from " + (workspace.folder() / "given.safetensors").string()));
+  EXPECT_EQ(run.result.at("environment").at("weights_hash").get<std::string>().size(), 32);
+
+  // What was trained has weights of its own.
+  fs::remove(workspace.folder() / "given.safetensors");
+  EXPECT_EQ(Predictor::load(runtime, run.folder).predict(at::full({1, 2}, 0.5)).values.size(0), 1);
+}
+
+TEST(GivenWeights, ThatDoNotFitEndTheRunWithAllThatIsWrong) {
+  const Workspace workspace;
+  const Runtime runtime;
+  const fs::path file = workspace.folder() / "given.safetensors";
+  TensorFile given = weights();
+  given.tensors["layers.0.weight"] = at::full({3, 5}, 0.25);
+  given.tensors["layers.1.biass"] = given.tensors.at("layers.1.bias");
+  given.tensors.erase("layers.1.bias");
+  write_safetensors(file, given);
+
+  std::string said = "nothing was thrown";
+  try {
+    run_workflow(runtime, runtime.resolve(starting_from(file)), workspace.options());
+  } catch (const StorageError& error) {
+    said = error.what();
+  }
+
+  EXPECT_EQ(said, file.string() +
+                      ": saved weights do not fit the model; missing: layers.1.bias; unexpected: "
+                      "layers.1.biass (did you mean \"layers.1.bias\"?); of another shape: "
+                      "layers.0.weight (expected [3, 2], got [3, 5])");
+}
+
+TEST(GivenWeights, ThatFitAreTakenWhereThatIsAskedFor) {
+  const Workspace workspace;
+  const Runtime runtime;
+  const fs::path file = workspace.folder() / "given.safetensors";
+  TensorFile given = weights();
+  given.tensors.erase("layers.1.bias");
+  given.tensors.erase("layers.1.weight");
+  write_safetensors(file, given);
+  nlohmann::json document = starting_from(file);
+  document["model"]["weights"]["strict"] = false;
+  Notes notes;
+  RunOptions options = workspace.options();
+  options.observers = {&notes};
+
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), options);
+
+  const TensorFile trained = read_safetensors(run.folder / "model.safetensors");
+  EXPECT_TRUE(at::equal(trained.tensors.at("layers.0.weight"), at::full({3, 2}, 0.25)));
+  EXPECT_FALSE(at::equal(trained.tensors.at("layers.1.weight"), at::full({2, 3}, 2.0)));
+  EXPECT_THAT(notes.heard, Contains("weights: from " + file.string() +
+                                    ", as far as they fit; missing: layers.1.bias, layers.1.weight"));
+}
+
+TEST(GivenWeights, ThatAreNotThereAreAnErrorBeforeAnyTraining) {
+  const Workspace workspace;
+  const Runtime runtime;
+  const fs::path file = workspace.folder() / "none.safetensors";
+
+  std::string said = "nothing was thrown";
+  try {
+    dry_run(runtime, runtime.resolve(starting_from(file)));
+  } catch (const StorageError& error) {
+    said = error.what();
+  }
+
+  EXPECT_EQ(said, file.string() + ": cannot be read: no such file, or not readable");
+}
+
+}  // namespace
+}  // namespace treadle
