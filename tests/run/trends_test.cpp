@@ -11,7 +11,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/core/history.h>
-#include <treadle/host/run/safetensors.h>
+#include <treadle/core/safetensors.h>
 
 #include "watched_runs.h"
 
