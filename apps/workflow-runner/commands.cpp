@@ -49,7 +49,7 @@ constexpr Option kPlan{
     "",
     false,
     "",
-    "with --model: lists what it is compiled to for a batch of training, and what is only called"};
+    "with --model: lists what a batch of training is compiled to"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{"trace", 0,  "FILE",
                         false,   "", "writes which thread did what when, for ui.perfetto.dev"};

@@ -225,7 +225,8 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   compiled["model"]["execution"] = "compiled";
   // Something before it that learns: else nobody wants its gradient.
   auto& flow = compiled["model"]["flow"];
-  flow.insert(flow.begin(), {{"use", "dense"}, {"units", 3}});
+  const nlohmann::json dense = {{"use", "dense"}, {"units", 3}};
+  flow.insert(flow.begin(), dense);
   run(compiled, "compiled");
   stopped_and_resumed("resumed");
   const PluginRegistry& registry = runtime_.registry();
