@@ -12,6 +12,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Also, treadle::LayerFactory>("also");
   registrar.add<At, treadle::LayerFactory>("at");
   registrar.add<Flow, treadle::LayerFactory>("flow");
+  registrar.add<Recompute, treadle::LayerFactory>("recompute");
   registrar.add<Gate, treadle::LayerFactory>("gate");
   registrar.add<Built, treadle::LayerFactory>("graph");
   registrar.add<Input, treadle::LayerFactory>("input");

@@ -10,6 +10,7 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
+#include <treadle/graph/ready_parts.h>
 
 #include "flow_model_provider.h"
 
@@ -78,6 +79,12 @@ Also::Also(const Config& config, const ComponentContext& context)
     : body_(read_body(config, context)) {}
 void Also::add_to(FlowBuilder& flow) const {
   flow.also(body_);
+}
+
+Recompute::Recompute(const Config& config, const ComponentContext& context)
+    : body_(graph::recompute(read_body(config, context))) {}
+std::shared_ptr<Layer> Recompute::do_create(const LayerSpec& spec) const {
+  return body_.make()(spec);
 }
 
 At::At(const Config& config) : tags_(config.get<std::vector<std::string>>("tags")) {}

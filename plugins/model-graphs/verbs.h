@@ -29,6 +29,17 @@ class Also final : public Verb {
   graph::Part body_;
 };
 
+/// Not a verb, but a layer made of a flow: what is within runs again in backward.
+class Recompute final : public LayerFactory {
+ public:
+  Recompute(const Config& config, const ComponentContext& context);
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override;
+
+  graph::Part body_;
+};
+
 class At final : public Verb {
  public:
   explicit At(const Config& config);

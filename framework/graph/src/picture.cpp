@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <treadle/base/error.h>
+#include <treadle/graph/cost.h>
 
 namespace treadle::graph {
 namespace {
@@ -301,28 +302,44 @@ class ScratchFile {
 };
 
 struct Row {
-  std::array<std::string, 4> cells;
+  std::array<std::string, 6> cells;  // name, layer, what it gives, parameters, memory, operations
 };
+constexpr std::size_t kTextCells = 3;  // the first of them; the others are numbers
 
-void add_rows(const Graph& graph, const std::string& indent, std::vector<Row>& rows) {
-  for (const NodeInfo& node : graph.nodes()) {
+std::string count_text(std::int64_t count) {
+  return count == 0 ? "" : short_count(count);
+}
+
+/// `costs`: of the graph's nodes; empty where they are not known.
+void add_rows(const Graph& graph, const std::vector<NodeCost>& costs, const std::string& indent,
+              std::vector<Row>& rows) {
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    const NodeInfo& node = graph.nodes()[i];
+    const NodeCost cost = costs.empty() ? NodeCost() : costs[i];
     std::string tags;
     for (const std::string& tag : node.tags)
       tags += " #" + tag;
     rows.push_back(
         {{indent + node.id + tags, node.type + (node.control.empty() ? "" : ", " + node.control),
           node.result ? node.result->text() : "?",
-          node.parameters == 0
-              ? ""
-              : std::to_string(node.parameters) + (node.frozen ? " frozen" : "")}});
+          node.parameters == 0 ? ""
+                               : std::to_string(node.parameters) + (node.frozen ? " frozen" : ""),
+          count_text(cost.bytes), count_text(cost.operations)}});
     for (const NodeInfo::Inside& inside : node.inside) {
       const bool is_named = !inside.name.empty();
       if (is_named)
-        rows.push_back({{indent + "  " + inside.name, inside.type, "", ""}});
+        rows.push_back({{indent + "  " + inside.name, inside.type}});
       if (inside.graph != nullptr)
-        add_rows(*inside.graph, indent + (is_named ? "    " : "  "), rows);
+        add_rows(*inside.graph, {}, indent + (is_named ? "    " : "  "), rows);
     }
   }
+}
+
+bool knows_inputs(const Graph& graph) {
+  const std::vector<NodeInfo>& nodes = graph.nodes();
+  return std::all_of(nodes.begin(), nodes.end(), [](const NodeInfo& node) {
+    return node.kind != NodeKind::kInput || node.result.has_value();
+  });
 }
 
 }  // namespace
@@ -374,10 +391,13 @@ std::string svg(const std::string& dot_source) {
   return drawn;
 }
 
-std::string summary(const Graph& graph) {
-  std::vector<Row> rows{{{"node", "layer", "gives", "parameters"}}};
-  add_rows(graph, "", rows);
-  std::array<std::size_t, 4> widths{};
+std::string summary(Graph& graph) {
+  const std::vector<NodeCost> costs =
+      knows_inputs(graph) ? graph::costs(graph) : std::vector<NodeCost>();
+  std::vector<Row> rows{{{"node", "layer", "gives", "parameters", costs.empty() ? "" : "bytes",
+                          costs.empty() ? "" : "FLOPs"}}};
+  add_rows(graph, costs, "", rows);
+  std::array<std::size_t, 6> widths{};
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < widths.size(); ++i)
       widths[i] = std::max(widths[i], row.cells[i].size());
@@ -385,9 +405,11 @@ std::string summary(const Graph& graph) {
   std::string text;
   for (const Row& row : rows) {
     std::string shown;
-    for (std::size_t i = 0; i + 1 < widths.size(); ++i)
-      shown += row.cells[i] + std::string(widths[i] - row.cells[i].size() + 2, ' ');
-    shown += std::string(widths[3] - row.cells[3].size(), ' ') + row.cells[3];
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string room(widths[i] - row.cells[i].size(), ' ');
+      shown += i < kTextCells ? row.cells[i] + room : room + row.cells[i];
+      shown += "  ";
+    }
     shown.erase(shown.find_last_not_of(' ') + 1);
     text += shown + "\n";
   }
@@ -400,6 +422,15 @@ std::string summary(const Graph& graph) {
   text += std::to_string(all) + " parameters";
   if (trained != all)
     text += ", " + std::to_string(trained) + " of them trained";
+  if (!costs.empty()) {
+    NodeCost sum;
+    for (const NodeCost& cost : costs) {
+      sum.bytes += cost.bytes;
+      sum.operations += cost.operations;
+    }
+    text += "; for a row, " + short_count(sum.bytes) + " bytes of values and " +
+            short_count(sum.operations) + " FLOPs";
+  }
   return text + "\n";
 }
 

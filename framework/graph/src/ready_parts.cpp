@@ -17,6 +17,10 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/plan_ops.h>
+#include <treadle/core/recomputed.h>
+#include <treadle/graph/flow_builder.h>
+#include <treadle/graph/graph.h>
+#include <treadle/graph/graph_state.h>
 
 namespace treadle::graph {
 namespace {
@@ -120,6 +124,46 @@ class Projection final : public Layer, public Planned {
   at::Tensor bias_;
   std::function<at::Tensor(const at::Tensor&)> rule_;
   std::shared_ptr<const PlanOp> function_;
+};
+
+bool has_states(const Graph& graph) {
+  const std::vector<NodeInfo>& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const NodeInfo& node) {
+    return node.kind == NodeKind::kState ||
+           std::any_of(node.inside.begin(), node.inside.end(), [](const NodeInfo::Inside& inside) {
+             return inside.graph != nullptr && has_states(*inside.graph);
+           });
+  });
+}
+
+class Recomputing final : public Layer {
+ public:
+  explicit Recomputing(std::shared_ptr<Graph> body)
+      : Layer("recompute"), body_(register_module("body", std::move(body))) {
+    if (has_states(*body_)) {
+      throw DataError(
+          "what is computed twice may have no state: it would be a step ahead the second time");
+    }
+  }
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    const auto segment = [body = body_, stop = context.stop](const std::vector<at::Tensor>& given) {
+      GraphState state(*body);
+      std::vector<at::Tensor> results = body->run(given, state, stop);
+      if (state.remembers()) {
+        throw DataError(
+            "a layer within carries something from forward to forward, and what is "
+            "computed twice may not");
+      }
+      return results;
+    };
+    return recomputed(*body_, segment, {inputs.begin(), inputs.end()}).front();
+  }
+
+ private:
+  TensorSpec do_result(std::span<const TensorSpec>) override { return *body_->results().front(); }
+
+  std::shared_ptr<Graph> body_;
 };
 
 Part rule_part(const std::string& type, Rule rule, PlanRule plan, nlohmann::json parameters) {
@@ -234,6 +278,12 @@ Part identity() {
       "identity", [](const Inputs& inputs) { return inputs[0]; },
       [](PlanBuilder&, std::span<const PlanValue> inputs) { return std::optional(inputs[0]); },
       kNothing);
+}
+
+Part recompute(const Part& body) {
+  return Part("recompute", [body](const LayerSpec& spec) {
+    return std::make_shared<Recomputing>(FlowBuilder::from(body).build(spec));
+  });
 }
 
 Part reshape(std::vector<std::int64_t> sizes) {

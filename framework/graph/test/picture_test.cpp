@@ -1,4 +1,5 @@
 // Rows A77, A79.
+#include <treadle/graph/cost.h>
 #include <treadle/graph/picture.h>
 
 #include <cstdlib>
@@ -111,16 +112,40 @@ TEST(Summary, IsATableOfNodes) {
                          .build(floats(3));
 
   EXPECT_EQ(summary(*graph),
-            "node            layer           gives   parameters\n"
-            "input           input           [B, 3]\n"
-            "Linear_0 #wide  Linear          [B, 4]          16\n"
-            "refine          loop, 2 rounds  [B, 4]          20\n"
+            "node            layer           gives   parameters  bytes  FLOPs\n"
+            "input           input           [B, 3]                 12\n"
+            "Linear_0 #wide  Linear          [B, 4]          16     16     24\n"
+            "refine          loop, 2 rounds  [B, 4]          20     16     72\n"
             "  body          flow\n"
             "    input       input           [B, 4]\n"
             "    Linear_0    Linear          [B, 4]          20\n"
             "    Function_0  Function        [B, 4]\n"
-            "Linear_1        Linear          [B, 1]    5 frozen\n"
-            "41 parameters, 36 of them trained\n");
+            "Linear_1        Linear          [B, 1]    5 frozen      4      8\n"
+            "41 parameters, 36 of them trained; for a row, 48 bytes of values and 104 FLOPs\n");
+}
+
+TEST(Summary, OfAGraphWithoutSizesHasNoCosts) {
+  const auto graph = FlowBuilder::from(torch::nn::Linear(3, 4)).build();
+
+  EXPECT_EQ(summary(*graph),
+            "node      layer   gives  parameters\n"
+            "input     input   ?\n"
+            "Linear_0  Linear  ?              16\n"
+            "16 parameters\n");
+}
+
+TEST(Costs, AreThoseOfTheRowsThatAreAskedFor) {
+  const auto graph = FlowBuilder::from(torch::nn::Linear(3, 4)).through(times(2)).build(floats(3));
+  graph->train();
+
+  const std::vector<NodeCost> costs = graph::costs(*graph, 10);
+
+  ASSERT_EQ(costs.size(), 3U);
+  EXPECT_EQ(costs[0].bytes, 10 * 3 * 4);
+  EXPECT_EQ(costs[1].bytes, 10 * 4 * 4);
+  EXPECT_EQ(costs[1].operations, 10 * 3 * 4 * 2) << "a product of matrices";
+  EXPECT_EQ(costs[2].operations, 10 * 4);
+  EXPECT_TRUE(graph->is_training()) << "as it was";
 }
 
 TEST(ShortCount, HasUnits) {

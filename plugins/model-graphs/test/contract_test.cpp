@@ -59,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
         layer("Loop", "loop", {{"body", kNet}, {"times", 3}}),
         layer("LoopOfRowsThatHaltByThemselves", "loop",
               {{"body", kNet}, {"adaptive", "learned_halt"}, {"at_most", 4}, {"ponder_cost", 0}}),
+        layer("Recompute", "recompute", {{"body", kNet}}),
         layer("MapOfRows", "map", {{"body", kNet}}),
         layer("MapOfSlices", "map", {{"body", kNet}, {"slices", 2}, {"batched", true}}, {{12}})),
     CaseName());

@@ -29,9 +29,10 @@ std::string dot_with_profile(const Graph& graph, const GraphState& state,
 /// install when it is not there, and what it said when it fails.
 std::string svg(const std::string& dot_source);
 
-/// A table of the nodes: name, layer, what it gives, parameters; graphs within are indented. The
-/// last line sums up.
-std::string summary(const Graph& graph);
+/// A table of the nodes: name, layer, what it gives, parameters; graphs within are indented. Where
+/// the sizes of inputs are known also, for one row, the memory of what it gives and the
+/// floating-point operations it takes, by costs(). The last line sums up.
+std::string summary(Graph& graph);
 
 /// "1.2K": a count for people.
 std::string short_count(std::int64_t count);

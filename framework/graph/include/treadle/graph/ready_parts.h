@@ -28,6 +28,10 @@ Part weighted_sum();
 
 /// The input itself: a place for a tag.
 Part identity();
+/// A part whose values are not kept for backward but computed once more there: a forward of it more
+/// for the memory of what enters it. Gradients are the true ones, and random operators draw the
+/// same numbers both times; see recomputed.h. It may have no state and no memory.
+Part recompute(const Part& body);
 /// To sizes as Tensor::reshape takes them; one may be -1.
 Part reshape(std::vector<std::int64_t> sizes);
 
