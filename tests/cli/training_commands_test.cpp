@@ -238,12 +238,15 @@ TEST_F(TrainingCommands, GraphDrawsAndListsTheModel) {
   EXPECT_THAT(run({"graph", "flow.json", "--model"}).out,
               AllOf(StartsWith("digraph"), HasSubstr("dense_0\\n[B, 3]\\n9\\n#wide")));
   EXPECT_EQ(run({"graph", "flow.json", "--model", "--table"}).out,
-            "node           layer  gives   parameters\n"
-            "input          input  [B, 2]\n"
-            "dense_0 #wide  dense  [B, 3]           9\n"
-            "relu_0         relu   [B, 3]\n"
-            "head_0         head   [B, 2]           8\n"
-            "17 parameters\n");
+            "node           layer  gives   parameters  bytes  FLOPs\n"
+            "input          input  [B, 2]                  8\n"
+            "dense_0 #wide  dense  [B, 3]           9     12     12\n"
+            "relu_0         relu   [B, 3]                 12\n"
+            "head_0         head   [B, 2]           8      8     12\n"
+            "17 parameters; for a row, 40 bytes of values and 24 FLOPs\n");
+  EXPECT_THAT(run({"graph", "flow.json", "--model", "--plan"}).out,
+              AllOf(StartsWith("step  operation"), HasSubstr("linear_gradient"),
+                    HasSubstr("bytes of memory for values; without sharing")));
   const Finished closed = run({"graph", "points.json", "--model"});
   EXPECT_EQ(closed.code, 2);
   EXPECT_THAT(closed.err, HasSubstr("is not a graph; {\"use\": \"flow\"} is"));
