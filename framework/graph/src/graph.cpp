@@ -202,7 +202,7 @@ Execution Graph::execution() const {
 Plan Graph::compile(const Inputs& inputs) {
   expect_inputs(*impl_, inputs);
   if (impl_->plans == nullptr)
-    set_execution(Execution::kCompiled);
+    impl_->plans = std::make_shared<PlanCache>();
   SpareState state(*this);
   std::vector<at::Tensor> outputs;
   std::shared_ptr<const PlanProgram> used;

@@ -288,6 +288,14 @@ TEST(Plan, IsWhatTheGraphSaysAndThenItsGradients) {  // C23, C24, C27
   EXPECT_EQ(plan.slots()[plan.output_slots()[0]].spec.text(), "[6, 2]");
 }
 
+TEST(Plan, LookingAtItDoesNotChangeHowTheGraphRuns) {
+  const auto graph = mlp().build(spec_of({{4}}));
+
+  graph->compile(6);
+
+  EXPECT_EQ(graph->execution(), Execution::kDynamic);
+}
+
 TEST(Plan, WithoutGradientsIsTheForwardAlone) {
   const at::NoGradGuard no_gradients;
   const Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
