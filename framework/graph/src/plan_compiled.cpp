@@ -184,7 +184,8 @@ class PlanNode final : public torch::autograd::Node {
   void release_variables() override { lease_.reset(); }
 
  private:
-  variable_list propagate(Lease& lease, const variable_list& given) {
+  /// Takes the gradients out of `given`: nobody else holds them while they are used.
+  variable_list propagate(Lease& lease, variable_list& given) {
     const PlanProgram& program = lease.program();
     PlanRun& run = lease.run();
     const bool only_some = torch::autograd::get_current_graph_task_exec_info() != nullptr &&
@@ -194,9 +195,9 @@ class PlanNode final : public torch::autograd::Node {
       const SlotId slot = program.output_gradients[i];
       if (slot == kNoSlot)
         continue;
-      const at::Tensor& gradient = given[next++];
-      run.slots[slot] = gradient;
+      at::Tensor& gradient = given[next++];
       run.absent[slot] = gradient.defined() ? 0 : 1;
+      run.slots[slot] = std::move(gradient);
     }
     // Where somebody asks for them by torch::autograd::grad(), they are results and not added.
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
