@@ -13,7 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 EpochSummary row(double loss, double accuracy = 0) {
   EpochSummary row;
