@@ -23,7 +23,6 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/selu.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/ops/sigmoid_backward.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/silu_backward.h>
 #include <ATen/ops/softmax.h>
@@ -72,6 +71,18 @@ class PlainUnary final : public Layer, public Planned {
   std::optional<PlanValue> plan(PlanBuilder& builder,
                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_unary(kPlanned), inputs[0]);
+  }
+};
+
+class Sigmoid final : public Layer, public Planned {
+ public:
+  Sigmoid(const Config&, const LayerSpec& spec) { only_input(spec); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::sigmoid(inputs[0]);
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_sigmoid(), inputs[0]);
   }
 };
 
@@ -177,21 +188,12 @@ constexpr PlanUnary kTanh{
       at::tanh_backward_out(of_input, gradient, output);
     },
     /*reads_output=*/true};
-constexpr PlanUnary kSigmoid{
-    "sigmoid", [](at::Tensor& out, const at::Tensor& x) { at::sigmoid_out(out, x); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
-      at::sigmoid_backward_out(of_input, gradient, output);
-    },
-    /*reads_output=*/true};
 constexpr PlanUnary kSilu{
     "silu", [](at::Tensor& out, const at::Tensor& x) { at::silu_out(out, x); },
     [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
       at::silu_backward_out(of_input, gradient, x);
     }};
 
-at::Tensor sigmoid(const at::Tensor& x) {
-  return at::sigmoid(x);
-}
 at::Tensor log_sigmoid(const at::Tensor& x) {
   return at::log_sigmoid(x);
 }
@@ -261,7 +263,7 @@ class MadeActivation final : public LayerFactory {
 void add_activations(Registrar& registrar) {
   registrar.add<Made<Relu>, LayerFactory>("relu");
   registrar.add<Made<Plain<relu6>>, LayerFactory>("relu6");
-  registrar.add<Made<PlainUnary<sigmoid, kSigmoid>>, LayerFactory>("sigmoid");
+  registrar.add<Made<Sigmoid>, LayerFactory>("sigmoid");
   registrar.add<Made<Plain<log_sigmoid>>, LayerFactory>("log_sigmoid");
   registrar.add<Made<PlainUnary<tanh, kTanh>>, LayerFactory>("tanh");
   registrar.add<Made<PlainUnary<silu, kSilu>>, LayerFactory>("silu");

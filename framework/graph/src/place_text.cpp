@@ -2,13 +2,15 @@
 
 namespace treadle::graph {
 
-std::string sizes_text(const at::Tensor& tensor) {
-  if (!tensor.defined())
-    return "nothing";
+std::string sizes_text(at::IntArrayRef sizes) {
   std::string text;
-  for (const std::int64_t size : tensor.sizes())
+  for (const std::int64_t size : sizes)
     text += (text.empty() ? "" : ", ") + std::to_string(size);
   return "[" + text + "]";
+}
+
+std::string sizes_text(const at::Tensor& tensor) {
+  return tensor.defined() ? sizes_text(tensor.sizes()) : "nothing";
 }
 
 std::string node_text(const NodeInfo& node) {

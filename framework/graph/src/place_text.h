@@ -7,7 +7,9 @@
 
 namespace treadle::graph {
 
-/// "[32, 4]", "nothing" where there is no tensor.
+/// "[32, 4]"
+std::string sizes_text(at::IntArrayRef sizes);
+/// The same; "nothing" where there is no tensor.
 std::string sizes_text(const at::Tensor& tensor);
 
 /// "node "dense_0""

@@ -129,10 +129,7 @@ struct Tenancy {
 
 class Layout {
  public:
-  explicit Layout(PlanProgram& program)
-      : program_(program),
-        first_(program.slots.size(), kNever),
-        last_(program.slots.size(), kNever) {}
+  explicit Layout(PlanProgram& program) : program_(program), last_(program.slots.size(), kNever) {}
 
   void lay_out() {
     mark_outputs();
@@ -195,7 +192,6 @@ class Layout {
     if (slot == kNoSlot)
       return;
     const SlotId of = root(slot);
-    first_[of] = std::min(first_[of], index);
     last_[of] = last_[of] == kNever ? index : std::max(last_[of], index);
   }
 
@@ -383,7 +379,6 @@ class Layout {
   PlanProgram& program_;
   const PlanInstruction nothing_ = {};
   // Of roots, by the number of an instruction.
-  std::vector<std::size_t> first_;
   std::vector<std::size_t> last_;
   std::vector<Tenancy> tenancies_;
   std::vector<std::size_t> tenancy_of_;  // of roots

@@ -16,13 +16,6 @@ TensorSpec spec_of(const at::Tensor& tensor) {
   return {tensor.sizes().vec(), tensor.scalar_type()};
 }
 
-std::string sizes_text(const TensorSpec& spec) {
-  std::string text;
-  for (const std::int64_t size : spec.sizes)
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
-
 std::int64_t elements_of(const std::vector<std::int64_t>& sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes)
@@ -208,7 +201,7 @@ void PlanLowering::add_site(const PlanPosition& position, std::span<const PlanVa
   const Graph::Impl& graph = *position.graph;
   std::vector<std::string> sizes;
   for (std::size_t i = 0; i < graph.places[position.place].inputs.size(); ++i)
-    sizes.push_back(i < inputs.size() && !is_absent(inputs[i]) ? sizes_text(spec(inputs[i]))
+    sizes.push_back(i < inputs.size() && !is_absent(inputs[i]) ? sizes_text(spec(inputs[i]).sizes)
                                                                : "nothing");
   PlanSite site;
   site.top_place = position.top_place;
