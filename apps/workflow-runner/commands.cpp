@@ -50,6 +50,8 @@ constexpr Option kPlan{
     false,
     "",
     "with --model: lists what a batch of training is compiled to"};
+constexpr Option kInference{
+    "inference", 0, "", false, "", "with --plan: what rows to predict are compiled to"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{"trace", 0,  "FILE",
                         false,   "", "writes which thread did what when, for ui.perfetto.dev"};
@@ -147,7 +149,7 @@ std::span<const Command> commands() {
       {"graph",
        "Draws the stages of a workflow, or its model, as Graphviz source.",
        {kDocument},
-       {kModel, kTable, kPlan, kSvg, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
+       {kModel, kTable, kPlan, kInference, kSvg, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "graph examples/iris.json --svg iris.svg",
        true,
        ""},

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <c10/core/GradMode.h>
+
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/graph/graph.h>
@@ -152,12 +154,15 @@ std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWor
   return model;
 }
 
-/// What a model is compiled to for a batch as it is trained on.
-std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow) {
+/// What a model is compiled to for a batch as it is trained on, or for as many rows to predict.
+std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow, bool for_inference) {
   constexpr std::int64_t kCommonSize = 32;  // where the training has no word for it
-  const Json& training = workflow.resolved.at("training");
-  model.train();
-  return model.compile(training.value("batch_size", kCommonSize)).text();
+  const auto rows = workflow.resolved.at("training").value("batch_size", kCommonSize);
+  model.train(!for_inference);
+  if (for_inference)
+    model.prepare_for_inference();
+  const at::AutoGradMode gradients(!for_inference);
+  return model.compile(rows).text();
 }
 
 void draw_graph(const CommandLine& line) {
@@ -167,11 +172,13 @@ void draw_graph(const CommandLine& line) {
     if (line.has(list) && !line.has("model"))
       throw UsageError("--" + std::string(list) + " is about a model: add --model");
   }
+  if (line.has("inference") && !line.has("plan"))
+    throw UsageError("--inference is about a plan: add --plan");
   const auto model = line.has("model") ? graph_of(runtime, workflow) : nullptr;
   if (line.has("table") || line.has("plan")) {
     const char* list = line.has("table") ? "table" : "plan";
-    const std::string text =
-        line.has("table") ? graph::summary(*model) : plan_text(*model, workflow);
+    const std::string text = line.has("table") ? graph::summary(*model)
+                                               : plan_text(*model, workflow, line.has("inference"));
     line.has("json") ? print(Json{{list, text}}) : print(text);
     return;
   }

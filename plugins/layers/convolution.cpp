@@ -17,6 +17,7 @@
 #include <ATen/ops/empty.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plan_folding.h>
 
 #include "initialisers.h"
 
@@ -46,7 +47,7 @@ void expect_input_groups(std::int64_t in, std::int64_t groups) {
   }
 }
 
-class ConvolutionOp final : public PlanOp {
+class ConvolutionOp final : public PlanOp, public TakesChannelMap {
  public:
   ConvolutionOp(at::Tensor weight, at::Tensor bias, std::vector<std::int64_t> stride,
                 std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
@@ -85,6 +86,14 @@ class ConvolutionOp final : public PlanOp {
 
   std::vector<at::Tensor> parameters() const override {
     return bias_.defined() ? std::vector{weight_, bias_} : std::vector{weight_};
+  }
+
+  std::shared_ptr<const PlanOp> followed_by(const ChannelMap& map,
+                                            const TensorSpec&) const override {
+    if (map.dim != 1)
+      return nullptr;
+    const auto [weight, bias] = fold(map, weight_, bias_);
+    return std::make_shared<ConvolutionOp>(weight, bias, stride_, padding_, dilation_, groups_);
   }
 
  private:

@@ -16,8 +16,10 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plan_folding.h>
 
 namespace treadle::layers {
 namespace {
@@ -76,7 +78,7 @@ class LayerNormOp final : public PlanOp {
   double eps_;
 };
 
-class BatchNormOp final : public PlanOp {
+class BatchNormOp final : public PlanOp, public MapsChannels {
  public:
   BatchNormOp(std::vector<at::Tensor> weights, std::vector<at::Tensor> running, bool training,
               double momentum, double eps)
@@ -115,6 +117,15 @@ class BatchNormOp final : public PlanOp {
   }
 
   std::vector<at::Tensor> parameters() const override { return weights_; }
+
+  std::optional<ChannelMap> channel_map() const override {
+    if (training_)
+      return std::nullopt;
+    const at::NoGradGuard no_gradients;
+    const auto exactly = [](const at::Tensor& tensor) { return tensor.to(at::kDouble); };
+    const at::Tensor scale = exactly(weights_[0]).mul(at::rsqrt(exactly(running_[1]).add(eps_)));
+    return ChannelMap{1, scale, exactly(weights_[1]).sub(exactly(running_[0]).mul(scale))};
+  }
 
  private:
   std::vector<at::Tensor> weights_;  // weight, bias

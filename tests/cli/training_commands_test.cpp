@@ -247,6 +247,9 @@ TEST_F(TrainingCommands, GraphDrawsAndListsTheModel) {
   EXPECT_THAT(run({"graph", "flow.json", "--model", "--plan"}).out,
               AllOf(StartsWith("step  operation"), HasSubstr("linear_gradient"),
                     HasSubstr("bytes of memory for values; without sharing")));
+  EXPECT_THAT(run({"graph", "flow.json", "--model", "--plan", "--inference"}).out,
+              AllOf(HasSubstr("linear"), Not(HasSubstr("linear_gradient"))));
+  EXPECT_THAT(run({"graph", "flow.json", "--model", "--inference"}).err, HasSubstr("add --plan"));
   const Finished closed = run({"graph", "points.json", "--model"});
   EXPECT_EQ(closed.code, 2);
   EXPECT_THAT(closed.err, HasSubstr("is not a graph; {\"use\": \"flow\"} is"));

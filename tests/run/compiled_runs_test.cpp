@@ -5,11 +5,14 @@
 
 #include <gmock/gmock.h>
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 
 #include <treadle/core/model.h>
 #include <treadle/core/task_random.h>
 #include <treadle/graph/graph.h>
+#include <treadle/host/run/predictor.h>
 
 #include "watched_runs.h"
 
@@ -98,6 +101,31 @@ TEST(CompiledRun, ResumesToTheSameBits) {
 
     EXPECT_EQ(bits_of(folder), whole) << "stopped after " << steps << " steps";
   }
+}
+
+TEST(CompiledRun, PredictsWhatADynamicOneDoesUpToRounding) {  // constants are folded
+  const Runtime runtime;
+  const auto predicted = [&](const std::string& execution) {
+    const Workspace workspace;
+    const json document = {
+        {"treadle", 1},
+        {"data", "moons"},
+        {"training", {{"use", "standard"}, {"epochs", 2}}},
+        {"model",
+         {{"use", "flow"},
+          {"execution", execution},
+          {"flow", {{{"use", "dense"}, {"units", 16}}, {{"use", "batch_norm"}}, "relu", "head"}}}}};
+    const fs::path folder =
+        run_workflow(runtime, runtime.resolve(document), workspace.options()).folder;
+    const TaskRandom random(3);
+    return Predictor::load(runtime, folder).predict(at::randn({1000, 2})).values;
+  };
+  const at::Tensor wanted = predicted("dynamic");
+
+  const at::Tensor folded = predicted("compiled");
+
+  EXPECT_TRUE(at::allclose(folded, wanted, 1e-5, 1e-6));
+  EXPECT_FALSE(at::equal(folded, wanted)) << "nothing was folded";
 }
 
 TEST(MeasuredNetworks, CompileWithoutADynamicNode) {

@@ -32,6 +32,7 @@ MetricComputer::~MetricComputer() = default;
 Model::~Model() = default;
 ModelProvider::~ModelProvider() = default;
 NamesParts::~NamesParts() = default;
+PreparesForInference::~PreparesForInference() = default;
 NamesReferences::~NamesReferences() = default;
 Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;

@@ -13,6 +13,7 @@
 #include <ATen/ops/sum.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/plan_folding.h>
 
 namespace treadle {
 
@@ -31,7 +32,7 @@ std::vector<TensorSpec> PlanOp::keeps(std::span<const TensorSpec>) const {
 
 namespace {
 
-class Linear final : public PlanOp {
+class Linear final : public PlanOp, public TakesChannelMap {
  public:
   Linear(const at::Tensor& weight, const at::Tensor& bias)
       : weight_(weight), bias_(bias), transposed_(weight.detach().t()) {}
@@ -68,6 +69,14 @@ class Linear final : public PlanOp {
 
   std::vector<at::Tensor> parameters() const override {
     return bias_.defined() ? std::vector{weight_, bias_} : std::vector{weight_};
+  }
+
+  std::shared_ptr<const PlanOp> followed_by(const ChannelMap& map,
+                                            const TensorSpec& result) const override {
+    if (map.dim != static_cast<std::int64_t>(result.sizes.size()) - 1)
+      return nullptr;
+    const auto [weight, bias] = fold(map, weight_, bias_);
+    return std::make_shared<Linear>(weight, bias);
   }
 
  private:

@@ -29,8 +29,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Forwards that are timed before a group may run at once.
-constexpr int kTimed = 3;
+constexpr int kTimed = BranchGroup::Cost::kTimed;
 /// Starting and joining tasks takes some ten microseconds; a saving of less says nothing.
 constexpr std::int64_t kWorthWhile = 100'000;
 
@@ -210,6 +209,16 @@ bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>&
 
 }  // namespace
 
+bool has_other_threads() {
+  return oneapi::tbb::this_task_arena::max_concurrency() > 1;
+}
+
+bool runs_at_once(const BranchGroup& group, Branches branches) {
+  const BranchGroup::Cost& cost = *group.cost;
+  return branches == Branches::kAtOnce || (branches == Branches::kAsItPays && cost.seen >= kTimed &&
+                                           cost.saving > kWorthWhile && has_other_threads());
+}
+
 std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
   std::map<std::size_t, std::vector<std::size_t>> levels;
   for (std::size_t place = 0; place < graph.places.size(); ++place) {
@@ -259,10 +268,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
   for (const std::size_t source : group.sources)
     sources.push_back(values[source]);
 
-  BranchGroup::Cost& cost = *group.cost;
-  const bool pays = cost.seen >= kTimed && cost.saving > kWorthWhile &&
-                    oneapi::tbb::this_task_arena::max_concurrency() > 1;
-  if (branches == Branches::kAtOnce || (branches == Branches::kAsItPays && pays)) {
+  if (runs_at_once(group, branches)) {
     if (!at::GradMode::is_enabled()) {
       at_once(count,
               [&](std::size_t branch) { values[group.places[branch]] = run_one(branch, sources); });
@@ -288,6 +294,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
 
   for (at::Tensor& source : sources)
     source = meeting_point(source);
+  BranchGroup::Cost& cost = *group.cost;
   const bool timed = cost.seen < kTimed;
   std::int64_t sum = 0;
   std::int64_t slowest = 0;

@@ -25,11 +25,18 @@ struct BranchGroup {
   /// What running them at once would save, in nanoseconds: the least of the first forwards, which
   /// run one after the other.
   struct Cost {
+    /// Forwards that are timed before a group may run at once.
+    static constexpr int kTimed = 3;
     std::atomic<int> seen{0};
     std::atomic<std::int64_t> saving{0};
   };
   std::unique_ptr<Cost> cost = std::make_unique<Cost>();
 };
+
+/// Whether they would run at once now: forced, or because it has been seen to pay.
+bool runs_at_once(const BranchGroup& group, Branches branches);
+/// Whether tasks of this thread could run on another one, too.
+bool has_other_threads();
 
 /// The groups of a graph; none where branches share parameters, whose gradients would then meet
 /// elsewhere.

@@ -103,6 +103,12 @@ class GraphLayer final : public Layer {
   std::shared_ptr<Graph> graph_;
 };
 
+/// Whether a compiled graph runs node by node this time, to tell whether branches pay.
+bool times_branches(const Graph::Impl& graph) {
+  return graph.has_branches && graph.branches == Branches::kAsItPays && has_other_threads() &&
+         !folds_constants(graph) && graph.plans->is_to_be_timed();
+}
+
 }  // namespace
 
 Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
@@ -119,6 +125,11 @@ Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)
       registered.push_back(module.get());
       at.register_module(name, module);
     };
+    impl_->has_branches = impl_->has_branches || impl_->places[i].group.has_value();
+    for (const Callee& callee : node->callees()) {
+      if (callee.graph() != nullptr && callee.graph()->impl().has_branches)
+        impl_->has_branches = true;
+    }
     const std::string& id = impl_->nodes[i].id;
     if (node->callees().size() == 1 && node->main().name().empty()) {
       register_once(*this, id, node->main().module());
@@ -174,7 +185,8 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
   std::vector<at::Tensor> outputs;
   try {
-    if (impl_->execution == Execution::kCompiled && !torch_versions::is_autocast_enabled()) {
+    if (impl_->execution == Execution::kCompiled && !torch_versions::is_autocast_enabled() &&
+        !times_branches(*impl_)) {
       run_compiled(*this, inputs, state.data(), stop, outputs);
     } else {
       run_graph(*impl_, inputs, state.data(), stop, outputs);
@@ -197,6 +209,12 @@ void Graph::set_execution(Execution execution) {
 
 Execution Graph::execution() const {
   return impl_->execution;
+}
+
+void Graph::prepare_for_inference() {
+  impl_->is_for_inference = true;
+  if (impl_->plans != nullptr)
+    impl_->plans = std::make_shared<PlanCache>();
 }
 
 Plan Graph::compile(const Inputs& inputs) {
@@ -228,6 +246,8 @@ Plan Graph::compile(std::int64_t rows) {
 
 void Graph::set_branches(Branches branches) {
   impl_->branches = branches;
+  if (impl_->plans != nullptr)
+    impl_->plans = std::make_shared<PlanCache>();
 }
 
 const std::vector<NodeInfo>& Graph::nodes() const {

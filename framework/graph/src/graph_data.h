@@ -53,10 +53,12 @@ struct Graph::Impl {
   std::map<std::string, std::size_t, std::less<>> tags;  // place
   std::size_t tag_slots = 0;
   std::vector<BranchGroup> groups_of_branches;
+  bool has_branches = false;  ///< itself, or a graph within
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kAsItPays;
   Execution execution = Execution::kDynamic;
   std::shared_ptr<PlanCache> plans;  ///< where execution is compiled
+  bool is_for_inference = false;
   std::vector<std::size_t> tells_beginning;  // places with a callee that BeginsForward
   // As a model: what one stream is cut into (empty: it is not), and which of the model's inputs
   // each of the graph's is (empty: they have one order).

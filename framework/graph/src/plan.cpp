@@ -105,6 +105,10 @@ std::vector<PlanCallInfo> Plan::calls() const {
   return program_->calls;
 }
 
+std::vector<PlanFoldInfo> Plan::folds() const {
+  return program_->folds;
+}
+
 std::size_t Plan::dynamic_nodes() const {
   std::set<std::string> nodes;
   for (const PlanCallInfo& call : program_->calls) {
@@ -156,6 +160,10 @@ std::string Plan::text() const {
   }
   text += std::to_string(arena_bytes()) + " bytes of memory for values; without sharing " +
           std::to_string(unshared_bytes()) + "\n";
+  for (const PlanFoldInfo& fold : program_->folds) {
+    text += "folded: the " + fold.operation + " of \"" + fold.node + "\", into the weights of \"" +
+            fold.into + "\"\n";
+  }
   for (const PlanCallInfo& call : program_->calls) {
     text += "called" + std::string(call.is_dynamic ? ", each time anew" : "") + ": \"" + call.node +
             "\", because " + call.why + "\n";

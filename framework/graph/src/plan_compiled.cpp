@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/torch_versions.h>
 
 #include "failure.h"
 #include "plan_lowering.h"
@@ -23,10 +24,17 @@ namespace {
 
 using torch::autograd::variable_list;
 
-PlanKey key_of(const Inputs& inputs, const GraphState::Data& state) {
+/// How often it was written to, as far as libtorch counts.
+std::uint32_t version_of(const at::Tensor& tensor) {
+  return tensor.is_inference() ? 0 : static_cast<std::uint32_t>(tensor._version());
+}
+
+PlanKey key_of(const Graph::Impl& graph, const Inputs& inputs, const GraphState::Data& state) {
   PlanKey key;
   key.records_gradients = at::GradMode::is_enabled();
   key.keeps_tags = state.keeps_tags;
+  key.folds = folds_constants(graph);
+  key.has_other_threads = graph.has_branches && !key.folds && has_other_threads();
   const auto add = [&](const at::Tensor& tensor) {
     if (!tensor.defined()) {
       key.given.emplace_back();
@@ -136,7 +144,10 @@ void run_list(const PlanProgram& program, const std::vector<PlanInstruction>& li
   for (const PlanInstruction& instruction : list) {
     if (stop != nullptr && stop->stop_requested())
       throw Interrupted("stopped within a forward of the model");
-    if (state != nullptr && !state->times.empty()) {
+    // Branches at once tell the times of each.
+    const bool tells_itself =
+        instruction.kind == PlanInstruction::Kind::kCalls && instruction.calls[0].group != nullptr;
+    if (state != nullptr && !state->times.empty() && !tells_itself) {
       auto& [begin, end] = state->times[program.sites[instruction.site].top_place];
       const auto now = GraphState::Data::Clock::now();
       if (begin == GraphState::Data::Clock::time_point())
@@ -267,7 +278,7 @@ std::vector<at::Tensor> hand_out(const std::shared_ptr<Lease>& lease,
     lease->give_back();
     return results;
   }
-  const std::shared_ptr<PlanNode> node(new PlanNode(lease), torch::autograd::deleteNode);
+  const auto node = torch_versions::make_node<PlanNode>(lease);
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     if (program.inputs[i] != kNoSlot && program.slots[program.inputs[i]].needs_gradient)
       node->add_next_edge(torch::autograd::impl::gradient_edge(given[i]));
@@ -300,6 +311,7 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
   auto run = std::make_unique<PlanRun>();
   program->records_gradients = key.records_gradients;
   program->device = given.front().device();
+  program->folds_constants = key.folds;
   program->remember(owner);
   PlanLowering lowering(*program, *run, state, stop);
   std::vector<PlanValue> values;
@@ -316,6 +328,8 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
     for (const std::size_t place : tag_places(graph))
       lowering.make_output(places[place]);
   }
+  if (key.folds)
+    fold_constants(*program);
   if (program->records_gradients)
     add_backward(*program);
   fuse_elements(*program);
@@ -326,22 +340,44 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
   return std::make_shared<Lease>(std::move(program), std::move(run));
 }
 
+/// Not of the run that finds out: what is folded rounds otherwise, and the first forward gives what
+/// all others give. It has a state and random numbers of its own.
+std::shared_ptr<const PlanProgram> plan_beforehand(const Graph& owner, const PlanKey& key,
+                                                   const std::vector<at::Tensor>& given,
+                                                   const GraphState::Data& state,
+                                                   const std::stop_token& stop) {
+  const TaskRandom random(0);
+  GraphState own(owner);
+  own.data().states = state.states;
+  own.data().keeps_tags = state.keeps_tags;
+  tell_beginning(owner.impl(), given.front(), own.data(), stop);
+  return make_plan(owner, key, given, own.data(), stop)->shared_program();
+}
+
 }  // namespace
 
+bool folds_constants(const Graph::Impl& graph) {
+  return graph.is_for_inference && !at::GradMode::is_enabled();
+}
+
 void PlanProgram::remember(const Graph& graph) {
+  const auto watch = [&](const at::Tensor& tensor) {
+    watched.push_back({tensor, tensor.data_ptr(), tensor.requires_grad(), version_of(tensor)});
+  };
   for (const at::Tensor& parameter : graph.parameters())
-    watched.push_back({parameter, parameter.data_ptr(), parameter.requires_grad()});
+    watch(parameter);
   for (const at::Tensor& buffer : graph.buffers())
-    watched.push_back({buffer, buffer.data_ptr(), buffer.requires_grad()});
+    watch(buffer);
   for (const auto& module : graph.modules())
     modes.emplace_back(module.get(), module->is_training());
 }
 
 bool PlanProgram::still_holds() const {
   return std::all_of(watched.begin(), watched.end(),
-                     [](const Watched& one) {
+                     [&](const Watched& one) {
                        return one.tensor.data_ptr() == one.data &&
-                              one.tensor.requires_grad() == one.is_trained;
+                              one.tensor.requires_grad() == one.is_trained &&
+                              (folds.empty() || version_of(one.tensor) == one.version);
                      }) &&
          std::all_of(modes.begin(), modes.end(),
                      [](const auto& mode) { return mode.first->is_training() == mode.second; });
@@ -383,9 +419,15 @@ void run_compiled(const Graph& owner, const Inputs& inputs, GraphState::Data& st
             std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>());
   std::vector<at::Tensor> given(inputs.begin(), inputs.end());
   given.insert(given.end(), state.states.begin(), state.states.end());
-  const PlanKey key = key_of(inputs, state);
+  const PlanKey key = key_of(graph, inputs, state);
   std::shared_ptr<Lease> lease;
-  if (auto program = graph.plans->find(key)) {
+  auto program = graph.plans->find(key);
+  if (program == nullptr && key.folds) {
+    graph.plans->drop_idle_memory();
+    program = plan_beforehand(owner, key, given, state, stop);
+    graph.plans->add(key, program);
+  }
+  if (program != nullptr) {
     lease = Lease::take(program, *graph.plans);
     PlanRun& run = lease->run();
     for (std::size_t i = 0; i < given.size(); ++i) {

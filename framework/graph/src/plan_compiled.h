@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,6 +20,8 @@ struct PlanKey {
   std::vector<Given> given;  ///< inputs, then states
   bool records_gradients = false;
   bool keeps_tags = false;
+  bool folds = false;
+  bool has_other_threads = false;  ///< branches may run at once
 
   bool operator==(const PlanKey&) const = default;
 };
@@ -31,6 +34,11 @@ class PlanCache {
 
   std::shared_ptr<const PlanProgram> find(const PlanKey& key);
   void add(PlanKey key, std::shared_ptr<const PlanProgram> program);
+  /// Of a graph with branches: whether this forward is one of the first, which run node by node to
+  /// tell whether branches pay.
+  bool is_to_be_timed() {
+    return timed_ < BranchGroup::Cost::kTimed && timed_++ < BranchGroup::Cost::kTimed;
+  }
   /// What runs of all plans hold while nobody runs them: a plan for other sizes, in evaluation
   /// after training, needs that memory more.
   void drop_idle_memory();
@@ -42,7 +50,12 @@ class PlanCache {
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;
+  std::atomic<int> timed_{0};
 };
+
+/// Whether plans made now fold constants: in evaluation of a graph that was prepared for inference.
+/// Their branches run one by one: folding rounds otherwise, and bits must not depend on timing.
+bool folds_constants(const Graph::Impl& graph);
 
 /// The same as run_graph(), from a plan: one that the graph has, or one that is made. `used`:
 /// which.

@@ -5,6 +5,7 @@
 
 #include <treadle/base/error.h>
 
+#include "branches.h"
 #include "place_text.h"
 #include "plan_run.h"
 #include "run_graph.h"
@@ -81,6 +82,7 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
 
   Branch branch;
   if (!graph.groups_of_branches.empty()) {
+    enter_branch();
     branch.seed = program_.seeds++;
     PlanInstruction draw;
     draw.kind = PlanInstruction::Kind::kDrawSeed;
@@ -102,7 +104,13 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
       std::vector<PlanValue> sources;
       for (const std::size_t source : group.sources)
         sources.push_back(meeting_point(values[source]));
-      for (std::size_t i = 0; i < group.places.size(); ++i) {
+      const bool at_once = !program_.folds_constants && runs_at_once(group, graph.branches);
+      if (at_once) {
+        const auto given = call_group(position_of(index), group, branch.seed, sources);
+        for (std::size_t i = 0; i < group.places.size(); ++i)
+          set(group.places[i], given[i]);
+      }
+      for (std::size_t i = 0; i < group.places.size() && !at_once; ++i) {
         std::vector<PlanValue> own(sources.size(), absent());
         std::vector<PlanValue> given;
         for (const std::size_t source : group.inputs[i]) {
@@ -426,45 +434,39 @@ bool PlanLowering::joins_calls(std::span<const PlanValue> inputs) const {
   });
 }
 
-PlanValue PlanLowering::call(PlannedCall call, std::span<const PlanValue> inputs,
-                             const std::string& why, bool is_dynamic) {
-  const std::string& node = program_.sites[site_].node;
+void PlanLowering::note_call(const std::string& node, const std::string& why, bool is_dynamic) {
   const bool is_known = std::any_of(
       program_.calls.begin(), program_.calls.end(),
       [&](const PlanCallInfo& known) { return known.node == node && known.why == why; });
   if (!is_known)
     program_.calls.push_back({node, why, is_dynamic});
+}
 
-  enter_branch();
-  std::vector<std::size_t> parameters;
-  const auto take_parameters = [&](const Callee& callee) {
-    for (const at::Tensor& tensor : callee.module()->parameters()) {
-      if (tensor.requires_grad())
-        parameters.push_back(parameter(tensor));
-    }
-  };
-  if (program_.records_gradients) {
-    if (call.callee != nullptr) {
-      take_parameters(*call.callee);
-    } else {
-      for (const Callee& callee : call.node->callees())
-        take_parameters(callee);
-    }
-  }
-  if (!joins_calls(inputs)) {
-    PlanInstruction instruction;
-    instruction.kind = PlanInstruction::Kind::kCalls;
-    instruction.tape = program_.tapes++;
-    instruction.site = site_;
-    program_.forward.push_back(std::move(instruction));
-    run_.tapes.emplace_back();
-  }
-  PlanInstruction& stretch = program_.forward.back();
-  for (const std::size_t index : parameters) {
+PlanInstruction& PlanLowering::begin_stretch() {
+  PlanInstruction instruction;
+  instruction.kind = PlanInstruction::Kind::kCalls;
+  instruction.tape = program_.tapes++;
+  instruction.site = site_;
+  program_.forward.push_back(std::move(instruction));
+  run_.tapes.emplace_back();
+  return program_.forward.back();
+}
+
+void PlanLowering::take_parameters(const Callee& callee, PlanInstruction& stretch) {
+  if (!program_.records_gradients)
+    return;
+  for (const at::Tensor& tensor : callee.module()->parameters()) {
+    if (!tensor.requires_grad())
+      continue;
+    const std::size_t index = parameter(tensor);
     if (std::find(stretch.parameters.begin(), stretch.parameters.end(), index) ==
         stretch.parameters.end())
       stretch.parameters.push_back(index);
   }
+}
+
+void PlanLowering::add_call(PlanInstruction& stretch, PlannedCall call,
+                            std::span<const PlanValue> inputs, std::size_t results) {
   call.site = site_;
   for (const PlanValue input : inputs) {
     const SlotId slot = slot_of(input);
@@ -481,13 +483,61 @@ PlanValue PlanLowering::call(PlannedCall call, std::span<const PlanValue> inputs
     }
   }
   stretch.calls.push_back(std::move(call));
-  const SlotId output = add_slot({}, PlanMemory::kOwn);
-  stretch.outputs.push_back(output);
+  const std::size_t first = stretch.outputs.size();
+  for (std::size_t i = 0; i < results; ++i)
+    stretch.outputs.push_back(add_slot({}, PlanMemory::kOwn));
   run_last_call(program_, stretch, run_, &state_, &stop_);
-  program_.slots[output].spec = spec_of(run_.slots[output]);
-  program_.slots[output].needs_gradient =
-      program_.records_gradients && run_.tapes[stretch.tape].results.back().requires_grad();
-  return static_cast<PlanValue>(output);
+  for (std::size_t i = first; i < stretch.outputs.size(); ++i) {
+    const SlotId output = stretch.outputs[i];
+    program_.slots[output].spec = spec_of(run_.slots[output]);
+    program_.slots[output].needs_gradient =
+        program_.records_gradients && run_.tapes[stretch.tape].results[i].requires_grad();
+  }
+}
+
+PlanValue PlanLowering::call(PlannedCall call, std::span<const PlanValue> inputs,
+                             const std::string& why, bool is_dynamic) {
+  note_call(program_.sites[site_].node, why, is_dynamic);
+  enter_branch();
+  PlanInstruction& stretch = joins_calls(inputs) ? program_.forward.back() : begin_stretch();
+  if (call.callee != nullptr) {
+    take_parameters(*call.callee, stretch);
+  } else {
+    for (const Callee& callee : call.node->callees())
+      take_parameters(callee, stretch);
+  }
+  add_call(stretch, std::move(call), inputs, 1);
+  return static_cast<PlanValue>(stretch.outputs.back());
+}
+
+std::vector<PlanValue> PlanLowering::call_group(const PlanPosition& first, const BranchGroup& group,
+                                                std::size_t seed,
+                                                std::span<const PlanValue> sources) {
+  enter_branch();
+  // What fails within says so itself; what stands around adds to it.
+  PlanSite site;
+  site.top_place = first.top_place;
+  site.node = state_.graph->impl().nodes[first.top_place].id;
+  site.way = first.around;
+  site_ = program_.sites.size();
+  program_.sites.push_back(std::move(site));
+  PlanInstruction& stretch = begin_stretch();
+  for (const std::size_t place : group.places) {
+    note_call(first.path.empty() ? first.graph->nodes[place].id : program_.sites[site_].node,
+              "it runs beside other branches, on another core", /*is_dynamic=*/false);
+    for (const Callee& callee : first.graph->places[place].node->callees())
+      take_parameters(callee, stretch);
+  }
+  PlannedCall call;
+  call.group = &group;
+  call.graph = first.graph;
+  call.seed = seed;
+  call.path = first.path;
+  add_call(stretch, std::move(call), sources, group.places.size());
+  std::vector<PlanValue> values;
+  for (const SlotId output : stretch.outputs)
+    values.push_back(static_cast<PlanValue>(output));
+  return values;
 }
 
 }  // namespace treadle::graph

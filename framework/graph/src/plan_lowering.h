@@ -66,6 +66,14 @@ class PlanLowering final : public PlanBuilder {
   PlanValue lower_place(const PlanPosition& position, std::span<const PlanValue> inputs);
   PlanValue call(PlannedCall call, std::span<const PlanValue> inputs, const std::string& why,
                  bool is_dynamic);
+  /// Branches that run at once; their values.
+  std::vector<PlanValue> call_group(const PlanPosition& first, const BranchGroup& group,
+                                    std::size_t seed, std::span<const PlanValue> sources);
+  PlanInstruction& begin_stretch();
+  void add_call(PlanInstruction& stretch, PlannedCall call, std::span<const PlanValue> inputs,
+                std::size_t results);
+  void note_call(const std::string& node, const std::string& why, bool is_dynamic);
+  void take_parameters(const Callee& callee, PlanInstruction& stretch);
   PlanValue alias(PlanValue value, std::vector<std::int64_t> sizes);
   PlanValue meeting_point(PlanValue value);
   PlanValue element(ElementRule rule, SlotId a, SlotId b, double number);

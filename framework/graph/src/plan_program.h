@@ -39,11 +39,14 @@ struct PlanSite {
   std::vector<Step> way;      ///< innermost first
 };
 
-/// A node or callee that is called as it is.
+/// A node or callee that is called as it is, or branches that run at once.
 struct PlannedCall {
-  const Callee* callee = nullptr;  ///< or
-  const Node* node = nullptr;
-  StatePath path;
+  const Callee* callee = nullptr;      ///< or
+  const Node* node = nullptr;          ///< or
+  const BranchGroup* group = nullptr;  ///< which gives a value for each place, and
+  const Graph::Impl* graph = nullptr;  ///< the graph that it is in
+  std::size_t seed = 0;                ///< of a group: which of the run's seeds
+  StatePath path;                      ///< of a group: to its graph
   /// Where an input comes from: the stretch's inputs, or an earlier call of it.
   struct Source {
     bool is_call = false;
@@ -63,7 +66,7 @@ struct PlanInstruction {
   enum class Kind : std::uint8_t {
     kOperation,
     kElements,
-    kCalls,              ///< outputs: one for each call, in order
+    kCalls,              ///< outputs: what each call gives, in order
     kOperationGradient,  ///< inputs: of the output, then what backward_reads(); outputs: of inputs
     kCallsGradient,      ///< inputs: of results; outputs: of leaves
     kDrawSeed,           ///< of a graph with branches, at its beginning
@@ -137,11 +140,13 @@ struct PlanProgram {
   std::vector<SlotId> input_gradients;   ///< as inputs
   std::vector<at::Tensor> parameters;
   std::vector<PlanCallInfo> calls;
+  std::vector<PlanFoldInfo> folds;
   std::size_t tapes = 0;
   std::size_t seeds = 0;
   std::size_t element_steps = 0;  ///< before they became passes
   std::size_t arena_bytes = 0;
   bool records_gradients = false;
+  bool folds_constants = false;
   c10::Device device = at::kCPU;
 
   /// Outputs that backward does not need.
@@ -154,6 +159,7 @@ struct PlanProgram {
     at::Tensor tensor;
     const void* data = nullptr;
     bool is_trained = false;
+    std::uint32_t version = 0;  ///< libtorch counts writes
   };
   std::vector<Watched> watched;
   std::vector<std::pair<const torch::nn::Module*, bool>> modes;
@@ -166,6 +172,9 @@ struct PlanProgram {
 
 std::size_t bytes_of(const TensorSpec& spec);
 
+/// Of a plan without gradients: constants of an operation become a part of the weights of the one
+/// before it, where nobody else reads what that gives.
+void fold_constants(PlanProgram& program);
 /// Adds the instructions that make gradients.
 void add_backward(PlanProgram& program);
 /// Makes passes of element steps that stand beside each other.

@@ -14,7 +14,9 @@
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
 
+#include "branches.h"
 #include "failure.h"
+#include "run_graph.h"
 
 namespace treadle::graph {
 namespace {
@@ -127,11 +129,29 @@ void run_elements(const PlanProgram& program, const PlanInstruction& instruction
   instruction.elements->run({given.data(), given.size()}, {wanted.data(), wanted.size()});
 }
 
-NodeState& node_state(GraphState::Data& top, const StatePath& path) {
+/// Of the graph that so many steps of a path lead to.
+GraphState::Data& graph_state(GraphState::Data& top, const StatePath& path, std::size_t steps) {
   GraphState::Data* data = &top;
-  for (std::size_t i = 0; i + 1 < path.size(); ++i)
+  for (std::size_t i = 0; i < steps; ++i)
     data = &data->nodes[path[i].first].callees[path[i].second].graph->data();
-  return data->nodes[path.back().first];
+  return *data;
+}
+
+/// Branches at once, as in a dynamic graph.
+void run_group(const PlannedCall& call, const Inputs& sources, PlanRun& run,
+               GraphState::Data& state, const std::stop_token& stop,
+               std::vector<at::Tensor>& results) {
+  const Graph::Impl& graph = *call.graph;
+  GraphState::Data& own = graph_state(state, call.path, call.path.size());
+  std::vector<at::Tensor> values(graph.places.size());
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    values[call.group->sources[i]] = sources[i];
+  run_branches(*call.group, Branches::kAtOnce, run.seeds[call.seed], graph.parameters, values,
+               [&](std::size_t place, const Inputs& given) {
+                 return run_place(graph, place, given, own, stop);
+               });
+  for (const std::size_t place : call.group->places)
+    results.push_back(std::move(values[place]));
 }
 
 /// `record`: gradients are wanted of what it gives.
@@ -147,8 +167,11 @@ void run_call(const PlannedCall& call, const PlanInstruction& stretch, bool reco
     }
   }
   const at::AutoGradMode gradients(record);
-  NodeState& own = node_state(state, call.path);
   const Inputs given{inputs.data(), inputs.size()};
+  if (call.group != nullptr)
+    return run_group(call, given, run, state, stop, tape.results);
+  NodeState& own =
+      graph_state(state, call.path, call.path.size() - 1).nodes[call.path.back().first];
   tape.results.push_back(call.callee != nullptr
                              ? call.callee->call(given, own.callees[call.path.back().second], stop)
                              : call.node->run(given, own, stop));
@@ -180,16 +203,18 @@ void keep_result(const PlanProgram& program, const PlanInstruction& stretch, std
   run.slots[slot] = result.requires_grad() ? result.detach() : result;
 }
 
-void run_calls(const PlanProgram& program, const PlanInstruction& stretch, PlanRun& run,
-               GraphState::Data& state, const std::stop_token& stop) {
-  add_leaves(program, stretch, run);
-  for (std::size_t i = 0; i < stretch.calls.size(); ++i) {
-    try {
-      run_call(stretch.calls[i], stretch, program.records_gradients, run, state, stop);
+void run_and_keep(const PlanProgram& program, const PlannedCall& call,
+                  const PlanInstruction& stretch, PlanRun& run, GraphState::Data& state,
+                  const std::stop_token& stop) {
+  try {
+    add_leaves(program, stretch, run);
+    const std::vector<at::Tensor>& results = run.tapes[stretch.tape].results;
+    const std::size_t before = results.size();
+    run_call(call, stretch, program.records_gradients, run, state, stop);
+    for (std::size_t i = before; i < results.size(); ++i)
       keep_result(program, stretch, i, run);
-    } catch (...) {
-      rethrow_from(program.sites[stretch.calls[i].site]);
-    }
+  } catch (...) {
+    rethrow_from(program.sites[call.site]);
   }
 }
 
@@ -304,7 +329,9 @@ void run_instruction(const PlanProgram& program, const PlanInstruction& instruct
         run_elements(program, instruction, run);
         break;
       case Kind::kCalls:
-        return run_calls(program, instruction, run, *state, *stop);
+        for (const PlannedCall& call : instruction.calls)
+          run_and_keep(program, call, instruction, run, *state, *stop);
+        return;
       case Kind::kOperationGradient:
         run_operation_gradient(program, instruction, run);
         break;
@@ -332,13 +359,7 @@ void run_instruction(const PlanProgram& program, const PlanInstruction& instruct
 
 void run_last_call(const PlanProgram& program, const PlanInstruction& calls, PlanRun& run,
                    GraphState::Data* state, const std::stop_token* stop) {
-  try {
-    add_leaves(program, calls, run);
-    run_call(calls.calls.back(), calls, program.records_gradients, run, *state, *stop);
-    keep_result(program, calls, calls.calls.size() - 1, run);
-  } catch (...) {
-    rethrow_from(program.sites[calls.calls.back().site]);
-  }
+  run_and_keep(program, calls.calls.back(), calls, run, *state, *stop);
 }
 
 void rethrow_from(const PlanSite& site) {

@@ -38,25 +38,6 @@ void fit_rows(const StateSlot& slot, std::int64_t rows, at::Tensor& value) {
   value = value.narrow(0, 0, rows);
 }
 
-at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& given,
-                     GraphState::Data& state, const std::stop_token& stop) {
-  if (stop.stop_requested())
-    throw Interrupted("stopped within a forward of the model");
-  try {
-    if (state.times.empty())
-      return graph.places[index].node->run(given, state.nodes[index], stop);
-    state.times[index].first = GraphState::Data::Clock::now();
-    at::Tensor value = graph.places[index].node->run(given, state.nodes[index], stop);
-    state.times[index].second = GraphState::Data::Clock::now();
-    return value;
-  } catch (...) {
-    std::vector<std::string> sizes;
-    for (const at::Tensor& tensor : given)
-      sizes.push_back(sizes_text(tensor));
-    rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, sizes));
-  }
-}
-
 void run_alone(const Graph::Impl& graph, std::size_t index, GraphState::Data& state,
                const std::stop_token& stop) {
   c10::SmallVector<at::Tensor, 4> inputs;
@@ -78,6 +59,25 @@ void run_group(const Graph::Impl& graph, std::size_t index, std::uint64_t seed,
 }
 
 }  // namespace
+
+at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& given,
+                     GraphState::Data& state, const std::stop_token& stop) {
+  if (stop.stop_requested())
+    throw Interrupted("stopped within a forward of the model");
+  try {
+    if (state.times.empty())
+      return graph.places[index].node->run(given, state.nodes[index], stop);
+    state.times[index].first = GraphState::Data::Clock::now();
+    at::Tensor value = graph.places[index].node->run(given, state.nodes[index], stop);
+    state.times[index].second = GraphState::Data::Clock::now();
+    return value;
+  } catch (...) {
+    std::vector<std::string> sizes;
+    for (const at::Tensor& tensor : given)
+      sizes.push_back(sizes_text(tensor));
+    rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, sizes));
+  }
+}
 
 void begin_states(const Graph::Impl& graph, const at::Tensor& first_input,
                   GraphState::Data& state) {

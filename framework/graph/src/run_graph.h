@@ -11,6 +11,10 @@ namespace treadle::graph {
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
                const std::stop_token& stop, std::vector<at::Tensor>& outputs);
 
+/// The value of one place.
+at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& given,
+                     GraphState::Data& state, const std::stop_token& stop);
+
 /// What a forward begins with: initial values of states that are not there yet, and as many rows as
 /// the input has.
 void begin_states(const Graph::Impl& graph, const at::Tensor& first_input, GraphState::Data& state);

@@ -106,9 +106,14 @@ void expect_same(const Bits& a, const Bits& b) {
     EXPECT_TRUE(at::equal(a.gradients[i], b.gradients[i])) << i;
 }
 
-TEST(Branches, GiveTheSameBitsOneByOneAndAtOnce) {
+/// A dynamic graph, and one whose plan says which branches run at once.
+class BranchesRun : public ::testing::TestWithParam<Execution> {};
+
+TEST_P(BranchesRun, GiveTheSameBitsOneByOneAndAtOnce) {
   const auto graph = tangled();
   const Bits expected = bits_of(*graph, Branches::kOneByOne);
+  graph->set_execution(GetParam());
+  expect_same(bits_of(*graph, Branches::kOneByOne), expected);
   for (const int threads : {1, 2, 3, 8}) {
     SCOPED_TRACE(threads);
     with_threads(threads, [&] {
@@ -118,9 +123,10 @@ TEST(Branches, GiveTheSameBitsOneByOneAndAtOnce) {
   }
 }
 
-TEST(Branches, DrawByThemselves) {
+TEST_P(BranchesRun, DrawByThemselves) {
   const auto graph =
       FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();
+  graph->set_execution(GetParam());
   const auto drawn = [&](std::uint64_t seed) {
     const TaskRandom random(seed);
     return graph->forward(at::ones({1, 64}));
@@ -130,7 +136,7 @@ TEST(Branches, DrawByThemselves) {
   EXPECT_FALSE(at::equal(drawn(1)[0], drawn(1)[1])) << "branches must not draw the same";
 }
 
-TEST(Branches, RunBesideEachOther) {
+TEST_P(BranchesRun, RunBesideEachOther) {
   Meeting forward;
   std::atomic<int> met{0};
   const Part meets = [&](const at::Tensor& x) {
@@ -138,6 +144,7 @@ TEST(Branches, RunBesideEachOther) {
     return x.mul(2);
   };
   const auto graph = FlowBuilder().split({meets, meets}).merge(add()).build();
+  graph->set_execution(GetParam());
   graph->set_branches(Branches::kAtOnce);
 
   with_threads(2, [&] { EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 4); });
@@ -161,12 +168,13 @@ class MeetsInBackward : public torch::autograd::Function<MeetsInBackward> {
   }
 };
 
-TEST(Branches, GoBackBesideEachOther) {
+TEST_P(BranchesRun, GoBackBesideEachOther) {
   Meeting backward;
   const Part meets = [&](const at::Tensor& x) {
     return MeetsInBackward::apply(x, reinterpret_cast<std::int64_t>(&backward));
   };
   const auto graph = FlowBuilder().split({meets, meets}).merge(add()).build();
+  graph->set_execution(GetParam());
   graph->set_branches(Branches::kAtOnce);
 
   with_threads(2, [&] {
@@ -176,7 +184,7 @@ TEST(Branches, GoBackBesideEachOther) {
   });
 }
 
-TEST(Branches, RunBesideEachOtherOnceItHasShownToPay) {
+TEST_P(BranchesRun, RunBesideEachOtherOnceItHasShownToPay) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   const Part heavy = [&](const at::Tensor& x) {
@@ -188,6 +196,7 @@ TEST(Branches, RunBesideEachOtherOnceItHasShownToPay) {
     return x.mul(1);
   };
   const auto graph = FlowBuilder().split({heavy, heavy}).merge(add()).build();
+  graph->set_execution(GetParam());
   with_threads(2, [&] {
     for (int i = 0; i < 3; ++i)
       graph->forward(row({1}));
@@ -198,7 +207,7 @@ TEST(Branches, RunBesideEachOtherOnceItHasShownToPay) {
   EXPECT_EQ(threads.size(), 2U);
 }
 
-TEST(Branches, StayOnOneThreadWhereTheyAreLight) {
+TEST_P(BranchesRun, StayOnOneThreadWhereTheyAreLight) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   const Part light = [&](const at::Tensor& x) {
@@ -207,6 +216,7 @@ TEST(Branches, StayOnOneThreadWhereTheyAreLight) {
     return x;
   };
   const auto graph = FlowBuilder().split({light, light}).merge(add()).build();
+  graph->set_execution(GetParam());
   with_threads(2, [&] {
     for (int i = 0; i < 50; ++i)
       graph->forward(row({1}));
@@ -214,13 +224,14 @@ TEST(Branches, StayOnOneThreadWhereTheyAreLight) {
   EXPECT_EQ(threads.size(), 1U);
 }
 
-TEST(Branches, FollowTheGradModeOfTheirCaller) {  // B13
+TEST_P(BranchesRun, FollowTheGradModeOfTheirCaller) {  // B13
   std::atomic<int> recording{0};
   const Part asks = [&](const at::Tensor& x) {
     recording += at::GradMode::is_enabled() ? 1 : 0;
     return x.mul(1);
   };
   const auto graph = FlowBuilder().split({asks, asks, asks}).merge(add()).build();
+  graph->set_execution(GetParam());
   graph->set_branches(Branches::kAtOnce);
   with_threads(3, [&] {
     {
@@ -233,7 +244,7 @@ TEST(Branches, FollowTheGradModeOfTheirCaller) {  // B13
   });
 }
 
-TEST(Branches, ThatFailAreNamedAndTheNextForwardIsWhole) {
+TEST_P(BranchesRun, ThatFailAreNamedAndTheNextForwardIsWhole) {
   bool fails = true;
   const Part sometimes = [&fails](const at::Tensor& x) {
     if (fails)
@@ -241,6 +252,7 @@ TEST(Branches, ThatFailAreNamedAndTheNextForwardIsWhole) {
     return x.mul(2);
   };
   const auto graph = FlowBuilder().split({times(1), sometimes, times(3)}).merge(add()).build();
+  graph->set_execution(GetParam());
   graph->set_branches(Branches::kAtOnce);
   with_threads(2, [&] {
     for (int i = 0; i < 10; ++i) {
@@ -257,10 +269,11 @@ TEST(Branches, ThatFailAreNamedAndTheNextForwardIsWhole) {
   });
 }
 
-TEST(Branches, EndWhenStopped) {
+TEST_P(BranchesRun, EndWhenStopped) {
   std::stop_source stop;
   stop.request_stop();
   const auto graph = FlowBuilder().split({times(1), times(2)}).merge(add()).build();
+  graph->set_execution(GetParam());
   graph->set_branches(Branches::kAtOnce);
   GraphState state(*graph);
 
@@ -270,12 +283,13 @@ TEST(Branches, EndWhenStopped) {
   });
 }
 
-TEST(Branches, ThatShareAParameterRunOneByOne) {
+TEST_P(BranchesRun, ThatShareAParameterRunOneByOne) {
   const auto shared = std::make_shared<Scale>(2);
   const auto graph = FlowBuilder()
                          .split({shared, FlowBuilder::from(shared).through(times(1))})
                          .merge(add())
                          .build();
+  graph->set_execution(GetParam());
   graph->set_branches(Branches::kAtOnce);
   with_threads(2, [&] { graph->forward(row({3})).sum().backward(); });
 
@@ -297,8 +311,9 @@ TEST(Branches, GoBackTwiceWhereTheGraphIsKept) {
     EXPECT_EQ(parameter.grad().item<double>(), 8);
 }
 
-TEST(Branches, OfSeveralForwardsAtOnce) {
+TEST_P(BranchesRun, OfSeveralForwardsAtOnce) {
   const auto graph = tangled();
+  graph->set_execution(GetParam());
   const Bits expected = bits_of(*graph, Branches::kOneByOne);
   graph->set_branches(Branches::kAtOnce);
   graph->eval();
@@ -317,6 +332,45 @@ TEST(Branches, OfSeveralForwardsAtOnce) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Executions, BranchesRun,
+                         ::testing::Values(Execution::kDynamic, Execution::kCompiled),
+                         [](const auto& info) {
+                           return info.param == Execution::kDynamic ? "Dynamic" : "Compiled";
+                         });
+
+TEST(CompiledBranches, ArePlannedAsCallsWhereTheyRunAtOnce) {
+  const auto graph = FlowBuilder().split({times(2), times(3)}).merge(add()).build();
+  graph->set_execution(Execution::kCompiled);
+  graph->set_branches(Branches::kAtOnce);
+  const at::Tensor input = row({1});
+
+  const Plan plan = graph->compile({&input, 1});
+
+  EXPECT_EQ(plan.instructions()[1].outputs.size(), 2U);
+  EXPECT_THAT(plan.text(), HasSubstr("because it runs beside other branches, on another core"));
+  EXPECT_EQ(plan.dynamic_nodes(), 0U);
+}
+
+TEST(CompiledBranches, OfAGraphWithinRunBesideEachOtherToo) {
+  Meeting forward;
+  std::atomic<int> met{0};
+  const Part meets = [&](const at::Tensor& x) {
+    met += forward.both_come() ? 1 : 0;
+    return x.mul(2);
+  };
+  const auto inner = FlowBuilder().split({meets, meets}).merge(add()).build();
+  inner->set_branches(Branches::kAtOnce);
+  const auto graph = FlowBuilder::from(times(3)).loop(inner).times(2).build();
+  graph->set_execution(Execution::kCompiled);
+
+  with_threads(2, [&] {
+    for (int i = 0; i < 5; ++i)
+      EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 48) << "forward " << i;
+  });
+
+  EXPECT_EQ(met, 20);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Compiled graphs give what dynamic ones give, to the last bit, and say what they were made of
 // (rows C20-C35).
-#include "small_parts.h"
+#include "planned_parts.h"
 
 #include <atomic>
 #include <functional>
@@ -14,7 +14,6 @@
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/plan_ops.h>
@@ -28,45 +27,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
-
-/// x Wᵀ + b, which a plan knows.
-class Rows final : public Layer, public Planned {
- public:
-  Rows(std::int64_t in, std::int64_t out) : linear_(in, out) {
-    linear_->to(at::kDouble);
-    weight_ = register_parameter("weight", linear_->weight);
-    bias_ = register_parameter("bias", linear_->bias);
-  }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
-    return at::linear(inputs[0], weight_, bias_);
-  }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
-    return builder.apply(plan_linear(weight_, bias_), inputs[0]);
-  }
-
- private:
-  torch::nn::Linear linear_;
-  at::Tensor weight_;
-  at::Tensor bias_;
-};
-
-/// max(0, x), which a plan knows.
-class Rectify final : public Layer, public Planned {
- public:
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].relu(); }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
-    return builder.step(ElementStep::kRelu, inputs[0]);
-  }
-};
-
-Part rows(std::int64_t in, std::int64_t out) {
-  return std::make_shared<Rows>(in, out);
-}
-Part rectify() {
-  return std::make_shared<Rectify>();
-}
 
 struct Bits {
   std::vector<at::Tensor> outputs;
@@ -106,16 +66,21 @@ void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>
   }
 }
 
-/// Dynamic, compiled as the plan is made, compiled from the plan twice.
+/// Dynamic, compiled as the plan is made, compiled from the plan twice; branches one by one and at
+/// once.
 void expect_same_bits(Graph& graph, const at::Tensor& input) {
   graph.set_execution(Execution::kDynamic);
   const Bits wanted = bits_of(graph, input);
   graph.set_execution(Execution::kCompiled);
-  for (int round = 0; round < 3; ++round) {
-    SCOPED_TRACE("compiled, forward " + std::to_string(round + 1));
-    const Bits compiled = bits_of(graph, input);
-    expect_same(compiled.outputs, wanted.outputs);
-    expect_same(compiled.gradients, wanted.gradients);
+  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+    graph.set_branches(branches);
+    for (int round = 0; round < 3; ++round) {
+      SCOPED_TRACE("compiled, forward " + std::to_string(round + 1) +
+                   (branches == Branches::kAtOnce ? ", branches at once" : ""));
+      const Bits compiled = bits_of(graph, input);
+      expect_same(compiled.outputs, wanted.outputs);
+      expect_same(compiled.gradients, wanted.gradients);
+    }
   }
 }
 

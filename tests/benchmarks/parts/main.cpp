@@ -17,6 +17,7 @@ int main(int argument_count, char** arguments) {
   treadle::benchmarks::add_optimizers(runtime);
   treadle::benchmarks::add_csv(runtime);
   treadle::benchmarks::add_graphs(runtime);
+  treadle::benchmarks::add_nodes();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

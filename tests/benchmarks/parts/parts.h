@@ -12,5 +12,6 @@ void add_loader();
 void add_optimizers(const Runtime& runtime);
 void add_csv(const Runtime& runtime);
 void add_graphs(const Runtime& runtime);
+void add_nodes();
 
 }  // namespace treadle::benchmarks

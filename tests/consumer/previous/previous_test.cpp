@@ -20,6 +20,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/plan_folding.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/workflow_run.h>
@@ -251,7 +252,13 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   testing::PlanTrial trial;
   const std::vector<PlanValue> given{trial.give(at::ones({2, 3}), /*needs_gradient=*/true)};
   dynamic_cast<Planned&>(*layer).plan(trial, given);
-  EXPECT_THAT(trial.operations(), ::testing::ElementsAre("previous"));
+  ASSERT_EQ(trial.applied().size(), 1U);
+  const PlanOp& operation = *trial.applied()[0].operation;
+  EXPECT_EQ(operation.name(), "previous");
+  ASSERT_NE(dynamic_cast<const MapsChannels*>(&operation), nullptr);
+  EXPECT_FALSE(dynamic_cast<const MapsChannels&>(operation).channel_map().has_value());
+  ASSERT_NE(dynamic_cast<const TakesChannelMap*>(&operation), nullptr);
+  EXPECT_EQ(dynamic_cast<const TakesChannelMap&>(operation).followed_by({}, {}), nullptr);
   const auto metric = registry.make<MetricComputer>("previous");
   metric->start(data->spec().target);
   metric->merge(*registry.make<MetricComputer>("previous"));

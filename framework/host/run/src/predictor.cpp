@@ -11,12 +11,12 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/safetensors.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/host/run/run_folder.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/host/run/state_folder.h>
 
 #include "ingredients.h"
@@ -44,7 +44,6 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-/// Writes predictions as CSV rows.
 /// The shortest text that reads back as the same number in the precision it was computed in; more digits would be
 /// invented.
 std::string number_text(double value, at::ScalarType computed_in) {
@@ -56,6 +55,7 @@ std::string number_text(double value, at::ScalarType computed_in) {
   return {begin, end};
 }
 
+/// Writes predictions as CSV rows.
 class PredictionWriter {
  public:
   PredictionWriter(FileWriter& file, const TargetSpec& target) : file_(file), target_(target) {
@@ -118,6 +118,8 @@ struct Predictor::Impl {
     }
     load_module_state(*model, weights);
     model->eval();
+    if (auto* prepares = dynamic_cast<PreparesForInference*>(model.get()))
+      prepares->prepare_for_inference();
   }
 
   std::vector<const Transform*> transform_list() const {

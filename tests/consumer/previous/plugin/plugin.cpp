@@ -204,7 +204,10 @@ class PreviousValidation final : public Recording<CrossValidator> {
   }
 };
 
-class PreviousModel final : public Model, public ShowsValues, public NamesParts {
+class PreviousModel final : public Model,
+                            public ShowsValues,
+                            public NamesParts,
+                            public PreparesForInference {
  public:
   explicit PreviousModel(const ModelSpec& spec)
       : linear_(register_module(
@@ -231,6 +234,9 @@ class PreviousModel final : public Model, public ShowsValues, public NamesParts 
     calls.add("NamesParts::parameters_of_part");
     return {"linear.bias"};
   }
+  void prepare_for_inference() override {
+    calls.add("PreparesForInference::prepare_for_inference");
+  }
 
  private:
   torch::nn::Linear linear_;
@@ -248,7 +254,7 @@ class PreviousModelProvider final : public Recording<ModelProvider> {
 };
 
 /// The same numbers, by a kernel of its own.
-class PreviousOp final : public PlanOp {
+class PreviousOp final : public PlanOp, public MapsChannels, public TakesChannelMap {
  public:
   std::string_view name() const override {
     calls.add("PlanOp::name");
@@ -286,6 +292,14 @@ class PreviousOp final : public PlanOp {
   bool draws() const override {
     calls.add("PlanOp::draws");
     return false;
+  }
+  std::optional<ChannelMap> channel_map() const override {
+    calls.add("MapsChannels::channel_map");
+    return std::nullopt;
+  }
+  std::shared_ptr<const PlanOp> followed_by(const ChannelMap&, const TensorSpec&) const override {
+    calls.add("TakesChannelMap::followed_by");
+    return nullptr;
   }
 };
 

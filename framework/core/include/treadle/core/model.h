@@ -74,6 +74,14 @@ class NamesParts {
   virtual std::vector<std::string> parameters_of_part(std::string_view name) const = 0;
 };
 
+/// Can become faster where it is only evaluated.
+class PreparesForInference {
+ public:
+  virtual ~PreparesForInference();
+  /// From now on weights stay as they are and evaluation gives results that may round otherwise.
+  virtual void prepare_for_inference() = 0;
+};
+
 /// Builds models. create() gives the same structure, names and shapes every time: it is called for every
 /// fold, trial and replica, whose parameters are then moved into an arena. `clone()` is never used.
 class ModelProvider : public Component {

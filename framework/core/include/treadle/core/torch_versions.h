@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -9,6 +12,8 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DispatchKey.h>
+#include <c10/util/intrusive_ptr.h>
+#include <torch/csrc/autograd/edge.h>
 #include <torch/library.h>
 #include <torch/version.h>
 
@@ -47,6 +52,20 @@ inline bool is_autocast_enabled() {
 #else
   return at::autocast::is_cpu_enabled() || at::autocast::is_enabled();
 #endif
+}
+
+/// A node of libtorch's graph of gradients, held as libtorch holds it.
+using HeldNode = decltype(torch::autograd::Edge::function);
+
+/// A new one: counted from outside up to 2.6, where libtorch deletes chains of nodes without recursion by a
+/// function of its own, and in the node itself later.
+template <typename Node, typename... Args>
+HeldNode make_node(Args&&... args) {
+  if constexpr (std::is_same_v<HeldNode, std::shared_ptr<torch::autograd::Node>>) {
+    return HeldNode(new Node(std::forward<Args>(args)...), [](auto* node) { deleteNode(node); });
+  } else {
+    return c10::make_intrusive<Node>(std::forward<Args>(args)...);
+  }
 }
 
 /// Continues a boxed call below `key`.

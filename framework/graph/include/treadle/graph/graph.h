@@ -84,7 +84,10 @@ enum class Branches {
 /// Nodes stand in the order of the flow, and so do parameters, in every process: `<node
 /// id>.<name>`. All that a forward leaves behind is in a GraphState, so several may run at once;
 /// one in training with a module that counts (batch norm) not.
-class Graph final : public Model, public ShowsValues, public NamesParts {
+class Graph final : public Model,
+                    public ShowsValues,
+                    public NamesParts,
+                    public PreparesForInference {
  public:
   ~Graph() override;
 
@@ -112,6 +115,12 @@ class Graph final : public Model, public ShowsValues, public NamesParts {
   /// backward for a forward. Under autocast it runs dynamically.
   void set_execution(Execution execution);
   Execution execution() const;
+  /// Forwards in evaluation without gradients fold constants from now on where the graph is
+  /// compiled: a batch norm becomes a part of the weights of the convolution before it. Results are
+  /// the same up to rounding (1e-5 of the largest in float32). Plans follow weights that change;
+  /// after writes that libtorch does not count, prepare anew. Before the first forward, or between
+  /// forwards.
+  void prepare_for_inference() override;
   /// The plan for such inputs in the present mode (training or evaluation, gradients recorded or
   /// not): runs a forward.
   Plan compile(const Inputs& inputs);

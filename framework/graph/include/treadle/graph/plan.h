@@ -58,6 +58,13 @@ struct PlanCallInfo {
   bool is_dynamic = false;
 };
 
+/// An operation whose constants became a part of another's weights.
+struct PlanFoldInfo {
+  std::string operation;  ///< "batch_norm"
+  std::string node;       ///< whose operation that was
+  std::string into;       ///< the node whose weights they are in
+};
+
 /// What a graph was compiled to for inputs of certain sizes, in one mode. Read-only.
 class Plan {
  public:
@@ -73,6 +80,8 @@ class Plan {
   /// Nodes whose gradients libtorch records, and nodes that no plan can foresee.
   std::vector<PlanCallInfo> calls() const;
   std::size_t dynamic_nodes() const;
+  /// What a plan for inference computes no more.
+  std::vector<PlanFoldInfo> folds() const;
   /// Instructions that were element steps, and passes that they became.
   std::size_t element_steps() const;
   std::size_t element_passes() const;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -18,6 +20,7 @@
 #include <treadle/core/layer.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
+#include <treadle/core/plan_folding.h>
 #include <treadle/core/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
@@ -317,6 +320,54 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
         EXPECT_TRUE(at::equal(planned->named_buffers()[buffer.key()], buffer.value()))
             << buffer.key();
       }
+    }
+  }
+}
+
+TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
+  constexpr double kTolerance = 1e-12;
+  const auto layer = create(1);
+  const auto* says = dynamic_cast<const Planned*>(layer.get());
+  const std::vector<at::Tensor> inputs = random_inputs();
+  if (says == nullptr || std::any_of(inputs.begin(), inputs.end(),
+                                     [](const at::Tensor& input) { return !input.defined(); }))
+    return;
+  run(*layer, inputs);  // running means are no longer 0 and 1
+  layer->eval();
+  const at::NoGradGuard no_gradients;
+  const TaskRandom random(3);
+  for (const at::Tensor& parameter : layer->parameters())
+    parameter.add_(at::randn_like(parameter));
+  PlanTrial trial;
+  std::vector<PlanValue> given;
+  for (const at::Tensor& input : inputs)
+    given.push_back(trial.give(input, /*needs_gradient=*/false));
+  if (!says->plan(trial, given))
+    return;
+  const auto mapped = [](const ChannelMap& map, const at::Tensor& values) {
+    std::vector<std::int64_t> of_channels(static_cast<std::size_t>(values.dim()), 1);
+    of_channels[static_cast<std::size_t>(map.dim)] = values.size(map.dim);
+    return values.mul(map.scale.view(of_channels)).add(map.shift.view(of_channels));
+  };
+  for (const PlanTrial::Applied& applied : trial.applied()) {
+    SCOPED_TRACE(std::string(applied.operation->name()));
+    const auto* maps = dynamic_cast<const MapsChannels*>(applied.operation.get());
+    if (const auto map = maps == nullptr ? std::nullopt : maps->channel_map()) {
+      EXPECT_TRUE(mapped(*map, applied.inputs[0]).allclose(applied.output, kTolerance, kTolerance));
+    }
+    const auto* takes = dynamic_cast<const TakesChannelMap*>(applied.operation.get());
+    const TensorSpec result{applied.output.sizes().vec(), applied.output.scalar_type()};
+    for (std::int64_t dim = 0; takes != nullptr && dim < applied.output.dim(); ++dim) {
+      const ChannelMap map{dim, at::randn({applied.output.size(dim)}, at::kDouble),
+                           at::randn({applied.output.size(dim)}, at::kDouble)};
+      const auto both = takes->followed_by(map, result);
+      if (both == nullptr)
+        continue;
+      at::Tensor output = at::empty_like(applied.output);
+      std::vector<at::Tensor> kept(both->keeps({}).size());
+      both->forward(applied.inputs, output, kept);
+      EXPECT_TRUE(output.allclose(mapped(map, applied.output), kTolerance, kTolerance))
+          << "with a map of dimension " << dim;
     }
   }
 }

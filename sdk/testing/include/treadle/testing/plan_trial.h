@@ -33,8 +33,14 @@ class PlanTrial final : public PlanBuilder {
     return add({tensor.detach(), needs_gradient});
   }
 
-  /// What the operations are called, in order.
-  const std::vector<std::string>& operations() const { return operations_; }
+  /// An operation that was carried out.
+  struct Applied {
+    std::shared_ptr<const PlanOp> operation;
+    std::vector<at::Tensor> inputs;
+    at::Tensor output;
+  };
+  /// In order.
+  const std::vector<Applied>& applied() const { return applied_; }
 
   const at::Tensor& value(PlanValue value) const { return at(value).tensor; }
 
@@ -60,7 +66,6 @@ class PlanTrial final : public PlanBuilder {
 
   PlanValue apply(std::shared_ptr<const PlanOp> op, std::span<const PlanValue> inputs) override {
     const at::NoGradGuard no_gradients;
-    operations_.emplace_back(op->name());
     std::vector<at::Tensor> given;
     std::vector<TensorSpec> specs;
     bool needs_gradient = false;
@@ -80,6 +85,7 @@ class PlanTrial final : public PlanBuilder {
         kept[i] = room_for(keeps[i]);
     }
     op->forward(given, output, kept);
+    applied_.push_back({op, given, output});
     const PlanValue result = add({output, needs_gradient});
     if (needs_gradient) {
       std::vector<PlanValue> of(inputs.begin(), inputs.end());
@@ -232,7 +238,7 @@ class PlanTrial final : public PlanBuilder {
     }
   }
 
-  std::vector<std::string> operations_;
+  std::vector<Applied> applied_;
   std::vector<Entry> entries_;
   std::vector<std::function<void()>> steps_;
   std::vector<std::pair<at::Tensor, at::Tensor>> parameters_;

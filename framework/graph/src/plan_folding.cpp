@@ -1,0 +1,79 @@
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <treadle/core/plan_folding.h>
+
+#include "plan_program.h"
+
+namespace treadle::graph {
+namespace {
+
+using Kind = PlanInstruction::Kind;
+
+/// How often each root is read, by whomever.
+std::vector<std::size_t> readers_of_roots(const PlanProgram& program) {
+  std::vector<std::size_t> readers(program.slots.size());
+  const auto count = [&](const std::vector<SlotId>& slots) {
+    for (const SlotId slot : slots) {
+      if (slot != kNoSlot)
+        ++readers[program.slots[slot].root];
+    }
+  };
+  for (const PlanInstruction& instruction : program.forward)
+    count(instruction.inputs);
+  count(program.outputs);
+  return readers;
+}
+
+std::optional<ChannelMap> channel_map_of(const PlanInstruction& instruction) {
+  if (instruction.kind != Kind::kOperation)
+    return std::nullopt;
+  const auto* maps = dynamic_cast<const MapsChannels*>(instruction.operation.get());
+  return maps == nullptr ? std::nullopt : maps->channel_map();
+}
+
+}  // namespace
+
+void fold_constants(PlanProgram& program) {
+  const std::vector<std::size_t> readers = readers_of_roots(program);
+  std::vector<std::size_t> maker(program.slots.size(), program.forward.size());
+  std::vector<bool> is_folded(program.forward.size());
+  for (std::size_t index = 0; index < program.forward.size(); ++index) {
+    PlanInstruction& instruction = program.forward[index];
+    for (const SlotId slot : instruction.outputs)
+      maker[slot] = index;
+    const auto map = channel_map_of(instruction);
+    if (!map)
+      continue;
+    const SlotId between = instruction.inputs[0];
+    const SlotId output = instruction.outputs[0];
+    if (maker[between] == program.forward.size() || readers[program.slots[between].root] != 1 ||
+        program.slots[between].spec.dtype != program.slots[output].spec.dtype)
+      continue;
+    PlanInstruction& before = program.forward[maker[between]];
+    if (before.kind != Kind::kOperation)
+      continue;
+    const auto* takes = dynamic_cast<const TakesChannelMap*>(before.operation.get());
+    auto both = takes == nullptr ? nullptr : takes->followed_by(*map, program.slots[between].spec);
+    if (both == nullptr)
+      continue;
+    program.folds.push_back({std::string(instruction.operation->name()),
+                             program.sites[instruction.site].node,
+                             program.sites[before.site].node});
+    program.slots[output].memory = both->allocates() ? PlanMemory::kOwn : PlanMemory::kArena;
+    program.slots[between].memory = PlanMemory::kOwn;  // which nobody makes any more
+    before.operation = std::move(both);
+    before.outputs = {output};
+    maker[output] = maker[between];
+    is_folded[index] = true;
+  }
+  std::vector<PlanInstruction> left;
+  for (std::size_t index = 0; index < program.forward.size(); ++index) {
+    if (!is_folded[index])
+      left.push_back(std::move(program.forward[index]));
+  }
+  program.forward = std::move(left);
+}
+
+}  // namespace treadle::graph

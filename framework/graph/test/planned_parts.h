@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <ATen/ops/linear.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/core/layer.h>
+#include <treadle/core/plan_ops.h>
+
+#include "small_parts.h"
+
+/// Layers that say themselves in operations.
+namespace treadle::graph::testing {
+
+/// x Wᵀ + b, which a plan knows.
+class Rows final : public Layer, public Planned {
+ public:
+  Rows(std::int64_t in, std::int64_t out) : linear_(in, out) {
+    linear_->to(at::kDouble);
+    weight_ = register_parameter("weight", linear_->weight);
+    bias_ = register_parameter("bias", linear_->bias);
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::linear(inputs[0], weight_, bias_);
+  }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_linear(weight_, bias_), inputs[0]);
+  }
+
+ private:
+  torch::nn::Linear linear_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+/// max(0, x), which a plan knows.
+class Rectify final : public Layer, public Planned {
+ public:
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].relu(); }
+  std::optional<PlanValue> plan(PlanBuilder& builder,
+                                std::span<const PlanValue> inputs) const override {
+    return builder.step(ElementStep::kRelu, inputs[0]);
+  }
+};
+
+inline Part rows(std::int64_t in, std::int64_t out) {
+  return std::make_shared<Rows>(in, out);
+}
+inline Part rectify() {
+  return std::make_shared<Rectify>();
+}
+
+}  // namespace treadle::graph::testing
