@@ -59,8 +59,7 @@ at::Tensor RecurrentCell<kRecurrence>::forward(const Inputs& inputs, LayerContex
   if constexpr (kRecurrence == Recurrence::kLstm) {
     if (state.size(-1) != kParts * units_) {
       throw DataError("the state of an lstm_cell is [B, " + std::to_string(kParts * units_) +
-                      "] (hidden and cell), got " +
-                      TensorSpec(state.sizes().vec(), state.scalar_type()).text());
+                      "] (hidden and cell), got " + TensorSpec::of(state).text());
     }
     const std::vector<at::Tensor> hidden_and_cell = state.chunk(2, 1);
     const auto [hidden, cell] =

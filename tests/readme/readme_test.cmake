@@ -110,6 +110,19 @@ foreach(line IN LISTS commands)
   must(${CMAKE_COMMAND} -E env "PATH=${prefix}/bin:$ENV{PATH}"
        ${CMAKE_COMMAND} -E chdir "${room}/user" sh -c "${line}")
 endforeach()
+
+# The network: it trains, and the three ways to look at it work.
+fragment(json "\"model\": {\"use\": \"flow\"" network)
+file(WRITE "${room}/user/network.json" "{\"treadle\": 1, \"data\": \"moons\",\n${network}}\n")
+foreach(command IN ITEMS "run;network.json" "graph;network.json;--model" "graph;network.json;--model;--table"
+        "graph;network.json;--model;--plan")
+  must(${CMAKE_COMMAND} -E chdir "${room}/user" "${prefix}/bin/workflow-runner" ${command})
+endforeach()
+string(FIND "${output}" "linear_gradient" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "README.md says that --plan lists what the network was compiled to, but it is:\n${output}")
+endif()
+
 # The scripts are what CI runs; here it is enough that they are what the README calls them.
 fragment(sh "scripts/" scripts)
 string(REGEX MATCHALL "scripts/[a-z]+" scripts "${scripts}")

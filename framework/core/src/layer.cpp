@@ -4,31 +4,11 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/in_evaluation.h>
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
-
-/// A module in evaluation, and each part as it was afterwards.
-class InEvaluation {
- public:
-  explicit InEvaluation(torch::nn::Module& module) {
-    were_training_.emplace_back(&module, module.is_training());
-    for (const std::shared_ptr<torch::nn::Module>& part : module.modules(/*include_self=*/false))
-      were_training_.emplace_back(part.get(), part->is_training());
-    module.eval();
-  }
-  // Holders come before what they hold: train() reaches inwards.
-  ~InEvaluation() {
-    for (const auto& [module, training] : were_training_)
-      module->train(training);
-  }
-  InEvaluation(const InEvaluation&) = delete;
-  InEvaluation& operator=(const InEvaluation&) = delete;
-
- private:
-  std::vector<std::pair<torch::nn::Module*, bool>> were_training_;
-};
 
 std::vector<at::Tensor> zeros_of(std::span<const TensorSpec> specs, std::int64_t varying) {
   std::vector<at::Tensor> zeros;
@@ -63,7 +43,7 @@ TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
   const at::Tensor three = forward(zeros_of(inputs, 3), context);
   if (!two.defined() || !three.defined())
     throw DataError("a layer returned no tensor");
-  TensorSpec result(two.sizes().vec(), two.scalar_type());
+  TensorSpec result = TensorSpec::of(two);
   if (three.dim() == two.dim()) {
     for (std::size_t i = 0; i < result.sizes.size(); ++i) {
       if (three.size(static_cast<std::int64_t>(i)) != result.sizes[i])

@@ -1,8 +1,14 @@
 #include <treadle/core/tensor_spec.h>
 
+#include <ATen/core/Tensor.h>
+
 #include <treadle/base/error.h>
 
 namespace treadle {
+
+TensorSpec TensorSpec::of(const at::Tensor& tensor) {
+  return tensor.defined() ? TensorSpec(tensor.sizes().vec(), tensor.scalar_type()) : absent();
+}
 
 std::int64_t TensorSpec::width() const {
   TREADLE_EXPECTS(!sizes.empty() && sizes.back() != kVaries,

@@ -11,32 +11,13 @@
 #include <torch/csrc/profiler/util.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/in_evaluation.h>
 
 #include "graph_data.h"
 #include "run_graph.h"
 
 namespace treadle::graph {
 namespace {
-
-/// A graph in evaluation, and each part as it was afterwards.
-class InEvaluation {
- public:
-  explicit InEvaluation(Graph& graph) {
-    // Holders come before what they hold: train() reaches inwards.
-    for (const std::shared_ptr<torch::nn::Module>& part : graph.modules())
-      were_training_.emplace_back(part.get(), part->is_training());
-    graph.eval();
-  }
-  ~InEvaluation() {
-    for (const auto& [module, training] : were_training_)
-      module->train(training);
-  }
-  InEvaluation(const InEvaluation&) = delete;
-  InEvaluation& operator=(const InEvaluation&) = delete;
-
- private:
-  std::vector<std::pair<torch::nn::Module*, bool>> were_training_;
-};
 
 /// Counts what this thread's operators compute while it lives. libtorch hands a function nothing
 /// but the operator, so the sum is the thread's.

@@ -20,10 +20,6 @@ void stop_if_asked(const std::stop_token& stop) {
     throw Interrupted("stopped within a forward of the model");
 }
 
-std::string sizes_text(const at::Tensor& tensor) {
-  return TensorSpec(tensor.sizes().vec(), tensor.scalar_type()).text();
-}
-
 /// A number that control depends on: waits for the device.
 double number_of(const at::Tensor& tensor) {
   return tensor.to(at::kDouble).item<double>();
@@ -117,7 +113,7 @@ class LoopNode final : public Node {
     switch (halt_by_) {
       case HaltBy::kOneElement:
         if (said.numel() != 1) {
-          throw DataError("the condition gave " + sizes_text(said) +
+          throw DataError("the condition gave " + TensorSpec::of(said).text() +
                           "; say how its elements decide: first, any or all");
         }
         return number_of(said) > 0;
@@ -211,7 +207,7 @@ class MapNode final : public Node {
     if (value.dim() == 0)
       throw DataError("a map goes over the first dimension, but there is none");
     if (value.size(0) == 0)
-      throw DataError("a map over nothing: the first dimension of " + sizes_text(value) +
+      throw DataError("a map over nothing: the first dimension of " + TensorSpec::of(value).text() +
                       " is empty");
     if (slices_ == 0)
       return value;
@@ -255,7 +251,7 @@ class SwitchNode final : public Node {
                  const std::stop_token& stop) const override {
     const at::Tensor choice = main().call(inputs, state.callees[0], stop);
     if (choice.numel() == 0)
-      throw DataError("the router chose nothing: it gave " + sizes_text(choice));
+      throw DataError("the router chose nothing: it gave " + TensorSpec::of(choice).text());
     return by_ == SwitchBy::kBatch ? whole_batch(inputs[0], choice, state, stop)
                                    : row_by_row(inputs[0], choice, state, stop);
   }

@@ -40,9 +40,8 @@ PlanKey key_of(const Graph::Impl& graph, const Inputs& inputs, const GraphState:
       key.given.emplace_back();
       return;
     }
-    key.given.push_back({{tensor.sizes().vec(), tensor.scalar_type()},
-                         tensor.device(),
-                         key.records_gradients && tensor.requires_grad()});
+    key.given.push_back(
+        {TensorSpec::of(tensor), tensor.device(), key.records_gradients && tensor.requires_grad()});
   };
   for (const at::Tensor& input : inputs)
     add(input);
@@ -399,6 +398,18 @@ void PlanCache::add(PlanKey key, std::shared_ptr<const PlanProgram> program) {
   if (entries_.size() == kMost)
     entries_.pop_back();
   entries_.insert(entries_.begin(), {std::move(key), std::move(program)});
+}
+
+bool PlanCache::is_to_be_timed() {
+  constexpr int kTimed = BranchGroup::Cost::kTimed;
+  if (timed_ >= kTimed)
+    return false;
+  const int before = timed_++;
+  if (before == kTimed - 1) {  // plans that were made by then, to be looked at, know too little
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+  }
+  return before < kTimed;
 }
 
 void PlanCache::drop_idle_memory() {

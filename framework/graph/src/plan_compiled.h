@@ -36,9 +36,7 @@ class PlanCache {
   void add(PlanKey key, std::shared_ptr<const PlanProgram> program);
   /// Of a graph with branches: whether this forward is one of the first, which run node by node to
   /// tell whether branches pay.
-  bool is_to_be_timed() {
-    return timed_ < BranchGroup::Cost::kTimed && timed_++ < BranchGroup::Cost::kTimed;
-  }
+  bool is_to_be_timed();
   /// What runs of all plans hold while nobody runs them: a plan for other sizes, in evaluation
   /// after training, needs that memory more.
   void drop_idle_memory();

@@ -13,10 +13,6 @@
 namespace treadle::graph {
 namespace {
 
-TensorSpec spec_of(const at::Tensor& tensor) {
-  return {tensor.sizes().vec(), tensor.scalar_type()};
-}
-
 std::int64_t elements_of(const std::vector<std::int64_t>& sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes)
@@ -242,7 +238,7 @@ PlanValue PlanLowering::take(const at::Tensor& tensor) {
     program_.inputs.push_back(kNoSlot);
     return absent();
   }
-  const SlotId slot = add_slot(spec_of(tensor), PlanMemory::kInput);
+  const SlotId slot = add_slot(TensorSpec::of(tensor), PlanMemory::kInput);
   program_.slots[slot].needs_gradient = program_.records_gradients && tensor.requires_grad();
   run_.slots[slot] = tensor.detach();
   program_.inputs.push_back(slot);
@@ -362,9 +358,9 @@ PlanValue PlanLowering::apply(std::shared_ptr<const PlanOp> op, std::span<const 
   instruction.operation = std::move(op);
   add(std::move(instruction));
   if (allocates) {
-    program_.slots[output].spec = spec_of(run_.slots[output]);
+    program_.slots[output].spec = TensorSpec::of(run_.slots[output]);
     for (const SlotId slot : kept)
-      program_.slots[slot].spec = spec_of(run_.slots[slot]);
+      program_.slots[slot].spec = TensorSpec::of(run_.slots[slot]);
   }
   return static_cast<PlanValue>(output);
 }
@@ -489,7 +485,7 @@ void PlanLowering::add_call(PlanInstruction& stretch, PlannedCall call,
   run_last_call(program_, stretch, run_, &state_, &stop_);
   for (std::size_t i = first; i < stretch.outputs.size(); ++i) {
     const SlotId output = stretch.outputs[i];
-    program_.slots[output].spec = spec_of(run_.slots[output]);
+    program_.slots[output].spec = TensorSpec::of(run_.slots[output]);
     program_.slots[output].needs_gradient =
         program_.records_gradients && run_.tapes[stretch.tape].results[i].requires_grad();
   }

@@ -196,8 +196,8 @@ void keep_result(const PlanProgram& program, const PlanInstruction& stretch, std
   const PlanSlot& planned = program.slots[slot];
   // The slot of a call that is made for the first time knows nothing yet.
   if (!planned.spec.is_absent() && result.sizes() != at::IntArrayRef(planned.spec.sizes)) {
-    throw DataError("it gave " + TensorSpec(result.sizes().vec(), result.scalar_type()).text() +
-                    " where a plan was made for " + planned.spec.text() +
+    throw DataError("it gave " + TensorSpec::of(result).text() + " where a plan was made for " +
+                    planned.spec.text() +
                     "; sizes that depend on numbers need \"execution\": \"dynamic\"");
   }
   run.slots[slot] = result.requires_grad() ? result.detach() : result;
@@ -320,6 +320,11 @@ const at::Tensor& value_of(const PlanProgram& program, PlanRun& run, SlotId slot
 
 void run_instruction(const PlanProgram& program, const PlanInstruction& instruction, PlanRun& run,
                      GraphState::Data* state, const std::stop_token* stop) {
+  if (instruction.kind == Kind::kCalls) {  // each has a site of its own
+    for (const PlannedCall& call : instruction.calls)
+      run_and_keep(program, call, instruction, run, *state, *stop);
+    return;
+  }
   try {
     switch (instruction.kind) {
       case Kind::kOperation:
@@ -329,9 +334,7 @@ void run_instruction(const PlanProgram& program, const PlanInstruction& instruct
         run_elements(program, instruction, run);
         break;
       case Kind::kCalls:
-        for (const PlannedCall& call : instruction.calls)
-          run_and_keep(program, call, instruction, run, *state, *stop);
-        return;
+        break;
       case Kind::kOperationGradient:
         run_operation_gradient(program, instruction, run);
         break;

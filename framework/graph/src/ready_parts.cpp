@@ -47,10 +47,6 @@ class RuleLayer final : public Layer, public Planned {
   PlanRule plan_;
 };
 
-std::string sizes_text(const at::Tensor& tensor) {
-  return TensorSpec(tensor.sizes().vec(), tensor.scalar_type()).text();
-}
-
 /// All in turn, where they have the same sizes.
 std::optional<PlanValue> plan_all(ElementStep step, PlanBuilder& builder,
                                   std::span<const PlanValue> inputs) {
@@ -208,8 +204,8 @@ at::Tensor contract(const Inputs& inputs) {
   const auto leading = static_cast<std::size_t>(weights.dim() - 1);
   if (values[0].sizes().slice(0, std::min(leading, values[0].sizes().size())) !=
       weights.sizes().slice(0, leading)) {
-    throw DataError("the router gives weights " + sizes_text(weights) +
-                    ", which do not fit the experts' " + sizes_text(values[0]));
+    throw DataError("the router gives weights " + TensorSpec::of(weights).text() +
+                    ", which do not fit the experts' " + TensorSpec::of(values[0]).text());
   }
   const std::int64_t rows = weights.numel() / experts;
   return at::bmm(stacked.reshape({rows, -1, experts}), weights.reshape({rows, experts, 1}))

@@ -79,13 +79,6 @@ std::shared_ptr<Graph> prepared_pair() {
   return prepared(FlowBuilder::from(rows(4, 3)).through(columns(3)).through(rectify()));
 }
 
-std::vector<std::string> operations(const Plan& plan) {
-  std::vector<std::string> names;
-  for (const PlanInstructionInfo& instruction : plan.instructions())
-    names.push_back(instruction.operation);
-  return names;
-}
-
 at::Tensor dynamically(Graph& graph, const at::Tensor& input) {
   graph.set_execution(Execution::kDynamic);
   at::Tensor result = graph.forward(input);

@@ -9,6 +9,7 @@
 
 #include <treadle/core/layer.h>
 #include <treadle/core/plan_ops.h>
+#include <treadle/graph/plan.h>
 
 #include "small_parts.h"
 
@@ -52,6 +53,21 @@ inline Part rows(std::int64_t in, std::int64_t out) {
 }
 inline Part rectify() {
   return std::make_shared<Rectify>();
+}
+
+inline FlowBuilder mlp() {
+  return FlowBuilder::from(rows(4, 8))
+      .through(rectify())
+      .through(rows(8, 8))
+      .through(rectify())
+      .through(rows(8, 2));
+}
+
+inline std::vector<std::string> operations(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const PlanInstructionInfo& instruction : plan.instructions())
+    names.push_back(instruction.operation);
+  return names;
 }
 
 }  // namespace treadle::graph::testing

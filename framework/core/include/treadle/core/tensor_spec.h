@@ -7,6 +7,10 @@
 
 #include <c10/core/ScalarType.h>
 
+namespace at {
+class Tensor;
+}
+
 namespace treadle {
 
 /// What is known of a tensor before there is one.
@@ -21,6 +25,9 @@ struct TensorSpec {
   /// No tensor: a state that no forward has written yet.
   static TensorSpec absent() { return {}; }
   bool is_absent() const { return dtype == c10::ScalarType::Undefined; }
+
+  /// Of a tensor that is there; absent where it is undefined.
+  static TensorSpec of(const at::Tensor& tensor);
 
   /// The last dimension, which most layers work on. Expects one that is known.
   std::int64_t width() const;

@@ -356,7 +356,7 @@ TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
       EXPECT_TRUE(mapped(*map, applied.inputs[0]).allclose(applied.output, kTolerance, kTolerance));
     }
     const auto* takes = dynamic_cast<const TakesChannelMap*>(applied.operation.get());
-    const TensorSpec result{applied.output.sizes().vec(), applied.output.scalar_type()};
+    const TensorSpec result = TensorSpec::of(applied.output);
     for (std::int64_t dim = 0; takes != nullptr && dim < applied.output.dim(); ++dim) {
       const ChannelMap map{dim, at::randn({applied.output.size(dim)}, at::kDouble),
                            at::randn({applied.output.size(dim)}, at::kDouble)};

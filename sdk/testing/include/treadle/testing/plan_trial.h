@@ -152,7 +152,7 @@ class PlanTrial final : public PlanBuilder {
   struct Entry {
     Entry(at::Tensor tensor, bool needs_gradient)
         : tensor(std::move(tensor)),
-          spec(this->tensor.sizes().vec(), this->tensor.scalar_type()),
+          spec(TensorSpec::of(this->tensor)),
           needs_gradient(needs_gradient) {}
     at::Tensor tensor;
     TensorSpec spec;

@@ -1,0 +1,511 @@
+// Compiled graphs give what dynamic ones give, to the last bit, and say what they were made of
+// (rows C20-C35).
+#include "planned_parts.h"
+
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/plan_ops.h>
+#include <treadle/core/task_random.h>
+
+namespace treadle::graph {
+namespace {
+
+using namespace testing;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+struct Bits {
+  std::vector<at::Tensor> outputs;
+  std::vector<at::Tensor> gradients;  // of the input, then of parameters
+};
+
+void forget_gradients(Graph& graph) {
+  for (const at::Tensor& parameter : graph.parameters())
+    parameter.mutable_grad().reset();
+}
+
+/// Forward and backward from the same random numbers.
+Bits bits_of(Graph& graph, const at::Tensor& input) {
+  forget_gradients(graph);
+  const TaskRandom random(7);
+  GraphState state(graph);
+  const at::Tensor leaf = input.detach().set_requires_grad(true);
+  Bits bits;
+  bits.outputs = graph.run({&leaf, 1}, state);
+  at::Tensor sum = at::zeros({}, at::kDouble);
+  for (const at::Tensor& output : bits.outputs)
+    sum = sum.add(output.square().sum());
+  sum.backward();
+  bits.gradients.push_back(leaf.grad());
+  for (const at::Tensor& parameter : graph.parameters())
+    bits.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
+  return bits;
+}
+
+void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].defined(), b[i].defined()) << i;
+    if (a[i].defined()) {
+      EXPECT_TRUE(at::equal(a[i], b[i])) << i << ": " << a[i].sub(b[i]).abs().max();
+    }
+  }
+}
+
+/// Dynamic, compiled as the plan is made, compiled from the plan twice; branches one by one and at
+/// once.
+void expect_same_bits(Graph& graph, const at::Tensor& input) {
+  graph.set_execution(Execution::kDynamic);
+  const Bits wanted = bits_of(graph, input);
+  graph.set_execution(Execution::kCompiled);
+  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+    graph.set_branches(branches);
+    for (int round = 0; round < 3; ++round) {
+      SCOPED_TRACE("compiled, forward " + std::to_string(round + 1) +
+                   (branches == Branches::kAtOnce ? ", branches at once" : ""));
+      const Bits compiled = bits_of(graph, input);
+      expect_same(compiled.outputs, wanted.outputs);
+      expect_same(compiled.gradients, wanted.gradients);
+    }
+  }
+}
+
+struct Shape {
+  std::string name;
+  std::function<FlowBuilder()> flow;
+};
+
+class Compiled : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(Compiled, GivesTheBitsOfTheDynamicGraph) {
+  const TaskRandom random(1);
+  const auto graph = GetParam().flow().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+
+  expect_same_bits(*graph, input);
+}
+
+TEST_P(Compiled, GivesTheSameWithoutGradients) {
+  const TaskRandom random(1);
+  const auto graph = GetParam().flow().build(spec_of({{4}}));
+  graph->eval();
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const at::NoGradGuard no_gradients;
+  const at::Tensor wanted = graph->forward(input);
+
+  graph->set_execution(Execution::kCompiled);
+  for (int round = 0; round < 3; ++round)
+    EXPECT_TRUE(at::equal(graph->forward(input), wanted)) << round;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flows, Compiled,
+    ::testing::Values(
+        Shape{"Mlp",
+              [] {
+                return FlowBuilder::from(rows(4, 8))
+                    .through(rectify())
+                    .through(rows(8, 8))
+                    .through(rectify())
+                    .through(rows(8, 2));
+              }},
+        Shape{"Residual",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .also(FlowBuilder::from(rows(4, 4)).through(rectify()))
+                    .through(rows(4, 2));
+              }},
+        Shape{"Branches",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .split(
+                        {rows(4, 4), FlowBuilder::from(rectify()).through(rows(4, 4)), times(0.5)})
+                    .merge(mean())
+                    .through(rows(4, 2));
+              }},
+        Shape{"Products",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .tag("first")
+                    .split({rows(4, 4), rows(4, 4)})
+                    .merge(multiply())
+                    .through(add())
+                    .using_({"first"})
+                    .through(rectify());
+              }},
+        Shape{"Joined",
+              [] {
+                return FlowBuilder::from(rectify())
+                    .split({rows(4, 3), rows(4, 2)})
+                    .merge(cat(1))
+                    .through(rows(5, 1));
+              }},
+        Shape{"Loop",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .loop(FlowBuilder::from(rows(4, 4)).through(rectify()))
+                    .times(3)
+                    .through(rows(4, 1));
+              }},
+        Shape{"LoopOfCalls",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .loop(FlowBuilder::from(std::make_shared<Scale>(0.5)).through(plus(1)))
+                    .times(3)
+                    .through(rows(4, 1));
+              }},
+        Shape{"Gate",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .gate(softmax_router(4, 2), {rows(4, 3), rows(4, 3)});
+              }},
+        Shape{"Slices",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .map(rows(2, 3))
+                    .batched()
+                    .slices(2)
+                    .through(rectify());
+              }},
+        Shape{
+            "Pieces",
+            [] { return FlowBuilder::from(rows(4, 4)).map(rows(4, 3)).each().through(rectify()); }},
+        Shape{"WhileLoop",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .loop(times(2))
+                    .until(threshold_halt(8), 5)
+                    .through(rectify());
+              }},
+        Shape{"Switch",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .switch_(fixed_selector(1), {rows(4, 3), rows(4, 3)});
+              }},
+        Shape{"Reshapes",
+              [] {
+                return FlowBuilder::from(rows(4, 6))
+                    .through(reshape({-1, 2, 3}))
+                    .through(rectify())
+                    .through(reshape({-1, 6}))
+                    .through(rows(6, 1));
+              }},
+        Shape{"CallsBetween",
+              [] {
+                return FlowBuilder::from(times(2))
+                    .through(rows(4, 4))
+                    .through([](const at::Tensor& x) { return x.t(); })
+                    .through([](const at::Tensor& x) { return x.t().tanh(); })
+                    .through(rectify())
+                    .through(rows(4, 2));
+              }},
+        Shape{"OnlyAView", [] { return FlowBuilder::from(identity()); }}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(CompiledGraph, HasAPlanForEachSizeOfBatch) {  // per-shape cache
+  const auto graph = mlp().build(spec_of({{4}}));
+  for (const std::int64_t size : {6, 3, 1, 6, 3})
+    expect_same_bits(*graph, at::randn({size, 4}, at::kDouble));
+}
+
+TEST(CompiledGraph, FollowsWeightsThatChangeFreezeAndMove) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  graph->set_execution(Execution::kCompiled);
+  bits_of(*graph, input);
+  {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& parameter : graph->parameters())
+      parameter.mul_(0.5);
+  }
+  expect_same_bits(*graph, input);
+
+  graph->set_execution(Execution::kCompiled);
+  bits_of(*graph, input);
+  graph->parameters()[2].set_requires_grad(false);
+  const Bits frozen = bits_of(*graph, input);
+  EXPECT_FALSE(frozen.gradients[3].defined());
+  EXPECT_TRUE(frozen.gradients[2].defined());
+
+  for (at::Tensor& parameter : graph->parameters())
+    parameter.set_data(parameter.detach().clone());
+  const Bits moved = bits_of(*graph, input);
+  expect_same(moved.outputs, frozen.outputs);
+  expect_same(moved.gradients, frozen.gradients);
+}
+
+TEST(CompiledGraph, AddsToGradientsThatAreThere) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const auto twice = [&] {
+    forget_gradients(*graph);
+    for (int i = 0; i < 2; ++i)
+      graph->forward(input).sum().backward();
+    std::vector<at::Tensor> gradients;
+    for (const at::Tensor& parameter : graph->parameters())
+      gradients.push_back(parameter.grad().clone());
+    return gradients;
+  };
+  const auto wanted = twice();
+
+  graph->set_execution(Execution::kCompiled);
+  const auto compiled = twice();
+
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(at::allclose(compiled[i], wanted[i], 1e-14, 1e-14)) << i;
+}
+
+TEST(CompiledGraph, GivesGradientsToWhoAsksForThem) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const auto asked = [&] {
+    return torch::autograd::grad({graph->forward(input).sum()}, graph->parameters());
+  };
+  const auto wanted = asked();
+
+  graph->set_execution(Execution::kCompiled);
+  const auto compiled = asked();
+
+  expect_same(compiled, wanted);
+  EXPECT_FALSE(graph->parameters()[0].grad().defined()) << "nothing is added";
+}
+
+TEST(CompiledGraph, LeavesWhatBackwardDoesNotReachWithoutAGradient) {
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .tag("one")
+                         .through(rows(4, 3))
+                         .tag("other")
+                         .outputs({"one", "other"})
+                         .build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  for (int round = 0; round < 2; ++round) {
+    forget_gradients(*graph);
+    GraphState state(*graph);
+    graph->run({&input, 1}, state)[0].sum().backward();
+
+    EXPECT_TRUE(graph->parameters()[0].grad().defined());
+    EXPECT_FALSE(graph->parameters()[2].grad().defined());
+  }
+}
+
+TEST(CompiledGraph, RefusesASecondBackwardAndGradientsOfGradients) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::randn({6, 4}, at::kDouble);
+  const auto what = [](const std::function<void()>& work) -> std::string {
+    try {
+      work();
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+
+  const at::Tensor sum = graph->forward(input).sum();
+  sum.backward({}, /*retain_graph=*/true);
+  EXPECT_EQ(
+      what([&] { sum.backward(); }),
+      "backward through a compiled graph a second time: what it needs lies in memory that has "
+      "been used again; run forward once more, or use \"execution\": \"dynamic\"");
+  EXPECT_EQ(what([&] {
+              graph->forward(input).sum().backward({}, /*retain_graph=*/true,
+                                                   /*create_graph=*/true);
+            }),
+            "a compiled graph has no gradients of gradients; use \"execution\": \"dynamic\"");
+}
+
+TEST(CompiledGraph, OutputsAreTheCallersToKeep) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::NoGradGuard no_gradients;
+  graph->forward(at::randn({6, 4}, at::kDouble));
+  const at::Tensor first = graph->forward(at::ones({6, 4}, at::kDouble));
+  const at::Tensor copy = first.clone();
+
+  graph->forward(at::randn({6, 4}, at::kDouble));
+
+  EXPECT_TRUE(at::equal(first, copy));
+}
+
+TEST(CompiledGraph, MayRunOnSeveralThreads) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> wanted;
+  const at::NoGradGuard no_gradients;
+  for (std::int64_t size = 1; size <= 4; ++size) {
+    inputs.push_back(at::randn({size, 4}, at::kDouble));
+    wanted.push_back(graph->forward(inputs.back()));
+  }
+  graph->set_execution(Execution::kCompiled);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      const at::NoGradGuard no_recording;
+      for (std::size_t i = 0; i < 50; ++i) {
+        const std::size_t which = (thread + i) % inputs.size();
+        wrong += at::equal(graph->forward(inputs[which]), wanted[which]) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(CompiledGraph, KeepsStatesAndTagsAsADynamicOne) {  // A15, A53
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .tag("first")
+                         .through(state_add())
+                         .using_({"memory"})
+                         .through(rectify())
+                         .tag("memory")
+                         .through(rows(4, 2))
+                         .build(spec_of({{4}}));
+  const auto three = [&] {
+    forget_gradients(*graph);
+    GraphState state(*graph);
+    std::vector<at::Tensor> seen;
+    at::Tensor sum = at::zeros({}, at::kDouble);
+    for (const int step : {1, 2, 3}) {
+      const at::Tensor input = at::ones({3, 4}, at::kDouble).mul(step);
+      sum = sum.add(graph->run({&input, 1}, state)[0].square().sum());
+      seen.push_back(state.tagged("first"));
+      seen.push_back(state.tagged("memory"));
+      if (step == 2)
+        state.detach();
+    }
+    sum.backward();
+    for (const at::Tensor& parameter : graph->parameters())
+      seen.push_back(parameter.grad().clone());
+    return seen;
+  };
+  const auto wanted = three();
+
+  graph->set_execution(Execution::kCompiled);
+  const auto compiled = three();
+
+  ASSERT_EQ(compiled.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(at::allclose(compiled[i], wanted[i], 1e-14, 1e-14)) << i;
+}
+
+TEST(CompiledGraph, FailsInTheSameWords) {  // C09
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .named("first")
+                         .loop([](const at::Tensor& x) {
+                           if (x.numel() > 16)
+                             throw std::runtime_error("too much");
+                           return x.mul(2);
+                         })
+                         .times(2)
+                         .named("refine")
+                         .through(rows(4, 1))
+                         .build();
+  const auto words = [&](std::int64_t rows) -> std::string {
+    const at::Tensor input = at::ones({rows, 4}, at::kDouble);
+    try {
+      graph->forward(input);
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string wanted = words(6);
+  ASSERT_NE(wanted, "");
+
+  graph->set_execution(Execution::kCompiled);
+
+  EXPECT_EQ(words(6), wanted);
+  EXPECT_EQ(words(2), "");
+  EXPECT_EQ(words(6), wanted);
+}
+
+TEST(CompiledGraph, FailsInTheSameWordsWhereThePlanIsKnown) {  // C09
+  bool fails = false;
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .loop([&fails](const at::Tensor& x) {
+                           if (fails)
+                             throw std::runtime_error("no more");
+                           return x.mul(2);
+                         })
+                         .times(2)
+                         .named("refine")
+                         .build();
+  const at::Tensor input = at::ones({3, 4}, at::kDouble);
+  const auto words = [&](Execution execution) -> std::string {
+    graph->set_execution(execution);
+    fails = false;
+    graph->forward(input);
+    fails = true;
+    try {
+      graph->forward(input);
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string wanted = words(Execution::kDynamic);
+  ASSERT_THAT(wanted, HasSubstr("no more"));
+
+  EXPECT_EQ(words(Execution::kCompiled), wanted);
+}
+
+TEST(CompiledGraph, AStopEndsIt) {
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::ones({2, 4}, at::kDouble);
+  GraphState state(*graph);
+  graph->run({&input, 1}, state);
+  std::stop_source stop;
+  stop.request_stop();
+
+  EXPECT_THROW(graph->run({&input, 1}, state, stop.get_token()), Interrupted);
+  EXPECT_NO_THROW(graph->run({&input, 1}, state));
+}
+
+TEST(CompiledGraph, IsProfiledNodeByNode) {  // A71
+  const auto graph = mlp().build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  const at::Tensor input = at::ones({2, 4}, at::kDouble);
+  GraphState state(*graph);
+  graph->run({&input, 1}, state);
+  state.profile(true);
+
+  graph->run({&input, 1}, state);
+
+  ASSERT_NE(state.last_profile(), nullptr);
+  EXPECT_EQ(state.last_profile()->nodes.size(), 5U);
+}
+
+TEST(CompiledGraph, OfTenThousandNodesIsPlannedInASecondOrTwo) {
+  FlowBuilder flow = FlowBuilder::from(rectify());
+  for (int i = 1; i < 10'000; ++i)
+    flow.through(rectify());
+  const auto graph = flow.build(spec_of({{4}}));
+  const at::Tensor input = at::randn({2, 4}, at::kDouble).set_requires_grad(true);
+
+  const Plan plan = graph->compile({&input, 1});
+
+  EXPECT_EQ(plan.element_steps(), 20'000U);
+  expect_same_bits(*graph, input);
+}
+
+}  // namespace
+}  // namespace treadle::graph
