@@ -228,6 +228,32 @@ void add(const Runtime& runtime, Workload workload) {
   }
 }
 
+/// Evaluation of convolutions with batch norms: node by node, compiled, and with constants folded.
+void add_predictions(const Runtime& runtime) {
+  const auto workload =
+      std::make_shared<Workload>(Workload{"convolutions", nlohmann::json::parse(R"({
+    "row": [1, 28, 28], "outputs": 10, "batch": 64,
+    "model": {"use": "flow", "flow": [
+      {"use": "conv2d", "channels": 32, "kernel": 3, "padding": "same"}, "batch_norm", "relu",
+      {"use": "conv2d", "channels": 32, "kernel": 3, "padding": "same"}, "batch_norm", "relu",
+      {"use": "max_pool2d", "kernel": 2}, "flatten", "head"]}})")});
+  for (const std::string how : {"dynamic", "compiled", "folded"}) {
+    benchmark::RegisterBenchmark(
+        ("predictions/convolutions/" + how).c_str(), [=, &runtime](auto& state) {
+          const at::NoGradGuard no_gradients;
+          const auto flow = workload->flow(runtime);
+          flow->eval();
+          const at::Tensor inputs = workload->inputs();
+          flow->set_execution(how == "dynamic" ? graph::Execution::kDynamic
+                                               : graph::Execution::kCompiled);
+          if (how == "folded")
+            flow->prepare_for_inference();
+          for (auto _ : state)
+            benchmark::DoNotOptimize(flow->forward(inputs));
+        });
+  }
+}
+
 }  // namespace
 
 void add_graphs(const Runtime& runtime) {
@@ -238,6 +264,7 @@ void add_graphs(const Runtime& runtime) {
     std::ifstream text(file);
     add(runtime, {file.stem().string(), nlohmann::json::parse(text)});
   }
+  add_predictions(runtime);
 }
 
 }  // namespace treadle::benchmarks
