@@ -8,6 +8,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
 
 #include <treadle/core/model.h>
 #include <treadle/core/task_random.h>
@@ -78,6 +79,10 @@ INSTANTIATE_TEST_SUITE_P(
         Run{"InTwoPieces",
             "cumulative-sum",
             {{"training", {{"gradients", {{"use", "accumulate"}, {"parts", 2}}}}}}},
+        Run{"ALoopAndBranchesInPieces",
+            "showcase",
+            {{"training", {{"gradients", {{"use", "accumulate"}, {"parts", 3}}}}},
+             {"resources", {{"workers", 2}}}}},
         Run{"ThroughOneStep",
             "cumulative-sum",
             {{"training", {{"gradients", {{"use", "one_step"}}}}}}}),
@@ -126,6 +131,38 @@ TEST(CompiledRun, PredictsWhatADynamicOneDoesUpToRounding) {  // constants are f
 
   EXPECT_TRUE(at::allclose(folded, wanted, 1e-5, 1e-6));
   EXPECT_FALSE(at::equal(folded, wanted)) << "nothing was folded";
+}
+
+TEST(CompiledRun, FoldsNormsIntoConvolutions) {
+  const Runtime runtime;
+  ModelSpec spec;
+  spec.inputs = {{"image", {2, 9, 9}, {}}};
+  spec.outputs = {{"output", 3}};
+  const json conv = {{"use", "conv2d"}, {"channels", 4}, {"kernel", 3}, {"groups", 2}};
+  const json one = {{"use", "conv1d"}, {"channels", 6}, {"kernel", 3}, {"bias", false}};
+  const json model = {{"execution", "compiled"},
+                      {"flow",
+                       {conv,
+                        "batch_norm",
+                        "relu",
+                        {{"use", "flatten"}, {"from", 2}},
+                        one,
+                        "batch_norm",
+                        "flatten",
+                        "head"}}};
+  const TaskRandom random(1);
+  const auto flow = std::dynamic_pointer_cast<graph::Graph>(
+      runtime.registry().make<ModelProvider>("flow", Config(model))->create(spec));
+  const at::NoGradGuard no_gradients;
+  flow->forward(at::randn({32, 2, 9, 9}));  // running means are no longer 0
+  flow->eval();
+  const at::Tensor input = at::randn({8, 2, 9, 9});
+  const at::Tensor wanted = flow->forward(input);
+
+  flow->prepare_for_inference();
+
+  EXPECT_EQ(flow->compile({&input, 1}).folds().size(), 2U);
+  EXPECT_TRUE(at::allclose(flow->forward(input), wanted, 1e-4, 1e-5));
 }
 
 TEST(MeasuredNetworks, CompileWithoutADynamicNode) {

@@ -66,7 +66,8 @@ void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
 
 /// One forward of a group at once, and what its backward needs.
 struct Forked : torch::CustomClassHolder {
-  const BranchGroup* group = nullptr;
+  const BranchGroup* group = nullptr;  // while the forward runs: backward may outlive the graph
+  std::size_t sources = 0;
   std::vector<std::vector<at::Tensor>> parameters;  // of each branch, those that are trained
   std::vector<std::vector<at::Tensor>>
       leaves;                       // of each branch, by source: undefined where it takes nothing
@@ -96,6 +97,7 @@ class Fork : public torch::autograd::Function<Fork> {
       forked->results[branch] = forked->run(branch, leaves);
     });
     forked->run = nullptr;
+    forked->group = nullptr;
     context->saved_data["forked"] = c10::IValue::make_capsule(forked);
     variable_list results;
     variable_list constants;
@@ -118,12 +120,11 @@ class Fork : public torch::autograd::Function<Fork> {
         found[branch] = gradients_of(*forked, branch, gradients[branch]);
     });
     variable_list all(1);  // of the capsule
-    for (std::size_t source = 0; source < forked->group->sources.size(); ++source)
+    for (std::size_t source = 0; source < forked->sources; ++source)
       all.push_back(sum_of(*forked, found, source));
     for (std::size_t branch = 0; branch < count; ++branch) {
       for (std::size_t i = 0; i < forked->parameters[branch].size(); ++i)
-        all.push_back(found[branch].empty() ? at::Tensor()
-                                            : found[branch][forked->group->sources.size() + i]);
+        all.push_back(found[branch].empty() ? at::Tensor() : found[branch][forked->sources + i]);
     }
     return all;
   }
@@ -276,6 +277,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
     }
     auto forked = c10::make_intrusive<Forked>();
     forked->group = &group;
+    forked->sources = group.sources.size();
     std::vector<at::Tensor> inputs = sources;
     for (const std::size_t place : group.places) {
       std::vector<at::Tensor>& trained = forked->parameters.emplace_back();

@@ -103,10 +103,28 @@ class GraphLayer final : public Layer {
   std::shared_ptr<Graph> graph_;
 };
 
+/// Whether branches, or those of a graph within, are to run at once where it pays.
+bool asks_whether_branches_pay(const Graph::Impl& graph) {
+  if (!graph.has_branches)
+    return false;
+  if (!graph.groups_of_branches.empty() && graph.branches == Branches::kAsItPays)
+    return true;
+  for (const Place& place : graph.places) {
+    if (place.node == nullptr)
+      continue;
+    for (const Callee& callee : place.node->callees()) {
+      if (callee.graph() != nullptr && asks_whether_branches_pay(callee.graph()->impl()))
+        return true;
+    }
+  }
+  return false;
+}
+
 /// Whether a compiled graph runs node by node this time, to tell whether branches pay.
-bool times_branches(const Graph::Impl& graph) {
-  return graph.has_branches && graph.branches == Branches::kAsItPays && has_other_threads() &&
-         !folds_constants(graph) && graph.plans->is_to_be_timed();
+bool times_branches(const Graph& graph) {
+  const Graph::Impl& impl = graph.impl();
+  return impl.has_branches && impl.plans->is_to_be_timed() && has_other_threads() &&
+         !folds_constants(graph) && asks_whether_branches_pay(impl);
 }
 
 }  // namespace
@@ -185,12 +203,16 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
   std::vector<at::Tensor> outputs;
   try {
-    if (impl_->execution == Execution::kCompiled && !torch_versions::is_autocast_enabled() &&
-        !times_branches(*impl_)) {
+    const bool is_compiled =
+        impl_->execution == Execution::kCompiled && !torch_versions::is_autocast_enabled();
+    const bool is_timed = is_compiled && times_branches(*this);
+    if (is_compiled && !is_timed) {
       run_compiled(*this, inputs, state.data(), stop, outputs);
     } else {
       run_graph(*impl_, inputs, state.data(), stop, outputs);
     }
+    if (is_timed)
+      impl_->plans->note_timed();
   } catch (const Failure& failure) {
     failure.raise();
   }
@@ -246,8 +268,6 @@ Plan Graph::compile(std::int64_t rows) {
 
 void Graph::set_branches(Branches branches) {
   impl_->branches = branches;
-  if (impl_->plans != nullptr)
-    impl_->plans = std::make_shared<PlanCache>();
 }
 
 const std::vector<NodeInfo>& Graph::nodes() const {

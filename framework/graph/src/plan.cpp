@@ -106,7 +106,7 @@ std::vector<PlanCallInfo> Plan::calls() const {
 }
 
 std::vector<PlanFoldInfo> Plan::folds() const {
-  return program_->folds;
+  return program_->folded;
 }
 
 std::size_t Plan::dynamic_nodes() const {
@@ -160,7 +160,7 @@ std::string Plan::text() const {
   }
   text += std::to_string(arena_bytes()) + " bytes of memory for values; without sharing " +
           std::to_string(unshared_bytes()) + "\n";
-  for (const PlanFoldInfo& fold : program_->folds) {
+  for (const PlanFoldInfo& fold : program_->folded) {
     text += "folded: the " + fold.operation + " of \"" + fold.node + "\", into the weights of \"" +
             fold.into + "\"\n";
   }

@@ -23,9 +23,20 @@ class Backward {
       const bool is_wanted = input != kNoSlot && program_.slots[input].needs_gradient;
       program_.input_gradients.push_back(is_wanted ? gradient_of(input) : kNoSlot);
     }
+    note_who_adds_to_others();
   }
 
  private:
+  void note_who_adds_to_others() {
+    std::vector<bool> has_one(program_.parameters.size());
+    for (PlanInstruction& instruction : program_.backward) {
+      for (const std::size_t parameter : instruction.parameters) {
+        instruction.adds_to_others.push_back(has_one[parameter]);
+        has_one[parameter] = true;
+      }
+    }
+  }
+
   SlotId begin_at(SlotId output) {
     if (output == kNoSlot || !program_.slots[output].needs_gradient)
       return kNoSlot;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include <ATen/ops/empty.h>
@@ -24,17 +25,26 @@ namespace {
 
 using torch::autograd::variable_list;
 
+/// Whether it is there, on the CPU, and nothing but zeros.
+bool is_zero(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.is_non_overlapping_and_dense())
+    return false;
+  const auto* bytes = static_cast<const char*>(tensor.data_ptr());
+  const std::size_t count = tensor.nbytes();
+  return count == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
 /// How often it was written to, as far as libtorch counts.
 std::uint32_t version_of(const at::Tensor& tensor) {
   return tensor.is_inference() ? 0 : static_cast<std::uint32_t>(tensor._version());
 }
 
-PlanKey key_of(const Graph::Impl& graph, const Inputs& inputs, const GraphState::Data& state) {
+PlanKey key_of(const Graph& owner, const Inputs& inputs, const GraphState::Data& state) {
   PlanKey key;
   key.records_gradients = at::GradMode::is_enabled();
   key.keeps_tags = state.keeps_tags;
-  key.folds = folds_constants(graph);
-  key.has_other_threads = graph.has_branches && !key.folds && has_other_threads();
+  key.is_for_inference = folds_constants(owner);
+  key.has_other_threads = owner.impl().has_branches && has_other_threads();
   const auto add = [&](const at::Tensor& tensor) {
     if (!tensor.defined()) {
       key.given.emplace_back();
@@ -143,19 +153,7 @@ void run_list(const PlanProgram& program, const std::vector<PlanInstruction>& li
   for (const PlanInstruction& instruction : list) {
     if (stop != nullptr && stop->stop_requested())
       throw Interrupted("stopped within a forward of the model");
-    // Branches at once tell the times of each.
-    const bool tells_itself =
-        instruction.kind == PlanInstruction::Kind::kCalls && instruction.calls[0].group != nullptr;
-    if (state != nullptr && !state->times.empty() && !tells_itself) {
-      auto& [begin, end] = state->times[program.sites[instruction.site].top_place];
-      const auto now = GraphState::Data::Clock::now();
-      if (begin == GraphState::Data::Clock::time_point())
-        begin = now;
-      run_instruction(program, instruction, run, state, stop);
-      end = GraphState::Data::Clock::now();
-    } else {
-      run_instruction(program, instruction, run, state, stop);
-    }
+    run_instruction(program, instruction, run, state, stop);
     for (const SlotId slot : instruction.done)
       run.slots[slot].reset();
     if (run.arena.defined())
@@ -209,24 +207,28 @@ class PlanNode final : public torch::autograd::Node {
       run.absent[slot] = gradient.defined() ? 0 : 1;
       run.slots[slot] = std::move(gradient);
     }
-    // Where somebody asks for them by torch::autograd::grad(), they are results and not added.
+    // Where somebody asks for them by torch::autograd::grad(), they are results and not added. A
+    // sum begins with zeros, as libtorch's, whatever earlier backwards left: a last bit depends on
+    // it.
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       const at::Tensor& parameter = program.parameters[i];
       if (!parameter.requires_grad())
         continue;
-      if (only_some) {
-        run.parameter_gradients[i] = at::zeros_like(parameter);
-        continue;
-      }
-      run.parameter_gradients[i] =
-          parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter);
+      const bool begins_there = !only_some && is_zero(parameter.grad());
+      run.parameter_gradients[i] = begins_there ? parameter.grad() : at::zeros_like(parameter);
     }
     run_list(program, program.backward, run, nullptr, nullptr);
     // A parameter that nothing was added to has no gradient.
     for (std::size_t i = 0; i < program.parameters.size() && !only_some; ++i) {
-      const at::Tensor& gradient = run.parameter_gradients[i];
-      if (gradient.defined() && !program.parameters[i].grad().defined() && gradient._version() > 0)
-        program.parameters[i].mutable_grad() = gradient;
+      const at::Tensor& sum = run.parameter_gradients[i];
+      const at::Tensor& parameter = program.parameters[i];
+      if (!sum.defined() || sum.is_same(parameter.grad()) || sum._version() == 0)
+        continue;
+      if (parameter.grad().defined()) {
+        parameter.grad().add_(sum);
+      } else {
+        parameter.mutable_grad() = sum;
+      }
     }
     variable_list result;
     for (std::size_t i = 0; i < program.input_gradients.size(); ++i) {
@@ -310,7 +312,7 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
   auto run = std::make_unique<PlanRun>();
   program->records_gradients = key.records_gradients;
   program->device = given.front().device();
-  program->folds_constants = key.folds;
+  program->is_for_inference = key.is_for_inference;
   program->remember(owner);
   PlanLowering lowering(*program, *run, state, stop);
   std::vector<PlanValue> values;
@@ -327,7 +329,7 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
     for (const std::size_t place : tag_places(graph))
       lowering.make_output(places[place]);
   }
-  if (key.folds)
+  if (key.is_for_inference)
     fold_constants(*program);
   if (program->records_gradients)
     add_backward(*program);
@@ -337,6 +339,12 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
   run->absent.resize(program->slots.size());
   run->parameter_gradients.resize(program->parameters.size());
   return std::make_shared<Lease>(std::move(program), std::move(run));
+}
+
+bool trains_a_part(const Graph& graph) {
+  const auto modules = graph.modules();
+  return std::any_of(modules.begin(), modules.end(),
+                     [](const auto& module) { return module->is_training(); });
 }
 
 /// Not of the run that finds out: what is folded rounds otherwise, and the first forward gives what
@@ -355,8 +363,14 @@ std::shared_ptr<const PlanProgram> plan_beforehand(const Graph& owner, const Pla
 
 }  // namespace
 
-bool folds_constants(const Graph::Impl& graph) {
-  return graph.is_for_inference && !at::GradMode::is_enabled();
+bool folds_constants(const Graph& graph) {
+  return graph.impl().is_for_inference && !at::GradMode::is_enabled() && !graph.is_training() &&
+         !graph.impl().plans->has_nothing_to_fold;
+}
+
+bool plans_at_once(const Graph::Impl& graph, const BranchGroup& group, const PlanProgram& program) {
+  return program.is_for_inference ? graph.branches == Branches::kAtOnce
+                                  : runs_at_once(group, graph.branches);
 }
 
 void PlanProgram::remember(const Graph& graph) {
@@ -376,7 +390,11 @@ bool PlanProgram::still_holds() const {
                      [&](const Watched& one) {
                        return one.tensor.data_ptr() == one.data &&
                               one.tensor.requires_grad() == one.is_trained &&
-                              (folds.empty() || version_of(one.tensor) == one.version);
+                              (folded.empty() || version_of(one.tensor) == one.version);
+                     }) &&
+         std::all_of(decided.begin(), decided.end(),
+                     [&](const Decided& one) {
+                       return one.at_once == plans_at_once(*one.graph, *one.group, *this);
                      }) &&
          std::all_of(modes.begin(), modes.end(),
                      [](const auto& mode) { return mode.first->is_training() == mode.second; });
@@ -395,21 +413,11 @@ std::shared_ptr<const PlanProgram> PlanCache::find(const PlanKey& key) {
 
 void PlanCache::add(PlanKey key, std::shared_ptr<const PlanProgram> program) {
   const std::lock_guard lock(mutex_);
+  // What no longer holds makes room.
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.key == key; });
   if (entries_.size() == kMost)
     entries_.pop_back();
   entries_.insert(entries_.begin(), {std::move(key), std::move(program)});
-}
-
-bool PlanCache::is_to_be_timed() {
-  constexpr int kTimed = BranchGroup::Cost::kTimed;
-  if (timed_ >= kTimed)
-    return false;
-  const int before = timed_++;
-  if (before == kTimed - 1) {  // plans that were made by then, to be looked at, know too little
-    const std::lock_guard lock(mutex_);
-    entries_.clear();
-  }
-  return before < kTimed;
 }
 
 void PlanCache::drop_idle_memory() {
@@ -430,13 +438,23 @@ void run_compiled(const Graph& owner, const Inputs& inputs, GraphState::Data& st
             std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>());
   std::vector<at::Tensor> given(inputs.begin(), inputs.end());
   given.insert(given.end(), state.states.begin(), state.states.end());
-  const PlanKey key = key_of(graph, inputs, state);
+  PlanKey key = key_of(owner, inputs, state);
   std::shared_ptr<Lease> lease;
   auto program = graph.plans->find(key);
-  if (program == nullptr && key.folds) {
-    graph.plans->drop_idle_memory();
-    program = plan_beforehand(owner, key, given, state, stop);
-    graph.plans->add(key, program);
+  if (program == nullptr && key.is_for_inference) {
+    const bool is_evaluated = !trains_a_part(owner);  // else a forward more would leave traces
+    if (is_evaluated) {
+      graph.plans->drop_idle_memory();
+      program = plan_beforehand(owner, key, given, state, stop);
+    }
+    if (program != nullptr && !program->folded.empty()) {
+      graph.plans->add(key, program);
+    } else {
+      if (is_evaluated && !key.keeps_tags)
+        graph.plans->has_nothing_to_fold = true;
+      key.is_for_inference = false;
+      program = graph.plans->find(key);
+    }
   }
   if (program != nullptr) {
     lease = Lease::take(program, *graph.plans);

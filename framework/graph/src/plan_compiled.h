@@ -20,7 +20,7 @@ struct PlanKey {
   std::vector<Given> given;  ///< inputs, then states
   bool records_gradients = false;
   bool keeps_tags = false;
-  bool folds = false;
+  bool is_for_inference = false;   ///< see fold_constants()
   bool has_other_threads = false;  ///< branches may run at once
 
   bool operator==(const PlanKey&) const = default;
@@ -32,11 +32,15 @@ class PlanCache {
   /// Sizes of batches are few: a full one and the last, in training and in validation.
   static constexpr std::size_t kMost = 8;
 
+  /// Found out by making a plan for inference.
+  std::atomic<bool> has_nothing_to_fold{false};
+
   std::shared_ptr<const PlanProgram> find(const PlanKey& key);
   void add(PlanKey key, std::shared_ptr<const PlanProgram> program);
-  /// Of a graph with branches: whether this forward is one of the first, which run node by node to
-  /// tell whether branches pay.
-  bool is_to_be_timed();
+  /// Of a graph with branches: whether forwards still run node by node, to tell whether branches
+  /// pay.
+  bool is_to_be_timed() const { return timed_ < BranchGroup::Cost::kTimed; }
+  void note_timed() { ++timed_; }
   /// What runs of all plans hold while nobody runs them: a plan for other sizes, in evaluation
   /// after training, needs that memory more.
   void drop_idle_memory();
@@ -51,9 +55,12 @@ class PlanCache {
   std::atomic<int> timed_{0};
 };
 
-/// Whether plans made now fold constants: in evaluation of a graph that was prepared for inference.
-/// Their branches run one by one: folding rounds otherwise, and bits must not depend on timing.
-bool folds_constants(const Graph::Impl& graph);
+/// Whether plans made now fold constants: in evaluation, without gradients, of a graph that was
+/// prepared for inference and has some.
+bool folds_constants(const Graph& graph);
+/// Whether such a plan has the branches run at once. Where it folds constants only if they are
+/// forced to: folding rounds otherwise, and bits must not depend on timing.
+bool plans_at_once(const Graph::Impl& graph, const BranchGroup& group, const PlanProgram& program);
 
 /// The same as run_graph(), from a plan: one that the graph has, or one that is made. `used`:
 /// which.

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,19 @@ std::optional<ChannelMap> channel_map_of(const PlanInstruction& instruction) {
   return maps == nullptr ? std::nullopt : maps->channel_map();
 }
 
+/// Once, for a loop that has many rounds.
+void note_fold(PlanProgram& program, const PlanInstruction& folded, const PlanInstruction& into) {
+  PlanFoldInfo info{std::string(folded.operation->name()), program.sites[folded.site].node,
+                    program.sites[into.site].node};
+  const bool is_known =
+      std::any_of(program.folded.begin(), program.folded.end(), [&](const PlanFoldInfo& known) {
+        return known.operation == info.operation && known.node == info.node &&
+               known.into == info.into;
+      });
+  if (!is_known)
+    program.folded.push_back(std::move(info));
+}
+
 }  // namespace
 
 void fold_constants(PlanProgram& program) {
@@ -58,9 +73,7 @@ void fold_constants(PlanProgram& program) {
     auto both = takes == nullptr ? nullptr : takes->followed_by(*map, program.slots[between].spec);
     if (both == nullptr)
       continue;
-    program.folds.push_back({std::string(instruction.operation->name()),
-                             program.sites[instruction.site].node,
-                             program.sites[before.site].node});
+    note_fold(program, instruction, before);
     program.slots[output].memory = both->allocates() ? PlanMemory::kOwn : PlanMemory::kArena;
     program.slots[between].memory = PlanMemory::kOwn;  // which nobody makes any more
     before.operation = std::move(both);

@@ -7,6 +7,7 @@
 
 #include "branches.h"
 #include "place_text.h"
+#include "plan_compiled.h"
 #include "plan_run.h"
 #include "run_graph.h"
 
@@ -91,16 +92,18 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
   for (std::size_t index = 0; index < graph.places.size(); ++index) {
     const Place& place = graph.places[index];
     const SlotId begin_of_step = program_.slots.size();
-    if (place.group) {
-      const BranchGroup& group = graph.groups_of_branches[*place.group];
-      if (group.places.front() != index)
-        continue;
+    // Branches stand where the first of them does.
+    const BranchGroup* const its_group =
+        place.group ? &graph.groups_of_branches[*place.group] : nullptr;
+    if (its_group != nullptr && its_group->places.front() == index) {
+      const BranchGroup& group = *its_group;
       // Gradients of branches meet as they do when the branches run by themselves: see
       // branches.cpp.
       std::vector<PlanValue> sources;
       for (const std::size_t source : group.sources)
         sources.push_back(meeting_point(values[source]));
-      const bool at_once = !program_.folds_constants && runs_at_once(group, graph.branches);
+      const bool at_once = plans_at_once(graph, group, program_);
+      program_.decided.push_back({&graph, &group, at_once});
       if (at_once) {
         const auto given = call_group(position_of(index), group, branch.seed, sources);
         for (std::size_t i = 0; i < group.places.size(); ++i)
@@ -124,7 +127,7 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
         }
         branches_.pop_back();
       }
-    } else if (place.node != nullptr) {
+    } else if (its_group == nullptr && place.node != nullptr) {
       std::vector<PlanValue> given;
       for (const std::size_t source : place.inputs)
         given.push_back(values[source]);
@@ -413,14 +416,23 @@ PlanValue PlanLowering::alias(PlanValue value, std::vector<std::int64_t> sizes) 
 }
 
 /// Whether a call of such inputs can be recorded together with the calls before it: gradients of a
-/// tensor that both take, and of numbers in other sizes, would meet in another order.
-bool PlanLowering::joins_calls(std::span<const PlanValue> inputs) const {
+/// tensor or parameter that both take, and of numbers in other sizes, would meet in another order.
+bool PlanLowering::joins_calls(std::span<const Callee> callees,
+                               std::span<const PlanValue> inputs) const {
   if (program_.forward.empty() || program_.forward.back().kind != PlanInstruction::Kind::kCalls)
     return false;
   const PlanInstruction& before = program_.forward.back();
   const auto has = [](const std::vector<SlotId>& slots, SlotId slot) {
     return std::find(slots.begin(), slots.end(), slot) != slots.end();
   };
+  for (const Callee& callee : callees) {
+    for (const at::Tensor& tensor : callee.module()->parameters()) {
+      for (const std::size_t index : before.parameters) {
+        if (program_.parameters[index].is_same(tensor))
+          return false;
+      }
+    }
+  }
   return std::none_of(inputs.begin(), inputs.end(), [&](PlanValue value) {
     if (is_absent(value))
       return false;
@@ -495,13 +507,12 @@ PlanValue PlanLowering::call(PlannedCall call, std::span<const PlanValue> inputs
                              const std::string& why, bool is_dynamic) {
   note_call(program_.sites[site_].node, why, is_dynamic);
   enter_branch();
-  PlanInstruction& stretch = joins_calls(inputs) ? program_.forward.back() : begin_stretch();
-  if (call.callee != nullptr) {
-    take_parameters(*call.callee, stretch);
-  } else {
-    for (const Callee& callee : call.node->callees())
-      take_parameters(callee, stretch);
-  }
+  const std::span<const Callee> callees =
+      call.callee != nullptr ? std::span(call.callee, 1) : std::span(call.node->callees());
+  PlanInstruction& stretch =
+      joins_calls(callees, inputs) ? program_.forward.back() : begin_stretch();
+  for (const Callee& callee : callees)
+    take_parameters(callee, stretch);
   add_call(stretch, std::move(call), inputs, 1);
   return static_cast<PlanValue>(stretch.outputs.back());
 }
@@ -520,7 +531,7 @@ std::vector<PlanValue> PlanLowering::call_group(const PlanPosition& first, const
   PlanInstruction& stretch = begin_stretch();
   for (const std::size_t place : group.places) {
     note_call(first.path.empty() ? first.graph->nodes[place].id : program_.sites[site_].node,
-              "it runs beside other branches, on another core", /*is_dynamic=*/false);
+              "it runs beside other branches", /*is_dynamic=*/false);
     for (const Callee& callee : first.graph->places[place].node->callees())
       take_parameters(callee, stretch);
   }

@@ -77,7 +77,7 @@ class PlanLowering final : public PlanBuilder {
   PlanValue alias(PlanValue value, std::vector<std::int64_t> sizes);
   PlanValue meeting_point(PlanValue value);
   PlanValue element(ElementRule rule, SlotId a, SlotId b, double number);
-  bool joins_calls(std::span<const PlanValue> inputs) const;
+  bool joins_calls(std::span<const Callee> callees, std::span<const PlanValue> inputs) const;
   SlotId add_slot(TensorSpec spec, PlanMemory memory);
   std::size_t parameter(const at::Tensor& tensor);
   bool needs_gradient(std::span<const PlanValue> inputs,

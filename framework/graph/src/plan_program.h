@@ -83,6 +83,8 @@ struct PlanInstruction {
   std::shared_ptr<const PlanOp> operation;
   std::vector<TensorSpec> sizes;        ///< of a gradient: of the operation's inputs
   std::vector<std::size_t> parameters;  ///< of the operation or calls: indices of the plan's
+  /// Of a gradient, as parameters: whether an earlier instruction added to the same one.
+  std::vector<bool> adds_to_others;
   std::optional<ElementPass> elements;
   std::vector<PlannedCall> calls;
   std::size_t forward = 0;  ///< of a gradient: the instruction it belongs to
@@ -140,13 +142,13 @@ struct PlanProgram {
   std::vector<SlotId> input_gradients;   ///< as inputs
   std::vector<at::Tensor> parameters;
   std::vector<PlanCallInfo> calls;
-  std::vector<PlanFoldInfo> folds;
+  std::vector<PlanFoldInfo> folded;
   std::size_t tapes = 0;
   std::size_t seeds = 0;
   std::size_t element_steps = 0;  ///< before they became passes
   std::size_t arena_bytes = 0;
   bool records_gradients = false;
-  bool folds_constants = false;
+  bool is_for_inference = false;
   c10::Device device = at::kCPU;
 
   /// Outputs that backward does not need.
@@ -163,6 +165,12 @@ struct PlanProgram {
   };
   std::vector<Watched> watched;
   std::vector<std::pair<const torch::nn::Module*, bool>> modes;
+  struct Decided {
+    const Graph::Impl* graph = nullptr;
+    const BranchGroup* group = nullptr;
+    bool at_once = false;
+  };
+  std::vector<Decided> decided;  ///< how branches run
   void remember(const Graph& graph);
   bool still_holds() const;
 

@@ -7,6 +7,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -16,6 +17,7 @@
 
 #include "branches.h"
 #include "failure.h"
+#include "place_text.h"
 #include "run_graph.h"
 
 namespace treadle::graph {
@@ -154,18 +156,42 @@ void run_group(const PlannedCall& call, const Inputs& sources, PlanRun& run,
     results.push_back(std::move(values[place]));
 }
 
+at::Tensor source_of(const PlannedCall& call, std::size_t index, const CallTape& tape) {
+  const PlannedCall::Source& source = call.inputs[index];
+  if (source.index == kNoSlot)
+    return {};
+  return source.is_call ? tape.results[source.index] : tape.leaves[source.index];
+}
+
+/// Says when the node that `site` belongs to began and ended, where that is asked for.
+class Timed {
+ public:
+  Timed(const PlanProgram& program, std::size_t site, GraphState::Data* state) {
+    if (state == nullptr || state->times.empty())
+      return;
+    time_ = &state->times[program.sites[site].top_place];
+    if (time_->first == GraphState::Data::Clock::time_point())
+      time_->first = GraphState::Data::Clock::now();
+  }
+  ~Timed() {
+    if (time_ != nullptr)
+      time_->second = GraphState::Data::Clock::now();
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>* time_ =
+      nullptr;
+};
+
 /// `record`: gradients are wanted of what it gives.
 void run_call(const PlannedCall& call, const PlanInstruction& stretch, bool record, PlanRun& run,
               GraphState::Data& state, const std::stop_token& stop) {
   CallTape& tape = run.tapes[stretch.tape];
   c10::SmallVector<at::Tensor, 4> inputs;
-  for (const PlannedCall::Source& source : call.inputs) {
-    if (source.index == kNoSlot) {
-      inputs.emplace_back();
-    } else {
-      inputs.push_back(source.is_call ? tape.results[source.index] : tape.leaves[source.index]);
-    }
-  }
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    inputs.push_back(source_of(call, i, tape));
   const at::AutoGradMode gradients(record);
   const Inputs given{inputs.data(), inputs.size()};
   if (call.group != nullptr)
@@ -206,13 +232,27 @@ void keep_result(const PlanProgram& program, const PlanInstruction& stretch, std
 void run_and_keep(const PlanProgram& program, const PlannedCall& call,
                   const PlanInstruction& stretch, PlanRun& run, GraphState::Data& state,
                   const std::stop_token& stop) {
+  // Branches of the graph itself tell the time of each.
+  const bool tells_itself = call.group != nullptr && call.path.empty();
+  const Timed timed(program, call.site, tells_itself ? nullptr : &state);
   try {
     add_leaves(program, stretch, run);
     const std::vector<at::Tensor>& results = run.tapes[stretch.tape].results;
     const std::size_t before = results.size();
     run_call(call, stretch, program.records_gradients, run, state, stop);
-    for (std::size_t i = before; i < results.size(); ++i)
-      keep_result(program, stretch, i, run);
+    for (std::size_t i = before; i < results.size(); ++i) {
+      try {
+        keep_result(program, stretch, i, run);
+      } catch (...) {
+        if (call.group == nullptr)
+          throw;
+        const std::size_t place = call.group->places[i - before];
+        std::vector<std::string> sizes;
+        for (const std::size_t source : call.group->inputs[i - before])
+          sizes.push_back(sizes_text(source_of(call, source, run.tapes[stretch.tape])));
+        rethrow_failed(node_text(call.graph->nodes[place]), failed_text(*call.graph, place, sizes));
+      }
+    }
   } catch (...) {
     rethrow_from(program.sites[call.site]);
   }
@@ -244,9 +284,14 @@ void run_operation_gradient(const PlanProgram& program, const PlanInstruction& i
     if (wanted.back() && !allocates)
       of_inputs[i] = room_for(program, run, instruction.outputs[i]);
   }
+  // A kernel that adds to what is there rounds otherwise than one whose result is added: what was
+  // added to zeros is added to the others.
   c10::SmallVector<at::Tensor, 4> of_parameters;
-  for (const std::size_t index : instruction.parameters)
-    of_parameters.push_back(run.parameter_gradients[index]);
+  for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
+    const at::Tensor& sum = run.parameter_gradients[instruction.parameters[i]];
+    const bool stands_alone = !sum.defined() || !instruction.adds_to_others[i];
+    of_parameters.push_back(stands_alone ? sum : at::zeros_like(sum));
+  }
   operation.backward({value_of(program, run, instruction.inputs[0]),
                       {inputs.data(), inputs.size()},
                       output,
@@ -255,9 +300,13 @@ void run_operation_gradient(const PlanProgram& program, const PlanInstruction& i
                       instruction.sizes,
                       {wanted.data(), of_inputs.size()},
                       {of_parameters.data(), of_parameters.size()}});
-  for (const at::Tensor& gradient : of_parameters) {
-    if (gradient.defined())
-      gradient.unsafeGetTensorImpl()->bump_version();
+  for (std::size_t i = 0; i < of_parameters.size(); ++i) {
+    if (!of_parameters[i].defined())
+      continue;
+    const at::Tensor& sum = run.parameter_gradients[instruction.parameters[i]];
+    if (instruction.adds_to_others[i])
+      sum.add_(of_parameters[i]);
+    sum.unsafeGetTensorImpl()->bump_version();
   }
   if (allocates) {
     for (std::size_t i = 0; i < of_inputs.size(); ++i) {
@@ -325,6 +374,7 @@ void run_instruction(const PlanProgram& program, const PlanInstruction& instruct
       run_and_keep(program, call, instruction, run, *state, *stop);
     return;
   }
+  const Timed timed(program, instruction.site, state);
   try {
     switch (instruction.kind) {
       case Kind::kOperation:

@@ -115,6 +115,11 @@ Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
       continue;
     const NodeInfo& node = graph.nodes[place];
     const auto& [begin, end] = state.times[place];
+    if (begin == TimePoint()) {  // its value is another's, in a plan
+      profile.nodes.push_back(
+          {node.id, node.tags.empty() ? "" : node.tags.front(), {}, node.level});
+      continue;
+    }
     const auto duration = std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin);
     profile.nodes.push_back(
         {node.id, node.tags.empty() ? "" : node.tags.front(), duration, node.level});

@@ -212,7 +212,9 @@ TEST_P(NodeGradients, AreTheSlopes) {
   graph->set_branches(Branches::kAtOnce);
   EXPECT_TRUE(match()) << "branches at once";
   graph->set_execution(Execution::kCompiled);
-  EXPECT_TRUE(match()) << "compiled";
+  EXPECT_TRUE(match()) << "compiled, branches called at once";
+  graph->set_branches(Branches::kOneByOne);
+  EXPECT_TRUE(match()) << "compiled, branches as operations";
 }
 
 // A parameter that backward forgets would have slopes of zero in a check of what is there.

@@ -11,6 +11,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
+#include <torch/nn/modules/batchnorm.h>
+
 #include <treadle/core/plan_folding.h>
 #include <treadle/core/task_random.h>
 
@@ -146,6 +148,37 @@ TEST_F(Folding, LeavesWhatIsToBeSeen) {
   graph->set_execution(Execution::kDynamic);
   graph->run({&input_, 1}, state);
   EXPECT_TRUE(at::equal(seen, state.tagged("rows")));
+}
+
+TEST_F(Folding, RunsBranchesOneByOneUnlessTheyAreForced) {
+  const auto graph =
+      prepared(FlowBuilder()
+                   .split({FlowBuilder::from(rows(4, 3)).through(columns(3)), rows(4, 3)})
+                   .merge(add()));
+  const at::Tensor wanted = dynamically(*graph, input_);
+
+  for (int forward = 0; forward < 5; ++forward)
+    EXPECT_TRUE(at::allclose(graph->forward(input_), wanted, 1e-13, 1e-13));
+  EXPECT_THAT(operations(graph->compile({&input_, 1})),
+              ElementsAre("draw_seed", "linear", "linear", "add"));
+  graph->set_branches(Branches::kAtOnce);
+
+  EXPECT_THAT(operations(graph->compile({&input_, 1})), ElementsAre("draw_seed", "call", "add"));
+  EXPECT_TRUE(at::equal(graph->forward(input_), wanted)) << "what is called is not folded";
+}
+
+TEST_F(Folding, LeavesAModuleInTrainingAlone) {
+  torch::nn::BatchNorm1d norm(torch::nn::BatchNorm1dOptions(3).momentum(0.5));
+  norm->to(at::kDouble);
+  const auto graph = prepared(FlowBuilder::from(rows(4, 3)).through(columns(3)).through(norm));
+  norm->train();
+
+  graph->forward(input_);
+
+  // Halfway from 0 to the batch's mean: a forward that finds out would have moved it on.
+  const auto weights = graph->parameters();
+  const at::Tensor given = at::linear(input_, weights[0], weights[1]).mul(weights[2]);
+  EXPECT_TRUE(at::allclose(norm->running_mean, given.mean(0).mul(0.5), 1e-12, 1e-12));
 }
 
 TEST_F(Folding, NeedsAnOperationBefore) {

@@ -34,7 +34,8 @@ class TakesChannelMap {
  public:
   virtual ~TakesChannelMap();
   /// One operation for this and then the map, up to rounding. Null where the map's dimension is not
-  /// that of this operation's channels. `result`: what this operation gives, and the map takes.
+  /// that of this operation's channels. `result`: what this operation gives, and the map takes. It
+  /// keeps() what this one does.
   virtual std::shared_ptr<const PlanOp> followed_by(const ChannelMap& map,
                                                     const TensorSpec& result) const = 0;
 };

@@ -117,9 +117,9 @@ class Graph final : public Model,
   Execution execution() const;
   /// Forwards in evaluation without gradients fold constants from now on where the graph is
   /// compiled: a batch norm becomes a part of the weights of the convolution before it. Results are
-  /// the same up to rounding (1e-5 of the largest in float32). Plans follow weights that change;
-  /// after writes that libtorch does not count, prepare anew. Before the first forward, or between
-  /// forwards.
+  /// the same up to rounding, usually 1e-5 in float32. Weights may still change: plans are then
+  /// made anew; after writes that libtorch does not count, prepare again. Before the first forward,
+  /// or between forwards.
   void prepare_for_inference() override;
   /// The plan for such inputs in the present mode (training or evaluation, gradients recorded or
   /// not): runs a forward.

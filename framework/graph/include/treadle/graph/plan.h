@@ -50,7 +50,7 @@ struct PlanInstructionInfo {
   bool is_backward = false;
 };
 
-/// A node that a plan can only call. Its result is the same, but control in it is as slow as ever.
+/// A node that a plan calls as it is. Its result is the same.
 struct PlanCallInfo {
   std::string node;
   std::string why;

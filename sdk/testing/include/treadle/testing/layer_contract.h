@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
@@ -364,7 +365,12 @@ TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
       if (both == nullptr)
         continue;
       at::Tensor output = at::empty_like(applied.output);
-      std::vector<at::Tensor> kept(both->keeps({}).size());
+      std::vector<TensorSpec> given;
+      for (const at::Tensor& input : applied.inputs)
+        given.push_back(TensorSpec::of(input));
+      std::vector<at::Tensor> kept;
+      for (const TensorSpec& one : both->keeps(given))
+        kept.push_back(one.is_absent() ? at::Tensor() : at::empty(one.sizes, one.dtype));
       both->forward(applied.inputs, output, kept);
       EXPECT_TRUE(output.allclose(mapped(map, applied.output), kTolerance, kTolerance))
           << "with a map of dimension " << dim;
