@@ -35,6 +35,13 @@ class Backward {
         has_one[parameter] = true;
       }
     }
+    for (auto instruction = program_.backward.rbegin(); instruction != program_.backward.rend();
+         ++instruction) {
+      for (const std::size_t parameter : instruction->parameters) {
+        instruction->is_last_to_add.push_back(has_one[parameter]);
+        has_one[parameter] = false;
+      }
+    }
   }
 
   SlotId begin_at(SlotId output) {

@@ -100,8 +100,8 @@ class Lease {
       run_->slots[slot].reset();
     for (CallTape& tape : run_->tapes)
       tape = {};
-    for (at::Tensor& gradient : run_->parameter_gradients)
-      gradient.reset();
+    for (at::Tensor& sum : run_->sums)
+      sum.reset();
     // A run that made the plan has no block.
     if (program_->arena_bytes > 0 && !run_->arena.defined()) {
       run_.reset();
@@ -118,7 +118,7 @@ class Lease {
     run->slots.resize(program.slots.size());
     run->absent.resize(program.slots.size());
     run->tapes.resize(program.tapes);
-    run->parameter_gradients.resize(program.parameters.size());
+    run->sums.resize(program.parameters.size());
     const auto bytes = static_cast<std::int64_t>(program.arena_bytes);
     const at::NoGradGuard no_gradients;
     run->arena =
@@ -210,17 +210,16 @@ class PlanNode final : public torch::autograd::Node {
     // Where somebody asks for them by torch::autograd::grad(), they are results and not added. A
     // sum begins with zeros, as libtorch's, whatever earlier backwards left: a last bit depends on
     // it.
+    run.hands_sums_over = !only_some;
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       const at::Tensor& parameter = program.parameters[i];
-      if (!parameter.requires_grad())
-        continue;
-      const bool begins_there = !only_some && is_zero(parameter.grad());
-      run.parameter_gradients[i] = begins_there ? parameter.grad() : at::zeros_like(parameter);
+      if (!only_some && parameter.requires_grad() && is_zero(parameter.grad()))
+        run.sums[i] = parameter.grad();
     }
     run_list(program, program.backward, run, nullptr, nullptr);
     // A parameter that nothing was added to has no gradient.
     for (std::size_t i = 0; i < program.parameters.size() && !only_some; ++i) {
-      const at::Tensor& sum = run.parameter_gradients[i];
+      const at::Tensor& sum = run.sums[i];
       const at::Tensor& parameter = program.parameters[i];
       if (!sum.defined() || sum.is_same(parameter.grad()) || sum._version() == 0)
         continue;
@@ -240,8 +239,8 @@ class PlanNode final : public torch::autograd::Node {
     }
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       if (program.parameters[i].requires_grad())
-        result.push_back(only_some && run.parameter_gradients[i]._version() > 0
-                             ? run.parameter_gradients[i]
+        result.push_back(only_some && run.sums[i].defined() && run.sums[i]._version() > 0
+                             ? run.sums[i]
                              : at::Tensor());
     }
     lease.give_back();
@@ -337,7 +336,7 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
   lay_out(*program);
   run->slots.resize(program->slots.size());
   run->absent.resize(program->slots.size());
-  run->parameter_gradients.resize(program->parameters.size());
+  run->sums.resize(program->parameters.size());
   return std::make_shared<Lease>(std::move(program), std::move(run));
 }
 

@@ -85,6 +85,7 @@ struct PlanInstruction {
   std::vector<std::size_t> parameters;  ///< of the operation or calls: indices of the plan's
   /// Of a gradient, as parameters: whether an earlier instruction added to the same one.
   std::vector<bool> adds_to_others;
+  std::vector<bool> is_last_to_add;  ///< so, too
   std::optional<ElementPass> elements;
   std::vector<PlannedCall> calls;
   std::size_t forward = 0;  ///< of a gradient: the instruction it belongs to
@@ -127,7 +128,10 @@ struct PlanRun {
   std::vector<CallTape> tapes;
   std::vector<std::uint64_t> seeds;
   std::vector<std::unique_ptr<TaskRandom>> branches;  // entered, innermost last
-  std::vector<at::Tensor> parameter_gradients;
+  /// Of parameters, while a backward runs: where gradients are summed. The parameter's own where
+  /// that was zeros; undefined where nothing arrived yet.
+  std::vector<at::Tensor> sums;
+  bool hands_sums_over = false;  ///< they are added to the parameters' gradients
 };
 
 /// A graph for inputs of certain sizes, as instructions. Read-only when it is complete.

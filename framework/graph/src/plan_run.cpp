@@ -258,6 +258,29 @@ void run_and_keep(const PlanProgram& program, const PlannedCall& call,
   }
 }
 
+/// Zeros, where nothing arrived yet; undefined for a parameter that is frozen.
+const at::Tensor& sum_of(const PlanProgram& program, PlanRun& run, std::size_t parameter) {
+  at::Tensor& sum = run.sums[parameter];
+  if (!sum.defined() && program.parameters[parameter].requires_grad())
+    sum = at::zeros_like(program.parameters[parameter]);
+  return sum;
+}
+
+/// Adds sums that are complete to the gradients that are there, and lets their memory go.
+void hand_sums_over(const PlanProgram& program, const PlanInstruction& instruction, PlanRun& run) {
+  if (!run.hands_sums_over)
+    return;
+  for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
+    at::Tensor& sum = run.sums[instruction.parameters[i]];
+    const at::Tensor& gradient = program.parameters[instruction.parameters[i]].grad();
+    if (!instruction.is_last_to_add[i] || !sum.defined() || !gradient.defined() ||
+        sum.is_same(gradient) || sum._version() == 0)
+      continue;
+    gradient.add_(sum);
+    sum.reset();
+  }
+}
+
 void run_operation_gradient(const PlanProgram& program, const PlanInstruction& instruction,
                             PlanRun& run) {
   if (is_absent(run, instruction.inputs[0]))
@@ -288,7 +311,7 @@ void run_operation_gradient(const PlanProgram& program, const PlanInstruction& i
   // added to zeros is added to the others.
   c10::SmallVector<at::Tensor, 4> of_parameters;
   for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
-    const at::Tensor& sum = run.parameter_gradients[instruction.parameters[i]];
+    const at::Tensor& sum = sum_of(program, run, instruction.parameters[i]);
     const bool stands_alone = !sum.defined() || !instruction.adds_to_others[i];
     of_parameters.push_back(stands_alone ? sum : at::zeros_like(sum));
   }
@@ -303,7 +326,7 @@ void run_operation_gradient(const PlanProgram& program, const PlanInstruction& i
   for (std::size_t i = 0; i < of_parameters.size(); ++i) {
     if (!of_parameters[i].defined())
       continue;
-    const at::Tensor& sum = run.parameter_gradients[instruction.parameters[i]];
+    const at::Tensor& sum = run.sums[instruction.parameters[i]];
     if (instruction.adds_to_others[i])
       sum.add_(of_parameters[i]);
     sum.unsafeGetTensorImpl()->bump_version();
@@ -352,7 +375,7 @@ void run_calls_gradient(const PlanProgram& program, const PlanInstruction& instr
     run.absent[slots[i]] = found[i].defined() ? 0 : 1;
   }
   for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
-    const at::Tensor& sum = run.parameter_gradients[instruction.parameters[i]];
+    const at::Tensor& sum = sum_of(program, run, instruction.parameters[i]);
     if (found[slots.size() + i].defined() && sum.defined())
       sum.add_(found[slots.size() + i]);
   }
@@ -387,9 +410,11 @@ void run_instruction(const PlanProgram& program, const PlanInstruction& instruct
         break;
       case Kind::kOperationGradient:
         run_operation_gradient(program, instruction, run);
+        hand_sums_over(program, instruction, run);
         break;
       case Kind::kCallsGradient:
         run_calls_gradient(program, instruction, run);
+        hand_sums_over(program, instruction, run);
         break;
       case Kind::kDrawSeed:
         run.seeds.resize(program.seeds);

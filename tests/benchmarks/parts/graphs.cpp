@@ -133,18 +133,20 @@ void measure(benchmark::State& state, torch::nn::Module& module, const Forward& 
   const at::Tensor inputs = workload.inputs();
   const at::Tensor targets = workload.targets();
   prepare_gradients(module);
+  const std::vector<at::Tensor> parameters = module.parameters();
+  const auto run = [&] {
+    for (const at::Tensor& parameter : parameters)
+      parameter.grad().zero_();
+    forward_and_backward(forward, inputs, targets);
+  };
   const auto memory = std::make_shared<Memory>();
   {
     const c10::DebugInfoGuard counted(c10::DebugInfoKind::PROFILER_STATE, memory);
     for (int i = 0; i < 3; ++i)
-      forward_and_backward(forward, inputs, targets);
+      run();
   }
-  const std::vector<at::Tensor> parameters = module.parameters();
-  for (auto _ : state) {
-    for (const at::Tensor& parameter : parameters)
-      parameter.grad().zero_();
-    forward_and_backward(forward, inputs, targets);
-  }
+  for (auto _ : state)
+    run();
   state.counters["peak_kB"] = static_cast<double>(memory->most()) / 1000;
 }
 
