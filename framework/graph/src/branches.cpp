@@ -29,7 +29,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int kTimed = BranchGroup::Cost::kTimed;
 /// Starting and joining tasks takes some ten microseconds; a saving of less says nothing.
 constexpr std::int64_t kWorthWhile = 100'000;
 
@@ -216,8 +215,9 @@ bool has_other_threads() {
 
 bool runs_at_once(const BranchGroup& group, Branches branches) {
   const BranchGroup::Cost& cost = *group.cost;
-  return branches == Branches::kAtOnce || (branches == Branches::kAsItPays && cost.seen >= kTimed &&
-                                           cost.saving > kWorthWhile && has_other_threads());
+  return branches == Branches::kAtOnce ||
+         (branches == Branches::kAsItPays && cost.seen >= BranchGroup::Cost::kTimed &&
+          cost.saving > kWorthWhile && has_other_threads());
 }
 
 std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
@@ -297,7 +297,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
   for (at::Tensor& source : sources)
     source = meeting_point(source);
   BranchGroup::Cost& cost = *group.cost;
-  const bool timed = cost.seen < kTimed;
+  const bool timed = cost.seen < BranchGroup::Cost::kTimed;
   std::int64_t sum = 0;
   std::int64_t slowest = 0;
   for (std::size_t branch = 0; branch < count; ++branch) {

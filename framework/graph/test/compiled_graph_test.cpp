@@ -8,25 +8,19 @@
 #include <stdexcept>
 #include <thread>
 
-#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plan_ops.h>
 #include <treadle/core/task_random.h>
 
 namespace treadle::graph {
 namespace {
 
 using namespace testing;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
 
 struct Bits {

@@ -1,9 +1,6 @@
 // What a plan says of itself (rows C23-C35).
 #include "planned_parts.h"
 
-#include <functional>
-
-#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 
@@ -11,10 +8,7 @@ namespace treadle::graph {
 namespace {
 
 using namespace testing;
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
 
 Plan plan_of(const FlowBuilder& flow, const at::Tensor& input) {
   const auto graph = flow.build(spec_of({{4}}));
