@@ -82,7 +82,7 @@ class Tokens {
   std::size_t comment_end() const {
     const std::string_view rest = text_.substr(at_);
     if (rest.starts_with("//"))
-      return std::min(text_.find('\n', at_), text_.size());
+      return std::min(text_.find_first_of("\r\n", at_), text_.size());
     if (!rest.starts_with("/*"))
       return std::string_view::npos;
     const std::size_t close = text_.find("*/", at_ + 2);
@@ -433,6 +433,11 @@ ReadText read_json_text(std::string_view text, int max_depth) {
     message += kDigits[byte >> 4];
     message += kDigits[byte & 15];
     result.problems.push_back({*bad, "", message + "); save the file as UTF-8"});
+    return result;
+  }
+  // The parser takes one for the end of the text, or of a comment, and what follows for nothing.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    result.problems.push_back({nul, "", "there is a NUL byte; this is not a text file"});
     return result;
   }
   Reader reader(text, max_depth, result);

@@ -73,6 +73,22 @@ TEST(Document, AcceptsAByteOrderMarkAndWindowsLines) {
   EXPECT_EQ(spot(*document, "/b"), "2:2");
 }
 
+TEST(Document, EndsALineCommentWhereTheLineEndsOnAnySystem) {
+  const auto document = Document::parse("{// old\r\"a\": 1, // new\r\n\"b\": 2}", "my.json");
+
+  EXPECT_EQ(document->value(), nlohmann::json({{"a", 1}, {"b", 2}}));
+  EXPECT_EQ(spot(*document, "/a"), "1:9");
+  EXPECT_EQ(spot(*document, "/b"), "2:1");
+}
+
+TEST(Document, RefusesANulByteWhereverItStands) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text :
+       {"{\"a\": 1}\n\0 and more"sv, "{// cut\n// \0 \"a\": 1}"sv, "{\n\"a\": \"b\0c\"}"sv}) {
+    EXPECT_EQ(refusal_of(text), "my.json:2: there is a NUL byte; this is not a text file");
+  }
+}
+
 TEST(Document, SaysWhatIsWrongWithTheText) {
   struct Case {
     const char* text;
