@@ -23,6 +23,12 @@ set(TREADLE_TEMPLATE_DIR "${CMAKE_INSTALL_DATADIR}/treadle/templates")
 add_library(treadle-flags INTERFACE)
 target_compile_options(treadle-flags INTERFACE -Wall -Wextra -Wno-unknown-pragmas -ffp-contract=off
                        -fno-math-errno $<$<BOOL:${TREADLE_DEVELOPER}>:-Werror>)
+# Presets compile all sources of a target as one, in a third of the time: most of what a source of libtorch's takes is spent on
+# headers. To GCC a class of such a source is one of a header then, where it may not hold what is local to the file.
+# Sources share their anonymous namespaces there: a second helper of one name is an error.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(treadle-flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(TREADLE_SANITIZE)
   # GCC 12 sees uninitialized values in libstdc++'s std::function once sanitizers change its inlining.
   target_compile_options(treadle-flags INTERFACE -fsanitize=${TREADLE_SANITIZE} -fno-omit-frame-pointer

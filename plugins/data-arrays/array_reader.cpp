@@ -109,7 +109,7 @@ PortSpec ArrayReader::make_port(const std::string& name, const ArrayFiles& array
 void ArrayReader::check_shape(const PortSpec& port, const ArrayFiles& array) const {
   std::vector<std::int64_t> shape = array.row_shape();
   if (shape.empty())
-    shape = {1};
+    shape.push_back(1);
   if (shape != port.shape) {
     throw DataError(array.shown() + ": rows have the shape " + shape_text(shape) +
                     ", but the model was trained on rows of the shape " + shape_text(port.shape));

@@ -20,7 +20,7 @@
 namespace treadle::layers {
 namespace {
 
-constexpr std::array<std::string_view, 3> kWanted{"", "sequences [B, channels, length]",
+constexpr std::array<std::string_view, 3> kPooledShapes{"", "sequences [B, channels, length]",
                                                   "images [B, channels, height, width]"};
 
 /// What pooling over images has in common.
@@ -109,7 +109,7 @@ Pooling<kDimensions, kPool>::Pooling(const Config& config, const LayerSpec& spec
       stride_(per_dimension(config, "stride", kDimensions)),
       padding_(per_dimension(config, "padding", kDimensions)) {
   only_input(spec);
-  expect_dimensions(spec, kDimensions + 2, kWanted[kDimensions]);
+  expect_dimensions(spec, kDimensions + 2, kPooledShapes[kDimensions]);
   for (std::size_t i = 0; i < kDimensions; ++i) {
     if (stride_[i] == 0)
       stride_[i] = kernel_[i];
@@ -150,7 +150,7 @@ template <std::size_t kDimensions, Pool kPool>
 AdaptivePooling<kDimensions, kPool>::AdaptivePooling(const Config& config, const LayerSpec& spec)
     : size_(per_dimension(config, "size", kDimensions)) {
   only_input(spec);
-  expect_dimensions(spec, kDimensions + 2, kWanted[kDimensions]);
+  expect_dimensions(spec, kDimensions + 2, kPooledShapes[kDimensions]);
 }
 
 template <std::size_t kDimensions, Pool kPool>

@@ -11,6 +11,7 @@
 
 #include <treadle/base/error.h>
 
+#include "row_weights.h"
 #include "target_check.h"
 
 namespace treadle::metrics {
@@ -21,10 +22,6 @@ double ratio_or_zero(double part, double whole) {
 }
 
 // Row weights as float64, or undefined for 1 each.
-at::Tensor wide_weights(const Batch& batch) {
-  return batch.weights.defined() ? batch.weights.to(at::kDouble) : at::Tensor();
-}
-
 void add_counts(at::Tensor counts, const at::Tensor& classes, const at::Tensor& weights) {
   counts.add_(weights.defined() ? at::bincount(classes, weights, counts.size(0))
                                 : at::bincount(classes, {}, counts.size(0)));

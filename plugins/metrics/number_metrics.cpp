@@ -1,7 +1,6 @@
 #include "number_metrics.h"
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include <ATen/ops/abs.h>
@@ -12,12 +11,11 @@
 
 #include <treadle/base/error.h>
 
+#include "row_weights.h"
 #include "target_check.h"
 
 namespace treadle::metrics {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 double same(double mean) {
   return mean;
@@ -29,10 +27,6 @@ double root(double mean) {
 // Sum over rows of float64 [rows, width], each times its weight.
 at::Tensor weighted_sum(const at::Tensor& values, const at::Tensor& weights) {
   return weights.defined() ? at::mv(values.t(), weights) : values.sum(0);
-}
-
-at::Tensor wide_weights(const Batch& batch) {
-  return batch.weights.defined() ? batch.weights.to(at::kDouble) : at::Tensor();
 }
 
 double total_weight(const at::Tensor& weights, const Batch& batch) {
@@ -82,7 +76,7 @@ void ErrorMetric::do_merge(const MetricComputer& other) {
 }
 
 MetricResult ErrorMetric::do_compute() const {
-  double value = kNaN;
+  double value = std::nan("");
   if (weight_ > 0) {
     const auto sums = sums_.accessor<double, 1>();
     value = 0;
@@ -151,7 +145,7 @@ void R2::do_merge(const MetricComputer& other) {
 }
 
 MetricResult R2::do_compute() const {
-  double value = kNaN;
+  double value = std::nan("");
   if (moments_.rows >= 2) {
     const auto errors = moments_.errors.accessor<double, 1>();
     const auto deviations = moments_.deviations.accessor<double, 1>();

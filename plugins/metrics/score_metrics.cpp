@@ -1,5 +1,6 @@
 #include "score_metrics.h"
 
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -11,12 +12,6 @@
 #include "target_check.h"
 
 namespace treadle::metrics {
-namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
-
 Auc::Auc(const Config&) {}
 
 void Auc::do_start(const TargetSpec& target) {
@@ -85,11 +80,11 @@ double Auc::area(const Rows& rows, std::int64_t column, std::int64_t positive) c
     positives += group_positives;
     negatives += group_negatives;
   }
-  return positives > 0 && negatives > 0 ? area / (positives * negatives) : kNaN;
+  return positives > 0 && negatives > 0 ? area / (positives * negatives) : std::nan("");
 }
 
 MetricResult Auc::do_compute() const {
-  double value = kNaN;
+  double value = std::nan("");
   if (const Rows rows = all_rows(); rows.scores.defined()) {
     if (class_count_ == 2) {
       value = area(rows, 0, 1);
@@ -167,7 +162,7 @@ void LogLoss::do_merge(const MetricComputer& other) {
 }
 
 MetricResult LogLoss::do_compute() const {
-  return {{{"log_loss", weight_ > 0 ? sum_ / weight_ : kNaN, Direction::kLowerIsBetter}}, {}};
+  return {{{"log_loss", weight_ > 0 ? sum_ / weight_ : std::nan(""), Direction::kLowerIsBetter}}, {}};
 }
 
 StateDict LogLoss::do_state() const {

@@ -5,13 +5,6 @@
 #include "runs.h"
 
 namespace treadle::optimizers {
-namespace {
-
-// Positions in slots().
-constexpr std::size_t kSquareSum = 0;
-constexpr std::size_t kSteps = 1;
-
-}  // namespace
 
 Adagrad::Adagrad(const Config& config)
     : learning_rate_(config.get<double>("learning_rate")),

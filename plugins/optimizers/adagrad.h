@@ -19,6 +19,9 @@ class Adagrad final : public Optimizer {
   explicit Adagrad(const Config& config);
 
  private:
+  /// Positions in slots().
+  enum Slot : std::size_t { kSquareSum, kSteps };
+
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override;
   void do_update(Block& block, const StepInfo& info) const override;

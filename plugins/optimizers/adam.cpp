@@ -7,14 +7,6 @@
 #include "runs.h"
 
 namespace treadle::optimizers {
-namespace {
-
-// Positions in slots().
-constexpr std::size_t kFirstMoment = 0;
-constexpr std::size_t kSecondMoment = 1;
-constexpr std::size_t kSteps = 2;
-
-}  // namespace
 
 AdamFamily::AdamFamily(const Config& config, Decay decay)
     : decay_(decay),

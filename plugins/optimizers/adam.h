@@ -23,6 +23,9 @@ class AdamFamily : public Optimizer {
   AdamFamily(const Config& config, Decay decay);
 
  private:
+  /// Positions in slots().
+  enum Slot : std::size_t { kFirstMoment, kSecondMoment, kSteps };
+
   double do_learning_rate() const final { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const final;
   void do_update(Block& block, const StepInfo& info) const final;

@@ -7,12 +7,8 @@
 #include "runs.h"
 
 namespace treadle::optimizers {
-namespace {
 
-// Positions in slots().
-constexpr std::size_t kFirstMoment = 0;
-constexpr std::size_t kSecondMoment = 1;
-constexpr std::size_t kSteps = 2;
+namespace {
 
 double trust(const SquaredNorms& norms) {
   return norms.parameters > 0 && norms.update > 0 ? std::sqrt(norms.parameters / norms.update) : 1;

@@ -21,6 +21,9 @@ class Lamb final : public Optimizer {
   explicit Lamb(const Config& config);
 
  private:
+  /// Positions in slots().
+  enum Slot : std::size_t { kFirstMoment, kSecondMoment, kSteps };
+
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override;
   void do_update(Block& block, const StepInfo& info) const override;

@@ -5,12 +5,6 @@
 #include "runs.h"
 
 namespace treadle::optimizers {
-namespace {
-
-// Position in slots().
-constexpr std::size_t kMomentum = 0;
-
-}  // namespace
 
 Lion::Lion(const Config& config)
     : learning_rate_(config.get<double>("learning_rate")),

@@ -17,6 +17,9 @@ class Lion final : public Optimizer {
   explicit Lion(const Config& config);
 
  private:
+  /// Positions in slots().
+  enum Slot : std::size_t { kMomentum };
+
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override;
   void do_update(Block& block, const StepInfo& info) const override;

@@ -16,7 +16,7 @@
 namespace treadle::validation {
 namespace {
 
-constexpr const char* kStream = "hold_out";
+constexpr const char* kHoldOutStream = "hold_out";
 
 Fold fold_with(const SplitRequest& request, std::vector<std::int64_t> validation) {
   std::sort(validation.begin(), validation.end());
@@ -27,7 +27,7 @@ Fold fold_with(const SplitRequest& request, std::vector<std::int64_t> validation
 }
 
 Fold random(const SplitRequest& request, std::int64_t count) {
-  std::vector<std::int64_t> order = random_permutation(request.rows, request.random.bits(kStream));
+  std::vector<std::int64_t> order = random_permutation(request.rows, request.random.bits(kHoldOutStream));
   order.resize(static_cast<std::size_t>(count));
   return fold_with(request, std::move(order));
 }
@@ -67,7 +67,7 @@ Fold stratified_where_possible(const SplitRequest& request, std::int64_t count) 
   const std::vector<std::int64_t> taken = shares(classes, request.rows, count);
   std::vector<std::int64_t> validation;
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    request.random.bits(kStream, {c}).shuffle(classes[c]);
+    request.random.bits(kHoldOutStream, {c}).shuffle(classes[c]);
     validation.insert(validation.end(), classes[c].begin(), classes[c].begin() + taken[c]);
   }
   return validation.empty() ? random(request, count) : fold_with(request, std::move(validation));

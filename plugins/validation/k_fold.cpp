@@ -13,7 +13,7 @@
 namespace treadle::validation {
 namespace {
 
-constexpr const char* kStream = "k_fold";
+constexpr const char* kFoldStream = "k_fold";
 
 std::optional<bool> stratify_of(const Config& config) {
   if (!config.has("stratify") || config.json()["stratify"].is_string())
@@ -73,7 +73,7 @@ std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const
   std::vector<std::int64_t> order(static_cast<std::size_t>(request.rows));
   std::iota(order.begin(), order.end(), 0);
   if (shuffle_)
-    request.random.bits(kStream).shuffle(order);
+    request.random.bits(kFoldStream).shuffle(order);
   std::vector<std::int64_t> fold_of(order.size());
   std::size_t next = 0;
   for (std::int64_t fold = 0; fold < folds_; ++fold) {
@@ -106,7 +106,7 @@ std::vector<std::int64_t> KFold::stratified_fold_of_rows(const SplitRequest& req
       folds.push_back(position++ % folds_);
     std::sort(folds.begin(), folds.end());
     if (shuffle_)
-      request.random.bits(kStream, {c}).shuffle(folds);
+      request.random.bits(kFoldStream, {c}).shuffle(folds);
     for (std::size_t i = 0; i < folds.size(); ++i)
       fold_of[static_cast<std::size_t>(classes[c][i])] = folds[i];
   }

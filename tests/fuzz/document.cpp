@@ -18,13 +18,13 @@ using Json = nlohmann::json;
 // As many problems as are told at once, and a sentence for each.
 constexpr std::size_t kMostProblems = 201;
 
-void promise_readable(const DocumentError& error, std::size_t text_size) {
+void promise_all_readable(const DocumentError& error, std::size_t text_size) {
   promise(!error.problems().empty(), "a refused document has a problem");
   promise(error.problems().size() <= kMostProblems,
           "not more problems are told than anybody reads");
   for (const Problem& problem : error.problems()) {
     // A place has a pointer of up to 64 keys, each as long as it was written, escaped six to one.
-    fuzz::promise_readable(problem.text(), 4000 + 20 * text_size);
+    promise_readable(problem.text(), 4000 + 20 * text_size);
     promise(problem.text().find('\n') == std::string::npos, "a problem is one line");
   }
 }
@@ -86,7 +86,7 @@ std::shared_ptr<Document> read(std::string_view text) {
   try {
     document = Document::parse(text, "fuzz.json");
   } catch (const DocumentError& error) {
-    promise_readable(error, text.size());
+    promise_all_readable(error, text.size());
     return nullptr;
   }
   promise(!theirs.is_discarded(), "what is accepted is JSON");
@@ -102,7 +102,7 @@ void override_with(Document& document, std::string_view assignment) {
   try {
     apply_override(document, assignment);
   } catch (const UsageError& error) {
-    fuzz::promise_readable(error.what(), 1000 + 20 * assignment.size());
+    promise_readable(error.what(), 1000 + 20 * assignment.size());
     promise(document.value() == before, "what cannot be set leaves the document as it was");
   }
 }
@@ -129,7 +129,7 @@ void document(std::string_view bytes) {
     promise(resolve_workflow(again, components).resolved == workflow.resolved,
             "a resolved document resolves to itself");
   } catch (const DocumentError& error) {
-    promise_readable(error, bytes.size());
+    promise_all_readable(error, bytes.size());
   }
 }
 

@@ -8,7 +8,7 @@ namespace treadle::fuzz {
 namespace {
 
 // A word or two for each fact and each library.
-constexpr std::size_t kLongestMessage = 40000;
+constexpr std::size_t kLongestMismatch = 40000;
 
 const HostBuild& host() {
   static const HostBuild build{
@@ -49,7 +49,7 @@ void fingerprint(std::string_view bytes) {
   const std::string sentence = explain_mismatch(text, needed, host());
 
   if (!sentence.empty())
-    promise_readable(sentence, kLongestMessage);
+    promise_readable(sentence, kLongestMismatch);
   promise(sentence.find('\n') == std::string::npos, "a mismatch is one line");
   if (sentence.empty())
     promise(fits_the_abi(text), "no plugin of a newer SDK, or of none, is loaded");

@@ -15,7 +15,7 @@ namespace {
 
 // Headers, both notes at their limit, dynamic section and names: "a few hundred KiB".
 constexpr std::size_t kMostRead = std::size_t{1} << 20;
-constexpr std::size_t kLongestMessage = 2000;
+constexpr std::size_t kLongestComplaint = 2000;
 constexpr std::size_t kMostNeeded = 256;
 
 /// What happens to the file that the reader has open: the linker leads its calls of pread() to
@@ -36,7 +36,7 @@ std::optional<LibraryNotes> read(const MemoryFile& file, Reading& how) {
   try {
     notes = read_library_notes(file.path());
   } catch (const PluginError& error) {
-    promise_readable(error.what(), kLongestMessage);
+    promise_readable(error.what(), kLongestComplaint);
   }
   reading = nullptr;
   promise(how.bytes <= kMostRead, "at most a few hundred KiB of a plugin are read, here " +

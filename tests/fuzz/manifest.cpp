@@ -11,7 +11,7 @@
 namespace treadle::fuzz {
 namespace {
 
-constexpr std::size_t kLongestMessage = 8000;
+constexpr std::size_t kLongestRefusal = 8000;
 
 void promise_line(const std::string& text) {
   promise(text.size() <= 1000, "what a manifest says is at most 1000 bytes");
@@ -27,7 +27,7 @@ void judge_schema(std::string_view text, const ManifestComponent& component) {
     promise(sound_schema(text, component) == found, "a sound schema is the component's");
     promise(check_schema(found).empty(), "a sound schema has no problems");
   } catch (const PluginError& error) {
-    promise_readable(error.what(), kLongestMessage);
+    promise_readable(error.what(), kLongestRefusal);
   }
 }
 
@@ -38,7 +38,7 @@ void manifest(std::string_view bytes) {
   try {
     read = parse_manifest(bytes);
   } catch (const PluginError& error) {
-    return promise_readable(error.what(), kLongestMessage);
+    return promise_readable(error.what(), kLongestRefusal);
   }
   promise(!read.id.empty() && !read.version.empty(), "a manifest has an id and a version");
   for (const std::string& text : {read.id, read.version, read.summary, read.license})

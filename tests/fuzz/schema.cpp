@@ -24,13 +24,13 @@ class Stranger final : public SchemaIndex {
   const Json& schema_;
 };
 
-void promise_readable(const std::vector<Problem>& problems, std::size_t size) {
+void promise_each_readable(const std::vector<Problem>& problems, std::size_t size) {
   promise(problems.size() <= 10000, "there are not more problems than anybody could read");
   for (const Problem& problem : problems)
-    fuzz::promise_readable(problem.text(), 10000 + 40 * size);
+    promise_readable(problem.text(), 10000 + 40 * size);
 }
 
-std::shared_ptr<Document> read(std::string_view text) {
+std::shared_ptr<Document> read_document(std::string_view text) {
   try {
     return Document::parse(text, "fuzz.json");
   } catch (const DocumentError&) {
@@ -42,21 +42,21 @@ std::shared_ptr<Document> read(std::string_view text) {
 
 void schema(std::string_view bytes) {
   std::string_view rest = bytes;
-  const std::shared_ptr<Document> written = read(take_part(rest));
+  const std::shared_ptr<Document> written = read_document(take_part(rest));
   if (!written)
     return;
   const Json& schema = written->value();
   const std::vector<Problem> wrong = check_schema(schema, *written);
-  promise_readable(wrong, bytes.size());
+  promise_each_readable(wrong, bytes.size());
   // check() expects a sound schema; a plugin's is judged before any document meets it.
-  const std::shared_ptr<Document> value = wrong.empty() ? read(rest) : nullptr;
+  const std::shared_ptr<Document> value = wrong.empty() ? read_document(rest) : nullptr;
   if (!value)
     return;
   const Stranger index(schema);
 
   const Checked once = check(value->value(), schema, index, *value, "", "/home/somebody");
 
-  promise_readable(once.problems, bytes.size());
+  promise_each_readable(once.problems, bytes.size());
   if (!once.problems.empty())
     return;
   const Checked twice = check(once.value, schema, index, *value, "", "/home/somebody");

@@ -48,7 +48,7 @@ TEST(OptimizerGroups, GiveTheParametersTheyNameOtherValues) {
   EXPECT_FALSE(at::equal(without.at("layers.0.weight"), long_run.at("layers.0.weight")));
 }
 
-std::string mistake_in(const nlohmann::json& groups) {
+std::string mistake_in_groups(const nlohmann::json& groups) {
   const Runtime runtime;
   try {
     weights_of(runtime, with_groups(groups));
@@ -60,10 +60,10 @@ std::string mistake_in(const nlohmann::json& groups) {
 
 TEST(OptimizerGroups, SayWhatTheyCannotFind) {
   EXPECT_EQ(
-      mistake_in({{{"parameters", {"norms.*"}}}}),
+      mistake_in_groups({{{"parameters", {"norms.*"}}}}),
       "/optimizer/groups/0/parameters: this names no parameter that no group before it has; the "
       "model's are layers.0.weight, layers.0.bias, layers.1.weight, layers.1.bias");
-  EXPECT_EQ(mistake_in({{{"parameters", {"*"}}, {"weight_decai", 0}}}),
+  EXPECT_EQ(mistake_in_groups({{{"parameters", {"*"}}, {"weight_decai", 0}}}),
             "/optimizer/groups/0/weight_decai: unknown key \"weight_decai\" (AdamW takes: betas, eps, "
             "learning_rate, weight_decay)");
 }

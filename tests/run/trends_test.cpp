@@ -243,7 +243,7 @@ TEST(Trends, OfWhatARefitDoesNotKnowAreLeftOutOfIt) {
   }
 }
 
-std::string mistake_in(const json& changes) {
+std::string mistake_in_change(const json& changes) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
   json document = stalling();
@@ -259,27 +259,27 @@ std::string mistake_in(const json& changes) {
 }
 
 TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
-  EXPECT_EQ(mistake_in({{"model", {{"observe", {"encode"}}}}}),
+  EXPECT_EQ(mistake_in_change({{"model", {{"observe", {"encode"}}}}}),
             "/model/observe: the graph has no tag \"encode\"; did you mean \"encoded\"?");
   EXPECT_EQ(
-      mistake_in({{"model", {{"observe", {"encoded"}}}}}),
+      mistake_in_change({{"model", {{"observe", {"encoded"}}}}}),
       "/model/observe: \"encoded\" is [B, 6]; say how its elements become one number, mean, sum, "
       "max, min or norm: {\"tag\": \"encoded\", \"by\": \"mean\"}");
   EXPECT_EQ(
-      mistake_in(
+      mistake_in_change(
           {{"training", {{"stop", {{"when", {{"trend", "acuracy"}, {"converged", {4, 1}}}}}}}}}),
       "/training/stop/when/trend: there is no \"acuracy\" in the history of this training, which "
       "has loss, validation_loss, accuracy, encoded, heads_0, heads_1; did you mean \"accuracy\"?");
-  EXPECT_THAT(mistake_in({{"training", {{"freeze", {"encodet"}}}}}),
+  EXPECT_THAT(mistake_in_change({{"training", {{"freeze", {"encodet"}}}}}),
               ::testing::AllOf(
                   HasSubstr("/training/freeze: \"encodet\" names no parameter of the model, which "
                             "has encoder.weight, encoder.bias, "),
                   ::testing::EndsWith("; did you mean \"encoded\"?")));
-  EXPECT_EQ(mistake_in({{"training", {{"freeze", {"heads"}}, {"unfreeze", json()}}}}),
+  EXPECT_EQ(mistake_in_change({{"training", {{"freeze", {"heads"}}, {"unfreeze", json()}}}}),
             "nothing was thrown");
-  EXPECT_EQ(mistake_in({{"training", {{"freeze", {"*"}}}}}),
+  EXPECT_EQ(mistake_in_change({{"training", {{"freeze", {"*"}}}}}),
             "/training/freeze: this leaves nothing to train");
-  EXPECT_THAT(mistake_in({{"training", {{"freeze", {"heads"}}}}}),
+  EXPECT_THAT(mistake_in_change({{"training", {{"freeze", {"heads"}}}}}),
               HasSubstr("/training/unfreeze/0/parameters: some of these are trained from the "
                         "start; name them in \"freeze\", too, or only those that are frozen here"));
 }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 // One is a mistake, a hundred is another kind of file.
-constexpr std::size_t kMaxProblems = 100;
+constexpr std::size_t kMostTextProblems = 100;
 
 bool is_delimiter(char c) {
   return std::string_view(" \t\r\n,:[]{}\"/").find(c) != std::string_view::npos;
@@ -160,7 +160,7 @@ class Reader final : public nlohmann::json_sax<json> {
     }
     key_ = name;
     last_ = Last::kKey;
-    return result_.problems.size() < kMaxProblems;
+    return result_.problems.size() < kMostTextProblems;
   }
 
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxProblems = 200;
+constexpr std::size_t kMostProblems = 200;
 // Millions of mistakes must not fill the memory with sentences.
 constexpr std::size_t kMostKept = 10000;
 // std::regex recurses for every character, and looks from each of them on.
@@ -165,9 +165,6 @@ void normalise_fraction(json& value, const std::filesystem::path&) {
     value = *fraction;
 }
 
-bool is_text(const json& value) {
-  return value.is_string();
-}
 bool is_text_or_number(const json& value) {
   return value.is_string() || value.is_number();
 }
@@ -614,8 +611,8 @@ Checked check(const json& value, const json& schema, const SchemaIndex& index,
                         "defaults may contain the component"}};
   }
   const std::size_t count = problems.size() + budget.untold;
-  if (count > kMaxProblems)
-    problems.resize(kMaxProblems);
+  if (count > kMostProblems)
+    problems.resize(kMostProblems);
   for (Problem& problem : problems)
     problem.place = places.place_of(problem.pointer);
   // In the order of the text; what has no line comes last.
@@ -624,9 +621,9 @@ Checked check(const json& value, const json& schema, const SchemaIndex& index,
       return a.place.line != 0 && b.place.line == 0;
     return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
-  if (count > kMaxProblems) {
+  if (count > kMostProblems) {
     problems.push_back({Place{problems.front().place.file, 0, 0}, "",
-                        "has " + std::to_string(count - kMaxProblems) + " more problems"});
+                        "has " + std::to_string(count - kMostProblems) + " more problems"});
   }
   return checked;
 }

@@ -20,9 +20,6 @@ using nlohmann::json;
 bool is_bool(const json& value) {
   return value.is_boolean();
 }
-bool is_text(const json& value) {
-  return value.is_string();
-}
 bool is_number(const json& value) {
   return value.is_number();
 }

@@ -26,6 +26,9 @@ inline constexpr std::size_t kLongestPattern = 200;
 /// How one of JSON Schema's types is called in messages ("a whole number"); empty for no type.
 std::string_view type_phrase(std::string_view type);
 bool has_type(const nlohmann::json& value, std::string_view type);
+inline bool is_text(const nlohmann::json& value) {
+  return value.is_string();
+}
 
 /// Whether keys that `properties` does not list are wrong.
 bool is_closed(const nlohmann::json& schema);

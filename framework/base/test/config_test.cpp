@@ -1,24 +1,15 @@
 #include <treadle/base/config.h>
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
 #include <treadle/base/document.h>
 
+#include "test/failure_of.h"
+
 namespace treadle {
 namespace {
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const DocumentError& error) {
-    return error.what();
-  }
-  return "no DocumentError";
-}
-
-Config sample() {
+Config sample_config() {
   return Config({{"rate", 0.5},
                  {"count", 3},
                  {"whole", 5.0},
@@ -39,7 +30,7 @@ Config sample() {
 }
 
 TEST(Config, ReadsEveryDeclaredType) {
-  const Config config = sample();
+  const Config config = sample_config();
 
   EXPECT_TRUE(config.get<bool>("flag"));
   EXPECT_EQ(config.get<int>("count"), 3);
@@ -55,7 +46,7 @@ TEST(Config, ReadsEveryDeclaredType) {
 }
 
 TEST(Config, TreatsNullAsAbsent) {
-  const Config config = sample();
+  const Config config = sample_config();
 
   EXPECT_FALSE(config.has("nothing"));
   EXPECT_FALSE(config.has("no such key"));
@@ -65,7 +56,7 @@ TEST(Config, TreatsNullAsAbsent) {
 }
 
 TEST(Config, SaysWhatItExpectedAndWhatItGot) {
-  const Config config = sample();
+  const Config config = sample_config();
 
   EXPECT_EQ(failure_of([&] { config.get<double>("name"); }),
             "/model/name: expected a number, got \"fast\" (text)");
@@ -101,7 +92,7 @@ TEST(Config, HandsOutPartsThatKnowTheirPlaceAndOutliveIt) {
   std::optional<Config> child;
   std::vector<Config> children;
   {
-    const Config config = sample();
+    const Config config = sample_config();
     child = config.child("inner");
     children = config.children("list");
   }

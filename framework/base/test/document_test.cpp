@@ -4,25 +4,17 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
 #include <gtest/gtest.h>
 
 #include <treadle/base/random.h>
 
+#include "test/failure_of.h"
+
 namespace treadle {
 namespace {
 
 using nlohmann::json;
-
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::string refusal_of(std::string_view text) {
   return failure_of([&] { Document::parse(text, "my.json"); });

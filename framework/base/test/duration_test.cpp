@@ -12,7 +12,7 @@ namespace {
 
 using Unit = Duration::Unit;
 
-std::string refusal_of(std::string_view text) {
+std::string refused(std::string_view text) {
   try {
     Duration::parse(text);
   } catch (const std::invalid_argument& refused) {
@@ -38,13 +38,13 @@ TEST(Duration, SaysWhichFormsThereAre) {
       "\"30min\" or \"45s\", got ";
   for (const std::string text : {"fast", "", "5", "-5%", "5 %", "1e3st", ".5ep", "5.ep", "1.2.3ep",
                                  "ep", "5%%", "10EP", "inf%", "nanep"}) {
-    EXPECT_EQ(refusal_of(text), forms + "\"" + text + "\"");
+    EXPECT_EQ(refused(text), forms + "\"" + text + "\"");
   }
-  EXPECT_EQ(refusal_of("101%"), "expected at most 100% of the training, got \"101%\"");
-  EXPECT_EQ(refusal_of("0.5st"), "expected a whole number of steps, got \"0.5st\"");
-  EXPECT_EQ(refusal_of("99999999999999999999st"),
+  EXPECT_EQ(refused("101%"), "expected at most 100% of the training, got \"101%\"");
+  EXPECT_EQ(refused("0.5st"), "expected a whole number of steps, got \"0.5st\"");
+  EXPECT_EQ(refused("99999999999999999999st"),
             "expected a duration that fits a training, got \"99999999999999999999st\"");
-  EXPECT_EQ(refusal_of(std::string(400, '9') + "ep").substr(0, 42),
+  EXPECT_EQ(refused(std::string(400, '9') + "ep").substr(0, 42),
             "expected a duration that fits a training, ");
 }
 

@@ -14,6 +14,8 @@
 #include <treadle/base/random.h>
 #include <treadle/base/schema.h>
 
+#include "test/no_places.h"
+
 namespace treadle {
 namespace {
 
@@ -24,11 +26,6 @@ class NoComponents final : public SchemaIndex {
   FoundComponent find(std::string_view, std::string_view) const override {
     return {nullptr, "", "none"};
   }
-};
-
-class NoPlaces final : public PlaceIndex {
- public:
-  Place place_of(std::string_view) const override { return {}; }
 };
 
 // Says `additionalProperties: false` where our walker takes it for granted.

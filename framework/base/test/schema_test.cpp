@@ -6,6 +6,8 @@
 
 #include <treadle/base/document.h>
 
+#include "test/no_places.h"
+
 namespace treadle {
 namespace {
 
@@ -57,11 +59,6 @@ class Components final : public SchemaIndex {
     schemas_[word + " " + name] = json::parse(schema);
   }
   std::map<std::string, json> schemas_;
-};
-
-class NoPlaces final : public PlaceIndex {
- public:
-  Place place_of(std::string_view) const override { return {}; }
 };
 
 Checked check_text(std::string_view value, std::string_view schema,

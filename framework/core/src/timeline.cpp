@@ -6,7 +6,7 @@ namespace {
 constexpr std::array<std::string_view, kPhases> kNames = {
     "loading", "data", "forward", "backward", "update", "metrics", "saving"};
 
-std::int64_t nanoseconds(Timeline::Clock::duration duration) {
+std::int64_t in_nanoseconds(Timeline::Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
@@ -22,7 +22,7 @@ double Timeline::seconds(Phase phase) const {
 }
 
 double Timeline::seconds_passed() const {
-  return 1e-9 * static_cast<double>(nanoseconds(Clock::now() - begun_));
+  return 1e-9 * static_cast<double>(in_nanoseconds(Clock::now() - begun_));
 }
 
 std::vector<Timeline::Event> Timeline::events() const {
@@ -36,7 +36,7 @@ std::size_t Timeline::events_left_out() const {
 }
 
 void Timeline::add(Phase phase, Clock::time_point start, Clock::time_point end) {
-  const std::int64_t duration = nanoseconds(end - start);
+  const std::int64_t duration = in_nanoseconds(end - start);
   nanoseconds_[static_cast<std::size_t>(phase)].fetch_add(duration, std::memory_order_relaxed);
   if (!keeps_events_) return;
   const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ void Timeline::add(Phase phase, Clock::time_point start, Clock::time_point end) 
   }
   const auto lane = lanes_.try_emplace(std::this_thread::get_id(),
                                        static_cast<std::uint32_t>(lanes_.size())).first->second;
-  events_.push_back({phase, lane, nanoseconds(start - begun_), duration});
+  events_.push_back({phase, lane, in_nanoseconds(start - begun_), duration});
 }
 
 }  // namespace treadle

@@ -56,7 +56,7 @@ void fill(Net& net, double value) {
     parameter.fill_(value);
 }
 
-std::string message_of(const std::function<void()>& call) {
+std::string failure_of(const std::function<void()>& call) {
   try {
     call();
   } catch (const StorageError& error) {
@@ -120,7 +120,7 @@ TEST_F(Weights, ThatDoNotFitAreAllNamedAndChangeNothing) {
   saved["encoder.weight"] = at::ones({2, 4});
   saved["norm.num_batches_tracked"] = at::full({}, 7.0F);
 
-  EXPECT_EQ(message_of([&] { load_weights(net, saved); }),
+  EXPECT_EQ(failure_of([&] { load_weights(net, saved); }),
             "saved weights do not fit the model; missing: encoder.bias, norm.running_mean; "
             "unexpected: encoder.bais (did you mean \"encoder.bias\"?), head/kernel; of another "
             "shape: encoder.weight (expected [2, 3], got [2, 4]); of another type: "
@@ -132,7 +132,7 @@ TEST_F(Weights, OfAFileThatDoesNotFitNameIt) {
   write_safetensors(file_, {{{"encoder.weight", at::ones({2, 3})}}, {}});
   Net net;
 
-  EXPECT_EQ(message_of([&] { load_weights(net, file_); }),
+  EXPECT_EQ(failure_of([&] { load_weights(net, file_); }),
             file_.string() +
                 ": saved weights do not fit the model; missing: encoder.bias, norm.bias, "
                 "norm.num_batches_tracked, norm.running_mean, norm.running_var, norm.weight");
@@ -258,7 +258,7 @@ TEST_F(Weights, OfDamagedFilesSayWhatIsWrong) {
   };
   for (const Damage& damage : cases) {
     const fs::path path = write(with_header(damage.header, std::string(damage.data, '\0')));
-    EXPECT_EQ(message_of([&] { read_safetensors(path); }),
+    EXPECT_EQ(failure_of([&] { read_safetensors(path); }),
               path.string() + ": not a valid safetensors file: " + damage.expected);
   }
 }

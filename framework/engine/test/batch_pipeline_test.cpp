@@ -19,9 +19,9 @@ namespace {
 using ::testing::HasSubstr;
 
 /// `count` rows; the only feature of row i is i.
-class Numbered : public RowReader {
+class NumberedRows : public RowReader {
  public:
-  explicit Numbered(std::int64_t count) : values_(at::arange(count, at::kFloat).unsqueeze(1)) {
+  explicit NumberedRows(std::int64_t count) : values_(at::arange(count, at::kFloat).unsqueeze(1)) {
     spec_.inputs = {{"features", {1}, {{"x", {}, false}}}};
     spec_.target = {"x", TargetKind::kNumbers, 1, {}};
   }
@@ -89,7 +89,7 @@ at::Tensor read(BatchPipeline& pipeline, std::int64_t epochs) {
 }
 
 TEST(BatchPipeline, GivesEveryRowOnceAnEpoch) {
-  const Numbered rows(103);
+  const NumberedRows rows(103);
   ThreadBudget budget(2);
   budget.run([&] {
     BatchPipeline pipeline(rows, all_rows(103), {}, shuffled(10), RandomStreams(1));
@@ -101,7 +101,7 @@ TEST(BatchPipeline, GivesEveryRowOnceAnEpoch) {
 }
 
 TEST(BatchPipeline, GivesTheSameBitsForAnyNumberOfWorkers) {
-  const Numbered rows(1000);
+  const NumberedRows rows(1000);
   const Jitter jitter;
   at::Tensor expected;
   for (const int workers : {1, 2, 3, 8}) {
@@ -116,7 +116,7 @@ TEST(BatchPipeline, GivesTheSameBitsForAnyNumberOfWorkers) {
 }
 
 TEST(BatchPipeline, StartsInTheMiddleOfAnEpochLikeOneThatWalkedThere) {
-  const Numbered rows(100);
+  const NumberedRows rows(100);
   const Jitter jitter;
   ThreadBudget budget(2);
   budget.run([&] {
@@ -133,7 +133,7 @@ TEST(BatchPipeline, StartsInTheMiddleOfAnEpochLikeOneThatWalkedThere) {
 }
 
 TEST(BatchPipeline, ShufflesEachEpochAnewAndOtherSeedsOtherwise) {
-  const Numbered rows(50);
+  const NumberedRows rows(50);
   ThreadBudget budget(2);
   budget.run([&] {
     BatchPipeline a(rows, all_rows(50), {}, shuffled(50), RandomStreams(1));
@@ -145,7 +145,7 @@ TEST(BatchPipeline, ShufflesEachEpochAnewAndOtherSeedsOtherwise) {
 }
 
 TEST(BatchPipeline, DropsAShortLastBatchOnlyWhenAsked) {
-  const Numbered rows(25);
+  const NumberedRows rows(25);
   PipelineOptions options = shuffled(10);
   options.drop_last = true;
   ThreadBudget budget(1);
@@ -156,7 +156,7 @@ TEST(BatchPipeline, DropsAShortLastBatchOnlyWhenAsked) {
 }
 
 TEST(BatchPipeline, NeverHoldsMoreBatchesThanItsMemoryAllows) {
-  const Numbered rows(4096);
+  const NumberedRows rows(4096);
   PipelineOptions options = shuffled(64);
   options.buffer_bytes = 4 * 64 * (4 + 4 + 8);  // four batches: feature, target, row index
   ThreadBudget budget(3);
@@ -168,7 +168,7 @@ TEST(BatchPipeline, NeverHoldsMoreBatchesThanItsMemoryAllows) {
 }
 
 TEST(BatchPipeline, BatchesStayValidWhileSomebodyHoldsThem) {
-  const Numbered rows(1000);
+  const NumberedRows rows(1000);
   ThreadBudget budget(2);
   budget.run([&] {
     BatchPipeline pipeline(rows, all_rows(1000), {}, shuffled(10), RandomStreams(1));
@@ -187,7 +187,7 @@ TEST(BatchPipeline, BatchesStayValidWhileSomebodyHoldsThem) {
 }
 
 TEST(BatchPipeline, AnErrorArrivesInItsTurnAndNamesItsBatch) {
-  const Numbered rows(100);
+  const NumberedRows rows(100);
   const Picky picky;
   PipelineOptions options;
   options.batch_size = 5;
@@ -208,7 +208,7 @@ TEST(BatchPipeline, AnErrorArrivesInItsTurnAndNamesItsBatch) {
 }
 
 TEST(BatchPipeline, RestoresItsPlaceFromState) {
-  const Numbered rows(100);
+  const NumberedRows rows(100);
   ThreadBudget budget(2);
   budget.run([&] {
     BatchPipeline first(rows, all_rows(100), {}, shuffled(10), RandomStreams(9));

@@ -19,6 +19,8 @@
 #include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
 
+#include "test/squared_error.h"
+
 namespace treadle::engine {
 namespace {
 
@@ -28,9 +30,9 @@ using ::testing::SizeIs;
 constexpr std::int64_t kRows = 6;
 
 /// Batches of random numbers; every row of batch b has the number b.
-class Numbered : public BatchStream {
+class NumberedBatches : public BatchStream {
  public:
-  explicit Numbered(std::int64_t batches) : batches_(batches) {}
+  explicit NumberedBatches(std::int64_t batches) : batches_(batches) {}
 
  private:
   bool do_next(Batch& batch) override {
@@ -71,18 +73,6 @@ class Linear : public Model {
   torch::nn::Linear linear_{nullptr};
 };
 
-class SquaredError : public Loss {
-  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"value", target.width}};
-  }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    return {outputs[0].sub(batch.targets).square().sum(), {}};
-  }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
-    return {TargetKind::kNumbers, outputs[0]};
-  }
-};
-
 TEST(EvaluationBatch, HoldsAQuarterOfAMebibyteOfInputs) {
   const std::vector<PortSpec> images{{"image", {1, 28, 28}, {}}};
 
@@ -108,7 +98,7 @@ struct Seen {
 
 Seen judge(Model& model, std::int64_t batches, int workers, std::stop_token stop = {}) {
   const SquaredError loss;
-  Numbered stream(batches);
+  NumberedBatches stream(batches);
   Seen seen;
   ThreadBudget budget(workers);
   budget.run([&] {
@@ -123,7 +113,7 @@ Seen judge(Model& model, std::int64_t batches, int workers, std::stop_token stop
   return seen;
 }
 
-/// The batch that a forward works on: Numbered's generators make no two alike.
+/// The batch that a forward works on: NumberedBatches' generators make no two alike.
 std::int64_t number_of(const Inputs& inputs) {
   for (std::int64_t b = 0;; ++b) {
     const at::Generator generator = make_generator(static_cast<std::uint64_t>(b) + 1);
@@ -276,7 +266,7 @@ TEST(Evaluation, GivesMetricsTheBatchesInOrderAfterAReset) {
   ThreadBudget budget(3);
 
   budget.run([&] {
-    Numbered stream(5);
+    NumberedBatches stream(5);
     MetricComputer* const metrics[] = {&metric};
     evaluate_metrics({.model = &model, .loss = &loss}, stream, {}, metrics);
   });

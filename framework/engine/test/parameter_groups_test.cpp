@@ -11,23 +11,15 @@
 #include <treadle/base/error.h>
 #include <treadle/core/task_random.h>
 
+#include "test/squared_error.h"
+
 namespace treadle::engine {
 namespace {
 
-class SquaredError : public Loss {
-  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", 2}}; }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    return {(outputs[0] - batch.targets).pow(2).sum(), {}};
-  }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
-    return {TargetKind::kNumbers, outputs[0]};
-  }
-};
-
 /// SGD with momentum and decay, and a scalar that counts its updates.
-class Momentum : public Optimizer {
+class CountingMomentum : public Optimizer {
  public:
-  Momentum(double rate, double decay) : rate_(rate), decay_(decay) {}
+  CountingMomentum(double rate, double decay) : rate_(rate), decay_(decay) {}
 
  private:
   double do_learning_rate() const override { return rate_; }
@@ -69,9 +61,9 @@ Batch batch_of(std::uint64_t seed) {
   return batch;
 }
 
-const SquaredError kLoss;
-const Momentum kRest(0.1, 0.01);
-const Momentum kForBias(0.02, 0);
+const SquaredError kSquares;
+const CountingMomentum kRest(0.1, 0.01);
+const CountingMomentum kForBias(0.02, 0);
 
 StepOptions with_bias_apart() {
   StepOptions options;
@@ -82,7 +74,7 @@ StepOptions with_bias_apart() {
 TEST(ParameterGroups, EqualLibtorchsWhileTheScheduleMovesBothRates) {
   const auto model = make_model();
   const auto other = make_model();
-  TrainingStep step(*model, kLoss, kRest, with_bias_apart());
+  TrainingStep step(*model, kSquares, kRest, with_bias_apart());
   auto named = other->named_parameters();
   const auto group = [](at::Tensor parameter, double rate, double decay) {
     return torch::optim::OptimizerParamGroup(
@@ -109,7 +101,7 @@ TEST(ParameterGroups, EqualLibtorchsWhileTheScheduleMovesBothRates) {
     Outputs outputs(1);
     ForwardContext context;
     other->forward(batch.inputs, outputs, context);
-    ((outputs[0] - batch.targets).pow(2).sum() / 8).backward();
+    ((outputs[0] - batch.targets).pow(2).sum() / 2 / 8).backward();
     by_libtorch.step();
   }
 
@@ -122,7 +114,7 @@ TEST(ParameterGroups, EqualLibtorchsWhileTheScheduleMovesBothRates) {
 
 TEST(ParameterGroups, ShareVectorsAndKeepNumbersApart) {
   const auto model = make_model();
-  TrainingStep step(*model, kLoss, kRest, with_bias_apart());
+  TrainingStep step(*model, kSquares, kRest, with_bias_apart());
   step.run(batch_of(1), 1, 0.1, 0);
 
   const StateDict state = step.slots().state();
@@ -135,17 +127,17 @@ TEST(ParameterGroups, ShareVectorsAndKeepNumbersApart) {
 TEST(ParameterGroups, GoOnFromWhatWasSavedAsIfTheyHadNeverStopped) {
   const auto straight = make_model();
   const auto stopped = make_model();
-  TrainingStep step(*straight, kLoss, kRest, with_bias_apart());
+  TrainingStep step(*straight, kSquares, kRest, with_bias_apart());
   StateDict saved;
   {
-    TrainingStep before(*stopped, kLoss, kRest, with_bias_apart());
+    TrainingStep before(*stopped, kSquares, kRest, with_bias_apart());
     for (int i = 0; i < 10; ++i) {
       step.run(batch_of(static_cast<std::uint64_t>(i)), i + 1, 0.1, 0);
       before.run(batch_of(static_cast<std::uint64_t>(i)), i + 1, 0.1, 0);
     }
     saved = before.slots().state().snapshot();
   }
-  TrainingStep after(*stopped, kLoss, kRest, with_bias_apart());
+  TrainingStep after(*stopped, kSquares, kRest, with_bias_apart());
   after.slots().load_state(saved);
   for (int i = 10; i < 20; ++i) {
     step.run(batch_of(static_cast<std::uint64_t>(i)), i + 1, 0.1, 0);
@@ -162,8 +154,8 @@ TEST(ParameterGroups, NameParametersThatThereAreAndOnce) {
   unknown.groups = {{&kForBias, {"net.biass"}}};
   StepOptions twice;
   twice.groups = {{&kForBias, {"net.bias"}}, {&kForBias, {"net.bias"}}};
-  EXPECT_THROW(TrainingStep(*model, kLoss, kRest, unknown), ContractViolation);
-  EXPECT_THROW(TrainingStep(*make_model(), kLoss, kRest, twice), ContractViolation);
+  EXPECT_THROW(TrainingStep(*model, kSquares, kRest, unknown), ContractViolation);
+  EXPECT_THROW(TrainingStep(*make_model(), kSquares, kRest, twice), ContractViolation);
 }
 
 }  // namespace

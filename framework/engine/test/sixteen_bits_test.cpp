@@ -12,6 +12,8 @@
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/weight_average.h>
 
+#include "test/squared_error.h"
+
 namespace treadle::engine {
 namespace {
 
@@ -35,18 +37,6 @@ class Narrow : public Model {
 
  private:
   at::ScalarType dtype_;
-};
-
-class SquaredError : public Loss {
-  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"value", target.width}};
-  }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    return {outputs[0].sub(batch.targets).square().sum().div(2), {}};
-  }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
-    return {TargetKind::kNumbers, outputs[0]};
-  }
 };
 
 /// With momentum, so that there is something to remember beside the masters.

@@ -13,23 +13,10 @@
 
 #include <treadle/core/task_random.h>
 
+#include "test/squared_error.h"
+
 namespace treadle::engine {
 namespace {
-
-/// Half the squared error, weighted; sums, as losses here do.
-class SquaredError : public Loss {
-  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"value", target.width}};
-  }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const at::Tensor each = (outputs[0] - batch.targets).pow(2).sum(1) / 2;
-    if (!batch.weights.defined()) return {each.sum(), {}};
-    return {(each * batch.weights).sum(), batch.weights.sum()};
-  }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
-    return {TargetKind::kNumbers, outputs[0]};
-  }
-};
 
 /// p -= rate * scale * g, on every active segment.
 class PlainDescent : public Optimizer {

@@ -182,7 +182,7 @@ Part projection_part(const std::string& type, std::int64_t in, std::int64_t out,
       std::move(parameters));
 }
 
-at::Tensor sum_of(const Inputs& inputs) {
+at::Tensor added(const Inputs& inputs) {
   at::Tensor sum = inputs[0];
   for (std::size_t i = 1; i < inputs.size(); ++i)
     sum = sum.add(inputs[i]);
@@ -217,13 +217,13 @@ const nlohmann::json kNothing = nlohmann::json::object();
 }  // namespace
 
 Part add() {
-  return rule_part("add", sum_of, plan_sum, kNothing);
+  return rule_part("add", added, plan_sum, kNothing);
 }
 
 Part mean() {
   return rule_part(
       "mean",
-      [](const Inputs& inputs) { return sum_of(inputs).div(static_cast<double>(inputs.size())); },
+      [](const Inputs& inputs) { return added(inputs).div(static_cast<double>(inputs.size())); },
       [](PlanBuilder& builder, std::span<const PlanValue> inputs) -> std::optional<PlanValue> {
         const auto sum = plan_sum(builder, inputs);
         if (!sum)

@@ -48,7 +48,7 @@ struct Pondered {
   std::vector<double> pondered;
 };
 
-Pondered run(const FlowBuilder& flow, const at::Tensor& input) {
+Pondered ponder(const FlowBuilder& flow, const at::Tensor& input) {
   const auto graph = flow.build();
   GraphState state(*graph);
   Pondered result;
@@ -61,7 +61,7 @@ Pondered run(const FlowBuilder& flow, const at::Tensor& input) {
 // 0.4 · 2 + 0.4 · 3 + 0.2 · 4 = 2.8, three rounds and a remainder of 0.2.
 TEST(AdaptiveLoop, WeighsStatesByTheirHaltingProbabilities) {
   const auto result =
-      run(FlowBuilder().loop(plus(1)).adaptively(halts_with(0.4), 10).tag("loop"), row({1}));
+      ponder(FlowBuilder().loop(plus(1)).adaptively(halts_with(0.4), 10).tag("loop"), row({1}));
 
   EXPECT_THAT(result.output, ElementsAre(DoubleNear(2.8, 1e-12)));
   EXPECT_THAT(result.pondered, ElementsAre(DoubleNear(3.2, 1e-12)));
@@ -70,7 +70,7 @@ TEST(AdaptiveLoop, WeighsStatesByTheirHaltingProbabilities) {
 // By hand: 0.2 twice, and 0.6 remains for the last round.
 TEST(AdaptiveLoop, GivesTheRestToTheLastRoundThereIs) {
   const auto result =
-      run(FlowBuilder().loop(plus(1)).adaptively(halts_with(0.2), 3).tag("loop"), row({1}));
+      ponder(FlowBuilder().loop(plus(1)).adaptively(halts_with(0.2), 3).tag("loop"), row({1}));
 
   EXPECT_THAT(result.output, ElementsAre(DoubleNear(0.2 * 2 + 0.2 * 3 + 0.6 * 4, 1e-12)));
   EXPECT_THAT(result.pondered, ElementsAre(DoubleNear(3.6, 1e-12)));
@@ -79,7 +79,7 @@ TEST(AdaptiveLoop, GivesTheRestToTheLastRoundThereIs) {
 TEST(AdaptiveLoop, LetsARowHaltInItsFirstRoundWithinEpsilon) {
   const Pondering generous{.epsilon = 0.3};
 
-  const auto result = run(
+  const auto result = ponder(
       FlowBuilder().loop(plus(1)).adaptively(halts_with(0.8), 5, generous).tag("loop"), row({1}));
 
   EXPECT_THAT(result.output, ElementsAre(2));

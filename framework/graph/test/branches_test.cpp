@@ -1,4 +1,4 @@
-// Branches one after the other and at once: the same bits, and what must follow tasks to other
+// Branches one after the other and at once: the same pass, and what must follow tasks to other
 // threads (rows A09, A28, C12, B13).
 #include "small_parts.h"
 
@@ -55,7 +55,7 @@ class Meeting {
   int here_ = 0;
 };
 
-struct Bits {
+struct Pass {
   at::Tensor output;
   at::Tensor input_gradient;
   std::vector<at::Tensor> gradients;
@@ -83,22 +83,22 @@ std::shared_ptr<Graph> tangled() {
   return graph;
 }
 
-Bits bits_of(Graph& graph, Branches branches) {
+Pass pass_through(Graph& graph, Branches branches) {
   graph.set_branches(branches);
   for (at::Tensor& parameter : graph.parameters())
     parameter.mutable_grad().reset();
   const TaskRandom random(17);
   const at::Tensor input = at::randn({5, 6}, at::kDouble).set_requires_grad(true);
-  Bits bits;
-  bits.output = graph.forward(input);
-  bits.output.square().sum().backward();
-  bits.input_gradient = input.grad().clone();
+  Pass pass;
+  pass.output = graph.forward(input);
+  pass.output.square().sum().backward();
+  pass.input_gradient = input.grad().clone();
   for (const at::Tensor& parameter : graph.parameters())
-    bits.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
-  return bits;
+    pass.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
+  return pass;
 }
 
-void expect_same(const Bits& a, const Bits& b) {
+void expect_same(const Pass& a, const Pass& b) {
   EXPECT_TRUE(at::equal(a.output, b.output));
   EXPECT_TRUE(at::equal(a.input_gradient, b.input_gradient));
   ASSERT_EQ(a.gradients.size(), b.gradients.size());
@@ -111,15 +111,15 @@ class BranchesRun : public ::testing::TestWithParam<Execution> {};
 
 TEST_P(BranchesRun, GiveTheSameBitsOneByOneAndAtOnce) {
   const auto graph = tangled();
-  const Bits expected = bits_of(*graph, Branches::kOneByOne);
+  const Pass expected = pass_through(*graph, Branches::kOneByOne);
   graph->set_execution(GetParam());
   for (int repeat = 0; repeat < 2; ++repeat)
-    expect_same(bits_of(*graph, Branches::kOneByOne), expected);
+    expect_same(pass_through(*graph, Branches::kOneByOne), expected);
   for (const int threads : {1, 2, 3, 8}) {
     SCOPED_TRACE(threads);
     with_threads(threads, [&] {
       for (int repeat = 0; repeat < 5; ++repeat)
-        expect_same(bits_of(*graph, Branches::kAtOnce), expected);
+        expect_same(pass_through(*graph, Branches::kAtOnce), expected);
     });
   }
 }
@@ -337,7 +337,7 @@ TEST(Branches, GoBackTwiceWhereTheGraphIsKept) {
 TEST_P(BranchesRun, OfSeveralForwardsAtOnce) {
   const auto graph = tangled();
   graph->set_execution(GetParam());
-  const Bits expected = bits_of(*graph, Branches::kOneByOne);
+  const Pass expected = pass_through(*graph, Branches::kOneByOne);
   graph->set_branches(Branches::kAtOnce);
   graph->eval();
   const at::Tensor input = at::ones({2, 6}, at::kDouble);

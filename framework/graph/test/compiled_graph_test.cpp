@@ -292,6 +292,73 @@ TEST(CompiledGraph, GivesTheBitsOfTheDynamicGraphForManyRows) {
   expect_same_bits(*graph, at::randn({700, 4}, at::kDouble));
 }
 
+/// Uses its weight twice, in a way that plans do not know.
+struct TwiceImpl : torch::nn::Module {
+  explicit TwiceImpl(torch::nn::Linear shared)
+      : linear(register_module("linear", std::move(shared))) {}
+  at::Tensor forward(const at::Tensor& input) { return linear(linear(input).relu()); }
+  torch::nn::Linear linear;
+};
+TORCH_MODULE(Twice);
+
+void expect_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double off = a[i].sub(b[i]).abs().max().item<double>();
+    EXPECT_LE(off, 1e-14 * b[i].abs().max().item<double>()) << i;
+  }
+}
+
+/// The two sums that docs/decisions/0012 takes out: their order is another, and nothing else.
+TEST(CompiledGraph, AddsInAnotherOrderWhereACallUsesAWeightTwiceAndOthersDo) {
+  const TaskRandom random(1);
+  torch::nn::Linear shared(4, 4);
+  shared->to(at::kDouble);
+  const auto graph =
+      FlowBuilder::from(shared).through(Twice(shared)).through(shared).build(spec_of({{4}}));
+  const at::Tensor input = at::randn({700, 4}, at::kDouble);
+  const Bits wanted = bits_of(*graph, input);
+
+  graph->set_execution(Execution::kCompiled);
+
+  for (int round = 0; round < 2; ++round) {
+    const Bits compiled = bits_of(*graph, input);
+    expect_same(compiled.outputs, wanted.outputs);
+    expect_close(compiled.gradients, wanted.gradients);
+  }
+}
+
+TEST(CompiledGraph, AddsInAnotherOrderWhereAStateCarriesAWeightOnTopOfGradients) {
+  const TaskRandom random(1);
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .through(state_add())
+                         .using_({"memory"})
+                         .through(rows(4, 4))
+                         .tag("memory")
+                         .build(spec_of({{4}}));
+  const at::Tensor input = at::randn({700, 4}, at::kDouble);
+  const auto gradients = [&] {
+    forget_gradients(*graph);
+    for (int batch = 0; batch < 2; ++batch) {
+      GraphState state(*graph);
+      at::Tensor sum = at::zeros({}, at::kDouble);
+      for (int step = 0; step < 3; ++step)
+        sum = sum.add(graph->run({&input, 1}, state)[0].square().sum());
+      sum.backward();
+    }
+    std::vector<at::Tensor> all;
+    for (const at::Tensor& parameter : graph->parameters())
+      all.push_back(parameter.grad().clone());
+    return all;
+  };
+  const auto wanted = gradients();
+
+  graph->set_execution(Execution::kCompiled);
+
+  expect_close(gradients(), wanted);
+  expect_close(gradients(), wanted);
+}
+
 TEST(CompiledGraph, GivesGradientsToWhoAsksForThem) {
   const auto graph = mlp().build(spec_of({{4}}));
   const at::Tensor input = at::randn({6, 4}, at::kDouble);

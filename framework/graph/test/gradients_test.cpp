@@ -191,7 +191,7 @@ std::shared_ptr<Graph> build(const GradientCase& tested) {
 }
 
 /// Rows of either sign, for what chooses by it.
-at::Tensor rows(std::int64_t width) {
+at::Tensor batch_of_rows(std::int64_t width) {
   const TaskRandom random(18);
   at::Tensor rows = at::randn({kRows, width}, at::kDouble);
   rows.select(1, 0).abs_().mul_(at::tensor({1.0, -1.0, -1.0, 1.0}, at::kDouble));
@@ -200,7 +200,7 @@ at::Tensor rows(std::int64_t width) {
 
 TEST_P(NodeGradients, AreTheSlopes) {
   const auto graph = build(GetParam());
-  const at::Tensor input = rows(GetParam().width);
+  const at::Tensor input = batch_of_rows(GetParam().width);
   std::vector<Differentiated> by = parameters_of(*graph);
   by.push_back({"input", input});
 
@@ -221,7 +221,7 @@ TEST_P(NodeGradients, AreTheSlopes) {
 TEST_P(NodeGradients, ReachEveryParameterThatWasUsed) {
   const auto graph = build(GetParam());
 
-  graph->forward(rows(GetParam().width)).square().sum().backward();
+  graph->forward(batch_of_rows(GetParam().width)).square().sum().backward();
 
   for (const auto& parameter : graph->named_parameters()) {
     const bool is_chosen =

@@ -171,7 +171,7 @@ TEST(GraphStates, SurviveAForwardThatFails) {
   EXPECT_THAT(step(*graph, state, row({2})), ElementsAre(3));
 }
 
-class Counts : public Layer {
+class CountsForwards : public Layer {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     const double count =
@@ -182,7 +182,7 @@ class Counts : public Layer {
 };
 
 TEST(LayerMemories, BelongToTheStream) {
-  const auto graph = FlowBuilder::from(std::make_shared<Counts>()).build();
+  const auto graph = FlowBuilder::from(std::make_shared<CountsForwards>()).build();
   GraphState one(*graph);
   GraphState other(*graph);
   step(*graph, one, row({1}));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@
 #include "npy_data.h"
 
 namespace treadle::arrays {
+
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Writes small arrays, opens them, and shows messages with "x.npy" for the file.
 class ArrayFixture : public ::testing::Test {

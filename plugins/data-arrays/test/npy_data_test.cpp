@@ -1,7 +1,5 @@
 #include "npy_data.h"
 
-#include <limits>
-
 #include <gmock/gmock.h>
 
 #include "array_fixture.h"
@@ -10,8 +8,6 @@ namespace treadle::arrays {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 class NpyDataTest : public ArrayFixture {
  protected:

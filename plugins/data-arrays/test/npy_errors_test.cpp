@@ -7,7 +7,6 @@
 namespace treadle::arrays {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class NpyErrors : public ArrayFixture {

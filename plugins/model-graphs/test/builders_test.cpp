@@ -15,17 +15,13 @@
 #include <treadle/graph/flow_model.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/testing/graph_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+
+#include "test/this_plugin.h"
 
 namespace treadle::testing {
 namespace {
 
 using Json = nlohmann::json;
-
-const PluginUnderTest& plugin() {
-  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
-  return plugin;
-}
 
 /// Layers of other plugins, too.
 const PluginRegistry& components() {

@@ -1,18 +1,14 @@
 // Rows A42-A52 as layers, and flows of every verb as models.
 #include <treadle/testing/layer_contract.h>
 #include <treadle/testing/model_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+
+#include "test/this_plugin.h"
 
 namespace treadle::testing {
 namespace {
 
 using Json = nlohmann::json;
 using Shapes = std::vector<std::vector<std::int64_t>>;
-
-const PluginUnderTest& plugin() {
-  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
-  return plugin;
-}
 
 LayerCase layer(std::string name, const std::string& component, Json parameters = Json::object(),
                 Shapes inputs = {{6}}) {

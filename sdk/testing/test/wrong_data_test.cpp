@@ -10,6 +10,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_data {
 namespace {
 
 MatrixRows::Matrices table(at::ScalarType dtype) {
@@ -314,7 +315,7 @@ DataCase made_by(std::string name, const TinyData::Make& make) {
   return {std::move(name), [make] { return std::make_unique<Right>(make); }};
 }
 
-std::vector<Wrong<DataCase>> wrong_data() {
+std::vector<Wrong<DataCase>> all() {
   return {
       {one<RepeatsARow>("RepeatsARow"), {"StreamsEachRowOnceInOrder"}},
       {one<Streams<ReusingStream>>("ReusesItsMemory"), {"StreamsEachRowOnceInOrder"}},
@@ -366,13 +367,14 @@ INSTANTIATE_TEST_SUITE_P(Right, DataContract,
                                            one<Streams<ListStream>>("WithAStreamOfItsOwn"),
                                            one<ReadBy<Forwarding>>("WithAReaderOfItsOwn")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, DataContract, ::testing::ValuesIn(cases_of(wrong_data())),
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, DataContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());
 
 }  // namespace
+}  // namespace wrong_data
 
 std::vector<Defect> data_defects() {
-  return defects_of("DataContract", wrong_data());
+  return defects_of("DataContract", wrong_data::all());
 }
 
 }  // namespace treadle::testing

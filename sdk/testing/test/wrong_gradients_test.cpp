@@ -14,6 +14,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_gradients {
 namespace {
 
 /// Back-propagation. What a wrong one does otherwise it overrides.
@@ -280,7 +281,7 @@ GradientsCase one(std::string name, bool exact = true) {
   return {std::move(name), [] { return std::make_unique<T>(); }, exact};
 }
 
-std::vector<Wrong<GradientsCase>> wrong_gradients() {
+std::vector<Wrong<GradientsCase>> all() {
   return {
       {one<Overwrites>("Overwrites"), {"AddsToTheGradientsThatAreThere"}},
       {one<AddsASharedOneTwice>("AddsASharedOneTwice"), {"AddsToTheGradientsThatAreThere"}},
@@ -317,12 +318,13 @@ std::vector<Wrong<GradientsCase>> wrong_gradients() {
 INSTANTIATE_TEST_SUITE_P(Right, GradientStrategyContract,
                          ::testing::Values(one<BackPropagation>("BackPropagation")), CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, GradientStrategyContract,
-                         ::testing::ValuesIn(cases_of(wrong_gradients())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_gradients
 
 std::vector<Defect> gradients_defects() {
-  return defects_of("GradientStrategyContract", wrong_gradients());
+  return defects_of("GradientStrategyContract", wrong_gradients::all());
 }
 
 }  // namespace treadle::testing

@@ -13,6 +13,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_layers {
 namespace {
 
 /// A linear map to three numbers. `Change` has what makes it wrong: `prepare` sees the new layer,
@@ -70,7 +71,7 @@ LayerCase affine(std::string name, const Affine::Change& change = {}) {
   return one;
 }
 
-std::vector<Wrong<LayerCase>> wrong_layers() {
+std::vector<Wrong<LayerCase>> all() {
   using Tensor = const at::Tensor&;
   using Spec = const LayerSpec&;
   return {
@@ -182,12 +183,13 @@ std::vector<Wrong<LayerCase>> wrong_layers() {
 
 INSTANTIATE_TEST_SUITE_P(Right, LayerContract, ::testing::Values(affine("Affine")), CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract,
-                         ::testing::ValuesIn(cases_of(wrong_layers())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_layers
 
 std::vector<Defect> layer_defects() {
-  return defects_of("LayerContract", wrong_layers());
+  return defects_of("LayerContract", wrong_layers::all());
 }
 
 }  // namespace treadle::testing

@@ -9,6 +9,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_losses {
 namespace {
 
 /// Squared error. What a wrong one does otherwise it overrides.
@@ -133,7 +134,7 @@ LossCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }, LossCase::numbers(2)};
 }
 
-std::vector<Wrong<LossCase>> wrong_losses() {
+std::vector<Wrong<LossCase>> all() {
   return {{one<CountsRowsInsteadOfWeights>("CountsRowsInsteadOfWeights"),
            {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
           {one<GivesTheMean>("GivesTheMean"), {"AddsUpOverPartsOfABatch"}},
@@ -155,12 +156,13 @@ std::vector<Wrong<LossCase>> wrong_losses() {
 INSTANTIATE_TEST_SUITE_P(Right, LossContract, ::testing::Values(one<Squared>("Squared")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LossContract,
-                         ::testing::ValuesIn(cases_of(wrong_losses())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_losses
 
 std::vector<Defect> loss_defects() {
-  return defects_of("LossContract", wrong_losses());
+  return defects_of("LossContract", wrong_losses::all());
 }
 
 }  // namespace treadle::testing

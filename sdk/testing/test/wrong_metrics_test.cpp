@@ -10,6 +10,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_metrics {
 namespace {
 
 /// The weighted mean of absolute errors. What a wrong one does otherwise it overrides.
@@ -232,7 +233,7 @@ MetricCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }, MetricCase::numbers(2)};
 }
 
-std::vector<Wrong<MetricCase>> wrong_metrics() {
+std::vector<Wrong<MetricCase>> all() {
   return {{one<DropsAPartOnMerge>("DropsAPartOnMerge"), {"MergingTwoWorkersEqualsOneSeeingBoth"}},
           {one<MergesOnce>("MergesOnce"), {"MergingManyWorkersInAnyGroupingIsTheSame"}},
           {one<NeverForgets>("NeverForgets"), {"ForgetsEverythingOnReset"}},
@@ -266,12 +267,13 @@ std::vector<Wrong<MetricCase>> wrong_metrics() {
 INSTANTIATE_TEST_SUITE_P(Right, MetricContract, ::testing::Values(one<MeanError>("MeanError")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, MetricContract,
-                         ::testing::ValuesIn(cases_of(wrong_metrics())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_metrics
 
 std::vector<Defect> metric_defects() {
-  return defects_of("MetricContract", wrong_metrics());
+  return defects_of("MetricContract", wrong_metrics::all());
 }
 
 }  // namespace treadle::testing

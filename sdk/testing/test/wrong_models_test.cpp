@@ -13,6 +13,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_models {
 namespace {
 
 /// One linear layer. `Change` has what makes it wrong: `prepare` sees the new net, `before` the
@@ -67,7 +68,7 @@ ModelCase looked_up(ModelCase one) {
   return one;
 }
 
-std::vector<Wrong<ModelCase>> wrong_models() {
+std::vector<Wrong<ModelCase>> all() {
   using Tensor = const at::Tensor&;
   using Spec = const ModelSpec&;
   return {
@@ -153,12 +154,13 @@ std::vector<Wrong<ModelCase>> wrong_models() {
 
 INSTANTIATE_TEST_SUITE_P(Right, ModelContract, ::testing::Values(net("Net")), CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ModelContract,
-                         ::testing::ValuesIn(cases_of(wrong_models())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_models
 
 std::vector<Defect> model_defects() {
-  return defects_of("ModelContract", wrong_models());
+  return defects_of("ModelContract", wrong_models::all());
 }
 
 }  // namespace treadle::testing

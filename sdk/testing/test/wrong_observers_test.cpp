@@ -8,6 +8,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_observers {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,7 +115,7 @@ ObserverCase one(std::string name) {
           {"heard.txt"}};
 }
 
-std::vector<Wrong<ObserverCase>> wrong_observers() {
+std::vector<Wrong<ObserverCase>> all() {
   return {{one<KeepsALogOfItsOwn>("KeepsALogOfItsOwn"), {"WritesOnlyWhereItWasTold"}},
           {one<SaysNothingOfFullDisks>("SaysNothingOfFullDisks"), {"SaysWhereItCannotWrite"}},
           {one<DiesOfMissingNumbers>("DiesOfMissingNumbers"),
@@ -130,12 +131,13 @@ std::vector<Wrong<ObserverCase>> wrong_observers() {
 INSTANTIATE_TEST_SUITE_P(Right, ObserverContract, ::testing::Values(one<Listener>("Listener")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ObserverContract,
-                         ::testing::ValuesIn(cases_of(wrong_observers())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_observers
 
 std::vector<Defect> observer_defects() {
-  return defects_of("ObserverContract", wrong_observers());
+  return defects_of("ObserverContract", wrong_observers::all());
 }
 
 }  // namespace treadle::testing

@@ -12,6 +12,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_optimizers {
 namespace {
 
 /// Gradient descent with momentum. What a wrong one does otherwise it overrides.
@@ -138,7 +139,7 @@ OptimizerCase that_also(std::string name, const Moves::Rule& rule) {
   return {std::move(name), [rule] { return std::make_unique<Moves>(rule); }};
 }
 
-std::vector<Wrong<OptimizerCase>> wrong_optimizers() {
+std::vector<Wrong<OptimizerCase>> all() {
   using T = const at::Tensor&;
   using Info = const StepInfo&;
   return {
@@ -177,12 +178,13 @@ std::vector<Wrong<OptimizerCase>> wrong_optimizers() {
 INSTANTIATE_TEST_SUITE_P(Right, OptimizerContract, ::testing::Values(one<Momentum>("Momentum")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, OptimizerContract,
-                         ::testing::ValuesIn(cases_of(wrong_optimizers())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_optimizers
 
 std::vector<Defect> optimizer_defects() {
-  return defects_of("OptimizerContract", wrong_optimizers());
+  return defects_of("OptimizerContract", wrong_optimizers::all());
 }
 
 }  // namespace treadle::testing

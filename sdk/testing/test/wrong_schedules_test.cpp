@@ -10,6 +10,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_schedules {
 namespace {
 
 class Formula final : public LearningRateSchedule {
@@ -44,7 +45,7 @@ ScheduleCase formula(std::string name, const Formula::Rate& rate, bool never_ris
           .never_rises = never_rises};
 }
 
-std::vector<Wrong<ScheduleCase>> wrong_schedules() {
+std::vector<Wrong<ScheduleCase>> all() {
   using Span = const ScheduleSpan&;
   return {
       {{"HasAMemory", [] { return std::make_unique<Falling>(); }}, {"IsAFunctionOfTheStepAlone"}},
@@ -81,12 +82,13 @@ std::vector<Wrong<ScheduleCase>> wrong_schedules() {
 INSTANTIATE_TEST_SUITE_P(Right, ScheduleContract,
                          ::testing::Values(formula("Halving", halving, true)), CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ScheduleContract,
-                         ::testing::ValuesIn(cases_of(wrong_schedules())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_schedules
 
 std::vector<Defect> schedule_defects() {
-  return defects_of("ScheduleContract", wrong_schedules());
+  return defects_of("ScheduleContract", wrong_schedules::all());
 }
 
 }  // namespace treadle::testing

@@ -9,6 +9,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_transforms {
 namespace {
 
 /// Subtracts the first column's mean, doubles targets. What a wrong one does otherwise it
@@ -139,7 +140,7 @@ TransformCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }};
 }
 
-std::vector<Wrong<TransformCase>> wrong_transforms() {
+std::vector<Wrong<TransformCase>> all() {
   return {{one<FitsOnAllRows>("FitsOnAllRows"),
            {"LearnsFromTheTrainingRowsOnly", "ReadsOnlyTheRowsItIsGiven"}},
           {one<PeeksAtOtherRows>("PeeksAtOtherRows"), {"ReadsOnlyTheRowsItIsGiven"}},
@@ -164,12 +165,13 @@ INSTANTIATE_TEST_SUITE_P(Right, TransformContract,
                                                          true}),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract,
-                         ::testing::ValuesIn(cases_of(wrong_transforms())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_transforms
 
 std::vector<Defect> transform_defects() {
-  return defects_of("TransformContract", wrong_transforms());
+  return defects_of("TransformContract", wrong_transforms::all());
 }
 
 }  // namespace treadle::testing

@@ -9,6 +9,7 @@
 #include "wrong.h"
 
 namespace treadle::testing {
+namespace wrong_validators {
 namespace {
 
 using Rows = std::vector<std::int64_t>;
@@ -50,7 +51,7 @@ ValidationCase declared(ValidationCase one, bool ValidationCase::*quirk) {
   return one;
 }
 
-std::vector<Wrong<ValidationCase>> wrong_validators() {
+std::vector<Wrong<ValidationCase>> all() {
   using Plan = ValidationPlan&;
   using Request = const SplitRequest&;
   const auto not_random = [](ValidationCase one) {
@@ -115,12 +116,13 @@ std::vector<Wrong<ValidationCase>> wrong_validators() {
 INSTANTIATE_TEST_SUITE_P(Right, ValidationContract, ::testing::Values(halves("Halves")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ValidationContract,
-                         ::testing::ValuesIn(cases_of(wrong_validators())), CaseName());
+                         ::testing::ValuesIn(cases_of(all())), CaseName());
 
 }  // namespace
+}  // namespace wrong_validators
 
 std::vector<Defect> validation_defects() {
-  return defects_of("ValidationContract", wrong_validators());
+  return defects_of("ValidationContract", wrong_validators::all());
 }
 
 }  // namespace treadle::testing

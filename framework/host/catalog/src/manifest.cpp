@@ -17,14 +17,14 @@ constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxComponents = 1000;
 constexpr std::size_t kMaxTextSize = 1000;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_manifest(const std::string& what) {
   throw PluginError("has a damaged manifest: " + what + "; build it again");
 }
 
 json parse_bounded(std::string_view text) {
   const auto bounded = [](int depth, json::parse_event_t, json&) {
     if (depth > kMaxDepth)
-      refuse("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+      refuse_manifest("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
     return true;
   };
   try {
@@ -32,9 +32,9 @@ json parse_bounded(std::string_view text) {
     if (manifest.is_object())
       return manifest;
   } catch (const json::exception&) {
-    refuse("it is not JSON in UTF-8");
+    refuse_manifest("it is not JSON in UTF-8");
   }
-  refuse("it is not a JSON object");
+  refuse_manifest("it is not a JSON object");
 }
 
 std::string text_at(const json& object, const char* key, bool required) {
@@ -42,15 +42,15 @@ std::string text_at(const json& object, const char* key, bool required) {
   if (found == object.end() && !required)
     return "";
   if (found == object.end() || !found->is_string()) {
-    refuse("\"" + std::string(key) + "\" must be text");
+    refuse_manifest("\"" + std::string(key) + "\" must be text");
   }
   std::string text = *found;
   if (required && text.empty())
-    refuse("\"" + std::string(key) + "\" is empty");
+    refuse_manifest("\"" + std::string(key) + "\" is empty");
   // It is printed to terminals.
   const bool has_control = plain_text(text) != text;
   if (has_control || text.size() > kMaxTextSize) {
-    refuse("\"" + std::string(key) + "\" must be one line of at most " +
+    refuse_manifest("\"" + std::string(key) + "\" must be one line of at most " +
            std::to_string(kMaxTextSize) + " bytes");
   }
   return text;
@@ -59,13 +59,13 @@ std::string text_at(const json& object, const char* key, bool required) {
 const json& components_of(const json& manifest) {
   const auto found = manifest.find("components");
   if (found == manifest.end() || !found->is_array())
-    refuse("\"components\" must be an array");
+    refuse_manifest("\"components\" must be an array");
   if (found->size() > kMaxComponents) {
-    refuse("it lists more than " + std::to_string(kMaxComponents) + " components");
+    refuse_manifest("it lists more than " + std::to_string(kMaxComponents) + " components");
   }
   for (const json& component : *found) {
     if (!component.is_object())
-      refuse("a component must be an object");
+      refuse_manifest("a component must be an object");
   }
   return *found;
 }
@@ -81,7 +81,7 @@ Manifest parse_manifest(std::string_view text) {
   const json manifest = parse_bounded(text);
   const json version = manifest.value("manifest_version", json());
   if (!version.is_number_integer())
-    refuse("\"manifest_version\" must be a whole number");
+    refuse_manifest("\"manifest_version\" must be a whole number");
   if (version != kManifestVersion) {
     throw ForeignPlugin("was made for another runner: its manifest has version " + version.dump() +
                         ", this runner reads version " + std::to_string(kManifestVersion));
@@ -95,7 +95,7 @@ Manifest parse_manifest(std::string_view text) {
     ManifestComponent next = read_component(component);
     for (const ManifestComponent& earlier : read.components) {
       if (earlier.interface_id == next.interface_id && earlier.name == next.name) {
-        refuse("it lists " + quote_text(next.name) + " (" + next.interface_id + ") twice");
+        refuse_manifest("it lists " + quote_text(next.name) + " (" + next.interface_id + ") twice");
       }
     }
     read.components.push_back(std::move(next));
@@ -111,18 +111,18 @@ json manifest_schema(std::string_view text, const ManifestComponent& wanted) {
       continue;
     const auto schema = component.find("schema");
     if (schema == component.end() || !schema->is_object()) {
-      refuse("the schema of " + quote_text(wanted.name) + " must be an object");
+      refuse_manifest("the schema of " + quote_text(wanted.name) + " must be an object");
     }
     return *schema;
   }
-  refuse("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id + ")");
+  refuse_manifest("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id + ")");
 }
 
 json sound_schema(std::string_view text, const ManifestComponent& component) {
   json schema = manifest_schema(text, component);
   const std::vector<Problem> problems = check_schema(schema);
   if (!problems.empty()) {
-    refuse("the schema of " + quote_text(component.name) + " (" + component.interface_id +
+    refuse_manifest("the schema of " + quote_text(component.name) + " (" + component.interface_id +
            ") is wrong: " + problems.front().text());
   }
   return schema;

@@ -8,6 +8,7 @@
 
 #include <treadle/base/error.h>
 
+#include "test/fake_environment.h"
 #include "test/fake_library.h"
 
 namespace treadle {
@@ -17,18 +18,15 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using testing::TemporaryFolder;
 
-EnvironmentReader environment(std::map<std::string, std::string> variables) {
+EnvironmentReader at_home(std::map<std::string, std::string> variables) {
   variables.emplace("HOME", "/home/me");
-  return [variables = std::move(variables)](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
+  return environment(std::move(variables));
 }
 
 std::string complaint(const PluginSettings& settings,
                       std::map<std::string, std::string> variables = {}) {
   try {
-    catalog_options(settings, environment(std::move(variables)));
+    catalog_options(settings, at_home(std::move(variables)));
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -36,7 +34,7 @@ std::string complaint(const PluginSettings& settings,
 }
 
 TEST(PluginSettings, TryOutWhatChangedWhereNothingIsSaid) {
-  const CatalogOptions options = catalog_options({}, environment({}));
+  const CatalogOptions options = catalog_options({}, at_home({}));
 
   EXPECT_EQ(options.probing, Probing::kChanged);
   EXPECT_EQ(options.probe.limit, std::chrono::seconds(10));
@@ -48,7 +46,7 @@ TEST(PluginSettings, TryOutWhatChangedWhereNothingIsSaid) {
 
 TEST(PluginSettings, AreReadFromTheEnvironment) {
   const CatalogOptions options =
-      catalog_options({}, environment({{"TREADLE_PLUGIN_SYSTEM_PATH", "/a:/b"},
+      catalog_options({}, at_home({{"TREADLE_PLUGIN_SYSTEM_PATH", "/a:/b"},
                                        {"TREADLE_PLUGIN_DISABLE", "org.one,org.two"},
                                        {"TREADLE_PLUGIN_ALLOW", "org.three"},
                                        {"TREADLE_PLUGIN_CACHE", "off"},
@@ -74,7 +72,7 @@ TEST(PluginSettings, GivenByTheCallerWin) {
   settings.probing = "always";
 
   const CatalogOptions options =
-      catalog_options(settings, environment({{"TREADLE_PLUGIN_PROBE", "never"}}));
+      catalog_options(settings, at_home({{"TREADLE_PLUGIN_PROBE", "never"}}));
 
   EXPECT_EQ(options.probing, Probing::kAlways);
   EXPECT_THAT(options.files, ElementsAre(file));

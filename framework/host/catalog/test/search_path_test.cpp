@@ -7,6 +7,7 @@
 
 #include <treadle/base/error.h>
 
+#include "test/fake_environment.h"
 #include "test/fake_library.h"
 
 namespace treadle {
@@ -14,13 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::TemporaryFolder;
-
-EnvironmentReader environment(std::map<std::string, std::string> variables) {
-  return [variables = std::move(variables)](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
-}
 
 std::vector<std::string> described(const std::vector<SearchFolder>& folders) {
   std::vector<std::string> texts;

@@ -164,7 +164,7 @@ TEST(ApplyOverride, IsNamedInTheProblemsItCauses) {
 }
 
 TEST(ReadWorkflow, ReadsAFileAndAppliesOverridesInTheirOrder) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) /
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) /
                                        ("workflow_document_test." + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "my.json") << kIrisDocument;
