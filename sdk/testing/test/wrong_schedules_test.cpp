@@ -27,7 +27,8 @@ class Formula final : public LearningRateSchedule {
 
 /// Half the rate every 50 steps, until the end.
 double halving(std::int64_t step, const ScheduleSpan& span) {
-  return span.base_rate * std::exp2(-static_cast<double>(std::min(step, span.total_steps) / 50));
+  const std::int64_t halvings = std::min(step, span.total_steps) / 50;
+  return span.base_rate * std::exp2(-static_cast<double>(halvings));
 }
 
 /// Never above what it gave before.
@@ -64,10 +65,10 @@ std::vector<Wrong<ScheduleCase>> all() {
        {"StartsAtTheOptimizersRate"}},
       {formula("DividesByTheEpochs",
                [](std::int64_t step, Span span) {
-                 const auto epoch =
-                     static_cast<double>(std::min(step, span.total_steps) / span.steps_per_epoch);
-                 const auto epochs = static_cast<double>(span.total_steps / span.steps_per_epoch);
-                 return span.base_rate * (1 - epoch / epochs);
+                 const std::int64_t epoch = std::min(step, span.total_steps) / span.steps_per_epoch;
+                 const std::int64_t epochs = span.total_steps / span.steps_per_epoch;
+                 return span.base_rate *
+                        (1 - static_cast<double>(epoch) / static_cast<double>(epochs));
                }),
        {"WorksForTrainingsOfAnyLength"}},
       {formula(
@@ -81,8 +82,8 @@ std::vector<Wrong<ScheduleCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, ScheduleContract,
                          ::testing::Values(formula("Halving", halving, true)), CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ScheduleContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ScheduleContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_schedules
