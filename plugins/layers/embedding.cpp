@@ -15,6 +15,7 @@
 #include <ATen/ops/sin.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 
 #include <treadle/base/error.h>
 
@@ -34,6 +35,25 @@ at::Tensor sines(std::int64_t length, std::int64_t width, c10::ScalarType dtype)
       .contiguous();
 }
 
+/// The rows of `weight` that these numbers of categories name.
+at::Tensor looked_up(const at::Tensor& weight, const at::Tensor& numbers) {
+  try {
+    return at::embedding(weight, numbers);
+  } catch (const c10::Error&) {
+    // Looked for only now: a pass over all numbers, which a device would have to wait for.
+    const std::int64_t least = numbers.min().item<std::int64_t>();
+    const std::int64_t most = numbers.max().item<std::int64_t>();
+    if (least >= 0 && most < weight.size(0))
+      throw;
+    throw DataError("is given the category " + std::to_string(least < 0 ? least : most) +
+                    ", but has " + std::to_string(weight.size(0)) +
+                    " categories, which count from 0; " +
+                    (least < 0 ? "these seem to be no numbers of categories"
+                               : "say \"categories\": " + std::to_string(most + 1) +
+                                     " or more where these are numbers of categories at all"));
+  }
+}
+
 class EmbeddingOp final : public PlanOp {
  public:
   explicit EmbeddingOp(at::Tensor weight) : weight_(std::move(weight)) {}
@@ -50,7 +70,7 @@ class EmbeddingOp final : public PlanOp {
   void forward(const Inputs& inputs, at::Tensor& output,
                std::span<at::Tensor> kept) const override {
     kept[0] = inputs[0].to(at::kLong);
-    output = at::embedding(weight_, kept[0]);
+    output = looked_up(weight_, kept[0]);
   }
 
   void backward(const PlanGradients& gradients) const override {
@@ -107,7 +127,7 @@ Embedding::Embedding(const Config& config, const LayerSpec& spec) {
 }
 
 at::Tensor Embedding::forward(const Inputs& inputs, LayerContext&) {
-  return at::embedding(weight_, inputs[0].to(at::kLong));
+  return looked_up(weight_, inputs[0].to(at::kLong));
 }
 
 std::optional<PlanValue> Embedding::plan(PlanBuilder& builder,

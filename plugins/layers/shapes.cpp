@@ -1,7 +1,9 @@
 #include "shapes.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,6 +55,16 @@ class Unflatten final : public Layer, public Planned {
   Unflatten(const Config& config, const LayerSpec& spec)
       : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
     only_input(spec);
+    const std::vector<std::int64_t>& given = spec.inputs[0].sizes;
+    const auto product = [](auto begin, auto end) {
+      return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
+    };
+    const bool varies = std::count(given.begin() + 1, given.end(), TensorSpec::kVaries) > 0;
+    const std::int64_t elements = product(given.begin() + 1, given.end());
+    if (!varies && elements != product(sizes_.begin(), sizes_.end())) {
+      throw DataError("a row of " + std::to_string(elements) + " elements cannot be " +
+                      nlohmann::json(sizes_).dump());
+    }
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     std::vector<std::int64_t> sizes{inputs[0].size(0)};

@@ -123,7 +123,7 @@ Loop::Loop(const Config& config, const ComponentContext& context)
       until_(find_part(config, "until", context)),
       adaptive_(find_part(config, "adaptive", context)),
       at_most_(config.get_or<std::int64_t>("at_most", 0)),
-      halt_by_(halt_by(config.get<std::string>("halt_by"))) {
+      halt_by_(halt_by(config.get_or<std::string>("halt_by", "one"))) {
   const int said = (times_ ? 1 : 0) + (while_ ? 1 : 0) + (until_ ? 1 : 0) + (adaptive_ ? 1 : 0);
   if (said != 1) {
     config.fail("",
@@ -139,6 +139,9 @@ Loop::Loop(const Config& config, const ComponentContext& context)
                 "required key \"at_most\" is missing (the most rounds that \"while\", \"until\" "
                 "and \"adaptive\" may take)");
   }
+  if (!while_ && !until_ && config.has("halt_by"))
+    config.fail("halt_by",
+                R"(says how a condition decides, and only "while" and "until" have one)");
   for (const char* key : {"ponder_cost", "epsilon"}) {
     if (!adaptive_ && config.has(key))
       config.fail(key, R"(is said of "adaptive" loops, where each row halts by itself)");

@@ -84,8 +84,13 @@ Freezing::Freezing(Model& model, const Config& config) {
       std::any_of(parameters.begin(), parameters.end(), [&](const at::Tensor& parameter) {
         return parameter.requires_grad() && !contains(frozen_, parameter);
       });
-  if (!frozen_.empty() && !trains_any)
+  if (trains_any)
+    return;
+  if (!frozen_.empty())
     config.fail("freeze", "this leaves nothing to train");
+  config.fail("", parameters.empty() ? "the model has no parameters, so there is nothing to train"
+                                     : "all parameters of the model are frozen, so there is "
+                                       "nothing to train");
 }
 
 void Freezing::begin() {

@@ -88,6 +88,68 @@ INSTANTIATE_TEST_SUITE_P(
             {{"training", {{"gradients", {{"use", "one_step"}}}}}}}),
     [](const auto& info) { return info.param.name; });
 
+/// Branches whose kernels round otherwise where numbers lie otherwise, joined by what hands them
+/// their gradients as stretches of a larger one.
+json joined_branches(const json& layer) {
+  return {{{"use", "dense"}, {"units", 8}},
+          {{"use", "split"},
+           {"branches", {{{{"use", "dense"}, {"units", 5}}, layer}, {"relu"}, {layer}}}},
+          {{"use", "merge"}, {"with", "cat"}},
+          {{"use", "also"}, {"body", {layer}}},
+          {{"use", "also"}, {"body", {layer, {{"use", "dense"}, {"units", 21}}}}},
+          "head"};
+}
+
+TEST(CompiledRun, GivesTheSameForAnyNumberOfWorkers) {
+  const Runtime runtime = watching_runtime();
+  json document = testing::watched_moons(1);
+  document["data"] = {{"use", "moons"}, {"rows", 150}};
+  document["training"] = {{"use", "standard"}, {"epochs", 3}, {"batch_size", 16}};
+  document["model"] = {{"use", "flow"}, {"flow", joined_branches("batch_norm")}};
+  const std::string wanted = bits_after(runtime, with_execution(document, "dynamic"));
+
+  for (const int workers : {1, 2, 3, 1}) {
+    document["resources"]["workers"] = workers;
+    EXPECT_EQ(bits_after(runtime, with_execution(document, "compiled")), wanted) << workers;
+  }
+}
+
+/// Forward and backward twice, in float32, whose vectors are the widest.
+std::vector<at::Tensor> gradients_in(const Runtime& runtime, const json& flow,
+                                     const std::string& execution) {
+  ModelSpec spec;
+  spec.inputs = {{"input", {7}, {}}};
+  spec.outputs = {{"output", 3}};
+  const TaskRandom random(1);
+  const json parameters = {{"execution", execution}, {"flow", flow}};
+  const auto model =
+      runtime.registry().make<ModelProvider>("flow", Config(parameters))->create(spec);
+  const auto graph = std::dynamic_pointer_cast<graph::Graph>(model);
+  const at::Tensor input = at::randn({19, 7}).set_requires_grad(true);
+  for (int i = 0; i < 2; ++i)
+    graph->forward(input).square().sum().backward();
+  std::vector<at::Tensor> gradients{input.grad()};
+  for (const at::Tensor& parameter : graph->parameters())
+    gradients.push_back(parameter.grad());
+  return gradients;
+}
+
+TEST(CompiledLayers, GiveTheBitsOfDynamicOnesWhereverTheyStand) {
+  const Runtime runtime;
+  for (const char* layer : {"alpha_dropout", "batch_norm",  "celu",        "dropout",  "elu",
+                            "gelu",          "hardsigmoid", "hardswish",   "hardtanh", "layer_norm",
+                            "leaky_relu",    "log_sigmoid", "log_softmax", "mish",     "prelu",
+                            "relu",          "relu6",       "rms_norm",    "selu",     "sigmoid",
+                            "silu",          "softmax",     "softplus",    "softsign", "tanh"}) {
+    SCOPED_TRACE(layer);
+    const auto wanted = gradients_in(runtime, joined_branches(layer), "dynamic");
+    const auto compiled = gradients_in(runtime, joined_branches(layer), "compiled");
+    ASSERT_EQ(compiled.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_TRUE(at::equal(compiled[i], wanted[i])) << i;
+  }
+}
+
 TEST(CompiledRun, ResumesToTheSameBits) {
   const Runtime runtime = watching_runtime();
   json document = with_execution(example(runtime, "showcase"), "compiled");

@@ -279,6 +279,11 @@ TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
             "nothing was thrown");
   EXPECT_EQ(mistake_in_change({{"training", {{"freeze", {"*"}}}}}),
             "/training/freeze: this leaves nothing to train");
+  const json frozen = {
+      {"flow", {{{"use", "head"}, {"frozen", true}}}}, {"observe", json()}, {"outputs", json()}};
+  const json plain = {{"freeze", json()}, {"unfreeze", json()}, {"stop", json()}, {"rate", json()}};
+  EXPECT_EQ(mistake_in_change({{"model", frozen}, {"training", plain}}),
+            "/training: all parameters of the model are frozen, so there is nothing to train");
   EXPECT_THAT(mistake_in_change({{"training", {{"freeze", {"heads"}}}}}),
               HasSubstr("/training/unfreeze/0/parameters: some of these are trained from the "
                         "start; name them in \"freeze\", too, or only those that are frozen here"));

@@ -41,6 +41,7 @@ RunObserver::~RunObserver() = default;
 ShowsValues::~ShowsValues() = default;
 Stateful::~Stateful() = default;
 TakesAbsent::~TakesAbsent() = default;
+Remembers::~Remembers() = default;
 TakesCategories::~TakesCategories() = default;
 Traced::~Traced() = default;
 TrainingWorkflow::~TrainingWorkflow() = default;

@@ -12,6 +12,7 @@
 #include "graph_data.h"
 #include "lowering.h"
 #include "nodes.h"
+#include "selector.h"
 
 namespace treadle::graph {
 namespace {
@@ -98,6 +99,7 @@ class Assembly {
     if (problems_.size() > before)
       return nullptr;
     plan_releases();
+    find_shared();
     plan_branches();
     return std::make_shared<Graph>(std::move(impl_));
   }
@@ -187,7 +189,7 @@ class Assembly {
     std::vector<Callee> callees = make_callees(place, specs);
     if (callees.empty())
       return;
-    if (!order_references(place, callees.front()))
+    if (!order_references(place, callees.front()) || !fits_switch(place, callees))
       return;
     for (const Callee& callee : callees) {
       if (info.kind != NodeKind::kLayer)
@@ -417,7 +419,7 @@ class Assembly {
       });
       if (found == given.end()) {
         complain(wanted(place).step, quote_text(info.id) + " wants " + quote_text(name) +
-                                         ", which using() does not give it");
+                                         ", which \"using\" does not give it");
         return false;
       }
       info.inputs.push_back(*found);
@@ -429,6 +431,44 @@ class Assembly {
                quote_text(info.id) + " is given " + quote_text(extra) + ", but wants " +
                    (names.empty() ? "no references" : "only " + joined(names, ", ")) +
                    did_you_mean(extra, names));
+      return false;
+    }
+    return true;
+  }
+
+  /// Whether a switch can do with its router and its branches. False, with a problem said.
+  bool fits_switch(std::size_t place, const std::vector<Callee>& callees) {
+    const WantedNode& node = wanted(place);
+    if (node.kind != NodeKind::kSwitch)
+      return true;
+    const bool by_row = node.step->switch_by == SwitchBy::kRow;
+    const auto branches = static_cast<std::int64_t>(callees.size()) - 1;
+    const auto* router = callees.front().ability<Selector>();
+    const std::int64_t last = router == nullptr ? branches - 1 : router->last();
+    if (router != nullptr &&
+        (last >= branches || (router->first() != last && last + 1 < branches))) {
+      const std::string chosen = router->first() == last ? "branch " + std::to_string(last)
+                                                         : "branches 0 to " + std::to_string(last);
+      complain(node.step, quote_text(node.id) + ": the router " + quote_text(callees[0].type()) +
+                              " chooses " + chosen + ", but the switch has branches 0 to " +
+                              std::to_string(branches - 1));
+      return false;
+    }
+    if (router != nullptr && router->chooses_by_row() != by_row) {
+      complain(node.step, quote_text(node.id) + ": the switch goes by " +
+                              (by_row ? "row" : "batch") + ", but its router " +
+                              quote_text(callees[0].type()) + " chooses " +
+                              (by_row ? "once for the whole batch" : "for each row") +
+                              "; say the same of both");
+      return false;
+    }
+    for (std::size_t i = 1; i < callees.size() && by_row; ++i) {
+      if (!callees[i].remembers())
+        continue;
+      complain(node.step, quote_text(node.id) + ": branch " + std::to_string(i - 1) +
+                              " has a state, but a switch by row gives it other rows in every "
+                              "forward; switch by batch, or let the state stand in front of the "
+                              "switch or behind it");
       return false;
     }
     return true;
@@ -461,7 +501,7 @@ class Assembly {
       complain(wanted(place).step,
                quote_text(impl_->nodes[place].id) + " uses the state " +
                    quote_text(wanted(input.node).state_tag) +
-                   ", which is absent in the first forward; give it an initial() value, or a layer "
+                   ", which is absent in the first forward; give it an initial value, or a layer "
                    "that takes absence in front");
       return false;
     }
@@ -522,6 +562,28 @@ class Assembly {
             impl_->parameters[place].push_back(parameter);
         }
       }
+    }
+  }
+
+  /// What is given to people or kept as a state is used by whoever takes it.
+  void find_shared() {
+    std::vector<std::size_t> users(impl_->places.size());
+    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      if (impl_->places[place].tag_slot)
+        ++users[place];
+      const std::vector<std::size_t>& inputs = impl_->places[place].inputs;
+      for (auto input = inputs.begin(); input != inputs.end(); ++input) {
+        if (std::find(inputs.begin(), input, *input) == input)
+          ++users[*input];
+      }
+    }
+    for (const std::size_t output : impl_->outputs)
+      ++users[output];
+    for (const StateSlot& slot : impl_->states)
+      ++users[slot.written];
+    for (Place& place : impl_->places) {
+      for (const std::size_t input : place.inputs)
+        place.is_shared.push_back(users[input] > 1);
     }
   }
 

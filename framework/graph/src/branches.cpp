@@ -10,7 +10,6 @@
 
 #include <ATen/ThreadLocalState.h>
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/alias.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
@@ -21,6 +20,7 @@
 #include <treadle/core/task_random.h>
 
 #include "graph_data.h"
+#include "handed_on.h"
 
 namespace treadle::graph {
 namespace flow = oneapi::tbb::flow;
@@ -168,14 +168,6 @@ class Fork : public torch::autograd::Function<Fork> {
     return sum;
   }
 };
-
-/// Gradients of what is behind it meet here before they go on, so that the sum does not depend on
-/// who else uses the tensor.
-at::Tensor meeting_point(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.requires_grad() && at::GradMode::is_enabled()
-             ? at::alias(tensor)
-             : tensor;
-}
 
 std::set<const void*> parameters_of(const Place& place) {
   std::set<const void*> parameters;

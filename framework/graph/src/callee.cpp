@@ -53,6 +53,13 @@ TensorSpec Callee::result(std::span<const TensorSpec> inputs) const {
   return *result;
 }
 
+bool Callee::remembers() const {
+  if (graph_ != nullptr)
+    return graph_->impl().remembers;
+  const auto* says = ability<Remembers>();
+  return says != nullptr && says->remembers();
+}
+
 std::vector<std::string> Callee::reference_names() const {
   if (graph_ != nullptr)
     return graph_->input_names();

@@ -53,7 +53,7 @@ FlowBuilder FlowBuilder::from(const Part& part) {
 }
 
 FlowStep& FlowBuilder::add(FlowStep step) {
-  step.place = place_;
+  step.place = place_of_step_;
   return steps_.emplace_back(std::move(step));
 }
 
@@ -205,8 +205,13 @@ FlowBuilder& FlowBuilder::outputs(std::vector<std::string> tags) {
   return *this;
 }
 
+FlowBuilder& FlowBuilder::read_from(const Config& flow) {
+  place_ = flow;
+  return *this;
+}
+
 FlowBuilder& FlowBuilder::written_at(const Config& step) {
-  place_ = step;
+  place_of_step_ = step;
   return *this;
 }
 

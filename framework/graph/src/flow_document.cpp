@@ -166,6 +166,7 @@ const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
 FlowBuilder read_steps(const Config& owner, const json& steps, const std::string& pointer,
                        const PluginRegistry& registry) {
   FlowBuilder flow;
+  flow.read_from(Config(json::object(), pointer, owner.places()));
   std::vector<Problem> problems;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Config step(steps[i], child_pointer(pointer, i), owner.places());

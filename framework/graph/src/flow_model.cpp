@@ -109,8 +109,12 @@ void expect_outputs(const Graph& graph, const ModelSpec& spec) {
         spec.outputs.begin(), spec.outputs.end(), std::int64_t{0},
         [](std::int64_t sum, const OutputSpec& output) { return sum + output.width; });
     if (results[0]->sizes != std::vector<std::int64_t>{TensorSpec::kVaries, width}) {
+      const bool is_rows = results[0]->sizes.size() == 2;
       throw DataError("the flow ends with " + describe(0) + ", but the loss asks for [B, " +
-                      std::to_string(width) + "]; end it with {\"use\": \"head\"}");
+                      std::to_string(width) + "]; " +
+                      (is_rows ? "end it with {\"use\": \"head\"}"
+                               : "make rows of it in front of the head: {\"use\": \"flatten\"}, "
+                                 "{\"use\": \"reduce\"} or {\"use\": \"select\"}"));
     }
     return;
   }

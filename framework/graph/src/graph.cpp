@@ -5,6 +5,7 @@
 
 #include <ATen/ops/split_with_sizes.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/SmallVector.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -19,7 +20,8 @@
 namespace treadle::graph {
 namespace {
 
-void expect_inputs(const Graph::Impl& impl, const Inputs& inputs) {
+/// Contiguous, as all values of a graph.
+c10::SmallVector<at::Tensor, 4> checked(const Graph::Impl& impl, const Inputs& inputs) {
   if (inputs.size() != impl.inputs.size()) {
     throw DataError("the graph takes " + std::to_string(impl.inputs.size()) +
                     (impl.inputs.size() == 1 ? " input" : " inputs") + ", got " +
@@ -29,6 +31,10 @@ void expect_inputs(const Graph::Impl& impl, const Inputs& inputs) {
     if (!inputs[i].defined())
       throw DataError("input " + std::to_string(i) + " of the graph is an undefined tensor");
   }
+  c10::SmallVector<at::Tensor, 4> given;
+  for (const at::Tensor& input : inputs)
+    given.push_back(input.contiguous());
+  return given;
 }
 
 /// A state for one forward, taken from those that lie ready.
@@ -81,7 +87,7 @@ class SpareState {
   std::unique_ptr<GraphState> state_;
 };
 
-class GraphLayer final : public Layer {
+class GraphLayer final : public Layer, public Remembers {
  public:
   explicit GraphLayer(std::shared_ptr<Graph> graph)
       : graph_(register_module("graph", std::move(graph))) {}
@@ -93,6 +99,7 @@ class GraphLayer final : public Layer {
     context.memory = std::move(forward.carried);
     return std::move(outputs.front());
   }
+  bool remembers() const override { return graph_->impl().remembers; }
 
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override {
@@ -130,6 +137,7 @@ bool times_branches(const Graph& graph) {
 }  // namespace
 
 Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
+  impl_->remembers = !impl_->states.empty();
   std::vector<const torch::nn::Module*> registered;
   for (std::size_t i = 0; i < impl_->places.size(); ++i) {
     const Node* node = impl_->places[i].node.get();
@@ -147,6 +155,7 @@ Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)
     for (const Callee& callee : node->callees()) {
       if (callee.graph() != nullptr && callee.graph()->impl().has_branches)
         impl_->has_branches = true;
+      impl_->remembers = impl_->remembers || callee.remembers();
     }
     const std::string& id = impl_->nodes[i].id;
     if (node->callees().size() == 1 && node->main().name().empty()) {
@@ -199,7 +208,8 @@ void Graph::serve_as_model(std::vector<std::size_t> input_order,
 
 std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
                                    std::stop_token stop) const {
-  expect_inputs(*impl_, inputs);
+  const auto checked_inputs = checked(*impl_, inputs);
+  const Inputs given{checked_inputs.data(), checked_inputs.size()};
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
   std::vector<at::Tensor> outputs;
   try {
@@ -207,9 +217,9 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
         impl_->execution == Execution::kCompiled && !torch_versions::is_autocast_enabled();
     const bool is_timed = is_compiled && times_branches(*this);
     if (is_compiled && !is_timed) {
-      run_compiled(*this, inputs, state.data(), stop, outputs);
+      run_compiled(*this, given, state.data(), stop, outputs);
     } else {
-      run_graph(*impl_, inputs, state.data(), stop, outputs);
+      run_graph(*impl_, given, state.data(), stop, outputs);
     }
     if (is_timed)
       impl_->plans->note_timed();
@@ -240,14 +250,14 @@ void Graph::prepare_for_inference() {
 }
 
 Plan Graph::compile(const Inputs& inputs) {
-  expect_inputs(*impl_, inputs);
+  const auto given = checked(*impl_, inputs);
   if (impl_->plans == nullptr)
     impl_->plans = std::make_shared<PlanCache>();
   SpareState state(*this);
   std::vector<at::Tensor> outputs;
   std::shared_ptr<const PlanProgram> used;
   try {
-    run_compiled(*this, inputs, state->data(), {}, outputs, &used);
+    run_compiled(*this, {given.data(), given.size()}, state->data(), {}, outputs, &used);
   } catch (const Failure& failure) {
     failure.raise();
   }

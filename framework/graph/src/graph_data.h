@@ -24,6 +24,8 @@ class PlanCache;
 struct Place {
   std::shared_ptr<const Node> node;  ///< null for inputs and states, whose values are given
   std::vector<std::size_t> inputs;   ///< places whose values it takes
+  /// As inputs: whether others use the value, too.
+  std::vector<bool> is_shared;
   /// Places whose values nobody needs after this one.
   std::vector<std::size_t> done;
   std::optional<std::size_t> tag_slot;  ///< where its value is kept for people
@@ -54,6 +56,7 @@ struct Graph::Impl {
   std::size_t tag_slots = 0;
   std::vector<BranchGroup> groups_of_branches;
   bool has_branches = false;  ///< itself, or a graph within
+  bool remembers = false;     ///< it has states, or something within remembers
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kAsItPays;
   Execution execution = Execution::kDynamic;

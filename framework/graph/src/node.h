@@ -51,6 +51,8 @@ class Callee {
   }
 
   std::vector<std::string> reference_names() const;
+  /// Whether one call leaves something for the next.
+  bool remembers() const;
 
  private:
   std::string name_;

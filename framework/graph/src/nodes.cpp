@@ -10,6 +10,7 @@
 #include <treadle/base/error.h>
 
 #include "failure.h"
+#include "handed_on.h"
 #include "plan_lowering.h"
 
 namespace treadle::graph {
@@ -50,7 +51,8 @@ class LoopNode final : public Node {
         kind_(kind),
         rounds_(rounds),
         halt_by_(halt_by),
-        traced_(main().ability<Traced>()) {}
+        traced_(main().ability<Traced>()),
+        remembers_(main().remembers()) {}
 
   at::Tensor run(const Inputs& inputs, NodeState& state,
                  const std::stop_token& stop) const override {
@@ -62,7 +64,9 @@ class LoopNode final : public Node {
       if (kind_ == LoopKind::kWhile && halts(given[0], state, stop))
         break;
       try {
-        given[0] = main().call({given.data(), given.size()}, state.callees[0], stop);
+        for (std::size_t i = 1; i < given.size(); ++i)
+          given[i] = meeting_point(inputs[i]);
+        given[0] = handed_on(main().call({given.data(), given.size()}, state.callees[0], stop));
       } catch (...) {
         rethrow_within("round " + std::to_string(round + 1));
       }
@@ -87,17 +91,25 @@ class LoopNode final : public Node {
 
   std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
                                  std::span<const PlanValue> inputs) const override {
-    if (depends_on_numbers() || (traced_ != nullptr && plan.keeps_what_is_seen()))
+    const bool is_traced = traced_ != nullptr && plan.keeps_what_is_seen();
+    // A record of gradients that ends with a round would have nothing of what the next remembers.
+    if (depends_on_numbers() || is_traced || remembers_)
       return std::nullopt;
     std::vector<PlanValue> given(inputs.begin(), inputs.end());
-    for (std::int64_t round = 0; round < rounds_; ++round)
+    for (std::int64_t round = 0; round < rounds_; ++round) {
+      for (std::size_t i = 1; i < given.size(); ++i)
+        given[i] = plan.meeting_point(inputs[i]);
       given[0] = plan.lower_callee(position.within("round " + std::to_string(round + 1)), 0, given);
+      plan.expect_no_memory(position, 0);
+    }
     return given[0];
   }
   bool depends_on_numbers() const override { return kind_ != LoopKind::kTimes; }
   std::string why_called() const override {
-    return depends_on_numbers() ? "how many rounds it makes depends on the numbers it is given"
-                                : "its rounds are traced";
+    if (depends_on_numbers())
+      return "how many rounds it makes depends on the numbers it is given";
+    return remembers_ ? "what its body remembers goes from round to round"
+                      : "its rounds are traced";
   }
 
  private:
@@ -131,6 +143,7 @@ class LoopNode final : public Node {
   std::int64_t rounds_;
   HaltBy halt_by_;
   Traced* traced_;
+  bool remembers_;
 };
 
 class MapNode final : public Node {

@@ -138,9 +138,15 @@ bool Plan::records_gradients() const {
 std::string Plan::text() const {
   using Row = std::array<std::string, 6>;
   std::vector<Row> rows{{"step", "operation", "node", "takes", "gives", "sizes"}};
+  // Other names for the same numbers mean nothing here: what an instruction gave is found again.
+  const auto roots = [&](std::vector<std::size_t> slots) {
+    for (std::size_t& slot : slots)
+      slot = program_->slots[slot].root;
+    return slots;
+  };
   for (const PlanInstructionInfo& instruction : instructions()) {
     rows.push_back({std::to_string(rows.size() - 1), instruction.operation, instruction.node,
-                    joined(instruction.inputs), joined(instruction.outputs),
+                    joined(roots(instruction.inputs)), joined(instruction.outputs),
                     instruction.outputs.empty()
                         ? ""
                         : program_->slots[instruction.outputs.front()].spec.text()});

@@ -205,7 +205,8 @@ class PlanNode final : public torch::autograd::Node {
         continue;
       at::Tensor& gradient = given[next++];
       run.absent[slot] = gradient.defined() ? 0 : 1;
-      run.slots[slot] = std::move(gradient);
+      run.slots[slot] = gradient.defined() ? gradient.contiguous() : at::Tensor();
+      gradient.reset();
     }
     // Where somebody asks for them by torch::autograd::grad(), they are results and not added. A
     // sum begins with zeros, as libtorch's, whatever earlier backwards left: a last bit depends on
@@ -234,8 +235,9 @@ class PlanNode final : public torch::autograd::Node {
       if (program.inputs[i] == kNoSlot || !program.slots[program.inputs[i]].needs_gradient)
         continue;
       const SlotId slot = program.input_gradients[i];
-      const bool is_there = slot != kNoSlot && run.absent[slot] == 0;
-      result.push_back(is_there ? own_memory(value_of(program, run, slot), run) : at::Tensor());
+      result.push_back(is_absent(program, run, slot)
+                           ? at::Tensor()
+                           : own_memory(value_of(program, run, slot), run));
     }
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       if (program.parameters[i].requires_grad())

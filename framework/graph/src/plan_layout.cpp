@@ -87,17 +87,26 @@ PlanInstruction joined(const PlanProgram& program, const std::vector<PlanInstruc
   return pass;
 }
 
-/// `places`: where each instruction is found afterwards.
+/// Other names for the same numbers have done their duty. Where each instruction is found
+/// afterwards; of a name, what came after it.
+std::vector<std::size_t> drop_aliases(std::vector<PlanInstruction>& list) {
+  std::vector<std::size_t> places;
+  std::vector<PlanInstruction> kept;
+  for (PlanInstruction& instruction : list) {
+    places.push_back(kept.size());
+    if (instruction.kind != Kind::kAlias)
+      kept.push_back(std::move(instruction));
+  }
+  list = std::move(kept);
+  return places;
+}
+
+/// Where each instruction is found afterwards. There are no aliases.
 std::vector<std::size_t> fuse(const PlanProgram& program, std::vector<PlanInstruction>& list,
                               Readers& readers) {
   std::vector<std::size_t> places;
   std::vector<PlanInstruction> fused;
   for (std::size_t begin = 0; begin < list.size();) {
-    if (list[begin].kind == Kind::kAlias) {
-      places.push_back(fused.size());
-      ++begin;
-      continue;
-    }
     std::size_t end = begin + 1;
     if (list[begin].kind == Kind::kElements) {
       while (end < list.size() && list[end].kind == Kind::kElements &&
@@ -398,11 +407,12 @@ void fuse_elements(PlanProgram& program) {
     for (const PlanInstruction& instruction : *list)
       program.element_steps += instruction.kind == Kind::kElements ? 1 : 0;
   }
+  const std::vector<std::size_t> without_aliases = drop_aliases(program.forward);
   Readers readers(program);
   const std::vector<std::size_t> places = fuse(program, program.forward, readers);
   for (PlanInstruction& instruction : program.backward) {
     if (instruction.kind == Kind::kOperationGradient || instruction.kind == Kind::kCallsGradient)
-      instruction.forward = places[instruction.forward];
+      instruction.forward = places[without_aliases[instruction.forward]];
   }
   fuse(program, program.backward, readers);
 }

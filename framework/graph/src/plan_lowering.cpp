@@ -33,6 +33,25 @@ std::vector<std::int64_t> resolved(std::vector<std::int64_t> sizes, std::int64_t
   return sizes;
 }
 
+bool has_gradients(const StateDict& memory) {
+  const auto& tensors = memory.tensors();
+  const auto& parts = memory.parts();
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& item) { return item.second.requires_grad(); }) ||
+         std::any_of(parts.begin(), parts.end(),
+                     [](const auto& item) { return has_gradients(item.second); });
+}
+
+bool has_gradients(const Callee::State& state) {
+  if (state.graph == nullptr)
+    return has_gradients(state.memory);
+  const std::vector<NodeState>& nodes = state.graph->data().nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [](const NodeState& node) {
+    return std::any_of(node.callees.begin(), node.callees.end(),
+                       [](const Callee::State& callee) { return has_gradients(callee); });
+  });
+}
+
 }  // namespace
 
 PlanPosition PlanPosition::within(std::string what) const {
@@ -129,8 +148,10 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
       }
     } else if (its_group == nullptr && place.node != nullptr) {
       std::vector<PlanValue> given;
-      for (const std::size_t source : place.inputs)
-        given.push_back(values[source]);
+      for (std::size_t i = 0; i < place.inputs.size(); ++i) {
+        const PlanValue value = values[place.inputs[i]];
+        given.push_back(place.is_shared[i] ? meeting_point(value) : value);
+      }
       set(index, lower_place(position_of(index), given));
     }
     users.resize(program_.slots.size() - begin_of_graph);
@@ -193,6 +214,8 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
       const auto values = lower_graph(graph, path, position.top_place, around, inputs, {});
       return values[graph.outputs.front()];
     }
+  } else if (callee.remembers()) {
+    why = "it remembers something from call to call";
   } else if (const auto* planned = callee.ability<Planned>()) {
     if (const auto value = planned->plan(*this, inputs))
       return *value;
@@ -202,6 +225,19 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
   call.callee = &callee;
   call.path = std::move(path);
   return this->call(std::move(call), inputs, why, /*is_dynamic=*/false);
+}
+
+void PlanLowering::expect_no_memory(const PlanPosition& position, std::size_t callee) const {
+  GraphState::Data& data = graph_state(state_, position.path, position.path.size());
+  if (!has_gradients(data.nodes[position.place].callees[callee]))
+    return;
+  try {
+    throw DataError(
+        "a layer left a tensor for the next round without saying that it does: it must derive from "
+        "treadle::Remembers");
+  } catch (...) {
+    rethrow_from(program_.sites[site_]);
+  }
 }
 
 void PlanLowering::add_site(const PlanPosition& position, std::span<const PlanValue> inputs) {

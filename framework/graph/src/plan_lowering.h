@@ -40,8 +40,14 @@ class PlanLowering final : public PlanBuilder {
   PlanValue lower_callee(const PlanPosition& position, std::size_t callee,
                          std::span<const PlanValue> inputs);
 
+  /// Throws when a layer has left something in its memory that leads back to where it came from.
+  void expect_no_memory(const PlanPosition& position, std::size_t callee) const;
+
   /// Whether tags and traces are asked for: what is within other graphs is then called.
   bool keeps_what_is_seen() const { return state_.keeps_tags; }
+
+  /// See handed_on.h.
+  PlanValue meeting_point(PlanValue value);
 
   /// A value from outside; undefined: absent.
   PlanValue take(const at::Tensor& tensor);
@@ -75,7 +81,6 @@ class PlanLowering final : public PlanBuilder {
   void note_call(const std::string& node, const std::string& why, bool is_dynamic);
   void take_parameters(const Callee& callee, PlanInstruction& stretch);
   PlanValue alias(PlanValue value, std::vector<std::int64_t> sizes);
-  PlanValue meeting_point(PlanValue value);
   PlanValue element(ElementRule rule, SlotId a, SlotId b, double number);
   bool joins_calls(std::span<const Callee> callees, std::span<const PlanValue> inputs) const;
   SlotId add_slot(TensorSpec spec, PlanMemory memory);

@@ -124,7 +124,7 @@ struct PlanRun {
 
   at::Tensor arena;
   std::vector<at::Tensor> slots;
-  std::vector<std::uint8_t> absent;  // as slots: a gradient that does not exist
+  std::vector<std::uint8_t> absent;  // as slots that are roots: a gradient that does not exist
   std::vector<CallTape> tapes;
   std::vector<std::uint64_t> seeds;
   std::vector<std::unique_ptr<TaskRandom>> branches;  // entered, innermost last

@@ -17,6 +17,7 @@
 
 #include "branches.h"
 #include "failure.h"
+#include "handed_on.h"
 #include "place_text.h"
 #include "run_graph.h"
 
@@ -35,10 +36,6 @@ at::Tensor& room_for(const PlanProgram& program, PlanRun& run, SlotId slot) {
   if (!tensor.defined())
     tensor = at::empty(program.slots[slot].spec.sizes, options_of(program, slot));
   return tensor;
-}
-
-bool is_absent(const PlanRun& run, SlotId slot) {
-  return slot == kNoSlot || run.absent[slot] != 0;
 }
 
 void mark_absent(PlanRun& run, const std::vector<SlotId>& slots) {
@@ -64,7 +61,7 @@ void run_operation(const PlanProgram& program, const PlanInstruction& instructio
   instruction.operation->forward({inputs.data(), inputs.size()}, output,
                                  {kept.data(), kept.size()});
   if (allocates) {
-    run.slots[instruction.outputs[0]] = std::move(output);
+    run.slots[instruction.outputs[0]] = output.contiguous();
     for (std::size_t i = 0; i < kept.size(); ++i)
       run.slots[instruction.kept[i]] = std::move(kept[i]);
   }
@@ -81,7 +78,7 @@ void run_elements_with_gaps(const PlanProgram& program, const PlanInstruction& i
       if (where.is_step)
         return results[where.index];
       const SlotId slot = instruction.inputs[where.index];
-      return is_absent(run, slot) ? at::Tensor() : value_of(program, run, slot);
+      return is_absent(program, run, slot) ? at::Tensor() : value_of(program, run, slot);
     };
     const at::Tensor a = operand(step.a);
     const at::Tensor b = takes_two(step.rule) ? operand(step.b) : a;
@@ -113,7 +110,7 @@ void run_elements_with_gaps(const PlanProgram& program, const PlanInstruction& i
 void run_elements(const PlanProgram& program, const PlanInstruction& instruction, PlanRun& run) {
   const at::AutoDispatchBelowADInplaceOrView no_recording;
   const bool has_gaps = std::any_of(instruction.inputs.begin(), instruction.inputs.end(),
-                                    [&](SlotId slot) { return is_absent(run, slot); });
+                                    [&](SlotId slot) { return is_absent(program, run, slot); });
   if (has_gaps)
     return run_elements_with_gaps(program, instruction, run);
   c10::SmallVector<at::Tensor, 4> given;
@@ -129,14 +126,6 @@ void run_elements(const PlanProgram& program, const PlanInstruction& instruction
     wanted.push_back(room_for(program, run, instruction.outputs[i]));
   }
   instruction.elements->run({given.data(), given.size()}, {wanted.data(), wanted.size()});
-}
-
-/// Of the graph that so many steps of a path lead to.
-GraphState::Data& graph_state(GraphState::Data& top, const StatePath& path, std::size_t steps) {
-  GraphState::Data* data = &top;
-  for (std::size_t i = 0; i < steps; ++i)
-    data = &data->nodes[path[i].first].callees[path[i].second].graph->data();
-  return *data;
 }
 
 /// Branches at once, as in a dynamic graph.
@@ -198,9 +187,9 @@ void run_call(const PlannedCall& call, const PlanInstruction& stretch, bool reco
     return run_group(call, given, run, state, stop, tape.results);
   NodeState& own =
       graph_state(state, call.path, call.path.size() - 1).nodes[call.path.back().first];
-  tape.results.push_back(call.callee != nullptr
-                             ? call.callee->call(given, own.callees[call.path.back().second], stop)
-                             : call.node->run(given, own, stop));
+  tape.results.push_back(handed_on(
+      call.callee != nullptr ? call.callee->call(given, own.callees[call.path.back().second], stop)
+                             : call.node->run(given, own, stop)));
 }
 
 /// What the stretch takes, as the beginning of a record of its own.
@@ -283,7 +272,7 @@ void hand_sums_over(const PlanProgram& program, const PlanInstruction& instructi
 
 void run_operation_gradient(const PlanProgram& program, const PlanInstruction& instruction,
                             PlanRun& run) {
-  if (is_absent(run, instruction.inputs[0]))
+  if (is_absent(program, run, instruction.inputs[0]))
     return mark_absent(run, instruction.outputs);
   const at::AutoDispatchBelowADInplaceOrView no_recording;
   const PlanInstruction& forward = program.forward[instruction.forward];
@@ -336,7 +325,8 @@ void run_operation_gradient(const PlanProgram& program, const PlanInstruction& i
       if (!wanted[i])
         continue;
       run.absent[instruction.outputs[i]] = of_inputs[i].defined() ? 0 : 1;
-      run.slots[instruction.outputs[i]] = std::move(of_inputs[i]);
+      run.slots[instruction.outputs[i]] =
+          of_inputs[i].defined() ? of_inputs[i].contiguous() : at::Tensor();
     }
   }
 }
@@ -349,7 +339,7 @@ void run_calls_gradient(const PlanProgram& program, const PlanInstruction& instr
   std::vector<at::Tensor> results;
   std::vector<at::Tensor> gradients;
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
-    if (is_absent(run, instruction.inputs[i]) || !tape.results[i].requires_grad())
+    if (is_absent(program, run, instruction.inputs[i]) || !tape.results[i].requires_grad())
       continue;
     results.push_back(tape.results[i]);
     gradients.push_back(value_of(program, run, instruction.inputs[i]));
@@ -371,7 +361,7 @@ void run_calls_gradient(const PlanProgram& program, const PlanInstruction& instr
   const auto found = torch::autograd::grad(results, wanted, gradients, /*retain_graph=*/false,
                                            /*create_graph=*/false, /*allow_unused=*/true);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    run.slots[slots[i]] = found[i];
+    run.slots[slots[i]] = found[i].defined() ? found[i].contiguous() : at::Tensor();
     run.absent[slots[i]] = found[i].defined() ? 0 : 1;
   }
   for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
@@ -438,6 +428,17 @@ void run_instruction(const PlanProgram& program, const PlanInstruction& instruct
 void run_last_call(const PlanProgram& program, const PlanInstruction& calls, PlanRun& run,
                    GraphState::Data* state, const std::stop_token* stop) {
   run_and_keep(program, calls.calls.back(), calls, run, *state, *stop);
+}
+
+GraphState::Data& graph_state(GraphState::Data& top, const StatePath& path, std::size_t steps) {
+  GraphState::Data* data = &top;
+  for (std::size_t i = 0; i < steps; ++i)
+    data = &data->nodes[path[i].first].callees[path[i].second].graph->data();
+  return *data;
+}
+
+bool is_absent(const PlanProgram& program, const PlanRun& run, SlotId slot) {
+  return slot == kNoSlot || run.absent[program.slots[slot].root] != 0;
 }
 
 void rethrow_from(const PlanSite& site) {

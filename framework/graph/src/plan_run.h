@@ -20,6 +20,12 @@ void run_last_call(const PlanProgram& program, const PlanInstruction& calls, Pla
 /// The tensor of a slot that has been written, in its sizes.
 const at::Tensor& value_of(const PlanProgram& program, PlanRun& run, SlotId slot);
 
+/// Of a gradient: whether there is none.
+bool is_absent(const PlanProgram& program, const PlanRun& run, SlotId slot);
+
+/// Of the graph that so many steps of a path lead to.
+GraphState::Data& graph_state(GraphState::Data& top, const StatePath& path, std::size_t steps);
+
 /// Within a catch: what is in flight goes on with where it was.
 [[noreturn]] void rethrow_from(const PlanSite& site);
 

@@ -22,6 +22,9 @@
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 
+#include "graph_data.h"
+#include "selector.h"
+
 namespace treadle::graph {
 namespace {
 
@@ -85,7 +88,7 @@ class StateAdd final : public Layer, public TakesAbsent, public Planned {
 };
 
 /// rule(Σ inputs · Wᵀ + b)
-class Projection final : public Layer, public Planned {
+class Projection : public Layer, public Planned {
  public:
   /// `function`: what `rule` is in a plan; null where it is no operation.
   Projection(const std::string& name, std::int64_t in, std::int64_t out, c10::ScalarType dtype,
@@ -122,21 +125,48 @@ class Projection final : public Layer, public Planned {
   std::shared_ptr<const PlanOp> function_;
 };
 
-bool has_states(const Graph& graph) {
-  const std::vector<NodeInfo>& nodes = graph.nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const NodeInfo& node) {
-    return node.kind == NodeKind::kState ||
-           std::any_of(node.inside.begin(), node.inside.end(), [](const NodeInfo::Inside& inside) {
-             return inside.graph != nullptr && has_states(*inside.graph);
-           });
-  });
-}
+class FixedSelector final : public Layer, public Selector {
+ public:
+  explicit FixedSelector(std::int64_t branch) : Layer("fixed_selector"), branch_(branch) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::full({1}, branch_, inputs[0].options().dtype(at::kLong));
+  }
+  std::int64_t first() const override { return branch_; }
+  std::int64_t last() const override { return branch_; }
+  bool chooses_by_row() const override { return false; }
+
+ private:
+  std::int64_t branch_;
+};
+
+/// The largest of each row's numbers, or of their means over all rows.
+class ArgmaxSelector final : public Projection, public Selector {
+ public:
+  ArgmaxSelector(std::int64_t in, std::int64_t branches, c10::ScalarType dtype, bool by_row)
+      : Projection("argmax_selector", in, branches, dtype,
+                   by_row ? largest_of_row : largest_of_mean, nullptr),
+        branches_(branches),
+        by_row_(by_row) {}
+  std::int64_t first() const override { return 0; }
+  std::int64_t last() const override { return branches_ - 1; }
+  bool chooses_by_row() const override { return by_row_; }
+
+ private:
+  static at::Tensor largest_of_row(const at::Tensor& x) { return at::argmax(x, -1); }
+  static at::Tensor largest_of_mean(const at::Tensor& x) {
+    return at::argmax(x.reshape({-1, x.size(-1)}).mean(0, /*keepdim=*/true), -1);
+  }
+
+  std::int64_t branches_;
+  bool by_row_;
+};
 
 class Recomputing final : public Layer {
  public:
   explicit Recomputing(std::shared_ptr<Graph> body)
       : Layer("recompute"), body_(register_module("body", std::move(body))) {
-    if (has_states(*body_)) {
+    if (body_->impl().remembers) {
       throw DataError(
           "what is computed twice may have no state: it would be a step ahead the second time");
     }
@@ -189,6 +219,14 @@ at::Tensor added(const Inputs& inputs) {
   return sum;
 }
 
+/// "[B, 4]"
+std::string rows_text(const at::Tensor& tensor) {
+  TensorSpec spec = TensorSpec::of(tensor);
+  if (!spec.sizes.empty())
+    spec.sizes[0] = TensorSpec::kVaries;
+  return spec.text();
+}
+
 /// Σ_i w[…, i] · x_i in one product: [L, rest, n] · [L, n, 1], where L are the dimensions that the
 /// weights have.
 at::Tensor contract(const Inputs& inputs) {
@@ -199,6 +237,13 @@ at::Tensor contract(const Inputs& inputs) {
     throw DataError("the router gives " +
                     std::to_string(weights.dim() == 0 ? 1 : weights.size(-1)) + " weights for " +
                     std::to_string(experts) + " experts");
+  }
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i].sizes() != values[0].sizes()) {
+      throw DataError("the experts of a gate give one shape, but expert 0 gives " +
+                      rows_text(values[0]) + " and expert " + std::to_string(i) + " gives " +
+                      rows_text(values[i]));
+    }
   }
   const at::Tensor stacked = at::stack(at::TensorList(values.data(), values.size()), -1);
   const auto leading = static_cast<std::size_t>(weights.dim() - 1);
@@ -305,25 +350,17 @@ Part sigmoid_router(std::int64_t in, std::int64_t experts) {
 }
 
 Part fixed_selector(std::int64_t branch) {
-  return rule_part("fixed_selector",
-                   [branch](const Inputs& inputs) {
-                     return at::full({1}, static_cast<double>(branch),
-                                     inputs[0].options().dtype(at::kLong));
-                   },
-                   nullptr, {{"branch", branch}});
+  return Part("fixed_selector",
+              [branch](const LayerSpec&) { return std::make_shared<FixedSelector>(branch); },
+              {{"branch", branch}});
 }
 
 Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
-  const auto largest_of_mean = [](const at::Tensor& x) {
-    return at::argmax(x.reshape({-1, x.size(-1)}).mean(0, /*keepdim=*/true), -1);
-  };
-  const auto largest_of_row = [](const at::Tensor& x) { return at::argmax(x, -1); };
-  nlohmann::json parameters{{"branches", branches}, {"by", by_row ? "row" : "batch"}};
-  if (by_row)
-    return projection_part("argmax_selector", in, branches, largest_of_row, nullptr,
-                           std::move(parameters));
-  return projection_part("argmax_selector", in, branches, largest_of_mean, nullptr,
-                         std::move(parameters));
+  return Part("argmax_selector",
+              [=](const LayerSpec& spec) {
+                return std::make_shared<ArgmaxSelector>(in, branches, spec.dtype, by_row);
+              },
+              {{"branches", branches}, {"by", by_row ? "row" : "batch"}});
 }
 
 Part threshold_halt(double threshold) {

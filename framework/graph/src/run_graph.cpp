@@ -11,6 +11,7 @@
 #include <treadle/core/task_random.h>
 
 #include "failure.h"
+#include "handed_on.h"
 #include "place_text.h"
 
 namespace treadle::graph {
@@ -41,8 +42,11 @@ void fit_rows(const StateSlot& slot, std::int64_t rows, at::Tensor& value) {
 void run_alone(const Graph::Impl& graph, std::size_t index, GraphState::Data& state,
                const std::stop_token& stop) {
   c10::SmallVector<at::Tensor, 4> inputs;
-  for (const std::size_t source : graph.places[index].inputs)
-    inputs.push_back(state.values[source]);
+  const Place& place = graph.places[index];
+  for (std::size_t i = 0; i < place.inputs.size(); ++i) {
+    const at::Tensor& value = state.values[place.inputs[i]];
+    inputs.push_back(place.is_shared[i] ? meeting_point(value) : value);
+  }
   state.values[index] = run_place(graph, index, {inputs.data(), inputs.size()}, state, stop);
 }
 
@@ -66,9 +70,9 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
     throw Interrupted("stopped within a forward of the model");
   try {
     if (state.times.empty())
-      return graph.places[index].node->run(given, state.nodes[index], stop);
+      return handed_on(graph.places[index].node->run(given, state.nodes[index], stop));
     state.times[index].first = GraphState::Data::Clock::now();
-    at::Tensor value = graph.places[index].node->run(given, state.nodes[index], stop);
+    at::Tensor value = handed_on(graph.places[index].node->run(given, state.nodes[index], stop));
     state.times[index].second = GraphState::Data::Clock::now();
     return value;
   } catch (...) {

@@ -109,7 +109,7 @@ class Wiring {
   Vertex stream() {
     if (streams_.size() > 1) {
       complain("needs one stream, but " + std::to_string(streams_.size()) +
-               " are open; merge() them first");
+               " are open; merge them first");
     }
     return streams_.front();
   }
@@ -172,7 +172,7 @@ class Wiring {
 
   void merge() {
     if (streams_.size() < 2)
-      complain("needs at least two open streams; split() opens them");
+      complain("needs at least two open streams; a split opens them");
     const Vertex node = add_part(step_->parts[0], step_->name);
     for (std::size_t i = 0; i < streams_.size(); ++i)
       connect(streams_[i], node, "input_" + std::to_string(i));
@@ -318,10 +318,10 @@ class Wiring {
     const auto found = tags_.find(tag);
     if (found != tags_.end())
       return found->second;
-    complain(tag_uses_.count(tag) > 0
-                 ? "the tag " + quote_text(tag) +
-                       " comes only later; using() can reach it, as a state"
-                 : "nothing is tagged " + quote_text(tag) + did_you_mean(tag, known_tags()));
+    complain(tag_uses_.count(tag) > 0 ? "the tag " + quote_text(tag) +
+                                            " comes only later; \"using\" can reach it, as a state"
+                                      : "nothing is tagged " + quote_text(tag) +
+                                            did_you_mean(tag, known_tags()));
     return std::nullopt;
   }
 
@@ -346,7 +346,7 @@ class Wiring {
       return;
     if (streams_.size() > 1) {
       complain("the tag " + quote_text(step_->tags.front()) + " needs one stream, but " +
-               std::to_string(streams_.size()) + " are open; tag_group() names them all");
+               std::to_string(streams_.size()) + " are open; a tag group names them all");
       return;
     }
     for (const std::string& tag : step_->tags)
@@ -403,14 +403,18 @@ class Wiring {
 
   void find_outputs() {
     for (const std::string& tag : flow_.output_tags()) {
-      if (const auto vertex = find_tag(tag))
-        wired_.outputs.push_back(*vertex);
+      if (const auto found = tags_.find(tag); found != tags_.end()) {
+        wired_.outputs.push_back(found->second);
+      } else {
+        complain("the outputs name " + quote_text(tag) + ", but nothing is tagged so" +
+                 did_you_mean(tag, known_tags()));
+      }
     }
     if (!flow_.output_tags().empty())
       return;
     if (streams_.size() > 1) {
       complain(std::to_string(streams_.size()) +
-               " streams are open at the end of the flow; merge() them");
+               " streams are open at the end of the flow; merge them");
     }
     wired_.outputs.push_back(streams_.front());
   }
@@ -458,17 +462,16 @@ Wired wire(const FlowBuilder& flow) {
 
 Problem problem_of(const FlowBuilder& flow, const FlowStep* step, std::string message) {
   Problem problem;
-  if (step == nullptr) {
-    problem.message = std::move(message);
-    return problem;
+  const Config& place = step == nullptr ? flow.place() : step->place;
+  problem.pointer = place.pointer();
+  if (place.places())
+    problem.place = place.places()->place_of(problem.pointer);
+  // In a document the place is all it takes.
+  if (step != nullptr && problem.pointer.empty()) {
+    problem.message = std::string(spoken(step->verb)) + " in step " +
+                      std::to_string(step - flow.steps().data() + 1) + ": ";
   }
-  problem.pointer = step->place.pointer();
-  if (step->place.places())
-    problem.place = step->place.places()->place_of(problem.pointer);
-  std::string where = std::string(spoken(step->verb));
-  if (problem.pointer.empty())
-    where += " in step " + std::to_string(step - flow.steps().data() + 1);
-  problem.message = where + ": " + std::move(message);
+  problem.message += message;
   return problem;
 }
 

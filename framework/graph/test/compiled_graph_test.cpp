@@ -11,6 +11,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/silu.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -78,6 +79,22 @@ void expect_same_bits(Graph& graph, const at::Tensor& input) {
     }
   }
 }
+
+at::Tensor silu(const at::Tensor& x) {
+  return at::silu(x);
+}
+
+/// Its input is used twice.
+at::Tensor swish(const at::Tensor& x) {
+  return x.mul(x.sigmoid()).div(3);
+}
+
+/// So is its reference.
+struct MixedIn : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& reference) const {
+    return x.add(swish(reference)).mul(reference.tanh());
+  }
+};
 
 struct Shape {
   std::string name;
@@ -210,6 +227,48 @@ INSTANTIATE_TEST_SUITE_P(
                     .through([](const at::Tensor& x) { return x.t().tanh(); })
                     .through(rectify())
                     .through(rows(4, 2));
+              }},
+        // Kernels that round otherwise at the end of a row than within it.
+        Shape{"JoinedCalls",
+              [] {
+                return FlowBuilder::from(rows(4, 7))
+                    .split({FlowBuilder::from(rows(7, 5)).through(silu), rectify()})
+                    .merge(cat(1))
+                    .through(rows(12, 2));
+              }},
+        Shape{"OtherOrdersOfDimensions",
+              [] {
+                return FlowBuilder::from(rows(4, 60))
+                    .through([](const at::Tensor& x) {
+                      return x.reshape({-1, 20, 3}).transpose(1, 2);
+                    })
+                    .through(rectify())
+                    .through([](const at::Tensor& x) { return x.div(x.square().sum(-1, true)); })
+                    .through([](const at::Tensor& x) { return x.transpose(1, 2).flatten(1); })
+                    .through(rectify())
+                    .through(silu)
+                    .through([](const at::Tensor& x) { return x.mean(1, /*keepdim=*/true); })
+                    .through(silu);
+              }},
+        // Gradients of one value, of several uses within a call, and of others.
+        Shape{"UsedTwiceBesideOthers",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .tag("first")
+                    .also(swish)
+                    .also(swish)
+                    .through([](const at::Tensor& x) { return swish(swish(x)); });
+              }},
+        Shape{"ReferenceUsedInRounds",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .tag("first")
+                    .through(rows(4, 4))
+                    .loop(std::make_shared<MixedIn>())
+                    .times(3)
+                    .using_({"first"})
+                    .through(add())
+                    .using_({"first"});
               }},
         Shape{"OnlyAView", [] { return FlowBuilder::from(identity()); }}),
     [](const auto& info) { return info.param.name; });
@@ -493,6 +552,58 @@ TEST(CompiledGraph, KeepsStatesAndTagsAsADynamicOne) {  // A15, A53
 
   ASSERT_EQ(compiled.size(), wanted.size());
   expect_same(compiled, wanted);
+}
+
+/// The running sum of what it was given, x_1 + x_2 / 2 + …, from call to call.
+class RunningSum : public Layer {
+ public:
+  RunningSum() : Layer("running_sum") {}
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    at::Tensor sum = inputs[0];
+    if (context.memory.has_tensor("sum"))
+      sum = sum.add(context.memory.tensor("sum").div(2));
+    context.memory.put("sum", sum);
+    return sum.sin();
+  }
+};
+
+class SaysThatItRemembers final : public RunningSum, public Remembers {};
+
+TEST(CompiledGraph, CallsALoopWhoseBodyRemembersAsOne) {  // A15, A20
+  const TaskRandom random(1);
+  const Part state =
+      FlowBuilder::from(rows(4, 4)).through(state_add()).using_({"sum"}).tag("sum").through(silu);
+  const std::vector<Part> bodies{state, std::make_shared<SaysThatItRemembers>(),
+                                 FlowBuilder::from(silu).through(state)};
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto graph = FlowBuilder::from(rows(4, 4)).loop(bodies[i]).times(3).build(spec_of({{4}}));
+    const at::Tensor input = at::randn({6, 4}, at::kDouble);
+
+    expect_same_bits(*graph, input);
+
+    const Plan plan = graph->compile({&input, 1});
+    ASSERT_EQ(plan.calls().size(), 1U);
+    EXPECT_EQ(plan.calls()[0].why, "what its body remembers goes from round to round");
+  }
+}
+
+TEST(CompiledGraph, SaysWhenALayerRemembersWithoutSayingSo) {
+  const TaskRandom random(1);
+  const auto graph = FlowBuilder::from(rows(4, 4))
+                         .loop(std::make_shared<RunningSum>())
+                         .times(2)
+                         .build(spec_of({{4}}));
+  graph->set_execution(Execution::kCompiled);
+  try {
+    graph->forward(at::randn({6, 4}, at::kDouble));
+    FAIL();
+  } catch (const TrainingError& error) {
+    EXPECT_EQ(
+        std::string(error.what()),
+        "in node \"loop_0\", round 1: a layer left a tensor for the next round without saying "
+        "that it does: it must derive from treadle::Remembers");
+  }
 }
 
 TEST(CompiledGraph, FailsInTheSameWords) {  // C09

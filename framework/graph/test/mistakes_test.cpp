@@ -17,17 +17,17 @@ using ::testing::HasSubstr;
 
 TEST(FlowMistakes, ThroughNeedsOneStream) {
   EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)}).through(times(3))),
-            "through() in step 2: needs one stream, but 2 are open; merge() them first");
+            "through() in step 2: needs one stream, but 2 are open; merge them first");
 }
 
 TEST(FlowMistakes, OpenBranchesAtTheEnd) {
   EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)})),
-            "2 streams are open at the end of the flow; merge() them");
+            "2 streams are open at the end of the flow; merge them");
 }
 
 TEST(FlowMistakes, MergeNeedsOpenStreams) {
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).merge(add())),
-            "merge() in step 2: needs at least two open streams; split() opens them");
+            "merge() in step 2: needs at least two open streams; a split opens them");
 }
 
 TEST(FlowMistakes, FewerThanTwoBranches) {
@@ -57,19 +57,19 @@ TEST(FlowMistakes, UnknownTags) {
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).map(times(1)).over("nothing")),
             "map() in step 2: nothing is tagged \"nothing\"");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).outputs({"nothing"})),
-            "nothing is tagged \"nothing\"");
+            "the outputs name \"nothing\", but nothing is tagged so");
 }
 
 TEST(FlowMistakes, MapGoesOnlyOverWhatIsThere) {  // A24
   EXPECT_EQ(
       mistakes(
           FlowBuilder::from(times(1)).map(times(1)).over("later").through(times(1)).tag("later")),
-      "map() in step 2: the tag \"later\" comes only later; using() can reach it, as a state");
+      "map() in step 2: the tag \"later\" comes only later; \"using\" can reach it, as a state");
 }
 
 TEST(FlowMistakes, TagsNeedOneStreamAndGroupsSeveral) {
   EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)}).tag("a").merge(add())),
-            "split() in step 1: the tag \"a\" needs one stream, but 2 are open; tag_group() names "
+            "split() in step 1: the tag \"a\" needs one stream, but 2 are open; a tag group names "
             "them all");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag_group("g")),
             "tag_group() in step 2: tag group \"g\" needs at least two open streams");
@@ -135,7 +135,7 @@ TEST(FlowMistakes, AllOfThemAtOnce) {
 
   EXPECT_EQ(all,
             "through() in step 1: the tag \"a\" is used twice\n"
-            "merge() in step 2: needs at least two open streams; split() opens them\n"
+            "merge() in step 2: needs at least two open streams; a split opens them\n"
             "loop() in step 3: needs at least one round, got 0\n"
             "through() in step 4: uses \"b\", but nothing is tagged so");
 }
@@ -180,6 +180,41 @@ TEST(FlowMistakes, BranchesOfASwitchGiveOneShape) {
       HasSubstr("branch 0 gives [B, 4] and branch 1 gives [B, 8]"));
 }
 
+TEST(FlowMistakes, TheRouterOfASwitchChoosesAmongItsBranches) {  // A17, A49, A50
+  const std::vector<Part> two{times(1), times(2)};
+  EXPECT_EQ(
+      mistakes(FlowBuilder().switch_(fixed_selector(2), two)),
+      "switch_() in step 1: \"switch_0\": the router \"fixed_selector\" chooses branch 2, but "
+      "the switch has branches 0 to 1");
+  EXPECT_EQ(
+      mistakes(FlowBuilder().switch_(argmax_selector(4, 3), two), spec_of({{4}})),
+      "switch_() in step 1: \"switch_0\": the router \"argmax_selector\" chooses branches 0 to "
+      "2, but the switch has branches 0 to 1");
+  const std::vector<Part> three{times(1), times(2), times(3)};
+  EXPECT_EQ(
+      mistakes(FlowBuilder().switch_(argmax_selector(4, 2), three), spec_of({{4}})),
+      "switch_() in step 1: \"switch_0\": the router \"argmax_selector\" chooses branches 0 to "
+      "1, but the switch has branches 0 to 2");
+  EXPECT_EQ(
+      mistakes(FlowBuilder().switch_(argmax_selector(4, 2), two, SwitchBy::kRow), spec_of({{4}})),
+      "switch_() in step 1: \"switch_0\": the switch goes by row, but its router "
+      "\"argmax_selector\" chooses once for the whole batch; say the same of both");
+  EXPECT_EQ(mistakes(FlowBuilder().switch_(argmax_selector(4, 2, true), two), spec_of({{4}})),
+            "switch_() in step 1: \"switch_0\": the switch goes by batch, but its router "
+            "\"argmax_selector\" chooses for each row; say the same of both");
+}
+
+TEST(FlowMistakes, ABranchOfASwitchByRowHasNoState) {  // A15, A17
+  const Part remembers = FlowBuilder::from(state_add()).using_({"sum"}).tag("sum");
+  const std::vector<Part> branches{times(1), FlowBuilder::from(times(2)).through(remembers)};
+  EXPECT_EQ(mistakes(FlowBuilder().switch_(argmax_selector(4, 2, true), branches, SwitchBy::kRow),
+                     spec_of({{4}})),
+            "switch_() in step 1: \"switch_0\": branch 1 has a state, but a switch by row gives it "
+            "other rows in every forward; switch by batch, or let the state stand in front of the "
+            "switch or behind it");
+  EXPECT_EQ(mistakes(FlowBuilder().switch_(argmax_selector(4, 2), branches), spec_of({{4}})), "");
+}
+
 TEST(FlowMistakes, TheRouterOfAGateHasAWeightForEachExpert) {  // A16
   LayerSpec spec = spec_of({{3}});
   EXPECT_THAT(mistakes(FlowBuilder().gate(softmax_router(3, 3), {times(1), times(2)}), spec),
@@ -195,7 +230,7 @@ TEST(FlowMistakes, AStateThatIsAbsentAtFirst) {  // A15
   EXPECT_EQ(mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h"), spec_of({{2}})),
             "through() in step 1: \"PlusReference_0\" uses the state \"h\", which is absent in the "
             "first forward; give it an "
-            "initial() value, or a layer that takes absence in front");
+            "initial value, or a layer that takes absence in front");
 }
 
 TEST(FlowMistakes, AnInitialValueOfAnotherShape) {  // A15
@@ -223,9 +258,9 @@ TEST(FlowMistakes, ReferencesThatAFlowWithinDoesNotKnow) {  // B25
   const FlowBuilder inner =
       FlowBuilder::from(times(1)).input({"context"}).through(plus_reference()).using_({"context"});
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").through(inner)),
-            "through() in step 2: \"flow_0\" wants \"context\", which using() does not give it");
+            "through() in step 2: \"flow_0\" wants \"context\", which \"using\" does not give it");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("contest").through(inner).using_({"contest"})),
-            "through() in step 2: \"flow_0\" wants \"context\", which using() does not give it");
+            "through() in step 2: \"flow_0\" wants \"context\", which \"using\" does not give it");
   const FlowBuilder alone = FlowBuilder::from(times(1)).through(times(2));
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").through(alone).using_({"x"})),
             "through() in step 2: \"flow_0\" is given \"x\", but wants no references");

@@ -227,7 +227,7 @@ TEST(GraphBuilders, MistakesInWhatTheyBuildNameThem) {
       mistake_of({{{"use", "dense"}, {"units", 4}, {"tag", "a"}}, {{"use", "at"}, {"tags", {"b"}}}},
                  origin),
       "through() in step 1: in \"told_0\", built by graph \"told\" of plugin "
-      "org.example.told 1.0.0: /1: at(): nothing is tagged \"b\"");
+      "org.example.told 1.0.0: /1: nothing is tagged \"b\"");
   EXPECT_EQ(mistake_of("dense", origin),
             "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": graph "
             "\"told\" of plugin org.example.told 1.0.0 failed in build(): it returned no array of "

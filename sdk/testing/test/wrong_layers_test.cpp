@@ -71,6 +71,28 @@ LayerCase affine(std::string name, const Affine::Change& change = {}) {
   return one;
 }
 
+/// Affine; what it gave stays in its memory.
+class Remembering final : public Layer {
+ public:
+  explicit Remembering(const LayerSpec& spec)
+      : affine_(register_module("affine", std::make_shared<Affine>(spec, Affine::Change()))) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    at::Tensor result = affine_->forward(inputs, context);
+    context.memory.put("last", result);
+    return result;
+  }
+
+ private:
+  std::shared_ptr<Affine> affine_;
+};
+
+class RememberingFactory final : public LayerFactory {
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Remembering>(spec);
+  }
+};
+
 std::vector<Wrong<LayerCase>> all() {
   using Tensor = const at::Tensor&;
   using Spec = const LayerSpec&;
@@ -174,6 +196,9 @@ std::vector<Wrong<LayerCase>> all() {
                                           return input;
                                         }}),
        {"LeavesItsInputsAlone"}},
+      {LayerCase{.name = "RemembersSilently",
+                 .make = [] { return std::make_unique<RememberingFactory>(); }},
+       {"RemembersOnlyIfItSaysSo"}},
       {affine("SharesItsScratch", {.after =
                                        [thread = OneThread()](Affine&, Tensor result) {
                                          return thread.is_mine() ? result : result.add(1);

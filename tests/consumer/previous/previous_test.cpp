@@ -248,6 +248,8 @@ TEST_F(PreviousPlugin, CallsAndIsCalledThroughEveryVirtualFunction) {
   const auto layer = registry.make<LayerFactory>("previous")->create(spec);
   ASSERT_NE(dynamic_cast<Traced*>(layer.get()), nullptr);
   EXPECT_TRUE(dynamic_cast<Traced&>(*layer).trace(at::ones({2, 3})).equal(at::ones({2, 3})));
+  ASSERT_NE(dynamic_cast<Remembers*>(layer.get()), nullptr);
+  EXPECT_FALSE(dynamic_cast<Remembers&>(*layer).remembers());
   ASSERT_NE(dynamic_cast<Planned*>(layer.get()), nullptr);
   testing::PlanTrial trial;
   const std::vector<PlanValue> given{trial.give(at::ones({2, 3}), /*needs_gradient=*/true)};

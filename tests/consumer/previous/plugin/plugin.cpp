@@ -308,6 +308,7 @@ class PreviousLayer final : public Layer,
                             public TakesAbsent,
                             public NamesReferences,
                             public BeginsForward,
+                            public Remembers,
                             public Traced,
                             public TakesCategories {
  public:
@@ -336,6 +337,10 @@ class PreviousLayer final : public Layer,
     const PlanValue twice = builder.step(ElementStep::kAdd, flat, flat);
     calls.add("PlanBuilder::apply");
     return builder.apply(std::make_shared<PreviousOp>(), builder.reshape(twice, sizes));
+  }
+  bool remembers() const override {
+    calls.add("Remembers::remembers");
+    return false;
   }
   at::Tensor trace(const at::Tensor& state) const override {
     calls.add("Traced::trace");

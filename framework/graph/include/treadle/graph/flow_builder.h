@@ -124,13 +124,15 @@ class FlowBuilder {
   std::shared_ptr<Graph> build(const LayerSpec& spec) const;
   std::shared_ptr<Graph> build() const;
 
-  /// What the next steps were read from, so that mistakes in them name the place.
+  /// Where the flow was read from, and the next steps, so that mistakes name the place.
+  FlowBuilder& read_from(const Config& flow);
   FlowBuilder& written_at(const Config& step);
 
   /// What was said, in order.
   const std::vector<FlowStep>& steps() const { return steps_; }
   const std::vector<InitialState>& initial_states() const { return initial_; }
   const std::vector<std::string>& output_tags() const { return outputs_; }
+  const Config& place() const { return place_; }
 
  private:
   FlowStep& add(FlowStep step);
@@ -140,6 +142,7 @@ class FlowBuilder {
   std::vector<InitialState> initial_;
   std::vector<std::string> outputs_;
   Config place_;
+  Config place_of_step_;
 };
 
 /// What loop() gave: it wants to know for how long.

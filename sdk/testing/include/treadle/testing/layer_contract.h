@@ -378,6 +378,19 @@ TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
   }
 }
 
+TEST_P(LayerContract, RemembersOnlyIfItSaysSo) {
+  const auto layer = create(1);
+  const TaskRandom random(1);
+  StateDict memory;
+  LayerContext context{{}, memory};
+
+  layer->forward(random_inputs(), context);
+
+  const auto* says = dynamic_cast<const Remembers*>(layer.get());
+  EXPECT_TRUE(memory.empty() || (says != nullptr && says->remembers()))
+      << "it leaves something in LayerContext::memory, and does not derive from Remembers";
+}
+
 TEST_P(LayerContract, LeavesItsInputsAlone) {
   const auto inputs = random_inputs();
   const auto layer = create(1);

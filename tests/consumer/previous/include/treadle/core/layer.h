@@ -23,8 +23,8 @@ namespace treadle {
 /// What belongs to one call of a layer, and therefore not to the layer.
 struct LayerContext {
   std::stop_token stop;
-  /// What this layer carries from call to call within one stream; saved in checkpoints, its
-  /// gradients cut between steps. Empty at first.
+  /// What this layer, which then Remembers, carries from call to call within one stream; saved in
+  /// checkpoints, its gradients cut between steps. Empty at first.
   StateDict& memory;
 };
 
@@ -39,7 +39,8 @@ class Layer : public torch::nn::Module, public Provided {
   ~Layer() override;
 
   /// `inputs`: the stream first (every branch, for a layer that merges), then the references. One
-  /// is undefined where a state is absent, for layers that are TakesAbsent.
+  /// is undefined where a state is absent, for layers that are TakesAbsent. In a graph all are
+  /// contiguous, and so is the gradient that comes back to what forward() returns.
   virtual at::Tensor forward(const Inputs& inputs, LayerContext& context) = 0;
 
   /// What forward() returns for such inputs. Throws a DataError, or what libtorch throws, when it
@@ -80,6 +81,15 @@ class BeginsForward {
   virtual ~BeginsForward();
   /// `rows`: the first dimension of the graph's first input.
   virtual void begin_forward(std::int64_t rows, at::Device device, LayerContext& context) = 0;
+};
+
+/// Leaves something in LayerContext::memory for its next call. A layer that does says so: a graph
+/// that would call it several times on the way to one gradient, or with other rows every time,
+/// asks.
+class Remembers {
+ public:
+  virtual ~Remembers();
+  virtual bool remembers() const { return true; }
 };
 
 /// Has something to show of each round of a loop.
