@@ -212,6 +212,7 @@ class PlanNode final : public torch::autograd::Node {
     // sum begins with zeros, as libtorch's, whatever earlier backwards left: a last bit depends on
     // it.
     run.hands_sums_over = !only_some;
+    run.arrived.assign(program.parameters.size(), 0);
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       const at::Tensor& parameter = program.parameters[i];
       if (!only_some && parameter.requires_grad() && is_zero(parameter.grad()))
@@ -222,7 +223,7 @@ class PlanNode final : public torch::autograd::Node {
     for (std::size_t i = 0; i < program.parameters.size() && !only_some; ++i) {
       const at::Tensor& sum = run.sums[i];
       const at::Tensor& parameter = program.parameters[i];
-      if (!sum.defined() || sum.is_same(parameter.grad()) || sum._version() == 0)
+      if (run.arrived[i] == 0 || !sum.defined() || sum.is_same(parameter.grad()))
         continue;
       if (parameter.grad().defined()) {
         parameter.grad().add_(sum);
@@ -241,9 +242,7 @@ class PlanNode final : public torch::autograd::Node {
     }
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       if (program.parameters[i].requires_grad())
-        result.push_back(only_some && run.sums[i].defined() && run.sums[i]._version() > 0
-                             ? run.sums[i]
-                             : at::Tensor());
+        result.push_back(only_some && run.arrived[i] != 0 ? run.sums[i] : at::Tensor());
     }
     lease.give_back();
     return result;

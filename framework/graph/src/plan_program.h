@@ -131,7 +131,8 @@ struct PlanRun {
   /// Of parameters, while a backward runs: where gradients are summed. The parameter's own where
   /// that was zeros; undefined where nothing arrived yet.
   std::vector<at::Tensor> sums;
-  bool hands_sums_over = false;  ///< they are added to the parameters' gradients
+  std::vector<std::uint8_t> arrived;  // as sums: whether something was added
+  bool hands_sums_over = false;       ///< they are added to the parameters' gradients
 };
 
 /// A graph for inputs of certain sizes, as instructions. Read-only when it is complete.

@@ -262,8 +262,8 @@ void hand_sums_over(const PlanProgram& program, const PlanInstruction& instructi
   for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
     at::Tensor& sum = run.sums[instruction.parameters[i]];
     const at::Tensor& gradient = program.parameters[instruction.parameters[i]].grad();
-    if (!instruction.is_last_to_add[i] || !sum.defined() || !gradient.defined() ||
-        sum.is_same(gradient) || sum._version() == 0)
+    if (!instruction.is_last_to_add[i] || run.arrived[instruction.parameters[i]] == 0 ||
+        !gradient.defined() || sum.is_same(gradient))
       continue;
     gradient.add_(sum);
     sum.reset();
@@ -319,6 +319,7 @@ void run_operation_gradient(const PlanProgram& program, const PlanInstruction& i
     if (instruction.adds_to_others[i])
       sum.add_(of_parameters[i]);
     sum.unsafeGetTensorImpl()->bump_version();
+    run.arrived[instruction.parameters[i]] = 1;
   }
   if (allocates) {
     for (std::size_t i = 0; i < of_inputs.size(); ++i) {
@@ -354,8 +355,19 @@ void run_calls_gradient(const PlanProgram& program, const PlanInstruction& instr
     wanted.push_back(tape.leaves[i]);
     slots.push_back(instruction.outputs[i]);
   }
-  for (const std::size_t index : instruction.parameters)
-    wanted.push_back(program.parameters[index]);
+  c10::SmallVector<bool, 8> goes_on(instruction.parameters.size());
+  for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
+    const at::Tensor& parameter = program.parameters[instruction.parameters[i]];
+    wanted.push_back(parameter);
+    // What others added so far comes first, and each use of the parameter within adds to it, as in
+    // one record of all.
+    const at::Tensor& sum = sum_of(program, run, instruction.parameters[i]);
+    goes_on[i] = run.arrived[instruction.parameters[i]] != 0;
+    if (!goes_on[i])
+      continue;
+    results.push_back(parameter);
+    gradients.push_back(sum);
+  }
   if (wanted.empty())
     return;
   const auto found = torch::autograd::grad(results, wanted, gradients, /*retain_graph=*/false,
@@ -366,8 +378,15 @@ void run_calls_gradient(const PlanProgram& program, const PlanInstruction& instr
   }
   for (std::size_t i = 0; i < instruction.parameters.size(); ++i) {
     const at::Tensor& sum = sum_of(program, run, instruction.parameters[i]);
-    if (found[slots.size() + i].defined() && sum.defined())
-      sum.add_(found[slots.size() + i]);
+    const at::Tensor& more = found[slots.size() + i];
+    if (!more.defined() || !sum.defined())
+      continue;
+    if (goes_on[i]) {
+      sum.copy_(more);
+    } else {
+      sum.add_(more);
+    }
+    run.arrived[instruction.parameters[i]] = 1;
   }
 }
 
