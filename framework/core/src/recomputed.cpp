@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -19,14 +18,27 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+std::vector<at::Tensor> trained_parameters(const torch::nn::Module& owner) {
+  std::vector<at::Tensor> trained;
+  for (const at::Tensor& parameter : owner.parameters()) {
+    if (parameter.requires_grad())
+      trained.push_back(parameter);
+  }
+  return trained;
+}
+
 /// What backward needs to run the segment again.
 struct Recipe : torch::CustomClassHolder {
   Recipe(torch::nn::Module& owner, ForwardSegment segment, std::uint64_t seed)
-      : owner(owner), segment(std::move(segment)), seed(seed) {}
+      : owner(owner),
+        segment(std::move(segment)),
+        seed(seed),
+        parameters(trained_parameters(owner)) {}
 
   torch::nn::Module& owner;
   const ForwardSegment segment;
   const std::uint64_t seed;
+  const std::vector<at::Tensor> parameters;
   std::vector<bool> wanted;  // by input: whether it needs a gradient
 };
 
@@ -53,16 +65,18 @@ class KeptBuffers {
 
 class Recomputation : public torch::autograd::Function<Recomputation> {
  public:
-  /// `anchor` requires a gradient, and so do the outputs, also when only parameters inside need
-  /// one.
+  /// `all`: the inputs, then the recipe's parameters. Those are inputs, too: who asks for their
+  /// gradients finds them, and nothing is written behind libtorch's back.
   static variable_list forward(AutogradContext* context, c10::intrusive_ptr<Recipe> recipe,
-                               const at::Tensor& /*anchor*/, at::TensorList inputs) {
-    context->save_for_backward(inputs.vec());
+                               at::TensorList all) {
+    const variable_list inputs =
+        all.slice(0, all.size() - recipe->parameters.size()).vec();
+    context->save_for_backward(inputs);
     for (const at::Tensor& input : inputs)
       recipe->wanted.push_back(input.requires_grad());
     context->saved_data["recipe"] = c10::IValue::make_capsule(recipe);
     const TaskRandom random(recipe->seed);
-    return recipe->segment(inputs.vec());
+    return recipe->segment(inputs);
   }
 
   static variable_list backward(AutogradContext* context, variable_list output_gradients) {
@@ -91,11 +105,26 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
         gradients.push_back(output_gradients[i]);
       }
     }
-    if (!outputs.empty())
-      torch::autograd::backward(outputs, gradients);
-    variable_list result(2);  // of the recipe and the anchor
-    for (const at::Tensor& input : inputs)
-      result.push_back(input.grad());
+    variable_list result(1 + inputs.size() + recipe->parameters.size());  // of the recipe, of all
+    variable_list wanted;
+    std::vector<std::size_t> where;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!recipe->wanted[i])
+        continue;
+      wanted.push_back(inputs[i]);
+      where.push_back(1 + i);
+    }
+    for (std::size_t i = 0; i < recipe->parameters.size(); ++i) {
+      wanted.push_back(recipe->parameters[i]);
+      where.push_back(1 + inputs.size() + i);
+    }
+    if (outputs.empty() || wanted.empty())
+      return result;
+    const variable_list found =
+        torch::autograd::grad(outputs, wanted, gradients, /*retain_graph=*/false,
+                              /*create_graph=*/false, /*allow_unused=*/true);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      result[where[i]] = found[i];
     return result;
   }
 };
@@ -106,9 +135,10 @@ std::vector<at::Tensor> recomputed(torch::nn::Module& owner, ForwardSegment segm
                                    const std::vector<at::Tensor>& inputs) {
   if (!at::GradMode::is_enabled())
     return segment(inputs);
-  const at::Tensor anchor = at::zeros({}).set_requires_grad(true);
-  return Recomputation::apply(c10::make_intrusive<Recipe>(owner, std::move(segment), draw_from_task()),
-                              anchor, at::TensorList(inputs));
+  auto recipe = c10::make_intrusive<Recipe>(owner, std::move(segment), draw_from_task());
+  std::vector<at::Tensor> all = inputs;
+  all.insert(all.end(), recipe->parameters.begin(), recipe->parameters.end());
+  return Recomputation::apply(std::move(recipe), at::TensorList(all));
 }
 
 }  // namespace treadle

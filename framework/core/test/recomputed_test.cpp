@@ -8,6 +8,7 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
@@ -88,6 +89,20 @@ TEST(Recomputed, HasTheOutputsGradientsAndBuffersOfAPlainCall) {
     expect_equal(again.gradients, plain.gradients);
     expect_equal(again.buffers, plain.buffers);
   }
+}
+
+TEST(Recomputed, GivesGradientsToWhoAsksForThem) {
+  const auto asked = [](bool again) {
+    Block block;
+    const Tensors inputs{at::ones({6, 4}, at::kDouble), at::ones({6, 3}, at::kDouble)};
+    const ForwardSegment segment = [&](const Tensors& given) { return block.forward(given); };
+    const Tensors outputs = again ? recomputed(block, segment, inputs) : segment(inputs);
+    Tensors gradients = torch::autograd::grad({outputs[0].pow(2).sum()}, block.parameters());
+    for (const at::Tensor& parameter : block.parameters())
+      EXPECT_FALSE(parameter.grad().defined());
+    return gradients;
+  };
+  expect_equal(asked(true), asked(false));
 }
 
 TEST(Recomputed, KeepsNothingThatLiesBetween) {

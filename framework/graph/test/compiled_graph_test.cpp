@@ -36,17 +36,18 @@ void forget_gradients(Graph& graph) {
 }
 
 /// Forward and backward from the same random numbers.
-Bits bits_of(Graph& graph, const at::Tensor& input) {
+Bits bits_of(Graph& graph, const at::Tensor& input, bool input_needs_gradient = true) {
   forget_gradients(graph);
   const TaskRandom random(7);
   GraphState state(graph);
-  const at::Tensor leaf = input.detach().set_requires_grad(true);
+  const at::Tensor leaf = input.detach().set_requires_grad(input_needs_gradient);
   Bits bits;
   bits.outputs = graph.run({&leaf, 1}, state);
   at::Tensor sum = at::zeros({}, at::kDouble);
   for (const at::Tensor& output : bits.outputs)
     sum = sum.add(output.square().sum());
-  sum.backward();
+  if (sum.requires_grad())
+    sum.backward();
   bits.gradients.push_back(leaf.grad());
   for (const at::Tensor& parameter : graph.parameters())
     bits.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
@@ -65,16 +66,17 @@ void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>
 
 /// Dynamic, compiled as the plan is made, compiled from the plan twice; branches one by one and at
 /// once.
-void expect_same_bits(Graph& graph, const at::Tensor& input) {
+void expect_same_bits(Graph& graph, const at::Tensor& input, bool input_needs_gradient = true) {
   graph.set_execution(Execution::kDynamic);
-  const Bits wanted = bits_of(graph, input);
+  graph.set_branches(Branches::kOneByOne);
+  const Bits wanted = bits_of(graph, input, input_needs_gradient);
   graph.set_execution(Execution::kCompiled);
   for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
     graph.set_branches(branches);
     for (int round = 0; round < 3; ++round) {
       SCOPED_TRACE("compiled, forward " + std::to_string(round + 1) +
                    (branches == Branches::kAtOnce ? ", branches at once" : ""));
-      const Bits compiled = bits_of(graph, input);
+      const Bits compiled = bits_of(graph, input, input_needs_gradient);
       expect_same(compiled.outputs, wanted.outputs);
       expect_same(compiled.gradients, wanted.gradients);
     }
@@ -110,6 +112,8 @@ TEST_P(Compiled, GivesTheBitsOfTheDynamicGraph) {
   const at::Tensor input = at::randn({6, 4}, at::kDouble);
 
   expect_same_bits(*graph, input);
+  // As a model's first layers are called: only parameters have gradients.
+  expect_same_bits(*graph, input, /*input_needs_gradient=*/false);
 }
 
 TEST_P(Compiled, GivesTheSameWithoutGradients) {
@@ -270,6 +274,17 @@ INSTANTIATE_TEST_SUITE_P(
                     .using_({"first"})
                     .through(add())
                     .using_({"first"});
+              }},
+        Shape{"ComputedAgain",
+              [] {
+                const auto again = [] {
+                  return recompute(FlowBuilder::from(rows(4, 4)).through(silu));
+                };
+                return FlowBuilder::from(rectify())
+                    .split({again(), rows(4, 4)})
+                    .merge(add())
+                    .loop(again())
+                    .times(2);
               }},
         Shape{"OnlyAView", [] { return FlowBuilder::from(identity()); }}),
     [](const auto& info) { return info.param.name; });
