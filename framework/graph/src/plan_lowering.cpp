@@ -52,6 +52,10 @@ bool has_gradients(const Callee::State& state) {
   });
 }
 
+bool can_have_gradient(const at::Tensor& tensor) {
+  return tensor.is_floating_point() || tensor.is_complex();
+}
+
 }  // namespace
 
 PlanPosition PlanPosition::within(std::string what) const {
@@ -496,21 +500,25 @@ PlanInstruction& PlanLowering::begin_stretch() {
   return program_.forward.back();
 }
 
-void PlanLowering::take_parameters(const Callee& callee, PlanInstruction& stretch) {
+bool PlanLowering::take_parameters(const Callee& callee, PlanInstruction& stretch) {
   if (!program_.records_gradients)
-    return;
+    return false;
+  bool any = false;
   for (const at::Tensor& tensor : callee.module()->parameters()) {
     if (!tensor.requires_grad())
       continue;
+    any = true;
     const std::size_t index = parameter(tensor);
     if (std::find(stretch.parameters.begin(), stretch.parameters.end(), index) ==
         stretch.parameters.end())
       stretch.parameters.push_back(index);
   }
+  return any;
 }
 
 void PlanLowering::add_call(PlanInstruction& stretch, PlannedCall call,
-                            std::span<const PlanValue> inputs, std::size_t results) {
+                            std::span<const PlanValue> inputs, std::size_t results,
+                            bool is_trained) {
   call.site = site_;
   for (const PlanValue input : inputs) {
     const SlotId slot = slot_of(input);
@@ -534,8 +542,10 @@ void PlanLowering::add_call(PlanInstruction& stretch, PlannedCall call,
   for (std::size_t i = first; i < stretch.outputs.size(); ++i) {
     const SlotId output = stretch.outputs[i];
     program_.slots[output].spec = TensorSpec::of(run_.slots[output]);
+    // Not what this run says: a switch may have chosen a frozen branch, and choose another next
+    // time.
     program_.slots[output].needs_gradient =
-        program_.records_gradients && run_.tapes[stretch.tape].results[i].requires_grad();
+        (is_trained || needs_gradient(inputs, {})) && can_have_gradient(run_.slots[output]);
   }
 }
 
@@ -547,9 +557,10 @@ PlanValue PlanLowering::call(PlannedCall call, std::span<const PlanValue> inputs
       call.callee != nullptr ? std::span(call.callee, 1) : std::span(call.node->callees());
   PlanInstruction& stretch =
       joins_calls(callees, inputs) ? program_.forward.back() : begin_stretch();
+  bool is_trained = false;
   for (const Callee& callee : callees)
-    take_parameters(callee, stretch);
-  add_call(stretch, std::move(call), inputs, 1);
+    is_trained = take_parameters(callee, stretch) || is_trained;
+  add_call(stretch, std::move(call), inputs, 1, is_trained);
   return static_cast<PlanValue>(stretch.outputs.back());
 }
 
@@ -565,18 +576,19 @@ std::vector<PlanValue> PlanLowering::call_group(const PlanPosition& first, const
   site_ = program_.sites.size();
   program_.sites.push_back(std::move(site));
   PlanInstruction& stretch = begin_stretch();
+  bool is_trained = false;
   for (const std::size_t place : group.places) {
     note_call(first.path.empty() ? first.graph->nodes[place].id : program_.sites[site_].node,
               "it runs beside other branches", /*is_dynamic=*/false);
     for (const Callee& callee : first.graph->places[place].node->callees())
-      take_parameters(callee, stretch);
+      is_trained = take_parameters(callee, stretch) || is_trained;
   }
   PlannedCall call;
   call.group = &group;
   call.graph = first.graph;
   call.seed = seed;
   call.path = first.path;
-  add_call(stretch, std::move(call), sources, group.places.size());
+  add_call(stretch, std::move(call), sources, group.places.size(), is_trained);
   std::vector<PlanValue> values;
   for (const SlotId output : stretch.outputs)
     values.push_back(static_cast<PlanValue>(output));

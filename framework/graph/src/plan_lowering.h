@@ -77,9 +77,10 @@ class PlanLowering final : public PlanBuilder {
                                     std::size_t seed, std::span<const PlanValue> sources);
   PlanInstruction& begin_stretch();
   void add_call(PlanInstruction& stretch, PlannedCall call, std::span<const PlanValue> inputs,
-                std::size_t results);
+                std::size_t results, bool is_trained);
   void note_call(const std::string& node, const std::string& why, bool is_dynamic);
-  void take_parameters(const Callee& callee, PlanInstruction& stretch);
+  /// True if any of them is trained.
+  bool take_parameters(const Callee& callee, PlanInstruction& stretch);
   PlanValue alias(PlanValue value, std::vector<std::int64_t> sizes);
   PlanValue element(ElementRule rule, SlotId a, SlotId b, double number);
   bool joins_calls(std::span<const Callee> callees, std::span<const PlanValue> inputs) const;

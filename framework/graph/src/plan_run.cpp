@@ -92,8 +92,9 @@ void run_elements_with_gaps(const PlanProgram& program, const PlanInstruction& i
       const std::array given{a, b};
       ElementPass({alone}).run(given, out);
       result = out.front();
-    } else if (step.rule == ElementRule::kAdd) {
-      result = a.defined() ? a : b;
+    } else if (step.rule == ElementRule::kAdd && (a.defined() || b.defined())) {
+      // Not what was given itself: this pass may write over it before later steps read the sum.
+      result = a.defined() ? a.clone() : b.clone();
     }
     results.push_back(result);
     if (!step.is_wanted)

@@ -167,6 +167,15 @@ INSTANTIATE_TEST_SUITE_P(
                     .using_({"first"})
                     .through(rectify());
               }},
+        // What is tagged is handed out, and no gradient comes back for it.
+        Shape{"ProductsSeen",
+              [] {
+                return FlowBuilder::from(rows(4, 4))
+                    .split({rows(4, 4), rows(4, 4)})
+                    .merge(multiply())
+                    .tag("product")
+                    .through(rows(4, 2));
+              }},
         Shape{"Joined",
               [] {
                 return FlowBuilder::from(rectify())
@@ -319,6 +328,36 @@ TEST(CompiledGraph, FollowsWeightsThatChangeFreezeAndMove) {
   const Bits moved = bits_of(*graph, input);
   expect_same(moved.outputs, frozen.outputs);
   expect_same(moved.gradients, frozen.gradients);
+}
+
+/// A plan is made in the first run, whose rows may all have gone where nothing is trained.
+TEST(CompiledGraph, TrainsTheBranchThatTheFirstRunDidNotChoose) {
+  const TaskRandom random(1);
+  torch::nn::Linear frozen(4, 4);
+  frozen->to(at::kDouble);
+  for (at::Tensor& parameter : frozen->parameters())
+    parameter.set_requires_grad(false);
+  const auto by_sign = [](const at::Tensor& x) { return x.sum().lt(0).to(at::kLong); };
+  const auto graph = FlowBuilder::from(identity())
+                         .switch_(by_sign, {frozen, rows(4, 4)})
+                         .through(rows(4, 2))
+                         .build(spec_of({{4}}));
+  const at::Tensor input = at::rand({6, 4}, at::kDouble);
+  const std::vector<at::Tensor> inputs{input, input.neg(), input};
+  std::vector<Bits> wanted;
+  for (const at::Tensor& each : inputs)
+    wanted.push_back(bits_of(*graph, each, /*input_needs_gradient=*/false));
+  ASSERT_FALSE(wanted[0].gradients[3].defined());
+  ASSERT_TRUE(wanted[1].gradients[3].defined());
+
+  graph->set_execution(Execution::kCompiled);
+
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Bits compiled = bits_of(*graph, inputs[i], /*input_needs_gradient=*/false);
+    expect_same(compiled.outputs, wanted[i].outputs);
+    expect_same(compiled.gradients, wanted[i].gradients);
+  }
 }
 
 std::vector<at::Tensor> gradients_of_two_backwards(Graph& graph, const at::Tensor& input) {
