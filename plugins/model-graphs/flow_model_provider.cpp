@@ -1,28 +1,13 @@
 #include "flow_model_provider.h"
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/flow_model.h>
 #include <treadle/graph/graph.h>
 
+#include "verbs.h"
+
 namespace treadle::model_graphs {
-
-graph::FlowBuilder read_whole_flow(const Config& config, const ComponentContext& context) {
-  TREADLE_EXPECTS(context.registry != nullptr,
-                  "a flow is made by a registry, which knows its layers");
-  graph::FlowBuilder flow = graph::read_flow(config, "flow", *context.registry);
-  if (config.has("outputs"))
-    flow.outputs(config.get<std::vector<std::string>>("outputs"));
-  if (config.has("initial")) {
-    for (const Config& state : config.children("initial")) {
-      flow.initial(state.get<std::string>("state"), state.get<std::vector<std::int64_t>>("shape"),
-                   state.get<double>("fill"));
-    }
-  }
-  return flow;
-}
-
 namespace {
 
 /// Each is a tag, or an object that says how, too.
@@ -46,7 +31,7 @@ std::vector<graph::ObservedTag> observed_tags(const Config& config) {
 
 FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContext& context)
     : config_(config),
-      flow_(read_whole_flow(config, context)),
+      flow_(graph::read_whole_flow(config, registry_of(context))),
       execution_(config.get<std::string>("execution") == "compiled"
                      ? graph::Execution::kCompiled
                      : graph::Execution::kDynamic),

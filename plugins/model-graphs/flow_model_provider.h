@@ -22,7 +22,4 @@ class FlowModelProvider final : public ModelProvider {
   std::vector<graph::ObservedTag> observed_;
 };
 
-/// What `config` says of a whole flow: "flow", "outputs", "initial".
-graph::FlowBuilder read_whole_flow(const Config& config, const ComponentContext& context);
-
 }  // namespace treadle::model_graphs

@@ -12,18 +12,17 @@
 #include <treadle/graph/graph.h>
 #include <treadle/graph/ready_parts.h>
 
-#include "flow_model_provider.h"
-
 namespace treadle::model_graphs {
+
+const PluginRegistry& registry_of(const ComponentContext& context) {
+  TREADLE_EXPECTS(context.registry != nullptr, "what has a flow is made by a registry");
+  return *context.registry;
+}
+
 namespace {
 
 using graph::FlowBuilder;
 using graph::Part;
-
-const PluginRegistry& registry_of(const ComponentContext& context) {
-  TREADLE_EXPECTS(context.registry != nullptr, "a step with others in it is made by a registry");
-  return *context.registry;
-}
 
 Part read_body(const Config& config, const ComponentContext& context) {
   return graph::read_flow(config, "body", registry_of(context));
@@ -93,7 +92,7 @@ void At::add_to(FlowBuilder& flow) const {
 }
 
 Flow::Flow(const Config& config, const ComponentContext& context)
-    : flow_(read_whole_flow(config, context)) {}
+    : flow_(graph::read_whole_flow(config, registry_of(context))) {}
 void Flow::add_to(FlowBuilder& flow) const {
   flow.through(flow_);
 }

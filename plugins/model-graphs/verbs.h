@@ -6,12 +6,16 @@
 
 #include <treadle/base/config.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/part.h>
 
 /// The verbs of FlowBuilder as steps of a document. Each class reads what its schema lists, and
 /// says it.
 namespace treadle::model_graphs {
+
+/// That knows the layers of what is made in this context.
+const PluginRegistry& registry_of(const ComponentContext& context);
 
 /// A verb stands for itself as a layer, too: for the graph of the one step.
 class Verb : public LayerFactory, public graph::FlowVerb {

@@ -98,6 +98,8 @@ class Fork : public torch::autograd::Function<Fork> {
     forked->run = nullptr;
     forked->group = nullptr;
     context->saved_data["forked"] = c10::IValue::make_capsule(forked);
+    // A branch that nobody's gradient comes back to gives none, instead of zeros.
+    context->set_materialize_grads(false);
     variable_list results;
     variable_list constants;
     for (const at::Tensor& result : forked->results) {

@@ -22,6 +22,20 @@ using nlohmann::json;
 // (sdk/tools/pack.cpp) lists them, too.
 constexpr std::array<const char*, 5> kOfTheStep{"use", "name", "tag", "using", "frozen"};
 
+/// A layer's name alone stands for a step that says nothing else.
+Config step_at(const Config& owner, const json& step, std::string pointer) {
+  if (step.is_string())
+    return Config({{"use", step}}, std::move(pointer), owner.places());
+  if (!step.is_object()) {
+    Problem problem;
+    problem.pointer = std::move(pointer);
+    problem.message =
+        "expected the name of a layer or an object with \"use\", got " + describe_value(step);
+    throw DocumentError({std::move(problem)});
+  }
+  return Config(step, std::move(pointer), owner.places());
+}
+
 void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& registry) {
   json parameters = step.json();
   for (const char* key : kOfTheStep)
@@ -59,8 +73,11 @@ json said_of(const FlowStep& step, json written) {
 }
 
 json write_slot(const Part& part) {
-  if (part.flow())
-    return {{"use", "flow"}, {"flow", write_flow(*part.flow())}};
+  if (part.flow()) {
+    json written = write_flow(*part.flow());
+    written["use"] = "flow";
+    return written;
+  }
   if (part.parameters().is_null()) {
     throw UsageError("\"" + part.type() + "\" is a module from C++, which no document can name");
   }
@@ -70,9 +87,30 @@ json write_slot(const Part& part) {
   return written;
 }
 
+/// What comes in beside the stream.
+std::vector<std::string> ports_of(const FlowBuilder& flow) {
+  std::vector<std::string> ports;
+  for (const FlowStep& step : flow.steps()) {
+    if (step.verb == Verb::kInput)
+      ports.insert(ports.end(), step.words.begin(), step.words.end());
+  }
+  return ports;
+}
+
 /// A part where a document has an array of steps.
 json write_steps(const Part& part) {
-  return part.flow() ? write_flow(*part.flow()) : json::array({write_slot(part)});
+  json written = write_slot(part);
+  if (!part.flow())
+    return json::array({std::move(written)});
+  if (!written.contains("outputs") && !written.contains("initial"))
+    return std::move(written["flow"]);
+  json steps = json::array();
+  if (const std::vector<std::string> ports = ports_of(*part.flow()); !ports.empty()) {
+    steps.push_back({{"use", "input"}, {"names", ports}});
+    written["using"] = ports;
+  }
+  steps.push_back(std::move(written));
+  return steps;
 }
 
 json write_all_steps(const std::vector<Part>& parts, std::size_t first) {
@@ -169,9 +207,8 @@ FlowBuilder read_steps(const Config& owner, const json& steps, const std::string
   flow.read_from(Config(json::object(), pointer, owner.places()));
   std::vector<Problem> problems;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Config step(steps[i], child_pointer(pointer, i), owner.places());
     try {
-      read_step(flow, step, registry);
+      read_step(flow, step_at(owner, steps[i], child_pointer(pointer, i)), registry);
     } catch (const DocumentError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
@@ -184,6 +221,19 @@ FlowBuilder read_steps(const Config& owner, const json& steps, const std::string
 FlowBuilder read_flow(const Config& config, std::string_view key, const PluginRegistry& registry) {
   return read_steps(config, config.json().at(std::string(key)),
                     child_pointer(config.pointer(), key), registry);
+}
+
+FlowBuilder read_whole_flow(const Config& config, const PluginRegistry& registry) {
+  FlowBuilder flow = read_flow(config, "flow", registry);
+  if (config.has("outputs"))
+    flow.outputs(config.get<std::vector<std::string>>("outputs"));
+  if (config.has("initial")) {
+    for (const Config& state : config.children("initial")) {
+      flow.initial(state.get<std::string>("state"), state.get<std::vector<std::int64_t>>("shape"),
+                   state.get_or("fill", 0.0));
+    }
+  }
+  return flow;
 }
 
 Part read_part(const Config& config, std::string_view key, const PluginRegistry& registry) {
@@ -229,13 +279,19 @@ Part read_built(const Config& config, std::string_view key, const PluginRegistry
 }
 
 json write_flow(const FlowBuilder& flow) {
-  json written = json::array();
+  json steps = json::array();
   for (const FlowStep& step : flow.steps()) {
-    written.push_back(said_of(step, kWriters.at(step.verb)(step)));
+    steps.push_back(said_of(step, kWriters.at(step.verb)(step)));
     // A document's step has one tag; others stand at steps that do nothing else.
     for (std::size_t i = 1; i < step.tags.size(); ++i)
-      written.push_back({{"use", "identity"}, {"tag", step.tags[i]}});
+      steps.push_back({{"use", "identity"}, {"tag", step.tags[i]}});
   }
+  json written = {{"flow", std::move(steps)}};
+  if (!flow.output_tags().empty())
+    written["outputs"] = flow.output_tags();
+  for (const InitialState& state : flow.initial_states())
+    written["initial"].push_back(
+        {{"state", state.tag}, {"shape", state.shape}, {"fill", state.fill}});
   return written;
 }
 

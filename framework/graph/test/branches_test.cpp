@@ -124,6 +124,27 @@ TEST_P(BranchesRun, GiveTheSameBitsOneByOneAndAtOnce) {
   }
 }
 
+// A zero would be a step of an optimizer with momentum or decay.
+TEST_P(BranchesRun, HaveNoGradientsWhereNothingUsesWhatTheyGive) {
+  const auto graph = FlowBuilder::from(torch::nn::Linear(6, 6))
+                         .tag("used")
+                         .split({torch::nn::Linear(6, 6), torch::nn::Linear(6, 6)})
+                         .tag_group("branch")
+                         .at({"used", "branch_0"})
+                         .merge(add())
+                         .build();
+  graph->to(at::kDouble);
+  graph->set_execution(GetParam());
+  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+    with_threads(2, [&] {
+      const Pass pass = pass_through(*graph, branches);
+
+      EXPECT_TRUE(pass.gradients[3].defined());
+      EXPECT_FALSE(pass.gradients[5].defined());
+    });
+  }
+}
+
 TEST_P(BranchesRun, DrawByThemselves) {
   const auto graph =
       FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();

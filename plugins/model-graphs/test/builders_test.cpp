@@ -206,15 +206,25 @@ class Told final : public GraphBuilder {
   Json steps_;
 };
 
-std::string mistake_of(Json steps, const std::string& origin = "") {
+std::shared_ptr<graph::Graph> told(Json steps, const std::string& origin = "") {
   LayerSpec spec;
   spec.dtype = at::kDouble;
   spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kDouble)};
-  auto told = std::make_unique<Told>(std::move(steps));
-  told->set_origin(origin);
+  auto builder = std::make_unique<Told>(std::move(steps));
+  builder->set_origin(origin);
   graph::FlowBuilder flow;
-  flow.through(graph::built(std::move(told), "told", Json::object(), components()));
-  return message_of([&] { flow.build(spec); });
+  flow.through(graph::built(std::move(builder), "told", Json::object(), components()));
+  return flow.build(spec);
+}
+
+std::string mistake_of(Json steps, const std::string& origin = "") {
+  return message_of([&] { told(std::move(steps), origin); });
+}
+
+TEST(GraphBuilders, MayNameALayerAloneAsDocumentsDo) {
+  const at::Tensor x = at::randn({3, 4}, at::kDouble);
+
+  EXPECT_TRUE(at::equal(told({"relu"})->forward(x), at::relu(x)));
 }
 
 TEST(GraphBuilders, MistakesInWhatTheyBuildNameThem) {
@@ -232,6 +242,10 @@ TEST(GraphBuilders, MistakesInWhatTheyBuildNameThem) {
             "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": graph "
             "\"told\" of plugin org.example.told 1.0.0 failed in build(): it returned no array of "
             "steps but \"dense\" (text)");
+  EXPECT_EQ(mistake_of(Json::array({4}), origin),
+            "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": what graph "
+            "\"told\" of plugin org.example.told 1.0.0 built is wrong: /0: expected the name of a "
+            "layer or an object with \"use\", got 4");
   EXPECT_EQ(mistake_of(Json::array(), origin),
             "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": graph "
             "\"told\" of plugin org.example.told 1.0.0 failed in build(): it returned no step");

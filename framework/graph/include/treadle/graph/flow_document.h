@@ -32,8 +32,14 @@ Part read_part(const Config& config, std::string_view key, const PluginRegistry&
 /// What the graph builder in the slot `key` builds, as a part. The registry outlives it.
 Part read_built(const Config& config, std::string_view key, const PluginRegistry& registry);
 
-/// What read_flow() would read: the same flow. Throws a UsageError when a part has no name that a
-/// document could say: a module from C++.
+/// What the model and the layer `flow` say: the steps under "flow", and, where there are any,
+/// "outputs" and "initial".
+FlowBuilder read_whole_flow(const Config& config, const PluginRegistry& registry);
+
+/// What read_whole_flow() would read: the same flow. The body of a loop, or another part, that has
+/// initial values or outputs of its own is written as one step `flow` in it, which names of
+/// parameters then show. Throws a UsageError when a part has no name that a document could say: a
+/// module from C++.
 nlohmann::json write_flow(const FlowBuilder& flow);
 
 }  // namespace treadle::graph

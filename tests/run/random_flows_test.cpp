@@ -1,0 +1,226 @@
+// Random flows, each run in every way there is: the same bits. A failure shows the shortest flow
+// that still fails. TREADLE_RANDOM_FLOWS=5000 tries that many instead of the usual few, and
+// TREADLE_RANDOM_FLOWS_FROM=300 begins with that seed.
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/task_random.h>
+#include <treadle/graph/flow_document.h>
+#include <treadle/graph/graph_state.h>
+#include <treadle/host/run/runtime.h>
+
+#include "random_flow.h"
+
+namespace treadle::testing {
+namespace {
+
+using graph::Branches;
+using graph::Execution;
+using graph::Graph;
+using graph::GraphState;
+using nlohmann::json;
+
+std::uint64_t from_environment(const char* name, std::uint64_t usual) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? usual : std::stoull(text);
+}
+
+struct Way {
+  std::string name;
+  Execution execution = Execution::kDynamic;
+  Branches branches = Branches::kOneByOne;
+  bool is_resumed = false;  ///< its states are saved and loaded after two steps
+};
+
+/// Everything a training sees; tensors as bytes, so that two NaN are the same.
+using Trace = std::vector<std::pair<std::string, std::string>>;
+
+void note(Trace& trace, std::string name, const at::Tensor& tensor) {
+  std::string bytes = "nothing";
+  if (tensor.defined()) {
+    at::Tensor flat = tensor.detach().add(0).contiguous();  // -0 is 0
+    flat.masked_fill_(flat.isnan(), std::numeric_limits<double>::quiet_NaN());
+    bytes.assign(static_cast<const char*>(flat.data_ptr()), flat.nbytes());
+  }
+  trace.emplace_back(std::move(name), std::move(bytes));
+}
+
+at::Tensor rows_for(const RandomFlow& flow, std::int64_t rows) {
+  std::vector<std::int64_t> sizes = flow.input().sizes;
+  sizes[0] = rows;
+  return flow.input().dtype == at::kLong
+             ? at::randint(RandomFlow::kCategories, sizes, at::kLong)
+             : at::randn(sizes, at::TensorOptions(flow.input().dtype));
+}
+
+/// Steps of gradient descent, gradients cut between them, the last with fewer rows; then a forward
+/// as in validation.
+Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
+  Trace trace;
+  const auto graph = flow.build(steps);
+  graph->set_execution(way.execution);
+  graph->set_branches(way.branches);
+  auto state = std::make_unique<GraphState>(*graph);
+  try {
+    const auto parameters = graph->named_parameters();
+    for (const std::int64_t rows : {7, 7, 7, 5}) {
+      const std::string step = "step " + std::to_string(trace.size()) + ", ";
+      const TaskRandom random(trace.size());
+      for (const auto& parameter : parameters)
+        parameter->mutable_grad().reset();
+      if (way.is_resumed && rows == 5) {
+        const StateDict saved = state->state();
+        state = std::make_unique<GraphState>(*graph);
+        state->load_state(saved);
+      }
+      const at::Tensor input = rows_for(flow, rows);
+      if (at::isFloatingType(input.scalar_type()))
+        input.set_requires_grad(rows == 7);
+      const at::Tensor output = graph->run({&input, 1}, *state)[0];
+      note(trace, step + "output", output);
+      for (const std::string& tag : graph->tags())
+        note(trace, step + "\"" + tag + "\"", state->tagged(tag));
+      if (output.requires_grad())
+        output.square().sum().backward();
+      note(trace, step + "gradient of the input", input.grad());
+      const at::NoGradGuard no_gradients;
+      for (const auto& parameter : parameters) {
+        note(trace, step + "gradient of " + parameter.key(), parameter->grad());
+        if (parameter->grad().defined())
+          parameter->sub_(parameter->grad(), 1e-3);
+      }
+      state->detach();
+    }
+    for (const auto& parameter : parameters)
+      note(trace, parameter.key(), parameter.value());
+    for (const auto& buffer : graph->named_buffers())
+      note(trace, buffer.key(), buffer.value());
+    const TaskRandom random(1);
+    graph->eval();
+    const at::NoGradGuard no_gradients;
+    GraphState fresh(*graph);
+    for (int forward = 0; forward < 2; ++forward) {
+      const at::Tensor input = rows_for(flow, 4);
+      note(trace, "evaluated", graph->run({&input, 1}, fresh)[0]);
+    }
+  } catch (const Error& error) {
+    trace.emplace_back("error", error.what());
+  } catch (const std::exception& error) {
+    trace.emplace_back("something else than a Treadle error", error.what());
+  }
+  return trace;
+}
+
+/// Where they part; empty: nowhere.
+std::string difference(const Trace& one, const Trace& other) {
+  for (std::size_t i = 0; i < std::max(one.size(), other.size()); ++i) {
+    if (i == one.size() || i == other.size())
+      return "one of them ends there";
+    if (one[i] != other[i]) {
+      const bool is_text = one[i].first == "error" || other[i].first == "error";
+      return is_text ? one[i].first + ": " + one[i].second + " / " + other[i].first + ": " +
+                           other[i].second
+                     : one[i].first + (one[i].first != other[i].first ? " / " + other[i].first : "");
+    }
+  }
+  return "";
+}
+
+/// Leaves out what can be left out, from the outermost steps inwards, while `fails` stays true.
+json shortest(json steps, const std::function<bool(const json&)>& fails) {
+  const auto shorten = [&] {
+    const json leaves = steps.flatten();
+    for (const auto& [pointer, value] : leaves.items()) {
+      for (json::json_pointer place(pointer); !place.empty(); place.pop_back()) {
+        json less = steps;
+        json& parent = less[place.parent_pointer()];
+        if (parent.is_array()) {
+          parent.erase(std::stoul(place.back()));
+        } else {
+          parent.erase(place.back());
+        }
+        if (fails(less)) {
+          steps = std::move(less);
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  while (shorten())
+    continue;
+  return steps;
+}
+
+const std::vector<Way>& ways() {
+  static const std::vector<Way> all{
+      {"dynamic, branches at once", Execution::kDynamic, Branches::kAtOnce},
+      {"dynamic, resumed", Execution::kDynamic, Branches::kOneByOne, /*is_resumed=*/true},
+      {"compiled", Execution::kCompiled, Branches::kOneByOne},
+      {"compiled, branches at once", Execution::kCompiled, Branches::kAtOnce},
+      {"compiled, resumed", Execution::kCompiled, Branches::kOneByOne, /*is_resumed=*/true}};
+  return all;
+}
+
+void expect_every_way_the_same(const RandomFlow& flow) {
+  const Trace wanted = trace_of(flow, flow.steps(), Way{"dynamic"});
+  for (const auto& [name, text] : wanted)
+    EXPECT_NE(name, "something else than a Treadle error") << text << "\n" << flow.steps();
+  for (const Way& way : ways()) {
+    const std::string found = difference(trace_of(flow, flow.steps(), way), wanted);
+    if (found.empty())
+      continue;
+    const json shorter = shortest(flow.steps(), [&](const json& steps) {
+      try {
+        return !difference(trace_of(flow, steps, way), trace_of(flow, steps, {})).empty();
+      } catch (const std::exception&) {  // it no longer builds
+        return false;
+      }
+    });
+    ADD_FAILURE() << way.name << ": " << found << "\ninput " << flow.input().text() << "\n"
+                  << shorter;
+  }
+}
+
+TEST(RandomFlows, GiveTheSameBitsInEveryWay) {
+  const Runtime runtime;
+  const std::uint64_t first = from_environment("TREADLE_RANDOM_FLOWS_FROM", 1);
+  const std::uint64_t count = from_environment("TREADLE_RANDOM_FLOWS", 60);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomFlow flow(runtime.registry(), seed);
+    EXPECT_TRUE(flow.surprises().empty()) << flow.surprises().front();
+    expect_every_way_the_same(flow);
+  }
+}
+
+TEST(RandomFlows, AreWrittenAsTheyWereRead) {
+  const Runtime runtime;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const RandomFlow flow(runtime.registry(), seed);
+    SCOPED_TRACE(flow.steps().dump());
+    const auto rewritten = [&](const json& flow) {
+      return graph::write_flow(graph::read_whole_flow(Config(flow), runtime.registry()));
+    };
+
+    const json written = rewritten({{"flow", flow.steps()}});
+
+    EXPECT_EQ(rewritten(written), written);
+    EXPECT_EQ(difference(trace_of(flow, written["flow"], {}), trace_of(flow, flow.steps(), {})),
+              "");
+  }
+}
+
+}  // namespace
+}  // namespace treadle::testing
