@@ -43,6 +43,9 @@ struct Way {
   bool is_resumed = false;  ///< its states are saved and loaded after two steps
 };
 
+constexpr const char* kError = "error";
+constexpr const char* kSurprise = "something else than a Treadle error";
+
 /// Everything a training sees; tensors as bytes, so that two NaN are the same.
 using Trace = std::vector<std::pair<std::string, std::string>>;
 
@@ -115,26 +118,27 @@ Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
       note(trace, "evaluated", graph->run({&input, 1}, fresh)[0]);
     }
   } catch (const Error& error) {
-    trace.emplace_back("error", error.what());
+    trace.emplace_back(kError, error.what());
   } catch (const std::exception& error) {
-    trace.emplace_back("something else than a Treadle error", error.what());
+    trace.emplace_back(kSurprise, error.what());
   }
   return trace;
 }
 
+std::string spoken(const Trace& trace, std::size_t index) {
+  if (index == trace.size())
+    return "nothing more";
+  const auto& [name, value] = trace[index];
+  return name == kError || name == kSurprise ? name + ": " + value : name;
+}
+
 /// Where they part; empty: nowhere.
 std::string difference(const Trace& one, const Trace& other) {
-  for (std::size_t i = 0; i < std::max(one.size(), other.size()); ++i) {
-    if (i == one.size() || i == other.size())
-      return "one of them ends there";
-    if (one[i] != other[i]) {
-      const bool is_text = one[i].first == "error" || other[i].first == "error";
-      return is_text ? one[i].first + ": " + one[i].second + " / " + other[i].first + ": " +
-                           other[i].second
-                     : one[i].first + (one[i].first != other[i].first ? " / " + other[i].first : "");
-    }
-  }
-  return "";
+  std::size_t at = 0;
+  while (at < one.size() && at < other.size() && one[at] == other[at])
+    ++at;
+  return at == one.size() && at == other.size() ? ""
+                                                : spoken(one, at) + " | " + spoken(other, at);
 }
 
 /// Leaves out what can be left out, from the outermost steps inwards, while `fails` stays true.
@@ -176,7 +180,7 @@ const std::vector<Way>& ways() {
 void expect_every_way_the_same(const RandomFlow& flow) {
   const Trace wanted = trace_of(flow, flow.steps(), Way{"dynamic"});
   for (const auto& [name, text] : wanted)
-    EXPECT_NE(name, "something else than a Treadle error") << text << "\n" << flow.steps();
+    EXPECT_NE(name, kSurprise) << text << "\n" << flow.steps();
   for (const Way& way : ways()) {
     const std::string found = difference(trace_of(flow, flow.steps(), way), wanted);
     if (found.empty())

@@ -67,6 +67,8 @@ void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
 struct Forked : torch::CustomClassHolder {
   const BranchGroup* group = nullptr;  // while the forward runs: backward may outlive the graph
   std::size_t sources = 0;
+  /// Those of them that are there: states may be absent, and a Function takes no undefined tensors.
+  std::vector<std::size_t> given;
   std::vector<std::vector<at::Tensor>> parameters;  // of each branch, those that are trained
   std::vector<std::vector<at::Tensor>>
       leaves;                       // of each branch, by source: undefined where it takes nothing
@@ -81,17 +83,19 @@ class Fork : public torch::autograd::Function<Fork> {
   static variable_list forward(AutogradContext* context, c10::intrusive_ptr<Forked> forked,
                                at::TensorList inputs) {
     const std::size_t count = forked->group->places.size();
-    const std::size_t sources = forked->group->sources.size();
+    std::vector<at::Tensor> sources(forked->sources);
+    for (std::size_t i = 0; i < forked->given.size(); ++i)
+      sources[forked->given[i]] = inputs[i];
     forked->leaves.resize(count);
     forked->results.resize(count);
     at_once(count, [&](std::size_t branch) {
       const at::AutoGradMode record(true);
       std::vector<at::Tensor>& leaves = forked->leaves[branch];
-      leaves.resize(sources);
+      leaves.resize(sources.size());
       for (const std::size_t source : forked->group->inputs[branch]) {
-        if (inputs[source].defined() && !leaves[source].defined())
+        if (sources[source].defined() && !leaves[source].defined())
           leaves[source] =
-              inputs[source].detach().set_requires_grad(inputs[source].requires_grad());
+              sources[source].detach().set_requires_grad(sources[source].requires_grad());
       }
       forked->results[branch] = forked->run(branch, leaves);
     });
@@ -121,7 +125,7 @@ class Fork : public torch::autograd::Function<Fork> {
         found[branch] = gradients_of(*forked, branch, gradients[branch]);
     });
     variable_list all(1);  // of the capsule
-    for (std::size_t source = 0; source < forked->sources; ++source)
+    for (const std::size_t source : forked->given)
       all.push_back(sum_of(*forked, found, source));
     for (std::size_t branch = 0; branch < count; ++branch) {
       for (std::size_t i = 0; i < forked->parameters[branch].size(); ++i)
@@ -272,7 +276,13 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
     auto forked = c10::make_intrusive<Forked>();
     forked->group = &group;
     forked->sources = group.sources.size();
-    std::vector<at::Tensor> inputs = sources;
+    std::vector<at::Tensor> inputs;
+    for (std::size_t source = 0; source < sources.size(); ++source) {
+      if (!sources[source].defined())
+        continue;
+      forked->given.push_back(source);
+      inputs.push_back(sources[source]);
+    }
     for (const std::size_t place : group.places) {
       std::vector<at::Tensor>& trained = forked->parameters.emplace_back();
       for (const at::Tensor& parameter : parameters[place]) {

@@ -1,17 +1,42 @@
 #include "handed_on.h"
 
+#include <cstddef>
+#include <memory>
+
 #include <ATen/ops/alias.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 
 namespace treadle::graph {
+namespace {
+
+/// Of one of a node's outputs. (Tensor::register_hook() would not take a gradient that is not
+/// there.)
+class MakesGradientContiguous final : public torch::autograd::FunctionPreHook {
+ public:
+  explicit MakesGradientContiguous(std::size_t output) : output_(output) {}
+
+  torch::autograd::variable_list operator()(
+      const torch::autograd::variable_list& gradients) override {
+    torch::autograd::variable_list given = gradients;
+    if (at::Tensor& gradient = given[output_]; gradient.defined())
+      gradient = gradient.contiguous();
+    return given;
+  }
+
+ private:
+  std::size_t output_;
+};
+
+}  // namespace
 
 at::Tensor handed_on(at::Tensor value) {
   if (!value.is_contiguous())
     value = value.contiguous();
   if (at::GradMode::is_enabled() && value.requires_grad() && !value.is_leaf()) {
-    value.register_hook([](const at::Tensor& gradient) {
-      return gradient.defined() && !gradient.is_contiguous() ? gradient.contiguous() : at::Tensor();
-    });
+    value.grad_fn()->add_pre_hook(
+        std::make_unique<MakesGradientContiguous>(static_cast<std::size_t>(value.output_nr())));
   }
   return value;
 }

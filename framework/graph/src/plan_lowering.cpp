@@ -60,7 +60,7 @@ bool can_have_gradient(const at::Tensor& tensor) {
 
 PlanPosition PlanPosition::within(std::string what) const {
   PlanPosition position = *this;
-  position.around.insert(position.around.begin(), {std::move(what), "", /*is_node=*/false});
+  position.inside.insert(position.inside.begin(), {std::move(what), "", /*is_node=*/false});
   return position;
 }
 
@@ -110,7 +110,7 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
     add(std::move(draw));
   }
   const auto position_of = [&](std::size_t place) {
-    return PlanPosition{&graph, place, path.empty() ? place : top_place, path, around};
+    return PlanPosition{&graph, place, path.empty() ? place : top_place, path, around, {}};
   };
   for (std::size_t index = 0; index < graph.places.size(); ++index) {
     const Place& place = graph.places[index];
@@ -255,12 +255,9 @@ void PlanLowering::add_site(const PlanPosition& position, std::span<const PlanVa
   site.node = state_.graph->impl().nodes[position.top_place].id;
   const std::string node = node_text(graph.nodes[position.place]);
   const std::string failed = failed_text(graph, position.place, sizes);
-  // Rounds of the node's own are within it; the nodes around come after.
-  const auto own_end = std::find_if(position.around.begin(), position.around.end(),
-                                    [](const PlanSite::Step& step) { return step.is_node; });
-  site.way.assign(position.around.begin(), own_end);
+  site.way = position.inside;
   site.way.push_back({node, failed, /*is_node=*/true});
-  site.way.insert(site.way.end(), own_end, position.around.end());
+  site.way.insert(site.way.end(), position.around.begin(), position.around.end());
   site_ = program_.sites.size();
   program_.sites.push_back(std::move(site));
 }

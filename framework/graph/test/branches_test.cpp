@@ -145,6 +145,39 @@ TEST_P(BranchesRun, HaveNoGradientsWhereNothingUsesWhatTheyGive) {
   }
 }
 
+TEST_P(BranchesRun, MayBeGivenAStateThatIsAbsent) {
+  const TaskRandom random(3);
+  const auto graph = FlowBuilder::from(torch::nn::Linear(6, 6))
+                         .split({state_add(), FlowBuilder().through(state_add())})
+                         .using_({"memory"})
+                         .merge(add())
+                         .through(torch::nn::Linear(6, 6))
+                         .tag("memory")
+                         .build();
+  graph->to(at::kDouble);
+  const at::Tensor input = at::randn({5, 6}, at::kDouble);
+  const auto seen = [&](Branches branches) {
+    graph->set_branches(branches);
+    for (at::Tensor& parameter : graph->parameters())
+      parameter.mutable_grad().reset();
+    GraphState state(*graph);
+    for (int step = 0; step < 2; ++step) {
+      graph->run({&input, 1}, state)[0].square().sum().backward();
+      state.detach();
+    }
+    Pass pass;
+    pass.output = state.tagged("memory").detach();
+    for (const at::Tensor& parameter : graph->parameters())
+      pass.gradients.push_back(parameter.grad().clone());
+    pass.input_gradient = input;
+    return pass;
+  };
+  const Pass expected = seen(Branches::kOneByOne);
+  graph->set_execution(GetParam());
+  for (int repeat = 0; repeat < 2; ++repeat)
+    with_threads(2, [&] { expect_same(seen(Branches::kAtOnce), expected); });
+}
+
 TEST_P(BranchesRun, DrawByThemselves) {
   const auto graph =
       FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();

@@ -289,13 +289,17 @@ TEST(GraphRuns, SayTheWayToANodeWithin) {
   };
   const FlowBuilder inner = FlowBuilder::from(times(1)).through(body).named("last");
   const auto graph = FlowBuilder().loop(inner).times(5).named("refine").build();
-  try {
-    graph->forward(row({1}));
-    FAIL();
-  } catch (const TrainingError& error) {
-    EXPECT_STREQ(error.what(),
-                 "in node \"refine\", round 2: node \"last\" (Function) failed on [1, 1] from "
-                 "\"Function_0\": enough");
+  for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
+    graph->set_execution(execution);
+    round = 0;
+    try {
+      graph->forward(row({1}));
+      FAIL();
+    } catch (const TrainingError& error) {
+      EXPECT_STREQ(error.what(),
+                   "in node \"refine\", round 2: node \"last\" (Function) failed on [1, 1] from "
+                   "\"Function_0\": enough");
+    }
   }
 }
 
