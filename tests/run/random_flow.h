@@ -33,7 +33,7 @@ class RandomFlow {
   std::shared_ptr<graph::Graph> build() const { return build(steps_); }
   std::shared_ptr<graph::Graph> build(const nlohmann::json& steps) const;
 
-  /// What building refused with something else than a Treadle error: there is nothing to find here.
+  /// What building threw that was no Treadle error: there should be nothing.
   const std::vector<std::string>& surprises() const { return surprises_; }
 
  private:

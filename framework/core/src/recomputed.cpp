@@ -72,6 +72,8 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
     const variable_list inputs =
         all.slice(0, all.size() - recipe->parameters.size()).vec();
     context->save_for_backward(inputs);
+    // No gradient of the segment's where none comes back to it, instead of zeros.
+    context->set_materialize_grads(false);
     for (const at::Tensor& input : inputs)
       recipe->wanted.push_back(input.requires_grad());
     context->saved_data["recipe"] = c10::IValue::make_capsule(recipe);

@@ -105,6 +105,19 @@ TEST(Recomputed, GivesGradientsToWhoAsksForThem) {
   expect_equal(asked(true), asked(false));
 }
 
+// A zero would be a step of an optimizer with momentum or decay.
+TEST(Recomputed, GivesNoGradientsWhereNoneComeBack) {
+  Block block;
+  const at::Tensor x = at::ones({6, 4}, at::kDouble).set_requires_grad(true);
+  const ForwardSegment segment = [&](const Tensors& given) { return block.forward(given); };
+  const Tensors outputs = recomputed(block, segment, {x, at::ones({6, 3}, at::kDouble)});
+
+  outputs[1].pow(2).sum().backward();
+
+  EXPECT_TRUE(block.first->weight.grad().defined());
+  EXPECT_FALSE(block.second->weight.grad().defined());
+}
+
 TEST(Recomputed, KeepsNothingThatLiesBetween) {
   Block block;
   const at::Tensor x = at::ones({6, 4}, at::kDouble).set_requires_grad(true);

@@ -26,11 +26,14 @@ class PonderCost : public torch::autograd::Function<PonderCost> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& output,
                             const at::Tensor& pondered, double cost) {
     context->saved_data["cost"] = cost;
+    context->set_materialize_grads(false);
     context->save_for_backward({pondered.detach()});
     return output.detach();
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
+    if (!gradients.front().defined())  // the loss asks nothing of the loop: it costs nothing
+      return {at::Tensor(), at::Tensor(), at::Tensor()};
     const at::Tensor pondered = context->get_saved_variables().front();
     return {gradients.front(), at::full_like(pondered, context->saved_data["cost"].toDouble()),
             at::Tensor()};

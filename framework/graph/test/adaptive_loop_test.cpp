@@ -208,6 +208,30 @@ TEST(AdaptiveLoop, CostsTheSameWhenCompiled) {
   EXPECT_EQ(gradients(Execution::kCompiled), gradients(Execution::kDynamic));
 }
 
+TEST(AdaptiveLoop, CostsNothingWhereTheLossAsksNothingOfIt) {
+  const TaskRandom random(1);
+  const torch::nn::Linear used(3, 3);
+  const torch::nn::Linear beside(3, 3);
+  const auto blocked = [](const torch::nn::Linear& layer) -> Part {
+    return FlowBuilder::from([](const at::Tensor& x) { return x.detach(); }).through(layer);
+  };
+  const auto graph = FlowBuilder()
+                         .loop(times(1))
+                         .adaptively(torch::nn::Linear(3, 1), 2, {.epsilon = 0.01, .cost = 1})
+                         .named("loop")
+                         .split({blocked(used), blocked(beside)})
+                         .merge(add())
+                         .build();
+  const at::Tensor input = at::ones({2, 3});
+  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+    graph->set_branches(branches);
+    graph->forward(input).square().sum().backward();
+
+    EXPECT_TRUE(used->weight.grad().defined());
+    EXPECT_FALSE(graph->named_parameters()["loop.halt.weight"].grad().defined());
+  }
+}
+
 /// Rounds + remainder, on average, of a loop that has learned to bring rows to 1 at such a cost.
 double pondered_after_training(double cost) {
   const TaskRandom random(8);
