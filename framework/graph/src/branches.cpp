@@ -184,6 +184,12 @@ std::set<const void*> parameters_of(const Place& place) {
   return parameters;
 }
 
+/// What it keeps for its next call has gradients that a record of this branch alone would end.
+bool remembers(const Node& node) {
+  return std::any_of(node.callees().begin(), node.callees().end(),
+                     [](const Callee& callee) { return callee.remembers(); });
+}
+
 /// Whether a parameter of one of these places is also another place's.
 bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>& places) {
   std::map<const void*, std::size_t> owners;
@@ -226,6 +232,9 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
   }
   std::vector<BranchGroup> groups;
   for (auto& [level, places] : levels) {
+    std::erase_if(places, [&](std::size_t place) { return remembers(*graph.places[place].node); });
+    if (places.empty())
+      continue;
     // They begin where the first of them stands: what others need must be there by then.
     const std::size_t first = places.front();
     std::erase_if(places, [&](std::size_t place) {

@@ -277,7 +277,10 @@ Plan Graph::compile(std::int64_t rows) {
 }
 
 void Graph::set_branches(Branches branches) {
-  impl_->branches = branches;
+  for (const auto& module : modules()) {
+    if (const auto* graph = dynamic_cast<const Graph*>(module.get()))
+      graph->impl_->branches = branches;
+  }
 }
 
 const std::vector<NodeInfo>& Graph::nodes() const {

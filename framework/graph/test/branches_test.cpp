@@ -178,6 +178,26 @@ TEST_P(BranchesRun, MayBeGivenAStateThatIsAbsent) {
     with_threads(2, [&] { expect_same(seen(Branches::kAtOnce), expected); });
 }
 
+TEST_P(BranchesRun, ThatRememberGoBackThroughEarlierForwards) {
+  const TaskRandom random(3);
+  const FlowBuilder remembers = FlowBuilder()
+                                    .through(state_add())
+                                    .using_({"sum"})
+                                    .through(torch::nn::Linear(6, 6))
+                                    .tag("sum");
+  const auto graph = FlowBuilder::from(torch::nn::Linear(6, 6))
+                         .map(FlowBuilder()
+                                  .split({remembers, torch::nn::Linear(6, 6), torch::nn::Linear(6, 6)})
+                                  .merge(add()))
+                         .each()
+                         .build();
+  graph->to(at::kDouble);
+  const Pass expected = pass_through(*graph, Branches::kOneByOne);
+  graph->set_execution(GetParam());
+  for (int repeat = 0; repeat < 2; ++repeat)
+    with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kAtOnce), expected); });
+}
+
 TEST_P(BranchesRun, DrawByThemselves) {
   const auto graph =
       FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();

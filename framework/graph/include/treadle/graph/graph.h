@@ -70,7 +70,7 @@ struct NodeInfo {
 };
 
 /// How nodes run of which none needs another: the branches of a split, the experts of a gate. The
-/// bits are the same.
+/// bits are the same. What remembers something runs by itself.
 enum class Branches {
   kAsItPays,  ///< as oneTBB tasks, once the first forwards have shown that it saves a tenth of a
               ///< millisecond or more
@@ -103,7 +103,7 @@ class Graph final : public Model,
   /// The first output, without a state that outlives the call.
   at::Tensor forward(const at::Tensor& input) const;
 
-  /// Before the first forward, or between forwards.
+  /// Here and in graphs within. Before the first forward, or between forwards.
   void set_branches(Branches branches);
 
   /// Before the first forward, or between forwards. Results are the same.
