@@ -104,6 +104,7 @@ class AdaptiveLoopNode final : public Node {
     return round;
   }
 
+  bool repeats_its_parts() const override { return most_ > 1; }
   bool depends_on_numbers() const override { return true; }
   std::string why_called() const override {
     return "how many rounds a row makes depends on the numbers it is given";

@@ -209,6 +209,8 @@ class Assembly {
         impl_->levels = std::max(impl_->levels, 1 + callee.graph()->impl().levels);
     }
     impl_->places[place].node = make_node(node, std::move(callees));
+    if (impl_->places[place].node->repeats_its_parts())
+      tell_repeated(impl_->places[place].node->callees());
     for (const NodeInput& input : info.inputs)
       impl_->places[place].inputs.push_back(input.node);
     find_result(place);
@@ -244,6 +246,15 @@ class Assembly {
     for (const Callee& callee : callees) {
       for (at::Tensor& parameter : callee.module()->parameters())
         parameter.set_requires_grad(false);
+    }
+  }
+
+  static void tell_repeated(const std::vector<Callee>& callees) {
+    for (const Callee& callee : callees) {
+      for (const auto& module : callee.module()->modules()) {
+        if (auto* graph = dynamic_cast<Graph*>(module.get()))
+          graph->set_repeated();
+      }
     }
   }
 

@@ -17,6 +17,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <treadle/base/random.h>
+#include <treadle/core/plan_op.h>
 #include <treadle/core/task_random.h>
 
 #include "graph_data.h"
@@ -190,6 +191,35 @@ bool remembers(const Node& node) {
                      [](const Callee& callee) { return callee.remembers(); });
 }
 
+bool uses_weights_again(const Node& node);
+
+/// Of a layer only what it plans is known.
+bool uses_weights_again(const Callee& callee) {
+  if (callee.graph() == nullptr)
+    return !callee.module()->parameters().empty() && callee.ability<Planned>() == nullptr;
+  const Graph::Impl& graph = callee.graph()->impl();
+  std::set<const void*> seen;
+  for (const Place& place : graph.places) {
+    if (place.node == nullptr)
+      continue;
+    if (uses_weights_again(*place.node))
+      return true;
+    for (const void* parameter : parameters_of(place)) {
+      if (!seen.insert(parameter).second)
+        return true;
+    }
+  }
+  return false;
+}
+
+bool uses_weights_again(const Node& node) {
+  return std::any_of(
+      node.callees().begin(), node.callees().end(), [&](const Callee& callee) {
+        return uses_weights_again(callee) ||
+               (node.repeats_its_parts() && !callee.module()->parameters().empty());
+      });
+}
+
 /// Whether a parameter of one of these places is also another place's.
 bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>& places) {
   std::map<const void*, std::size_t> owners;
@@ -218,6 +248,8 @@ bool has_other_threads() {
 }
 
 bool runs_at_once(const BranchGroup& group, Branches branches) {
+  if (group.must_run_one_by_one() && at::GradMode::is_enabled())
+    return false;
   const BranchGroup::Cost& cost = *group.cost;
   return branches == Branches::kAtOnce ||
          (branches == Branches::kAsItPays && cost.seen >= BranchGroup::Cost::kTimed &&
@@ -247,6 +279,7 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
     BranchGroup group;
     group.places = places;
     for (const std::size_t place : places) {
+      group.adds_up_within = group.adds_up_within || uses_weights_again(*graph.places[place].node);
       std::vector<std::size_t>& inputs = group.inputs.emplace_back();
       for (const std::size_t input : graph.places[place].inputs) {
         auto found = std::find(group.sources.begin(), group.sources.end(), input);

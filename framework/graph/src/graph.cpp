@@ -283,6 +283,11 @@ void Graph::set_branches(Branches branches) {
   }
 }
 
+void Graph::set_repeated() {
+  for (BranchGroup& group : impl_->groups_of_branches)
+    group.is_repeated = true;
+}
+
 const std::vector<NodeInfo>& Graph::nodes() const {
   return impl_->nodes;
 }

@@ -87,6 +87,8 @@ class Node {
                                          std::span<const PlanValue> inputs) const;
   /// Why a plan calls it.
   virtual std::string why_called() const = 0;
+  /// Whether one run may call a part several times.
+  virtual bool repeats_its_parts() const { return false; }
   /// Whether what it does depends on numbers that it is given.
   virtual bool depends_on_numbers() const { return false; }
 

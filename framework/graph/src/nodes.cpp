@@ -104,6 +104,7 @@ class LoopNode final : public Node {
     }
     return given[0];
   }
+  bool repeats_its_parts() const override { return rounds_ > 1; }
   bool depends_on_numbers() const override { return kind_ != LoopKind::kTimes; }
   std::string why_called() const override {
     if (depends_on_numbers())
@@ -201,6 +202,7 @@ class MapNode final : public Node {
     joined.back() = -1;
     return plan.reshape(rows, joined);
   }
+  bool repeats_its_parts() const override { return !batched_; }
   std::string why_called() const override {
     return batched_ ? "it cannot take such inputs" : "it calls its body piece by piece";
   }

@@ -1,6 +1,6 @@
 // Branches one after the other and at once: the same pass, and what must follow tasks to other
 // threads (rows A09, A28, C12, B13).
-#include "small_parts.h"
+#include "planned_parts.h"
 
 #include <atomic>
 #include <chrono>
@@ -183,15 +183,29 @@ TEST_P(BranchesRun, ThatRememberGoBackThroughEarlierForwards) {
   const FlowBuilder remembers = FlowBuilder()
                                     .through(state_add())
                                     .using_({"sum"})
-                                    .through(torch::nn::Linear(6, 6))
+                                    .through(rows(6, 6))
                                     .tag("sum");
-  const auto graph = FlowBuilder::from(torch::nn::Linear(6, 6))
+  const auto graph = FlowBuilder::from(rows(6, 6))
                          .map(FlowBuilder()
-                                  .split({remembers, torch::nn::Linear(6, 6), torch::nn::Linear(6, 6)})
+                                  .split({remembers, rows(6, 6), rows(6, 6)})
                                   .merge(add()))
                          .each()
-                         .build();
-  graph->to(at::kDouble);
+                         .build(spec_of({{6}}));
+  const Pass expected = pass_through(*graph, Branches::kOneByOne);
+  graph->set_execution(GetParam());
+  for (int repeat = 0; repeat < 2; ++repeat)
+    with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kAtOnce), expected); });
+}
+
+// A record of one call adds its two uses up before it adds them to those of other calls.
+TEST_P(BranchesRun, OfABodyAddUpWeightsThatOneUsesAgain) {
+  const TaskRandom random(3);
+  const FlowBuilder again = FlowBuilder().loop(rows(6, 6)).times(2);
+  const auto graph =
+      FlowBuilder::from(rows(6, 6))
+          .loop(FlowBuilder().split({again, rows(6, 6)}).merge(add()).through(identity()))
+          .times(3)
+          .build(spec_of({{6}}));
   const Pass expected = pass_through(*graph, Branches::kOneByOne);
   graph->set_execution(GetParam());
   for (int repeat = 0; repeat < 2; ++repeat)

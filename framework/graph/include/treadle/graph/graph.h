@@ -70,7 +70,8 @@ struct NodeInfo {
 };
 
 /// How nodes run of which none needs another: the branches of a split, the experts of a gate. The
-/// bits are the same. What remembers something runs by itself.
+/// bits are the same. What remembers something runs by itself; so do, in the body of a loop or map,
+/// branches that use a weight more than once.
 enum class Branches {
   kAsItPays,  ///< as oneTBB tasks, once the first forwards have shown that it saves a tenth of a
               ///< millisecond or more
@@ -171,6 +172,8 @@ class Graph final : public Model,
   /// one output is cut into; empty: it is not cut.
   void serve_as_model(std::vector<std::size_t> input_order,
                       std::vector<std::int64_t> output_widths);
+  /// It is a part, or in a part, of what runs more than once in a forward.
+  void set_repeated();
 
  private:
   void set_trained(const std::vector<std::string>& tags, bool trained);
