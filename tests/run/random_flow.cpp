@@ -137,8 +137,8 @@ json RandomFlow::value(const json& schema, const Scope& scope) {
     return chance(50);
   if (is == "integer") {
     const auto least = std::max<std::int64_t>(schema.value("minimum", std::int64_t{-3}), -3);
-    const auto most = std::min<std::int64_t>(schema.value("maximum", std::int64_t{8}),
-                                             least < 0 ? 3 : least + 7);
+    const auto most =
+        std::min<std::int64_t>(schema.value("maximum", std::int64_t{8}), least < 0 ? 3 : least + 7);
     return least + static_cast<std::int64_t>(below(static_cast<std::size_t>(most - least) + 1));
   }
   if (is == "number") {
@@ -174,7 +174,8 @@ json RandomFlow::with_parameters(const Kind& kind, const Scope& scope) {
 std::optional<std::string> RandomFlow::known_tag(const Scope& scope) {
   if (scope.tags.empty())
     return std::nullopt;
-  return std::next(scope.tags.begin(), static_cast<std::ptrdiff_t>(below(scope.tags.size())))->first;
+  return std::next(scope.tags.begin(), static_cast<std::ptrdiff_t>(below(scope.tags.size())))
+      ->first;
 }
 
 json RandomFlow::leaf(const Scope& scope) {
@@ -201,9 +202,9 @@ RandomFlow::Scope RandomFlow::inner(const Scope& outer, TensorSpec stream) const
 RandomFlow::Scope RandomFlow::grown(Scope scope) {
   using Verb = json (RandomFlow::*)(const Scope&);
   constexpr std::array<Verb, 11> kVerbs{
-      &RandomFlow::also,   &RandomFlow::split,  &RandomFlow::gate,        &RandomFlow::choice,
-      &RandomFlow::loop,   &RandomFlow::pieces, &RandomFlow::nested,      &RandomFlow::state,
-      &RandomFlow::begun_state, &RandomFlow::cell,  &RandomFlow::back};
+      &RandomFlow::also,        &RandomFlow::split,  &RandomFlow::gate,   &RandomFlow::choice,
+      &RandomFlow::loop,        &RandomFlow::pieces, &RandomFlow::nested, &RandomFlow::state,
+      &RandomFlow::begun_state, &RandomFlow::cell,   &RandomFlow::back};
   const std::size_t wanted = 1 + below(scope.depth == 0 ? 6 : 3);
   for (std::size_t step = 0; step < wanted; ++step) {
     for (int attempt = 0; attempt < 12; ++attempt) {
@@ -319,8 +320,8 @@ json RandomFlow::loop(const Scope& scope) {
     return json::array({step});
   }
   step["at_most"] = 1 + below(3);
-  step[kind] = chance(60) ? json("learned_halt")
-                          : json{{"use", "threshold_halt"}, {"threshold", 0.5}};
+  step[kind] =
+      chance(60) ? json("learned_halt") : json{{"use", "threshold_halt"}, {"threshold", 0.5}};
   if (kind != "adaptive") {
     step["halt_by"] = one_of(std::vector<std::string>{"any", "all", "first"});
   } else if (chance(50)) {
@@ -397,8 +398,7 @@ json RandomFlow::back(const Scope& scope) {
   if (*first == *second)
     return json::array({{{"use", "at"}, {"tags", {*first}}}});
   return {{{"use", "at"}, {"tags", {*first, *second}}},
-          {{"use", "merge"},
-           {"with", one_of(std::vector<std::string>{"add", "multiply", "cat"})}}};
+          {{"use", "merge"}, {"with", one_of(std::vector<std::string>{"add", "multiply", "cat"})}}};
 }
 
 }  // namespace treadle::testing

@@ -62,9 +62,8 @@ void note(Trace& trace, std::string name, const at::Tensor& tensor) {
 at::Tensor rows_for(const RandomFlow& flow, std::int64_t rows) {
   std::vector<std::int64_t> sizes = flow.input().sizes;
   sizes[0] = rows;
-  return flow.input().dtype == at::kLong
-             ? at::randint(RandomFlow::kCategories, sizes, at::kLong)
-             : at::randn(sizes, at::TensorOptions(flow.input().dtype));
+  return flow.input().dtype == at::kLong ? at::randint(RandomFlow::kCategories, sizes, at::kLong)
+                                         : at::randn(sizes, at::TensorOptions(flow.input().dtype));
 }
 
 /// Steps of gradient descent, gradients cut between them, the last with fewer rows; then a forward
@@ -137,8 +136,7 @@ std::string difference(const Trace& one, const Trace& other) {
   std::size_t at = 0;
   while (at < one.size() && at < other.size() && one[at] == other[at])
     ++at;
-  return at == one.size() && at == other.size() ? ""
-                                                : spoken(one, at) + " | " + spoken(other, at);
+  return at == one.size() && at == other.size() ? "" : spoken(one, at) + " | " + spoken(other, at);
 }
 
 /// Leaves out what can be left out, from the outermost steps inwards, while `fails` stays true.
@@ -177,13 +175,20 @@ const std::vector<Way>& ways() {
   return all;
 }
 
+/// A switch whose branches give other numbers of rows: a plan is for given sizes, and says so.
+bool needs_to_be_dynamic(const Trace& trace) {
+  return !trace.empty() && trace.back().first == kError &&
+         trace.back().second.find("sizes that depend on numbers") != std::string::npos;
+}
+
 void expect_every_way_the_same(const RandomFlow& flow) {
   const Trace wanted = trace_of(flow, flow.steps(), Way{"dynamic"});
   for (const auto& [name, text] : wanted)
     EXPECT_NE(name, kSurprise) << text << "\n" << flow.steps();
   for (const Way& way : ways()) {
-    const std::string found = difference(trace_of(flow, flow.steps(), way), wanted);
-    if (found.empty())
+    const Trace trace = trace_of(flow, flow.steps(), way);
+    const std::string found = difference(trace, wanted);
+    if (found.empty() || needs_to_be_dynamic(trace))
       continue;
     const json shorter = shortest(flow.steps(), [&](const json& steps) {
       try {

@@ -213,11 +213,10 @@ bool uses_weights_again(const Callee& callee) {
 }
 
 bool uses_weights_again(const Node& node) {
-  return std::any_of(
-      node.callees().begin(), node.callees().end(), [&](const Callee& callee) {
-        return uses_weights_again(callee) ||
-               (node.repeats_its_parts() && !callee.module()->parameters().empty());
-      });
+  return std::any_of(node.callees().begin(), node.callees().end(), [&](const Callee& callee) {
+    return uses_weights_again(callee) ||
+           (node.repeats_its_parts() && !callee.module()->parameters().empty());
+  });
 }
 
 /// Whether a parameter of one of these places is also another place's.

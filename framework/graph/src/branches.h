@@ -22,8 +22,8 @@ struct BranchGroup {
   /// For each of `places`, for each of its inputs: which of `sources`.
   std::vector<std::vector<std::size_t>> inputs;
 
-  /// Their sums of gradients are then joined in another order than one by one: a branch uses a weight
-  /// more than once, and there are other calls of it on the way to the same gradient.
+  /// Their sums of gradients are then joined in another order than one by one: a branch uses a
+  /// weight more than once, and there are other calls of it on the way to the same gradient.
   bool adds_up_within = false;
   bool is_repeated = false;
   bool must_run_one_by_one() const { return adds_up_within && is_repeated; }

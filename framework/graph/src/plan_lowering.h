@@ -16,8 +16,8 @@ struct PlanPosition {
   const Graph::Impl* graph = nullptr;
   std::size_t place = 0;
   std::size_t top_place = 0;
-  StatePath path;                      ///< to the graph, from the one that is compiled
-  std::vector<PlanSite::Step> around;  ///< what the graph stands in, innermost first
+  StatePath path;                           ///< to the graph, from the one that is compiled
+  std::vector<PlanSite::Step> around;       ///< what the graph stands in, innermost first
   std::vector<PlanSite::Step> inside = {};  ///< of the node: its rounds
 
   /// The same within "round 2".

@@ -180,15 +180,10 @@ TEST_P(BranchesRun, MayBeGivenAStateThatIsAbsent) {
 
 TEST_P(BranchesRun, ThatRememberGoBackThroughEarlierForwards) {
   const TaskRandom random(3);
-  const FlowBuilder remembers = FlowBuilder()
-                                    .through(state_add())
-                                    .using_({"sum"})
-                                    .through(rows(6, 6))
-                                    .tag("sum");
+  const FlowBuilder remembers =
+      FlowBuilder().through(state_add()).using_({"sum"}).through(rows(6, 6)).tag("sum");
   const auto graph = FlowBuilder::from(rows(6, 6))
-                         .map(FlowBuilder()
-                                  .split({remembers, rows(6, 6), rows(6, 6)})
-                                  .merge(add()))
+                         .map(FlowBuilder().split({remembers, rows(6, 6), rows(6, 6)}).merge(add()))
                          .each()
                          .build(spec_of({{6}}));
   const Pass expected = pass_through(*graph, Branches::kOneByOne);
