@@ -46,18 +46,15 @@ bool says_a_flow(const json& schema) {
   });
 }
 
-graph::FlowBuilder flow_of(const json& steps, const PluginRegistry& registry) {
-  return graph::read_steps(Config(), steps, "", registry);
-}
-
 }  // namespace
 
 RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed)
     : registry_(registry), seed_(seed), random_(seed) {
   for (const std::string& name : registry.names<LayerFactory>()) {
     json schema = registry.describe<LayerFactory>(name).schema;
-    // Verbs have a function each.
-    if (!says_a_flow(schema) && name != "merge" && name != "at" && name != "input")
+    // Verbs have a function each, and an embedding takes the input's categories, not numbers.
+    if (!says_a_flow(schema) && name != "merge" && name != "at" && name != "input" &&
+        name != "embedding")
       layers_.push_back({name, std::move(schema)});
   }
   for (const std::string& name : registry.names<GraphBuilder>())
@@ -80,13 +77,14 @@ RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed)
   steps_ = grown(std::move(scope)).steps;
 }
 
-std::shared_ptr<graph::Graph> RandomFlow::build(const json& steps) const {
+std::shared_ptr<graph::Graph> RandomFlow::build(const json& steps,
+                                                std::vector<TensorSpec> inputs) const {
   LayerSpec spec;
-  spec.inputs = {input_};
+  spec.dtype = inputs[0].dtype == at::kLong ? at::kFloat : inputs[0].dtype;
+  spec.inputs = std::move(inputs);
   spec.outputs = {{"output", 3}};
-  spec.dtype = input_.dtype == at::kLong ? at::kFloat : input_.dtype;
   const TaskRandom random(seed_);
-  return flow_of(steps, registry_).build(spec);
+  return graph::read_steps(Config(), steps, "", registry_).build(spec);
 }
 
 bool RandomFlow::adds(Scope& scope, const json& steps) {
@@ -95,12 +93,7 @@ bool RandomFlow::adds(Scope& scope, const json& steps) {
   if (steps.empty())
     return false;
   try {
-    LayerSpec spec;
-    spec.inputs = scope.inputs;
-    spec.outputs = {{"output", 3}};
-    spec.dtype = scope.now.dtype == at::kLong ? at::kFloat : scope.now.dtype;
-    const TaskRandom random(seed_);
-    const auto graph = flow_of(all, registry_).build(spec);
+    const auto graph = build(all, scope.inputs);
     const auto results = graph->results();
     if (results.size() != 1 || !results[0] || !is_handy(*results[0]))
       return false;
@@ -290,7 +283,9 @@ json RandomFlow::choice(const Scope& scope) {
   json step = {{"use", "switch"},
                {"router", router({"argmax_selector", "fixed_selector"}, branches.size())},
                {"branches", branches}};
-  if (step["router"]["use"] == "argmax_selector" && chance(50)) {
+  // A selector counts every value before the last dimension as a row.
+  const bool is_of_rows = scope.now.sizes.size() == 2;
+  if (is_of_rows && step["router"]["use"] == "argmax_selector" && chance(50)) {
     step["by"] = "row";
     step["router"]["by"] = "row";
   }

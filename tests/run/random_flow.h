@@ -31,7 +31,9 @@ class RandomFlow {
   const nlohmann::json& steps() const { return steps_; }
   /// With the seed's initial weights.
   std::shared_ptr<graph::Graph> build() const { return build(steps_); }
-  std::shared_ptr<graph::Graph> build(const nlohmann::json& steps) const;
+  std::shared_ptr<graph::Graph> build(const nlohmann::json& steps) const {
+    return build(steps, {input_});
+  }
 
   /// What building threw that was no Treadle error: there should be nothing.
   const std::vector<std::string>& surprises() const { return surprises_; }
@@ -82,6 +84,8 @@ class RandomFlow {
   nlohmann::json cell(const Scope& scope);
   nlohmann::json back(const Scope& scope);
 
+  std::shared_ptr<graph::Graph> build(const nlohmann::json& steps,
+                                      std::vector<TensorSpec> inputs) const;
   /// Whether the flow builds with these, too; they are then a part of it.
   bool adds(Scope& scope, const nlohmann::json& steps);
 

@@ -155,6 +155,25 @@ TEST(Flow, WritesItselfBack) {
   EXPECT_EQ(written, document) << written.dump(1);
 }
 
+// A document's body is an array, which has no place for initial values.
+TEST(Flow, WritesABodyWithInitialValuesAsOneStep) {
+  const auto part = [](const char* name) {
+    return graph::layer(plugin().make<LayerFactory>(name), name, json::object());
+  };
+  FlowBuilder body;
+  body.input({"first"}).through(part("add")).using_({"first", "s"}).tag("s").initial("s", {4}, 0.5);
+  FlowBuilder flow = FlowBuilder::from(part("identity")).tag("first");
+  flow.loop(body).times(2).using_({"first"});
+
+  const json written = graph::write_flow(flow)["flow"].back();
+
+  EXPECT_EQ(written, json::parse(R"({"use": "loop", "times": 2, "using": ["first"], "body": [
+    {"use": "input", "names": ["first"]},
+    {"use": "flow", "using": ["first"], "initial": [{"state": "s", "shape": [4], "fill": 0.5}],
+     "flow": [{"use": "input", "names": ["first"]}, {"use": "add", "using": ["first", "s"], "tag": "s"}]}
+  ]})")) << written.dump(1);
+}
+
 TEST(Flow, AModuleFromCppHasNoName) {
   const FlowBuilder flow = FlowBuilder::from([](const at::Tensor& x) { return x.relu(); });
   EXPECT_THROW(graph::write_flow(flow), UsageError);
