@@ -17,8 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 [[noreturn]] void refuse_file(const std::string& file, std::string message) {
   throw DocumentError({Problem{Place{file, 0, 0}, "", std::move(message)}});
 }

@@ -440,6 +440,11 @@ ReadText read_json_text(std::string_view text, int max_depth) {
     result.problems.push_back({nul, "", "there is a NUL byte; this is not a text file"});
     return result;
   }
+  // The parser steps over one, and Tokens would take it for a value.
+  if (text.starts_with(kByteOrderMark)) {
+    result.problems.push_back({0, "", "there are two byte order marks; remove one"});
+    return result;
+  }
   Reader reader(text, max_depth, result);
   json::sax_parse(text.begin(), text.end(), &reader, json::input_format_t::json,
                   /*strict=*/true, /*ignore_comments=*/true);

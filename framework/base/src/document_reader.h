@@ -46,7 +46,9 @@ struct ReadText {
 /// Where the first byte stands that does not belong to well-formed UTF-8.
 std::optional<std::size_t> first_bad_utf8(std::string_view text);
 
-/// Reads JSON with comments, without a byte order mark.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// Reads JSON with comments, past the byte order mark that a file may begin with.
 ReadText read_json_text(std::string_view text, int max_depth);
 
 }  // namespace treadle

@@ -65,6 +65,13 @@ TEST(Document, AcceptsAByteOrderMarkAndWindowsLines) {
   EXPECT_EQ(spot(*document, "/b"), "2:2");
 }
 
+TEST(Document, RefusesASecondByteOrderMark) {
+  EXPECT_EQ(refusal_of("\xEF\xBB\xBF\xEF\xBB\xBF{\"a\": 1}"),
+            "my.json:1: there are two byte order marks; remove one");
+  EXPECT_EQ(refusal_of("\xEF\xBB\xBF{\xEF\xBB\xBF\"a\": 1}"),
+            "my.json:1: expected a key in double quotes or \"}\", got \"\xEF\xBB\xBF\"");
+}
+
 TEST(Document, EndsALineCommentWhereTheLineEndsOnAnySystem) {
   const auto document = Document::parse("{// old\r\"a\": 1, // new\r\n\"b\": 2}", "my.json");
 
