@@ -209,8 +209,10 @@ class Assembly {
         impl_->levels = std::max(impl_->levels, 1 + callee.graph()->impl().levels);
     }
     impl_->places[place].node = make_node(node, std::move(callees));
-    if (impl_->places[place].node->repeats_its_parts())
-      tell_repeated(impl_->places[place].node->callees());
+    if (impl_->places[place].node->repeats_its_parts()) {
+      for (const Callee& callee : impl_->places[place].node->callees())
+        tell_repeated(callee);
+    }
     for (const NodeInput& input : info.inputs)
       impl_->places[place].inputs.push_back(input.node);
     find_result(place);
@@ -249,12 +251,10 @@ class Assembly {
     }
   }
 
-  static void tell_repeated(const std::vector<Callee>& callees) {
-    for (const Callee& callee : callees) {
-      for (const auto& module : callee.module()->modules()) {
-        if (auto* graph = dynamic_cast<Graph*>(module.get()))
-          graph->set_repeated();
-      }
+  static void tell_repeated(const Callee& callee) {
+    for (const auto& module : callee.module()->modules()) {
+      if (auto* graph = dynamic_cast<Graph*>(module.get()))
+        graph->set_repeated();
     }
   }
 
@@ -561,6 +561,7 @@ class Assembly {
   }
 
   void plan_branches() {
+    tell_of_shared_parameters();
     impl_->groups_of_branches = find_branch_groups(*impl_);
     if (impl_->groups_of_branches.empty())
       return;
@@ -571,6 +572,24 @@ class Assembly {
         for (const Callee& callee : impl_->places[place].node->callees()) {
           for (const at::Tensor& parameter : callee.module()->parameters())
             impl_->parameters[place].push_back(parameter);
+        }
+      }
+    }
+  }
+
+  /// Graphs within cannot see that their weights are used elsewhere, too.
+  void tell_of_shared_parameters() {
+    std::map<const void*, const Callee*> owners;
+    for (const Place& place : impl_->places) {
+      if (place.node == nullptr)
+        continue;
+      for (const Callee& callee : place.node->callees()) {
+        for (const at::Tensor& parameter : callee.module()->parameters()) {
+          const auto [owner, is_new] = owners.emplace(parameter.unsafeGetTensorImpl(), &callee);
+          if (is_new || owner->second == &callee)
+            continue;
+          tell_repeated(*owner->second);
+          tell_repeated(callee);
         }
       }
     }

@@ -207,6 +207,21 @@ TEST_P(BranchesRun, OfABodyAddUpWeightsThatOneUsesAgain) {
     with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kAtOnce), expected); });
 }
 
+TEST_P(BranchesRun, OfTwoGraphsWithinAddUpAWeightThatBothUseAgain) {
+  const TaskRandom random(3);
+  const torch::nn::Linear shared(6, 6);
+  const FlowBuilder again = FlowBuilder().loop(shared).times(2);
+  const auto within = [&] {
+    return FlowBuilder().split({again, torch::nn::Linear(6, 6)}).merge(add());
+  };
+  const auto graph = FlowBuilder::from(within()).through(within()).build();
+  graph->to(at::kDouble);
+  const Pass expected = pass_through(*graph, Branches::kOneByOne);
+  graph->set_execution(GetParam());
+  for (int repeat = 0; repeat < 2; ++repeat)
+    with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kAtOnce), expected); });
+}
+
 TEST_P(BranchesRun, DrawByThemselves) {
   const auto graph =
       FlowBuilder().split({torch::nn::Dropout(0.5), torch::nn::Dropout(0.5)}).merge(cat(0)).build();

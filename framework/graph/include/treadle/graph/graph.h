@@ -172,7 +172,8 @@ class Graph final : public Model,
   /// one output is cut into; empty: it is not cut.
   void serve_as_model(std::vector<std::size_t> input_order,
                       std::vector<std::int64_t> output_widths);
-  /// It is a part, or in a part, of what runs more than once in a forward.
+  /// It is a part, or in a part, of what runs more than once in a forward, or shares weights with
+  /// what else runs in it.
   void set_repeated();
 
  private:
