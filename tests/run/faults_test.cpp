@@ -129,6 +129,17 @@ TEST_F(Faults, AtAnyPlaceAreOneClearErrorAndTheNextRunIsLikeTheFirst) {
   EXPECT_LE(entries("/proc/self/fd"), files);
 }
 
+TEST_F(Faults, BeforeTheFirstStepLeaveNoFolder) {
+  for (const char* place : {"observer.make", "data.open", "model.forward"}) {
+    SCOPED_TRACE(place);
+    const Workspace workspace;
+    fail_from(place, 1, [] { throw std::runtime_error("the cable was pulled"); });
+    EXPECT_THROW(run_workflow(runtime_, runtime_.resolve(faulty_moons()), workspace.options()),
+                 PluginError);
+    EXPECT_EQ(entries(workspace.options().output.c_str()), 0);
+  }
+}
+
 TEST_F(Faults, OfWhateverKindComeOutOfWorkersAsWhatTheyAre) {
   for (const char* place : {"data.gather", "transform.apply", "model.forward", "model.backward",
                             "loss.forward", "gradients.add_gradients", "metric.update"}) {

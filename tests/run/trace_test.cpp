@@ -83,6 +83,19 @@ TEST(Trace, IsWrittenWhenARunIsStopped) {
   EXPECT_GT(Json::parse(read_file(options.trace)).at("traceEvents").size(), 10U);
 }
 
+TEST(Trace, OfAFinishedRunSaysThatNothingWasLeftToDo) {
+  const Runtime runtime;
+  const Workspace workspace;
+  RunOptions options = workspace.options();
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(moons(1)), options);
+  options.trace = workspace.folder() / "trace.json";
+
+  EXPECT_EQ(resume_run(runtime, outcome.folder, options).result, outcome.result);
+
+  for (const Json& event : Json::parse(read_file(options.trace)).at("traceEvents"))
+    EXPECT_EQ(event.at("ph"), "M") << event;  // names alone
+}
+
 TEST(Trace, ThatCannotBeWrittenEndsTheRunBeforeItBegins) {
   const Runtime runtime;
   const Workspace workspace;

@@ -253,7 +253,7 @@ class FaultyValidation final : public CrossValidator, Inner<CrossValidator> {
 
 class FaultyObserver final : public RunObserver {
  public:
-  explicit FaultyObserver(const Config&) {}
+  explicit FaultyObserver(const Config&) { at_place("observer.make"); }
 
  private:
   void do_run_started(const std::string&, const std::string&) override {

@@ -318,8 +318,9 @@ std::string ComponentDescription::text() const {
       text += line + "\n";
     }
   }
-  std::string lines = write_workflow(sample);
-  lines = lines.substr(2, lines.size() - 5);  // without the braces around it: a piece to paste
+  const bool stands_alone = sample.contains("use");
+  std::string lines = write_workflow(stands_alone ? Json::array({sample}) : sample);
+  lines = lines.substr(2, lines.size() - 5);  // without what is around it: a piece to paste
   text += "\nIn a document:\n" + lines + "\n";
   return text;
 }

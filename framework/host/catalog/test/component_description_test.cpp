@@ -69,6 +69,15 @@ TEST(ComponentDescription, SaysSoWhenThereIsNothingToSet) {
             "  \"metrics\": [{\"use\": \"accuracy\"}]\n");
 }
 
+TEST(ComponentDescription, ShowsAloneWhatStandsWithinOthers) {
+  const json schema = json::parse(R"({"required": ["units"], "properties": {
+      "bias": {"type": "boolean", "default": true}, "units": {"type": "integer", "minimum": 1}}})");
+  const std::string text = describe_component("layer", "dense", schema).text();
+
+  EXPECT_EQ(text.substr(text.find("In a document")),
+            "In a document:\n  {\"use\": \"dense\", \"bias\": true, \"units\": 1}\n");
+}
+
 TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
   const FakeComponents components;
   for (const ListedComponent& component : components.listing()) {

@@ -1,12 +1,14 @@
 #include <treadle/host/run/workflow_run.h>
 
 #include <fstream>
+#include <optional>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 
 #include "run_files.h"
 #include "run_session.h"
+#include "trace.h"
 
 namespace treadle {
 
@@ -16,15 +18,16 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
   // First of all: from here on a killed run can be resumed.
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
   const std::filesystem::path path = folder.path();
-  internal::RunSession session(runtime, workflow, options, std::move(folder), /*resumed=*/false);
+  std::optional<internal::RunSession> session;
   try {
-    return session.run();
+    session.emplace(runtime, workflow, options, std::move(folder), /*resumed=*/false);
+    return session->run();
   } catch (const Interrupted&) {
     throw;
   } catch (...) {
     // What failed before its first step would fail again: there is nothing to keep.
     std::error_code ignored;
-    if (!session.has_trained()) std::filesystem::remove_all(path, ignored);
+    if (!session || !session->has_trained()) std::filesystem::remove_all(path, ignored);
     throw;
   }
 }
@@ -35,7 +38,11 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
   if (std::filesystem::exists(folder.result())) {
     std::ifstream file(folder.result());
     nlohmann::json result = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (!result.is_discarded()) return {folder.path(), std::move(result)};
+    if (!result.is_discarded()) {
+      // Nobody did anything: a file that says so, where one is expected.
+      if (!options.trace.empty()) internal::write_trace(Timeline(true), options.trace);
+      return {folder.path(), std::move(result)};
+    }
   }
   ResolvedWorkflow workflow = runtime.read(folder.document());
   internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),

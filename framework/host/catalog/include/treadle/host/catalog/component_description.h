@@ -25,7 +25,9 @@ struct ComponentDescription {
   std::string title;  ///< may be empty
   std::string about;  ///< one line
   std::vector<ParameterDescription> parameters;
-  nlohmann::json sample;  ///< a piece of a document that uses it: `{"optimizer": {"use": …}}`
+  /// A piece of a document that uses it: `{"optimizer": {"use": …}}`; the component alone,
+  /// `{"use": …}`, where it stands within others.
+  nlohmann::json sample;
 
   /// For a terminal: a table, then the sample. Ends with a line feed.
   std::string text() const;
