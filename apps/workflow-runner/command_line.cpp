@@ -134,7 +134,7 @@ CommandLine parse_command(const Command& command, std::span<const std::string> w
   return line;
 }
 
-std::string quoted_list(const std::vector<std::string>& words) {
+std::string choice_of(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0)
@@ -158,7 +158,7 @@ std::string quoted_list(const std::vector<std::string>& words) {
 [[noreturn]] void fail_unknown_second_word(const std::string& first, const std::string& typed,
                                            const std::vector<std::string>& seconds) {
   const std::string suggestion = did_you_mean(typed, seconds);
-  throw UsageError(quote_text(first) + " is followed by " + quoted_list(seconds) + ", not " +
+  throw UsageError(quote_text(first) + " is followed by " + choice_of(seconds) + ", not " +
                    quote_text(typed) + suggestion);
 }
 
@@ -284,7 +284,7 @@ CommandLine parse_command_line(std::span<const std::string> words) {
     return line;
   }
   if (words.size() == 1)
-    throw UsageError(quote_text(first) + " is followed by " + quoted_list(seconds));
+    throw UsageError(quote_text(first) + " is followed by " + choice_of(seconds));
   const Command* command = find_command(first + " " + words[1]);
   if (command == nullptr)
     fail_unknown_second_word(first, words[1], seconds);

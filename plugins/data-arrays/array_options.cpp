@@ -9,6 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/path_words.h>
 
 #include "npy_file.h"
 

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/path_words.h>
 
 namespace treadle::arrays {
 namespace {
@@ -162,16 +162,6 @@ void NpyFile::read_rows(std::int64_t first, std::int64_t count, std::span<std::b
     throw DataError(shown_ + ": rows " + std::to_string(first) + " to " +
                     std::to_string(first + count - 1) + ": " + why.what());
   }
-}
-
-std::string shown_path(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::path here = std::filesystem::current_path(error);
-  if (error || !path.is_absolute())
-    return path.string();
-  const std::filesystem::path relative = path.lexically_relative(here);
-  const bool below = !relative.empty() && *relative.begin() != "..";
-  return below ? relative.string() : path.string();
 }
 
 }  // namespace treadle::arrays

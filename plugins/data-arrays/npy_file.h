@@ -68,7 +68,4 @@ class NpyFile {
   NpyHeader header_;
 };
 
-/// The path as messages name it: relative to the working directory when it lies below it.
-std::string shown_path(const std::filesystem::path& path);
-
 }  // namespace treadle::arrays

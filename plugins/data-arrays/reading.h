@@ -12,10 +12,10 @@
 
 #include <treadle/base/hash.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/row_problems.h>
 
 #include "array_files.h"
 #include "array_options.h"
-#include "row_problems.h"
 
 namespace treadle::arrays {
 

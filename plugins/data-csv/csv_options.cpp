@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace treadle::csv {
@@ -77,16 +76,6 @@ CsvOptions::CsvOptions(const Config& config)
       config.fail("missing", R"(must be "error", "nan" or "drop_row")");
     missing = found->second;
   }
-}
-
-std::string shown_path(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::path here = std::filesystem::current_path(error);
-  if (error || !path.is_absolute())
-    return path.string();
-  const std::filesystem::path relative = path.lexically_relative(here);
-  const bool below = !relative.empty() && *relative.begin() != "..";
-  return below ? relative.string() : path.string();
 }
 
 }  // namespace treadle::csv

@@ -40,7 +40,4 @@ struct CsvOptions {
   std::vector<std::string> missing_values = {"", "NA", "NaN", "nan", "null", "?"};
 };
 
-/// The path as messages name it: relative to the working directory when it lies below it.
-std::string shown_path(const std::filesystem::path& path);
-
 }  // namespace treadle::csv

@@ -10,10 +10,9 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/row_problems.h>
 
 #include "number_text.h"
-#include "quoted_list.h"
-#include "row_problems.h"
 
 namespace treadle::csv {
 namespace {
@@ -222,8 +221,10 @@ After RowParser<T>::parse_row(const char*& p) {
 template <typename T>
 void RowParser<T>::end_row(std::size_t fields) {
   if (fields != fields_.size()) {
-    problems_.add(scanner_.shown() + ":" + std::to_string(scanner_.line()) + ": expected " +
-                  std::to_string(fields_.size()) + " fields, got " + std::to_string(fields));
+    problems_.add([&] {
+      return scanner_.shown() + ":" + std::to_string(scanner_.line()) + ": expected " +
+             std::to_string(fields_.size()) + " fields, got " + std::to_string(fields);
+    });
     return;
   }
   if (drop_) {
@@ -232,7 +233,7 @@ void RowParser<T>::end_row(std::size_t fields) {
   }
   if (!row_problems_.empty() || unlisted_ > 0) {
     for (std::string& sentence : row_problems_)
-      problems_.add(std::move(sentence));
+      problems_.add([&] { return std::move(sentence); });
     problems_.add_unlisted(unlisted_);
     return;
   }

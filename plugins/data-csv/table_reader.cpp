@@ -10,10 +10,10 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/base/path_words.h>
 
 #include "csv_scanner.h"
 #include "number_text.h"
-#include "quoted_list.h"
 #include "row_parser.h"
 
 namespace treadle::csv {

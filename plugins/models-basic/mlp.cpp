@@ -24,6 +24,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/core/recomputed.h>
 
 namespace treadle::models {
@@ -72,16 +73,6 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   for (const std::int64_t size : shape)
     count *= size;
   return count;
-}
-
-std::string quoted_list(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    text += (i == 0 ? "\"" : ", \"") + names[i] + "\"";
-  if (names.size() > kShown)
-    text += " and " + std::to_string(names.size() - kShown) + " more";
-  return text;
 }
 
 void refuse_columns(const std::vector<std::string>& names, std::string_view one,

@@ -44,6 +44,16 @@ std::string quote_text(std::string_view text) {
   return dump(nlohmann::json(text));
 }
 
+std::string quoted_list(const std::vector<std::string>& words) {
+  constexpr std::size_t kMostListed = 10;
+  std::string text;
+  for (std::size_t i = 0; i < words.size() && i < kMostListed; ++i)
+    text += (i == 0 ? "" : ", ") + quote_text(words[i]);
+  if (words.size() > kMostListed)
+    text += " and " + std::to_string(words.size() - kMostListed) + " more";
+  return text;
+}
+
 std::string plain_text(std::string_view text) {
   const std::string quoted = quote_text(text);
   std::string plain;

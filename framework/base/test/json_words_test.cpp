@@ -37,6 +37,15 @@ TEST(QuoteText, EscapesWhateverATerminalObeys) {
   EXPECT_EQ(quote_text("\xc2\xa0µ"), "\"\xc2\xa0µ\"");
 }
 
+TEST(QuotedList, IsCutAfterTen) {
+  EXPECT_EQ(quoted_list({}), "");
+  EXPECT_EQ(quoted_list({"red", "gr\ten"}), R"("red", "gr\ten")");
+  const std::vector<std::string> ten(10, "a");
+  EXPECT_EQ(quoted_list(ten), R"("a", "a", "a", "a", "a", "a", "a", "a", "a", "a")");
+  EXPECT_EQ(quoted_list({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}),
+            R"("a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more)");
+}
+
 TEST(PlainText, IsReadableAsItIsButForControlCharacters) {
   EXPECT_EQ(plain_text(R"(a "quoted" \d+ /key~1)"), R"(a "quoted" \d+ /key~1)");
   EXPECT_EQ(plain_text("a\nb\x1b[2J\x7f\xc2\x9b\xff"), "a\\nb\\u001b[2J\\u007f\\u009b\xEF\xBF\xBD");

@@ -22,13 +22,6 @@ std::vector<std::string> port_names(const ModelSpec& spec) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names)
-    text += (text.empty() ? "" : ", ") + quote_text(name);
-  return text;
-}
-
 /// For each input of the flow, which port of the data it is.
 std::vector<std::size_t> match_ports(const std::vector<std::string>& input_names,
                                      const ModelSpec& spec) {
@@ -39,7 +32,7 @@ std::vector<std::size_t> match_ports(const std::vector<std::string>& input_names
     const auto found = std::find(ports.begin(), ports.end(), name);
     if (found == ports.end()) {
       throw DataError("the model has an input " + quote_text(name) + ", but the data has only " +
-                      joined(ports) + did_you_mean(name, ports));
+                      quoted_list(ports) + did_you_mean(name, ports));
     }
     const auto port = static_cast<std::size_t>(found - ports.begin());
     named[port] = true;
@@ -56,7 +49,7 @@ std::vector<std::size_t> match_ports(const std::vector<std::string>& input_names
     throw DataError(
         left.empty()
             ? "the model's input steps name every port of the data, so none is left for the stream"
-            : "the data has the ports " + joined(left) +
+            : "the data has the ports " + quoted_list(left) +
                   "; name all but one of them in an input step of the flow");
   }
   return order;

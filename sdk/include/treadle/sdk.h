@@ -29,6 +29,7 @@
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/predictions.h>
+#include <treadle/core/row_problems.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/run_context.h>
 #include <treadle/core/run_observer.h>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,9 @@ std::string quote_value(const nlohmann::json& value);
 
 /// Text in double quotes, with control characters escaped and bytes that are not UTF-8 replaced.
 std::string quote_text(std::string_view text);
+
+/// `"red", "green"`, cut after ten: `"red", …, "blue" and 3 more`. Empty for none.
+std::string quoted_list(const std::vector<std::string>& words);
 
 /// Text as it may stand in a message without quotes: control characters are escaped, so that
 /// nothing a stranger wrote can do anything to a terminal, and bytes that are not UTF-8 replaced.

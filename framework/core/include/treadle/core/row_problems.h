@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -7,20 +8,27 @@
 
 #include <treadle/base/error.h>
 
-namespace treadle::arrays {
+namespace treadle {
 
-/// What is wrong with the numbers in some files: the first few in words, the rest as a number.
+/// What is wrong with the rows of a data set: the first few in words, the rest as a number. One per
+/// reading; not thread-safe.
 class RowProblems {
  public:
   static constexpr std::size_t kMostListed = 5;
 
-  /// `sentence` is a function: words are only made of what will be listed.
+  bool is_full() const { return listed_.size() == kMostListed; }
+
+  /// `sentence`, a function, gives the words: "points.csv:7: column \"x\": expected a number, got
+  /// \"?\"". It is called for what will be listed alone.
   template <typename Sentence>
   void add(Sentence&& sentence) {
-    if (listed_.size() < kMostListed)
+    if (!is_full())
       listed_.push_back(std::forward<Sentence>(sentence)());
     ++count_;
   }
+
+  /// More of them, when is_full().
+  void add_unlisted(std::int64_t count) { count_ += count; }
 
   /// Throws a DataError with one line per problem when there was any.
   void throw_if_any() const {
@@ -40,4 +48,4 @@ class RowProblems {
   std::int64_t count_ = 0;
 };
 
-}  // namespace treadle::arrays
+}  // namespace treadle

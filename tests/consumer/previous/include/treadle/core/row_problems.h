@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -7,17 +8,22 @@
 
 #include <treadle/base/error.h>
 
-namespace treadle::csv {
+namespace treadle {
 
-/// What is wrong with the rows of a file: the first few in words, the rest as a number.
+/// What is wrong with the rows of a data set: the first few in words, the rest as a number. One per
+/// reading; not thread-safe.
 class RowProblems {
  public:
   static constexpr std::size_t kMostListed = 5;
 
   bool is_full() const { return listed_.size() == kMostListed; }
-  void add(std::string sentence) {
+
+  /// `sentence`, a function, gives the words: "points.csv:7: column \"x\": expected a number, got
+  /// \"?\"". It is called for what will be listed alone.
+  template <typename Sentence>
+  void add(Sentence&& sentence) {
     if (!is_full())
-      listed_.push_back(std::move(sentence));
+      listed_.push_back(std::forward<Sentence>(sentence)());
     ++count_;
   }
 
@@ -42,4 +48,4 @@ class RowProblems {
   std::int64_t count_ = 0;
 };
 
-}  // namespace treadle::csv
+}  // namespace treadle
