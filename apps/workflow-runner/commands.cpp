@@ -43,15 +43,10 @@ constexpr Option kModel{"model", 0, "", false, "", "draws the model's graph inst
 constexpr Option kTable{
     "table", 0,  "",
     false,   "", "with --model: lists its nodes, what they give and their parameters"};
-constexpr Option kPlan{
-    "plan",
-    0,
-    "",
-    false,
-    "",
-    "with --model: lists what a batch of training is compiled to"};
-constexpr Option kInference{
-    "inference", 0, "", false, "", "with --plan: what rows to predict are compiled to"};
+constexpr Option kPlan{"plan", 0,  "",
+                       false,  "", "with --model: lists what a batch of training is compiled to"};
+constexpr Option kInference{"inference", 0,  "",
+                            false,       "", "with --plan: what rows to predict are compiled to"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{"trace", 0,  "FILE",
                         false,   "", "writes which thread did what when, for ui.perfetto.dev"};

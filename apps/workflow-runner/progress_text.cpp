@@ -95,9 +95,9 @@ std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) con
   const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
     const auto found = std::find_if(values.begin(), values.end(),
                                     [&](const MetricValue& value) { return value.name == name; });
-    line += "  " +
-            right_aligned(found == values.end() ? std::string("-") : number_text(found->value),
-                          column_width(name));
+    line +=
+        "  " + right_aligned(found == values.end() ? std::string("-") : number_text(found->value),
+                             column_width(name));
   };
   for (const std::string& name : metrics_)
     add(epoch.metrics, name);

@@ -1,5 +1,5 @@
 // For code that builds or runs torch::nn modules.
-#include <torch/types.h>
 #include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tensor.h"

@@ -412,9 +412,8 @@ void RowParser<T>::take_category(std::size_t field, std::string_view text) {
   } else if (const auto number = labels.find(text)) {
     row_[slot] = static_cast<T>(*number);
   } else {
-    row_problem(field, "unknown category " + quote_text(text) +
-                           "; the training data had " + quoted_list(labels.labels()) +
-                           did_you_mean(text, labels.labels()));
+    row_problem(field, "unknown category " + quote_text(text) + "; the training data had " +
+                           quoted_list(labels.labels()) + did_you_mean(text, labels.labels()));
   }
 }
 
@@ -425,8 +424,8 @@ void RowParser<T>::take_class(std::size_t field, std::string_view text) {
   } else if (const auto number = parsed_.classes.find(text)) {
     target_class_ = *number;
   } else {
-    row_problem(field, "unknown class " + quote_text(text) +
-                           "; the model knows " + quoted_list(parsed_.classes.labels()) +
+    row_problem(field, "unknown class " + quote_text(text) + "; the model knows " +
+                           quoted_list(parsed_.classes.labels()) +
                            did_you_mean(text, parsed_.classes.labels()));
   }
 }

@@ -21,7 +21,7 @@ namespace treadle::layers {
 namespace {
 
 constexpr std::array<std::string_view, 3> kPooledShapes{"", "sequences [B, channels, length]",
-                                                  "images [B, channels, height, width]"};
+                                                        "images [B, channels, height, width]"};
 
 /// What pooling over images has in common.
 class PoolOp : public PlanOp {

@@ -162,7 +162,8 @@ void LogLoss::do_merge(const MetricComputer& other) {
 }
 
 MetricResult LogLoss::do_compute() const {
-  return {{{"log_loss", weight_ > 0 ? sum_ / weight_ : std::nan(""), Direction::kLowerIsBetter}}, {}};
+  return {{{"log_loss", weight_ > 0 ? sum_ / weight_ : std::nan(""), Direction::kLowerIsBetter}},
+          {}};
 }
 
 StateDict LogLoss::do_state() const {

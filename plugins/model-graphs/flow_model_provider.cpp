@@ -32,9 +32,8 @@ std::vector<graph::ObservedTag> observed_tags(const Config& config) {
 FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContext& context)
     : config_(config),
       flow_(graph::read_whole_flow(config, registry_of(context))),
-      execution_(config.get<std::string>("execution") == "compiled"
-                     ? graph::Execution::kCompiled
-                     : graph::Execution::kDynamic),
+      execution_(config.get<std::string>("execution") == "compiled" ? graph::Execution::kCompiled
+                                                                    : graph::Execution::kDynamic),
       observed_(observed_tags(config)) {}
 
 std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const {

@@ -27,7 +27,8 @@ Fold fold_with(const SplitRequest& request, std::vector<std::int64_t> validation
 }
 
 Fold random(const SplitRequest& request, std::int64_t count) {
-  std::vector<std::int64_t> order = random_permutation(request.rows, request.random.bits(kHoldOutStream));
+  std::vector<std::int64_t> order =
+      random_permutation(request.rows, request.random.bits(kHoldOutStream));
   order.resize(static_cast<std::size_t>(count));
   return fold_with(request, std::move(order));
 }

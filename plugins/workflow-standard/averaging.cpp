@@ -8,7 +8,9 @@ std::optional<Averaging> Averaging::configured_by(const Config& config) {
   const bool exponential = config.has("ema");
   const bool equal = config.has("swa");
   if (exponential && equal) {
-    config.fail("swa", "a training has one average of its weights, and \"ema\" is given too; leave one of them out");
+    config.fail("swa",
+                "a training has one average of its weights, and \"ema\" is given too; leave one of "
+                "them out");
   }
   if (exponential) {
     const Config ema = config.child("ema");
@@ -21,7 +23,8 @@ std::optional<Averaging> Averaging::configured_by(const Config& config) {
   return std::nullopt;
 }
 
-engine::AveragingPlan Averaging::plan(std::int64_t steps_per_epoch, std::int64_t total_steps) const {
+engine::AveragingPlan Averaging::plan(std::int64_t steps_per_epoch,
+                                      std::int64_t total_steps) const {
   return {start.steps(steps_per_epoch, total_steps),
           std::max<std::int64_t>(1, every.steps(steps_per_epoch, total_steps)), decay};
 }

@@ -9,7 +9,8 @@
 
 namespace treadle {
 
-/// Which average of its weights a training is judged by and ends with: "ema" or "swa" of its configuration.
+/// Which average of its weights a training is judged by and ends with: "ema" or "swa" of its
+/// configuration.
 struct Averaging {
   std::optional<double> decay;  ///< absent: all weights count the same
   Duration start;

@@ -16,8 +16,8 @@ bool EarlyStopping::step(double value) {
     return false;
   }
   smoothed_ = options_.alpha * value + (1 - options_.alpha) * smoothed_;
-  const double gain = options_.direction == Direction::kHigherIsBetter ? smoothed_ - best_
-                                                                       : best_ - smoothed_;
+  const double gain =
+      options_.direction == Direction::kHigherIsBetter ? smoothed_ - best_ : best_ - smoothed_;
   if (gain > options_.min_delta) {
     improved_ = true;
     best_ = smoothed_;
@@ -25,7 +25,8 @@ bool EarlyStopping::step(double value) {
     return false;
   }
   ++without_improvement_;
-  if (without_improvement_ < options_.patience) return false;
+  if (without_improvement_ < options_.patience)
+    return false;
   reason_ = "no improvement for " + std::to_string(without_improvement_) +
             (without_improvement_ == 1 ? " epoch" : " epochs");
   return true;

@@ -10,8 +10,8 @@ namespace treadle {
 
 /// Watches one number, once an epoch, and says when it no longer gets better.
 ///
-/// The first value initialises and never stops. After it, s = alpha * value + (1 - alpha) * s; s is an
-/// improvement when it is better than the best s by more than min_delta. step() asks to stop
+/// The first value initialises and never stops. After it, s = alpha * value + (1 - alpha) * s; s is
+/// an improvement when it is better than the best s by more than min_delta. step() asks to stop
 /// once `patience` values in a row were none; patience 0 stops at the first.
 class EarlyStopping final : public Stateful {
  public:
@@ -23,8 +23,8 @@ class EarlyStopping final : public Stateful {
   };
   explicit EarlyStopping(Options options) : options_(options) {}
 
-  /// Feeds one value; true means stop. A value that is not a number stops with that reason: it would
-  /// never get better again.
+  /// Feeds one value; true means stop. A value that is not a number stops with that reason: it
+  /// would never get better again.
   bool step(double value);
 
   /// Whether the last value given to step() was an improvement (the first one is).

@@ -2,4 +2,6 @@
 
 #include "standard_workflow.h"
 
-TREADLE_PLUGIN(registrar) { registrar.add<treadle::StandardWorkflow>("standard"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<treadle::StandardWorkflow>("standard");
+}

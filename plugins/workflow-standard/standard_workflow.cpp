@@ -21,20 +21,21 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-
 engine::EvaluationSetup evaluation_setup(const TrainingTask& task) {
   return {task.model, task.loss, task.outputs, task.transforms, task.timeline};
 }
 
 constexpr const char* kLoss = "loss";
 
-/// The metrics that the validation gives: the names are known once something was judged; the last batch is as good as any.
+/// The metrics that the validation gives: the names are known once something was judged; the last
+/// batch is as good as any.
 std::vector<std::string> metric_names(const TrainingTask& task) {
   std::vector<std::string> names;
   const auto stream = task.validation->epoch(0, task.validation->batches_per_epoch() - 1);
   engine::evaluate_metrics(evaluation_setup(task), *stream, std::stop_token(), task.metrics);
   for (const MetricComputer* metric : task.metrics) {
-    for (const MetricValue& value : metric->compute().values) names.push_back(value.name);
+    for (const MetricValue& value : metric->compute().values)
+      names.push_back(value.name);
   }
   return names;
 }
@@ -54,15 +55,19 @@ std::vector<std::string> known_trends(const TrainingTask& task) {
   return names;
 }
 
-/// The value of "loss" or of a metric, and which way is better. Expects one that expect_watched_metrics() has seen.
+/// The value of "loss" or of a metric, and which way is better. Expects one that
+/// expect_watched_metrics() has seen.
 MetricValue watched_value(const std::string& name, const EpochSummary& summary) {
   if (name == kLoss) {
-    return {name, summary.validation_loss.value_or(summary.training_loss), Direction::kLowerIsBetter};
+    return {name, summary.validation_loss.value_or(summary.training_loss),
+            Direction::kLowerIsBetter};
   }
   const auto found = std::find_if(summary.metrics.begin(), summary.metrics.end(),
                                   [&](const MetricValue& metric) { return metric.name == name; });
-  if (found != summary.metrics.end()) return *found;
-  throw TrainingError("the validation gave \"" + name + "\" at first and no longer does; a metric must give the same "
+  if (found != summary.metrics.end())
+    return *found;
+  throw TrainingError("the validation gave \"" + name +
+                      "\" at first and no longer does; a metric must give the same "
                       "names for any rows, watch another or mend its plugin");
 }
 
@@ -77,7 +82,8 @@ class CheckpointClock {
   }
 
   bool due(std::int64_t step) const {
-    if (steps_ > 0) return step - last_step_ >= steps_;
+    if (steps_ > 0)
+      return step - last_step_ >= steps_;
     return seconds_since(last_time_) >= every_.value;
   }
   void saved(std::int64_t step) {
@@ -150,11 +156,13 @@ class StandardWorkflow::Training {
         decisions_(planned_decisions(options, task, context), batches_per_epoch_,
                    span_.total_steps) {
     const bool judged = task.fixed_epochs == 0 && task.validation != nullptr;
-    if (judged) best_metric_ = options.keep_best_;
+    if (judged)
+      best_metric_ = options.keep_best_;
     watches_stop_ = judged && options.stopping_.has_value();
     freezing_.begin();
     if (options.averaging_) {
-      const engine::AveragingPlan plan = options.averaging_->plan(batches_per_epoch_, span_.total_steps);
+      const engine::AveragingPlan plan =
+          options.averaging_->plan(batches_per_epoch_, span_.total_steps);
       average_ = std::make_unique<engine::WeightAverage>(step_.arena(), *task.model, plan);
       refreshes_ = !plan.decay && engine::has_batch_norm(*task.model);
     }
@@ -168,7 +176,8 @@ class StandardWorkflow::Training {
     }
     const auto start = Clock::now();
     task_.model->train();
-    while (epoch_ < epochs_ && stop_reason_.empty()) run_epoch();
+    while (epoch_ < epochs_ && stop_reason_.empty())
+      run_epoch();
     choose_weights();
     task_.model->eval();
     TrainingResult result;
@@ -186,7 +195,8 @@ class StandardWorkflow::Training {
   /// A refit has no validation rows, and trains as long as it is told to.
   static DecisionPlan planned_decisions(const StandardWorkflow& options, const TrainingTask& task,
                                         RunContext& context) {
-    if (task.fixed_epochs == 0) return options.decisions_;
+    if (task.fixed_epochs == 0)
+      return options.decisions_;
     std::vector<std::string> left_out;
     DecisionPlan plan = options.decisions_.for_refit(known_trends(task), left_out);
     for (const std::string& decision : left_out) {
@@ -199,7 +209,8 @@ class StandardWorkflow::Training {
     const auto start = Clock::now();
     // All its batches may be behind it: a training can be stopped while it judges an epoch.
     const std::int64_t behind = step_count_ - epoch_ * batches_per_epoch_;
-    if (behind == 0) step_.set_carried({});
+    if (behind == 0)
+      step_.set_carried({});
     const std::unique_ptr<BatchStream> stream = task_.training->epoch(epoch_, behind);
     Batch batch;
     std::optional<double> rate;
@@ -210,15 +221,18 @@ class StandardWorkflow::Training {
       const bool finite = step_.run(batch, step_count_ + 1, *rate, seed);
       batch = Batch();  // its memory is needed for a batch to come
       ++step_count_;
-      if (!finite) report_divergence();
+      if (!finite)
+        report_divergence();
       if (average_) {
         const Timeline::Span span(task_.timeline, Phase::kUpdate);
         average_->add_after(step_count_);
       }
       context_.step_completed({epoch_ + 1, epochs_, step_count_, span_.total_steps});
-      if (step_count_ < (epoch_ + 1) * batches_per_epoch_) save_if_due(false);
+      if (step_count_ < (epoch_ + 1) * batches_per_epoch_)
+        save_if_due(false);
     }
-    if (!rate) rate = rate_at(step_count_ - 1);
+    if (!rate)
+      rate = rate_at(step_count_ - 1);
     finish_epoch(*rate, seconds_since(start));
   }
 
@@ -232,8 +246,7 @@ class StandardWorkflow::Training {
     summary.epochs = epochs_;
     summary.step = step_count_;
     summary.learning_rate = rate;
-    summary.training_loss =
-        step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
+    summary.training_loss = step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
     summary.observed = step_.observed_means();
     {
       // What is judged, and kept when it is the best, is what the training would end with.
@@ -264,9 +277,11 @@ class StandardWorkflow::Training {
 
   /// What the trends say is to be changed; nothing where the training ends anyway.
   void decide(EpochSummary& summary) {
-    if (decisions_.plan().empty() || !stop_reason_.empty() || epoch_ == epochs_) return;
+    if (decisions_.plan().empty() || !stop_reason_.empty() || epoch_ == epochs_)
+      return;
     const Decisions::Made made = decisions_.after(summary);
-    if (made.unfrozen) freezing_.unfreeze(*made.unfrozen);
+    if (made.unfrozen)
+      freezing_.unfreeze(*made.unfrozen);
     stop_reason_ = made.stop_reason;
     for (const std::string& text : made.texts) {
       context_.note(context_.trial().name + ", epoch " + std::to_string(epoch_) + ": " + text);
@@ -286,11 +301,14 @@ class StandardWorkflow::Training {
     }
   }
 
-  /// For an average in the model: batch normalization's statistics from the training rows of `epoch`.
+  /// For an average in the model: batch normalization's statistics from the training rows of
+  /// `epoch`.
   void refresh_statistics(std::int64_t epoch) {
-    if (!refreshes_) return;
+    if (!refreshes_)
+      return;
     const auto stream = task_.training->epoch(epoch);
-    const std::uint64_t seed = context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
+    const std::uint64_t seed =
+        context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
     engine::refresh_batch_norm(*task_.model, task_.outputs, *stream, seed, context_.stop_token());
   }
 
@@ -302,7 +320,9 @@ class StandardWorkflow::Training {
       average_->put_in();
       refresh_statistics(epoch_ - 1);
     } else if (average_) {
-      context_.note("the training ended before the averaging of its weights began; it ends with the last weights");
+      context_.note(
+          "the training ended before the averaging of its weights began; it ends with the last "
+          "weights");
     }
   }
 
@@ -312,45 +332,49 @@ class StandardWorkflow::Training {
       const Stopping& options = *options_.stopping_;
       const MetricValue value = watched_value(options.metric, summary);
       if (!stopping_) {
-        const std::int64_t steps =
-            options.patience.steps(batches_per_epoch_, span_.total_steps);
+        const std::int64_t steps = options.patience.steps(batches_per_epoch_, span_.total_steps);
         stopping_.emplace(EarlyStopping::Options{
             options.alpha, options.min_delta,
-            static_cast<std::int64_t>(std::ceil(static_cast<double>(steps) /
-                                                static_cast<double>(batches_per_epoch_))),
+            static_cast<std::int64_t>(
+                std::ceil(static_cast<double>(steps) / static_cast<double>(batches_per_epoch_))),
             value.direction});
-        if (!saved_stopping_.empty()) stopping_->load_state(saved_stopping_);
+        if (!saved_stopping_.empty())
+          stopping_->load_state(saved_stopping_);
       }
       if (stopping_->step(value.value)) {
         stop_reason_ = stopping_->reason() + " (" + options.metric + ")";
       }
     }
-    const MetricValue value =
-        watched_value(best_metric_.empty() ? kLoss : best_metric_, summary);
+    const MetricValue value = watched_value(best_metric_.empty() ? kLoss : best_metric_, summary);
     // Any number is better than none: a metric may have no meaning in the first epochs.
     const bool first = best_epoch_ == 0 || (std::isnan(best_value_) && !std::isnan(value.value));
-    const bool better = first || (value.direction == Direction::kHigherIsBetter
-                                      ? value.value > best_value_
-                                      : value.value < best_value_);
-    if (!better) return false;
+    const bool better =
+        first || (value.direction == Direction::kHigherIsBetter ? value.value > best_value_
+                                                                : value.value < best_value_);
+    if (!better)
+      return false;
     best_value_ = value.value;
     best_loss_ = last_loss_;
     best_epoch_ = epoch_;
-    if (!best_metric_.empty()) best_weights_ = module_state(*task_.model).snapshot();
+    if (!best_metric_.empty())
+      best_weights_ = module_state(*task_.model).snapshot();
     return true;
   }
 
   void save_if_due(bool at_epoch_end) {
     const bool stopping = context_.stop_token().stop_requested();
     const bool finished = at_epoch_end && (epoch_ == epochs_ || !stop_reason_.empty());
-    if (!stopping && !finished && !checkpoints_.due(step_count_)) return;
+    if (!stopping && !finished && !checkpoints_.due(step_count_))
+      return;
     save({epoch_, step_count_, at_epoch_end, finished});
-    if (stopping && !finished) stop_here();
+    if (stopping && !finished)
+      stop_here();
   }
 
   void save(const TrainingPosition& position) {
     // A gradient can overflow although the loss did not: a checkpoint must never hold such weights.
-    if (!std::isfinite(step_.arena().parameters().sum().item<double>())) report_divergence();
+    if (!std::isfinite(step_.arena().parameters().sum().item<double>()))
+      report_divergence();
     context_.save_checkpoint(state(), position, options_.keep_checkpoints_);
     checkpoints_.saved(step_count_);
   }
@@ -376,11 +400,14 @@ class StandardWorkflow::Training {
     StateDict state;
     state.put("model", module_state(*task_.model));
     state.put("optimizer", const_cast<Training*>(this)->step_.slots().state());
-    if (const StateDict carried = step_.carried(); !carried.empty()) state.put("carried", carried);
+    if (const StateDict carried = step_.carried(); !carried.empty())
+      state.put("carried", carried);
     state.put("epoch", nlohmann::json(epoch_));
     state.put("step", nlohmann::json(step_count_));
-    if (const StateDict observed = step_.observed(); !observed.empty()) state.put("observed", observed);
-    if (!decisions_.plan().empty()) state.put("decisions", decisions_.state());
+    if (const StateDict observed = step_.observed(); !observed.empty())
+      state.put("observed", observed);
+    if (!decisions_.plan().empty())
+      state.put("decisions", decisions_.state());
     state.put_number("loss_sum", step_.loss_sum());
     state.put_number("loss_weight", step_.loss_weight());
     state.put_number("last_loss", last_loss_);
@@ -389,22 +416,28 @@ class StandardWorkflow::Training {
     state.put("best_epoch", nlohmann::json(best_epoch_));
     state.put("stop_reason", nlohmann::json(stop_reason_));
     state.put("seconds", nlohmann::json(earlier_seconds_ + seconds_since(started_)));
-    if (!best_weights_.empty()) state.put("best_model", best_weights_);
-    if (average_) state.put("average", average_->state());
+    if (!best_weights_.empty())
+      state.put("best_model", best_weights_);
+    if (average_)
+      state.put("average", average_->state());
     // Until the first epoch's end after a resume, what was saved then is still true.
     const StateDict stopping = stopping_ ? stopping_->state() : saved_stopping_;
-    if (!stopping.empty()) state.put("early_stopping", stopping);
+    if (!stopping.empty())
+      state.put("early_stopping", stopping);
     return state;
   }
 
   void load(const StateDict& saved) {
     load_module_state(*task_.model, saved.part("model"));
     step_.slots().load_state(saved.part("optimizer"));
-    if (saved.has_part("carried")) step_.set_carried(saved.part("carried"));
-    if (saved.has_part("observed")) step_.set_observed(saved.part("observed"));
+    if (saved.has_part("carried"))
+      step_.set_carried(saved.part("carried"));
+    if (saved.has_part("observed"))
+      step_.set_observed(saved.part("observed"));
     if (!decisions_.plan().empty()) {
       decisions_.load_state(saved.part("decisions"));
-      for (const std::size_t entry : decisions_.unfrozen()) freezing_.unfreeze(entry);
+      for (const std::size_t entry : decisions_.unfrozen())
+        freezing_.unfreeze(entry);
     }
     epoch_ = saved.value("epoch").get<std::int64_t>();
     step_count_ = saved.value("step").get<std::int64_t>();
@@ -415,9 +448,12 @@ class StandardWorkflow::Training {
     best_epoch_ = saved.value("best_epoch").get<std::int64_t>();
     stop_reason_ = saved.value("stop_reason").get<std::string>();
     earlier_seconds_ = saved.value("seconds").get<double>();
-    if (saved.has_part("best_model")) best_weights_ = saved.part("best_model");
-    if (average_) average_->load_state(saved.part("average"));
-    if (saved.has_part("early_stopping")) saved_stopping_ = saved.part("early_stopping");
+    if (saved.has_part("best_model"))
+      best_weights_ = saved.part("best_model");
+    if (average_)
+      average_->load_state(saved.part("average"));
+    if (saved.has_part("early_stopping"))
+      saved_stopping_ = saved.part("early_stopping");
     checkpoints_.saved(step_count_);
   }
 
@@ -434,7 +470,7 @@ class StandardWorkflow::Training {
   std::string best_metric_;  // empty: the last weights are kept
   bool watches_stop_ = false;
   std::unique_ptr<engine::WeightAverage> average_;  // null: the weights are not averaged
-  bool refreshes_ = false;  // an average needs statistics of its own
+  bool refreshes_ = false;                          // an average needs statistics of its own
   const Clock::time_point started_ = Clock::now();
 
   std::int64_t epoch_ = 0;       // epochs done
@@ -454,34 +490,42 @@ void StandardWorkflow::expect_watched_metrics(const TrainingTask& task) const {
   std::vector<std::string> known = metric_names(task);
   known.insert(known.begin(), kLoss);
   const auto expect = [&](const Config& config, const char* key, const std::string& name) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    if (std::find(known.begin(), known.end(), name) != known.end())
+      return;
     std::string list;
-    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+    for (const std::string& one : known)
+      list += (list.empty() ? "" : ", ") + one;
     config.fail(key, "there is no \"" + name + "\" among what the validation gives: " + list +
                          "; add it to \"metrics\", or name one of these");
   };
-  if (stopping_) expect(config_.child("early_stopping"), "metric", stopping_->metric);
-  if (!keep_best_.empty()) expect(config_, "keep_best", keep_best_);
+  if (stopping_)
+    expect(config_.child("early_stopping"), "metric", stopping_->metric);
+  if (!keep_best_.empty())
+    expect(config_, "keep_best", keep_best_);
 }
 
 void StandardWorkflow::expect_known_trends(const TrainingTask& task) const {
   const std::vector<const Condition*> conditions = decisions_.conditions();
-  const bool names_any = std::any_of(conditions.begin(), conditions.end(), [](const Condition* condition) {
-    return !condition->names().empty();
-  });
-  if (!names_any) return;
+  const bool names_any =
+      std::any_of(conditions.begin(), conditions.end(),
+                  [](const Condition* condition) { return !condition->names().empty(); });
+  if (!names_any)
+    return;
   const std::vector<std::string> known = known_trends(task);
   for (const Condition* condition : conditions) {
     for (const std::string& name : condition->names()) {
       const auto count = std::count(known.begin(), known.end(), name);
-      if (count == 1) continue;
+      if (count == 1)
+        continue;
       if (count > 1) {
         condition->config().fail("trend", "two numbers of the history are called \"" + name +
                                               "\"; give the model's tag another name");
       }
       std::string list;
-      for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-      condition->config().fail("trend", "there is no \"" + name + "\" in the history of this training, which has " +
+      for (const std::string& one : known)
+        list += (list.empty() ? "" : ", ") + one;
+      condition->config().fail("trend", "there is no \"" + name +
+                                            "\" in the history of this training, which has " +
                                             list + did_you_mean(name, known));
     }
   }
@@ -493,15 +537,16 @@ TrainingResult StandardWorkflow::do_train(TrainingTask& task, RunContext& contex
   if (judged && (is_metric(keep_best_) || (stopping_ && is_metric(stopping_->metric)))) {
     expect_watched_metrics(task);
   }
-  if (task.fixed_epochs == 0) expect_known_trends(task);
+  if (task.fixed_epochs == 0)
+    expect_known_trends(task);
   return Training(*this, task, context).run();
 }
 
 ValidationResult StandardWorkflow::do_validate(TrainingTask& task, RunContext& context) {
   const auto start = Clock::now();
   const auto stream = task.validation->epoch(0);
-  const engine::EvaluationTotals totals = engine::evaluate_metrics(
-      evaluation_setup(task), *stream, context.stop_token(), task.metrics);
+  const engine::EvaluationTotals totals =
+      engine::evaluate_metrics(evaluation_setup(task), *stream, context.stop_token(), task.metrics);
   ValidationResult result;
   result.loss = totals.loss();
   result.sample_count = totals.rows;

@@ -14,8 +14,8 @@
 
 namespace treadle {
 
-/// The training loop most people want: epochs over shuffled batches, judged on the validation rows after each,
-/// optionally stopped early, ending with the last or the best weights.
+/// The training loop most people want: epochs over shuffled batches, judged on the validation rows
+/// after each, optionally stopped early, ending with the last or the best weights.
 class StandardWorkflow final : public TrainingWorkflow {
  public:
   StandardWorkflow(const Config& config, const ComponentContext& context);

@@ -53,7 +53,8 @@ void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw treadle::StorageError(path.string() + ": cannot be written");
+  if (!file)
+    throw treadle::StorageError(path.string() + ": cannot be written");
 }
 
 int run(const std::vector<std::string_view>& words) {

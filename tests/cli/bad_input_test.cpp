@@ -1,4 +1,5 @@
-// What people get wrong, one sentence for each: the words are compared, because they are what people act on.
+// What people get wrong, one sentence for each: the words are compared, because they are what
+// people act on.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -43,7 +44,8 @@ class BadInput : public CommandFixture {
   void given_divergence() {
     std::string table = "x,y,t\n";
     for (int i = 0; i < 60; ++i) {
-      table += std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 13) + "," + std::to_string(i % 9) + "\n";
+      table += std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 13) + "," +
+               std::to_string(i % 9) + "\n";
     }
     write("points.csv", table);
     given_document(400, {{"data", {{"use", "csv"}, {"path", "points.csv"}, {"target", "t"}}},
@@ -69,36 +71,45 @@ TEST_F(BadInput, DataThatHoldsNothing) {
 }
 
 TEST_F(BadInput, DataThatIsNoTable) {
-  EXPECT_EQ(verdict_on(std::string_view("\0\1\2\3", 4)), "points.csv:1: there is a NUL byte; this is not a text file");
+  EXPECT_EQ(verdict_on(std::string_view("\0\1\2\3", 4)),
+            "points.csv:1: there is a NUL byte; this is not a text file");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,red\n"), "points.csv:3: expected 3 fields, got 2");
   EXPECT_EQ(verdict_on("x,y,class\n1,\"2,blue\n1,4,red\n"),
             "points.csv:2: a quoted field is not closed before the end of the file");
   EXPECT_EQ(verdict_on("x,x,class\n1,2,blue\n1,4,red\n"),
-            "points.csv:1: columns 0 and 1 are both named \"x\"; if the file has no header line, set \"header\": false");
+            "points.csv:1: columns 0 and 1 are both named \"x\"; if the file has no header line, "
+            "set \"header\": false");
 }
 
 TEST_F(BadInput, ValuesThatAreNoNumbers) {
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,abc,red\n2,3,blue\n"),
-            "points.csv:3: column \"y\": expected a number, got \"abc\"; list the column in \"categorical\" or the text "
+            "points.csv:3: column \"y\": expected a number, got \"abc\"; list the column in "
+            "\"categorical\" or the text "
             "in \"missing_values\"");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,nan,red\n2,3,blue\n"),
-            "points.csv:3: column \"y\": the value is missing (\"nan\"); \"missing\": \"drop_row\" leaves such rows "
+            "points.csv:3: column \"y\": the value is missing (\"nan\"); \"missing\": \"drop_row\" "
+            "leaves such rows "
             "out, \"nan\" hands them to the transform \"impute\"");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,inf,red\n2,3,blue\n"),
             "points.csv:3: column \"y\": got \"inf\": infinity cannot be trained on");
   EXPECT_EQ(verdict_on("x,y,class\n1,1e60,blue\n1,4,red\n"),
-            "points.csv:2: column \"y\": got \"1e60\", which is too large for float32; \"dtype\": \"float64\" holds "
+            "points.csv:2: column \"y\": got \"1e60\", which is too large for float32; \"dtype\": "
+            "\"float64\" holds "
             "more");
 }
 
 TEST_F(BadInput, ATargetThatCannotBeTrainedFor) {
-  EXPECT_EQ(verdict_on("x,y,klass\n1,2,blue\n1,4,red\n"),
-            "points.csv:1: there is no column \"class\" for \"target\"; the columns are x, y, klass; did "
-            "you mean \"klass\"?");
+  EXPECT_EQ(
+      verdict_on("x,y,klass\n1,2,blue\n1,4,red\n"),
+      "points.csv:1: there is no column \"class\" for \"target\"; the columns are x, y, klass; did "
+      "you mean \"klass\"?");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,4,blue\n2,3,blue\n"),
-            "points.csv: target \"class\" has one class only (\"blue\"); a classifier needs at least two");
-  EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,4,red\n2,3,blue\n2,5,red\n", {R"(loss={"use":"mse"})"}),
-            "loss \"mse\" needs numbers, but the target \"class\" is classes; use cross_entropy or bce_with_logits");
+            "points.csv: target \"class\" has one class only (\"blue\"); a classifier needs at "
+            "least two");
+  EXPECT_EQ(
+      verdict_on("x,y,class\n1,2,blue\n1,4,red\n2,3,blue\n2,5,red\n", {R"(loss={"use":"mse"})"}),
+      "loss \"mse\" needs numbers, but the target \"class\" is classes; use cross_entropy or "
+      "bce_with_logits");
 }
 
 TEST_F(BadInput, MoreFoldsThanRows) {
@@ -106,7 +117,8 @@ TEST_F(BadInput, MoreFoldsThanRows) {
   EXPECT_EQ(verdict_on(kFourRows, {R"(validation={"use":"k_fold","folds":7})"}),
             "validation asks for 7 folds, but there are 4 rows");
   EXPECT_EQ(verdict_on(kFourRows, {R"(validation={"use":"k_fold","folds":3})"}),
-            "class \"blue\" has 2 rows, but validation asks for 3 folds with rows of each class; take fewer folds or set "
+            "class \"blue\" has 2 rows, but validation asks for 3 folds with rows of each class; "
+            "take fewer folds or set "
             "\"stratify\": false");
 }
 
@@ -123,12 +135,16 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
 
   EXPECT_EQ(failed.code, 3);
   EXPECT_EQ(failed.err,
-            "workflow-runner: points.json:2: /nmae: unknown key \"nmae\"; did you mean \"name\"? (a workflow takes: "
-            "$schema, data, dtype, extensions, loss, metrics, model, name, observers, optimizer, resources, schedule, "
+            "workflow-runner: points.json:2: /nmae: unknown key \"nmae\"; did you mean \"name\"? "
+            "(a workflow takes: "
+            "$schema, data, dtype, extensions, loss, metrics, model, name, observers, optimizer, "
+            "resources, schedule, "
             "seed, training, transforms, treadle, validation)\n"
             "workflow-runner: points.json:2: /seed: must be >= 0, got -7\n"
-            "workflow-runner: points.json:4: /model/use: no plugin offers the model \"mpl\"; did you mean \"mlp\"?\n"
-            "workflow-runner: points.json:5: /optimizer/learning_rate: expected a number, got \"fast\" (text)\n"
+            "workflow-runner: points.json:4: /model/use: no plugin offers the model \"mpl\"; did "
+            "you mean \"mlp\"?\n"
+            "workflow-runner: points.json:5: /optimizer/learning_rate: expected a number, got "
+            "\"fast\" (text)\n"
             "workflow-runner: points.json:5: /optimizer/learning_rat: unknown key \"learning_rat\" "
             "(optimizer adamw takes: betas, eps, groups, learning_rate, weight_decay)\n"
             "workflow-runner: points.json:6: /training/epochs: must be >= 1, got 0\n");
@@ -137,7 +153,8 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
 TEST_F(BadInput, WhatOnlyMakesSenseWithTheMetricsIsFoundBeforeTheFirstEpoch) {
   given_points();
   EXPECT_EQ(verdict(3, {"training.keep_best=auc"}),
-            "--set training.keep_best=auc: /training/keep_best: there is no \"auc\" among what the validation gives: loss, "
+            "--set training.keep_best=auc: /training/keep_best: there is no \"auc\" among what the "
+            "validation gives: loss, "
             "accuracy; add it to \"metrics\", or name one of these");
   EXPECT_THAT(verdict(3, {R"(training.early_stopping={"metric":"accuracies"})"}),
               HasSubstr("/training/early_stopping/metric: there is no \"accuracies\" among"));
@@ -149,13 +166,16 @@ TEST_F(BadInput, LeavesNoRunFolderWhenNothingWasTrained) {
 }
 
 TEST_F(BadInput, CheckFindsWallTimeWhereTwoRunsWouldDiffer) {
-  const Finished failed = run({"check", "points.json", "--set", "training.early_stopping.patience=30s", "--set",
-                               "schedule.warmup=2h"});
+  const Finished failed =
+      run({"check", "points.json", "--set", "training.early_stopping.patience=30s", "--set",
+           "schedule.warmup=2h"});
 
   EXPECT_EQ(failed.code, 3);
-  EXPECT_THAT(failed.err, HasSubstr("/training/early_stopping/patience: expected a share of the training, epochs or "
-                                    "steps (\"5%\", \"10ep\", \"500st\"), because wall time would make two runs "
-                                    "differ; got \"30s\"\n"));
+  EXPECT_THAT(
+      failed.err,
+      HasSubstr("/training/early_stopping/patience: expected a share of the training, epochs or "
+                "steps (\"5%\", \"10ep\", \"500st\"), because wall time would make two runs "
+                "differ; got \"30s\"\n"));
   EXPECT_THAT(failed.err, HasSubstr("/schedule/warmup: expected a share"));
 }
 
@@ -165,7 +185,8 @@ TEST_F(BadInput, ADocumentThatIsNone) {
   write("points.json", "");
   EXPECT_EQ(verdict(3), "points.json:1: the document is empty");
   write("points.json", "{\"treadle\": 1,\n \"seed\": 1,\n \"seed\": 2}");
-  EXPECT_THAT(verdict(3), MatchesRegex("points.json:3: /seed: key \"seed\" appears twice.*; remove one"));
+  EXPECT_THAT(verdict(3),
+              MatchesRegex("points.json:3: /seed: key \"seed\" appears twice.*; remove one"));
 }
 
 TEST_F(BadInput, ALossThatTurnsIntoNoNumberNamesTheLastGoodCheckpoint) {
@@ -173,13 +194,16 @@ TEST_F(BadInput, ALossThatTurnsIntoNoNumberNamesTheLastGoodCheckpoint) {
 
   const std::string said = verdict(6);
 
-  EXPECT_THAT(said, MatchesRegex("the loss or its gradient became NaN or infinite in epoch [0-9]+, step [0-9]+ "
-                                 "\\(final\\); the last good checkpoint is runs/points-[-0-9]+/checkpoints/final/"
-                                 "step-[0-9]+; try a lower optimizer.learning_rate, or bound the gradients with "
-                                 "training.clip.norm"));
+  EXPECT_THAT(
+      said,
+      MatchesRegex("the loss or its gradient became NaN or infinite in epoch [0-9]+, step [0-9]+ "
+                   "\\(final\\); the last good checkpoint is runs/points-[-0-9]+/checkpoints/final/"
+                   "step-[0-9]+; try a lower optimizer.learning_rate, or bound the gradients with "
+                   "training.clip.norm"));
   // And there it is, with the history of the epochs before.
   const std::size_t begin = said.find("runs/");
-  EXPECT_TRUE(fs::exists(folder() / said.substr(begin, said.find(';', begin) - begin) / "weights.safetensors"));
+  EXPECT_TRUE(fs::exists(folder() / said.substr(begin, said.find(';', begin) - begin) /
+                         "weights.safetensors"));
   EXPECT_THAT(read(only_run() / "history.csv"), HasSubstr("\nfinal,1,400,"));
 }
 
@@ -217,25 +241,32 @@ class BadPlugin : public CommandFixture {
 TEST_F(BadPlugin, WithoutAnEntry) {
   set("TREADLE_PLUGIN_PROBE", "never");  // so that the run itself finds out
   EXPECT_EQ(verdict_on(defective("mute")),
-            "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) has no entry (treadle_plugin_entry_v1); one "
+            "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) has no entry "
+            "(treadle_plugin_entry_v1); one "
             "of its source files must say TREADLE_PLUGIN(registrar) { … }\n");
 }
 
 TEST_F(BadPlugin, WhoseEntryThrows) {
   set("TREADLE_PLUGIN_PROBE", "never");
   EXPECT_EQ(verdict_on(defective("thrower")),
-            "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) failed in its entry: the license server is "
+            "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) failed in its entry: the "
+            "license server is "
             "asleep\n");
   EXPECT_EQ(verdict_on(defective("torch_thrower")),
-            "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) failed in its entry: no tensor core in sight\n");
+            "workflow-runner: plugin org.treadle.test.whole 1.2.3 (FILE) failed in its entry: no "
+            "tensor core in sight\n");
 }
 
 TEST_F(BadPlugin, ForAnotherLibtorch) {
-  EXPECT_THAT(verdict_on(defective("stranger")),
-              MatchesRegex("workflow-runner: points.json:[0-9]+: /observers/0/use: no plugin offers the observer "
-                           "\"listener\"; org.treadle.test.whole 1.2.3 \\(FILE\\) offers it but cannot be used: it was "
-                           "built for libtorch 99.1.0, this runner uses [0-9.]+; was built with debug containers on, "
-                           "this runner has them off; rebuild it against this SDK\n"));
+  EXPECT_THAT(
+      verdict_on(defective("stranger")),
+      MatchesRegex(
+          "workflow-runner: points.json:[0-9]+: /observers/0/use: no plugin offers the observer "
+          "\"listener\"; org.treadle.test.whole 1.2.3 \\(FILE\\) offers it but cannot be used: it "
+          "was "
+          "built for libtorch 99.1.0, this runner uses [0-9.]+; was built with debug containers "
+          "on, "
+          "this runner has them off; rebuild it against this SDK\n"));
 }
 
 TEST_F(BadPlugin, ThatIsNoLibraryIsListedAndDoesNotStopAnything) {
@@ -247,8 +278,10 @@ TEST_F(BadPlugin, ThatIsNoLibraryIsListedAndDoesNotStopAnything) {
   const Finished listed = run({"plugins", "list", "--plugin-dir", "plugins"});
 
   EXPECT_EQ(listed.code, 0);
-  EXPECT_THAT(listed.out, HasSubstr("text.so is not a shared library: it does not begin with an ELF header\n"));
-  EXPECT_THAT(listed.out, testing::ContainsRegex("short.so is truncated: .* the file has [0-9]+\n"));
+  EXPECT_THAT(listed.out,
+              HasSubstr("text.so is not a shared library: it does not begin with an ELF header\n"));
+  EXPECT_THAT(listed.out,
+              testing::ContainsRegex("short.so is truncated: .* the file has [0-9]+\n"));
   EXPECT_EQ(run({"run", "points.json", "--quiet", "--plugin-dir", "plugins"}).code, 0);
 }
 

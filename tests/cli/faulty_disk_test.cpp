@@ -1,5 +1,5 @@
-// Disks that are full and folders that cannot be written, made for real: a small tmpfs in a mount namespace, and a
-// user without privileges.
+// Disks that are full and folders that cannot be written, made for real: a small tmpfs in a mount
+// namespace, and a user without privileges.
 #include <unistd.h>
 
 #include <fstream>
@@ -24,18 +24,24 @@ class FaultyDisk : public CommandFixture {
     // Some 0.8 MB a checkpoint: weights and the two moments of adamw.
     given_document(6, {{"model", {{"use", "mlp"}, {"hidden", {256, 256}}}},
                        {"training",
-                        {{"use", "standard"}, {"epochs", 6}, {"batch_size", 4}, {"checkpoint", {{"every", "1ep"}}}}}});
+                        {{"use", "standard"},
+                         {"epochs", 6},
+                         {"batch_size", 4},
+                         {"checkpoint", {{"every", "1ep"}}}}}});
   }
 
-  /// Runs a shell script in a mount namespace of its own; skips where the system does not let us make one.
+  /// Runs a shell script in a mount namespace of its own; skips where the system does not let us
+  /// make one.
   Finished run_with_mounts(const std::string& script) {
     std::vector<std::string> words{"unshare", "--mount"};
-    if (geteuid() != 0) words.push_back("--map-root-user");
+    if (geteuid() != 0)
+      words.push_back("--map-root-user");
     words.insert(words.end(), {"--", "sh", "-c"});
     std::vector<std::string> probe = words;
     probe.push_back("mkdir -p disk && mount -t tmpfs -o size=1m none disk");
     can_mount_ = run_program(probe).code == 0;
-    if (!can_mount_) return {};
+    if (!can_mount_)
+      return {};
     words.push_back(script);
     words.push_back(runner());  // $0
     return run_program(words);
@@ -57,13 +63,15 @@ TEST_F(FaultyDisk, ACheckpointThatFindsNoRoomEndsTheRunAndResumingGoesOnFromTheL
     "$0" resume disk/* --quiet && cp -r disk/* resumed
   )");
 
-  if (!can_mount_) GTEST_SKIP() << "this machine does not let the test mount a file system";
+  if (!can_mount_)
+    GTEST_SKIP() << "this machine does not let the test mount a file system";
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_EQ(read("full.code"), "7\n");
   const std::string message = read("full.txt");
-  EXPECT_THAT(message, AllOf(StartsWith("workflow-runner: disk/points-"),
-                             HasSubstr("No space left on device"), HasSubstr("the last good checkpoint is "),
-                             HasSubstr("when this is mended: workflow-runner resume disk/points-")));
+  EXPECT_THAT(message,
+              AllOf(StartsWith("workflow-runner: disk/points-"),
+                    HasSubstr("No space left on device"), HasSubstr("the last good checkpoint is "),
+                    HasSubstr("when this is mended: workflow-runner resume disk/points-")));
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
   EXPECT_FALSE(fs::is_empty(folder() / "kept/checkpoints/final"));
   EXPECT_EQ(read("resumed/model.safetensors"), read(whole / "model.safetensors"));
@@ -75,9 +83,10 @@ class LockedFolder : public CommandFixture {
     given_points();
     given_document(2);
     fs::create_directories(folder() / "locked");
-    fs::permissions(folder() / "locked", fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read |
-                                             fs::perms::others_exec);
-    fs::permissions(folder(), fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
+    fs::permissions(folder() / "locked", fs::perms::owner_read | fs::perms::owner_exec |
+                                             fs::perms::others_read | fs::perms::others_exec);
+    fs::permissions(folder(), fs::perms::others_read | fs::perms::others_exec,
+                    fs::perm_options::add);
   }
 
   /// Runs `workflow-runner` as somebody who may read everything and write nothing here.
@@ -98,8 +107,10 @@ TEST_F(LockedFolder, ARunFolderThatIsNotWritableIsOneSentenceWithTheRemedy) {
   const Finished failed = run_unprivileged({"run", "points.json", "-o", "locked", "--quiet"});
 
   EXPECT_EQ(failed.code, 7);
-  EXPECT_THAT(failed.err, testing::MatchesRegex("workflow-runner: locked/points-[-0-9]+: the run's folder cannot be made: "
-                                                "Permission denied; choose another place with --output\n"));
+  EXPECT_THAT(failed.err,
+              testing::MatchesRegex(
+                  "workflow-runner: locked/points-[-0-9]+: the run's folder cannot be made: "
+                  "Permission denied; choose another place with --output\n"));
 }
 
 TEST_F(LockedFolder, ARunThatBecameReadOnlyIsRefusedAndKept) {
@@ -113,9 +124,10 @@ TEST_F(LockedFolder, ARunThatBecameReadOnlyIsRefusedAndKept) {
   const Finished failed = run_unprivileged({"resume", finished.string(), "--quiet"});
 
   EXPECT_EQ(failed.code, 7);
-  EXPECT_EQ(failed.err, "workflow-runner: " + finished.string() +
-                            ": not writable: Permission denied; make the folder writable, or copy the run to "
-                            "another place\n");
+  EXPECT_EQ(failed.err,
+            "workflow-runner: " + finished.string() +
+                ": not writable: Permission denied; make the folder writable, or copy the run to "
+                "another place\n");
   EXPECT_EQ(read(finished / "model.safetensors"), weights);
   fs::permissions(finished, fs::perms::owner_write, fs::perm_options::add);
 }

@@ -198,7 +198,8 @@ std::vector<std::string> rows(char part, int first, int last) {
 
 TEST_F(Guide, NamesEveryFeatureOfModelGraphsOnce) {
   std::vector<std::string> expected;
-  for (const auto& some : {rows('A', 1, 79), rows('B', 15, 26), rows('B', 48, 50), rows('C', 1, 35)})
+  for (const auto& some :
+       {rows('A', 1, 79), rows('B', 15, 26), rows('B', 48, 50), rows('C', 1, 35)})
     expected.insert(expected.end(), some.begin(), some.end());
 
   std::vector<std::string> named;

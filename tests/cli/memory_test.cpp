@@ -32,7 +32,8 @@ class MemoryOfARun : public CommandFixture {
   void given_table(std::int64_t rows, int columns) {
     std::ofstream file(folder() / "table.csv", std::ios::binary);
     std::string line;
-    for (int c = 0; c < columns; ++c) line += (c == 0 ? "x" : ",x") + std::to_string(c);
+    for (int c = 0; c < columns; ++c)
+      line += (c == 0 ? "x" : ",x") + std::to_string(c);
     file << line << '\n';
     std::uint32_t state = 1;
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -40,8 +41,12 @@ class MemoryOfARun : public CommandFixture {
       for (int c = 0; c < columns; ++c) {
         state = state * 1664525u + 1013904223u;
         char text[32];
-        const auto end = std::to_chars(text, text + sizeof text, static_cast<double>(state >> 8) / (1 << 22), std::chars_format::fixed, 6).ptr;
-        if (c > 0) line += ',';
+        const auto end =
+            std::to_chars(text, text + sizeof text, static_cast<double>(state >> 8) / (1 << 22),
+                          std::chars_format::fixed, 6)
+                .ptr;
+        if (c > 0)
+          line += ',';
         line.append(text, end);
       }
       line += '\n';
@@ -72,16 +77,19 @@ TEST_F(MemoryOfARun, IsWithinAQuarterOfWhatADryRunSays) {
     const char* name;
     json changes;
   } kModels[] = {
-      {"wide", {{"data", {{"use", "friedman1"}, {"rows", 4000}}},
-                {"model", {{"use", "mlp"}, {"hidden", {2048, 2048}}}},
-                {"training", {{"use", "standard"}, {"epochs", 2}, {"batch_size", 256}}}}},
-      {"large-data", {{"data", {{"use", "friedman1"}, {"rows", 1000000}, {"features", 20}}},
-                      {"model", {{"use", "linear"}}},
-                      {"training", {{"use", "standard"}, {"epochs", 1}, {"batch_size", 4096}}}}},
-      {"folds-at-once", {{"data", {{"use", "friedman1"}, {"rows", 100000}, {"features", 64}}},
-                         {"model", {{"use", "mlp"}, {"hidden", {256, 256}}}},
-                         {"training", {{"use", "standard"}, {"epochs", 1}, {"batch_size", 1024}}},
-                         {"validation", {{"use", "k_fold"}, {"folds", 3}}}}},
+      {"wide",
+       {{"data", {{"use", "friedman1"}, {"rows", 4000}}},
+        {"model", {{"use", "mlp"}, {"hidden", {2048, 2048}}}},
+        {"training", {{"use", "standard"}, {"epochs", 2}, {"batch_size", 256}}}}},
+      {"large-data",
+       {{"data", {{"use", "friedman1"}, {"rows", 1000000}, {"features", 20}}},
+        {"model", {{"use", "linear"}}},
+        {"training", {{"use", "standard"}, {"epochs", 1}, {"batch_size", 4096}}}}},
+      {"folds-at-once",
+       {{"data", {{"use", "friedman1"}, {"rows", 100000}, {"features", 64}}},
+        {"model", {{"use", "mlp"}, {"hidden", {256, 256}}}},
+        {"training", {{"use", "standard"}, {"epochs", 1}, {"batch_size", 1024}}},
+        {"validation", {{"use", "k_fold"}, {"folds", 3}}}}},
   };
   for (const auto& [name, changes] : kModels) {
     json document{{"treadle", 1}, {"name", name}, {"seed", 3}};
@@ -95,7 +103,8 @@ TEST_F(MemoryOfARun, IsWithinAQuarterOfWhatADryRunSays) {
     ASSERT_EQ(done.code, 0) << done.out;
     const double estimated = dry.json().at("estimated_bytes").get<double>();
     const double measured = peak_above_baseline(done.json().at("result"));
-    RecordProperty(std::string(name) + "_estimated_over_measured", std::to_string(estimated / measured));
+    RecordProperty(std::string(name) + "_estimated_over_measured",
+                   std::to_string(estimated / measured));
     EXPECT_NEAR(estimated / measured, 1, 0.25)
         << name << ": estimated " << estimated / 1e6 << " MB, measured " << measured / 1e6 << " MB";
   }

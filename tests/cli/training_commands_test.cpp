@@ -197,7 +197,8 @@ TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
 
 TEST_F(TrainingCommands, PredictWritesTheDigitsOfTheRunsPrecision) {
   const auto longest_number = [&](const std::string& dtype) {
-    EXPECT_EQ(run({"run", "points.json", "--quiet", "-o", dtype, "--set", "dtype=" + dtype}).code, 0);
+    EXPECT_EQ(run({"run", "points.json", "--quiet", "-o", dtype, "--set", "dtype=" + dtype}).code,
+              0);
     const fs::path trained = fs::directory_iterator(folder() / dtype)->path();
     EXPECT_EQ(run({"predict", trained.string(), "points.csv", "-o", dtype + ".csv"}).code, 0);
     std::size_t longest = 0;
@@ -206,7 +207,8 @@ TEST_F(TrainingCommands, PredictWritesTheDigitsOfTheRunsPrecision) {
     return longest;
   };
 
-  // At most nine digits tell float32 numbers apart; few of sixty float64 numbers need less than fifteen.
+  // At most nine digits tell float32 numbers apart; few of sixty float64 numbers need less than
+  // fifteen.
   EXPECT_LE(longest_number("float32"), 15U);
   EXPECT_GE(longest_number("float64"), 17U);
 }

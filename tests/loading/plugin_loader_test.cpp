@@ -289,9 +289,11 @@ TEST_F(PluginFiles, AreIncompatibleWhenMadeForANewerSdk) {
   const PluginFile major = made_for("2.0");
 
   EXPECT_EQ(minor.verdict, Verdict::kIncompatible);
-  EXPECT_EQ(minor.reason, "was built for SDK ABI 1.9, this runner has " + ours + "; rebuild it against this SDK");
+  EXPECT_EQ(minor.reason,
+            "was built for SDK ABI 1.9, this runner has " + ours + "; rebuild it against this SDK");
   EXPECT_EQ(major.verdict, Verdict::kIncompatible);
-  EXPECT_EQ(major.reason, "was built for SDK ABI 2.0, this runner has " + ours + "; rebuild it against this SDK");
+  EXPECT_EQ(major.reason,
+            "was built for SDK ABI 2.0, this runner has " + ours + "; rebuild it against this SDK");
 }
 
 TEST_F(PluginFiles, AreReadAgainJustBeforeTheyRun) {

@@ -1,5 +1,5 @@
-// A race, on purpose. The thread sanitizer must report it: were it silent about this one, its silence about the rest
-// of the tests would mean nothing.
+// A race, on purpose. The thread sanitizer must report it: were it silent about this one, its
+// silence about the rest of the tests would mean nothing.
 #include <atomic>
 
 #include <tbb/flow_graph.h>

@@ -49,14 +49,16 @@ struct Curves {
 /// The loss of each step of both, on ragged batches: 500 rows do not divide by 32.
 Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int steps) {
   const PluginRegistry& registry = runtime.registry();
-  const auto data = registry.make<DataProvider>("moons", Config(nlohmann::json{{"rows", 500}, {"noise", 0.2}}));
+  const auto data =
+      registry.make<DataProvider>("moons", Config(nlohmann::json{{"rows", 500}, {"noise", 0.2}}));
   OpenRequest request;
   request.dtype = dtype;
   request.seed = 5;
   data->open(request);
   const RowReader& rows = *data->ask<RowReader>();
   const auto loss = registry.make<Loss>("cross_entropy");
-  const auto provider = registry.make<ModelProvider>("mlp", Config(nlohmann::json{{"hidden", {64, 64}}}));
+  const auto provider =
+      registry.make<ModelProvider>("mlp", Config(nlohmann::json{{"hidden", {64, 64}}}));
   const ModelSpec spec{rows.spec().inputs, loss->outputs_for(rows.spec().target),
                        rows.spec().target.kind, dtype};
   const auto make_model = [&] {

@@ -27,7 +27,8 @@ class FlatMemory : public ::testing::Test {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer keeps memory of its own";
 #endif
-    // Else each new thread takes one of 16, by what else the machine does, and each of them keeps what is free.
+    // Else each new thread takes one of 16, by what else the machine does, and each of them keeps
+    // what is free.
     mallopt(M_ARENA_MAX, 1);
   }
 
@@ -44,7 +45,11 @@ class FlatMemory : public ::testing::Test {
             {"data", {{"use", "moons"}, {"rows", 24}}},
             {"transforms", {{{"use", "standardize"}}}},
             {"model", {{"use", "mlp"}, {"hidden", {2}}}},
-            {"training", {{"use", "standard"}, {"epochs", epochs}, {"batch_size", 32}, {"checkpoint", {{"every", "50ep"}}}}},
+            {"training",
+             {{"use", "standard"},
+              {"epochs", epochs},
+              {"batch_size", 32},
+              {"checkpoint", {{"every", "50ep"}}}}},
             {"validation", {{"use", "hold_out"}}},
             {"resources", {{"workers", 2}}}};
   }
@@ -53,7 +58,8 @@ class FlatMemory : public ::testing::Test {
 TEST_F(FlatMemory, After1000RunsInOneProcess) {
   constexpr int kWarmUp = 200;
   constexpr int kRuns = 1000;
-  // What a run leaks is leaked 800 times: this bound finds 2.5 kB, a tenth of what one run's components take.
+  // What a run leaks is leaked 800 times: this bound finds 2.5 kB, a tenth of what one run's
+  // components take.
   constexpr double kBound = 2e6;
   const Runtime runtime;
   const ResolvedWorkflow workflow = runtime.resolve(tiny(2));
@@ -61,7 +67,8 @@ TEST_F(FlatMemory, After1000RunsInOneProcess) {
   double warm = 0;
 
   for (int run = 0; run < kRuns; ++run) {
-    if (run == kWarmUp) warm = resident();
+    if (run == kWarmUp)
+      warm = resident();
     fs::remove_all(run_workflow(runtime, workflow, workspace.options()).folder);
   }
 
@@ -77,8 +84,10 @@ class Weigher final : public RunObserver {
 
  private:
   void do_epoch_completed(const TrialId&, const EpochSummary& summary) override {
-    if (summary.epoch == from_) start_ = resident();
-    if (summary.epoch == to_) end_ = resident();
+    if (summary.epoch == from_)
+      start_ = resident();
+    if (summary.epoch == to_)
+      end_ = resident();
   }
   const std::int64_t from_;
   const std::int64_t to_;
@@ -89,8 +98,8 @@ class Weigher final : public RunObserver {
 TEST_F(FlatMemory, After10000Epochs) {
   constexpr std::int64_t kWarmUp = 1000;
   constexpr std::int64_t kEpochs = 10'000;
-  // The history is kept for the report. A row with its metrics and their names takes 350 bytes, and the list of rows
-  // grows by doubling.
+  // The history is kept for the report. A row with its metrics and their names takes 350 bytes, and
+  // the list of rows grows by doubling.
   constexpr double kRow = 700;
   const Runtime runtime;
   const Workspace workspace;

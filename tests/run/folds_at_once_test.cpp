@@ -23,7 +23,8 @@ class Watcher final : public RunObserver {
   void do_trial_started(const TrialId&) override { most_ = std::max(most_, ++running_); }
   void do_trial_completed(const TrialId&, const TrialSummary&) override { --running_; }
   void do_noted(const std::string& text) override {
-    if (text.find("trainings at once") != std::string::npos) notes_.push_back(text);
+    if (text.find("trainings at once") != std::string::npos)
+      notes_.push_back(text);
   }
 
   int running_ = 0;
@@ -71,7 +72,8 @@ TEST(FoldsAtOnce, AreOneWhereThereIsMemoryForNoOther) {
 
   EXPECT_EQ(seen.most_at_once, 1);
   ASSERT_EQ(seen.notes.size(), 1U);
-  EXPECT_THAT(seen.notes[0], HasSubstr("fewer trainings at once than there are workers: one more needs about "));
+  EXPECT_THAT(seen.notes[0],
+              HasSubstr("fewer trainings at once than there are workers: one more needs about "));
 }
 
 TEST(FoldsAtOnce, EndInTheSameBitsWhateverRanBeside) {

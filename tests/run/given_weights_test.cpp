@@ -116,8 +116,9 @@ TEST(GivenWeights, ThatFitAreTakenWhereThatIsAskedFor) {
   const TensorFile trained = read_safetensors(run.folder / "model.safetensors");
   EXPECT_TRUE(at::equal(trained.tensors.at("layers.0.weight"), at::full({3, 2}, 0.25)));
   EXPECT_FALSE(at::equal(trained.tensors.at("layers.1.weight"), at::full({2, 3}, 2.0)));
-  EXPECT_THAT(notes.heard, Contains("weights: from " + file.string() +
-                                    ", as far as they fit; missing: layers.1.bias, layers.1.weight"));
+  EXPECT_THAT(notes.heard,
+              Contains("weights: from " + file.string() +
+                       ", as far as they fit; missing: layers.1.bias, layers.1.weight"));
 }
 
 TEST(GivenWeights, ThatAreNotThereAreAnErrorBeforeAnyTraining) {

@@ -32,18 +32,21 @@ class Process {
  public:
   explicit Process(std::vector<std::string> words) {
     std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
+    for (std::string& word : words)
+      arguments.push_back(word.data());
     arguments.push_back(nullptr);
     EXPECT_EQ(posix_spawn(&id_, words[0].c_str(), nullptr, nullptr, arguments.data(), environ), 0);
   }
   ~Process() {
-    if (!ended()) kill_now();
+    if (!ended())
+      kill_now();
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   bool ended() {
-    if (!ended_ && waitpid(id_, &status_, WNOHANG) == id_) ended_ = true;
+    if (!ended_ && waitpid(id_, &status_, WNOHANG) == id_)
+      ended_ = true;
     return ended_;
   }
   void kill_now() {
@@ -58,7 +61,8 @@ class Process {
   template <typename Condition>
   void wait(Clock::duration patience, Condition&& condition) {
     const auto until = Clock::now() + patience;
-    while (!ended() && Clock::now() < until && !condition()) std::this_thread::sleep_for(microseconds(200));
+    while (!ended() && Clock::now() < until && !condition())
+      std::this_thread::sleep_for(microseconds(200));
   }
   void wait(Clock::duration patience) {
     wait(patience, [] { return false; });
@@ -70,7 +74,9 @@ class Process {
   bool ended_ = false;
 };
 
-std::string runner() { return (testing::build_folder() / "bin" / "workflow-runner").string(); }
+std::string runner() {
+  return (testing::build_folder() / "bin" / "workflow-runner").string();
+}
 
 /// Many small steps, and checkpoints faster than a disk takes them.
 fs::path write_document(const fs::path& folder) {
@@ -88,14 +94,16 @@ fs::path write_document(const fs::path& folder) {
 /// One run, as its folder shows it while another process works on it.
 class KilledRun {
  public:
-  KilledRun(std::string document, fs::path output) : document_(std::move(document)), output_(std::move(output)) {}
+  KilledRun(std::string document, fs::path output)
+      : document_(std::move(document)), output_(std::move(output)) {}
 
   /// Starts it, or goes on with it.
   std::unique_ptr<Process> start() {
     if (!fs::exists(folder() / "workflow.json")) {
       fs::remove_all(output_);  // killed before there was anything to resume
-      return std::make_unique<Process>(
-          std::vector{runner(), std::string("run"), document_, std::string("--quiet"), std::string("--output"), output_.string()});
+      return std::make_unique<Process>(std::vector{runner(), std::string("run"), document_,
+                                                   std::string("--quiet"), std::string("--output"),
+                                                   output_.string()});
     }
     return std::make_unique<Process>(
         std::vector{runner(), std::string("resume"), folder().string(), std::string("--quiet")});
@@ -118,7 +126,8 @@ class KilledRun {
     std::error_code error;
     for (const auto& training : fs::directory_iterator(folder() / "checkpoints", error)) {
       for (const auto& entry : fs::directory_iterator(training.path(), error)) {
-        if (entry.path().extension() == ".tmp") return true;
+        if (entry.path().extension() == ".tmp")
+          return true;
       }
     }
     return false;
@@ -155,8 +164,8 @@ TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
     KilledRun run(document, workspace.folder() / ("run-" + std::to_string(round)));
     std::unique_ptr<Process> process = run.start();
     for (std::uint64_t i = 0; i < kKillsARun && kills < kKills; ++i) {
-      // One of five at any time from the start on, one while it saves, the others while it trains, on average a
-      // fifth of it further each time.
+      // One of five at any time from the start on, one while it saves, the others while it trains,
+      // on average a fifth of it further each time.
       const std::uintmax_t before = run.events_size();
       if (i == 1) {
         process->wait(up_to(starting));
@@ -168,7 +177,8 @@ TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
         process->wait(std::chrono::seconds(1), [&] { return run.is_saving(); });
         process->wait(up_to(microseconds(5000)));
       }
-      if (process->ended()) break;
+      if (process->ended())
+        break;
       process->kill_now();
       ++kills;
       in_a_save += run.is_saving() ? 1 : 0;

@@ -1,5 +1,5 @@
-// The accuracies that people expect on data they know. Read as they are: the first line of three of the
-// files is a count, not a header.
+// The accuracies that people expect on data they know. Read as they are: the first line of three of
+// the files is a count, not a header.
 #include <gtest/gtest.h>
 
 #include "workspace.h"
@@ -11,7 +11,9 @@ using testing::Workspace;
 namespace fs = std::filesystem;
 
 /// Set by CMake; see TREADLE_TEST_DATA_SETS.
-fs::path data_folder() { return std::getenv("TREADLE_DATA"); }
+fs::path data_folder() {
+  return std::getenv("TREADLE_DATA");
+}
 
 /// The mean of a result over seeds 1 to 5.
 double mean_over_seeds(nlohmann::json document, const std::string& metric) {
@@ -29,8 +31,8 @@ double mean_over_seeds(nlohmann::json document, const std::string& metric) {
   return sum / 5;
 }
 
-#define SKIP_WITHOUT(file)                                                     \
-  if (!fs::exists(data_folder() / (file))) {                                   \
+#define SKIP_WITHOUT(file)                                                       \
+  if (!fs::exists(data_folder() / (file))) {                                     \
     GTEST_SKIP() << "needs " << (data_folder() / (file)) << ", which is absent"; \
   }
 

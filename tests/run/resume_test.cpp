@@ -28,7 +28,9 @@ class Listener : public RunObserver {
   void do_noted(const std::string& text) override { notes.push_back(text); }
 };
 
-fs::path only_run_in(const fs::path& runs) { return fs::directory_iterator(runs)->path(); }
+fs::path only_run_in(const fs::path& runs) {
+  return fs::directory_iterator(runs)->path();
+}
 
 /// Runs and stops after `steps`; returns the run's folder.
 fs::path interrupted_run(const Runtime& runtime, const nlohmann::json& document,
@@ -102,7 +104,8 @@ TEST(Resume, GoesOnFromTheVeryStepAfterWhichItWasStopped) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
 
-  // Most of the saves before are passed over, being overtaken while the disk is busy; the last one never is.
+  // Most of the saves before are passed over, being overtaken while the disk is busy; the last one
+  // never is.
   const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 27);
 
   EXPECT_TRUE(fs::exists(run / "checkpoints/fold-1/step-000000000027/state.json"));
@@ -135,7 +138,8 @@ TEST(Resume, ACheckpointThatCannotBeWrittenEndsTheRunWithOneSentence) {
   int steps = 0;
   const StepWatch watch(runtime, [&] {
     // A file stands where the folder should be made.
-    if (++steps == 1) std::ofstream(only_run_in(workspace.folder() / "runs") / "checkpoints") << "mine";
+    if (++steps == 1)
+      std::ofstream(only_run_in(workspace.folder() / "runs") / "checkpoints") << "mine";
   });
 
   try {
@@ -143,8 +147,12 @@ TEST(Resume, ACheckpointThatCannotBeWrittenEndsTheRunWithOneSentence) {
     FAIL() << "nobody missed the checkpoints";
   } catch (const StorageError& error) {
     const std::string run = only_run_in(workspace.folder() / "runs").string();
-    EXPECT_EQ(error.what(), run + "/checkpoints/fold-1: cannot be made for checkpoints: Not a directory; there is no "
-                                  "checkpoint yet; when this is mended: workflow-runner resume " + run);
+    EXPECT_EQ(
+        error.what(),
+        run +
+            "/checkpoints/fold-1: cannot be made for checkpoints: Not a directory; there is no "
+            "checkpoint yet; when this is mended: workflow-runner resume " +
+            run);
   }
 }
 
@@ -183,11 +191,13 @@ TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
   const auto all_checkpoints = [&] {
     std::vector<fs::path> found;
     for (const auto& entry : fs::directory_iterator(run / "checkpoints" / "fold-1")) {
-      if (entry.is_directory()) found.push_back(entry.path());
+      if (entry.is_directory())
+        found.push_back(entry.path());
     }
     return found;
   };
-  // On a busy machine one is passed over while another is still being written; a stop waits for its own.
+  // On a busy machine one is passed over while another is still being written; a stop waits for its
+  // own.
   for (int again = 0; again < 3 && all_checkpoints().size() < 2; ++again) {
     const Impatient impatient(runtime, 2);
     RunOptions options = workspace.options();
@@ -207,16 +217,18 @@ TEST(Resume, PassesOverADamagedCheckpointAndSaysSo) {
   resume_run(runtime, run, options);
 
   EXPECT_EQ(bits_of(run), expected);
-  EXPECT_THAT(listener.notes,
-              ::testing::Contains(::testing::AllOf(
-                  ::testing::HasSubstr("checkpoint passed over: "),
-                  ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
+  EXPECT_THAT(
+      listener.notes,
+      ::testing::Contains(::testing::AllOf(
+          ::testing::HasSubstr("checkpoint passed over: "),
+          ::testing::HasSubstr("weights.safetensors: is damaged: its checksum does not match"))));
 }
 
 TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the latest.
+  // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the
+  // latest.
   const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 65);
   ASSERT_TRUE(fs::exists(run / "trials" / "fold-1"));
   const std::string events = testing::read_file(run / "events.jsonl");
@@ -300,9 +312,11 @@ TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
     resume_run(runtime, run, workspace.options());
     FAIL() << "resumed with a damaged history";
   } catch (const StorageError& error) {
-    EXPECT_EQ(error.what(), (run / "history.csv").string() +
-                                ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
-                                "the line, or delete the file to resume without the rows before");
+    EXPECT_EQ(
+        error.what(),
+        (run / "history.csv").string() +
+            ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
+            "the line, or delete the file to resume without the rows before");
   }
 }
 
@@ -314,7 +328,8 @@ TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
   std::string events = testing::read_file(run / "events.jsonl");
   nlohmann::json first = nlohmann::json::parse(events.substr(0, events.find('\n')));
   first["time"] = 1e9;
-  std::ofstream(run / "events.jsonl", std::ios::binary) << first.dump() + events.substr(events.find('\n'));
+  std::ofstream(run / "events.jsonl", std::ios::binary)
+      << first.dump() + events.substr(events.find('\n'));
 
   const RunOutcome outcome = resume_run(runtime, run, workspace.options());
 

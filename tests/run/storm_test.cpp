@@ -36,14 +36,19 @@ bool make(const PluginRegistry& registry, const std::string& name, const Config&
   return registry.make<Interface>(name, config) != nullptr;
 }
 
-constexpr std::pair<std::string_view, Maker> kMakers[] = {
-    {"data", make<DataProvider>},      {"transform", make<Transform>},
-    {"validation", make<CrossValidator>}, {"model", make<ModelProvider>},
-    {"layer", make<LayerFactory>},     {"graph", make<GraphBuilder>},
-    {"loss", make<Loss>},
-    {"gradients", make<GradientStrategy>}, {"optimizer", make<Optimizer>},
-    {"schedule", make<LearningRateSchedule>}, {"metric", make<MetricComputer>},
-    {"training", make<TrainingWorkflow>}, {"observer", make<RunObserver>}};
+constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProvider>},
+                                                          {"transform", make<Transform>},
+                                                          {"validation", make<CrossValidator>},
+                                                          {"model", make<ModelProvider>},
+                                                          {"layer", make<LayerFactory>},
+                                                          {"graph", make<GraphBuilder>},
+                                                          {"loss", make<Loss>},
+                                                          {"gradients", make<GradientStrategy>},
+                                                          {"optimizer", make<Optimizer>},
+                                                          {"schedule", make<LearningRateSchedule>},
+                                                          {"metric", make<MetricComputer>},
+                                                          {"training", make<TrainingWorkflow>},
+                                                          {"observer", make<RunObserver>}};
 
 struct Wish {
   Maker maker;
@@ -51,11 +56,13 @@ struct Wish {
   Config config;
 };
 
-/// A value for what cannot be left out: a path or a name, a number, a layer, a builder, steps of a flow.
+/// A value for what cannot be left out: a path or a name, a number, a layer, a builder, steps of a
+/// flow.
 json value_of(const json& schema) {
   if (schema.contains("x-treadle-component"))
     return {{"use", schema["x-treadle-component"] == "graph" ? "residual_mlp" : "identity"}};
-  if (schema.contains("minimum")) return schema["minimum"];
+  if (schema.contains("minimum"))
+    return schema["minimum"];
   if (schema.value("type", json()) == "array")
     return json(schema.value("minItems", std::size_t{1}), value_of(schema["items"]));
   return schema.contains("pattern") ? "x" : "x.prom";
@@ -65,7 +72,8 @@ json parameters_of(const json& schema, const std::string& name) {
   json parameters = json::object();
   for (const std::string required : schema.value("required", json::array()))
     parameters[required] = value_of(schema.at("properties").at(required));
-  if (name == "loop") parameters["times"] = 2;  // or one of two others, which a schema cannot say
+  if (name == "loop")
+    parameters["times"] = 2;  // or one of two others, which a schema cannot say
   return parameters;
 }
 
@@ -79,8 +87,9 @@ TEST(Storm, EightThreadsMakeComponentsOfEveryKindAtOnce) {
     const auto components = runtime.catalog().components(word);
     EXPECT_FALSE(components.empty()) << word;
     for (const CatalogComponent& component : components) {
-      wishes.push_back({maker, component.component->name,
-                        Config(parameters_of(runtime.catalog().schema(component), component.component->name))});
+      wishes.push_back(
+          {maker, component.component->name,
+           Config(parameters_of(runtime.catalog().schema(component), component.component->name))});
     }
   }
   EXPECT_EQ(std::size(kMakers), interface_names().size());
@@ -92,7 +101,8 @@ TEST(Storm, EightThreadsMakeComponentsOfEveryKindAtOnce) {
       for (int i = 0; i < kEach; ++i) {
         const Wish& wish = wishes[static_cast<std::size_t>(t * 7 + i) % wishes.size()];
         try {
-          if (wish.maker(runtime.registry(), wish.name, wish.config)) ++made;
+          if (wish.maker(runtime.registry(), wish.name, wish.config))
+            ++made;
         } catch (const Error& error) {
           ADD_FAILURE() << wish.name << ": " << error.what();
           return;
@@ -100,7 +110,8 @@ TEST(Storm, EightThreadsMakeComponentsOfEveryKindAtOnce) {
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
 
   EXPECT_EQ(made, 10'000);
 }

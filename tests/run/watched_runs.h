@@ -48,7 +48,8 @@ class Impatient {
  public:
   Impatient(const Runtime& runtime, int steps)
       : watch_(runtime, [this, steps] {
-          if (++seen_ == steps) stop_.request_stop();
+          if (++seen_ == steps)
+            stop_.request_stop();
         }) {}
 
   std::stop_token token() const { return stop_.get_token(); }

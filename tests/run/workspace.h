@@ -49,7 +49,8 @@ inline std::string history_of(const fs::path& run) {
   std::istringstream text(read_file(run / "history.csv"));
   std::string line;
   std::string kept;
-  while (std::getline(text, line)) kept += line.substr(0, line.rfind(',')) + "\n";
+  while (std::getline(text, line))
+    kept += line.substr(0, line.rfind(',')) + "\n";
   return kept;
 }
 
@@ -59,8 +60,12 @@ inline std::string bits_of(const fs::path& run) {
 }
 
 /// Where the repository lies.
-inline fs::path source_folder() { return std::getenv("TREADLE_SOURCE"); }
-inline fs::path build_folder() { return std::getenv("TREADLE_BUILD"); }
+inline fs::path source_folder() {
+  return std::getenv("TREADLE_SOURCE");
+}
+inline fs::path build_folder() {
+  return std::getenv("TREADLE_BUILD");
+}
 
 /// A cross-validated classifier with everything random switched on, small enough for a test.
 inline nlohmann::json moons(int workers = 2) {
@@ -74,7 +79,8 @@ inline nlohmann::json moons(int workers = 2) {
     "training": {"use": "standard", "epochs": 6, "batch_size": 16,
                  "early_stopping": {"patience": "3ep"}, "checkpoint": {"every": "5st"}},
     "validation": {"use": "k_fold", "folds": 3},
-    "resources": {"workers": )" + std::to_string(workers) + "}}");
+    "resources": {"workers": )" +
+                               std::to_string(workers) + "}}");
 }
 
 }  // namespace treadle::testing

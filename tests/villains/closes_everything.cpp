@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 namespace {
 const int closed = [] {

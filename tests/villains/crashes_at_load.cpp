@@ -2,8 +2,8 @@
 #include <csignal>
 #include <cstdio>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 namespace {
 const int died = [] {

@@ -1,8 +1,8 @@
 // Dies when it is asked what it offers.
 #include <csignal>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 TREADLE_PLUGIN(registrar) {
   registrar.add<Listener>("listener");

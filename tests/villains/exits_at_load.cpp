@@ -1,8 +1,8 @@
 // Ends the process while it is loaded, as if all were well.
 #include <cstdlib>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 namespace {
 const int left = [] {

@@ -1,5 +1,7 @@
 // Nothing is wrong with this one.
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
-TREADLE_PLUGIN(registrar) { registrar.add<Listener>("listener"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<Listener>("listener");
+}

@@ -1,8 +1,8 @@
 // Never finishes loading, and starts a process that would outlive it.
 #include <unistd.h>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 namespace {
 const int slept = [] {

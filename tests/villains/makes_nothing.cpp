@@ -8,8 +8,8 @@
 #include <treadle/base/component.h>
 #undef private
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 TREADLE_PLUGIN(registrar) {
   registrar.do_add(Listener::kInterface, "listener",

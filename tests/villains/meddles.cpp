@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 TREADLE_PLUGIN(registrar) {
   registrar.add<Listener>("listener");

@@ -1,6 +1,6 @@
 // Needs a function that no library has.
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 extern "C" void treadle_test_no_such_function();
 

@@ -1,8 +1,8 @@
 // Throws while it is loaded: nobody can catch it, the process is terminated.
 #include <stdexcept>
 
-#include "listener.h"
 #include <treadle/plugin.h>
+#include "listener.h"
 
 namespace {
 const int thrown = [] {

@@ -130,8 +130,7 @@ TEST_F(PluginScaffold, WritesWhatItSays) {
   EXPECT_THAT(project.files,
               ElementsAre(".clang-format", ".gitignore", "CMakeLists.txt", "README.md",
                           "example.json", "inverse_2nd.cpp", "inverse_2nd.schema.json",
-                          "plugin.json", "test/components_test.cpp",
-                          "test/inverse_2nd_test.cpp"));
+                          "plugin.json", "test/components_test.cpp", "test/inverse_2nd_test.cpp"));
   const auto files =
       plugin_project_files({"optimizer", "inverse_2nd", "com.example-2.x", ""}, templates());
   for (const std::string& file : project.files)
@@ -167,10 +166,11 @@ TEST_F(PluginScaffold, AnInterfacesFileWinsOverTheCommonOne) {
 }
 
 TEST_F(PluginScaffold, RefusesAnInterfaceThatIsNone) {
-  EXPECT_EQ(complaint<UsageError>({"optimiser", "lion", "", ""}),
-            "there is no interface \"optimiser\"; did you mean \"optimizer\"?\n"
-            "there are data, transform, validation, model, layer, graph, loss, gradients, optimizer, "
-            "schedule, metric, training, observer");
+  EXPECT_EQ(
+      complaint<UsageError>({"optimiser", "lion", "", ""}),
+      "there is no interface \"optimiser\"; did you mean \"optimizer\"?\n"
+      "there are data, transform, validation, model, layer, graph, loss, gradients, optimizer, "
+      "schedule, metric, training, observer");
   EXPECT_THAT(complaint<UsageError>({"common", "lion", "", ""}),
               StartsWith("there is no interface \"common\"\n"));
   EXPECT_THAT(complaint<UsageError>({"../loss", "lion", "", ""}),

@@ -15,7 +15,8 @@ std::string cut(std::string text) {
   return text.substr(0, end) + "…";
 }
 
-// The library escapes what JSON asks for. Delete and the C1 set, U+0080 to U+009F, are orders to a terminal as well.
+// The library escapes what JSON asks for. Delete and the C1 set, U+0080 to U+009F, are orders to a
+// terminal as well.
 std::string dump(const nlohmann::json& value) {
   const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -59,7 +60,8 @@ std::string plain_text(std::string_view text) {
   std::string plain;
   plain.reserve(quoted.size());
   for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
-    const bool escapes_itself = quoted[i] == '\\' && (quoted[i + 1] == '"' || quoted[i + 1] == '\\');
+    const bool escapes_itself =
+        quoted[i] == '\\' && (quoted[i + 1] == '"' || quoted[i + 1] == '\\');
     plain += quoted[i + (escapes_itself ? 1 : 0)];
     i += escapes_itself ? 1 : 0;
   }

@@ -122,8 +122,10 @@ void normalise_counted_duration(json& value, const std::filesystem::path&) {
   const Duration duration = Duration::parse(value.get_ref<const std::string&>());
   if (duration.unit == Duration::Unit::kSeconds) {
     throw std::invalid_argument(
-        "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because wall time would "
-        "make two runs differ; got " + quote_value(value));
+        "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because "
+        "wall time would "
+        "make two runs differ; got " +
+        quote_value(value));
   }
 }
 
@@ -265,8 +267,8 @@ std::size_t count_values(const json& value) {
   return count;
 }
 
-/// What one check may cost. Depth alone bounds nothing: a component that holds itself twice, by its defaults or
-/// in branches, doubles the work with each level.
+/// What one check may cost. Depth alone bounds nothing: a component that holds itself twice, by its
+/// defaults or in branches, doubles the work with each level.
 struct Budget {
   std::size_t work = 0;    // values that may still be copied
   std::size_t untold = 0;  // problems that were counted only
@@ -606,9 +608,10 @@ Checked check(const json& value, const json& schema, const SchemaIndex& index,
 
   std::vector<Problem>& problems = checked.problems;
   if (budget.is_spent()) {
-    problems = {Problem{Place{}, pointer,
-                        "cannot be checked: its components name each other too often; a component's "
-                        "defaults may contain the component"}};
+    problems = {
+        Problem{Place{}, pointer,
+                "cannot be checked: its components name each other too often; a component's "
+                "defaults may contain the component"}};
   }
   const std::size_t count = problems.size() + budget.untold;
   if (count > kMostProblems)

@@ -58,7 +58,8 @@ bool is_type(const json& value) {
 }
 
 bool is_shared_type(const json& value) {
-  return value == "duration" || value == "counted_duration" || value == "path" || value == "fraction";
+  return value == "duration" || value == "counted_duration" || value == "path" ||
+         value == "fraction";
 }
 
 bool is_pattern(const json& value) {
@@ -92,7 +93,9 @@ constexpr std::array kKeywords{
     Keyword{"exclusiveMaximum", is_number, "a number"},
     Keyword{"minLength", is_count, "a whole number >= 0"},
     Keyword{"maxLength", is_count, "a whole number >= 0"},
-    Keyword{"pattern", is_pattern, "a regular expression (of at most 200 characters and 1000 repetitions, without back references)"},
+    Keyword{"pattern", is_pattern,
+            "a regular expression (of at most 200 characters and 1000 repetitions, without back "
+            "references)"},
     Keyword{"items", is_schema, "a schema"},
     Keyword{"minItems", is_count, "a whole number >= 0"},
     Keyword{"maxItems", is_count, "a whole number >= 0"},
@@ -110,7 +113,8 @@ constexpr std::array kKeywords{
     Keyword{"$schema", is_text, "text"},
     Keyword{"$comment", is_text, "text"},
     Keyword{"x-treadle-component", is_text, "the word for an interface"},
-    Keyword{"x-treadle-type", is_shared_type, "\"duration\", \"counted_duration\", \"path\" or \"fraction\""},
+    Keyword{"x-treadle-type", is_shared_type,
+            "\"duration\", \"counted_duration\", \"path\" or \"fraction\""},
     Keyword{"x-treadle-unit", is_text, "text"},
 };
 

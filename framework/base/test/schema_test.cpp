@@ -143,7 +143,8 @@ TEST(Schema, SaysOneSentenceForEachKindOfMistake) {
       {"5", R"({"x-treadle-type": "duration"})",
        "expected a duration such as \"5%\", \"10ep\", \"500st\" or \"2h\", got 5"},
       {R"("2h")", R"({"x-treadle-type": "counted_duration"})",
-       "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because wall time would make "
+       "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because "
+       "wall time would make "
        "two runs differ; got \"2h\""},
       {"1.5", R"({"x-treadle-type": "fraction"})",
        "expected a fraction such as 0.2 or \"20%\", more than 0 and less than 1, got 1.5"},
@@ -368,8 +369,9 @@ TEST(Schema, MatchesPatternsInBoundedTime) {
 
 TEST(Schema, RefusesPatternsThatCouldTakeTheirTime) {
   for (const std::string& pattern :
-       {std::string("((a{90}){90}){90}"), std::string("(a*)\\1"), std::string("a{99999999999999999999}"),
-        std::string("a{,1001}"), std::string(201, 'a'), std::string(100000, '(')}) {
+       {std::string("((a{90}){90}){90}"), std::string("(a*)\\1"),
+        std::string("a{99999999999999999999}"), std::string("a{,1001}"), std::string(201, 'a'),
+        std::string(100000, '(')}) {
     const std::vector<Problem> problems = check_schema(json{{"pattern", pattern}});
     ASSERT_EQ(problems.size(), 1U) << pattern;
     EXPECT_THAT(problems[0].message,
@@ -383,7 +385,9 @@ TEST(Schema, RefusesPatternsThatCouldTakeTheirTime) {
 TEST(SchemaSlot, SurvivesADefaultThatContainsItselfTwice) {
   class Doubled final : public SchemaIndex {
    public:
-    FoundComponent find(std::string_view, std::string_view) const override { return {&schema_, "x/twice", ""}; }
+    FoundComponent find(std::string_view, std::string_view) const override {
+      return {&schema_, "x/twice", ""};
+    }
 
    private:
     json schema_ = json::parse(R"({"properties": {
@@ -391,13 +395,14 @@ TEST(SchemaSlot, SurvivesADefaultThatContainsItselfTwice) {
         "b": {"x-treadle-component": "optimizer", "default": {"use": "twice"}}}})");
   };
 
-  const Checked checked = check("twice", json::parse(R"({"x-treadle-component": "optimizer"})"),
-                                Doubled(), NoPlaces());
+  const Checked checked =
+      check("twice", json::parse(R"({"x-treadle-component": "optimizer"})"), Doubled(), NoPlaces());
 
   ASSERT_EQ(checked.problems.size(), 1U);
-  EXPECT_EQ(checked.problems[0].message,
-            "cannot be checked: its components name each other too often; a component's defaults may "
-            "contain the component");
+  EXPECT_EQ(
+      checked.problems[0].message,
+      "cannot be checked: its components name each other too often; a component's defaults may "
+      "contain the component");
 }
 
 std::vector<std::string> faults(std::string_view schema) {
@@ -442,7 +447,8 @@ TEST(CheckSchema, SaysWhatIsWrong) {
       {R"({"enum": []})", "/enum: expected an array with at least one choice, got an array"},
       {R"({"minimum": "0"})", "/minimum: expected a number, got \"0\" (text)"},
       {R"({"minLength": -1})", "/minLength: expected a whole number >= 0, got -1"},
-      {R"({"pattern": "["})", "/pattern: expected a regular expression (of at most 200 characters and 1000 repetitions, "
+      {R"({"pattern": "["})",
+       "/pattern: expected a regular expression (of at most 200 characters and 1000 repetitions, "
        "without back references), got \"[\" (text)"},
       {R"({"items": [{}]})", "/items: expected a schema, got an array"},
       {R"({"required": "a"})", "/required: expected an array of keys, got \"a\" (text)"},
@@ -454,7 +460,8 @@ TEST(CheckSchema, SaysWhatIsWrong) {
       {R"({"properties": {"a": {"properties": {"b": {}}, "default": {"c": 1}}}})",
        "/properties/a/default/c: unknown key \"c\" (this object takes: b)"},
       {R"({"x-treadle-type": "date"})",
-       "/x-treadle-type: expected \"duration\", \"counted_duration\", \"path\" or \"fraction\", got \"date\" (text)"},
+       "/x-treadle-type: expected \"duration\", \"counted_duration\", \"path\" or \"fraction\", "
+       "got \"date\" (text)"},
       {R"({"x-treadle-component": "optimiser"})",
        "/x-treadle-component: unknown interface \"optimiser\"; did you mean \"optimizer\"?"},
       {R"({"oneOf": [{"type": "x"}]})",

@@ -8,7 +8,8 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   };
   Batch part;
   part.inputs.reserve(inputs.size());
-  for (const at::Tensor& input : inputs) part.inputs.push_back(cut(input));
+  for (const at::Tensor& input : inputs)
+    part.inputs.push_back(cut(input));
   part.targets = cut(targets);
   part.original_targets = original_targets.is_same(targets) ? part.targets : cut(original_targets);
   part.weights = cut(weights);

@@ -18,7 +18,8 @@ class RowStream : public BatchStream {
  private:
   bool do_next(Batch& batch) override {
     const std::int64_t count = std::min(batch_size_, reader_.rows() - next_row_);
-    if (count <= 0) return false;
+    if (count <= 0)
+      return false;
     rows_.resize(static_cast<std::size_t>(count));
     std::iota(rows_.begin(), rows_.end(), next_row_);
     Batch fresh;
@@ -48,7 +49,8 @@ class RowStream : public BatchStream {
 void DataProvider::open(const OpenRequest& request) {
   TREADLE_EXPECTS(!open_, "a data provider is opened once");
   call_plugin(*this, "open", [&] { do_open(request); });
-  if (auto* reader = ask<RowReader>(); reader != nullptr) reader->set_origin(origin());
+  if (auto* reader = ask<RowReader>(); reader != nullptr)
+    reader->set_origin(origin());
   open_ = true;
 }
 
@@ -67,7 +69,8 @@ std::unique_ptr<BatchStream> DataProvider::stream(std::int64_t batch_size) const
   TREADLE_EXPECTS(batch_size >= 1, "a batch has at least one row");
   std::unique_ptr<BatchStream> stream =
       call_plugin(*this, "stream", [&] { return do_stream(batch_size); });
-  if (stream == nullptr) refuse_result(*this, "stream", "returned no stream");
+  if (stream == nullptr)
+    refuse_result(*this, "stream", "returned no stream");
   stream->set_origin(origin());
   return stream;
 }

@@ -11,19 +11,22 @@ struct KindName {
   TargetKind kind;
   const char* name;
 };
-constexpr KindName kKindNames[] = {
-    {TargetKind::kNone, "none"}, {TargetKind::kClasses, "classes"}, {TargetKind::kNumbers, "numbers"}};
+constexpr KindName kKindNames[] = {{TargetKind::kNone, "none"},
+                                   {TargetKind::kClasses, "classes"},
+                                   {TargetKind::kNumbers, "numbers"}};
 
 const char* name_of(TargetKind kind) {
   for (const KindName& entry : kKindNames) {
-    if (entry.kind == kind) return entry.name;
+    if (entry.kind == kind)
+      return entry.name;
   }
   throw ContractViolation("unknown target kind");
 }
 
 TargetKind kind_of(const std::string& name) {
   for (const KindName& entry : kKindNames) {
-    if (name == entry.name) return entry.kind;
+    if (name == entry.name)
+      return entry.kind;
   }
   throw StorageError("stored data description: unknown target kind \"" + name + "\"");
 }
@@ -54,7 +57,8 @@ PortSpec port_from_json(const nlohmann::json& stored) {
 
 nlohmann::json to_json(const DataSpec& spec) {
   nlohmann::json inputs = nlohmann::json::array();
-  for (const PortSpec& port : spec.inputs) inputs.push_back(port_to_json(port));
+  for (const PortSpec& port : spec.inputs)
+    inputs.push_back(port_to_json(port));
   return {{"inputs", std::move(inputs)},
           {"target",
            {{"name", spec.target.name},
@@ -66,7 +70,8 @@ nlohmann::json to_json(const DataSpec& spec) {
 
 DataSpec data_spec_from_json(const nlohmann::json& stored) try {
   DataSpec spec;
-  for (const nlohmann::json& port : stored.at("inputs")) spec.inputs.push_back(port_from_json(port));
+  for (const nlohmann::json& port : stored.at("inputs"))
+    spec.inputs.push_back(port_from_json(port));
   const nlohmann::json& target = stored.at("target");
   spec.target.name = target.at("name");
   spec.target.kind = kind_of(target.at("kind"));

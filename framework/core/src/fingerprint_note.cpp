@@ -1,5 +1,5 @@
-// The host's own fingerprint: the catalog, which may not load libtorch, reads it from this library's
-// file as it reads those of plugins.
+// The host's own fingerprint: the catalog, which may not load libtorch, reads it from this
+// library's file as it reads those of plugins.
 #include <oneapi/tbb/version.h>
 
 #include <treadle/core/fingerprint.h>

@@ -1,5 +1,5 @@
-// Out-of-line destructors give every interface one home for its virtual table and type information, so casts and
-// exceptions work across plugins.
+// Out-of-line destructors give every interface one home for its virtual table and type information,
+// so casts and exceptions work across plugins.
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/gradient_strategy.h>

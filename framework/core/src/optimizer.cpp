@@ -25,21 +25,25 @@ at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena) {
 
 OptimizerSlots::OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena& arena)
     : specs_(std::move(specs)) {
-  for (const SlotSpec& spec : specs_) tensors_.push_back(make_slot(spec, arena));
-  for (const Segment& segment : arena.segments()) segment_names_.push_back(segment.name);
+  for (const SlotSpec& spec : specs_)
+    tensors_.push_back(make_slot(spec, arena));
+  for (const Segment& segment : arena.segments())
+    segment_names_.push_back(segment.name);
 }
 
 OptimizerSlots::~OptimizerSlots() = default;
 
 std::int64_t OptimizerSlots::bytes() const {
   std::int64_t total = 0;
-  for (const at::Tensor& tensor : tensors_) total += static_cast<std::int64_t>(tensor.nbytes());
+  for (const at::Tensor& tensor : tensors_)
+    total += static_cast<std::int64_t>(tensor.nbytes());
   return total;
 }
 
 StateDict OptimizerSlots::do_state() const {
   StateDict state;
-  for (std::size_t i = 0; i < specs_.size(); ++i) state.put(specs_[i].name, tensors_[i]);
+  for (std::size_t i = 0; i < specs_.size(); ++i)
+    state.put(specs_[i].name, tensors_[i]);
   state.put("segments", nlohmann::json(segment_names_));
   return state;
 }

@@ -17,16 +17,16 @@ namespace treadle {
 struct ParameterArena::Adopted {
   /// A parameter that lives in the arena, and what was true of it when it was last looked at.
   struct Parameter {
-    at::Tensor tensor;            // the module's own handle
-    at::Tensor gradient;          // view into a block; `tensor.grad()` while adopted
-    void* data = nullptr;         // where tensor's data must be
+    at::Tensor tensor;     // the module's own handle
+    at::Tensor gradient;   // view into a block; `tensor.grad()` while adopted
+    void* data = nullptr;  // where tensor's data must be
     std::size_t segment = 0;
     std::uint32_t clean_version = 0;  // version of `gradient` after zero_gradients()
     std::uint32_t known_version = 0;  // version of `tensor` that the master knows
   };
   std::vector<Parameter> parameters;
   // Laid out like parameters() and gradients(); undefined without masters.
-  at::Tensor narrow;            // shared with the replicas
+  at::Tensor narrow;  // shared with the replicas
   at::Tensor narrow_gradients;
 };
 
@@ -51,8 +51,8 @@ at::Tensor view_of(const at::Tensor& block, const Segment& segment) {
   return block.narrow(0, segment.offset, segment.size).view(segment.shape);
 }
 
-/// A view with a version counter of its own. Views made by as_strided share the block's counter, and then a write to one segment
-/// would look like a write to all.
+/// A view with a version counter of its own. Views made by as_strided share the block's counter,
+/// and then a write to one segment would look like a write to all.
 at::Tensor separate_view(const at::Tensor& block, const Segment& segment) {
   const at::NoGradGuard no_gradients;
   at::Tensor view = at::empty({0}, block.options());
@@ -64,8 +64,8 @@ at::Tensor separate_view(const at::Tensor& block, const Segment& segment) {
   return view;
 }
 
-void expect_same_kind(const at::Tensor& parameter, const std::string& name,
-                      const at::Tensor& first, const std::string& first_name) {
+void expect_same_kind(const at::Tensor& parameter, const std::string& name, const at::Tensor& first,
+                      const std::string& first_name) {
   if (parameter.scalar_type() != at::kFloat && parameter.scalar_type() != at::kDouble &&
       !has_16_bits(parameter)) {
     throw TrainingError("parameter \"" + name + "\" has dtype " +
@@ -101,7 +101,8 @@ void add(const at::Tensor& sum, const std::vector<at::Tensor>& terms, std::int64
   T* const __restrict into = sum.data_ptr<T>();
   for (const at::Tensor& term : terms) {
     const T* const __restrict from = term.data_ptr<T>();
-    for (std::int64_t i = begin; i < end; ++i) into[i] += from[i];
+    for (std::int64_t i = begin; i < end; ++i)
+      into[i] += from[i];
   }
 }
 
@@ -113,7 +114,8 @@ ParameterArena::ParameterArena(torch::nn::Module& module) : adopted_(std::make_u
   const std::int64_t size = size_of(segments_, static_cast<std::int64_t>(first.element_size()));
   const bool narrow = has_16_bits(first);
   flat_ = aligned_zeros(size, first, narrow ? at::kFloat : first.scalar_type());
-  if (narrow) adopted_->narrow = aligned_zeros(size, first, first.scalar_type());
+  if (narrow)
+    adopted_->narrow = aligned_zeros(size, first, first.scalar_type());
   adopt(/*copy_values=*/true);
 }
 
@@ -153,9 +155,10 @@ void ParameterArena::lay_out(torch::nn::Module& module) {
   for (const auto& item : named) {
     const at::Tensor& tensor = item.value();
     expect_same_kind(tensor, item.key(), first.value(), first.key());
-    if (!seen.insert(tensor.unsafeGetTensorImpl()).second) continue;  // tied
-    segments_.push_back({item.key(), tensor.sizes().vec(), offset, tensor.numel(),
-                         !tensor.requires_grad(), false});
+    if (!seen.insert(tensor.unsafeGetTensorImpl()).second)
+      continue;  // tied
+    segments_.push_back(
+        {item.key(), tensor.sizes().vec(), offset, tensor.numel(), !tensor.requires_grad(), false});
     adopted_->parameters.push_back({tensor, {}, nullptr, segments_.size() - 1});
     offset += padded(tensor.numel(), element_size);
   }
@@ -174,15 +177,18 @@ void ParameterArena::adopt(bool copy_values) {
   for (Adopted::Parameter& parameter : adopted_->parameters) {
     const Segment& segment = segments_[parameter.segment];
     at::Tensor view = view_of(its_parameters, segment);
-    if (copy_values) view.copy_(parameter.tensor);
+    if (copy_values)
+      view.copy_(parameter.tensor);
     parameter.tensor.set_data(view);
     parameter.data = parameter.tensor.data_ptr();
     parameter.known_version = version_of(parameter.tensor);
-    parameter.gradient = separate_view(its_gradients, {segment.name, segment.shape,
-                                                       its_gradients.storage_offset() + segment.offset,
-                                                       segment.size, false, false});
+    parameter.gradient =
+        separate_view(its_gradients,
+                      {segment.name, segment.shape, its_gradients.storage_offset() + segment.offset,
+                       segment.size, false, false});
   }
-  if (copy_values && has_masters()) flat_.copy_(adopted_->narrow);
+  if (copy_values && has_masters())
+    flat_.copy_(adopted_->narrow);
   zero_gradients();
 }
 
@@ -192,7 +198,8 @@ ParameterArena& ParameterArena::operator=(ParameterArena&&) noexcept = default;
 
 std::int64_t ParameterArena::parameter_count() const {
   std::int64_t count = 0;
-  for (const Segment& segment : segments_) count += segment.size;
+  for (const Segment& segment : segments_)
+    count += segment.size;
   return count;
 }
 
@@ -202,7 +209,9 @@ std::int64_t ParameterArena::bytes() const {
       has_masters() ? own + adopted_->narrow.nbytes() + adopted_->narrow_gradients.nbytes() : own);
 }
 
-bool ParameterArena::has_masters() const { return adopted_->narrow.defined(); }
+bool ParameterArena::has_masters() const {
+  return adopted_->narrow.defined();
+}
 
 at::Tensor ParameterArena::parameter(const Segment& segment) const {
   return view_of(flat_, segment);
@@ -213,7 +222,8 @@ at::Tensor ParameterArena::gradient(const Segment& segment) const {
 }
 
 void ParameterArena::write_back() {
-  if (!has_masters()) return;
+  if (!has_masters())
+    return;
   const at::NoGradGuard no_gradients;
   adopted_->narrow.copy_(flat_);
   for (Adopted::Parameter& parameter : adopted_->parameters) {
@@ -224,7 +234,8 @@ void ParameterArena::write_back() {
 void ParameterArena::zero_gradients() {
   const at::NoGradGuard no_gradients;
   gradients_.zero_();
-  if (has_masters()) adopted_->narrow_gradients.zero_();
+  if (has_masters())
+    adopted_->narrow_gradients.zero_();
   for (Adopted::Parameter& parameter : adopted_->parameters) {
     Segment& segment = segments_[parameter.segment];
     segment.touched = false;
@@ -257,14 +268,16 @@ void ParameterArena::collect() {
       parameter.known_version = version_of(parameter.tensor);
     }
   }
-  if (has_masters()) gradients_.copy_(adopted_->narrow_gradients);
+  if (has_masters())
+    gradients_.copy_(adopted_->narrow_gradients);
 }
 
 void ParameterArena::freeze_like(const ParameterArena& primary) {
   for (std::size_t i = 0; i < adopted_->parameters.size(); ++i) {
     at::Tensor& mine = adopted_->parameters[i].tensor;
     const bool trains = primary.adopted_->parameters[i].tensor.requires_grad();
-    if (mine.requires_grad() != trains) mine.set_requires_grad(trains);
+    if (mine.requires_grad() != trains)
+      mine.set_requires_grad(trains);
   }
 }
 
@@ -277,9 +290,11 @@ void ParameterArena::add_gradients(std::span<const ParameterArena* const> replic
       any = any || replica->segments_[i].touched;
       segments_[i].touched = segments_[i].touched || replica->segments_[i].touched;
     }
-    if (any) terms.push_back(replica->gradients_);
+    if (any)
+      terms.push_back(replica->gradients_);
   }
-  if (terms.empty()) return;
+  if (terms.empty())
+    return;
   for_ranges(size(), [&](std::int64_t begin, std::int64_t end) {
     dtype() == at::kFloat ? add<float>(gradients_, terms, begin, end)
                           : add<double>(gradients_, terms, begin, end);
@@ -295,7 +310,8 @@ void ParameterArena::with_only(const std::vector<bool>& members,
     segments_[i].touched = touched[i] && members[i];
   }
   const auto put_back = [&] {
-    for (std::size_t i = 0; i < segments_.size(); ++i) segments_[i].touched = touched[i];
+    for (std::size_t i = 0; i < segments_.size(); ++i)
+      segments_[i].touched = touched[i];
   };
   try {
     work();

@@ -20,7 +20,8 @@ std::string call_of(const Provided& object, std::string_view method) {
 namespace detail {
 
 void rethrow_from(const Provided& object, std::string_view method) {
-  if (object.origin().empty()) throw;
+  if (object.origin().empty())
+    throw;
   rethrow_as(call_of(object, method));
 }
 
@@ -38,7 +39,8 @@ void rethrow_as(const std::string& what_failed) {
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     // libtorch's allocator says in words what the standard library has a type for.
-    if (text.find("can't allocate memory") != std::string::npos) throw std::bad_alloc();
+    if (text.find("can't allocate memory") != std::string::npos)
+      throw std::bad_alloc();
     throw PluginError(what_failed + ": " + text);
   } catch (const std::exception& error) {
     throw PluginError(what_failed + ": " + error.what());

@@ -45,9 +45,11 @@ struct PluginRegistry::Impl : SchemaIndex {
     {
       const std::shared_lock lock(mutex);
       const auto found = added.find({std::string(interface_id), std::string(name)});
-      if (found != added.end()) return found->second;
+      if (found != added.end())
+        return found->second;
     }
-    if (loader != nullptr) return {loader->find(interface_id, name), nullptr};
+    if (loader != nullptr)
+      return {loader->find(interface_id, name), nullptr};
     const std::vector<std::string> known = added_names(interface_id);
     throw PluginError("no " + spoken(interface_id) + " is called \"" + std::string(name) + "\"" +
                       did_you_mean(name, known) + " (no plugins were searched)");
@@ -57,7 +59,8 @@ struct PluginRegistry::Impl : SchemaIndex {
     const std::shared_lock lock(mutex);
     std::vector<std::string> names;
     for (const auto& [key, value] : added) {
-      if (key.first == interface_id) names.push_back(key.second);
+      if (key.first == interface_id)
+        names.push_back(key.second);
     }
     return names;
   }
@@ -66,8 +69,8 @@ struct PluginRegistry::Impl : SchemaIndex {
     try {
       const Added found = resolve(interface_id(word), name);
       const std::lock_guard lock(schema_mutex);
-      const auto kept = schemas.try_emplace({std::string(word), std::string(name)},
-                                            found.entry.schema);
+      const auto kept =
+          schemas.try_emplace({std::string(word), std::string(name)}, found.entry.schema);
       return {&kept.first->second, found.entry.qualified_name(), ""};
     } catch (const PluginError& error) {
       return {nullptr, "", error.what()};
@@ -96,9 +99,11 @@ std::unique_ptr<Component> PluginRegistry::make_component(std::string_view inter
   const NoPlaces nowhere;
   const PlaceIndex& places = config.places() ? *config.places() : nowhere;
   Checked checked = check(parameters, found.entry.schema, *impl_, places, config.pointer());
-  if (!checked.problems.empty()) throw DocumentError(std::move(checked.problems));
+  if (!checked.problems.empty())
+    throw DocumentError(std::move(checked.problems));
 
-  if (!found.factory) found.factory = impl_->loader->load(found.entry);
+  if (!found.factory)
+    found.factory = impl_->loader->load(found.entry);
   const Config complete(std::move(checked.value), config.pointer(), config.places());
   std::unique_ptr<Component> component;
   try {
@@ -143,12 +148,13 @@ ComponentEntry PluginRegistry::describe_component(std::string_view interface_id,
 void PluginRegistry::add_component(ComponentEntry entry, ComponentFactory factory) {
   TREADLE_EXPECTS(factory != nullptr, "a component needs a factory");
   TREADLE_EXPECTS(check_schema(entry.schema).empty(),
-                  "the schema of " + described(entry) + " is wrong: " +
-                      check_schema(entry.schema).front().text());
+                  "the schema of " + described(entry) +
+                      " is wrong: " + check_schema(entry.schema).front().text());
   const Key key{entry.interface_id, entry.name};
   const std::string text = described(entry);
   const std::unique_lock lock(impl_->mutex);
-  const bool is_new = impl_->added.try_emplace(key, Added{std::move(entry), std::move(factory)}).second;
+  const bool is_new =
+      impl_->added.try_emplace(key, Added{std::move(entry), std::move(factory)}).second;
   TREADLE_EXPECTS(is_new, text + " has already been added");
 }
 
@@ -174,7 +180,8 @@ NestedComponent nested_component(const Config& config, std::string_view key) {
   const Config slot = config.child(key);
   nlohmann::json parameters = slot.json();
   parameters.erase("use");
-  return {slot.get<std::string>("use"), Config(std::move(parameters), slot.pointer(), slot.places())};
+  return {slot.get<std::string>("use"),
+          Config(std::move(parameters), slot.pointer(), slot.places())};
 }
 
 }  // namespace treadle

@@ -69,8 +69,7 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
   /// gradients finds them, and nothing is written behind libtorch's back.
   static variable_list forward(AutogradContext* context, c10::intrusive_ptr<Recipe> recipe,
                                at::TensorList all) {
-    const variable_list inputs =
-        all.slice(0, all.size() - recipe->parameters.size()).vec();
+    const variable_list inputs = all.slice(0, all.size() - recipe->parameters.size()).vec();
     context->save_for_backward(inputs);
     // No gradient of the segment's where none comes back to it, instead of zeros.
     context->set_materialize_grads(false);

@@ -17,7 +17,8 @@ at::Tensor index_tensor(std::span<const std::int64_t> rows, at::Tensor reusable)
   if (!reusable.defined() || reusable.dim() != 1 || reusable.size(0) != count) {
     reusable = at::empty({count}, at::kLong);
   }
-  if (count > 0) std::memcpy(reusable.data_ptr<std::int64_t>(), rows.data(), rows.size_bytes());
+  if (count > 0)
+    std::memcpy(reusable.data_ptr<std::int64_t>(), rows.data(), rows.size_bytes());
   return reusable;
 }
 

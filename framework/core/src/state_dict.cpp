@@ -14,13 +14,15 @@ namespace {
 template <typename Names>
 std::string list_of(const Names& names) {
   std::string text;
-  for (const auto& entry : names) text += (text.empty() ? "" : ", ") + entry.first;
+  for (const auto& entry : names)
+    text += (text.empty() ? "" : ", ") + entry.first;
   return text.empty() ? "nothing" : text;
 }
 
 std::string list_of(const nlohmann::json& values) {
   std::string text;
-  for (const auto& entry : values.items()) text += (text.empty() ? "" : ", ") + entry.key();
+  for (const auto& entry : values.items())
+    text += (text.empty() ? "" : ", ") + entry.key();
   return text.empty() ? "nothing" : text;
 }
 
@@ -88,33 +90,41 @@ void StateDict::put_number(std::string_view name, double number) {
   }
 }
 
-bool StateDict::has_tensor(std::string_view name) const { return tensors_.contains(name); }
+bool StateDict::has_tensor(std::string_view name) const {
+  return tensors_.contains(name);
+}
 bool StateDict::has_value(std::string_view name) const {
   return values_.contains(std::string(name));
 }
-bool StateDict::has_part(std::string_view name) const { return parts_.contains(name); }
+bool StateDict::has_part(std::string_view name) const {
+  return parts_.contains(name);
+}
 
 const at::Tensor& StateDict::tensor(std::string_view name) const {
   const auto found = tensors_.find(name);
-  if (found == tensors_.end()) missing("tensor", name, list_of(tensors_));
+  if (found == tensors_.end())
+    missing("tensor", name, list_of(tensors_));
   return found->second;
 }
 
 const nlohmann::json& StateDict::value(std::string_view name) const {
   const auto found = values_.find(std::string(name));
-  if (found == values_.end()) missing("value", name, list_of(values_));
+  if (found == values_.end())
+    missing("value", name, list_of(values_));
   return *found;
 }
 
 const StateDict& StateDict::part(std::string_view name) const {
   const auto found = parts_.find(name);
-  if (found == parts_.end()) missing("part", name, list_of(parts_));
+  if (found == parts_.end())
+    missing("part", name, list_of(parts_));
   return found->second;
 }
 
 double StateDict::number(std::string_view name) const {
   const nlohmann::json& stored = value(name);
-  if (stored.is_number()) return stored.get<double>();
+  if (stored.is_number())
+    return stored.get<double>();
   if (stored.is_object() && stored.contains("bits")) {
     return std::bit_cast<double>(stored.at("bits").get<std::uint64_t>());
   }
@@ -127,7 +137,8 @@ StateDict StateDict::snapshot() const {
   for (const auto& [name, tensor] : tensors_) {
     copy.tensors_.emplace(name, tensor.detach().to(at::kCPU).clone());
   }
-  for (const auto& [name, part] : parts_) copy.parts_.emplace(name, part.snapshot());
+  for (const auto& [name, part] : parts_)
+    copy.parts_.emplace(name, part.snapshot());
   return copy;
 }
 

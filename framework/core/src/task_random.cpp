@@ -12,7 +12,8 @@ namespace {
 /// The seed of a scope, and its generator once something was drawn.
 struct Stream {
   const at::Generator& generator() {
-    if (!made.defined()) made = make_generator(seed);
+    if (!made.defined())
+      made = make_generator(seed);
     return made;
   }
 
@@ -26,7 +27,8 @@ thread_local Stream* current_stream = nullptr;
 std::optional<std::size_t> generator_argument(const c10::FunctionSchema& schema) {
   const auto& arguments = schema.arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].name() == "generator") return i;
+    if (arguments[i].name() == "generator")
+      return i;
   }
   return std::nullopt;
 }
@@ -37,7 +39,8 @@ void draw_from_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   const auto argument = generator_argument(op.schema());
   const std::size_t first = stack->size() - op.schema().arguments().size();
   c10::IValue& given = (*stack)[first + *argument];
-  if (given.isNone() && current_stream != nullptr) given = c10::IValue(current_stream->generator());
+  if (given.isNone() && current_stream != nullptr)
+    given = c10::IValue(current_stream->generator());
   torch_versions::continue_below(torch_versions::kTaskKey, op, keys, stack);
 }
 
@@ -51,9 +54,11 @@ bool install_kernels() {
   static torch::Library aten(torch::Library::IMPL, "aten", torch_versions::kTaskKey, __FILE__,
                              __LINE__);
   for (const c10::OperatorName& name : torch_versions::all_operator_names()) {
-    if (name.name.rfind("aten::", 0) != 0) continue;
+    if (name.name.rfind("aten::", 0) != 0)
+      continue;
     const auto op = c10::Dispatcher::singleton().findSchema(name);
-    if (!op || !generator_argument(op->schema())) continue;
+    if (!op || !generator_argument(op->schema()))
+      continue;
     const std::string overload = name.overload_name.empty() ? "" : "." + name.overload_name;
     aten.impl((name.name + overload).c_str(),
               CppFunction::makeFromBoxedFunction<&draw_from_task>());
@@ -83,11 +88,14 @@ TaskRandom::TaskRandom(std::uint64_t seed) {
 
 TaskRandom::~TaskRandom() = default;
 
-const at::Generator& TaskRandom::generator() const { return scope_->stream.generator(); }
+const at::Generator& TaskRandom::generator() const {
+  return scope_->stream.generator();
+}
 
 std::uint64_t draw_from_task() {
-  return torch_versions::draw_64_bits(current_stream != nullptr ? current_stream->generator()
-                                                                : torch_versions::default_cpu_generator());
+  return torch_versions::draw_64_bits(current_stream != nullptr
+                                          ? current_stream->generator()
+                                          : torch_versions::default_cpu_generator());
 }
 
 at::Generator make_generator(std::uint64_t seed) {

@@ -12,7 +12,9 @@ std::int64_t in_nanoseconds(Timeline::Clock::duration duration) {
 
 }  // namespace
 
-std::string_view name_of(Phase phase) { return kNames[static_cast<std::size_t>(phase)]; }
+std::string_view name_of(Phase phase) {
+  return kNames[static_cast<std::size_t>(phase)];
+}
 
 Timeline::Timeline(bool keeps_events) : keeps_events_(keeps_events) {}
 
@@ -38,14 +40,16 @@ std::size_t Timeline::events_left_out() const {
 void Timeline::add(Phase phase, Clock::time_point start, Clock::time_point end) {
   const std::int64_t duration = in_nanoseconds(end - start);
   nanoseconds_[static_cast<std::size_t>(phase)].fetch_add(duration, std::memory_order_relaxed);
-  if (!keeps_events_) return;
+  if (!keeps_events_)
+    return;
   const std::lock_guard lock(mutex_);
   if (events_.size() == kMostEvents) {
     ++left_out_;
     return;
   }
-  const auto lane = lanes_.try_emplace(std::this_thread::get_id(),
-                                       static_cast<std::uint32_t>(lanes_.size())).first->second;
+  const auto lane =
+      lanes_.try_emplace(std::this_thread::get_id(), static_cast<std::uint32_t>(lanes_.size()))
+          .first->second;
   events_.push_back({phase, lane, in_nanoseconds(start - begun_), duration});
 }
 

@@ -6,9 +6,10 @@ namespace treadle {
 namespace {
 
 void expect_complete(const TrainingTask& task) {
-  TREADLE_EXPECTS(task.model != nullptr && task.loss != nullptr && task.optimizer != nullptr &&
-                      task.schedule != nullptr && task.training != nullptr,
-                  "a training task needs a model, a loss, an optimizer, a schedule and training rows");
+  TREADLE_EXPECTS(
+      task.model != nullptr && task.loss != nullptr && task.optimizer != nullptr &&
+          task.schedule != nullptr && task.training != nullptr,
+      "a training task needs a model, a loss, an optimizer, a schedule and training rows");
 }
 
 }  // namespace

@@ -177,7 +177,8 @@ TEST(ParameterArena, KeepsMastersOfParametersOfSixteenBits) {
   EXPECT_EQ(module.first->weight.scalar_type(), at::kBFloat16);
   EXPECT_TRUE(at::equal(module.first->weight.detach(), weight));
   EXPECT_TRUE(at::equal(arena.parameter(arena.segments()[0]), weight.to(at::kFloat)));
-  for (const Segment& segment : arena.segments()) EXPECT_EQ(segment.offset * 2 % 64, 0);
+  for (const Segment& segment : arena.segments())
+    EXPECT_EQ(segment.offset * 2 % 64, 0);
   EXPECT_EQ(arena.bytes(), arena.size() * (4 + 4 + 2 + 2));
 }
 
@@ -240,8 +241,9 @@ TEST(ParameterArena, RefusesParametersThatAreNoFloatingPointNumbers) {
     const ParameterArena arena(module);
     FAIL() << "the arena took whole numbers";
   } catch (const TrainingError& error) {
-    EXPECT_STREQ(error.what(), "parameter \"counts\" has dtype Long; expected float32, float64, "
-                               "bfloat16 or float16");
+    EXPECT_STREQ(error.what(),
+                 "parameter \"counts\" has dtype Long; expected float32, float64, "
+                 "bfloat16 or float16");
   }
 }
 

@@ -80,7 +80,8 @@ TEST(PluginCall, PassesWhatWasWrittenForPeople) {
 TEST(PluginCall, PassesALackOfMemoryAlsoInLibtorchsWords) {
   Troubled standard([] { throw std::bad_alloc(); });
   standard.set_origin("somebody's");
-  Troubled torch([] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: you tried"); });
+  Troubled torch(
+      [] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: you tried"); });
   torch.set_origin("somebody's");
 
   EXPECT_THROW(standard.rate_at(0, kSpan), std::bad_alloc);
@@ -143,7 +144,8 @@ TEST(PluginCall, ReachesWhatADataProviderGivesAway) {
   Batch batch;
   const std::vector<std::int64_t> rows{1};
 
-  EXPECT_EQ(text_of([&] { stream->next(batch); }), "data \"tape\" failed in next(): the tape broke");
+  EXPECT_EQ(text_of([&] { stream->next(batch); }),
+            "data \"tape\" failed in next(): the tape broke");
   EXPECT_EQ(text_of([&] { static_cast<void>(stream->state()); }),
             "data \"tape\" failed in state(): where was I");
   EXPECT_EQ(text_of([&] { static_cast<void>(data->state()); }),

@@ -31,12 +31,13 @@ const nlohmann::json kFixedSchema = nlohmann::json::parse(R"({
 })");
 
 ComponentFactory fixed_factory() {
-  return [](const Config& config, const ComponentContext&) {
-    return std::make_unique<Fixed>(config);
-  };
+  return
+      [](const Config& config, const ComponentContext&) { return std::make_unique<Fixed>(config); };
 }
 
-Config config(const char* json) { return Config(nlohmann::json::parse(json)); }
+Config config(const char* json) {
+  return Config(nlohmann::json::parse(json));
+}
 
 template <typename ErrorType>
 std::string message_of(const std::function<void()>& call) {
@@ -113,11 +114,11 @@ TEST(PluginRegistry, SaysWhichComponentThrewWhat) {
         throw std::runtime_error("no such table");
       });
   registry.add<LearningRateSchedule>(
-      "odd", [](const Config&, const ComponentContext&) -> std::unique_ptr<Component> { throw 42; });
+      "odd",
+      [](const Config&, const ComponentContext&) -> std::unique_ptr<Component> { throw 42; });
   registry.add<LearningRateSchedule>(
-      "empty", [](const Config&, const ComponentContext&) -> std::unique_ptr<Component> {
-        return nullptr;
-      });
+      "empty",
+      [](const Config&, const ComponentContext&) -> std::unique_ptr<Component> { return nullptr; });
 
   const auto make = [&](const char* name) {
     return message_of<PluginError>([&] { registry.make<LearningRateSchedule>(name); });
@@ -139,14 +140,16 @@ TEST(PluginRegistry, ServesManyThreadsAtOnce) {
       const std::string own = "own-" + std::to_string(t);
       for (int i = 0; i < 100; ++i) {
         registry.add<LearningRateSchedule>(own, fixed_factory(), kFixedSchema);
-        if (registry.make<LearningRateSchedule>("fixed") && registry.make<LearningRateSchedule>(own)) {
+        if (registry.make<LearningRateSchedule>("fixed") &&
+            registry.make<LearningRateSchedule>(own)) {
           ++made;
         }
         registry.remove<LearningRateSchedule>(own);
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
 
   EXPECT_EQ(made.load(), 800);
 }

@@ -47,7 +47,8 @@ TEST(TaskRandom, CoversOperatorsThatTakeNoGenerator) {
     return at::cat({at::rand({3}), at::randn({3}), at::randperm(7).to(at::kFloat),
                     at::normal(0.0, 1.0, {3}), at::empty({3}).uniform_(), at::empty({3}).normal_(),
                     at::empty({3}).bernoulli_(0.5), at::empty({3}).exponential_(),
-                    at::rand_like(at::ones({2})), at::multinomial(at::ones({5}), 3).to(at::kFloat)});
+                    at::rand_like(at::ones({2})),
+                    at::multinomial(at::ones({5}), 3).to(at::kFloat)});
   };
   EXPECT_TRUE(at::equal(draw(), draw()));
 }
@@ -87,7 +88,8 @@ TEST(TaskRandom, ThreadsDrawFromTheirOwnStreams) {
   const auto draw_many = [](at::Tensor& out) {
     const TaskRandom task(21);
     std::vector<at::Tensor> parts;
-    for (int i = 0; i < 200; ++i) parts.push_back(weights_and_dropout());
+    for (int i = 0; i < 200; ++i)
+      parts.push_back(weights_and_dropout());
     out = at::stack(parts);
   };
   at::Tensor alone;

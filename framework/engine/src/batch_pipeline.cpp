@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 #include <exception>
 #include <mutex>
+#include <new>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -30,7 +30,8 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// The request for one batch, and later the batch. Small: every edge of a flow graph copies its message.
+/// The request for one batch, and later the batch. Small: every edge of a flow graph copies its
+/// message.
 struct Ticket {
   std::size_t number = 0;  // position in the sequence since the pipeline was last started
   std::size_t slot = 0;
@@ -48,11 +49,13 @@ bool only_here(const at::Tensor& tensor) {
   return !tensor.defined() || (tensor.use_count() == 1 && tensor.storage().use_count() == 1);
 }
 
-/// Whether the last user of a batch has let go of all its tensors, so that they may be written again.
+/// Whether the last user of a batch has let go of all its tensors, so that they may be written
+/// again.
 bool reusable(const Batch& batch) {
   const bool same_targets = batch.targets.is_same(batch.original_targets);
   const auto free_targets = [&] {
-    if (!batch.targets.defined()) return true;
+    if (!batch.targets.defined())
+      return true;
     return same_targets ? batch.targets.use_count() == 2 && batch.targets.storage().use_count() == 1
                         : only_here(batch.targets) && only_here(batch.original_targets);
   };
@@ -63,9 +66,11 @@ bool reusable(const Batch& batch) {
 std::int64_t bytes_of(const Batch& batch) {
   std::int64_t bytes = 0;
   const auto add = [&bytes](const at::Tensor& tensor) {
-    if (tensor.defined()) bytes += static_cast<std::int64_t>(tensor.nbytes());
+    if (tensor.defined())
+      bytes += static_cast<std::int64_t>(tensor.nbytes());
   };
-  for (const at::Tensor& input : batch.inputs) add(input);
+  for (const at::Tensor& input : batch.inputs)
+    add(input);
   add(batch.targets);
   add(batch.weights);
   add(batch.rows);
@@ -145,9 +150,11 @@ struct BatchPipeline::Impl {
     try {
       const auto epoch = static_cast<std::uint64_t>(slot.place.epoch);
       const auto batch = static_cast<std::uint64_t>(slot.place.batch);
-      if (!reusable(slot.batch)) slot.batch = Batch();
+      if (!reusable(slot.batch))
+        slot.batch = Batch();
       reader.gather(rows_of(*slot.order, slot.place.batch), slot.batch);
-      if (transforms.empty()) return;
+      if (transforms.empty())
+        return;
       const std::uint64_t seed = random.seed("batch", {epoch, batch});
       for (const Transform* transform : transforms) {
         transform->apply(slot.batch, {options.training, seed});
@@ -163,7 +170,8 @@ struct BatchPipeline::Impl {
     probe.place = next_ticket;
     probe.order = order_of(next_ticket.epoch);
     fill(probe);
-    if (probe.error) rethrow_with_place(probe.error, probe.place);
+    if (probe.error)
+      rethrow_with_place(probe.error, probe.place);
     const std::int64_t fits = options.buffer_bytes / bytes_of(probe.batch);
     slots.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(fits, 2, 32)));
   }
@@ -175,12 +183,15 @@ struct BatchPipeline::Impl {
     issued = taken = 0;
     ready.store(0, std::memory_order_relaxed);
     next_ticket = next_batch = place;
-    if (slots.empty()) size_buffer();
-    for (Slot& slot : slots) slot = Slot();
+    if (slots.empty())
+      size_buffer();
+    for (Slot& slot : slots)
+      slot = Slot();
   }
 
   Place after(Place place) const {
-    if (++place.batch < batches_per_epoch()) return place;
+    if (++place.batch < batches_per_epoch())
+      return place;
     return {place.epoch + 1, 0};
   }
 
@@ -200,12 +211,15 @@ struct BatchPipeline::Impl {
 
   Batch take() {
     // Tickets go out in groups: waking a worker costs as much as preparing a small batch.
-    if (issued - taken <= slots.size() / 2) issue_tickets();
-    if (ready.load(std::memory_order_acquire) <= taken) graph.wait_for_all();
+    if (issued - taken <= slots.size() / 2)
+      issue_tickets();
+    if (ready.load(std::memory_order_acquire) <= taken)
+      graph.wait_for_all();
     Slot& slot = slots[taken % slots.size()];
     ++taken;
     next_batch = after(next_batch);
-    if (slot.error) rethrow_with_place(slot.error, slot.place);
+    if (slot.error)
+      rethrow_with_place(slot.error, slot.place);
     return slot.batch;
   }
 
@@ -240,7 +254,8 @@ class BatchPipeline::Stream : public BatchStream {
 
  private:
   bool do_next(Batch& batch) override {
-    if (place_.batch >= pipeline_.batches_per_epoch()) return false;
+    if (place_.batch >= pipeline_.batches_per_epoch())
+      return false;
     batch = Batch();  // lets go of the last batch before its slot may be used again
     TREADLE_EXPECTS(pipeline_.next_batch == place_,
                     "a stream ends when another epoch of its source is opened");
@@ -271,16 +286,23 @@ BatchPipeline::BatchPipeline(const RowReader& reader, std::vector<std::int64_t> 
   TREADLE_EXPECTS(options.batch_size >= 1, "a batch has at least one row");
   TREADLE_EXPECTS(!rows.empty(), "a pipeline needs at least one row");
   impl_ = std::make_unique<Impl>(reader, std::move(rows), std::move(transforms), options, random);
-  TREADLE_EXPECTS(impl_->batches_per_epoch() >= 1, "drop_last leaves no batch: fewer rows than one batch");
+  TREADLE_EXPECTS(impl_->batches_per_epoch() >= 1,
+                  "drop_last leaves no batch: fewer rows than one batch");
 }
 
 BatchPipeline::~BatchPipeline() = default;
 
-std::int64_t BatchPipeline::most_in_flight() const { return impl_->most_in_flight; }
+std::int64_t BatchPipeline::most_in_flight() const {
+  return impl_->most_in_flight;
+}
 
-std::int64_t BatchPipeline::do_rows() const { return static_cast<std::int64_t>(impl_->rows.size()); }
+std::int64_t BatchPipeline::do_rows() const {
+  return static_cast<std::int64_t>(impl_->rows.size());
+}
 
-std::int64_t BatchPipeline::do_batches_per_epoch() const { return impl_->batches_per_epoch(); }
+std::int64_t BatchPipeline::do_batches_per_epoch() const {
+  return impl_->batches_per_epoch();
+}
 
 std::unique_ptr<BatchStream> BatchPipeline::do_epoch(std::int64_t epoch, std::int64_t first_batch) {
   TREADLE_EXPECTS(epoch >= 0 && first_batch >= 0 && first_batch <= batches_per_epoch(),
@@ -288,9 +310,11 @@ std::unique_ptr<BatchStream> BatchPipeline::do_epoch(std::int64_t epoch, std::in
   Place place{epoch, first_batch};
   // Without shuffling and augmentation all epochs are alike: go on with what is being prepared.
   const bool alike = !impl_->options.shuffle && !impl_->options.training;
-  if (impl_->started && alike && impl_->next_batch.batch == first_batch) place = impl_->next_batch;
+  if (impl_->started && alike && impl_->next_batch.batch == first_batch)
+    place = impl_->next_batch;
   const bool continues = impl_->started && impl_->next_batch == place;
-  if (!continues && first_batch < batches_per_epoch()) impl_->restart(place);
+  if (!continues && first_batch < batches_per_epoch())
+    impl_->restart(place);
   impl_->started = true;
   return std::make_unique<Stream>(*impl_, place);
 }

@@ -41,17 +41,21 @@ void judge(const EvaluationSetup& setup, ForwardContext& context, Judged& judged
                                                 : static_cast<double>(judged.batch.size());
   }
   judged.predictions = setup.loss->predictions(outputs);
-  if (judged.predictions.kind != TargetKind::kNumbers) return;
-  for (auto transform = setup.transforms.rbegin(); transform != setup.transforms.rend(); ++transform) {
+  if (judged.predictions.kind != TargetKind::kNumbers)
+    return;
+  for (auto transform = setup.transforms.rbegin(); transform != setup.transforms.rend();
+       ++transform) {
     judged.predictions.values = (*transform)->invert(judged.predictions.values);
   }
 }
 
-/// How many batches like this one are judged at once. A model needs some times the memory of its inputs.
+/// How many batches like this one are judged at once. A model needs some times the memory of its
+/// inputs.
 std::size_t at_once(const Batch& batch) {
   constexpr std::int64_t kInputBytes = std::int64_t{32} << 20;
   std::int64_t bytes = 1;
-  for (const at::Tensor& input : batch.inputs) bytes += static_cast<std::int64_t>(input.nbytes());
+  for (const at::Tensor& input : batch.inputs)
+    bytes += static_cast<std::int64_t>(input.nbytes());
   const std::int64_t workers = oneapi::tbb::this_task_arena::max_concurrency();
   const std::int64_t most = std::min(workers, kMostJudgedAtOnce);
   return static_cast<std::size_t>(std::clamp<std::int64_t>(kInputBytes / bytes, 1, most));
@@ -65,7 +69,8 @@ std::int64_t evaluation_batch(std::span<const PortSpec> inputs, c10::ScalarType 
   std::int64_t row_bytes = 0;
   for (const PortSpec& port : inputs) {
     auto bytes = static_cast<std::int64_t>(c10::elementSize(dtype));
-    for (const std::int64_t size : port.shape) bytes *= size;
+    for (const std::int64_t size : port.shape)
+      bytes *= size;
     row_bytes += bytes;
   }
   return std::min(std::max(kInputBytes / std::max<std::int64_t>(row_bytes, 1), least), most);
@@ -90,8 +95,10 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     judged = Judged();  // its memory is needed for a batch to come
   };
   const auto next = [&](Batch& batch) {
-    if (!stream.next(batch)) return false;
-    if (stop.stop_requested()) throw Interrupted("stopped while evaluating");
+    if (!stream.next(batch))
+      return false;
+    if (stop.stop_requested())
+      throw Interrupted("stopped while evaluating");
     return true;
   };
 
@@ -99,7 +106,8 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   ForwardContext context;
   context.stop = stop;
   Judged first;
-  if (!next(first.batch)) return totals;
+  if (!next(first.batch))
+    return totals;
   judge(setup, context, first);
   const bool alone = !context.carried.empty();
   std::vector<Judged> round(alone ? 1 : at_once(first.batch));
@@ -117,15 +125,18 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   });
   for (bool more = true; more;) {
     std::size_t count = 0;
-    while (count < round.size() && (more = next(round[count].batch))) ++count;
+    while (count < round.size() && (more = next(round[count].batch)))
+      ++count;
     if (count == 1) {
       judge(setup, context, round.front());
     } else if (count > 1) {
-      for (std::size_t i = 0; i < count; ++i) node.try_put(&round[i]);
+      for (std::size_t i = 0; i < count; ++i)
+        node.try_put(&round[i]);
       graph.wait_for_all();
     }
     for (std::size_t i = 0; i < count; ++i) {
-      if (round[i].error) std::rethrow_exception(round[i].error);
+      if (round[i].error)
+        std::rethrow_exception(round[i].error);
       take(round[i]);
     }
   }
@@ -134,9 +145,11 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
 
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
                                   std::stop_token stop, std::span<MetricComputer* const> metrics) {
-  for (MetricComputer* metric : metrics) metric->reset();
+  for (MetricComputer* metric : metrics)
+    metric->reset();
   return evaluate(setup, stream, stop, [&](const Predictions& predictions, const Batch& batch) {
-    for (MetricComputer* metric : metrics) metric->update(predictions, batch);
+    for (MetricComputer* metric : metrics)
+      metric->update(predictions, batch);
   });
 }
 

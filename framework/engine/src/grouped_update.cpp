@@ -11,7 +11,9 @@ namespace {
 
 constexpr const char* kMasters = "masters";
 
-std::string part_name(std::size_t group) { return "group-" + std::to_string(group); }
+std::string part_name(std::size_t group) {
+  return "group-" + std::to_string(group);
+}
 
 bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
   return a.name == b.name && a.kind == b.kind && a.initial == b.initial &&
@@ -25,9 +27,11 @@ GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
     : arena_(arena), specs_(rest.slots()) {
   groups_.reserve(groups.size() + 1);
   groups_.push_back({rest, OptimizerSlots(specs_, arena), {}, 1});
-  if (groups.empty()) return;
+  if (groups.empty())
+    return;
   std::map<std::string, std::size_t, std::less<>> segment_of;
-  for (const Segment& segment : arena.segments()) segment_of.emplace(segment.name, segment_of.size());
+  for (const Segment& segment : arena.segments())
+    segment_of.emplace(segment.name, segment_of.size());
   groups_.front().members.assign(segment_of.size(), true);
   for (const ParameterGroup& group : groups) {
     const std::vector<SlotSpec> specs = group.optimizer->slots();
@@ -51,7 +55,8 @@ GroupedUpdate::~GroupedUpdate() = default;
 void GroupedUpdate::share_slots(Group& group, const std::vector<SlotSpec>& specs) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     for (std::size_t j = 0; j < specs_.size(); ++j) {
-      if (same_vectors(specs[i], specs_[j])) group.slots.tensor(i) = groups_.front().slots.tensor(j);
+      if (same_vectors(specs[i], specs_[j]))
+        group.slots.tensor(i) = groups_.front().slots.tensor(j);
     }
   }
 }
@@ -76,7 +81,8 @@ StateDict GroupedUpdate::do_state() const {
     StateDict own;
     const StateDict all = groups_[i].slots.state();
     for (const auto& [name, tensor] : all.tensors()) {
-      if (!state.has_tensor(name) || !state.tensor(name).is_same(tensor)) own.put(name, tensor);
+      if (!state.has_tensor(name) || !state.tensor(name).is_same(tensor))
+        own.put(name, tensor);
     }
     state.put(part_name(i), std::move(own));
   }
@@ -92,10 +98,12 @@ void GroupedUpdate::do_load_state(const StateDict& state) {
   groups_.front().slots.load_state(state);
   for (std::size_t i = 1; i < groups_.size(); ++i) {
     StateDict complete = groups_[i].slots.state();
-    for (const auto& [name, tensor] : state.part(part_name(i)).tensors()) complete.put(name, tensor);
+    for (const auto& [name, tensor] : state.part(part_name(i)).tensors())
+      complete.put(name, tensor);
     groups_[i].slots.load_state(complete);
   }
-  if (!arena_.has_masters()) return;
+  if (!arena_.has_masters())
+    return;
   const at::Tensor& masters = state.part(kMasters).tensor("parameters");
   if (masters.sizes() != arena_.parameters().sizes()) {
     throw StorageError("the saved float32 masters belong to a model with other parameters");

@@ -8,19 +8,23 @@
 
 namespace treadle::engine {
 
-/// The optimizers of one training: each with its parameters, its memory, and its share of the learning rate.
+/// The optimizers of one training: each with its parameters, its memory, and its share of the
+/// learning rate.
 ///
-/// Groups whose slots are alike use the same vectors, as no element belongs to two of them; only numbers for
-/// everything (scalar slots) are kept for each. What updates have done to float32 masters of 16-bit parameters is a part of the
-/// memory: it is to be loaded after the model. Owned by a TrainingStep; one training thread.
+/// Groups whose slots are alike use the same vectors, as no element belongs to two of them; only
+/// numbers for everything (scalar slots) are kept for each. What updates have done to float32
+/// masters of 16-bit parameters is a part of the memory: it is to be loaded after the model. Owned
+/// by a TrainingStep; one training thread.
 class GroupedUpdate : public Stateful {
  public:
-  /// What no group names is `rest`'s. Throws ContractViolation for a name that is no segment's or is in two groups.
-  GroupedUpdate(ParameterArena& arena, const Optimizer& rest, std::span<const ParameterGroup> groups);
+  /// What no group names is `rest`'s. Throws ContractViolation for a name that is no segment's or
+  /// is in two groups.
+  GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
+                std::span<const ParameterGroup> groups);
   ~GroupedUpdate() override;
 
-  /// Updates every active segment by its own optimizer. `info` has the rate for `rest`; a group's is as much larger or smaller
-  /// as its optimizer's own rate is.
+  /// Updates every active segment by its own optimizer. `info` has the rate for `rest`; a group's
+  /// is as much larger or smaller as its optimizer's own rate is.
   void update(const StepInfo& info);
 
  private:

@@ -7,7 +7,8 @@
 
 namespace treadle::engine {
 
-/// Remembers which layers of a model train; gives each its own mode again when it ends: some may be frozen.
+/// Remembers which layers of a model train; gives each its own mode again when it ends: some may be
+/// frozen.
 class LayerModes {
  public:
   explicit LayerModes(torch::nn::Module& model)
@@ -19,7 +20,8 @@ class LayerModes {
   ~LayerModes() {
     model_.train(was_training_);
     // A layer comes before those inside it, whose mode it sets as well.
-    for (const Layer& layer : layers_) layer.module->train(layer.was_training);
+    for (const Layer& layer : layers_)
+      layer.module->train(layer.was_training);
   }
   LayerModes(const LayerModes&) = delete;
   LayerModes& operator=(const LayerModes&) = delete;

@@ -6,10 +6,10 @@
 #include <queue>
 #include <set>
 
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/depth_first_search.hpp>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/depth_first_search.hpp>
 
 #include <treadle/base/error.h>
 
@@ -26,7 +26,8 @@ struct Stage {
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
-/// Remembers the way from the root to the current vertex, so that a back edge can be told as a path.
+/// Remembers the way from the root to the current vertex, so that a back edge can be told as a
+/// path.
 class CycleFinder : public boost::default_dfs_visitor {
  public:
   CycleFinder(const std::vector<Stage>& stages, std::vector<std::size_t>& path,
@@ -38,7 +39,8 @@ class CycleFinder : public boost::default_dfs_visitor {
   void back_edge(const Graph::edge_descriptor& edge, const Graph& graph) {
     const auto begin = std::find(path_.begin(), path_.end(), boost::target(edge, graph));
     std::string text;
-    for (auto at = begin; at != path_.end(); ++at) text += stages_[*at].name + " -> ";
+    for (auto at = begin; at != path_.end(); ++at)
+      text += stages_[*at].name + " -> ";
     cycles_.push_back("cycle: " + text + stages_[*begin].name);
   }
 
@@ -51,7 +53,8 @@ class CycleFinder : public boost::default_dfs_visitor {
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
+    if (c == '"' || c == '\\')
+      out += '\\';
     if (c == '\n') {
       out += "\\n";
     } else {
@@ -68,7 +71,8 @@ struct StageGraph::Impl {
 
   std::map<std::string, std::size_t> index() const {
     std::map<std::string, std::size_t> result;
-    for (std::size_t i = 0; i < stages.size(); ++i) result.emplace(stages[i].name, i);
+    for (std::size_t i = 0; i < stages.size(); ++i)
+      result.emplace(stages[i].name, i);
     return result;
   }
 
@@ -77,7 +81,8 @@ struct StageGraph::Impl {
     const auto at = index();
     std::vector<std::vector<std::size_t>> result(stages.size());
     for (std::size_t i = 0; i < stages.size(); ++i) {
-      for (const std::string& before : stages[i].after) result[at.at(before)].push_back(i);
+      for (const std::string& before : stages[i].after)
+        result[at.at(before)].push_back(i);
     }
     return result;
   }
@@ -89,7 +94,8 @@ StageGraph::StageGraph(StageGraph&&) noexcept = default;
 
 void StageGraph::add(std::string name, std::vector<std::string> after, Work work,
                      std::string label) {
-  if (label.empty()) label = name;
+  if (label.empty())
+    label = name;
   impl_->stages.push_back({std::move(name), std::move(label), std::move(after), std::move(work)});
 }
 
@@ -115,9 +121,11 @@ void StageGraph::check() const {
   }
   std::vector<std::size_t> path;
   boost::depth_first_search(graph, boost::visitor(CycleFinder(stages, path, mistakes)));
-  if (mistakes.empty()) return;
+  if (mistakes.empty())
+    return;
   std::string text;
-  for (const std::string& mistake : mistakes) text += (text.empty() ? "" : "; ") + mistake;
+  for (const std::string& mistake : mistakes)
+    text += (text.empty() ? "" : "; ") + mistake;
   throw ContractViolation("the stage graph cannot run: " + text);
 }
 
@@ -126,12 +134,14 @@ std::vector<std::string> StageGraph::order() const {
   const auto next = impl_->successors();
   std::vector<std::size_t> waiting(next.size(), 0);
   for (const auto& edges : next) {
-    for (const std::size_t to : edges) ++waiting[to];
+    for (const std::size_t to : edges)
+      ++waiting[to];
   }
   // Kahn's algorithm, smallest index first: the order of independent stages is no accident.
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
-    if (waiting[i] == 0) free.push(i);
+    if (waiting[i] == 0)
+      free.push(i);
   }
   std::vector<std::string> names;
   while (!free.empty()) {
@@ -139,7 +149,8 @@ std::vector<std::string> StageGraph::order() const {
     free.pop();
     names.push_back(impl_->stages[stage].name);
     for (const std::size_t to : next[stage]) {
-      if (--waiting[to] == 0) free.push(to);
+      if (--waiting[to] == 0)
+        free.push(to);
     }
   }
   return names;
@@ -153,7 +164,8 @@ void StageGraph::run(std::stop_token stop) const {
   std::vector<State> states(stages.size(), State::kSkipped);
   std::vector<std::exception_ptr> failures(stages.size());
 
-  // Bodies never let an exception out: a flow graph keeps only the first, and leaves messages behind.
+  // Bodies never let an exception out: a flow graph keeps only the first, and leaves messages
+  // behind.
   flow::graph graph;
   std::vector<std::unique_ptr<flow::continue_node<flow::continue_msg>>> nodes;
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -180,20 +192,24 @@ void StageGraph::run(std::stop_token stop) const {
   }
   const auto next = impl_->successors();
   for (std::size_t from = 0; from < next.size(); ++from) {
-    for (const std::size_t to : next[from]) flow::make_edge(*nodes[from], *nodes[to]);
+    for (const std::size_t to : next[from])
+      flow::make_edge(*nodes[from], *nodes[to]);
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (stages[i].after.empty()) nodes[i]->try_put(flow::continue_msg());
+    if (stages[i].after.empty())
+      nodes[i]->try_put(flow::continue_msg());
   }
   graph.wait_for_all();
   for (const std::string& name : names) {
-    if (const std::exception_ptr& failure = failures[at.at(name)]) std::rethrow_exception(failure);
+    if (const std::exception_ptr& failure = failures[at.at(name)])
+      std::rethrow_exception(failure);
   }
 }
 
 std::string StageGraph::dot(const std::string& title) const {
   check();
-  std::string text = "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
+  std::string text =
+      "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
   for (const Stage& stage : impl_->stages) {
     text += "  " + quoted(stage.name) + " [label=" + quoted(stage.label) + "];\n";
   }

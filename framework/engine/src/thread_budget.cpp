@@ -22,25 +22,28 @@ namespace {
 int affinity_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return 1;
   return std::max(1, CPU_COUNT(&set));
 }
 
-/// CPUs the cgroup may use at once, 0 without a limit. cgroup v2: "max 100000" or "150000 100000" (microseconds of CPU
-/// per period), in the process's own group.
+/// CPUs the cgroup may use at once, 0 without a limit. cgroup v2: "max 100000" or "150000 100000"
+/// (microseconds of CPU per period), in the process's own group.
 double cgroup_quota() {
   std::ifstream membership("/proc/self/cgroup");
   std::string line;
   std::string group;
   while (std::getline(membership, line)) {
-    if (line.rfind("0::", 0) == 0) group = line.substr(3);
+    if (line.rfind("0::", 0) == 0)
+      group = line.substr(3);
   }
-  for (const std::string& path : {"/sys/fs/cgroup" + group + "/cpu.max",
-                                  std::string("/sys/fs/cgroup/cpu.max")}) {
+  for (const std::string& path :
+       {"/sys/fs/cgroup" + group + "/cpu.max", std::string("/sys/fs/cgroup/cpu.max")}) {
     std::ifstream file(path);
     std::string quota;
     double period = 0;
-    if (file >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
+    if (file >> quota >> period && quota != "max" && period > 0)
+      return std::stod(quota) / period;
   }
   return 0;
 }
@@ -48,9 +51,10 @@ double cgroup_quota() {
 /// OpenBLAS and BLIS keep thread pools of their own; these are their documented switches.
 void set_blas_threads(int count) {
   using SetThreads = void (*)(int);
-  for (const char* name : {"openblas_set_num_threads", "bli_thread_set_num_threads",
-                           "MKL_Set_Num_Threads"}) {
-    if (void* symbol = dlsym(RTLD_DEFAULT, name)) reinterpret_cast<SetThreads>(symbol)(count);
+  for (const char* name :
+       {"openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"}) {
+    if (void* symbol = dlsym(RTLD_DEFAULT, name))
+      reinterpret_cast<SetThreads>(symbol)(count);
   }
 }
 
@@ -66,7 +70,8 @@ class WorkerSettings : public oneapi::tbb::task_scheduler_observer {
 
   void on_scheduler_entry(bool) override {
     // Not unconditionally: the call also throws away libtorch's primitive cache.
-    if (at::get_num_threads() != intra_op_threads_) at::set_num_threads(intra_op_threads_);
+    if (at::get_num_threads() != intra_op_threads_)
+      at::set_num_threads(intra_op_threads_);
     at::globalContext().setFlushDenormal(true);
   }
 
@@ -81,7 +86,8 @@ struct ThreadBudget::Impl {
       : limit(oneapi::tbb::global_control::max_allowed_parallelism,
               static_cast<std::size_t>(workers)),
         arena(workers) {
-    // Tasks run with the denormal mode that the thread had which made their arena, whatever their own thread is set to.
+    // Tasks run with the denormal mode that the thread had which made their arena, whatever their
+    // own thread is set to.
     at::globalContext().setFlushDenormal(true);
     arena.initialize();
     settings = std::make_unique<WorkerSettings>(arena, intra_op_threads);
@@ -101,14 +107,19 @@ ThreadBudget::ThreadBudget(int workers, int intra_op_threads) {
 
 ThreadBudget::~ThreadBudget() = default;
 
-int ThreadBudget::workers() const { return impl_->arena.max_concurrency(); }
+int ThreadBudget::workers() const {
+  return impl_->arena.max_concurrency();
+}
 
-void ThreadBudget::run(const std::function<void()>& work) { impl_->arena.execute(work); }
+void ThreadBudget::run(const std::function<void()>& work) {
+  impl_->arena.execute(work);
+}
 
 int available_cores() {
   const int cores = affinity_cores();
   const double quota = cgroup_quota();
-  if (quota <= 0) return cores;
+  if (quota <= 0)
+    return cores;
   return std::clamp(static_cast<int>(std::ceil(quota)), 1, cores);
 }
 
@@ -117,12 +128,15 @@ std::string blas_name() {
     const char* in_path;
     const char* name;
   };
-  static constexpr Known kKnown[] = {{"openblas", "OpenBLAS"}, {"libmkl", "MKL"},
-                                     {"libblis", "BLIS"},      {"libblas.so", "reference"}};
+  static constexpr Known kKnown[] = {{"openblas", "OpenBLAS"},
+                                     {"libmkl", "MKL"},
+                                     {"libblis", "BLIS"},
+                                     {"libblas.so", "reference"}};
   std::ifstream maps("/proc/self/maps");
   const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
   for (const Known& known : kKnown) {
-    if (text.find(known.in_path) != std::string::npos) return known.name;
+    if (text.find(known.in_path) != std::string::npos)
+      return known.name;
   }
   return "unknown";
 }

@@ -24,12 +24,15 @@ namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
 namespace {
 
-std::string shard_name(std::size_t index) { return "shard-" + std::to_string(index); }
+std::string shard_name(std::size_t index) {
+  return "shard-" + std::to_string(index);
+}
 
 /// Divides a sum over a large arena among the workers.
 void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::int64_t)>& sum) {
   constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
-  if (size < 2 * kGrain) return sum(0, size);
+  if (size < 2 * kGrain)
+    return sum(0, size);
   // Isolated: who waits here must not pick up other work, such as another training.
   oneapi::tbb::this_task_arena::isolate([&] {
     oneapi::tbb::parallel_for(
@@ -51,27 +54,30 @@ class TrainingStep::Shard {
 
   /// For a replica, before a step: what the model has besides parameters.
   void follow(Model& model) {
-    if (modules_.empty()) pair_up(model);
+    if (modules_.empty())
+      pair_up(model);
     for (const auto& [its, mine] : modules_) {
-      if (mine->is_training() != its->is_training()) mine->train(its->is_training());
+      if (mine->is_training() != its->is_training())
+        mine->train(its->is_training());
     }
-    if (!has_buffers_) return;
+    if (!has_buffers_)
+      return;
     // Asked for anew: a module may give itself another tensor.
     const at::NoGradGuard no_gradients;
     const std::vector<at::Tensor> its_buffers = model.buffers();
     std::vector<at::Tensor> my_buffers = task_.model->buffers();
-    for (std::size_t i = 0; i < my_buffers.size(); ++i) my_buffers[i].copy_(its_buffers[i]);
+    for (std::size_t i = 0; i < my_buffers.size(); ++i)
+      my_buffers[i].copy_(its_buffers[i]);
   }
 
   void run(const Batch& batch, std::uint64_t seed) {
     const at::AutoGradMode gradients(true);
     const TaskRandom random(seed);
-    const LossTerms terms = strategy_ != nullptr
-                                ? strategy_->add_gradients(task_, batch, context_)
-                                : back_propagate(task_, batch, context_);
+    const LossTerms terms = strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
+                                                 : back_propagate(task_, batch, context_);
     sum = terms.sum.item<double>();
-    weight = terms.weight.defined() ? terms.weight.item<double>()
-                                    : static_cast<double>(batch.size());
+    weight =
+        terms.weight.defined() ? terms.weight.item<double>() : static_cast<double>(batch.size());
   }
 
   StateDict& carried() { return context_.carried; }
@@ -87,8 +93,9 @@ class TrainingStep::Shard {
     const auto my_modules = task_.model->modules();
     const std::size_t buffers = model.buffers().size();
     if (its_modules.size() != my_modules.size() || buffers != task_.model->buffers().size()) {
-      throw TrainingError("a replica of the model has other layers or buffers than the model; a model "
-                          "provider must create the same structure every time");
+      throw TrainingError(
+          "a replica of the model has other layers or buffers than the model; a model "
+          "provider must create the same structure every time");
     }
     for (std::size_t i = 0; i < its_modules.size(); ++i)
       modules_.emplace_back(its_modules[i], my_modules[i]);
@@ -132,7 +139,8 @@ class TrainingStep::ShardGraph {
     start_.try_put(flow::continue_msg());
     graph_.wait_for_all();
     for (std::exception_ptr& error : errors_) {
-      if (!error) continue;
+      if (!error)
+        continue;
       const std::exception_ptr first = error;
       errors_.assign(errors_.size(), nullptr);
       std::rethrow_exception(first);
@@ -155,7 +163,8 @@ class TrainingStep::ShardGraph {
       shard.sum = shard.weight = 0;
       if (begin < end) {
         const std::uint64_t seed =
-            index == 0 ? seed_ : RandomStreams(seed_).seed("shard", {static_cast<std::uint64_t>(index)});
+            index == 0 ? seed_
+                       : RandomStreams(seed_).seed("shard", {static_cast<std::uint64_t>(index)});
         shard.run(batch_->slice(begin, end - begin), seed);
       }
       arena.collect();
@@ -166,7 +175,8 @@ class TrainingStep::ShardGraph {
 
   void reduce() noexcept {
     for (const std::exception_ptr& error : errors_) {
-      if (error) return;
+      if (error)
+        return;
     }
     try {
       const Timeline::Span span(step_.timeline_, Phase::kUpdate);
@@ -197,12 +207,14 @@ TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& opti
       arena_(model),
       update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)) {
   const auto add_shard = [&](Model* its) {
-    shards_.push_back(std::make_unique<Shard>(GradientTask{its, &loss, options.outputs, options.timeline},
-                                              options.gradients));
+    shards_.push_back(std::make_unique<Shard>(
+        GradientTask{its, &loss, options.outputs, options.timeline}, options.gradients));
   };
   add_shard(&model);
-  for (Model* replica : options.replicas) add_shard(replica);
-  if (!options.replicas.empty()) graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
+  for (Model* replica : options.replicas)
+    add_shard(replica);
+  if (!options.replicas.empty())
+    graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
 }
 
 TrainingStep::~TrainingStep() = default;
@@ -211,7 +223,8 @@ StateDict TrainingStep::carried() const {
   StateDict all;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const StateDict& of_shard = shards_[i]->carried();
-    if (!of_shard.empty()) all.put(shard_name(i), of_shard);
+    if (!of_shard.empty())
+      all.put(shard_name(i), of_shard);
   }
   return all;
 }
@@ -225,14 +238,16 @@ void TrainingStep::set_carried(const StateDict& carried) {
 
 std::vector<MetricValue> TrainingStep::observed_means() const {
   ObservedValues all;
-  for (const auto& shard : shards_) all.add(shard->observed);
+  for (const auto& shard : shards_)
+    all.add(shard->observed);
   return all.means();
 }
 
 StateDict TrainingStep::observed() const {
   StateDict all;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if (!shards_[i]->observed.empty()) all.put(shard_name(i), shards_[i]->observed.state());
+    if (!shards_[i]->observed.empty())
+      all.put(shard_name(i), shards_[i]->observed.state());
   }
   return all;
 }
@@ -244,9 +259,13 @@ void TrainingStep::set_observed(const StateDict& observed) {
   }
 }
 
-std::size_t TrainingStep::shards() const { return shards_.size(); }
+std::size_t TrainingStep::shards() const {
+  return shards_.size();
+}
 
-Stateful& TrainingStep::slots() { return *update_; }
+Stateful& TrainingStep::slots() {
+  return *update_;
+}
 
 void TrainingStep::set_totals(double sum, double weight) {
   loss_sum_ = sum;
@@ -255,7 +274,8 @@ void TrainingStep::set_totals(double sum, double weight) {
 
 void TrainingStep::clear_totals() {
   set_totals(0, 0);
-  for (const auto& shard : shards_) shard->observed.clear();
+  for (const auto& shard : shards_)
+    shard->observed.clear();
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
@@ -275,20 +295,25 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   }
   loss_sum_ += sum;
   loss_weight_ += weight;
-  if (timeline_ != nullptr) timeline_->count_rows(batch.size());
-  if (!std::isfinite(sum)) return false;
+  if (timeline_ != nullptr)
+    timeline_->count_rows(batch.size());
+  if (!std::isfinite(sum))
+    return false;
   // A batch whose rows all weigh nothing says nothing.
-  if (weight == 0) return true;
+  if (weight == 0)
+    return true;
 
   const Timeline::Span span(timeline_, Phase::kUpdate);
   const at::NoGradGuard no_gradients;
   const double scale = clip(1.0 / weight);
-  if (!std::isfinite(scale)) return false;
+  if (!std::isfinite(scale))
+    return false;
   update_->update({step, learning_rate, scale});
   return true;
 }
 
-/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when a gradient is not.
+/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when
+/// a gradient is not.
 double TrainingStep::clip(double scale) {
   const at::Tensor& gradients = arena_.gradients();
   if (clipping_.value > 0) {
@@ -296,9 +321,11 @@ double TrainingStep::clip(double scale) {
     gradients.clamp_(-bound, bound);
   }
   // A sum, like a norm, is finite only when everything in it is.
-  if (clipping_.norm == 0) return std::isfinite(gradients.sum().item<double>()) ? scale : NAN;
+  if (clipping_.norm == 0)
+    return std::isfinite(gradients.sum().item<double>()) ? scale : NAN;
   const double norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
-  if (!std::isfinite(norm)) return norm;
+  if (!std::isfinite(norm))
+    return norm;
   return norm > clipping_.norm ? scale * (clipping_.norm / norm) : scale;
 }
 

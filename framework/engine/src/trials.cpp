@@ -31,7 +31,8 @@ class Admission {
     admit();
     graph_.wait_for_all();
     for (const std::exception_ptr& failure : failures_) {
-      if (failure) std::rethrow_exception(failure);
+      if (failure)
+        std::rethrow_exception(failure);
     }
   }
 
@@ -51,7 +52,8 @@ class Admission {
     {
       const std::lock_guard lock(mutex_);
       --running_;
-      if (unsettled_ == index) unsettled_.reset();
+      if (unsettled_ == index)
+        unsettled_.reset();
     }
     admit();
   }
@@ -62,7 +64,8 @@ class Admission {
     oneapi::tbb::this_task_arena::enqueue([this, index] {
       {
         const std::lock_guard lock(mutex_);
-        if (unsettled_ == index) unsettled_.reset();
+        if (unsettled_ == index)
+          unsettled_.reset();
       }
       admit();
       graph_.release_wait();
@@ -71,8 +74,10 @@ class Admission {
 
   void admit() {
     const std::lock_guard lock(mutex_);
-    if (next_ == failures_.size() || failed_ || unsettled_ || running_ == limits_.at_once) return;
-    if (running_ > 0 && limits_.fits && !limits_.fits()) return;
+    if (next_ == failures_.size() || failed_ || unsettled_ || running_ == limits_.at_once)
+      return;
+    if (running_ > 0 && limits_.fits && !limits_.fits())
+      return;
     unsettled_ = next_;
     ++running_;
     node_.try_put(next_++);

@@ -45,7 +45,8 @@ class Jitter : public Transform {
   void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext& context) const override {
-    if (!context.training) return;
+    if (!context.training)
+      return;
     batch.inputs[0].add_(at::rand({batch.size(), 1}, make_generator(context.seed)));
   }
   StateDict do_state() const override { return {}; }
@@ -57,7 +58,8 @@ class Picky : public Transform {
   void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext&) const override {
-    if (batch.rows.eq(17).any().item<bool>()) throw std::runtime_error("row 17 is not to my taste");
+    if (batch.rows.eq(17).any().item<bool>())
+      throw std::runtime_error("row 17 is not to my taste");
   }
   StateDict do_state() const override { return {}; }
   void do_load_state(const StateDict&) override {}
@@ -83,7 +85,8 @@ at::Tensor read(BatchPipeline& pipeline, std::int64_t epochs) {
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     const auto stream = pipeline.epoch(epoch);
     Batch batch;
-    while (stream->next(batch)) parts.push_back(batch.inputs[0].clone());
+    while (stream->next(batch))
+      parts.push_back(batch.inputs[0].clone());
   }
   return at::cat(parts);
 }
@@ -109,7 +112,8 @@ TEST(BatchPipeline, GivesTheSameBitsForAnyNumberOfWorkers) {
     budget.run([&] {
       BatchPipeline pipeline(rows, all_rows(1000), {&jitter}, shuffled(32), RandomStreams(5));
       const at::Tensor got = read(pipeline, 3);
-      if (!expected.defined()) expected = got;
+      if (!expected.defined())
+        expected = got;
       EXPECT_TRUE(at::equal(got, expected)) << workers << " workers";
     });
   }
@@ -196,13 +200,13 @@ TEST(BatchPipeline, AnErrorArrivesInItsTurnAndNamesItsBatch) {
     BatchPipeline pipeline(rows, all_rows(100), {&picky}, options, RandomStreams(1));
     const auto stream = pipeline.epoch(0);
     Batch batch;
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(stream->next(batch));
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE(stream->next(batch));
     try {
       stream->next(batch);
       FAIL() << "the fourth batch holds row 17";
     } catch (const DataError& error) {
-      EXPECT_STREQ(error.what(),
-                   "row 17 is not to my taste (while preparing batch 4 of epoch 1)");
+      EXPECT_STREQ(error.what(), "row 17 is not to my taste (while preparing batch 4 of epoch 1)");
     }
   });
 }
@@ -214,7 +218,8 @@ TEST(BatchPipeline, RestoresItsPlaceFromState) {
     BatchPipeline first(rows, all_rows(100), {}, shuffled(10), RandomStreams(9));
     const auto stream = first.epoch(2);
     Batch batch;
-    for (int i = 0; i < 3; ++i) stream->next(batch);
+    for (int i = 0; i < 3; ++i)
+      stream->next(batch);
     const StateDict place = stream->state();
     Batch expected;
     stream->next(expected);

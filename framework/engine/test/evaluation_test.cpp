@@ -36,7 +36,8 @@ class NumberedBatches : public BatchStream {
 
  private:
   bool do_next(Batch& batch) override {
-    if (at_ == batches_) return false;
+    if (at_ == batches_)
+      return false;
     const at::Generator generator = make_generator(static_cast<std::uint64_t>(at_) + 1);
     batch.inputs = {at::randn({kRows, 3}, generator)};
     batch.targets = batch.original_targets = at::randn({kRows, 2}, generator);
@@ -63,7 +64,8 @@ class Linear : public Model {
   }
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     outputs[0] = dropout(linear_(inputs[0]));
-    if (beside_) beside_(inputs, outputs, context);
+    if (beside_)
+      beside_(inputs, outputs, context);
   }
 
   torch::nn::Dropout dropout{nullptr};
@@ -117,7 +119,8 @@ Seen judge(Model& model, std::int64_t batches, int workers, std::stop_token stop
 std::int64_t number_of(const Inputs& inputs) {
   for (std::int64_t b = 0;; ++b) {
     const at::Generator generator = make_generator(static_cast<std::uint64_t>(b) + 1);
-    if (at::equal(inputs[0], at::randn({kRows, 3}, generator))) return b;
+    if (at::equal(inputs[0], at::randn({kRows, 3}, generator)))
+      return b;
   }
 }
 
@@ -143,7 +146,8 @@ TEST(Evaluation, JudgesBatchesAtOnceAfterTheFirst) {
   std::barrier both(2);  // each waits for another: one at a time would never end
   std::atomic<int> forwards{0};
   Linear model([&](Inputs, Outputs&, ForwardContext&) {
-    if (++forwards > 1) both.arrive_and_wait();
+    if (++forwards > 1)
+      both.arrive_and_wait();
   });
 
   EXPECT_THAT(judge(model, 7, 2).batches, SizeIs(7));
@@ -207,9 +211,11 @@ TEST(Evaluation, RethrowsWhatTheFirstInOrderThrewWhenAllHaveEnded) {
     ++running;
     const std::int64_t batch = number_of(inputs);
     // The earlier takes longer.
-    if (batch == 4) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (batch == 4)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     --running;
-    if (batch >= 4) throw DataError("batch " + std::to_string(batch));
+    if (batch >= 4)
+      throw DataError("batch " + std::to_string(batch));
   });
 
   try {
@@ -225,7 +231,8 @@ TEST(Evaluation, StopsBetweenBatches) {
   std::stop_source stop;
   std::atomic<int> forwards{0};
   Linear model([&](Inputs, Outputs&, ForwardContext&) {
-    if (++forwards == 2) stop.request_stop();
+    if (++forwards == 2)
+      stop.request_stop();
   });
 
   EXPECT_THROW(judge(model, 100, 2, stop.get_token()), Interrupted);

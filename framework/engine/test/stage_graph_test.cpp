@@ -107,7 +107,8 @@ TEST(StageGraph, CanRunAgainAfterAFailure) {
   std::atomic<int> calls{0};
   StageGraph graph;
   graph.add("flaky", {}, [&](std::stop_token) {
-    if (calls++ == 0) throw DataError("first time");
+    if (calls++ == 0)
+      throw DataError("first time");
   });
   ThreadBudget budget(2);
 
@@ -132,7 +133,8 @@ TEST(StageGraph, StartsNothingOnceAStopIsRequested) {
 
 TEST(StageGraph, DrawsItselfWithHostileNames) {
   StageGraph graph;
-  graph.add("load", {}, [](std::stop_token) {}, "data: \"a\\b\"");
+  graph.add(
+      "load", {}, [](std::stop_token) {}, "data: \"a\\b\"");
   graph.add("train", {"load"}, [](std::stop_token) {});
 
   EXPECT_EQ(graph.dot("my \"run\""),

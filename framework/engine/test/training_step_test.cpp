@@ -26,7 +26,8 @@ class PlainDescent : public Optimizer {
     double* p = block.parameters<double>();
     const double* g = block.gradients<double>();
     for (const Segment& segment : block.segments()) {
-      if (!segment.active()) continue;
+      if (!segment.active())
+        continue;
       for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
         p[i] -= info.learning_rate * info.gradient_scale * g[i];
       }
@@ -68,11 +69,13 @@ TEST(TrainingStep, EqualsTheLoopByHand) {
     const at::Tensor mean = (outputs[0] - batch.targets).pow(2).sum(1).mean() / 2;
     mean.backward();
     at::NoGradGuard no_gradients;
-    for (at::Tensor& parameter : by_hand->parameters()) parameter.sub_(parameter.grad() * 0.1);
+    for (at::Tensor& parameter : by_hand->parameters())
+      parameter.sub_(parameter.grad() * 0.1);
   }
 
   for (const auto& item : by_hand->named_parameters()) {
-    const at::Tensor difference = (model->named_parameters()[item.key()] - item.value()).abs().max();
+    const at::Tensor difference =
+        (model->named_parameters()[item.key()] - item.value()).abs().max();
     EXPECT_LT(difference.item<double>(), 1e-12) << item.key();
   }
 }

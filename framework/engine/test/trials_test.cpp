@@ -21,7 +21,8 @@ TEST(RunTrials, RunsEachOnce) {
 
   budget.run([&] { run_trials(17, {2}, [&](std::size_t i, const Settled&) { ++runs[i]; }); });
 
-  for (const auto& count : runs) EXPECT_EQ(count.load(), 1);
+  for (const auto& count : runs)
+    EXPECT_EQ(count.load(), 1);
 }
 
 TEST(RunTrials, RunsAsManyAtOnceAsAllowed) {
@@ -160,7 +161,8 @@ TEST(RunTrials, StartsNoMoreOnceOneHasFailedBesideOthers) {
                               ++started;
                               settled();
                               both_run.arrive_and_wait();
-                              if (i == 1) throw TrainingError("the second");
+                              if (i == 1)
+                                throw TrainingError("the second");
                               std::this_thread::sleep_for(10 * kAWhile);
                             }),
                  TrainingError);
@@ -178,7 +180,8 @@ TEST(RunTrials, RethrowsTheFailureOfTheLowestIndexAndStartsNoMore) {
     try {
       run_trials(10, {1}, [&](std::size_t i, const Settled&) {
         ++started;
-        if (i >= 3) throw TrainingError("trial " + std::to_string(i));
+        if (i >= 3)
+          throw TrainingError("trial " + std::to_string(i));
       });
     } catch (const TrainingError& error) {
       message = error.what();

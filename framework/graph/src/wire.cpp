@@ -318,10 +318,10 @@ class Wiring {
     const auto found = tags_.find(tag);
     if (found != tags_.end())
       return found->second;
-    complain(tag_uses_.count(tag) > 0 ? "the tag " + quote_text(tag) +
-                                            " comes only later; \"using\" can reach it, as a state"
-                                      : "nothing is tagged " + quote_text(tag) +
-                                            did_you_mean(tag, known_tags()));
+    complain(tag_uses_.count(tag) > 0
+                 ? "the tag " + quote_text(tag) +
+                       " comes only later; \"using\" can reach it, as a state"
+                 : "nothing is tagged " + quote_text(tag) + did_you_mean(tag, known_tags()));
     return std::nullopt;
   }
 

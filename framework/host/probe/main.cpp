@@ -20,8 +20,9 @@ int main(int argc, char** argv) {
   setrlimit(RLIMIT_CORE, &none);
   // What a plugin prints is part of its story, also when it ends the process.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
-  // Nothing is caught: some C libraries let an exception out of dlopen(), which then is in no state to go on. As it is, what
-  // a plugin's static constructor throws ends the process everywhere, and the missing answer tells.
+  // Nothing is caught: some C libraries let an exception out of dlopen(), which then is in no state
+  // to go on. As it is, what a plugin's static constructor throws ends the process everywhere, and
+  // the missing answer tells.
   const std::vector<std::filesystem::path> words(argv + 1, argv + argc);
   if (words.size() == 1 && words[0] == treadle::kProbeHost) {
     treadle::answer_about_host();

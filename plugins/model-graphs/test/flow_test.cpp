@@ -171,7 +171,8 @@ TEST(Flow, WritesABodyWithInitialValuesAsOneStep) {
     {"use": "input", "names": ["first"]},
     {"use": "flow", "using": ["first"], "initial": [{"state": "s", "shape": [4], "fill": 0.5}],
      "flow": [{"use": "input", "names": ["first"]}, {"use": "add", "using": ["first", "s"], "tag": "s"}]}
-  ]})")) << written.dump(1);
+  ]})"))
+      << written.dump(1);
 }
 
 TEST(Flow, AModuleFromCppHasNoName) {
@@ -189,10 +190,10 @@ TEST(Flow, MistakesNameTheirPlace) {
           R"({"flow": [{"use": "also", "body": [{"use": "sigmoid_router", "experts": 4, "tag": "a"},
                                                               {"use": "sigmoid_router", "experts": 4, "using": ["b"]}]}]})"),
       "/flow/0/body/1: in \"flow_0\": uses \"b\", but nothing is tagged so");
-  EXPECT_EQ(
-      message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
-      "/flow/0: says for how long by one of \"times\", \"while\", \"until\" and \"adaptive\", got 0 of "
-      "them");
+  EXPECT_EQ(message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
+            "/flow/0: says for how long by one of \"times\", \"while\", \"until\" and "
+            "\"adaptive\", got 0 of "
+            "them");
   EXPECT_EQ(
       message_of(R"({"flow": [{"use": "loop", "body": ["identity"], "until": "threshold_halt"}]})"),
       "/flow/0: required key \"at_most\" is missing (the most rounds that \"while\", \"until\" and "
@@ -205,14 +206,17 @@ TEST(Flow, MistakesNameTheirPlace) {
       message_of(
           R"({"flow": [{"use": "loop", "body": ["identity"], "times": 2, "halt_by": "any"}]})"),
       "/flow/0/halt_by: says how a condition decides, and only \"while\" and \"until\" have one");
-  EXPECT_EQ(message_of(R"({"flow": ["identity", {"use": "split", "branches": [["identity"], ["identity"]]}]})"),
-            "/flow: 2 streams are open at the end of the flow; merge them");
+  EXPECT_EQ(
+      message_of(
+          R"({"flow": ["identity", {"use": "split", "branches": [["identity"], ["identity"]]}]})"),
+      "/flow: 2 streams are open at the end of the flow; merge them");
   EXPECT_EQ(message_of(R"({"flow": [{"use": "identity", "tag": "inner"}], "outputs": ["iner"]})"),
             "/flow: the outputs name \"iner\", but nothing is tagged so; did you mean \"inner\"?");
   EXPECT_EQ(
       message_of(
           R"({"flow": [{"use": "switch", "router": {"use": "argmax_selector", "branches": 2, "by": "row"}, "branches": [["identity"], ["identity"]]}]})"),
-      "/flow/0: \"switch_0\": the switch goes by batch, but its router \"argmax_selector\" chooses for "
+      "/flow/0: \"switch_0\": the switch goes by batch, but its router \"argmax_selector\" chooses "
+      "for "
       "each row; say the same of both");
 }
 
@@ -250,10 +254,11 @@ TEST(Flow, EndsWithWhatTheLossAsksFor) {
       message_of(
           R"({"flow": [{"use": "sigmoid_router", "experts": 3, "tag": "a"}], "outputs": ["a", "a"]})"),
       "the flow has 2 outputs, but the loss asks for 1");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "reshape", "sizes": [-1, 2, 2]}]})"),
-            "the flow ends with [B, 2, 2] from \"reshape_0\", but the loss asks for [B, 3]; make rows of "
-            "it in front of the head: {\"use\": \"flatten\"}, {\"use\": \"reduce\"} or "
-            "{\"use\": \"select\"}");
+  EXPECT_EQ(
+      message_of(R"({"flow": [{"use": "reshape", "sizes": [-1, 2, 2]}]})"),
+      "the flow ends with [B, 2, 2] from \"reshape_0\", but the loss asks for [B, 3]; make rows of "
+      "it in front of the head: {\"use\": \"flatten\"}, {\"use\": \"reduce\"} or "
+      "{\"use\": \"select\"}");
 }
 
 TEST(Flow, NamesThePortsOfTheData) {

@@ -24,9 +24,9 @@
 #include <treadle/core/module_state.h>
 #include <treadle/core/observed_values.h>
 #include <treadle/core/optimizer.h>
+#include <treadle/core/parameter_arena.h>
 #include <treadle/core/plan_folding.h>
 #include <treadle/core/plan_ops.h>
-#include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/predictions.h>
 #include <treadle/core/row_problems.h>

@@ -18,11 +18,11 @@
 
 #include <treadle/base/document.h>
 #include <treadle/base/schema.h>
+#include <treadle/core/process_state.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/captured_output.h>
 #include <treadle/testing/golden.h>
 #include <treadle/testing/gradient_check.h>
-#include <treadle/core/process_state.h>
 #include <treadle/testing/random_parameters.h>
 #include <treadle/testing/reference.h>
 #include <treadle/testing/tiny_data.h>

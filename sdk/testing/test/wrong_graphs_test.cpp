@@ -197,8 +197,8 @@ std::vector<Wrong<GraphCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, GraphContract, ::testing::Values(two_layers("TwoLayers")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, GraphContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, GraphContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_graphs

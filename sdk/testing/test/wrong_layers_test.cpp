@@ -207,8 +207,8 @@ std::vector<Wrong<LayerCase>> all() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, LayerContract, ::testing::Values(affine("Affine")), CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_layers

@@ -155,8 +155,8 @@ std::vector<Wrong<LossCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, LossContract, ::testing::Values(one<Squared>("Squared")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LossContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LossContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_losses

@@ -266,8 +266,8 @@ std::vector<Wrong<MetricCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, MetricContract, ::testing::Values(one<MeanError>("MeanError")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, MetricContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, MetricContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_metrics

@@ -153,8 +153,8 @@ std::vector<Wrong<ModelCase>> all() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, ModelContract, ::testing::Values(net("Net")), CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ModelContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ModelContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_models

@@ -130,8 +130,8 @@ std::vector<Wrong<ObserverCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, ObserverContract, ::testing::Values(one<Listener>("Listener")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ObserverContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ObserverContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_observers

@@ -177,8 +177,8 @@ std::vector<Wrong<OptimizerCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, OptimizerContract, ::testing::Values(one<Momentum>("Momentum")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, OptimizerContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, OptimizerContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_optimizers

@@ -412,8 +412,8 @@ std::vector<Wrong<TrainingCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, TrainingContract, ::testing::Values(one<Plain>("Plain")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TrainingContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TrainingContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_trainings

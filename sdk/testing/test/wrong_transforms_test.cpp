@@ -161,11 +161,10 @@ INSTANTIATE_TEST_SUITE_P(Right, TransformContract,
                          ::testing::Values(one<Centre>("Centre"),
                                            TransformCase{"BesideImages",
                                                          [] { return std::make_unique<Centre>(); },
-                                                         false,
-                                                         true}),
+                                                         false, true}),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_transforms

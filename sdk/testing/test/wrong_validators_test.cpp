@@ -115,8 +115,8 @@ std::vector<Wrong<ValidationCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, ValidationContract, ::testing::Values(halves("Halves")),
                          CaseName());
-INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ValidationContract,
-                         ::testing::ValuesIn(cases_of(all())), CaseName());
+INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, ValidationContract, ::testing::ValuesIn(cases_of(all())),
+                         CaseName());
 
 }  // namespace
 }  // namespace wrong_validators

@@ -1,5 +1,5 @@
-// How long a training stands still for a checkpoint, beside one copy of the same bytes and beside writing it at once; and
-// what telling of a step costs. Rounds in turn; prints medians.
+// How long a training stands still for a checkpoint, beside one copy of the same bytes and beside
+// writing it at once; and what telling of a step costs. Rounds in turn; prints medians.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 double milliseconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 double median(std::vector<double> values) {
@@ -63,20 +64,22 @@ void measure(std::int64_t parameters, int rounds, const fs::path& scratch) {
   std::vector<double> written;
   for (int round = -1; round < rounds; ++round) {
     const double copy = milliseconds([&] {
-      for (int i = 0; i < 3; ++i) std::memcpy(copies[i].data_ptr(), tensors[i].data_ptr(), tensors[i].nbytes());
+      for (int i = 0; i < 3; ++i)
+        std::memcpy(copies[i].data_ptr(), tensors[i].data_ptr(), tensors[i].nbytes());
     });
     const double save = milliseconds([&] {
       saver.save(state, [&](const StateDict& kept) { background.save(kept, {1, round + 2}, 2); });
     });
     saver.finish();
     const double write = milliseconds([&] { at_once.save(state, {1, round + 2}, 2); });
-    if (round < 0) continue;  // the first copy allocates
+    if (round < 0)
+      continue;  // the first copy allocates
     copied.push_back(copy);
     saved.push_back(save);
     written.push_back(write);
   }
-  std::printf("%10ld  %11.3f  %10.3f  %16.3f\n", static_cast<long>(parameters), median(copied), median(saved),
-              median(written));
+  std::printf("%10ld  %11.3f  %10.3f  %16.3f\n", static_cast<long>(parameters), median(copied),
+              median(saved), median(written));
 }
 
 void measure_steps() {
@@ -87,7 +90,8 @@ void measure_steps() {
   std::vector<double> nanoseconds;
   for (int round = 0; round < 9; ++round) {
     nanoseconds.push_back(milliseconds([&] {
-                            for (int step = 1; step <= kSteps; ++step) training.step_completed({1, 1, step, kSteps});
+                            for (int step = 1; step <= kSteps; ++step)
+                              training.step_completed({1, 1, step, kSteps});
                           }) *
                           1e6 / kSteps);
   }
@@ -98,9 +102,12 @@ void measure_steps() {
 
 int main(int argument_count, char** arguments) {
   const int rounds = argument_count > 1 ? std::atoi(arguments[1]) : 9;
-  const fs::path scratch = fs::temp_directory_path() / ("treadle-checkpoint-stall-" + std::to_string(std::rand()));
-  std::printf("milliseconds, Adam's state\nparameters  memcpy of it  background  written at once\n");
-  for (const std::int64_t parameters : {6'337, 100'000, 1'000'000, 10'000'000}) measure(parameters, rounds, scratch);
+  const fs::path scratch =
+      fs::temp_directory_path() / ("treadle-checkpoint-stall-" + std::to_string(std::rand()));
+  std::printf(
+      "milliseconds, Adam's state\nparameters  memcpy of it  background  written at once\n");
+  for (const std::int64_t parameters : {6'337, 100'000, 1'000'000, 10'000'000})
+    measure(parameters, rounds, scratch);
   measure_steps();
   fs::remove_all(scratch);
 }

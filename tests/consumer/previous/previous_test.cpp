@@ -59,9 +59,10 @@ nlohmann::json document(nlohmann::json training = "previous") {
 nlohmann::json in_a_flow(nlohmann::json document) {
   const nlohmann::json previous = {{"use", "previous"}};
   document["model"] = {{"use", "flow"},
-                       {"flow", {{{"use", "loop"}, {"body", {previous}}, {"times", 2}},
-                                 {{"use", "graph"}, {"builder", previous}},
-                                 {{"use", "head"}}}}};
+                       {"flow",
+                        {{{"use", "loop"}, {"body", {previous}}, {"times", 2}},
+                         {{"use", "graph"}, {"builder", previous}},
+                         {{"use", "head"}}}}};
   return document;
 }
 

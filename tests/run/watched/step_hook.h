@@ -3,7 +3,8 @@
 #include <functional>
 #include <string_view>
 
-/// What the schedule "watched" gives for this id: the test and the plugin, in one process, share it.
+/// What the schedule "watched" gives for this id: the test and the plugin, in one process, share
+/// it.
 struct StepHook {
   static constexpr std::string_view kInterface = "treadle.test.step-hook/1";
 

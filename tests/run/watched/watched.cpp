@@ -1,4 +1,5 @@
-// A schedule through which a test stands beside the training thread: observers hear of a step when it is long done.
+// A schedule through which a test stands beside the training thread: observers hear of a step when
+// it is long done.
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/plugin.h>
 
@@ -17,11 +18,15 @@ class Watched final : public treadle::LearningRateSchedule {
     return interface_id == StepHook::kInterface ? &hook : nullptr;
   }
   double do_rate_at(std::int64_t step, const treadle::ScheduleSpan& span) const override {
-    if (hook.before_step) hook.before_step();
-    return span.base_rate * (1 - 0.5 * static_cast<double>(step) / static_cast<double>(span.total_steps));
+    if (hook.before_step)
+      hook.before_step();
+    return span.base_rate *
+           (1 - 0.5 * static_cast<double>(step) / static_cast<double>(span.total_steps));
   }
 };
 
 }  // namespace
 
-TREADLE_PLUGIN(registrar) { registrar.add<Watched>("watched"); }
+TREADLE_PLUGIN(registrar) {
+  registrar.add<Watched>("watched");
+}

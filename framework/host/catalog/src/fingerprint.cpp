@@ -63,7 +63,9 @@ bool at_most(std::string_view plugin, std::string_view host) {
 
 bool same_major_and_at_most(std::string_view plugin, std::string_view host) {
   const auto major = [](std::string_view v) { return v.substr(0, v.find('.')); };
-  const auto minor = [](std::string_view v) { return v.substr(std::min(v.find('.'), v.size() - 1) + 1); };
+  const auto minor = [](std::string_view v) {
+    return v.substr(std::min(v.find('.'), v.size() - 1) + 1);
+  };
   return !plugin.empty() && number(major(plugin)) && number(major(plugin)) == number(major(host)) &&
          at_most(minor(plugin), minor(host));
 }
@@ -110,10 +112,10 @@ std::vector<std::string> size_differences(std::string_view plugin, std::string_v
     const auto other = std::find_if(theirs.begin(), theirs.end(), [name](std::string_view size) {
       return size.starts_with(name);
     });
-    differences.push_back(
-        "its " + std::string(name.substr(0, name.size() - 1)) + " is " +
-        (other == theirs.end() ? "unknown" : shown(other->substr(name.size()))) +
-        " bytes (size/alignment), this runner's " + std::string(ours.substr(name.size())));
+    differences.push_back("its " + std::string(name.substr(0, name.size() - 1)) + " is " +
+                          (other == theirs.end() ? "unknown" : shown(other->substr(name.size()))) +
+                          " bytes (size/alignment), this runner's " +
+                          std::string(ours.substr(name.size())));
   }
   return differences;
 }

@@ -51,7 +51,7 @@ std::string text_at(const json& object, const char* key, bool required) {
   const bool has_control = plain_text(text) != text;
   if (has_control || text.size() > kMaxTextSize) {
     refuse_manifest("\"" + std::string(key) + "\" must be one line of at most " +
-           std::to_string(kMaxTextSize) + " bytes");
+                    std::to_string(kMaxTextSize) + " bytes");
   }
   return text;
 }
@@ -115,7 +115,8 @@ json manifest_schema(std::string_view text, const ManifestComponent& wanted) {
     }
     return *schema;
   }
-  refuse_manifest("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id + ")");
+  refuse_manifest("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id +
+                  ")");
 }
 
 json sound_schema(std::string_view text, const ManifestComponent& component) {
@@ -123,7 +124,7 @@ json sound_schema(std::string_view text, const ManifestComponent& component) {
   const std::vector<Problem> problems = check_schema(schema);
   if (!problems.empty()) {
     refuse_manifest("the schema of " + quote_text(component.name) + " (" + component.interface_id +
-           ") is wrong: " + problems.front().text());
+                    ") is wrong: " + problems.front().text());
   }
   return schema;
 }

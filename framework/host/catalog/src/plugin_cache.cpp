@@ -152,7 +152,8 @@ PluginCache::PluginCache(fs::path file) : file_(std::move(file)) {
 
 void PluginCache::load() {
   struct stat status {};
-  if (::stat(file_.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & S_IWOTH) != 0 ||
+  if (::stat(file_.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      (status.st_mode & S_IWOTH) != 0 ||
       static_cast<std::uint64_t>(status.st_size) > kMaxCacheBytes) {
     return;
   }

@@ -25,12 +25,13 @@ using internal::ChildProcess;
 /// Loading libtorch on a busy machine with a cold disk.
 constexpr std::chrono::seconds kStartLimit{60};
 
-/// The caller's environment, but for what would make loading slow, reach for a GPU, or print pages of stack when a plugin
-/// crashes (UCX, which Debian 13's libtorch brings): the last line a plugin prints is part of its story.
+/// The caller's environment, but for what would make loading slow, reach for a GPU, or print pages
+/// of stack when a plugin crashes (UCX, which Debian 13's libtorch brings): the last line a plugin
+/// prints is part of its story.
 std::vector<std::string> helper_environment() {
   constexpr std::string_view kSet[] = {"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
-                                       "MKL_NUM_THREADS=1", "CUDA_VISIBLE_DEVICES=",
-                                       "UCX_HANDLE_ERRORS=none"};
+                                       "MKL_NUM_THREADS=1",
+                                       "CUDA_VISIBLE_DEVICES=", "UCX_HANDLE_ERRORS=none"};
   std::vector<std::string> environment;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;

@@ -73,21 +73,27 @@ TEST(Fingerprint, NamesEachDifferenceInWords) {
 }
 
 TEST(Fingerprint, DoesNotTakeHalfANumberForOne) {
-  for (const char* version : {"1", "1.", ".", "", "1.x", "1.-1", "1.2.3", "1.99999999999999999999", " 1.2"}) {
+  for (const char* version :
+       {"1", "1.", ".", "", "1.x", "1.-1", "1.2.3", "1.99999999999999999999", " 1.2"}) {
     EXPECT_EQ(mismatch(replaced("sdk_abi=1.2", "sdk_abi=" + std::string(version))),
-              "was built for SDK ABI " + std::string(version) + ", this runner has 1.2; rebuild it against this SDK");
+              "was built for SDK ABI " + std::string(version) +
+                  ", this runner has 1.2; rebuild it against this SDK");
   }
   EXPECT_EQ(mismatch(replaced("tbb=12080", "tbb=99999999999999999999")),
-            "was built for TBB interface 99999999999999999999, this runner has 12080; rebuild it against this SDK");
+            "was built for TBB interface 99999999999999999999, this runner has 12080; rebuild it "
+            "against this SDK");
 }
 
 TEST(Fingerprint, ShowsAStrangersValuesWithoutObeyingThem) {
   EXPECT_EQ(mismatch(replaced("libtorch=1.13.0", "libtorch=\x1b[2J\xff")),
-            "was built for libtorch \\u001b[2J\xEF\xBF\xBD, this runner uses 1.13.0; rebuild it against this SDK");
+            "was built for libtorch \\u001b[2J\xEF\xBF\xBD, this runner uses 1.13.0; rebuild it "
+            "against this SDK");
   EXPECT_EQ(mismatch(replaced("libtorch=1.13.0", "libtorch=" + std::string(9999, '9'))),
-            "was built for libtorch " + std::string(80, '9') + "…, this runner uses 1.13.0; rebuild it against this SDK");
+            "was built for libtorch " + std::string(80, '9') +
+                "…, this runner uses 1.13.0; rebuild it against this SDK");
   EXPECT_EQ(mismatch(host().fingerprint, {"libc10.so.\x1b[2J"}),
-            "is linked to libc10.so.\\u001b[2J, this runner to libc10.so.1.13; rebuild it against this SDK");
+            "is linked to libc10.so.\\u001b[2J, this runner to libc10.so.1.13; rebuild it against "
+            "this SDK");
 }
 
 TEST(Fingerprint, NamesAllDifferencesAtOnce) {

@@ -55,10 +55,11 @@ TEST(Manifest, GivesASoundSchemaOrSaysWhatIsWrongWithIt) {
     sound_schema(broken.dump(), lion);
     FAIL() << "accepted";
   } catch (const PluginError& error) {
-    EXPECT_STREQ(error.what(),
-                 "has a damaged manifest: the schema of \"lion\" (treadle.optimizer/1) is wrong: "
-                 "/properties/a/pattern: expected a regular expression (of at most 200 characters and 1000 "
-                 "repetitions, without back references), got \"(\" (text); build it again");
+    EXPECT_STREQ(
+        error.what(),
+        "has a damaged manifest: the schema of \"lion\" (treadle.optimizer/1) is wrong: "
+        "/properties/a/pattern: expected a regular expression (of at most 200 characters and 1000 "
+        "repetitions, without back references), got \"(\" (text); build it again");
   }
 }
 
@@ -80,7 +81,11 @@ TEST(Manifest, SaysWhatIsDamaged) {
       {with("id", 7).dump(), "\"id\" must be text"},
       {with("id", "").dump(), "\"id\" is empty"},
       {with("summary", "a\x1b[2Jb").dump(), "\"summary\" must be one line of at most 1000 bytes"},
-      {with("summary", "a\xc2\x9b" "2Jb").dump(), "\"summary\" must be one line of at most 1000 bytes"},
+      {with("summary",
+            "a\xc2\x9b"
+            "2Jb")
+           .dump(),
+       "\"summary\" must be one line of at most 1000 bytes"},
       {with("version", std::string(1001, '1')).dump(),
        "\"version\" must be one line of at most 1000 bytes"},
       {with("components", json::object()).dump(), "\"components\" must be an array"},

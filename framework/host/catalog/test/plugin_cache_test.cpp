@@ -103,7 +103,8 @@ TEST_F(PluginCacheTest, HealsWhenItsFileIsDamaged) {
         std::string(R"({"version": 1})"),
         std::string(R"({"version": 99, "fingerprints": [], "files": {}})"),
         std::string(R"({"version": 1, "fingerprints": [], "files": {"/a": {"stamp": 1}}})"),
-        replaced(good, R"("stamp":[)", R"("stamp":[1e300,)"), replaced(good, R"("stamp":[)", R"("stamp":[-1,)"),
+        replaced(good, R"("stamp":[)", R"("stamp":[1e300,)"),
+        replaced(good, R"("stamp":[)", R"("stamp":[-1,)"),
         replaced(good, R"("fingerprint":0)", R"("fingerprint":0.5)")}) {
     std::ofstream(cache_file(), std::ios::trunc) << bad;
     remember(file);

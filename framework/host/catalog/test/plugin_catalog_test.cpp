@@ -25,7 +25,8 @@ class PluginCatalogTest : public ::testing::Test {
   /// Puts a plugin into `folder`; `components` are "word/name" pairs.
   fs::path given(const std::string& folder, const std::string& id,
                  const std::vector<std::pair<std::string, std::string>>& components,
-                 const std::string& fingerprint = kFingerprint, const json& schema = json::object()) {
+                 const std::string& fingerprint = kFingerprint,
+                 const json& schema = json::object()) {
     json list = json::array();
     for (const auto& [word, name] : components) {
       json whole{{"type", "object"}, {"title", name}};
@@ -250,10 +251,11 @@ TEST_F(PluginCatalogTest, RefusesASchemaThatDocumentsCannotBeCheckedBy) {
   const fs::path file = given("a", "org.x.one", {{"loss", "l"}}, kFingerprint, {{"required", "x"}});
   const auto catalog = scan();
 
-  EXPECT_EQ(CatalogSchemaIndex(catalog).find("loss", "l").problem,
-            "org.x.one 1.0.0 (" + file.string() +
-                ") has a damaged manifest: the schema of \"l\" (treadle.loss/1) is wrong: /required: "
-                "expected an array of keys, got \"x\" (text); build it again");
+  EXPECT_EQ(
+      CatalogSchemaIndex(catalog).find("loss", "l").problem,
+      "org.x.one 1.0.0 (" + file.string() +
+          ") has a damaged manifest: the schema of \"l\" (treadle.loss/1) is wrong: /required: "
+          "expected an array of keys, got \"x\" (text); build it again");
 }
 
 TEST_F(PluginCatalogTest, ServesSchemasToTheCheckingOfDocuments) {

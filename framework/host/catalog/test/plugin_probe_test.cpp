@@ -116,7 +116,8 @@ TEST_F(PluginProbeTest, PassesOverWhatIsNoAnswer) {
 
 TEST_F(PluginProbeTest, KeepsOnlyTheEndOfAFlood) {
   const auto verdicts =
-      given(well_behaved_but("*one.so", "yes noise | head -c 5000000; echo; echo drowned; kill -ABRT $$"))
+      given(well_behaved_but("*one.so",
+                             "yes noise | head -c 5000000; echo; echo drowned; kill -ABRT $$"))
           .try_each(files_);
 
   EXPECT_EQ(verdicts[0].problem,

@@ -47,11 +47,11 @@ TEST(PluginSettings, TryOutWhatChangedWhereNothingIsSaid) {
 TEST(PluginSettings, AreReadFromTheEnvironment) {
   const CatalogOptions options =
       catalog_options({}, at_home({{"TREADLE_PLUGIN_SYSTEM_PATH", "/a:/b"},
-                                       {"TREADLE_PLUGIN_DISABLE", "org.one,org.two"},
-                                       {"TREADLE_PLUGIN_ALLOW", "org.three"},
-                                       {"TREADLE_PLUGIN_CACHE", "off"},
-                                       {"TREADLE_PLUGIN_PROBE", "never"},
-                                       {"TREADLE_PLUGIN_PROBE_TIMEOUT_MS", "250"}}));
+                                   {"TREADLE_PLUGIN_DISABLE", "org.one,org.two"},
+                                   {"TREADLE_PLUGIN_ALLOW", "org.three"},
+                                   {"TREADLE_PLUGIN_CACHE", "off"},
+                                   {"TREADLE_PLUGIN_PROBE", "never"},
+                                   {"TREADLE_PLUGIN_PROBE_TIMEOUT_MS", "250"}}));
 
   ASSERT_EQ(options.folders.size(), 3u);
   EXPECT_EQ(options.folders[1].folder, "/a");

@@ -16,8 +16,9 @@ constexpr int kDigits = 12;
 
 std::string folder_name(std::int64_t step) {
   std::string digits = std::to_string(step);
-  digits.insert(0, static_cast<std::size_t>(std::max<int>(0, kDigits - static_cast<int>(digits.size()))),
-                '0');
+  digits.insert(
+      0, static_cast<std::size_t>(std::max<int>(0, kDigits - static_cast<int>(digits.size()))),
+      '0');
   return std::string(kPrefix) + digits;
 }
 
@@ -40,7 +41,8 @@ fs::path CheckpointStore::save(const StateDict& state, const TrainingPosition& p
   }
   StateDict complete;
   complete.put("workflow", state);
-  if (state.has_part("model")) complete.put("model", state.part("model"));
+  if (state.has_part("model"))
+    complete.put("model", state.part("model"));
   complete.put("position", nlohmann::json({{"epochs_done", position.epochs_done},
                                            {"steps_done", position.steps_done},
                                            {"at_epoch_end", position.at_epoch_end},
@@ -48,10 +50,13 @@ fs::path CheckpointStore::save(const StateDict& state, const TrainingPosition& p
   if (state.has_part("model")) {
     // The weights are written once, under their plain names; the workflow's state refers to them.
     StateDict without(state.version());
-    for (const auto& [name, value] : state.values().items()) without.put(name, value);
-    for (const auto& [name, tensor] : state.tensors()) without.put(name, tensor);
+    for (const auto& [name, value] : state.values().items())
+      without.put(name, value);
+    for (const auto& [name, tensor] : state.tensors())
+      without.put(name, tensor);
     for (const auto& [name, part] : state.parts()) {
-      if (name != "model") without.put(name, part);
+      if (name != "model")
+        without.put(name, part);
     }
     complete.put("workflow", std::move(without));
   }
@@ -75,7 +80,8 @@ std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(
     try {
       StateDict complete = read_state_folder(*path);
       Loaded loaded{complete.part("workflow"), {}, *path};
-      if (complete.has_part("model")) loaded.state.put("model", complete.part("model"));
+      if (complete.has_part("model"))
+        loaded.state.put("model", complete.part("model"));
       const nlohmann::json& position = complete.value("position");
       loaded.position = {position.at("epochs_done").get<std::int64_t>(),
                          position.at("steps_done").get<std::int64_t>(),
@@ -98,7 +104,8 @@ std::vector<fs::path> CheckpointStore::all() const {
   std::vector<fs::path> folders;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    if (is_checkpoint(entry.path())) folders.push_back(entry.path());
+    if (is_checkpoint(entry.path()))
+      folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   return folders;

@@ -15,8 +15,9 @@ namespace {
 
 /// Until every buffer of the batch pipeline is in use.
 constexpr std::int64_t kFewestSteps = 6;
-/// Until the allocator keeps about as much for the next step as it does in a long run: after six steps the estimate for
-/// two layers of 2048 varied between 114 and 131 MB, after these between 127 and 131.
+/// Until the allocator keeps about as much for the next step as it does in a long run: after six
+/// steps the estimate for two layers of 2048 varied between 114 and 131 MB, after these between 127
+/// and 131.
 constexpr std::int64_t kSteps = 24;
 /// A large model stops between the two.
 constexpr std::chrono::seconds kPatience{10};
@@ -31,8 +32,10 @@ class BriefContext final : public RunContext {
   const RandomStreams& do_random() const override { return trial_.random(); }
   std::stop_token do_stop_token() const override { return stop_.get_token(); }
   void do_step_completed(const StepProgress& progress) override {
-    if (progress.step < kFewestSteps) return;
-    if (progress.step >= kSteps || Clock::now() - start_ > kPatience) stop_.request_stop();
+    if (progress.step < kFewestSteps)
+      return;
+    if (progress.step >= kSteps || Clock::now() - start_ > kPatience)
+      stop_.request_stop();
   }
   void do_epoch_completed(const EpochSummary&) override {}
   void do_note(const std::string&) override {}
@@ -56,7 +59,8 @@ nlohmann::json data_summary(const internal::Ingredients& ingredients) {
   nlohmann::json inputs = nlohmann::json::array();
   for (const PortSpec& port : spec.inputs) {
     nlohmann::json columns = nlohmann::json::array();
-    for (const Column& column : port.columns) columns.push_back(column.name);
+    for (const Column& column : port.columns)
+      columns.push_back(column.name);
     inputs.push_back({{"name", port.name}, {"shape", port.shape}, {"columns", std::move(columns)}});
   }
   return {{"rows", ingredients.rows().rows()},
@@ -135,8 +139,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     // The order of the rows in this and the next epoch, and the rows of the fold.
     const std::int64_t row_lists =
         3 * static_cast<std::int64_t>(sizeof(std::int64_t) * fold.training.size());
-    result.estimated_bytes =
-        std::max(loading_peak, shared + at_once * (std::max<std::int64_t>(one_trial, 0) + row_lists));
+    result.estimated_bytes = std::max(
+        loading_peak, shared + at_once * (std::max<std::int64_t>(one_trial, 0) + row_lists));
     result.data = data_summary(ingredients);
     result.model = internal::model_info(ingredients, trial);
     result.validation = plan_summary(ingredients.plan());

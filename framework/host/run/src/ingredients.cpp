@@ -20,13 +20,18 @@ struct TaskDefaults {
   const char* report_metric;
 };
 constexpr TaskDefaults kDefaults[] = {
-    {TargetKind::kClasses, "classification", "cross_entropy", {"accuracy", nullptr}, "confusion_matrix"},
+    {TargetKind::kClasses,
+     "classification",
+     "cross_entropy",
+     {"accuracy", nullptr},
+     "confusion_matrix"},
     {TargetKind::kNumbers, "regression", "mse", {"rmse", "r2"}, "residuals"},
 };
 
 const TaskDefaults& defaults_for(TargetKind kind) {
   for (const TaskDefaults& entry : kDefaults) {
-    if (entry.kind == kind) return entry;
+    if (entry.kind == kind)
+      return entry;
   }
   throw DataError("the data has no target: there is nothing to train for");
 }
@@ -46,12 +51,15 @@ constexpr Word<c10::ScalarType> kDtypes[] = {{"float32", at::kFloat}, {"float64"
 template <typename Value, std::size_t N>
 Value value_of(const Word<Value> (&table)[N], const std::string& word, Value fallback) {
   for (const Word<Value>& entry : table) {
-    if (word == entry.word) return entry.value;
+    if (word == entry.word)
+      return entry.value;
   }
   return fallback;
 }
 
-std::string name_in(const Config& slot) { return slot.get<std::string>("use"); }
+std::string name_in(const Config& slot) {
+  return slot.get<std::string>("use");
+}
 
 }  // namespace
 
@@ -72,7 +80,8 @@ Config component_config(const Config& slot, std::string_view slot_key) {
   const nlohmann::json schema = workflow_schema();
   const nlohmann::json& slot_schema = schema.at("properties").at(std::string(slot_key));
   if (slot_schema.contains("properties")) {
-    for (const auto& [own, ignored] : slot_schema.at("properties").items()) parameters.erase(own);
+    for (const auto& [own, ignored] : slot_schema.at("properties").items())
+      parameters.erase(own);
   }
   return Config(std::move(parameters), slot.pointer(), slot.places());
 }
@@ -122,11 +131,11 @@ void Ingredients::open_data() {
   spec_ = data_->spec();
   if (request.task == Task::kAuto) {
     const TargetSpec& target = spec_.target;
-    choices_.push_back(
-        std::string("task: ") + defaults_for(target.kind).task + " of \"" + target.name + "\"" +
-        (target.kind == TargetKind::kClasses
-             ? " (" + std::to_string(target.class_count()) + " classes)"
-             : std::string()));
+    choices_.push_back(std::string("task: ") + defaults_for(target.kind).task + " of \"" +
+                       target.name + "\"" +
+                       (target.kind == TargetKind::kClasses
+                            ? " (" + std::to_string(target.class_count()) + " classes)"
+                            : std::string()));
   }
   settle();
 }
@@ -146,9 +155,11 @@ void Ingredients::settle() {
 void Ingredients::settle_loss() {
   const TaskDefaults& defaults = defaults_for(spec_.target.kind);
   if (!workflow_.resolved.contains("loss")) {
-    const Checked loss = check({{"use", defaults.loss}}, workflow_schema().at("properties").at("loss"),
-                               runtime_.schemas(), *workflow_.document, "/loss");
-    if (!loss.problems.empty()) throw DocumentError(loss.problems);
+    const Checked loss =
+        check({{"use", defaults.loss}}, workflow_schema().at("properties").at("loss"),
+              runtime_.schemas(), *workflow_.document, "/loss");
+    if (!loss.problems.empty())
+      throw DocumentError(loss.problems);
     workflow_.resolved["loss"] = loss.value;
     choices_.push_back(std::string("loss: ") + defaults.loss);
   }
@@ -156,17 +167,20 @@ void Ingredients::settle_loss() {
 }
 
 void Ingredients::settle_metrics() {
-  if (workflow_.resolved.contains("metrics")) return;
+  if (workflow_.resolved.contains("metrics"))
+    return;
   nlohmann::json names = nlohmann::json::array();
   std::string text;
   for (const char* metric : defaults_for(spec_.target.kind).metrics) {
-    if (metric == nullptr) continue;
+    if (metric == nullptr)
+      continue;
     names.push_back({{"use", metric}});
     text += (text.empty() ? "" : ", ") + std::string(metric);
   }
   const Checked metrics = check(names, workflow_schema().at("properties").at("metrics"),
                                 runtime_.schemas(), *workflow_.document, "/metrics");
-  if (!metrics.problems.empty()) throw DocumentError(metrics.problems);
+  if (!metrics.problems.empty())
+    throw DocumentError(metrics.problems);
   workflow_.resolved["metrics"] = metrics.value;
   choices_.push_back("metrics: " + text);
 }
@@ -176,7 +190,8 @@ void Ingredients::settle_shards() {
   constexpr std::int64_t kRowsAShard = 32;
   constexpr std::int64_t kMost = 8;
   nlohmann::json& shards = workflow_.resolved.at("resources").at("shards");
-  if (shards.is_number()) return;
+  if (shards.is_number())
+    return;
   const std::int64_t rows = make_training()->batch_plan().training_batch;
   shards = std::clamp<std::int64_t>(rows / kRowsAShard, 1, kMost);
   choices_.push_back("shards: " + shards.dump());
@@ -208,7 +223,8 @@ std::shared_ptr<Model> Ingredients::make_model(const ModelSpec& spec) const {
 
 std::optional<GivenWeights> Ingredients::given_weights() const {
   const Config slot = workflow_.slot("model");
-  if (!slot.has("weights")) return std::nullopt;
+  if (!slot.has("weights"))
+    return std::nullopt;
   const Config weights = slot.child("weights");
   return GivenWeights{weights.get<std::string>("path"), weights.get<bool>("strict")};
 }
@@ -220,13 +236,16 @@ std::unique_ptr<Optimizer> Ingredients::make_optimizer() const {
 std::vector<OptimizerGroup> Ingredients::make_optimizer_groups(const Model& model) const {
   std::vector<OptimizerGroup> groups;
   const Config slot = workflow_.slot("optimizer");
-  if (!slot.has("groups")) return groups;
+  if (!slot.has("groups"))
+    return groups;
   std::vector<std::string> left;
-  for (const auto& item : model.named_parameters()) left.push_back(item.key());
+  for (const auto& item : model.named_parameters())
+    left.push_back(item.key());
   for (const Config& group : slot.children("groups")) {
     nlohmann::json parameters = component_config(slot, "optimizer").json();
     for (const auto& [key, value] : group.json().items()) {
-      if (key != "parameters") parameters[key] = value;
+      if (key != "parameters")
+        parameters[key] = value;
     }
     groups.push_back({runtime_.registry().make<Optimizer>(
                           name_in(slot), Config(parameters, group.pointer(), group.places())),
@@ -241,8 +260,10 @@ std::vector<OptimizerGroup> Ingredients::make_optimizer_groups(const Model& mode
     }
     if (groups.back().parameters.empty()) {
       std::string names;
-      for (const auto& item : model.named_parameters()) names += (names.empty() ? "" : ", ") + item.key();
-      group.fail("parameters", "this names no parameter that no group before it has; the model's are " + names);
+      for (const auto& item : model.named_parameters())
+        names += (names.empty() ? "" : ", ") + item.key();
+      group.fail("parameters",
+                 "this names no parameter that no group before it has; the model's are " + names);
     }
   }
   return groups;
@@ -251,7 +272,8 @@ std::vector<OptimizerGroup> Ingredients::make_optimizer_groups(const Model& mode
 std::unique_ptr<LearningRateSchedule> Ingredients::make_schedule() const {
   auto schedule = make<LearningRateSchedule>("schedule");
   const Config slot = workflow_.slot("schedule");
-  if (!slot.has("warmup")) return schedule;
+  if (!slot.has("warmup"))
+    return schedule;
   return std::make_unique<WarmedUpSchedule>(std::move(schedule), slot.get<Duration>("warmup"));
 }
 
@@ -261,7 +283,8 @@ std::unique_ptr<TrainingWorkflow> Ingredients::make_training() const {
 
 std::vector<std::unique_ptr<MetricComputer>> Ingredients::make_metrics() const {
   auto metrics = make_each<MetricComputer>("metrics");
-  for (const auto& metric : metrics) metric->start(spec_.target);
+  for (const auto& metric : metrics)
+    metric->start(spec_.target);
   return metrics;
 }
 
@@ -269,7 +292,8 @@ std::vector<std::unique_ptr<MetricComputer>> Ingredients::make_report_metrics() 
   std::vector<std::unique_ptr<MetricComputer>> metrics;
   const std::string name = defaults_for(spec_.target.kind).report_metric;
   const std::vector<std::string> known = runtime_.registry().names<MetricComputer>();
-  if (std::find(known.begin(), known.end(), name) == known.end()) return metrics;
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    return metrics;
   metrics.push_back(runtime_.registry().make<MetricComputer>(name));
   metrics.back()->start(spec_.target);
   return metrics;

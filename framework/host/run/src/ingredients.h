@@ -31,12 +31,14 @@ struct GivenWeights {
   bool is_strict = true;
 };
 
-/// Makes the components a document names. What the document leaves open is filled in here once the data has been seen.
+/// Makes the components a document names. What the document leaves open is filled in here once the
+/// data has been seen.
 class Ingredients {
  public:
   Ingredients(const Runtime& runtime, ResolvedWorkflow workflow);
 
-  /// Opens the data and settles task, loss and metrics. The choices made for the user are in choices().
+  /// Opens the data and settles task, loss and metrics. The choices made for the user are in
+  /// choices().
   void open_data();
   /// For a model trained earlier: what its data looked like, without the data.
   void recall_data(DataSpec spec);
@@ -71,8 +73,8 @@ class Ingredients {
   std::vector<std::unique_ptr<MetricComputer>> make_report_metrics() const;
   std::vector<std::unique_ptr<RunObserver>> make_observers() const;
 
-  /// What a model must fit, given the data as the transforms leave it. Throws DataError when a column may still have
-  /// missing values.
+  /// What a model must fit, given the data as the transforms leave it. Throws DataError when a
+  /// column may still have missing values.
   ModelSpec model_spec(const DataSpec& transformed) const;
 
  private:
@@ -99,9 +101,10 @@ class Ingredients {
 /// The part of a slot that is the component's: without `use` and without the slot's own properties.
 Config component_config(const Config& slot, std::string_view slot_key);
 
-/// A saved run's data provider for another file: `data` replaces the parameter the component's schema names
-/// in x-treadle-source.
-std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime, const ResolvedWorkflow& workflow,
+/// A saved run's data provider for another file: `data` replaces the parameter the component's
+/// schema names in x-treadle-source.
+std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
+                                            const ResolvedWorkflow& workflow,
                                             const std::filesystem::path& data);
 
 /// The threads that the document's resources ask for.

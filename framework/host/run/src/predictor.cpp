@@ -35,23 +35,26 @@ constexpr std::int64_t kMost = 1024;
 
 /// Quoted as RFC 4180 asks where a name needs it.
 std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos)
+    return text;
   std::string quoted = "\"";
   for (const char c : text) {
-    if (c == '"') quoted += '"';
+    if (c == '"')
+      quoted += '"';
     quoted += c;
   }
   return quoted + "\"";
 }
 
-/// The shortest text that reads back as the same number in the precision it was computed in; more digits would be
-/// invented.
+/// The shortest text that reads back as the same number in the precision it was computed in; more
+/// digits would be invented.
 std::string number_text(double value, at::ScalarType computed_in) {
   std::array<char, 32> digits;
   char* const begin = digits.data();
   char* const limit = begin + digits.size();
-  const auto end = computed_in == at::kDouble ? std::to_chars(begin, limit, value).ptr
-                                              : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
+  const auto end = computed_in == at::kDouble
+                       ? std::to_chars(begin, limit, value).ptr
+                       : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
   return {begin, end};
 }
 
@@ -62,7 +65,8 @@ class PredictionWriter {
     std::string header = "row";
     if (target.kind == TargetKind::kClasses) {
       header += ",predicted";
-      for (const std::string& name : target.class_names) header += "," + csv_field("p(" + name + ")");
+      for (const std::string& name : target.class_names)
+        header += "," + csv_field("p(" + name + ")");
     } else {
       for (std::int64_t i = 0; i < target.width; ++i) {
         header += "," + csv_field(target.width == 1 ? target.name
@@ -109,7 +113,8 @@ struct Predictor::Impl {
     transforms = ingredients.make_transforms();
     internal::load_transforms(transforms, saved);
     DataSpec spec = ingredients.data_spec();
-    for (const auto& transform : transforms) spec = transform->output_spec(spec);
+    for (const auto& transform : transforms)
+      spec = transform->output_spec(spec);
     model_spec = ingredients.model_spec(spec);
     model = ingredients.make_model(model_spec);
     StateDict weights;
@@ -124,7 +129,8 @@ struct Predictor::Impl {
 
   std::vector<const Transform*> transform_list() const {
     std::vector<const Transform*> list;
-    for (const auto& transform : transforms) list.push_back(transform.get());
+    for (const auto& transform : transforms)
+      list.push_back(transform.get());
     return list;
   }
 
@@ -186,7 +192,9 @@ Predictor::Predictor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 
-const DataSpec& Predictor::data_spec() const { return impl_->ingredients.data_spec(); }
+const DataSpec& Predictor::data_spec() const {
+  return impl_->ingredients.data_spec();
+}
 
 Predictions Predictor::predict(const at::Tensor& features) const {
   const at::NoGradGuard no_gradients;
@@ -197,7 +205,8 @@ Predictions Predictor::predict(const at::Tensor& features) const {
   Batch batch;
   batch.inputs = {features.to(impl_->ingredients.dtype()).clone()};
   batch.rows = at::Tensor();
-  for (const auto& transform : impl_->transforms) transform->apply(batch, ApplyContext{});
+  for (const auto& transform : impl_->transforms)
+    transform->apply(batch, ApplyContext{});
   Outputs outputs(impl_->model_spec.outputs.size());
   ForwardContext context;
   (*impl_->model)(batch.inputs, outputs, context);
@@ -215,10 +224,11 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
   std::int64_t rows = 0;
   write_file_atomically(output, [&](FileWriter& file) {
     PredictionWriter writer(file, data_spec().target);
-    rows = impl_->over_file(data, OpenRequest::Purpose::kPredict,
-                            [&](const Predictions& predictions, const Batch& batch) {
-                              writer.write(predictions, batch);
-                            })
+    rows = impl_
+               ->over_file(data, OpenRequest::Purpose::kPredict,
+                           [&](const Predictions& predictions, const Batch& batch) {
+                             writer.write(predictions, batch);
+                           })
                .rows;
   });
   return rows;
@@ -227,19 +237,23 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
 nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   const auto start = std::chrono::steady_clock::now();
   auto metrics = impl_->ingredients.make_metrics();
-  for (auto& extra : impl_->ingredients.make_report_metrics()) metrics.push_back(std::move(extra));
+  for (auto& extra : impl_->ingredients.make_report_metrics())
+    metrics.push_back(std::move(extra));
   const engine::EvaluationTotals totals =
       impl_->over_file(data, OpenRequest::Purpose::kEvaluate,
                        [&](const Predictions& predictions, const Batch& batch) {
-                         for (const auto& metric : metrics) metric->update(predictions, batch);
+                         for (const auto& metric : metrics)
+                           metric->update(predictions, batch);
                        });
   ValidationResult result;
   result.loss = totals.loss();
   result.sample_count = totals.rows;
   for (const auto& metric : metrics) {
     const MetricResult part = metric->compute();
-    result.metrics.values.insert(result.metrics.values.end(), part.values.begin(), part.values.end());
-    result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(), part.tables.end());
+    result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
+                                 part.values.end());
+    result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),
+                                 part.tables.end());
   }
   result.validation_time_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

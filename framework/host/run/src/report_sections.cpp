@@ -401,7 +401,8 @@ std::string curves(const ReportInput& input) {
     std::string picker = "<select class=\"chip\" id=\"metric-picker\" aria-label=\"metric\">";
     for (const std::string& name : drawn)
       picker += "<option>" + html::escape(name) + "</option>";
-    text += html::chart_card(names.empty() ? "Observed" : "Metric", "metric-chart", picker + "</select>", kNoScript);
+    text += html::chart_card(names.empty() ? "Observed" : "Metric", "metric-chart",
+                             picker + "</select>", kNoScript);
   } else {
     text += html::chart_card("Learning rate", "rate-chart", "", kNoScript);
   }

@@ -19,7 +19,8 @@ struct Moments {
 Moments moments(const std::vector<nlohmann::json>& values) {
   const auto count = static_cast<double>(values.size());
   double sum = 0;
-  for (const nlohmann::json& value : values) sum += value.is_number() ? value.get<double>() : NAN;
+  for (const nlohmann::json& value : values)
+    sum += value.is_number() ? value.get<double>() : NAN;
   const double mean = sum / count;
   double squares = 0;
   for (const nlohmann::json& value : values) {
@@ -42,7 +43,8 @@ nlohmann::json to_json(const TrainingResult& result) {
 
 nlohmann::json to_json(const ValidationResult& result) {
   nlohmann::json tables = nlohmann::json::array();
-  for (const MetricTable& table : result.metrics.tables) tables.push_back(to_json(table));
+  for (const MetricTable& table : result.metrics.tables)
+    tables.push_back(to_json(table));
   return {{"loss", number(result.loss)},
           {"metrics", metrics_to_json(result.metrics.values)},
           {"sample_count", result.sample_count},
@@ -69,9 +71,11 @@ nlohmann::json to_json(const MetricTable& table) {
 
 nlohmann::json model_info(const Ingredients& ingredients, Trial& trial) {
   std::int64_t count = 0;
-  for (const at::Tensor& parameter : trial.model().parameters()) count += parameter.numel();
+  for (const at::Tensor& parameter : trial.model().parameters())
+    count += parameter.numel();
   nlohmann::json inputs = nlohmann::json::object();
-  for (const PortSpec& port : trial.model_spec().inputs) inputs[port.name] = port.shape;
+  for (const PortSpec& port : trial.model_spec().inputs)
+    inputs[port.name] = port.shape;
   nlohmann::json outputs = nlohmann::json::object();
   for (const OutputSpec& port : trial.model_spec().outputs) {
     outputs[port.name] = std::vector<std::int64_t>{port.width};
@@ -98,14 +102,18 @@ nlohmann::json cross_validation_summary(const nlohmann::json& folds) {
   nlohmann::json deviations = nlohmann::json::object();
   for (const auto& [name, ignored] : folds.front().at("metrics").items()) {
     std::vector<nlohmann::json> values;
-    for (const nlohmann::json& fold : folds) values.push_back(fold.at("metrics").value(name, nlohmann::json()));
+    for (const nlohmann::json& fold : folds)
+      values.push_back(fold.at("metrics").value(name, nlohmann::json()));
     const Moments metric = moments(values);
     means[name] = metric.mean;
     deviations[name] = metric.deviation;
   }
-  return {{"mean_loss", loss.mean},         {"std_loss", loss.deviation},
-          {"mean_metrics", std::move(means)}, {"std_metrics", std::move(deviations)},
-          {"fold_results", folds},          {"total_time_seconds", seconds}};
+  return {{"mean_loss", loss.mean},
+          {"std_loss", loss.deviation},
+          {"mean_metrics", std::move(means)},
+          {"std_metrics", std::move(deviations)},
+          {"fold_results", folds},
+          {"total_time_seconds", seconds}};
 }
 
 }  // namespace treadle::internal

@@ -17,8 +17,8 @@ nlohmann::json to_json(const MetricTable& table);
 /// name, version, architecture, parameter_count, input_shape, output_shape.
 nlohmann::json model_info(const Ingredients& ingredients, Trial& trial);
 
-/// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds. std is the sample standard
-/// deviation (divided by n - 1).
+/// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds. std is the
+/// sample standard deviation (divided by n - 1).
 nlohmann::json cross_validation_summary(const nlohmann::json& folds);
 
 }  // namespace treadle::internal

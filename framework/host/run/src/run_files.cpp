@@ -18,8 +18,10 @@ namespace fs = std::filesystem;
 
 /// The shortest text that reads back as the same double.
 std::string number_text(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;
   return {text, end};
@@ -29,8 +31,10 @@ std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> fields;
   std::string field;
   std::istringstream stream(line);
-  while (std::getline(stream, field, ',')) fields.push_back(field);
-  if (!line.empty() && line.back() == ',') fields.emplace_back();
+  while (std::getline(stream, field, ','))
+    fields.push_back(field);
+  if (!line.empty() && line.back() == ',')
+    fields.emplace_back();
   return fields;
 }
 
@@ -49,8 +53,9 @@ class HistoryLine {
     Number value{};
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (error != std::errc{} || end != field.data() + field.size()) {
-      throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] + " is \"" +
-                         field + "\", which is no number; the file was edited or damaged: restore the "
+      throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] +
+                         " is \"" + field +
+                         "\", which is no number; the file was edited or damaged: restore the "
                          "line, or delete the file to resume without the rows before");
     }
     return value;
@@ -80,8 +85,8 @@ nlohmann::json number_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
-constexpr std::array kLeading{"trial", "epoch", "epochs", "step", "learning_rate", "training_loss",
-                              "validation_loss"};
+constexpr std::array kLeading{"trial",         "epoch",         "epochs",         "step",
+                              "learning_rate", "training_loss", "validation_loss"};
 constexpr std::array kTrailing{"best", "seconds"};
 // Between them: metrics, what the model showed, and what the training changed, where there was any.
 constexpr std::string_view kObserved = "observed.";
@@ -90,8 +95,8 @@ constexpr const char* kDecisions = "decisions";
 /// A metric's name may hold a class name, and that anything: commas would shift columns.
 std::string column_name(std::string name) {
   std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ',' || c == '"' || c == '\n' || c == '\r'; },
-      '_');
+      name.begin(), name.end(),
+      [](char c) { return c == ',' || c == '"' || c == '\n' || c == '\r'; }, '_');
   return name;
 }
 
@@ -107,17 +112,21 @@ HistoryFile::HistoryFile(fs::path path) : path_(std::move(path)) {
 
 std::string HistoryFile::header() const {
   std::string text;
-  for (const char* name : kLeading) text += std::string(name) + ",";
-  for (const auto& metric : metrics_) text += metric.first + ",";
-  for (const std::string& name : observed_) text += std::string(kObserved) + name + ",";
-  if (has_decisions_) text += std::string(kDecisions) + ",";
+  for (const char* name : kLeading)
+    text += std::string(name) + ",";
+  for (const auto& metric : metrics_)
+    text += metric.first + ",";
+  for (const std::string& name : observed_)
+    text += std::string(kObserved) + name + ",";
+  if (has_decisions_)
+    text += std::string(kDecisions) + ",";
   return text + kTrailing[0] + "," + kTrailing[1];
 }
 
 std::string HistoryFile::line(const Row& row) const {
   const EpochSummary& s = row.summary;
-  std::string text = row.trial + "," + std::to_string(s.epoch) + "," + std::to_string(s.epochs) + "," +
-                     std::to_string(s.step) + "," + number_text(s.learning_rate) + "," +
+  std::string text = row.trial + "," + std::to_string(s.epoch) + "," + std::to_string(s.epochs) +
+                     "," + std::to_string(s.step) + "," + number_text(s.learning_rate) + "," +
                      number_text(s.training_loss) + "," +
                      (s.validation_loss ? number_text(*s.validation_loss) : "") + ",";
   const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
@@ -125,8 +134,10 @@ std::string HistoryFile::line(const Row& row) const {
                                     [&](const MetricValue& m) { return m.name == name; });
     text += (found == values.end() ? "" : number_text(found->value)) + ",";
   };
-  for (const auto& column : metrics_) add(s.metrics, column.first);
-  for (const std::string& name : observed_) add(s.observed, name);
+  for (const auto& column : metrics_)
+    add(s.metrics, column.first);
+  for (const std::string& name : observed_)
+    add(s.observed, name);
   if (has_decisions_) {
     for (std::size_t i = 0; i < s.decisions.size(); ++i) {
       text += (i == 0 ? "" : std::string(kBetweenDecisions)) + s.decisions[i];
@@ -140,23 +151,29 @@ void HistoryFile::do_epoch_completed(const TrialId& trial, const EpochSummary& s
   rows_.push_back({trial.name, summary});
   // Under the names a reader of the file sees, so that a resumed run finds its columns again.
   EpochSummary& kept = rows_.back().summary;
-  for (MetricValue& metric : kept.metrics) metric.name = column_name(metric.name);
-  for (MetricValue& value : kept.observed) value.name = column_name(value.name);
-  for (std::string& decision : kept.decisions) decision = column_name(decision);
+  for (MetricValue& metric : kept.metrics)
+    metric.name = column_name(metric.name);
+  for (MetricValue& value : kept.observed)
+    value.name = column_name(value.name);
+  for (std::string& decision : kept.decisions)
+    decision = column_name(decision);
   bool grew = rows_.size() == 1;
   for (const MetricValue& metric : kept.metrics) {
     const auto known = std::any_of(metrics_.begin(), metrics_.end(),
                                    [&](const auto& m) { return m.first == metric.name; });
-    if (known) continue;
+    if (known)
+      continue;
     metrics_.emplace_back(metric.name, metric.direction);
     grew = true;
   }
   for (const MetricValue& value : kept.observed) {
-    if (std::find(observed_.begin(), observed_.end(), value.name) != observed_.end()) continue;
+    if (std::find(observed_.begin(), observed_.end(), value.name) != observed_.end())
+      continue;
     observed_.push_back(value.name);
     grew = true;
   }
-  if (!kept.decisions.empty() && !has_decisions_) has_decisions_ = grew = true;
+  if (!kept.decisions.empty() && !has_decisions_)
+    has_decisions_ = grew = true;
   if (grew) {
     rewrite();
   } else {
@@ -166,7 +183,8 @@ void HistoryFile::do_epoch_completed(const TrialId& trial, const EpochSummary& s
 
 void HistoryFile::rewrite() {
   std::string text = header() + "\n";
-  for (const Row& row : rows_) text += line(row) + "\n";
+  for (const Row& row : rows_)
+    text += line(row) + "\n";
   write_file_atomically(path_, text);
   file_ = std::make_unique<AppendFile>(path_);
 }
@@ -174,12 +192,15 @@ void HistoryFile::rewrite() {
 bool HistoryFile::load() {
   std::ifstream file(path_);
   std::string text;
-  if (!std::getline(file, text)) return true;
+  if (!std::getline(file, text))
+    return true;
   const std::vector<std::string> names = split(text);
-  if (names.size() < kLeading.size() + kTrailing.size()) return true;
+  if (names.size() < kLeading.size() + kTrailing.size())
+    return true;
   std::size_t end = names.size() - kTrailing.size();
   has_decisions_ = end > kLeading.size() && names[end - 1] == kDecisions;
-  if (has_decisions_) --end;
+  if (has_decisions_)
+    --end;
   for (std::size_t i = kLeading.size(); i < end; ++i) {
     if (names[i].starts_with(kObserved)) {
       observed_.push_back(names[i].substr(kObserved.size()));
@@ -189,9 +210,11 @@ bool HistoryFile::load() {
   }
   for (std::int64_t number = 2; std::getline(file, text); ++number) {
     // A crash can cut the last line off anywhere, a number included.
-    if (file.eof()) return false;
+    if (file.eof())
+      return false;
     std::vector<std::string> fields = split(text);
-    if (fields.size() != names.size()) continue;  // written before a metric appeared, by a crash in between
+    if (fields.size() != names.size())
+      continue;  // written before a metric appeared, by a crash in between
     const HistoryLine line(path_, number, names, std::move(fields));
     Row row;
     row.trial = line.text(0);
@@ -201,15 +224,21 @@ bool HistoryFile::load() {
     s.step = line.number<std::int64_t>(3);
     s.learning_rate = line.number<double>(4);
     s.training_loss = line.number<double>(5);
-    if (!line.text(6).empty()) s.validation_loss = line.number<double>(6);
-    const auto read = [&](std::vector<MetricValue>& values, const std::string& name, std::size_t column) {
-      if (line.text(column).empty()) return;
+    if (!line.text(6).empty())
+      s.validation_loss = line.number<double>(6);
+    const auto read = [&](std::vector<MetricValue>& values, const std::string& name,
+                          std::size_t column) {
+      if (line.text(column).empty())
+        return;
       values.push_back({name, line.number<double>(column), Direction::kNone});
     };
     std::size_t column = kLeading.size();
-    for (const auto& metric : metrics_) read(s.metrics, metric.first, column++);
-    for (const std::string& value : observed_) read(s.observed, value, column++);
-    if (has_decisions_) s.decisions = split_decisions(line.text(column));
+    for (const auto& metric : metrics_)
+      read(s.metrics, metric.first, column++);
+    for (const std::string& value : observed_)
+      read(s.observed, value, column++);
+    if (has_decisions_)
+      s.decisions = split_decisions(line.text(column));
     s.best = line.text(names.size() - 2) == "1";
     s.seconds = line.number<double>(names.size() - 1);
     rows_.push_back(std::move(row));
@@ -222,7 +251,8 @@ std::vector<ReportInput::Curve> HistoryFile::read(const fs::path& path) {
   file.load();
   std::vector<std::string> trials;
   for (const Row& row : file.rows_) {
-    if (std::find(trials.begin(), trials.end(), row.trial) == trials.end()) trials.push_back(row.trial);
+    if (std::find(trials.begin(), trials.end(), row.trial) == trials.end())
+      trials.push_back(row.trial);
   }
   return file.curves(trials);
 }
@@ -231,7 +261,8 @@ void HistoryFile::cut_back(const std::string& trial, std::int64_t epochs) {
   const auto is_later = [&](const Row& row) {
     return row.trial == trial && row.summary.epoch > epochs;
   };
-  if (std::none_of(rows_.begin(), rows_.end(), is_later)) return;
+  if (std::none_of(rows_.begin(), rows_.end(), is_later))
+    return;
   std::erase_if(rows_, is_later);
   rewrite();
 }
@@ -246,29 +277,33 @@ void HistoryFile::finish(const std::vector<std::string>& trials) {
   rewrite();
 }
 
-void HistoryFile::sync() { file_->sync(); }
+void HistoryFile::sync() {
+  file_->sync();
+}
 
 std::vector<ReportInput::Curve> HistoryFile::curves(const std::vector<std::string>& trials) const {
   std::vector<ReportInput::Curve> curves;
   for (const std::string& trial : trials) {
     ReportInput::Curve curve{trial, {}};
     for (const Row& row : rows_) {
-      if (row.trial == trial) curve.epochs.push_back(row.summary);
+      if (row.trial == trial)
+        curve.epochs.push_back(row.summary);
     }
-    if (!curve.epochs.empty()) curves.push_back(std::move(curve));
+    if (!curve.epochs.empty())
+      curves.push_back(std::move(curve));
   }
   return curves;
 }
 
-EventLog::EventLog(const fs::path& path)
-    : path_(path), file_(std::make_unique<AppendFile>(path)) {}
+EventLog::EventLog(const fs::path& path) : path_(path), file_(std::make_unique<AppendFile>(path)) {}
 
 std::string EventLog::started_at() const {
   std::ifstream file(path_);
   std::string line;
   std::getline(file, line);
   const nlohmann::json first = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!first.is_object() || !first.contains("time") || !first.at("time").is_number()) return "";
+  if (!first.is_object() || !first.contains("time") || !first.at("time").is_number())
+    return "";
   const auto seconds = static_cast<std::time_t>(first.at("time").get<double>());
   std::tm utc{};
   gmtime_r(&seconds, &utc);
@@ -283,8 +318,10 @@ void EventLog::cut_back(const std::string& trial, std::int64_t epochs) {
   std::string kept;
   while (std::getline(file, line)) {
     const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (event.is_discarded()) continue;  // cut off by a crash
-    if (event.value("trial", "") == trial && event.value("epoch", std::int64_t{0}) > epochs) continue;
+    if (event.is_discarded())
+      continue;  // cut off by a crash
+    if (event.value("trial", "") == trial && event.value("epoch", std::int64_t{0}) > epochs)
+      continue;
     kept += line + "\n";
   }
   file.close();
@@ -297,7 +334,8 @@ void EventLog::write(const char* event, const nlohmann::json& content) {
   nlohmann::ordered_json line;
   line["time"] = std::chrono::duration<double>(now).count();
   line["event"] = event;
-  for (const auto& [key, value] : content.items()) line[key] = value;
+  for (const auto& [key, value] : content.items())
+    line[key] = value;
   file_->append_line(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -320,8 +358,10 @@ void EventLog::do_epoch_completed(const TrialId& trial, const EpochSummary& s) {
       {"metrics", metrics_to_json(s.metrics)},
       {"best", s.best},
       {"seconds", s.seconds}};
-  if (!s.observed.empty()) content["observed"] = metrics_to_json(s.observed);
-  if (!s.decisions.empty()) content["decisions"] = s.decisions;
+  if (!s.observed.empty())
+    content["observed"] = metrics_to_json(s.observed);
+  if (!s.decisions.empty())
+    content["decisions"] = s.decisions;
   write("epoch_completed", content);
 }
 
@@ -340,7 +380,9 @@ void EventLog::do_trial_completed(const TrialId& trial, const TrialSummary& s) {
                             {"seconds", s.seconds}});
 }
 
-void EventLog::do_noted(const std::string& text) { write("noted", {{"text", text}}); }
+void EventLog::do_noted(const std::string& text) {
+  write("noted", {{"text", text}});
+}
 
 void EventLog::do_run_completed(const std::string& folder) {
   write("run_completed", {{"folder", folder}});
@@ -349,13 +391,15 @@ void EventLog::do_run_completed(const std::string& folder) {
 void Audience::drop(Listener& listener, const std::string& reason) {
   listener.failed = true;
   for (Listener& other : observers_) {
-    if (!other.failed) other.observer->noted("an observer failed and hears no more: " + reason);
+    if (!other.failed)
+      other.observer->noted("an observer failed and hears no more: " + reason);
   }
 }
 
 nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   nlohmann::json values = nlohmann::json::object();
-  for (const MetricValue& metric : metrics) values[metric.name] = number_json(metric.value);
+  for (const MetricValue& metric : metrics)
+    values[metric.name] = number_json(metric.value);
   return values;
 }
 

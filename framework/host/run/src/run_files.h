@@ -14,8 +14,8 @@
 
 namespace treadle::internal {
 
-/// history.csv: one row an epoch of each training. Rows arrive in whatever order parallel folds finish their epochs;
-/// finish() puts them in the order of trainings.
+/// history.csv: one row an epoch of each training. Rows arrive in whatever order parallel folds
+/// finish their epochs; finish() puts them in the order of trainings.
 class HistoryFile final : public RunObserver {
  public:
   explicit HistoryFile(std::filesystem::path path);
@@ -59,7 +59,8 @@ class EventLog final : public RunObserver {
  public:
   explicit EventLog(const std::filesystem::path& path);
 
-  /// When the run first began, however often it was resumed: "2026-05-04T10:11:12Z"; empty when the log does not say.
+  /// When the run first began, however often it was resumed: "2026-05-04T10:11:12Z"; empty when the
+  /// log does not say.
   std::string started_at() const;
 
   /// Drops what `trial` did after `epochs` epochs.
@@ -79,8 +80,8 @@ class EventLog final : public RunObserver {
   std::unique_ptr<AppendFile> file_;
 };
 
-/// Everybody who listens to a run. One call at a time; an observer that throws is reported to the others
-/// once and then left alone.
+/// Everybody who listens to a run. One call at a time; an observer that throws is reported to the
+/// others once and then left alone.
 class Audience {
  public:
   void add(RunObserver& observer) { observers_.push_back({&observer, false}); }
@@ -96,12 +97,14 @@ class Audience {
   void tell(Call&& call) {
     const std::lock_guard lock(mutex_);
     for (Listener& listener : observers_) {
-      if (listener.failed) continue;
+      if (listener.failed)
+        continue;
       try {
         call(*listener.observer);
       } catch (const Error& error) {
         // The run's own files are observers too: what they cannot write is an error of the run.
-        if (error.kind() == ErrorKind::kStorage) throw;
+        if (error.kind() == ErrorKind::kStorage)
+          throw;
         drop(listener, error.what());
       } catch (const std::exception& error) {
         drop(listener, error.what());

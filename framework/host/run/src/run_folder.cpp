@@ -42,7 +42,8 @@ int lock_folder(const fs::path& folder) {
   return descriptor;
 }
 
-/// What a kill in the middle of a write leaves: temporary files of write_file_atomically() and of write_state_folder().
+/// What a kill in the middle of a write leaves: temporary files of write_file_atomically() and of
+/// write_state_folder().
 bool is_leftover(const std::string& name) {
   static const std::regex kTemporary(R"(.+\.part-\d+-\d+|.+\.tmp)");
   return std::regex_match(name, kTemporary);
@@ -51,12 +52,15 @@ bool is_leftover(const std::string& name) {
 void remove_leftovers(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (!is_leftover(entry->path().filename().string())) continue;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!is_leftover(entry->path().filename().string()))
+      continue;
     found.push_back(entry->path());
     entry.disable_recursion_pending();
   }
-  for (const fs::path& path : found) fs::remove_all(path, error);
+  for (const fs::path& path : found)
+    fs::remove_all(path, error);
 }
 
 }  // namespace
@@ -65,15 +69,15 @@ RunFolder RunFolder::create(const fs::path& output, const std::string& name) {
   std::error_code error;
   fs::create_directories(output, error);
   if (error) {
-    throw StorageError(output.string() + ": the folder for runs cannot be made: " + error.message() +
-                       "; choose another with --output");
+    throw StorageError(output.string() + ": the folder for runs cannot be made: " +
+                       error.message() + "; choose another with --output");
   }
   const std::string wanted = name + "-" + time_stamp();
   for (int number = 1; number <= 10000; ++number) {
-    const fs::path folder =
-        output / (number == 1 ? wanted : wanted + "-" + std::to_string(number));
+    const fs::path folder = output / (number == 1 ? wanted : wanted + "-" + std::to_string(number));
     // mkdir, unlike a look before, cannot be beaten to it by another process.
-    if (mkdir(folder.c_str(), 0777) == 0) return RunFolder(folder, lock_folder(folder));
+    if (mkdir(folder.c_str(), 0777) == 0)
+      return RunFolder(folder, lock_folder(folder));
     if (errno != EEXIST) {
       throw StorageError(folder.string() + ": the run's folder cannot be made: " +
                          std::strerror(errno) + "; choose another place with --output");
@@ -98,7 +102,8 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 
 RunFolder::~RunFolder() {
-  if (lock_ >= 0) close(lock_);  // lets go of the lock; the file stays, empty and harmless
+  if (lock_ >= 0)
+    close(lock_);  // lets go of the lock; the file stays, empty and harmless
 }
 
 }  // namespace treadle

@@ -33,19 +33,21 @@ std::int64_t status_bytes(const std::string& key) {
   std::string name;
   while (status >> name) {
     std::int64_t kilobytes = 0;
-    if (name == key && status >> kilobytes) return kilobytes * 1024;
+    if (name == key && status >> kilobytes)
+      return kilobytes * 1024;
     status.ignore(1 << 20, '\n');
   }
   return 0;
 }
 
-constexpr const char* kCompared[] = {"treadle", "libtorch", "blas", "cpu_capability", "data_hash",
-                                     "weights_hash"};
+constexpr const char* kCompared[] = {"treadle",        "libtorch",  "blas",
+                                     "cpu_capability", "data_hash", "weights_hash"};
 
 /// Of the file of weights that trainings start from; empty where there is none to start from.
 std::string weights_hash(const nlohmann::json& resolved) {
   const nlohmann::json& model = resolved.at("model");
-  if (!model.contains("weights")) return "";
+  if (!model.contains("weights"))
+    return "";
   const std::filesystem::path path = model.at("weights").at("path").get<std::string>();
   return std::filesystem::exists(path) ? hash_file(path) : "missing";
 }
@@ -97,16 +99,25 @@ std::string cpu_capability() {
   const std::string config = at::show_config();
   const std::string label = "CPU capability usage: ";
   const std::size_t begin = config.find(label);
-  if (begin == std::string::npos) return "unknown";
+  if (begin == std::string::npos)
+    return "unknown";
   const std::size_t end = config.find('\n', begin);
   return config.substr(begin + label.size(), end - begin - label.size());
 }
 
-std::string libtorch_version() { return TORCH_VERSION; }
+std::string libtorch_version() {
+  return TORCH_VERSION;
+}
 
-std::int64_t peak_memory_bytes() { return status_bytes("VmHWM:"); }
-std::int64_t resident_memory_bytes() { return status_bytes("VmRSS:"); }
+std::int64_t peak_memory_bytes() {
+  return status_bytes("VmHWM:");
+}
+std::int64_t resident_memory_bytes() {
+  return status_bytes("VmRSS:");
+}
 
-void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+void reset_peak_memory() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
 
 }  // namespace treadle::internal

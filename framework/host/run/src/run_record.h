@@ -6,8 +6,8 @@
 
 namespace treadle::internal {
 
-/// What a run's bits depend on beside its document: plugins with build ids, libtorch, BLAS, CPU capability, data.
-/// Also facts for people that are not compared ("informative").
+/// What a run's bits depend on beside its document: plugins with build ids, libtorch, BLAS, CPU
+/// capability, data. Also facts for people that are not compared ("informative").
 nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
                                   const std::string& data_hash, int workers);
 
@@ -21,7 +21,8 @@ std::int64_t resident_memory_bytes();
 /// Starts the measurement of the peak anew, where the kernel allows it.
 void reset_peak_memory();
 
-/// Which instruction set libtorch's kernels were chosen for ("AVX2"): its configuration text says so in every version.
+/// Which instruction set libtorch's kernels were chosen for ("AVX2"): its configuration text says
+/// so in every version.
 std::string cpu_capability();
 
 /// "1.13.1"

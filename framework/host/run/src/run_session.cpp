@@ -10,11 +10,11 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/safetensors.h>
 #include <treadle/engine/available_memory.h>
 #include <treadle/engine/trials.h>
 #include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/report.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/host/run/state_folder.h>
 
 #include "result_json.h"
@@ -35,7 +35,8 @@ class RunSession::Context final : public RunContext {
         store_(session.folder_.checkpoints(trial.id().name)),
         voice_(session.announcer_, trial.id()),
         saver_(session.writer_) {
-    if (!session.resumed_) return;
+    if (!session.resumed_)
+      return;
     loaded_ = store_.load_latest([&](const std::string& warning) { do_note(warning); });
     const std::int64_t epochs = loaded_ ? loaded_->position.epochs_done : 0;
     session.audience_.between_calls([&] {
@@ -61,7 +62,8 @@ class RunSession::Context final : public RunContext {
   /// "training fold-1, after step 16 (epoch 2)"
   std::string place() const {
     const std::string training = "training " + trial_.id().name;
-    if (last_step_.step == 0) return training + ", before its first step was done";
+    if (last_step_.step == 0)
+      return training + ", before its first step was done";
     return training + ", after step " + std::to_string(last_step_.step) + " (epoch " +
            std::to_string(last_step_.epoch) + ")";
   }
@@ -74,7 +76,8 @@ class RunSession::Context final : public RunContext {
   void do_step_completed(const StepProgress& progress) override {
     session_.trained_.store(true, std::memory_order_relaxed);
     last_step_ = progress;
-    if (settled_ && ++steps_made_ == kStepsToSettle) settle();
+    if (settled_ && ++steps_made_ == kStepsToSettle)
+      settle();
     saver_.expect_no_failure();
     voice_.step_completed(progress);
   }
@@ -83,7 +86,8 @@ class RunSession::Context final : public RunContext {
     voice_.tell([id = trial_.id(), summary](RunObserver& o) { o.epoch_completed(id, summary); });
   }
   void settle() {
-    if (settled_) std::exchange(settled_, nullptr)();
+    if (settled_)
+      std::exchange(settled_, nullptr)();
   }
   void do_note(const std::string& text) override {
     voice_.tell([text](RunObserver& o) { o.noted(text); });
@@ -93,7 +97,8 @@ class RunSession::Context final : public RunContext {
                           int keep) override {
     const Timeline::Span span(&session_.timeline_, Phase::kSaving);
     // Fitted before the first step, and the same ever after.
-    if (!preprocessing_) preprocessing_ = trial_.preprocessing();
+    if (!preprocessing_)
+      preprocessing_ = trial_.preprocessing();
     const std::uint64_t told = session_.announcer_.mark();
     saver_.save(state, [this, position, keep, told](const StateDict& copy) {
       write_checkpoint(copy, position, keep, told);
@@ -114,7 +119,8 @@ class RunSession::Context final : public RunContext {
   }
 
   std::optional<StateDict> do_resume_state() override {
-    if (!loaded_) return std::nullopt;
+    if (!loaded_)
+      return std::nullopt;
     return loaded_->state;
   }
 
@@ -154,8 +160,10 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
       announcer_(audience_) {
   audience_.add(history_);
   audience_.add(events_);
-  for (RunObserver* observer : options.observers) audience_.add(*observer);
-  for (const auto& observer : observers_) audience_.add(*observer);
+  for (RunObserver* observer : options.observers)
+    audience_.add(*observer);
+  for (const auto& observer : observers_)
+    audience_.add(*observer);
 }
 
 RunSession::~RunSession() = default;
@@ -185,7 +193,8 @@ RunOutcome RunSession::run() {
   };
   const Settled settled{announcer_};
   // Now, when it cannot be written, rather than after a long run.
-  if (!options_.trace.empty()) write_file_atomically(options_.trace, "");
+  if (!options_.trace.empty())
+    write_file_atomically(options_.trace, "");
   announcer_.tell([&](RunObserver& o) {
     o.run_started(ingredients_.workflow().name, folder_.path().string());
   });
@@ -197,12 +206,16 @@ RunOutcome RunSession::run() {
     failure = std::current_exception();
   }
   try {
-    if (!options_.trace.empty()) write_trace(timeline_, options_.trace);
+    if (!options_.trace.empty())
+      write_trace(timeline_, options_.trace);
   } catch (const StorageError&) {
-    if (!failure) throw;  // else what ended the run is the news
+    if (!failure)
+      throw;  // else what ended the run is the news
   }
-  if (failure) std::rethrow_exception(failure);
-  if (!result_) throw Interrupted("stopped before the run was finished");
+  if (failure)
+    std::rethrow_exception(failure);
+  if (!result_)
+    throw Interrupted("stopped before the run was finished");
   announcer_.tell([&](RunObserver& o) { o.run_completed(folder_.path().string()); });
   announcer_.drain();
   return {folder_.path(), *result_};
@@ -213,7 +226,8 @@ void RunSession::load_data() {
   ingredients_.open_data();
   environment_ = environment_record(runtime_, ingredients_.workflow().resolved,
                                     ingredients_.data().content_hash(), budget_.workers());
-  if (resumed_ && std::filesystem::exists(folder_.environment())) check_environment(environment_);
+  if (resumed_ && std::filesystem::exists(folder_.environment()))
+    check_environment(environment_);
   write_file_atomically(folder_.environment(), environment_.dump(2) + "\n");
   write_file_atomically(
       folder_.plugin_lock(),
@@ -225,8 +239,9 @@ void RunSession::load_data() {
   }
   if (environment_.at("blas") == "reference") {
     announcer_.tell([](RunObserver& o) {
-      o.noted("warning: the reference BLAS is in use, which is 10 to 20 times slower than OpenBLAS; "
-              "install libopenblas0-pthread");
+      o.noted(
+          "warning: the reference BLAS is in use, which is 10 to 20 times slower than OpenBLAS; "
+          "install libopenblas0-pthread");
     });
   }
 }
@@ -238,11 +253,14 @@ void RunSession::check_environment(const nlohmann::json& now) {
     throw StorageError(folder_.environment().string() + ": is damaged and cannot be read");
   }
   const std::vector<std::string> found = differences(before, now);
-  if (found.empty()) return;
+  if (found.empty())
+    return;
   std::string text;
-  for (const std::string& difference : found) text += (text.empty() ? "" : "; ") + difference;
+  for (const std::string& difference : found)
+    text += (text.empty() ? "" : "; ") + difference;
   if (!options_.allow_differences) {
-    throw StorageError(folder_.path().string() + ": this run began under other conditions: " + text +
+    throw StorageError(folder_.path().string() +
+                       ": this run began under other conditions: " + text +
                        "; its result would differ from an uninterrupted run's. Restore them, or "
                        "pass --allow-differences");
   }
@@ -260,10 +278,13 @@ bool RunSession::has_single_model() const {
 
 std::vector<std::string> RunSession::trial_names() const {
   const ValidationPlan& plan = ingredients_.plan();
-  if (!plan.refit && plan.folds.size() == 1) return {"final"};
+  if (!plan.refit && plan.folds.size() == 1)
+    return {"final"};
   std::vector<std::string> names;
-  for (const Fold& fold : plan.folds) names.push_back(fold.name);
-  if (plan.refit) names.push_back("final");
+  for (const Fold& fold : plan.folds)
+    names.push_back(fold.name);
+  if (plan.refit)
+    names.push_back("final");
   return names;
 }
 
@@ -271,45 +292,48 @@ void RunSession::train_folds() {
   const ValidationPlan& plan = ingredients_.plan();
   const std::vector<std::string> names = trial_names();
   folds_.resize(plan.folds.size());
-  TrialMemory memory(resident_memory_bytes,
-                     options_.available_memory ? options_.available_memory
-                                               : [] { return engine::available_memory_bytes(); },
-                     [&](const std::string& text) {
-                       announcer_.tell([text](RunObserver& o) { o.noted(text); });
-                     });
+  TrialMemory memory(
+      resident_memory_bytes,
+      options_.available_memory ? options_.available_memory
+                                : [] { return engine::available_memory_bytes(); },
+      [&](const std::string& text) { announcer_.tell([text](RunObserver& o) { o.noted(text); }); });
   const engine::TrialLimits limits{static_cast<std::size_t>(budget_.workers()),
                                    [&] { return memory.fits(); }};
   engine::run_trials(plan.folds.size(), limits, [&](std::size_t i, const engine::Settled& settled) {
-    if (options_.stop.stop_requested()) throw Interrupted("stopped before " + names[i] + " began");
+    if (options_.stop.stop_requested())
+      throw Interrupted("stopped before " + names[i] + " began");
     const TrialId id{names[i], static_cast<std::int64_t>(i),
                      static_cast<std::int64_t>(names.size())};
     const bool is_result = !plan.refit && plan.folds.size() == 1;
     memory.begin();
-    folds_[i] = run_trial(id, {plan.folds[i].training, plan.folds[i].validation, 0}, is_result, [&] {
-      memory.settle();
-      settled();
-    });
+    folds_[i] =
+        run_trial(id, {plan.folds[i].training, plan.folds[i].validation, 0}, is_result, [&] {
+          memory.settle();
+          settled();
+        });
   });
 }
 
 void RunSession::train_final() {
   const ValidationPlan& plan = ingredients_.plan();
-  if (!plan.refit) return;
+  if (!plan.refit)
+    return;
   std::vector<std::int64_t> all(static_cast<std::size_t>(ingredients_.rows().rows()));
   std::iota(all.begin(), all.end(), 0);
   std::int64_t epochs = ingredients_.make_training()->planned_epochs();
   if (folds_.front().selects_best) {
     double sum = 0;
-    for (const Finished& fold : folds_) sum += fold.result.at("best_epoch").get<double>();
-    epochs = std::max<std::int64_t>(
-        1, std::llround(sum / static_cast<double>(folds_.size())));
+    for (const Finished& fold : folds_)
+      sum += fold.result.at("best_epoch").get<double>();
+    epochs = std::max<std::int64_t>(1, std::llround(sum / static_cast<double>(folds_.size())));
   }
   const auto index = static_cast<std::int64_t>(plan.folds.size());
   final_ = run_trial({"final", index, index + 1}, {std::move(all), {}, epochs}, true, nullptr);
 }
 
 std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& id) const {
-  if (!resumed_ || !std::filesystem::exists(folder_.trial_result(id.name))) return std::nullopt;
+  if (!resumed_ || !std::filesystem::exists(folder_.trial_result(id.name)))
+    return std::nullopt;
   const StateDict saved = read_state_folder(folder_.trial_result(id.name));
   Finished finished;
   finished.result = saved.value("result");
@@ -318,7 +342,8 @@ std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& i
   const StateDict& metrics = saved.part("report_metrics");
   for (std::size_t i = 0; i < finished.report_metrics.size(); ++i) {
     const std::string key = std::to_string(i);
-    if (metrics.has_part(key)) finished.report_metrics[i]->load_state(metrics.part(key));
+    if (metrics.has_part(key))
+      finished.report_metrics[i]->load_state(metrics.part(key));
   }
   return finished;
 }
@@ -344,7 +369,8 @@ TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& co
       throw;
     }
   } catch (const StorageError& error) {
-    // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to go on.
+    // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to
+    // go on.
     const std::string checkpoint = context.last_checkpoint();
     throw StorageError(std::string(error.what()) + "; " +
                        (checkpoint.empty() ? "there is no checkpoint yet"
@@ -356,7 +382,8 @@ TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& co
 RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_result,
                                            const engine::Settled& settled) {
   if (std::optional<Finished> before = finished_before(id)) {
-    if (is_result) model_info_ = before->result.at("model_info");
+    if (is_result)
+      model_info_ = before->result.at("model_info");
     return std::move(*before);
   }
   const bool judged = !rows.validation.empty();
@@ -409,8 +436,9 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   }
   write_state_folder(folder_.trial_result(id.name), record);
 
-  TrialSummary summary{training.best_epoch, training.total_epochs, training.final_loss,
-                       training.best_loss,  training.stop_reason,  metrics,
+  TrialSummary summary{training.best_epoch,           training.total_epochs,
+                       training.final_loss,           training.best_loss,
+                       training.stop_reason,          metrics,
                        training.training_time_seconds};
   context.complete(summary);
   return finished;
@@ -427,8 +455,10 @@ nlohmann::json RunSession::pooled_tables() const {
         any = true;
       }
     }
-    if (!any) continue;
-    for (const MetricTable& table : metric->compute().tables) tables.push_back(to_json(table));
+    if (!any)
+      continue;
+    for (const MetricTable& table : metric->compute().tables)
+      tables.push_back(to_json(table));
   }
   return tables;
 }
@@ -442,7 +472,8 @@ void RunSession::write_result() {
   result["model_path"] = has_single_model() ? folder_.weights().filename().string() : "";
   if (folds_.size() > 1) {
     nlohmann::json folds = nlohmann::json::array();
-    for (const Finished& fold : folds_) folds.push_back(fold.result);
+    for (const Finished& fold : folds_)
+      folds.push_back(fold.result);
     result.update(cross_validation_summary(folds));
     result["metrics"] = result.at("mean_metrics");
   }
@@ -454,7 +485,8 @@ void RunSession::write_result() {
   result["environment"]["baseline_memory_bytes"] = baseline_memory_;
   result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
   result["time"] = time_record(timeline_, budget_.workers());
-  result["extensions"] = ingredients_.workflow().resolved.value("extensions", nlohmann::json::object());
+  result["extensions"] =
+      ingredients_.workflow().resolved.value("extensions", nlohmann::json::object());
 
   audience_.between_calls([&] { history_.finish(names); });
   ReportInput report{ingredients_.workflow().name, result, ingredients_.workflow().resolved,

@@ -21,7 +21,8 @@
 
 namespace treadle::internal {
 
-/// One run, fresh or resumed, from its document to its report. The stages in stages() are its table of contents.
+/// One run, fresh or resumed, from its document to its report. The stages in stages() are its table
+/// of contents.
 class RunSession {
  public:
   RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
@@ -32,7 +33,8 @@ class RunSession {
   /// Whether any step was made.
   bool has_trained() const { return trained_; }
 
-  /// The stages of a workflow. With a session they do its work; without one they only have names, for pictures.
+  /// The stages of a workflow. With a session they do its work; without one they only have names,
+  /// for pictures.
   static engine::StageGraph stages(const ResolvedWorkflow& workflow, RunSession* session);
 
  private:

@@ -25,7 +25,8 @@ constexpr int kFormat = 1;
 /// Takes the state apart: values and structure into JSON, tensors into a flat map.
 nlohmann::json flatten(const StateDict& state, const std::string& prefix, TensorFile& tensors) {
   nlohmann::json parts = nlohmann::json::object();
-  for (const auto& [name, tensor] : state.tensors()) tensors.tensors.emplace(prefix + name, tensor);
+  for (const auto& [name, tensor] : state.tensors())
+    tensors.tensors.emplace(prefix + name, tensor);
   for (const auto& [name, part] : state.parts()) {
     parts[name] = flatten(part, prefix + name + "/", tensors);
   }
@@ -34,8 +35,10 @@ nlohmann::json flatten(const StateDict& state, const std::string& prefix, Tensor
 
 StateDict unflatten(const nlohmann::json& stored) {
   StateDict state(stored.at("version").get<int>());
-  for (const auto& [name, value] : stored.at("values").items()) state.put(name, value);
-  for (const auto& [name, part] : stored.at("parts").items()) state.put(name, unflatten(part));
+  for (const auto& [name, value] : stored.at("values").items())
+    state.put(name, value);
+  for (const auto& [name, part] : stored.at("parts").items())
+    state.put(name, unflatten(part));
   return state;
 }
 
@@ -54,13 +57,14 @@ void place(StateDict& state, std::string_view path, const at::Tensor& tensor) {
 
 void sync_folder(const fs::path& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
+  if (descriptor < 0)
+    return;
   fsync(descriptor);
   close(descriptor);
 }
 
-/// Renames, also over a folder that is there already: the two change places in one instant, so that at
-/// no time there is none.
+/// Renames, also over a folder that is there already: the two change places in one instant, so that
+/// at no time there is none.
 void put_in_place(const fs::path& making, const fs::path& folder, std::error_code& error) {
   if (!fs::exists(folder, error)) {
     fs::rename(making, folder, error);
@@ -77,7 +81,8 @@ void put_in_place(const fs::path& making, const fs::path& folder, std::error_cod
 
 std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw StorageError(path.string() + ": is missing or cannot be read");
+  if (!file)
+    throw StorageError(path.string() + ": is missing or cannot be read");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
@@ -96,17 +101,22 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
   std::error_code error;
   fs::remove_all(making, error);
   fs::create_directories(making, error);
-  if (error) throw StorageError(making.string() + ": cannot be made: " + error.message());
+  if (error)
+    throw StorageError(making.string() + ": cannot be made: " + error.message());
   try {
     TensorFile weights;
     TensorFile tensors;
     StateDict rest(state.version());
-    for (const auto& [name, value] : state.values().items()) rest.put(name, value);
-    for (const auto& [name, tensor] : state.tensors()) rest.put(name, tensor);
+    for (const auto& [name, value] : state.values().items())
+      rest.put(name, value);
+    for (const auto& [name, tensor] : state.tensors())
+      rest.put(name, tensor);
     for (const auto& [name, part] : state.parts()) {
-      if (name != kModelPart) rest.put(name, part);
+      if (name != kModelPart)
+        rest.put(name, part);
     }
-    if (state.has_part(kModelPart)) weights.tensors = state.part(kModelPart).tensors();
+    if (state.has_part(kModelPart))
+      weights.tensors = state.part(kModelPart).tensors();
     const nlohmann::json structure = flatten(rest, "", tensors);
     write_safetensors(making / kWeights, weights);
     write_safetensors(making / kTensors, tensors);
@@ -124,7 +134,8 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
     throw;
   }
   put_in_place(making, folder, error);
-  if (error) throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
+  if (error)
+    throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
   sync_folder(folder.parent_path());
 }
 

@@ -53,20 +53,23 @@ nlohmann::json time_record(const Timeline& timeline, int workers) {
 void write_trace(const Timeline& timeline, const std::filesystem::path& path) {
   const std::vector<Timeline::Event> events = timeline.events();
   std::uint32_t lanes = 0;
-  for (const Timeline::Event& event : events) lanes = std::max(lanes, event.lane + 1);
+  for (const Timeline::Event& event : events)
+    lanes = std::max(lanes, event.lane + 1);
   write_file_atomically(path, [&](FileWriter& file) {
     std::string text = R"({"displayTimeUnit":"ms","otherData":{"events_left_out":)" +
                        std::to_string(timeline.events_left_out()) + "},\n\"traceEvents\":[\n";
     text += R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"treadle"}})";
     for (std::uint32_t lane = 1; lane <= lanes; ++lane) {
       text += R"(,
-{"ph":"M","pid":1,"tid":)" + std::to_string(lane) +
-              R"(,"name":"thread_name","args":{"name":"worker )" + std::to_string(lane) + R"("}})";
+{"ph":"M","pid":1,"tid":)" +
+              std::to_string(lane) + R"(,"name":"thread_name","args":{"name":"worker )" +
+              std::to_string(lane) + R"("}})";
     }
     constexpr std::size_t kChunk = std::size_t{1} << 16;
     for (const Timeline::Event& event : events) {
       text += ",\n" + text_of(event);
-      if (text.size() < kChunk) continue;
+      if (text.size() < kChunk)
+        continue;
       file.write(text);
       text.clear();
     }

@@ -11,7 +11,8 @@ namespace {
 template <typename T>
 std::vector<T*> pointers(const std::vector<std::unique_ptr<T>>& owned) {
   std::vector<T*> result;
-  for (const auto& item : owned) result.push_back(item.get());
+  for (const auto& item : owned)
+    result.push_back(item.get());
   return result;
 }
 
@@ -29,7 +30,8 @@ Trial::~Trial() = default;
 
 std::vector<const Transform*> Trial::transforms() const {
   std::vector<const Transform*> result;
-  for (const auto& transform : transforms_) result.push_back(transform.get());
+  for (const auto& transform : transforms_)
+    result.push_back(transform.get());
   return result;
 }
 
@@ -54,7 +56,8 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
     while (replicas_.size() + 1 < ingredients_.shards())
       replicas_.push_back(ingredients_.make_model(model_spec_));
   }
-  if (saved_preprocessing == nullptr) load_given_weights();  // else they are in the checkpoint
+  if (saved_preprocessing == nullptr)
+    load_given_weights();  // else they are in the checkpoint
   optimizer_ = ingredients_.make_optimizer();
   groups_ = ingredients_.make_optimizer_groups(*model_);
   schedule_ = ingredients_.make_schedule();
@@ -97,12 +100,14 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   for (const OptimizerGroup& group : groups_)
     task_.groups.push_back({group.optimizer.get(), group.parameters});
   task_.timeline = timeline_;
-  for (const auto& replica : replicas_) task_.replicas.push_back(replica.get());
+  for (const auto& replica : replicas_)
+    task_.replicas.push_back(replica.get());
 }
 
 void Trial::load_given_weights() {
   const std::optional<GivenWeights> given = ingredients_.given_weights();
-  if (!given) return;
+  if (!given)
+    return;
   if (given->is_strict) {
     load_weights(*model_, given->path);
     notes_.push_back("weights: from " + given->path.string());
@@ -113,7 +118,9 @@ void Trial::load_given_weights() {
                    (left.empty() ? "" : ", as far as they fit; " + left));
 }
 
-TrainingResult Trial::train(RunContext& context) { return workflow_->train(task_, context); }
+TrainingResult Trial::train(RunContext& context) {
+  return workflow_->train(task_, context);
+}
 
 ValidationResult Trial::validate(RunContext& context) {
   TrainingTask task = task_;

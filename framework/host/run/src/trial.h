@@ -19,8 +19,8 @@ struct TrialRows {
   std::int64_t fixed_epochs = 0;         ///< see TrainingTask
 };
 
-/// One training with everything it owns: its transforms, fitted on its own rows, its model, its streams. Nothing is shared
-/// with another trial but the raw data.
+/// One training with everything it owns: its transforms, fitted on its own rows, its model, its
+/// streams. Nothing is shared with another trial but the raw data.
 class Trial {
  public:
   Trial(const Ingredients& ingredients, TrialId id, TrialRows rows, Timeline* timeline = nullptr);
@@ -28,7 +28,8 @@ class Trial {
 
   const TrialId& id() const { return id_; }
   const RandomStreams& random() const { return random_; }
-  /// Brings transforms, model and sources to life. `saved` transforms are restored instead of fitted.
+  /// Brings transforms, model and sources to life. `saved` transforms are restored instead of
+  /// fitted.
   void prepare(const StateDict* saved_preprocessing);
   TrainingResult train(RunContext& context);
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.

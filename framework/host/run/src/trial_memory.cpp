@@ -30,10 +30,11 @@ bool TrialMemory::fits() {
   const std::lock_guard lock(mutex_);
   const std::int64_t needed = taken_ + taken_ / 2;
   const std::optional<std::int64_t> available = available_();
-  if (!available || needed <= *available) return true;
+  if (!available || needed <= *available)
+    return true;
   if (!noted_) {
-    note_("fewer trainings at once than there are workers: one more needs about " + mebibytes(needed) +
-          " of memory, and " + mebibytes(*available) + " are left");
+    note_("fewer trainings at once than there are workers: one more needs about " +
+          mebibytes(needed) + " of memory, and " + mebibytes(*available) + " are left");
   }
   noted_ = true;
   return false;

@@ -8,9 +8,10 @@
 
 namespace treadle::internal {
 
-/// Decides whether there is memory for one more training beside those that run: for one that takes as much as the
-/// greediest so far, and half as much again, since a training goes on taking after its first steps (validation rows, the best
-/// weights). Where the system does not say what is left, there is. All from any thread.
+/// Decides whether there is memory for one more training beside those that run: for one that takes
+/// as much as the greediest so far, and half as much again, since a training goes on taking after
+/// its first steps (validation rows, the best weights). Where the system does not say what is left,
+/// there is. All from any thread.
 class TrialMemory {
  public:
   using Resident = std::function<std::int64_t()>;                  ///< bytes this process has

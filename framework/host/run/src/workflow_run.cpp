@@ -27,7 +27,8 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
   } catch (...) {
     // What failed before its first step would fail again: there is nothing to keep.
     std::error_code ignored;
-    if (!session || !session->has_trained()) std::filesystem::remove_all(path, ignored);
+    if (!session || !session->has_trained())
+      std::filesystem::remove_all(path, ignored);
     throw;
   }
 }
@@ -40,7 +41,8 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
     nlohmann::json result = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
     if (!result.is_discarded()) {
       // Nobody did anything: a file that says so, where one is expected.
-      if (!options.trace.empty()) internal::write_trace(Timeline(true), options.trace);
+      if (!options.trace.empty())
+        internal::write_trace(Timeline(true), options.trace);
       return {folder.path(), std::move(result)};
     }
   }

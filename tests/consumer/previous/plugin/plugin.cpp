@@ -407,8 +407,7 @@ class PreviousGradients final : public Recording<GradientStrategy> {
     const OneStepGradients one_step;
     const std::int64_t half = batch.size() / 2;
     const LossTerms first = back_propagate(task, batch.slice(0, half), context);
-    const LossTerms second =
-        back_propagate(task, batch.slice(half, batch.size() - half), context);
+    const LossTerms second = back_propagate(task, batch.slice(half, batch.size() - half), context);
     return {first.sum.add(second.sum), {}};
   }
 };

@@ -45,8 +45,8 @@ class CrossValidator : public Component {
   ~CrossValidator() override;
 
   /// Checks what every plan must satisfy: at least one fold; no row in both parts of a fold or
-  /// outside the data; no empty part. Throws DataError with the reason when the data cannot be split so
-  /// (more folds than rows, a class with fewer rows than folds).
+  /// outside the data; no empty part. Throws DataError with the reason when the data cannot be
+  /// split so (more folds than rows, a class with fewer rows than folds).
   ValidationPlan plan(const SplitRequest& request) const;
 
  private:

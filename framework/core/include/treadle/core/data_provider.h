@@ -30,8 +30,8 @@ struct OpenRequest {
   std::uint64_t seed = 0;                          ///< for data that is made, not read
 };
 
-/// Brings data into a run: reads a file, asks a database, makes it up. One object per run; folds and
-/// trials share it.
+/// Brings data into a run: reads a file, asks a database, makes it up. One object per run; folds
+/// and trials share it.
 ///
 /// Life: constructed from parameters (cheap, touches nothing) → load_state() when a model trained
 /// earlier is to be used → open() once → read. state() holds what belongs to the *data set*: label
@@ -54,8 +54,8 @@ class DataProvider : public Component, public Stateful {
   /// A hash over everything that can be read: 32 hex digits. A resumed run compares it.
   std::string content_hash() const;
 
-  /// A pass over all rows in their own order, `batch_size` at a time. A provider that can be read at random offers
-  /// ask<RowReader>() as well, and the default of this function uses it.
+  /// A pass over all rows in their own order, `batch_size` at a time. A provider that can be read
+  /// at random offers ask<RowReader>() as well, and the default of this function uses it.
   std::unique_ptr<BatchStream> stream(std::int64_t batch_size) const;
 
  private:

@@ -15,7 +15,7 @@ namespace treadle {
 struct GradientTask {
   Model* model = nullptr;
   const Loss* loss = nullptr;
-  std::size_t outputs = 1;  ///< output ports of the model
+  std::size_t outputs = 1;       ///< output ports of the model
   Timeline* timeline = nullptr;  ///< where forward and backward are timed; null: nowhere
 };
 

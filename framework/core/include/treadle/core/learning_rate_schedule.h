@@ -11,8 +11,8 @@ namespace treadle {
 
 /// What a schedule is stretched over. Known before the first step.
 struct ScheduleSpan {
-  double base_rate = 0;              ///< the optimizer's learning_rate
-  std::int64_t total_steps = 1;      ///< optimizer steps in the whole training
+  double base_rate = 0;          ///< the optimizer's learning_rate
+  std::int64_t total_steps = 1;  ///< optimizer steps in the whole training
   std::int64_t steps_per_epoch = 1;
 };
 
@@ -32,8 +32,8 @@ class LearningRateSchedule : public Component {
 };
 
 /// Any schedule behind a linear warm-up: update number s < W gets base_rate * (s + 1) / W, so the
-/// line starts from 0 just before training; then `inner` runs as if training began there, over the steps that
-/// are left.
+/// line starts from 0 just before training; then `inner` runs as if training began there, over the
+/// steps that are left.
 class WarmedUpSchedule : public LearningRateSchedule {
  public:
   WarmedUpSchedule(std::unique_ptr<LearningRateSchedule> inner, Duration warmup);

@@ -45,15 +45,16 @@ class MetricComputer : public Component, public Stateful {
 
   ~MetricComputer() override;
 
-  /// Called once, before the first update. Throws a DataError when the metric has no meaning for such
-  /// a target, saying for which it has.
+  /// Called once, before the first update. Throws a DataError when the metric has no meaning for
+  /// such a target, saying for which it has.
   void start(const TargetSpec& target);
 
   /// Forgets every batch seen so far.
   void reset();
 
   /// Adds one batch. `predictions` in the data's units; judges by
-  /// batch.original_targets; rows count batch.weights (1 each when undefined). No gradients are recorded.
+  /// batch.original_targets; rows count batch.weights (1 each when undefined). No gradients are
+  /// recorded.
   void update(const Predictions& predictions, const Batch& batch);
 
   /// Adds everything `other` has seen, as if its batches had been given here, after ours. Expects

@@ -56,8 +56,8 @@ class Model : public torch::nn::Module, public Provided {
 
 // What a model can do beside forward(); found out by dynamic_cast.
 
-/// Puts values into ForwardContext::observed, and says which, so that a mistake in a name that is to
-/// be watched is found before the first batch.
+/// Puts values into ForwardContext::observed, and says which, so that a mistake in a name that is
+/// to be watched is found before the first batch.
 class ShowsValues {
  public:
   virtual ~ShowsValues();
@@ -82,8 +82,9 @@ class PreparesForInference {
   virtual void prepare_for_inference() = 0;
 };
 
-/// Builds models. create() gives the same structure, names and shapes every time: it is called for every
-/// fold, trial and replica, whose parameters are then moved into an arena. `clone()` is never used.
+/// Builds models. create() gives the same structure, names and shapes every time: it is called for
+/// every fold, trial and replica, whose parameters are then moved into an arena. `clone()` is never
+/// used.
 class ModelProvider : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.model/1";

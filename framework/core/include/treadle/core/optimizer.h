@@ -28,8 +28,8 @@ struct SlotSpec {
 
 /// The numbers of one update.
 struct StepInfo {
-  std::int64_t step = 1;      ///< number of this update, from 1
-  double learning_rate = 0;   ///< what the schedule says now
+  std::int64_t step = 1;     ///< number of this update, from 1
+  double learning_rate = 0;  ///< what the schedule says now
   /// Multiply every gradient by this first: 1 / weight of the batch, times the clipping factor.
   double gradient_scale = 1;
 };
@@ -42,7 +42,8 @@ class OptimizerSlots : public Stateful {
   ~OptimizerSlots() override;
 
   std::size_t count() const { return specs_.size(); }
-  /// Per element: the arena's dtype [arena.size()]; per segment: float64 [segments]; scalar: float64 [1].
+  /// Per element: the arena's dtype [arena.size()]; per segment: float64 [segments]; scalar:
+  /// float64 [1].
   at::Tensor& tensor(std::size_t slot) { return tensors_[slot]; }
   std::int64_t bytes() const;
 
@@ -55,11 +56,11 @@ class OptimizerSlots : public Stateful {
   std::vector<std::string> segment_names_;
 };
 
-/// What an update works on: flat vectors of one dtype and device, cut into segments. Where the module's parameters have 16 bits
-/// these are their float32 masters.
+/// What an update works on: flat vectors of one dtype and device, cut into segments. Where the
+/// module's parameters have 16 bits these are their float32 masters.
 ///
-/// `data<T>()` pointers are to the whole vector; a segment covers [offset, offset + size). Element-wise rules run
-/// over them; per-layer rules (LAMB) use the views.
+/// `data<T>()` pointers are to the whole vector; a segment covers [offset, offset + size).
+/// Element-wise rules run over them; per-layer rules (LAMB) use the views.
 class Block {
  public:
   Block(ParameterArena& arena, OptimizerSlots& slots) : arena_(arena), slots_(slots) {}
@@ -98,9 +99,10 @@ class Block {
 
 /// A rule that turns gradients into new parameters: a function on flat vectors.
 ///
-/// It has no memory of its own: what it must remember it declares in slots(), and the framework owns that, so checkpoints and
-/// device moves need nothing from a plugin. A segment that is not active() must be left alone,
-/// its slots and weight decay included; update() is not called at all for a step whose gradients are not finite.
+/// It has no memory of its own: what it must remember it declares in slots(), and the framework
+/// owns that, so checkpoints and device moves need nothing from a plugin. A segment that is not
+/// active() must be left alone, its slots and weight decay included; update() is not called at all
+/// for a step whose gradients are not finite.
 class Optimizer : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.optimizer/1";
@@ -112,7 +114,8 @@ class Optimizer : public Component {
 
   std::vector<SlotSpec> slots() const;
 
-  /// One update of every active segment. Reads gradients, never writes them. No gradients are recorded. [training thread]
+  /// One update of every active segment. Reads gradients, never writes them. No gradients are
+  /// recorded. [training thread]
   void update(Block& block, const StepInfo& info) const;
 
  private:
@@ -121,7 +124,8 @@ class Optimizer : public Component {
   virtual void do_update(Block& block, const StepInfo& info) const = 0;
 };
 
-/// Parameters with an optimizer of their own: another rate, no decay. What it points to is borrowed.
+/// Parameters with an optimizer of their own: another rate, no decay. What it points to is
+/// borrowed.
 struct ParameterGroup {
   const Optimizer* optimizer = nullptr;
   std::vector<std::string> parameters;  ///< names of segments

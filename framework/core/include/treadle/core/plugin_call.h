@@ -15,7 +15,8 @@ namespace detail {
 [[noreturn]] void rethrow_as(const std::string& what_failed);
 }  // namespace detail
 
-/// Calls into an object that a plugin may have provided. Every public function of an interface does.
+/// Calls into an object that a plugin may have provided. Every public function of an interface
+/// does.
 ///
 /// A treadle::Error passes as it is: its text was written for people. So do std::bad_alloc and what
 /// ends a thread. Everything else becomes a PluginError that says whose object failed in which
@@ -31,8 +32,8 @@ decltype(auto) call_plugin(const Provided& object, std::string_view method, Call
   }
 }
 
-/// For what a plugin returned and may not: throws a PluginError, `<origin> failed in plan(): <why>`.
-/// `because` goes on after "it": "returned no model".
+/// For what a plugin returned and may not: throws a PluginError, `<origin> failed in plan():
+/// <why>`. `because` goes on after "it": "returned no model".
 [[noreturn]] void refuse_result(const Provided& object, std::string_view method,
                                 std::string_view because);
 

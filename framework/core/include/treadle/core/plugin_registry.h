@@ -34,8 +34,8 @@ class ComponentLoader {
   virtual ~ComponentLoader();
 
   virtual std::vector<ComponentEntry> entries() const = 0;
-  /// Resolves a plain or qualified name; throws PluginError with near misses and where it looked, or with the
-  /// candidates when several plugins offer the name.
+  /// Resolves a plain or qualified name; throws PluginError with near misses and where it looked,
+  /// or with the candidates when several plugins offer the name.
   virtual ComponentEntry find(std::string_view interface_id, std::string_view name) const = 0;
   /// Loads the plugin if need be. Throws PluginError.
   virtual ComponentFactory load(const ComponentEntry& entry) = 0;
@@ -43,24 +43,26 @@ class ComponentLoader {
 
 /// The typed face over everything plugins offer: `registry.make<Optimizer>("adamw", config)`.
 ///
-/// Thread-safe. Components made by it may outlive it; plugins stay loaded for the life of the process.
+/// Thread-safe. Components made by it may outlive it; plugins stay loaded for the life of the
+/// process.
 class PluginRegistry {
  public:
   /// Without a loader only what add() was given is known: enough for unit tests.
   explicit PluginRegistry(std::shared_ptr<ComponentLoader> loader = nullptr);
   ~PluginRegistry();
 
-  /// Makes the component `name` (plain or "plugin/name") that implements Interface. The parameters are checked against
-  /// its schema first and defaults filled in: DocumentError lists every problem. Unknown
-  /// and ambiguous names, and whatever a plugin throws that is not a treadle::Error, are PluginErrors naming plugin and
-  /// component.
+  /// Makes the component `name` (plain or "plugin/name") that implements Interface. The parameters
+  /// are checked against its schema first and defaults filled in: DocumentError lists every
+  /// problem. Unknown and ambiguous names, and whatever a plugin throws that is not a
+  /// treadle::Error, are PluginErrors naming plugin and component.
   template <typename Interface>
   std::unique_ptr<Interface> make(std::string_view name, const Config& config = Config()) const {
     return std::unique_ptr<Interface>(
         cast<Interface>(make_component(Interface::kInterface, name, config), name));
   }
 
-  /// Names that make<Interface>() knows, sorted; the qualified ones where a plain name is ambiguous.
+  /// Names that make<Interface>() knows, sorted; the qualified ones where a plain name is
+  /// ambiguous.
   template <typename Interface>
   std::vector<std::string> names() const {
     return names_of(Interface::kInterface);
@@ -71,12 +73,14 @@ class PluginRegistry {
     return describe_component(Interface::kInterface, name);
   }
 
-  /// Offers a component from code, under a plain name. Throws ContractViolation when the name is taken.
+  /// Offers a component from code, under a plain name. Throws ContractViolation when the name is
+  /// taken.
   template <typename Interface>
   void add(std::string_view name, ComponentFactory factory,
            nlohmann::json schema = {{"type", "object"}, {"additionalProperties", true}}) {
-    add_component({std::string(Interface::kInterface), std::string(name), "", "", "", std::move(schema)},
-                  std::move(factory));
+    add_component(
+        {std::string(Interface::kInterface), std::string(name), "", "", "", std::move(schema)},
+        std::move(factory));
   }
 
   /// Takes back what add() offered; false when there was no such thing.
@@ -92,7 +96,8 @@ class PluginRegistry {
   template <typename Interface>
   static Interface* cast(std::unique_ptr<Component> component, std::string_view name) {
     auto* typed = dynamic_cast<Interface*>(component.get());
-    if (typed == nullptr) refuse_wrong_type(Interface::kInterface, name);
+    if (typed == nullptr)
+      refuse_wrong_type(Interface::kInterface, name);
     static_cast<void>(component.release());  // typed owns it now
     return typed;
   }
@@ -117,12 +122,15 @@ struct NestedComponent {
 /// What `config` has under `key`, whose schema says x-treadle-component.
 NestedComponent nested_component(const Config& config, std::string_view key);
 
-/// Makes the component that stands in `config` under `key`: how one component is made of others. Null when there is none.
+/// Makes the component that stands in `config` under `key`: how one component is made of others.
+/// Null when there is none.
 template <typename Interface>
 std::unique_ptr<Interface> make_nested(const ComponentContext& context, const Config& config,
                                        std::string_view key) {
-  if (!config.has(key)) return nullptr;
-  TREADLE_EXPECTS(context.registry != nullptr, "a component that holds others is made by a registry");
+  if (!config.has(key))
+    return nullptr;
+  TREADLE_EXPECTS(context.registry != nullptr,
+                  "a component that holds others is made by a registry");
   const NestedComponent nested = nested_component(config, key);
   return context.registry->make<Interface>(nested.name, nested.parameters);
 }

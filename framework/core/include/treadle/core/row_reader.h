@@ -51,8 +51,8 @@ class RowReader : public Provided {
   virtual std::string do_describe_row(std::int64_t row) const;
 };
 
-/// Copies `source`'s rows into `out` (batched copy: at::index_select_out), reusing out's memory when
-/// it fits. For implementers of do_gather: `index` is Batch::rows, int64 [B].
+/// Copies `source`'s rows into `out` (batched copy: at::index_select_out), reusing out's memory
+/// when it fits. For implementers of do_gather: `index` is Batch::rows, int64 [B].
 void gather_rows(const at::Tensor& source, const at::Tensor& index, at::Tensor& out);
 
 }  // namespace treadle

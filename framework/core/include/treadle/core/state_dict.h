@@ -9,8 +9,8 @@
 
 namespace treadle {
 
-/// What an object must remember to continue as if it had never stopped: named tensors, a JSON object
-/// of small values, and named parts that are StateDicts themselves.
+/// What an object must remember to continue as if it had never stopped: named tensors, a JSON
+/// object of small values, and named parts that are StateDicts themselves.
 ///
 /// `version` is the writer's own format number: raise it when the meaning of a name changes, and
 /// read the older ones in load_state().
@@ -28,7 +28,8 @@ class StateDict {
   void put(std::string_view name, nlohmann::json value);
   void put(std::string_view name, StateDict part);
 
-  /// A double that comes back with the same bits, also when it is NaN or infinite (which JSON cannot say).
+  /// A double that comes back with the same bits, also when it is NaN or infinite (which JSON
+  /// cannot say).
   void put_number(std::string_view name, double number);
 
   bool has_tensor(std::string_view name) const;

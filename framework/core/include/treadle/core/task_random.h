@@ -7,16 +7,18 @@
 
 namespace treadle {
 
-/// While it lives, every random operator of libtorch that this thread runs (dropout, init, randn, …)
-/// draws from a generator seeded with `seed`, although it takes no generator argument or got none.
+/// While it lives, every random operator of libtorch that this thread runs (dropout, init, randn,
+/// …) draws from a generator seeded with `seed`, although it takes no generator argument or got
+/// none.
 ///
 /// libtorch's default generator is shared by the whole process: with parallel folds its bits would
-/// depend on timing. Every task that runs model code holds one of these, seeded from (run seed, purpose,
-/// fold, step), so there is nothing to store in a checkpoint. Modules need not know; an operator that is
-/// given a generator explicitly keeps it. Scopes nest. Does not follow tasks to other threads.
+/// depend on timing. Every task that runs model code holds one of these, seeded from (run seed,
+/// purpose, fold, step), so there is nothing to store in a checkpoint. Modules need not know; an
+/// operator that is given a generator explicitly keeps it. Scopes nest. Does not follow tasks to
+/// other threads.
 ///
-/// How: a boxed kernel for each `aten` operator with a generator argument, on a dispatch key nothing else uses, switched
-/// on per thread. The first scope of the process installs the kernels.
+/// How: a boxed kernel for each `aten` operator with a generator argument, on a dispatch key
+/// nothing else uses, switched on per thread. The first scope of the process installs the kernels.
 class TaskRandom {
  public:
   explicit TaskRandom(std::uint64_t seed);
@@ -32,8 +34,8 @@ class TaskRandom {
   std::unique_ptr<Scope> scope_;
 };
 
-/// A number from the stream of the innermost TaskRandom of this thread, or of libtorch's default generator where there is none: a seed
-/// for a part of the task that shall draw by itself.
+/// A number from the stream of the innermost TaskRandom of this thread, or of libtorch's default
+/// generator where there is none: a seed for a part of the task that shall draw by itself.
 std::uint64_t draw_from_task();
 
 /// A CPU generator with a sequence of its own.

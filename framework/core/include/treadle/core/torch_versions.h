@@ -17,8 +17,8 @@
 #include <torch/library.h>
 #include <torch/version.h>
 
-/// Everything that differs between libtorch 1.13, 2.6 and 2.14, and every use of its internals, in one
-/// place. No other header of ours may test a libtorch version.
+/// Everything that differs between libtorch 1.13, 2.6 and 2.14, and every use of its internals, in
+/// one place. No other header of ours may test a libtorch version.
 namespace treadle::torch_versions {
 
 /// A dispatch key above autograd that libtorch itself leaves alone in all three versions.
@@ -48,7 +48,8 @@ inline std::vector<c10::OperatorName> all_operator_names() {
 /// Whether this thread computes in other dtypes than it is told.
 inline bool is_autocast_enabled() {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  return at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA);
+  return at::autocast::is_autocast_enabled(at::kCPU) ||
+         at::autocast::is_autocast_enabled(at::kCUDA);
 #else
   return at::autocast::is_cpu_enabled() || at::autocast::is_enabled();
 #endif
@@ -57,8 +58,8 @@ inline bool is_autocast_enabled() {
 /// A node of libtorch's graph of gradients, held as libtorch holds it.
 using HeldNode = decltype(torch::autograd::Edge::function);
 
-/// A new one: counted from outside up to 2.6, where libtorch deletes chains of nodes without recursion by a
-/// function of its own, and in the node itself later.
+/// A new one: counted from outside up to 2.6, where libtorch deletes chains of nodes without
+/// recursion by a function of its own, and in the node itself later.
 template <typename Node, typename... Args>
 HeldNode make_node(Args&&... args) {
   if constexpr (std::is_same_v<HeldNode, std::shared_ptr<torch::autograd::Node>>) {

@@ -31,16 +31,19 @@ struct TrainingTask {
   const Loss* loss = nullptr;
   const Optimizer* optimizer = nullptr;
   const LearningRateSchedule* schedule = nullptr;
-  std::size_t outputs = 1;                    ///< output ports of the model
+  std::size_t outputs = 1;  ///< output ports of the model
   BatchSource* training = nullptr;
-  BatchSource* validation = nullptr;          ///< null when every row trains
-  std::vector<MetricComputer*> metrics;       ///< started, for the validation rows
-  std::vector<const Transform*> transforms;   ///< fitted; already in the sources; for inverting predictions
+  BatchSource* validation = nullptr;     ///< null when every row trains
+  std::vector<MetricComputer*> metrics;  ///< started, for the validation rows
+  /// Fitted; already in the sources; for inverting predictions.
+  std::vector<const Transform*> transforms;
   /// Not 0: train exactly this many epochs, without early stopping or best-selection (a refit).
   std::int64_t fixed_epochs = 0;
-  /// Further models like `model`, one for each shard of a step but the first; empty: a step is one piece.
+  /// Further models like `model`, one for each shard of a step but the first; empty: a step is one
+  /// piece.
   std::vector<Model*> replicas;
-  /// Parameters that are not `optimizer`'s. The schedule is for `optimizer`; the rates of the groups follow in proportion.
+  /// Parameters that are not `optimizer`'s. The schedule is for `optimizer`; the rates of the
+  /// groups follow in proportion.
   std::vector<ParameterGroup> groups;
   /// Where the time is counted; null: nowhere.
   Timeline* timeline = nullptr;
@@ -48,14 +51,14 @@ struct TrainingTask {
 
 /// How a training went. Losses are means over rows (sum / weight).
 struct TrainingResult {
-  double final_loss = 0;     ///< of the last epoch: validation loss, else training loss
-  double best_loss = 0;      ///< of the best epoch
+  double final_loss = 0;          ///< of the last epoch: validation loss, else training loss
+  double best_loss = 0;           ///< of the best epoch
   std::int64_t best_epoch = 0;    ///< from 1
   std::int64_t total_epochs = 0;  ///< trained
   double training_time_seconds = 0;
   /// Early stopping or best-selection was active: best_epoch means something for a refit.
   bool selects_best = false;
-  std::string stop_reason;   ///< empty when all epochs were trained
+  std::string stop_reason;  ///< empty when all epochs were trained
 };
 
 struct ValidationResult {
@@ -67,8 +70,9 @@ struct ValidationResult {
 
 /// The training loop: how a model, a loss, an optimizer and data become a trained model.
 ///
-/// One object per training. train() leaves the chosen weights (best or last) in the model. What the workflow must remember across a
-/// crash it saves through the context; train() on a fresh object continues from context.resume_state().
+/// One object per training. train() leaves the chosen weights (best or last) in the model. What the
+/// workflow must remember across a crash it saves through the context; train() on a fresh object
+/// continues from context.resume_state().
 class TrainingWorkflow : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.training/1";
@@ -80,8 +84,8 @@ class TrainingWorkflow : public Component {
   /// Planned epochs, before early stopping. A function of the configuration alone.
   std::int64_t planned_epochs() const;
 
-  /// Trains. Throws Interrupted after saving when a stop is requested; TrainingError naming epoch and
-  /// step when the loss stops being a number. [training thread]
+  /// Trains. Throws Interrupted after saving when a stop is requested; TrainingError naming epoch
+  /// and step when the loss stops being a number. [training thread]
   TrainingResult train(TrainingTask& task, RunContext& context);
 
   /// Judges the model on task.validation. Does not change the model. [training thread]

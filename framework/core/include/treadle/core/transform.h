@@ -11,13 +11,13 @@
 namespace treadle {
 
 struct ApplyContext {
-  bool training = false;    ///< augmentation acts only here
-  std::uint64_t seed = 0;   ///< of this batch; depends on (run seed, epoch, batch), not on threads
+  bool training = false;   ///< augmentation acts only here
+  std::uint64_t seed = 0;  ///< of this batch; depends on (run seed, epoch, batch), not on threads
 };
 
 /// Changes rows between the data and the model: standardize, one_hot, impute. Each fold and trial
-/// fits its own on its own training rows; it is saved beside the weights and used again by evaluate,
-/// predict and export.
+/// fits its own on its own training rows; it is saved beside the weights and used again by
+/// evaluate, predict and export.
 ///
 /// Life: constructed → fit() or load_state() → apply() any number of times, from several threads at
 /// once. Transforms run in the document's order; fit() sees rows as the transforms before it leave
@@ -31,16 +31,16 @@ class Transform : public Component, public Stateful {
   /// Learns from the given training rows only. Reads them in chunks through `reader`.
   void fit(const RowReader& reader, std::span<const std::int64_t> training_rows);
 
-  /// What `before` becomes. Expects fit() or load_state(). Throws DataError when this transform cannot work on such
-  /// data (a column it needs is not there).
+  /// What `before` becomes. Expects fit() or load_state(). Throws DataError when this transform
+  /// cannot work on such data (a column it needs is not there).
   DataSpec output_spec(const DataSpec& before) const;
 
-  /// Changes the batch in place or gives it new tensors; never reads or keeps another batch. Batch::targets
-  /// may be undefined. Expects fit() or load_state().
+  /// Changes the batch in place or gives it new tensors; never reads or keeps another batch.
+  /// Batch::targets may be undefined. Expects fit() or load_state().
   void apply(Batch& batch, const ApplyContext& context) const;
 
-  /// Undoes what apply() did to number targets: a tensor [B, width] in the model's units becomes one in the data's
-  /// units. Returns its argument when this transform leaves targets alone.
+  /// Undoes what apply() did to number targets: a tensor [B, width] in the model's units becomes
+  /// one in the data's units. Returns its argument when this transform leaves targets alone.
   at::Tensor invert(const at::Tensor& predictions) const;
 
  private:
@@ -50,8 +50,8 @@ class Transform : public Component, public Stateful {
   virtual at::Tensor do_invert(const at::Tensor& predictions) const { return predictions; }
 };
 
-/// Calls `visit(const Batch&)` on consecutive chunks of the given rows: how fit() reads a large training
-/// set without holding a second copy of it.
+/// Calls `visit(const Batch&)` on consecutive chunks of the given rows: how fit() reads a large
+/// training set without holding a second copy of it.
 template <typename Visit>
 void for_each_chunk(const RowReader& reader, std::span<const std::int64_t> rows, Visit&& visit) {
   constexpr std::size_t kChunk = 8192;

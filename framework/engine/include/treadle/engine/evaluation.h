@@ -22,9 +22,9 @@ namespace treadle::engine {
 struct EvaluationSetup {
   Model* model = nullptr;
   const Loss* loss = nullptr;
-  std::size_t outputs = 1;                   ///< output ports of the model
+  std::size_t outputs = 1;                        ///< output ports of the model
   std::vector<const Transform*> transforms = {};  ///< to undo on predictions, last first
-  Timeline* timeline = nullptr;              ///< null: nobody asks where the time goes
+  Timeline* timeline = nullptr;                   ///< null: nobody asks where the time goes
 };
 
 struct EvaluationTotals {
@@ -34,28 +34,28 @@ struct EvaluationTotals {
   double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
 };
 
-/// How many rows to judge in one batch: as many as have 256 KiB of inputs, no fewer than `least`, no more than `most`. **Rationale:**
-/// what a layer leaves must stay in the caches of a core; images of 28 x 28 in batches of 1024 took twice as long a row as in
-/// batches of 64.
+/// How many rows to judge in one batch: as many as have 256 KiB of inputs, no fewer than `least`,
+/// no more than `most`. **Rationale:** what a layer leaves must stay in the caches of a core;
+/// images of 28 x 28 in batches of 1024 took twice as long a row as in batches of 64.
 std::int64_t evaluation_batch(std::span<const PortSpec> inputs, c10::ScalarType dtype,
                               std::int64_t least, std::int64_t most);
 
 /// Batches are judged at once up to this many.
 inline constexpr std::int64_t kMostJudgedAtOnce = 8;
 
-/// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each batch's predictions, in the
-/// data's units, to `visit`, in the order of the stream and on the calling thread. The model's mode is restored. Throws Interrupted
-/// when a stop is requested.
+/// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each
+/// batch's predictions, in the data's units, to `visit`, in the order of the stream and on the
+/// calling thread. The model's mode is restored. Throws Interrupted when a stop is requested.
 ///
-/// Where there are workers, batches are judged at once, each with a context of its own, as many as fit into some memory; sums are
-/// added in order, so no bit depends on it. A model that carries something to its second batch is asked one batch after the other.
-/// When several fail, the failure of the first in order comes out. Expects to be inside ThreadBudget::run(), or has one worker.
+/// Where there are workers, batches are judged at once, each with a context of its own, as many as
+/// fit into some memory; sums are added in order, so no bit depends on it. A model that carries
+/// something to its second batch is asked one batch after the other. When several fail, the failure
+/// of the first in order comes out. Expects to be inside ThreadBudget::run(), or has one worker.
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit);
 
 /// The same, feeding metrics; they are reset first.
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
-                                  std::stop_token stop,
-                                  std::span<MetricComputer* const> metrics);
+                                  std::stop_token stop, std::span<MetricComputer* const> metrics);
 
 }  // namespace treadle::engine

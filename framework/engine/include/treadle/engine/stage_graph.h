@@ -8,8 +8,8 @@
 
 namespace treadle::engine {
 
-/// A workflow as stages that depend on each other: load → split → train → report. Checked as a graph,
-/// drawn as a graph, run as a oneTBB flow graph with independent stages at once.
+/// A workflow as stages that depend on each other: load → split → train → report. Checked as a
+/// graph, drawn as a graph, run as a oneTBB flow graph with independent stages at once.
 class StageGraph {
  public:
   using Work = std::function<void(std::stop_token)>;
@@ -22,16 +22,17 @@ class StageGraph {
   /// ("train fold 1"); empty means the name. Stages may be added in any order.
   void add(std::string name, std::vector<std::string> after, Work work, std::string label = "");
 
-  /// Throws ContractViolation listing every mistake: a name used twice, a stage that does not exist, a cycle
-  /// (as a path of names).
+  /// Throws ContractViolation listing every mistake: a name used twice, a stage that does not
+  /// exist, a cycle (as a path of names).
   void check() const;
 
-  /// Names in an order that respects all dependencies; among independent stages, the order they were added in.
+  /// Names in an order that respects all dependencies; among independent stages, the order they
+  /// were added in.
   std::vector<std::string> order() const;
 
-  /// Checks, then runs. A stage whose predecessor failed is skipped; a requested stop skips what has not
-  /// started. Afterwards rethrows the failure of the first failed stage in order(). Must be called inside
-  /// ThreadBudget::run().
+  /// Checks, then runs. A stage whose predecessor failed is skipped; a requested stop skips what
+  /// has not started. Afterwards rethrows the failure of the first failed stage in order(). Must be
+  /// called inside ThreadBudget::run().
   void run(std::stop_token stop = {}) const;
 
   /// Graphviz source.

@@ -27,31 +27,34 @@ struct StepOptions {
   std::size_t outputs = 1;  ///< output ports of the model
   Clipping clipping = {};
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
-  std::vector<Model*> replicas = {};  ///< one for each shard but the first
-  std::vector<ParameterGroup> groups = {};  ///< parameters that are not the optimizer's
-  Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
+  std::vector<Model*> replicas = {};            ///< one for each shard but the first
+  std::vector<ParameterGroup> groups = {};      ///< parameters that are not the optimizer's
+  Timeline* timeline = nullptr;                 ///< null: nobody asks where the time goes
 };
 
-/// One training's model, gradients and optimizer memory, and the step that ties them: forward, backward, clip,
-/// update. The one place that knows the order of these things.
+/// One training's model, gradients and optimizer memory, and the step that ties them: forward,
+/// backward, clip, update. The one place that knows the order of these things.
 ///
-/// The loss' sum is back-propagated and divided by its weight once, in the update, so ragged batches
-/// and weights are exact.
+/// The loss' sum is back-propagated and divided by its weight once, in the update, so ragged
+/// batches and weights are exact.
 ///
-/// With replicas a batch is cut into as many shards as there are models, all but equal in rows. They run at once, as a flow
-/// graph: forward and backward of each → gradients added in the order of the shards → clip and update. The replicas'
-/// parameters are the model's own, their gradients are not. The result depends on the number of shards and never on the
-/// number of workers. Batch normalization sees the rows of its shard; the first shard's running statistics are the
-/// model's. One training thread, inside ThreadBudget::run() when there are replicas.
+/// With replicas a batch is cut into as many shards as there are models, all but equal in rows.
+/// They run at once, as a flow graph: forward and backward of each → gradients added in the order
+/// of the shards → clip and update. The replicas' parameters are the model's own, their gradients
+/// are not. The result depends on the number of shards and never on the number of workers. Batch
+/// normalization sees the rows of its shard; the first shard's running statistics are the model's.
+/// One training thread, inside ThreadBudget::run() when there are replicas.
 class TrainingStep {
  public:
   /// Moves the model's parameters, and the replicas' gradients, into arenas.
-  TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer, StepOptions options = {});
+  TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer,
+               StepOptions options = {});
   ~TrainingStep();
 
-  /// Trains on one batch. Random operators draw from `seed`, those of a further shard from a stream made of it. `step`
-  /// counts updates from 1. Returns false, and does not update, when the gradients or the loss are not finite. When
-  /// shards throw, what the first of them threw comes out, after all have ended.
+  /// Trains on one batch. Random operators draw from `seed`, those of a further shard from a stream
+  /// made of it. `step` counts updates from 1. Returns false, and does not update, when the
+  /// gradients or the loss are not finite. When shards throw, what the first of them threw comes
+  /// out, after all have ended.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
 
   /// Sum and weight of the loss over all batches since the last clear_totals(), added in order.
@@ -61,14 +64,16 @@ class TrainingStep {
   /// Forgets these sums, and those of what the model showed.
   void clear_totals();
 
-  /// What the model showed of the batches since then: each mean is over the forwards of all shards, added in their order.
+  /// What the model showed of the batches since then: each mean is over the forwards of all shards,
+  /// added in their order.
   std::vector<MetricValue> observed_means() const;
-  /// The sums behind that, of each shard: a checkpoint within an epoch needs them. Empty when the model shows nothing.
+  /// The sums behind that, of each shard: a checkpoint within an epoch needs them. Empty when the
+  /// model shows nothing.
   StateDict observed() const;
   void set_observed(const StateDict& observed);
 
-  /// What the model carries from one batch to the next, of each shard: a checkpoint needs it. Put an empty one where a new
-  /// stream of batches begins.
+  /// What the model carries from one batch to the next, of each shard: a checkpoint needs it. Put
+  /// an empty one where a new stream of batches begins.
   StateDict carried() const;
   void set_carried(const StateDict& carried);
 

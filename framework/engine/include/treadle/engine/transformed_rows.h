@@ -8,8 +8,9 @@
 
 namespace treadle::engine {
 
-/// Rows as fitted transforms leave them (as in evaluation: augmentation off). What the next transform in
-/// a chain is fitted on. Neither the rows nor the transforms are copied; both must outlive it.
+/// Rows as fitted transforms leave them (as in evaluation: augmentation off). What the next
+/// transform in a chain is fitted on. Neither the rows nor the transforms are copied; both must
+/// outlive it.
 class TransformedRows final : public RowReader {
  public:
   TransformedRows(const RowReader& source, std::vector<const Transform*> transforms);
@@ -22,9 +23,7 @@ class TransformedRows final : public RowReader {
   at::Tensor do_targets() const override { return source_.targets(); }
   at::Tensor do_groups() const override { return source_.groups(); }
   at::Tensor do_timestamps() const override { return source_.timestamps(); }
-  std::string do_describe_row(std::int64_t row) const override {
-    return source_.describe_row(row);
-  }
+  std::string do_describe_row(std::int64_t row) const override { return source_.describe_row(row); }
 
   const RowReader& source_;
   std::vector<const Transform*> transforms_;

@@ -12,17 +12,18 @@ namespace treadle::engine {
 
 /// Which weights of a training are averaged, and how much each counts.
 struct AveragingPlan {
-  std::int64_t start = 0;       ///< the first are those after so many steps
-  std::int64_t every = 1;       ///< steps between two; at least 1
-  std::optional<double> decay = std::nullopt;  ///< of all before, in (0, 1); absent: all count the same
+  std::int64_t start = 0;  ///< the first are those after so many steps
+  std::int64_t every = 1;  ///< steps between two; at least 1
+  /// Of all before, in (0, 1); absent: all count the same.
+  std::optional<double> decay = std::nullopt;
 };
 
 /// An average of the weights that a training passes through, beside the weights it goes on with.
 ///
-/// With a decay d it is the exponential moving average s = d s + (1 - d) p (Polyak & Juditsky 1992),
-/// which begins as a copy; the model's floating-point buffers are averaged with it, others are the
-/// newest. Without one it is the mean, s = s + (p - s) / (n + 1): stochastic weight averaging
-/// (Izmailov et al. 2018); buffers stay the model's, and batch normalization needs
+/// With a decay d it is the exponential moving average s = d s + (1 - d) p (Polyak & Juditsky
+/// 1992), which begins as a copy; the model's floating-point buffers are averaged with it, others
+/// are the newest. Without one it is the mean, s = s + (p - s) / (n + 1): stochastic weight
+/// averaging (Izmailov et al. 2018); buffers stay the model's, and batch normalization needs
 /// refresh_batch_norm() before the average is of use.
 ///
 /// Takes one vector as long as the parameters, another while the average is in the model. One

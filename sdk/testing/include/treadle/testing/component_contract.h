@@ -22,11 +22,11 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/base/random.h>
+#include <treadle/core/process_state.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/captured_output.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/plugin_under_test.h>
-#include <treadle/core/process_state.h>
 #include <treadle/testing/random_parameters.h>
 #include <treadle/testing/scratch_folder.h>
 #include <treadle/testing/unusual_process.h>

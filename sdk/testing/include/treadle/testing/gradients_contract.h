@@ -129,8 +129,8 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     }
   };
 
-  /// Where the model has left its memory last: here, or in the part that a strategy keeps for some of
-  /// the rows. Null when nowhere.
+  /// Where the model has left its memory last: here, or in the part that a strategy keeps for some
+  /// of the rows. Null when nowhere.
   static const StateDict* last_with_memory(const StateDict& carried) {
     if (carried.has_tensor("memory") && carried.has_part("layer"))
       return &carried;

@@ -29,7 +29,8 @@ namespace treadle::testing {
 ///     const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
 ///     auto adam = plugin.make<Optimizer>("adam", {{"learning_rate", 0.1}});
 ///
-/// Slots inside a component may be filled with the plugin's own components. Read-only after construction: one object may serve a whole program.
+/// Slots inside a component may be filled with the plugin's own components. Read-only after
+/// construction: one object may serve a whole program.
 class PluginUnderTest final : private Registrar, private SchemaIndex {
  public:
   /// A component that the entry registers or a schema describes: both, when the plugin is right.

@@ -25,8 +25,8 @@ struct Rehearsed {
   bool contrary_validation = false;
   double learning_rate = 0.01;
   double dropout = 0.1;
-  bool steep_loss = false;  ///< see SquaredError
-  bool remembers = false;   ///< see TinyModel
+  bool steep_loss = false;    ///< see SquaredError
+  bool remembers = false;     ///< see TinyModel
   bool sixteen_bits = false;  ///< see TinyModel
 };
 

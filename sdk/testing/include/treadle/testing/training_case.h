@@ -55,8 +55,8 @@ class TrainingContract : public ::testing::TestWithParam<TrainingCase> {
     return "";
   }
 
-  /// With and without validation rows, and with such that another epoch than the last one is best; with a model that
-  /// carries something from batch to batch, and with one of 16 bits.
+  /// With and without validation rows, and with such that another epoch than the last one is best;
+  /// with a model that carries something from batch to batch, and with one of 16 bits.
   static std::vector<Rehearsed> situations() {
     return {{},
             {.has_validation = false},

@@ -10,13 +10,13 @@ namespace treadle {
 
 /// The documented exit codes of `workflow-runner`. Scripts rely on the numbers: never renumber.
 enum class ErrorKind {
-  kInternal = 1,      ///< a promise inside Treadle was broken: please report it
-  kUsage = 2,         ///< the command line
-  kDocument = 3,      ///< the workflow document
-  kPlugin = 4,        ///< a plugin file, or a component that failed where it may not
-  kData = 5,          ///< the data
-  kTraining = 6,      ///< training went wrong: a loss that is not a number, a model that does not fit
-  kStorage = 7,       ///< the run folder: not writable, disk full, damaged checkpoint
+  kInternal = 1,  ///< a promise inside Treadle was broken: please report it
+  kUsage = 2,     ///< the command line
+  kDocument = 3,  ///< the workflow document
+  kPlugin = 4,    ///< a plugin file, or a component that failed where it may not
+  kData = 5,      ///< the data
+  kTraining = 6,  ///< training went wrong: a loss that is not a number, a model that does not fit
+  kStorage = 7,   ///< the run folder: not writable, disk full, damaged checkpoint
   kInterrupted = 130  ///< stopped by the user; the run can be resumed
 };
 
@@ -85,8 +85,8 @@ namespace detail {
 
 /// Checks a promise the caller makes. Stays on in release builds: it never stands in a hot loop.
 /// `explanation` is only evaluated on failure.
-#define TREADLE_EXPECTS(condition, explanation)                                             \
-  do {                                                                                      \
-    if (!(condition)) [[unlikely]]                                                          \
+#define TREADLE_EXPECTS(condition, explanation)                                            \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]]                                                         \
       ::treadle::detail::contract_violated(#condition, __FILE__, __LINE__, (explanation)); \
   } while (false)

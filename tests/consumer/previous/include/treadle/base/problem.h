@@ -31,8 +31,8 @@ struct Problem {
   std::string text() const;
 };
 
-/// Every problem of one document at once; what() has one line per problem. Its kind is kPlugin when a plugin is at
-/// fault for each of them: then nobody has to change the document.
+/// Every problem of one document at once; what() has one line per problem. Its kind is kPlugin when
+/// a plugin is at fault for each of them: then nobody has to change the document.
 class DocumentError : public Error {
  public:
   explicit DocumentError(std::vector<Problem> problems);

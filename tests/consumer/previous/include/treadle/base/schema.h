@@ -26,10 +26,12 @@
 /// Extensions:
 ///  - `x-treadle-component: "<interface word>"` is a slot: a name, or an object with the name under
 ///    `use`. The other keys are the named component's parameters and the slot's own `properties`.
-///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time), `path`
+///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time),
+///  `path`
 ///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).
 ///  - `x-treadle-unit`: the unit of a number, for people.
-///  - `x-treadle-type: "flow"`, in a plugin's source only: the steps of a model graph, written out by
+///  - `x-treadle-type: "flow"`, in a plugin's source only: the steps of a model graph, written out
+///  by
 ///    expanded_schema() when the plugin is built.
 ///
 /// A component's schema also has `x-treadle-interface`, and `x-treadle-name` when the name is not
@@ -41,7 +43,7 @@ struct FoundComponent {
   const nlohmann::json* schema = nullptr;  ///< null when there is a problem; owned by the index
   std::string qualified_name;              ///< "org.treadle.optimizers/adamw"
   std::string problem;                     ///< why there is no single such component: one sentence
-  bool plugin_at_fault = false;            ///< the problem is a plugin that offers it and cannot be used
+  bool plugin_at_fault = false;  ///< the problem is a plugin that offers it and cannot be used
 };
 
 /// Knows the components that documents may name.
@@ -71,8 +73,9 @@ Checked check(const nlohmann::json& value, const nlohmann::json& schema, const S
 std::vector<Problem> check_schema(const nlohmann::json& schema, const PlaceIndex& places);
 std::vector<Problem> check_schema(const nlohmann::json& schema);
 
-/// A schema as it stands in a plugin's source, with every `"x-treadle-type": "flow"` written out: an array of slots for layers, whose
-/// own properties are what a step says of itself (name, tag, using, frozen).
+/// A schema as it stands in a plugin's source, with every `"x-treadle-type": "flow"` written out:
+/// an array of slots for layers, whose own properties are what a step says of itself (name, tag,
+/// using, frozen).
 nlohmann::json expanded_schema(nlohmann::json schema);
 
 /// What a slot accepts once its component is known: the component's schema with `use` and the

@@ -15,8 +15,9 @@ struct Batch {
   std::vector<at::Tensor> inputs;
   /// Classes: int64 [B]. Numbers: the run's dtype [B, width]. Undefined when there is no target.
   at::Tensor targets;
-  /// The targets as the data gave them, before any transform: what metrics judge by. The same handle as
-  /// `targets` when no transform changes targets; a transform that does gives `targets` a new tensor.
+  /// The targets as the data gave them, before any transform: what metrics judge by. The same
+  /// handle as `targets` when no transform changes targets; a transform that does gives `targets` a
+  /// new tensor.
   at::Tensor original_targets;
   /// How much each row counts: the run's dtype [B], >= 0. Undefined means 1 each.
   at::Tensor weights;

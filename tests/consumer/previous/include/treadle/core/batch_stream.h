@@ -32,8 +32,9 @@ class BatchSource {
   std::int64_t rows() const { return do_rows(); }
   std::int64_t batches_per_epoch() const { return do_batches_per_epoch(); }
 
-  /// The batches of `epoch` (from 0) from batch `first_batch` on. Which rows are in which batch depends on the run's
-  /// seed and the epoch alone. The stream must not outlive the source; opening one ends the one before.
+  /// The batches of `epoch` (from 0) from batch `first_batch` on. Which rows are in which batch
+  /// depends on the run's seed and the epoch alone. The stream must not outlive the source; opening
+  /// one ends the one before.
   std::unique_ptr<BatchStream> epoch(std::int64_t epoch, std::int64_t first_batch = 0) {
     return do_epoch(epoch, first_batch);
   }

@@ -17,36 +17,40 @@ namespace treadle {
 
 /// One parameter's place in an arena block. Tied parameters share one segment.
 struct Segment {
-  std::string name;                 ///< as named_parameters() says it; the first name when tied
+  std::string name;  ///< as named_parameters() says it; the first name when tied
   std::vector<std::int64_t> shape;
-  std::int64_t offset = 0;          ///< in elements; a multiple of 64 bytes
-  std::int64_t size = 0;            ///< in elements, without the padding after it
-  bool frozen = false;              ///< requires_grad is off: never updated
-  bool touched = false;             ///< the last backward wrote its gradient
+  std::int64_t offset = 0;  ///< in elements; a multiple of 64 bytes
+  std::int64_t size = 0;    ///< in elements, without the padding after it
+  bool frozen = false;      ///< requires_grad is off: never updated
+  bool touched = false;     ///< the last backward wrote its gradient
   bool active() const { return touched && !frozen; }
 };
 
 /// All parameters of one model in one block of memory, and all gradients in another.
 ///
-/// Adopting a module points every parameter's data, and its gradient, into the block; the module works as before. An
-/// update is then a pass over flat vectors instead of a walk over tensors. Each segment starts on a
-/// 64-byte boundary; the padding between segments is zero and stays zero.
+/// Adopting a module points every parameter's data, and its gradient, into the block; the module
+/// works as before. An update is then a pass over flat vectors instead of a walk over tensors. Each
+/// segment starts on a 64-byte boundary; the padding between segments is zero and stays zero.
 ///
-/// Parameters of 16 bits (bfloat16, float16) keep their type in the module, and the arena keeps a float32 master of each: an
-/// update changes masters, write_back() rounds them into the module. Without masters an update smaller than half the distance
-/// of two such numbers, up to 1/256 of the weight for bfloat16, would change nothing.
+/// Parameters of 16 bits (bfloat16, float16) keep their type in the module, and the arena keeps a
+/// float32 master of each: an update changes masters, write_back() rounds them into the module.
+/// Without masters an update smaller than half the distance of two such numbers, up to 1/256 of the
+/// weight for bfloat16, would change nothing.
 ///
-/// A parameter that moves away (`to(float64)`, an assignment to `.grad`, `zero_grad(set_to_none)`) leaves the
-/// arena without a word; collect() notices and says so. Not thread-safe: one training thread owns it.
+/// A parameter that moves away (`to(float64)`, an assignment to `.grad`, `zero_grad(set_to_none)`)
+/// leaves the arena without a word; collect() notices and says so. Not thread-safe: one training
+/// thread owns it.
 class ParameterArena {
  public:
-  /// Adopts every parameter of `module`. All must have one dtype (float32, float64, bfloat16 or float16) and device;
-  /// throws TrainingError naming the odd one otherwise. The arena keeps handles to the parameters, not to the module.
+  /// Adopts every parameter of `module`. All must have one dtype (float32, float64, bfloat16 or
+  /// float16) and device; throws TrainingError naming the odd one otherwise. The arena keeps
+  /// handles to the parameters, not to the module.
   explicit ParameterArena(torch::nn::Module& module);
 
-  /// Adopts a replica of the module that `primary` adopted: its parameters become views of the same numbers, its
-  /// gradients lie in a block of its own, so both can be back-propagated at once. `primary`'s block lives on for
-  /// as long as the replica's arena does. Throws TrainingError when the two differ in a name, a shape or a tie.
+  /// Adopts a replica of the module that `primary` adopted: its parameters become views of the same
+  /// numbers, its gradients lie in a block of its own, so both can be back-propagated at once.
+  /// `primary`'s block lives on for as long as the replica's arena does. Throws TrainingError when
+  /// the two differ in a name, a shape or a tie.
   ParameterArena(torch::nn::Module& replica, const ParameterArena& primary);
   ~ParameterArena();
   ParameterArena(ParameterArena&&) noexcept;
@@ -63,36 +67,40 @@ class ParameterArena {
   /// What the arena holds, in bytes: parameters and gradients, those of 16 bits included.
   std::int64_t bytes() const;
 
-  const at::Tensor& parameters() const { return flat_; }   ///< [size()], no autograd
+  const at::Tensor& parameters() const { return flat_; }      ///< [size()], no autograd
   const at::Tensor& gradients() const { return gradients_; }  ///< [size()], no autograd
   std::span<const Segment> segments() const { return segments_; }
 
   at::Tensor parameter(const Segment& segment) const;  ///< view of its shape
   at::Tensor gradient(const Segment& segment) const;
 
-  /// Rounds masters into the module, to nearest, ties to even; nothing to do without masters. After whatever wrote to
-  /// parameters(): Optimizer::update() does it itself.
+  /// Rounds masters into the module, to nearest, ties to even; nothing to do without masters. After
+  /// whatever wrote to parameters(): Optimizer::update() does it itself.
   void write_back();
 
-  /// Forgets all gradients: zeroes them, marks every segment untouched. Before the first backward of a step.
+  /// Forgets all gradients: zeroes them, marks every segment untouched. Before the first backward
+  /// of a step.
   void zero_gradients();
 
   /// After the last backward of a step: finds out which segments were written, and whether every
-  /// parameter still lives here. A parameter whose gradient was put elsewhere is copied in and re-adopted;
-  /// one whose data moved is a TrainingError that names it. What the module wrote into a parameter of 16 bits itself, because it
-  /// was loaded or clamps its weights, becomes the master; what it wrote past libtorch's count of versions, through data(), does not.
+  /// parameter still lives here. A parameter whose gradient was put elsewhere is copied in and
+  /// re-adopted; one whose data moved is a TrainingError that names it. What the module wrote into
+  /// a parameter of 16 bits itself, because it was loaded or clamps its weights, becomes the
+  /// master; what it wrote past libtorch's count of versions, through data(), does not.
   void collect();
 
   /// For a replica, before zero_gradients(): freezes what `primary` froze.
   void freeze_like(const ParameterArena& primary);
-  /// After collect() on all of them: adds the gradients of `replicas`, in this order, and marks the segments touched that
-  /// any of them touched. Element by element, so the sum does not depend on how the work is divided: `for_ranges(size,
-  /// sum)` calls `sum(begin, end)` for pieces of [0, size), from any threads, and returns when all are done.
+  /// After collect() on all of them: adds the gradients of `replicas`, in this order, and marks the
+  /// segments touched that any of them touched. Element by element, so the sum does not depend on
+  /// how the work is divided: `for_ranges(size, sum)` calls `sum(begin, end)` for pieces of [0,
+  /// size), from any threads, and returns when all are done.
   using Ranges = std::function<void(std::int64_t size,
                                     const std::function<void(std::int64_t, std::int64_t)>& sum)>;
   void add_gradients(std::span<const ParameterArena* const> replicas, const Ranges& for_ranges);
 
-  /// Calls `work` with every segment untouched that `members` (one entry a segment) leaves out: for updates of a part.
+  /// Calls `work` with every segment untouched that `members` (one entry a segment) leaves out: for
+  /// updates of a part.
   void with_only(const std::vector<bool>& members, const std::function<void()>& work);
 
  private:

@@ -18,8 +18,8 @@ struct TrainingPosition {
   bool finished = false;
 };
 
-/// A workflow's only way to save, report and stop; implemented by the host, so a workflow from outside
-/// resumes like ours. One object per training, used from the training thread.
+/// A workflow's only way to save, report and stop; implemented by the host, so a workflow from
+/// outside resumes like ours. One object per training, used from the training thread.
 class RunContext {
  public:
   virtual ~RunContext();
@@ -39,8 +39,8 @@ class RunContext {
   void epoch_completed(const EpochSummary& summary) { do_epoch_completed(summary); }
   void note(const std::string& text) { do_note(text); }
 
-  /// Saves `state` as the last checkpoint (keeping `keep` of them) in such a way that a crash at any
-  /// instant leaves a good one. Must be called between steps.
+  /// Saves `state` as the last checkpoint (keeping `keep` of them) in such a way that a crash at
+  /// any instant leaves a good one. Must be called between steps.
   ///
   /// Returns when the state has been copied: what it refers to may change. The files are written
   /// beside the training; they are safe at the latest when the host goes on after train(), however
@@ -50,8 +50,8 @@ class RunContext {
     do_save_checkpoint(state, position, keep);
   }
 
-  /// What the last good checkpoint of this training holds; nothing when it starts from the beginning.
-  /// History has been cut back to it.
+  /// What the last good checkpoint of this training holds; nothing when it starts from the
+  /// beginning. History has been cut back to it.
   std::optional<StateDict> resume_state() { return do_resume_state(); }
 
   /// Where the last good checkpoint lies, for error messages; empty when there is none. Waits for

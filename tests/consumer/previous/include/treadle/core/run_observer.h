@@ -14,47 +14,49 @@ namespace treadle {
 /// Which training of a run is speaking: "fold-1" … "fold-5", "final".
 struct TrialId {
   std::string name = "final";
-  std::int64_t index = 0;   ///< from 0
-  std::int64_t count = 1;   ///< trainings in this run
+  std::int64_t index = 0;  ///< from 0
+  std::int64_t count = 1;  ///< trainings in this run
 };
 
 struct StepProgress {
-  std::int64_t epoch = 0;             ///< from 1
+  std::int64_t epoch = 0;  ///< from 1
   std::int64_t epochs = 0;
-  std::int64_t step = 0;              ///< optimizer steps done, over all epochs
+  std::int64_t step = 0;  ///< optimizer steps done, over all epochs
   std::int64_t total_steps = 0;
 };
 
 /// One row of history.
 struct EpochSummary {
-  std::int64_t epoch = 0;             ///< from 1
-  std::int64_t epochs = 0;            ///< as planned; early stopping may end sooner
-  std::int64_t step = 0;              ///< optimizer steps done, over all epochs
-  double learning_rate = 0;           ///< of the last step
-  double training_loss = 0;           ///< sum / weight over the epoch
+  std::int64_t epoch = 0;    ///< from 1
+  std::int64_t epochs = 0;   ///< as planned; early stopping may end sooner
+  std::int64_t step = 0;     ///< optimizer steps done, over all epochs
+  double learning_rate = 0;  ///< of the last step
+  double training_loss = 0;  ///< sum / weight over the epoch
   std::optional<double> validation_loss;
-  std::vector<MetricValue> metrics;   ///< on the validation rows
-  bool best = false;                  ///< the best epoch so far
-  double seconds = 0;                 ///< wall time of the epoch; never compared between runs
-  std::vector<MetricValue> observed = {};  ///< what the model showed: means over the training batches
-  std::vector<std::string> decisions = {}; ///< what the training changed after it, each in a few words
+  std::vector<MetricValue> metrics;  ///< on the validation rows
+  bool best = false;                 ///< the best epoch so far
+  double seconds = 0;                ///< wall time of the epoch; never compared between runs
+  /// What the model showed: means over the training batches.
+  std::vector<MetricValue> observed = {};
+  /// What the training changed after it, each in a few words.
+  std::vector<std::string> decisions = {};
 };
 
 /// How one training ended.
 struct TrialSummary {
-  std::int64_t best_epoch = 0;        ///< from 1
-  std::int64_t epochs = 0;            ///< trained
-  double final_loss = 0;              ///< validation loss, or training loss without validation rows
+  std::int64_t best_epoch = 0;  ///< from 1
+  std::int64_t epochs = 0;      ///< trained
+  double final_loss = 0;        ///< validation loss, or training loss without validation rows
   double best_loss = 0;
-  std::string stop_reason;            ///< empty: all epochs were trained
+  std::string stop_reason;  ///< empty: all epochs were trained
   std::vector<MetricValue> metrics;
   double seconds = 0;
 };
 
-/// Hears what happened; cannot change it. Calls come one at a time, in order per training, never from
-/// within a step: on a thread of the run that does nothing else, soon after what they tell of. Of a
-/// training's steps only the newest is told, a few times a second; nothing else is left out. An
-/// observer that throws is reported once and not called again.
+/// Hears what happened; cannot change it. Calls come one at a time, in order per training, never
+/// from within a step: on a thread of the run that does nothing else, soon after what they tell of.
+/// Of a training's steps only the newest is told, a few times a second; nothing else is left out.
+/// An observer that throws is reported once and not called again.
 class RunObserver : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.observer/1";

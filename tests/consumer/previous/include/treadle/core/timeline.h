@@ -30,8 +30,8 @@ std::string_view name_of(Phase phase);
 
 /// Where the time of a run goes: sums per phase, and on demand every span of it.
 ///
-/// A span costs two readings of the clock and an addition. One per run; any thread may add to it. Phases do not nest:
-/// whatever adds to one works, and does not wait for others.
+/// A span costs two readings of the clock and an addition. One per run; any thread may add to it.
+/// Phases do not nest: whatever adds to one works, and does not wait for others.
 class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -59,7 +59,8 @@ class Timeline {
           phase_(phase),
           start_(timeline != nullptr ? Clock::now() : Clock::time_point()) {}
     ~Span() {
-      if (timeline_ != nullptr) timeline_->add(phase_, start_, Clock::now());
+      if (timeline_ != nullptr)
+        timeline_->add(phase_, start_, Clock::now());
     }
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;

@@ -10,15 +10,15 @@
 
 namespace treadle {
 
-/// The checkpoints of one training: `step-<number>/` folders, newest last, and `best.safetensors` while
-/// best weights are kept. "Latest" means: the highest step whose files verify.
+/// The checkpoints of one training: `step-<number>/` folders, newest last, and `best.safetensors`
+/// while best weights are kept. "Latest" means: the highest step whose files verify.
 class CheckpointStore {
  public:
   /// `folder` is made at the first save.
   explicit CheckpointStore(std::filesystem::path folder);
 
-  /// Saves and then deletes all but the newest `keep`; returns the checkpoint's folder. When saving fails the
-  /// older ones are as they were: throws StorageError.
+  /// Saves and then deletes all but the newest `keep`; returns the checkpoint's folder. When saving
+  /// fails the older ones are as they were: throws StorageError.
   std::filesystem::path save(const StateDict& state, const TrainingPosition& position, int keep);
 
   struct Loaded {

@@ -14,10 +14,11 @@
 
 namespace treadle {
 
-/// A finished run's model, ready to be used: with the run's own transforms, class names and columns.
+/// A finished run's model, ready to be used: with the run's own transforms, class names and
+/// columns.
 ///
-/// Loads model.safetensors and the fitted transforms; does not need the training data. Const functions may be called from
-/// several threads.
+/// Loads model.safetensors and the fitted transforms; does not need the training data. Const
+/// functions may be called from several threads.
 class Predictor {
  public:
   /// Throws StorageError when the folder is no finished run or a file in it is damaged.
@@ -33,8 +34,9 @@ class Predictor {
   /// probabilities [B, C]; numbers: [B, width] in the data's units.
   Predictions predict(const at::Tensor& features) const;
 
-  /// Predicts for a file of the kind the run was trained on; columns are matched by name, no target is needed.
-  /// Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the target's name. Returns the number of rows.
+  /// Predicts for a file of the kind the run was trained on; columns are matched by name, no target
+  /// is needed. Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the
+  /// target's name. Returns the number of rows.
   std::int64_t predict_file(const std::filesystem::path& data,
                             const std::filesystem::path& output) const;
 

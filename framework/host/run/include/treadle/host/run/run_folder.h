@@ -10,10 +10,11 @@ namespace treadle {
 /// While it lives, the folder is locked: a second process that opens it is told so.
 class RunFolder {
  public:
-  /// Makes `<output>/<name>-<date>-<time>`; a number follows when that is taken. Throws StorageError with
-  /// the reason when it cannot.
+  /// Makes `<output>/<name>-<date>-<time>`; a number follows when that is taken. Throws
+  /// StorageError with the reason when it cannot.
   static RunFolder create(const std::filesystem::path& output, const std::string& name);
-  /// Opens an existing run and clears away what a kill left half written. Throws StorageError when it is none, or another process has it.
+  /// Opens an existing run and clears away what a kill left half written. Throws StorageError when
+  /// it is none, or another process has it.
   static RunFolder open(const std::filesystem::path& folder);
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
@@ -26,7 +27,9 @@ class RunFolder {
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path history() const { return history_of(path_); }
   /// Of a run that nobody need open, as it may be going on.
-  static std::filesystem::path history_of(const std::filesystem::path& folder) { return folder / "history.csv"; }
+  static std::filesystem::path history_of(const std::filesystem::path& folder) {
+    return folder / "history.csv";
+  }
   std::filesystem::path events() const { return path_ / "events.jsonl"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }

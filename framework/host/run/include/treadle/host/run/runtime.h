@@ -19,8 +19,8 @@ namespace treadle {
 /// Where a program that embeds Treadle finds plugins.
 using RuntimeOptions = PluginSettings;
 
-/// Everything a program needs to run workflows: the plugins there are, and a registry that loads them at
-/// first use. One per program; const functions are thread-safe.
+/// Everything a program needs to run workflows: the plugins there are, and a registry that loads
+/// them at first use. One per program; const functions are thread-safe.
 class Runtime {
  public:
   explicit Runtime(const RuntimeOptions& options = {});

@@ -26,12 +26,15 @@ struct RunOptions {
   std::stop_token stop;
   /// Told what happens, beside the observers in the document. Not owned.
   std::vector<RunObserver*> observers;
-  /// On resume: go on although plugins, libtorch, BLAS, CPU or data are not those the run began with.
+  /// On resume: go on although plugins, libtorch, BLAS, CPU or data are not those the run began
+  /// with.
   bool allow_differences = false;
-  /// Where to write which thread did what when, however the run ends: Chrome's trace format. Empty: nowhere.
+  /// Where to write which thread did what when, however the run ends: Chrome's trace format. Empty:
+  /// nowhere.
   std::filesystem::path trace;
-  /// Bytes that the run may still take, or nothing for any number: trainings begin beside each other as far as they fit. Null: what
-  /// system and cgroups have left. Called on the run's threads, one call at a time; throws nothing.
+  /// Bytes that the run may still take, or nothing for any number: trainings begin beside each
+  /// other as far as they fit. Null: what system and cgroups have left. Called on the run's
+  /// threads, one call at a time; throws nothing.
   std::function<std::optional<std::int64_t>()> available_memory;
 };
 
@@ -40,30 +43,32 @@ struct RunOutcome {
   nlohmann::json result;  ///< what result.json holds
 };
 
-/// Trains, validates and reports: the whole of `workflow-runner run`. Writes the run folder; throws a
-/// treadle::Error of the kind that fits.
+/// Trains, validates and reports: the whole of `workflow-runner run`. Writes the run folder; throws
+/// a treadle::Error of the kind that fits.
 RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow,
                         const RunOptions& options = {});
 
-/// Continues a run that was stopped or killed, from its last good checkpoints; ends with the same bits as a
-/// run that never stopped. A finished run is returned as it is.
+/// Continues a run that was stopped or killed, from its last good checkpoints; ends with the same
+/// bits as a run that never stopped. A finished run is returned as it is.
 RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& folder,
                       const RunOptions& options = {});
 
-/// What history.csv of a run holds so far, by training; trend_of() (history.h) has its numbers by name. Metrics have no direction
-/// there. Throws a StorageError for a file that was damaged.
+/// What history.csv of a run holds so far, by training; trend_of() (history.h) has its numbers by
+/// name. Metrics have no direction there. Throws a StorageError for a file that was damaged.
 std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder);
 
-/// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing is written.
+/// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing
+/// is written.
 struct DryRun {
-  nlohmann::json data;          ///< rows, inputs with shapes, target, class names, chosen task
-  nlohmann::json model;         ///< parameters, output shape, parameter count
-  nlohmann::json validation;    ///< folds with their sizes
+  nlohmann::json data;               ///< rows, inputs with shapes, target, class names, chosen task
+  nlohmann::json model;              ///< parameters, output shape, parameter count
+  nlohmann::json validation;         ///< folds with their sizes
   std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
 };
 DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
-/// The document's model as the training of its first fold would begin: made for its data and loss, its weights drawn.
+/// The document's model as the training of its first fold would begin: made for its data and loss,
+/// its weights drawn.
 std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
 /// The stages of a workflow as Graphviz source.
