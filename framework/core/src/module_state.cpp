@@ -1,10 +1,22 @@
 #include <treadle/core/module_state.h>
 
+#include <set>
+
 #include <torch/nn/module.h>
 
 #include <treadle/core/weights.h>
 
 namespace treadle {
+
+std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module) {
+  std::vector<at::Tensor> distinct;
+  std::set<const void*> seen;
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (seen.insert(parameter.unsafeGetTensorImpl()).second)
+      distinct.push_back(parameter);
+  }
+  return distinct;
+}
 
 StateDict module_state(const torch::nn::Module& module) {
   StateDict state;

@@ -10,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/module_state.h>
 #include <treadle/core/task_random.h>
 
 namespace treadle {
@@ -20,7 +21,7 @@ using torch::autograd::variable_list;
 
 std::vector<at::Tensor> trained_parameters(const torch::nn::Module& owner) {
   std::vector<at::Tensor> trained;
-  for (const at::Tensor& parameter : owner.parameters()) {
+  for (const at::Tensor& parameter : distinct_parameters(owner)) {
     if (parameter.requires_grad())
       trained.push_back(parameter);
   }

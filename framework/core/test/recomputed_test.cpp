@@ -179,6 +179,24 @@ TEST(Recomputed, NestsInItself) {
   EXPECT_TRUE(at::equal(block.parameters()[0].grad(), plain.gradients[2]));
 }
 
+TEST(Recomputed, GivesATiedWeightItsGradientOnce) {
+  struct Tied : torch::nn::Module {
+    Tied() {
+      encoder = register_parameter("encoder", at::ones({1}, at::kDouble));
+      register_parameter("decoder", encoder);
+    }
+    at::Tensor encoder;
+  } tied;
+  const at::Tensor input = at::ones({1}, at::kDouble);
+  const ForwardSegment segment = [&](const Tensors& given) {
+    return Tensors{given[0] * tied.encoder * 2 + tied.encoder * 3};
+  };
+
+  recomputed(tied, segment, {input})[0].sum().backward();
+
+  EXPECT_EQ(tied.encoder.grad().item<double>(), 5);
+}
+
 TEST(Recomputed, IsAPlainCallWhereNothingIsRecorded) {
   Block block;
   const at::NoGradGuard no_gradients;

@@ -7,6 +7,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/module_state.h>
 
 #include "failure.h"
 #include "graph_data.h"
@@ -194,8 +195,6 @@ class Assembly {
     for (const Callee& callee : callees) {
       if (info.kind != NodeKind::kLayer)
         info.inside.push_back({callee.name(), callee.type(), callee.graph().get()});
-      for (const at::Tensor& parameter : callee.module()->parameters())
-        info.parameters += parameter.numel();
     }
     const bool begins = std::any_of(callees.begin(), callees.end(), [](const Callee& callee) {
       return callee.ability<BeginsForward>() != nullptr;
@@ -209,6 +208,8 @@ class Assembly {
         impl_->levels = std::max(impl_->levels, 1 + callee.graph()->impl().levels);
     }
     impl_->places[place].node = make_node(node, std::move(callees));
+    for (const at::Tensor& parameter : impl_->places[place].node->parameters())
+      info.parameters += parameter.numel();
     if (impl_->places[place].node->repeats_its_parts()) {
       for (const Callee& callee : impl_->places[place].node->callees())
         tell_repeated(callee);
@@ -569,10 +570,7 @@ class Assembly {
     for (std::size_t i = 0; i < impl_->groups_of_branches.size(); ++i) {
       for (const std::size_t place : impl_->groups_of_branches[i].places) {
         impl_->places[place].group = i;
-        for (const Callee& callee : impl_->places[place].node->callees()) {
-          for (const at::Tensor& parameter : callee.module()->parameters())
-            impl_->parameters[place].push_back(parameter);
-        }
+        impl_->parameters[place] = impl_->places[place].node->parameters();
       }
     }
   }
@@ -584,7 +582,7 @@ class Assembly {
       if (place.node == nullptr)
         continue;
       for (const Callee& callee : place.node->callees()) {
-        for (const at::Tensor& parameter : callee.module()->parameters()) {
+        for (const at::Tensor& parameter : distinct_parameters(*callee.module())) {
           const auto [owner, is_new] = owners.emplace(parameter.unsafeGetTensorImpl(), &callee);
           if (is_new || owner->second == &callee)
             continue;

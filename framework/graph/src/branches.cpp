@@ -176,15 +176,6 @@ class Fork : public torch::autograd::Function<Fork> {
   }
 };
 
-std::set<const void*> parameters_of(const Place& place) {
-  std::set<const void*> parameters;
-  for (const Callee& callee : place.node->callees()) {
-    for (const at::Tensor& parameter : callee.module()->parameters())
-      parameters.insert(parameter.unsafeGetTensorImpl());
-  }
-  return parameters;
-}
-
 /// What it keeps for its next call has gradients that a record of this branch alone would end.
 bool remembers(const Node& node) {
   return std::any_of(node.callees().begin(), node.callees().end(),
@@ -204,8 +195,8 @@ bool uses_weights_again(const Callee& callee) {
       continue;
     if (uses_weights_again(*place.node))
       return true;
-    for (const void* parameter : parameters_of(place)) {
-      if (!seen.insert(parameter).second)
+    for (const at::Tensor& parameter : place.node->parameters()) {
+      if (!seen.insert(parameter.unsafeGetTensorImpl()).second)
         return true;
     }
   }
@@ -223,8 +214,8 @@ bool uses_weights_again(const Node& node) {
 bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>& places) {
   std::map<const void*, std::size_t> owners;
   for (const std::size_t place : places) {
-    for (const void* parameter : parameters_of(graph.places[place])) {
-      if (!owners.emplace(parameter, place).second)
+    for (const at::Tensor& parameter : graph.places[place].node->parameters()) {
+      if (!owners.emplace(parameter.unsafeGetTensorImpl(), place).second)
         return true;
     }
   }
@@ -232,8 +223,8 @@ bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>&
     if (graph.places[place].node == nullptr ||
         std::find(places.begin(), places.end(), place) != places.end())
       continue;
-    for (const void* parameter : parameters_of(graph.places[place])) {
-      if (owners.count(parameter) > 0)
+    for (const at::Tensor& parameter : graph.places[place].node->parameters()) {
+      if (owners.count(parameter.unsafeGetTensorImpl()) > 0)
         return true;
     }
   }

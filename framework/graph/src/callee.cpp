@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <utility>
 
 #include <treadle/base/error.h>
 
 #include "graph_data.h"
+#include "graph_result.h"
 #include "node.h"
 #include "run_graph.h"
 
@@ -28,10 +28,8 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const std::stop_toke
     return value;
   }
   const Graph::Impl& graph = graph_->impl();
-  if (inputs.size() != graph.inputs.size()) {
-    throw DataError("the graph takes " + std::to_string(graph.inputs.size()) + " inputs, got " +
-                    std::to_string(inputs.size()));
-  }
+  if (inputs.size() != graph.inputs.size())
+    throw DataError(input_count_text(graph, inputs.size()));
   std::vector<at::Tensor> outputs;
   run_graph(graph, inputs, state.graph->data(), stop, outputs);
   return std::move(outputs.front());
@@ -40,17 +38,7 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const std::stop_toke
 TensorSpec Callee::result(std::span<const TensorSpec> inputs) const {
   if (layer_ != nullptr)
     return layer_->result(inputs);
-  const auto result = graph_->results().front();
-  if (!result)
-    throw DataError("the sizes of a graph that was built without them are not known");
-  const Graph::Impl& graph = graph_->impl();
-  for (std::size_t i = 0; i < std::min(inputs.size(), graph.inputs.size()); ++i) {
-    const auto& built_for = graph.nodes[graph.inputs[i]].result;
-    if (built_for && inputs[i] != *built_for)
-      throw DataError("the graph was built for " + built_for->text() + ", but is given " +
-                      inputs[i].text());
-  }
-  return *result;
+  return result_of(*graph_, inputs);
 }
 
 bool Callee::remembers() const {

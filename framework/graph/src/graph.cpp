@@ -14,6 +14,7 @@
 
 #include "failure.h"
 #include "graph_data.h"
+#include "graph_result.h"
 #include "plan_compiled.h"
 #include "run_graph.h"
 
@@ -103,8 +104,7 @@ class GraphLayer final : public Layer, public Remembers {
 
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override {
-    const auto result = graph_->results().front();
-    return result ? *result : tried_on_zeros(inputs);
+    return graph_->results().front() ? result_of(*graph_, inputs) : tried_on_zeros(inputs);
   }
 
   std::shared_ptr<Graph> graph_;
@@ -398,20 +398,10 @@ std::vector<std::string> Graph::parameters_of_part(std::string_view name) const 
 }
 
 std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {
-  std::vector<at::Tensor> parameters;
   const auto place = find_tag(tag);
   if (!place || impl_->places[*place].node == nullptr)
-    return parameters;
-  for (const Callee& callee : impl_->places[*place].node->callees()) {
-    for (const at::Tensor& parameter : callee.module()->parameters()) {
-      const bool is_new =
-          std::none_of(parameters.begin(), parameters.end(),
-                       [&](const at::Tensor& other) { return other.is_same(parameter); });
-      if (is_new)
-        parameters.push_back(parameter);
-    }
-  }
-  return parameters;
+    return {};
+  return impl_->places[*place].node->parameters();
 }
 
 void Graph::freeze(const std::vector<std::string>& tags) {

@@ -93,6 +93,8 @@ class Node {
   virtual bool depends_on_numbers() const { return false; }
 
   const std::vector<Callee>& callees() const { return callees_; }
+  /// Of all callees, each once.
+  std::vector<at::Tensor> parameters() const;
   /// The one that is given the node's references.
   const Callee& main() const { return callees_.front(); }
 

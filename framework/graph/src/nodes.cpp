@@ -1,6 +1,7 @@
 #include "nodes.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <ATen/ops/argsort.h>
@@ -8,6 +9,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/module_state.h>
 
 #include "failure.h"
 #include "handed_on.h"
@@ -180,8 +182,10 @@ class MapNode final : public Node {
       std::vector<std::int64_t> sizes = inputs[0].sizes;
       sizes.back() = result.width() * slices_;
       result.sizes = std::move(sizes);
-    } else {
-      result.sizes[0] = TensorSpec::kVaries;
+    } else if (!batched_) {
+      const bool is_known =
+          result.sizes[0] != TensorSpec::kVaries && inputs[0].sizes[0] != TensorSpec::kVaries;
+      result.sizes[0] = is_known ? result.sizes[0] * inputs[0].sizes[0] : TensorSpec::kVaries;
     }
     return result;
   }
@@ -345,6 +349,18 @@ class SwitchNode final : public Node {
 };
 
 }  // namespace
+
+std::vector<at::Tensor> Node::parameters() const {
+  std::vector<at::Tensor> all;
+  std::set<const void*> seen;
+  for (const Callee& callee : callees_) {
+    for (const at::Tensor& parameter : distinct_parameters(*callee.module())) {
+      if (seen.insert(parameter.unsafeGetTensorImpl()).second)
+        all.push_back(parameter);
+    }
+  }
+  return all;
+}
 
 std::optional<PlanValue> Node::lower(PlanLowering&, const PlanPosition&,
                                      std::span<const PlanValue>) const {

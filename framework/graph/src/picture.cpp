@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/module_state.h>
 #include <treadle/graph/cost.h>
 
 namespace treadle::graph {
@@ -415,7 +416,7 @@ std::string summary(Graph& graph) {
   }
   std::int64_t trained = 0;
   std::int64_t all = 0;
-  for (const at::Tensor& parameter : graph.parameters()) {
+  for (const at::Tensor& parameter : distinct_parameters(graph)) {
     all += parameter.numel();
     trained += parameter.requires_grad() ? parameter.numel() : 0;
   }

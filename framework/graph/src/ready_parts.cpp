@@ -23,6 +23,7 @@
 #include <treadle/graph/graph_state.h>
 
 #include "graph_data.h"
+#include "graph_result.h"
 #include "selector.h"
 
 namespace treadle::graph {
@@ -187,7 +188,9 @@ class Recomputing final : public Layer {
   }
 
  private:
-  TensorSpec do_result(std::span<const TensorSpec>) override { return *body_->results().front(); }
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    return result_of(*body_, inputs);
+  }
 
   std::shared_ptr<Graph> body_;
 };

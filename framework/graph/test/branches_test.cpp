@@ -1,7 +1,5 @@
 // Branches one after the other and at once: the same pass, and what must follow tasks to other
 // threads (rows A09, A28, C12, B13).
-#include "planned_parts.h"
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,8 +13,6 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
@@ -24,20 +20,14 @@
 #include <treadle/base/error.h>
 #include <treadle/core/task_random.h>
 
+#include "pass.h"
+#include "planned_parts.h"
+
 namespace treadle::graph {
 namespace {
 
 using namespace testing;
 using ::testing::HasSubstr;
-
-/// `work` where so many threads may take part, however many cores there are.
-template <typename Work>
-void with_threads(int threads, Work&& work) {
-  const oneapi::tbb::global_control allowed(oneapi::tbb::global_control::max_allowed_parallelism,
-                                            static_cast<std::size_t>(threads));
-  oneapi::tbb::task_arena arena(threads);
-  arena.execute(work);
-}
 
 /// Waits until two threads are here, or gives up: whether they met.
 class Meeting {
@@ -53,12 +43,6 @@ class Meeting {
   std::mutex mutex_;
   std::condition_variable arrived_;
   int here_ = 0;
-};
-
-struct Pass {
-  at::Tensor output;
-  at::Tensor input_gradient;
-  std::vector<at::Tensor> gradients;
 };
 
 /// Dropout in two branches, a tensor that branches and others use, one that a branch uses twice, a
@@ -81,29 +65,6 @@ std::shared_ptr<Graph> tangled() {
           .build();
   graph->to(at::kDouble);
   return graph;
-}
-
-Pass pass_through(Graph& graph, Branches branches) {
-  graph.set_branches(branches);
-  for (at::Tensor& parameter : graph.parameters())
-    parameter.mutable_grad().reset();
-  const TaskRandom random(17);
-  const at::Tensor input = at::randn({5, 6}, at::kDouble).set_requires_grad(true);
-  Pass pass;
-  pass.output = graph.forward(input);
-  pass.output.square().sum().backward();
-  pass.input_gradient = input.grad().clone();
-  for (const at::Tensor& parameter : graph.parameters())
-    pass.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
-  return pass;
-}
-
-void expect_same(const Pass& a, const Pass& b) {
-  EXPECT_TRUE(at::equal(a.output, b.output));
-  EXPECT_TRUE(at::equal(a.input_gradient, b.input_gradient));
-  ASSERT_EQ(a.gradients.size(), b.gradients.size());
-  for (std::size_t i = 0; i < a.gradients.size(); ++i)
-    EXPECT_TRUE(at::equal(a.gradients[i], b.gradients[i])) << i;
 }
 
 /// A dynamic graph, and one whose plan says which branches run at once.
@@ -220,6 +181,20 @@ TEST_P(BranchesRun, OfTwoGraphsWithinAddUpAWeightThatBothUseAgain) {
   graph->set_execution(GetParam());
   for (int repeat = 0; repeat < 2; ++repeat)
     with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kAtOnce), expected); });
+}
+
+// A graph within has what it shares with a graph in it under two names.
+TEST_P(BranchesRun, GiveAWeightOfTwoNamesItsGradientOnce) {
+  const auto shared = std::make_shared<Scale>(2);
+  const FlowBuilder twice =
+      FlowBuilder::from(shared).through(FlowBuilder::from(shared).through(times(1)));
+  const auto graph = FlowBuilder().split({twice, times(1)}).merge(add()).build();
+  graph->set_execution(GetParam());
+  graph->set_branches(Branches::kAtOnce);
+  with_threads(2, [&] { graph->forward(row({3})).sum().backward(); });
+
+  EXPECT_EQ(shared->weight.grad().item<double>(), 2 * 2 * 3);
+  EXPECT_EQ(graph->nodes()[1].parameters, 1);
 }
 
 TEST_P(BranchesRun, DrawByThemselves) {

@@ -271,6 +271,34 @@ TEST(FlowVerbs, SlicesWorkForAnyRank) {  // A25
   EXPECT_EQ(given.max().item<double>(), 3);
 }
 
+// A graph that is built for any number of rows is given one here.
+TEST(FlowVerbs, MapTakesAGraphThatIsBuiltAlready) {  // A22
+  const auto within = FlowBuilder()
+                          .through(state_add())
+                          .using_({"sum"})
+                          .through(times(2))
+                          .tag("sum")
+                          .build(spec_of({{2}}));
+  const auto graph =
+      FlowBuilder().map(within).each().map(recompute(plus(1))).each().build(spec_of({{2}}));
+
+  EXPECT_EQ(graph->results()[0]->text(), "[B, 2]");
+  EXPECT_THAT(numbers(graph->forward(at::ones({3, 2}, at::kDouble))),
+              ElementsAre(3, 3, 7, 7, 15, 15));
+  EXPECT_EQ(
+      mistakes(FlowBuilder().map(within).each(), spec_of({{3}})),
+      "map() in step 1: \"map_0\" (map) cannot take [B, 3] from \"input\": the graph was built "
+      "for [B, 2], but is given [1, 3]");
+}
+
+TEST(FlowVerbs, LoopsWithinAMapMayMap) {  // A16, A22
+  const auto inner = FlowBuilder().map(times(2)).each();
+  const auto graph =
+      FlowBuilder().map(FlowBuilder().loop(inner).times(3)).each().build(spec_of({{2}}));
+
+  EXPECT_THAT(numbers(graph->forward(at::ones({2, 2}, at::kDouble))), ElementsAre(8, 8, 8, 8));
+}
+
 TEST(FlowVerbs, MapGivesEveryPieceTheReferences) {  // A22, A26: batched slices, too
   const Part scalar = [](const at::Tensor& x) { return x.sum(); };
   for (const bool batched : {false, true}) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <treadle/core/module_state.h>
+
 namespace treadle::internal {
 namespace {
 
@@ -71,7 +73,7 @@ nlohmann::json to_json(const MetricTable& table) {
 
 nlohmann::json model_info(const Ingredients& ingredients, Trial& trial) {
   std::int64_t count = 0;
-  for (const at::Tensor& parameter : trial.model().parameters())
+  for (const at::Tensor& parameter : distinct_parameters(trial.model()))
     count += parameter.numel();
   nlohmann::json inputs = nlohmann::json::object();
   for (const PortSpec& port : trial.model_spec().inputs)

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include <treadle/core/state_dict.h>
 
 namespace torch::nn {
@@ -7,6 +9,10 @@ class Module;
 }
 
 namespace treadle {
+
+/// A module's parameters in their order, each once. Module::parameters() has one that stands under
+/// several names, a tied weight, several times: who counts, asks for gradients or steps wants this.
+std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module);
 
 /// A module's parameters and buffers by name, as handles (not copies). Names as libtorch gives
 /// them.

@@ -1,0 +1,145 @@
+// Modules that several nodes share, within graphs within graphs: however the graph runs, their
+// gradients are added up in one order (rows A09, C12; docs/decisions/0012).
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <ATen/ops/tanh.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/core/task_random.h>
+
+#include "pass.h"
+#include "planned_parts.h"
+
+namespace treadle::graph {
+namespace {
+
+using namespace testing;
+
+/// Flows of rows of 6 numbers, made of few modules in many places.
+class SharingFlows {
+ public:
+  explicit SharingFlows(unsigned seed) : random_(seed) {
+    const TaskRandom weights(seed);
+    torch::nn::Linear called(6, 6);
+    called->to(at::kDouble);
+    modules_ = {rows(6, 6), rows(6, 6), called};
+    graphs_.push_back(flow(1).build(spec_of({{6}})));
+    text_ = "G = " + text_ + "; ";
+  }
+
+  std::shared_ptr<Graph> graph() {
+    const TaskRandom weights(17);
+    const FlowBuilder all = flow(3);
+    const auto graph = all.build(spec_of({{6}}));
+    graph->to(at::kDouble);
+    return graph;
+  }
+
+  /// What graph() made, for people.
+  const std::string& text() const { return text_; }
+
+ private:
+  unsigned draw(unsigned choices) {
+    return std::uniform_int_distribution<unsigned>(0, choices - 1)(random_);
+  }
+
+  FlowBuilder flow(int levels) {
+    FlowBuilder flow;
+    text_ += "(";
+    const unsigned steps = 1 + draw(3);
+    for (unsigned i = 0; i < steps; ++i) {
+      add_step(flow, levels);
+      // What a loop makes larger and larger would differ in no bit at last.
+      flow.through([](const at::Tensor& x) { return at::tanh(x); });
+    }
+    text_ += ")";
+    return flow;
+  }
+
+  Part part(int levels) {
+    if (levels > 0 && draw(2) == 0)
+      return flow(levels - 1);
+    if (!graphs_.empty() && draw(4) == 0) {
+      text_ += "G ";
+      return graphs_.front();
+    }
+    const unsigned which = draw(static_cast<unsigned>(modules_.size()));
+    text_ += "m" + std::to_string(which) + " ";
+    return modules_[which];
+  }
+
+  std::vector<Part> parts(int levels) {
+    std::vector<Part> parts;
+    const unsigned count = 2 + draw(2);
+    for (unsigned i = 0; i < count; ++i)
+      parts.push_back(part(levels));
+    return parts;
+  }
+
+  void add_step(FlowBuilder& flow, int levels) {
+    switch (draw(8)) {
+      case 0:
+        text_ += "through ";
+        flow.through(part(levels));
+        break;
+      case 1:
+        text_ += "also ";
+        flow.also(part(levels));
+        break;
+      case 2:
+        text_ += "loop ";
+        flow.loop(part(levels)).times(2 + draw(2));
+        break;
+      case 3:
+        text_ += "map ";
+        flow.map(part(levels)).each();
+        break;
+      case 4:
+        text_ += "recompute ";
+        flow.through(recompute(part(levels)));
+        break;
+      case 5: {
+        text_ += "gate ";
+        const std::vector<Part> experts = parts(levels);
+        flow.gate(softmax_router(6, static_cast<std::int64_t>(experts.size())), experts);
+        break;
+      }
+      default:
+        text_ += "split ";
+        flow.split(parts(levels)).merge(add());
+        break;
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<Part> modules_;
+  std::vector<std::shared_ptr<Graph>> graphs_;
+  std::string text_;
+};
+
+TEST(SharedModules, HaveTheSameGradientsHoweverTheGraphRuns) {
+  const char* const wanted = std::getenv("TREADLE_RANDOM_FLOWS");
+  const unsigned flows_to_try = wanted == nullptr ? 100 : static_cast<unsigned>(std::atoi(wanted));
+  for (unsigned seed = 0; seed < flows_to_try; ++seed) {
+    SharingFlows flows(seed);
+    const std::shared_ptr<Graph> graph = flows.graph();
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + flows.text());
+    const Pass expected = pass_through(*graph, Branches::kOneByOne);
+    for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
+      graph->set_execution(execution);
+      for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+        SCOPED_TRACE(std::string(execution == Execution::kDynamic ? "dynamic" : "compiled") +
+                     (branches == Branches::kOneByOne ? ", one by one" : ", at once"));
+        with_threads(3, [&] { expect_same(pass_through(*graph, branches), expected); });
+      }
+    }
+    if (::testing::Test::HasFailure())
+      break;
+  }
+}
+
+}  // namespace
+}  // namespace treadle::graph
