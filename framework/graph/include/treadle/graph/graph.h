@@ -83,8 +83,10 @@ enum class Branches {
 /// flow.
 ///
 /// Nodes stand in the order of the flow, and so do parameters, in every process: `<node
-/// id>.<name>`. All that a forward leaves behind is in a GraphState, so several may run at once;
-/// one in training with a module that counts (batch norm) not.
+/// id>.<name>`. A module that graphs within each other share stands under each of its names;
+/// distinct_parameters() (core/module_state.h) has its weights once. All that a forward leaves
+/// behind is in a GraphState, so several may run at once; one in training with a module that counts
+/// (batch norm) not.
 class Graph final : public Model,
                     public ShowsValues,
                     public NamesParts,
