@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
+#include "failure.h"
 #include "graph_data.h"
 
 namespace treadle::graph {
@@ -37,7 +40,13 @@ TensorSpec result_for(const Graph::Impl& graph, std::span<const TensorSpec> inpu
     given.clear();
     for (const std::size_t input : graph.places[place].inputs)
       given.push_back(specs[input]);
-    specs[place] = graph.places[place].node->result(given);
+    try {
+      specs[place] = graph.places[place].node->result(given);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      throw DataError("in " + quote_text(graph.nodes[place].id) + ": " + words_in_flight());
+    }
   }
   return specs[graph.outputs.front()];
 }

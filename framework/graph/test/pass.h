@@ -52,8 +52,9 @@ inline void expect_same(const Pass& a, const Pass& b) {
   ASSERT_EQ(a.gradients.size(), b.gradients.size());
   for (std::size_t i = 0; i < a.gradients.size(); ++i) {
     ASSERT_EQ(a.gradients[i].defined(), b.gradients[i].defined()) << i;
-    if (a.gradients[i].defined())
+    if (a.gradients[i].defined()) {
       EXPECT_TRUE(at::equal(a.gradients[i], b.gradients[i])) << i;
+    }
   }
 }
 

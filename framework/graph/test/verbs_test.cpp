@@ -291,6 +291,24 @@ TEST(FlowVerbs, MapTakesAGraphThatIsBuiltAlready) {  // A22
       "for [B, 2], but is given [1, 3]");
 }
 
+TEST(FlowVerbs, WhatAGraphWithinCannotTakeNamesItsNode) {
+  struct SeveralRows : Layer {
+    at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0]; }
+    TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+      if (inputs[0].sizes[0] == 1)
+        throw DataError("one row is not enough");
+      return inputs[0];
+    }
+  };
+  const auto within =
+      FlowBuilder().through(std::make_shared<SeveralRows>()).named("several").build(spec_of({{2}}));
+
+  EXPECT_EQ(
+      mistakes(FlowBuilder().map(within).each(), spec_of({{2}})),
+      "map() in step 1: \"map_0\" (map) cannot take [B, 2] from \"input\": in \"several\": one "
+      "row is not enough");
+}
+
 TEST(FlowVerbs, LoopsWithinAMapMayMap) {  // A16, A22
   const auto inner = FlowBuilder().map(times(2)).each();
   const auto graph =
