@@ -1,5 +1,6 @@
 #include <treadle/core/weights.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -42,6 +43,16 @@ std::string type_text(const at::Tensor& tensor) {
 
 bool is_convertible(c10::ScalarType from, c10::ScalarType to) {
   return from == to || (c10::isFloatingType(from) && c10::isFloatingType(to));
+}
+
+/// Whether the tensor is saved under another of its names.
+bool is_saved_elsewhere(const at::Tensor& tensor, const NamedTensors& own,
+                        const NamedTensors& saved) {
+  return std::any_of(own.begin(), own.end(), [&](const auto& other) {
+    return tensor.numel() > 0 && other.second.data_ptr() == tensor.data_ptr() &&
+           other.second.sizes() == tensor.sizes() && other.second.strides() == tensor.strides() &&
+           saved.count(other.first) > 0;
+  });
 }
 
 std::string joined(const std::string& title, const std::vector<std::string>& words) {
@@ -103,7 +114,8 @@ WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTe
   for (const auto& [name, tensor] : own.tensors()) {
     const auto found = saved.find(name);
     if (found == saved.end()) {
-      difference.missing.push_back(name);
+      if (!is_saved_elsewhere(tensor, own.tensors(), saved))
+        difference.missing.push_back(name);
     } else if (found->second.sizes() != tensor.sizes()) {
       difference.of_other_shape.push_back({name, shape_text(tensor), shape_text(found->second)});
     } else if (!is_convertible(found->second.scalar_type(), tensor.scalar_type())) {

@@ -162,6 +162,23 @@ TEST_F(Weights, ThatMatchAreLoadedAndTheRestIsTold) {
   EXPECT_TRUE(at::equal(net.encoder->bias, at::full({2}, 0.5)));
 }
 
+// As Python's safetensors.torch.save_model writes them.
+TEST_F(Weights, ThatAreTiedMayBeSavedUnderOneName) {
+  torch::nn::Module net;
+  const torch::nn::Linear shared(3, 2);
+  net.register_module("encoder", shared.ptr());
+  net.register_module("decoder", shared.ptr());
+  const NamedTensors saved{{"decoder.weight", at::full({2, 3}, 5.0)},
+                           {"encoder.bias", at::full({2}, 7.0)}};
+
+  load_weights(net, saved);
+
+  EXPECT_TRUE(at::equal(shared->weight, saved.at("decoder.weight")));
+  EXPECT_TRUE(at::equal(shared->bias, saved.at("encoder.bias")));
+  EXPECT_THAT(compare_weights(net, {{"encoder.bias", shared->bias}}).missing,
+              ElementsAre("decoder.weight", "encoder.weight"));
+}
+
 TEST_F(Weights, OfAnotherPrecisionAreConverted) {
   Net net;
   NamedTensors saved = weights_of(net);

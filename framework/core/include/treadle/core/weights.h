@@ -24,7 +24,9 @@ struct WeightsDifference {
     std::string expected;  ///< "[16, 4]" or "int64": the module's
     std::string got;       ///< what was saved
   };
-  std::vector<std::string> missing;     ///< the module's, and not saved
+  /// The module's, and not saved. A tied weight is saved under one of its names at least: Python's
+  /// `safetensors.torch.save_model` leaves out the others.
+  std::vector<std::string> missing;
   std::vector<std::string> unexpected;  ///< saved, and not the module's
   std::vector<Misfit> of_other_shape;
   /// A number type that would lose its meaning: a whole number for a real one, or the other way
