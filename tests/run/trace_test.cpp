@@ -92,7 +92,9 @@ TEST(Trace, OfAFinishedRunSaysThatNothingWasLeftToDo) {
 
   EXPECT_EQ(resume_run(runtime, outcome.folder, options).result, outcome.result);
 
-  for (const Json& event : Json::parse(read_file(options.trace)).at("traceEvents"))
+  const Json trace = Json::parse(read_file(options.trace));
+  ASSERT_FALSE(trace.at("traceEvents").empty());
+  for (const Json& event : trace.at("traceEvents"))
     EXPECT_EQ(event.at("ph"), "M") << event;  // names alone
 }
 
