@@ -584,7 +584,7 @@ class Assembly {
       for (const Callee& callee : place.node->callees()) {
         for (const at::Tensor& parameter : distinct_parameters(*callee.module())) {
           const auto [owner, is_new] = owners.emplace(parameter.unsafeGetTensorImpl(), &callee);
-          if (is_new || owner->second == &callee)
+          if (is_new)
             continue;
           tell_repeated(*owner->second);
           tell_repeated(callee);

@@ -54,8 +54,9 @@ TensorSpec result_for(const Graph::Impl& graph, std::span<const TensorSpec> inpu
 }  // namespace
 
 std::string input_count_text(const Graph::Impl& graph, std::size_t given) {
-  return "the graph takes " + std::to_string(graph.inputs.size()) + " inputs, got " +
-         std::to_string(given);
+  const std::size_t wanted = graph.inputs.size();
+  return "the graph takes " + std::to_string(wanted) + (wanted == 1 ? " input" : " inputs") +
+         ", got " + std::to_string(given);
 }
 
 TensorSpec result_of(const Graph& graph, std::span<const TensorSpec> inputs) {

@@ -9,7 +9,6 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/module_state.h>
 
 #include "failure.h"
 #include "handed_on.h"
@@ -354,7 +353,7 @@ std::vector<at::Tensor> Node::parameters() const {
   std::vector<at::Tensor> all;
   std::set<const void*> seen;
   for (const Callee& callee : callees_) {
-    for (const at::Tensor& parameter : distinct_parameters(*callee.module())) {
+    for (const at::Tensor& parameter : callee.module()->parameters()) {
       if (seen.insert(parameter.unsafeGetTensorImpl()).second)
         all.push_back(parameter);
     }

@@ -119,8 +119,7 @@ TEST_P(BranchesRun, MayBeGivenAStateThatIsAbsent) {
   const at::Tensor input = at::randn({5, 6}, at::kDouble);
   const auto seen = [&](Branches branches) {
     graph->set_branches(branches);
-    for (at::Tensor& parameter : graph->parameters())
-      parameter.mutable_grad().reset();
+    forget_gradients(*graph);
     GraphState state(*graph);
     for (int step = 0; step < 2; ++step) {
       graph->run({&input, 1}, state)[0].square().sum().backward();

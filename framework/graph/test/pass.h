@@ -31,18 +31,28 @@ struct Pass {
   std::vector<at::Tensor> gradients;
 };
 
-inline Pass pass_through(Graph& graph, Branches branches) {
-  graph.set_branches(branches);
+inline void forget_gradients(Graph& graph) {
   for (at::Tensor& parameter : graph.parameters())
     parameter.mutable_grad().reset();
+}
+
+inline std::vector<at::Tensor> gradients_of(const Graph& graph) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : graph.parameters())
+    gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
+  return gradients;
+}
+
+inline Pass pass_through(Graph& graph, Branches branches) {
+  graph.set_branches(branches);
+  forget_gradients(graph);
   const TaskRandom random(17);
   const at::Tensor input = at::randn({5, 6}, at::kDouble).set_requires_grad(true);
   Pass pass;
   pass.output = graph.forward(input);
   pass.output.square().sum().backward();
   pass.input_gradient = input.grad().clone();
-  for (const at::Tensor& parameter : graph.parameters())
-    pass.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
+  pass.gradients = gradients_of(graph);
   return pass;
 }
 
