@@ -1,7 +1,5 @@
 // Compiled graphs give what dynamic ones give, to the last bit, and say what they were made of
 // (rows C20-C35).
-#include "planned_parts.h"
-
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -19,6 +17,9 @@
 #include <treadle/base/error.h>
 #include <treadle/core/task_random.h>
 
+#include "pass.h"
+#include "planned_parts.h"
+
 namespace treadle::graph {
 namespace {
 
@@ -29,11 +30,6 @@ struct Bits {
   std::vector<at::Tensor> outputs;
   std::vector<at::Tensor> gradients;  // of the input, then of parameters
 };
-
-void forget_gradients(Graph& graph) {
-  for (const at::Tensor& parameter : graph.parameters())
-    parameter.mutable_grad().reset();
-}
 
 /// Forward and backward from the same random numbers.
 Bits bits_of(Graph& graph, const at::Tensor& input, bool input_needs_gradient = true) {
@@ -49,19 +45,9 @@ Bits bits_of(Graph& graph, const at::Tensor& input, bool input_needs_gradient = 
   if (sum.requires_grad())
     sum.backward();
   bits.gradients.push_back(leaf.grad());
-  for (const at::Tensor& parameter : graph.parameters())
-    bits.gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::Tensor());
+  const std::vector<at::Tensor> of_parameters = gradients_of(graph);
+  bits.gradients.insert(bits.gradients.end(), of_parameters.begin(), of_parameters.end());
   return bits;
-}
-
-void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i].defined(), b[i].defined()) << i;
-    if (a[i].defined()) {
-      EXPECT_TRUE(at::equal(a[i], b[i])) << i << ": " << a[i].sub(b[i]).abs().max();
-    }
-  }
 }
 
 /// Dynamic, compiled as the plan is made, compiled from the plan twice; branches one by one and at

@@ -56,16 +56,20 @@ inline Pass pass_through(Graph& graph, Branches branches) {
   return pass;
 }
 
+inline void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].defined(), b[i].defined()) << i;
+    if (a[i].defined()) {
+      EXPECT_TRUE(at::equal(a[i], b[i])) << i << ": " << a[i].sub(b[i]).abs().max();
+    }
+  }
+}
+
 inline void expect_same(const Pass& a, const Pass& b) {
   EXPECT_TRUE(at::equal(a.output, b.output));
   EXPECT_TRUE(at::equal(a.input_gradient, b.input_gradient));
-  ASSERT_EQ(a.gradients.size(), b.gradients.size());
-  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
-    ASSERT_EQ(a.gradients[i].defined(), b.gradients[i].defined()) << i;
-    if (a.gradients[i].defined()) {
-      EXPECT_TRUE(at::equal(a.gradients[i], b.gradients[i])) << i;
-    }
-  }
+  expect_same(a.gradients, b.gradients);
 }
 
 }  // namespace treadle::graph::testing
