@@ -50,8 +50,9 @@ std::string_view @symbol@() {
 
 }  // namespace treadle::embedded
 ]])
-  # The compiler does not see what the assembler reads.
-  set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${path}" SKIP_PRECOMPILE_HEADERS ON)
+  # The compiler does not see what the assembler reads; in a unity source nobody would.
+  set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${path}" SKIP_PRECOMPILE_HEADERS ON
+                              SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${source}")
   target_include_directories(${target} PRIVATE "${folder}")
 endfunction()

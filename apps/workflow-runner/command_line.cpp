@@ -10,6 +10,11 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/base/text_wrap.h>
+
+#include "key_suggestion.h"
+
+#include "terminal.h"
 
 namespace treadle::cli {
 namespace {
@@ -17,6 +22,12 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr Option kHelp{"help", 'h', "", false, "", "explains the command"};
+
+std::string shown_name(const Argument& argument) {
+  const std::string name(argument.name);
+  const std::string shown = argument.repeats ? name + "…" : name;
+  return argument.is_optional ? "[" + shown + "]" : shown;
+}
 
 std::vector<Option> all_options(const Command& command) {
   std::vector<Option> options = command.options;
@@ -55,11 +66,14 @@ std::string without_dashes(std::string_view option) {
 }
 
 [[noreturn]] void fail_unknown_option(const Command& command, const std::vector<Option>& options,
-                                      const std::string& typed) {
+                                      const std::string& typed,
+                                      std::span<const std::string> words) {
   std::vector<std::string> names;
   for (const Option& option : options)
     names.push_back("--" + std::string(option.name));
-  const std::string suggestion = did_you_mean("--" + without_dashes(typed), names);
+  std::string suggestion = did_you_mean("--" + without_dashes(typed), names);
+  if (suggestion.empty() && find_option(options, "set") != nullptr)
+    suggestion = key_suggestion(typed, words);
   throw UsageError(std::string(command.name) + " has no option " + quote_text(typed) +
                    (suggestion.empty() ? "; " + help_hint(command) : suggestion));
 }
@@ -75,7 +89,7 @@ po::parsed_options parse_options(const Command& command, const std::vector<Optio
         .style(style)
         .run();
   } catch (const po::unknown_option& error) {
-    fail_unknown_option(command, options, error.get_option_name());
+    fail_unknown_option(command, options, error.get_option_name(), words);
   } catch (const po::invalid_command_line_syntax& error) {
     const Option* option = find_option(options, without_dashes(error.get_option_name()));
     const std::string name = "--" + without_dashes(error.get_option_name());
@@ -88,7 +102,9 @@ po::parsed_options parse_options(const Command& command, const std::vector<Optio
 }
 
 void require_arguments(const Command& command, const std::vector<std::string>& given) {
-  if (given.size() == command.arguments.size())
+  const bool may_have_more = !command.arguments.empty() && command.arguments.back().repeats;
+  if (given.size() >= required_arguments(command) &&
+      (may_have_more || given.size() <= command.arguments.size()))
     return;
   if (given.size() > command.arguments.size()) {
     throw UsageError(std::string(command.name) + " does not know what to do with " +
@@ -96,8 +112,11 @@ void require_arguments(const Command& command, const std::vector<std::string>& g
                      "; usage: " + usage_line(command));
   }
   std::string missing;
-  for (std::size_t i = given.size(); i < command.arguments.size(); ++i)
-    missing += (missing.empty() ? "" : " and ") + std::string(command.arguments[i].name);
+  std::size_t seen = 0;
+  for (const Argument& argument : command.arguments) {
+    if (!argument.is_optional && seen++ >= given.size())
+      missing += (missing.empty() ? "" : " and ") + std::string(argument.name);
+  }
   throw UsageError(std::string(command.name) + " expects " + missing +
                    "; usage: " + usage_line(command));
 }
@@ -168,23 +187,24 @@ bool asks_for_help(const std::string& word) {
 
 /// Two columns: what can be typed, and what it means.
 std::string help_block(std::string_view title,
-                       const std::vector<std::pair<std::string, std::string>>& lines) {
+                       const std::vector<std::pair<std::string, std::string>>& lines,
+                       std::size_t columns) {
   std::size_t width = 0;
   for (const auto& [left, unused] : lines)
-    width = std::max(width, left.size());
+    width = std::max(width, columns_of(left));
   std::string text = "\n" + std::string(title) + ":\n";
   for (const auto& [left, about] : lines)
-    text += "  " + left + std::string(width - left.size() + 2, ' ') + about + "\n";
+    text += hanging_text("  " + left, width + 4, about, columns);
   return text;
 }
 
-std::string command_help(const Command& command) {
-  std::string text = usage_line(command) + "\n\n" + std::string(command.about) + "\n";
+std::string command_help(const Command& command, std::size_t columns) {
+  std::string text = usage_line(command) + "\n\n" + hanging_text("", 0, command.about, columns);
   if (!command.arguments.empty()) {
     std::vector<std::pair<std::string, std::string>> lines;
     for (const Argument& argument : command.arguments)
       lines.emplace_back(argument.name, argument.about);
-    text += help_block("Arguments", lines);
+    text += help_block("Arguments", lines, columns);
   }
   std::vector<std::pair<std::string, std::string>> lines;
   for (const Option& option : all_options(command)) {
@@ -197,28 +217,33 @@ std::string command_help(const Command& command) {
       about += " (default: " + std::string(option.fallback) + ")";
     lines.emplace_back(std::move(left), std::move(about));
   }
-  return text + help_block("Options", lines) + "\nExample:\n  workflow-runner " +
+  return text + help_block("Options", lines, columns) + "\nExample:\n  workflow-runner " +
          std::string(command.example) + "\n";
 }
 
-std::string overview(std::string_view group) {
+std::string overview(std::string_view group, std::size_t columns) {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const Command& command : commands()) {
     if (group.empty() || command.name.substr(0, command.name.find(' ')) == group) {
       std::string left(command.name);
       for (const Argument& argument : command.arguments)
-        left += " " + std::string(argument.name);
+        left += " " + shown_name(argument);
       lines.emplace_back(std::move(left), command.about);
     }
   }
   return "workflow-runner COMMAND [ARGUMENT…] [OPTION…]\n\n"
          "Trains, validates and uses models described by JSON documents.\n" +
-         help_block("Commands", lines) +
-         help_block("Options", {{"-h, --help", "explains; also after a command"},
-                                {"    --version", "says which version this is"}}) +
-         "\nExample:\n  workflow-runner run examples/iris.json\n\n"
-         "Exit codes: 0 done, 1 internal, 2 command line, 3 document, 4 plugin, 5 data,\n"
-         "6 training, 7 storage, 130 interrupted.\n";
+         help_block("Commands", lines, columns) +
+         help_block("Options",
+                    {{"-h, --help", "explains; also after a command"},
+                     {"    --version", "says which version this is"}},
+                    columns) +
+         "\nExample:\n  workflow-runner run examples/iris.json\n\n" +
+         hanging_text(
+             "", 0,
+             "Exit codes: 0 done, 1 internal, 2 command line, 3 document, 4 plugin, 5 data, "
+             "6 training, 7 storage, 130 interrupted.",
+             std::min<std::size_t>(columns, 80));
 }
 
 }  // namespace
@@ -234,6 +259,18 @@ std::string CommandLine::text(std::string_view option) const {
 std::vector<std::string> CommandLine::texts(std::string_view option) const {
   const auto given = values.find(option);
   return given == values.end() ? std::vector<std::string>() : given->second;
+}
+
+std::string CommandLine::output_file(std::string_view option) const {
+  const std::string file = text(option);
+  if (file != "-" && !is_standard_output(file))
+    return file;
+  if (has("json")) {
+    throw UsageError("--" + std::string(option) + " " + file +
+                     " and --json both print to the standard output; leave one out, or name a "
+                     "file");
+  }
+  return std::string(kStandardOutput);
 }
 
 PluginSettings CommandLine::plugin_settings() const {
@@ -256,7 +293,7 @@ bool CommandLine::needs_tensors() const {
 std::string usage_line(const Command& command) {
   std::string text = "workflow-runner " + std::string(command.name);
   for (const Argument& argument : command.arguments)
-    text += " " + std::string(argument.name);
+    text += " " + shown_name(argument);
   return text + " [OPTION…]";
 }
 
@@ -291,8 +328,9 @@ CommandLine parse_command_line(std::span<const std::string> words) {
   return parse_command(*command, words.subspan(2));
 }
 
-std::string help_text(const CommandLine& line) {
-  return line.command != nullptr ? command_help(*line.command) : overview(line.group);
+std::string help_text(const CommandLine& line, std::size_t columns) {
+  return line.command != nullptr ? command_help(*line.command, columns)
+                                 : overview(line.group, columns);
 }
 
 }  // namespace treadle::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
@@ -18,18 +19,27 @@ struct CommandLine {
   std::string group;                 ///< "plugins", when help on all of its commands is wanted
   bool help = false;
   bool version = false;
-  std::vector<std::string> arguments;  ///< as many as the command has
+  std::vector<std::string> arguments;  ///< of optional ones the first may be absent
 
   bool has(std::string_view option) const { return values.find(option) != values.end(); }
   /// The option's value, its fallback, or nothing.
   std::string text(std::string_view option) const;
   std::vector<std::string> texts(std::string_view option) const;
+  /// The file that the option names; kStandardOutput for "-". Throws UsageError where --json would
+  /// print there, too.
+  std::string output_file(std::string_view option) const;
   PluginSettings plugin_settings() const;
   /// Whether treadle-run executes it.
   bool needs_tensors() const;
 
   std::map<std::string, std::vector<std::string>, std::less<>> values;
 };
+
+/// What "-" means where a file is written.
+inline constexpr std::string_view kStandardOutput = "/dev/stdout";
+inline bool is_standard_output(std::string_view file) {
+  return file == kStandardOutput;
+}
 
 /// Understands the words after the program's name. Throws UsageError with near misses for a command
 /// or an option that does not exist, and a usage line where something is missing.
@@ -38,7 +48,7 @@ CommandLine parse_command_line(std::span<const std::string> words);
 /// "workflow-runner run DOCUMENT [OPTION…]"
 std::string usage_line(const Command& command);
 
-/// What --help prints: for the command, its group, or for everything.
-std::string help_text(const CommandLine& line);
+/// What --help prints, for the command, its group, or for everything: in a window of `columns`.
+std::string help_text(const CommandLine& line, std::size_t columns = static_cast<std::size_t>(-1));
 
 }  // namespace treadle::cli

@@ -7,6 +7,8 @@ namespace {
 
 constexpr Argument kDocument{"DOCUMENT", "the workflow, a JSON file"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
+constexpr Argument kRuns{"RUN", "folders of runs, two or more to learn something",
+                         /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
 
 constexpr Option kSet{"set", 0,  "KEY=VALUE",
@@ -47,6 +49,10 @@ constexpr Option kPlan{"plan", 0,  "",
                        false,  "", "with --model: lists what a batch of training is compiled to"};
 constexpr Option kInference{"inference", 0,  "",
                             false,       "", "with --plan: what rows to predict are compiled to"};
+constexpr Option kRunsDir{"dir", 0, "DIR", false, "runs", "where the folders of the runs are"};
+constexpr Option kSort{
+    "sort", 0, "NAME", false, "", "the best first, by a metric, or in the order of another column"};
+constexpr Option kCsv{"csv", 0, "", false, "", "prints the table as CSV"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{"trace", 0,  "FILE",
                         false,   "", "writes which thread did what when, for ui.perfetto.dev"};
@@ -91,18 +97,33 @@ std::span<const Command> commands() {
        "predict runs/iris-20300501-101500 new.csv -o predicted.csv",
        true,
        ""},
+      {"runs list",
+       "Lists runs: when they began, how far they are, what they came to.",
+       {},
+       {kRunsDir, kJson},
+       "runs list --dir runs",
+       false,
+       ""},
+      {"runs compare",
+       "Puts runs side by side: their metrics, and the settings they differ in.",
+       {kRuns},
+       {kSort, kCsv, kJson},
+       "runs compare runs/* --sort accuracy",
+       false,
+       ""},
       {"plugins list",
        "Lists the components there are, and plugins that cannot be used.",
-       {},
+       {{"INTERFACE", "lists only these: data, model, optimizer …", true}},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "plugins list --plugin-dir build/plugins",
        false,
        ""},
       {"plugins describe",
        "Explains a component: parameters, ranges, defaults, an example.",
-       {{"INTERFACE", "what it is: data, model, optimizer …"}, {"NAME", "what it is called"}},
+       {{"INTERFACE", "what it is, where several share the name: data, model …", true},
+        {"NAME", "what it is called"}},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
-       "plugins describe optimizer adamw",
+       "plugins describe adamw",
        false,
        ""},
       {"plugins why",
@@ -164,6 +185,12 @@ const Command* find_command(std::string_view name) {
   const auto found = std::find_if(commands().begin(), commands().end(),
                                   [&](const Command& command) { return command.name == name; });
   return found == commands().end() ? nullptr : &*found;
+}
+
+std::size_t required_arguments(const Command& command) {
+  return static_cast<std::size_t>(
+      std::count_if(command.arguments.begin(), command.arguments.end(),
+                    [](const Argument& argument) { return !argument.is_optional; }));
 }
 
 std::vector<std::string> second_words(std::string_view first) {

@@ -12,6 +12,8 @@ namespace treadle::cli {
 struct Argument {
   std::string_view name;  ///< "DOCUMENT", as usage lines show it
   std::string_view about;
+  bool is_optional = false;
+  bool repeats = false;  ///< one or more; only the last argument of a command
 };
 
 struct Option {
@@ -27,9 +29,9 @@ struct Option {
 struct Command {
   std::string_view name;  ///< one word or two: "run", "plugins list"
   std::string_view about;
-  std::vector<Argument> arguments;  ///< all of them are required
-  std::vector<Option> options;      ///< beside --help, which every command has
-  std::string_view example;         ///< a line to copy, without the program's name
+  std::vector<Argument> arguments;
+  std::vector<Option> options;  ///< beside --help, which every command has
+  std::string_view example;     ///< a line to copy, without the program's name
   /// Executed by treadle-run, which has libtorch: always, or when this option is given.
   bool needs_tensors = false;
   std::string_view tensor_option;
@@ -39,6 +41,9 @@ std::span<const Command> commands();
 
 /// The command of this name, or null.
 const Command* find_command(std::string_view name);
+
+/// How many of its arguments the command cannot do without.
+std::size_t required_arguments(const Command& command);
 
 /// The second words that may follow `first`: {"list", "describe"} for "plugins"; empty for others.
 std::vector<std::string> second_words(std::string_view first);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <new>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <treadle/base/problem.h>
@@ -46,6 +48,33 @@ Failure internal_failure(std::string_view message) {
   failure.lines.emplace_back(
       "this is a mistake in Treadle; please report it with the command and the lines above");
   return failure;
+}
+
+/// What the system has too little of, and what to do about it.
+struct Shortage {
+  int error_number;
+  std::string_view remedy;
+};
+constexpr std::array kShortages{
+    Shortage{EMFILE, "raise the limit on open files: ulimit -n 1024"},
+    Shortage{ENFILE, "the system has too many open files: close other programs"},
+    Shortage{EAGAIN,
+             "raise the limit on threads and processes: ulimit -u 4096, or ask for fewer "
+             "resources.workers"},
+    Shortage{ENOMEM, "use a smaller training.batch_size or fewer resources.workers"}};
+
+/// Lack of something that the system gives; a mistake of ours otherwise.
+Failure system_failure(const std::system_error& error) {
+  for (const Shortage& shortage : kShortages) {
+    if (error.code() != std::error_code(shortage.error_number, std::generic_category()) &&
+        error.code() != std::error_code(shortage.error_number, std::system_category()))
+      continue;
+    Failure failure;
+    failure.kind = ErrorKind::kStorage;
+    failure.lines = {std::string(error.what()) + "; " + std::string(shortage.remedy)};
+    return failure;
+  }
+  return internal_failure(error.what());
 }
 
 nlohmann::json problems_of(const DocumentError& error) {
@@ -96,6 +125,8 @@ Failure explain(const std::exception_ptr& error) {
     failure.lines = {
         "there is not enough memory; use a smaller training.batch_size or fewer "
         "resources.workers, and see \"workflow-runner check --dry-run\" for an estimate"};
+  } catch (const std::system_error& error) {
+    return system_failure(error);
   } catch (const std::exception& unexpected) {
     return internal_failure(unexpected.what());
   } catch (...) {

@@ -1,6 +1,7 @@
 #include "interruption.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ namespace treadle::cli {
 namespace {
 
 constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+// Long enough to end in order where that is possible.
+constexpr int kPatienceMs = 1000;
 constexpr int kExitCode = static_cast<int>(ErrorKind::kInterrupted);
 
 // A signal handler reaches nothing but this.
@@ -39,7 +42,9 @@ extern "C" void treadle_note_signal(int) {
 
 struct Interruption::Impl {
   std::stop_source stop;
-  std::function<void()> on_request;
+  std::function<void(bool)> on_request;
+  std::function<void()> on_giving_up;
+  std::atomic<bool> expects_saving{false};
   std::array<int, 2> pipe{-1, -1};
   std::array<struct sigaction, kSignals.size()> before{};
   std::thread listener;
@@ -51,12 +56,30 @@ struct Interruption::Impl {
     if (what != '!')
       return;
     stop.request_stop();
-    on_request();
+    on_request(expects_saving);
+    if (expects_saving || has_ended_in_time())
+      return;
+    if (expects_saving)  // by now
+      return;
+    on_giving_up();
+    _exit(kExitCode);
+  }
+
+  /// Whether this object is being destroyed: whoever owned it has heard of the request.
+  bool has_ended_in_time() const {
+    pollfd end{pipe[0], POLLIN, 0};
+    int ready = 0;
+    do {
+      ready = poll(&end, 1, kPatienceMs);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0;
   }
 };
 
-Interruption::Interruption(std::function<void()> on_request) : impl_(std::make_unique<Impl>()) {
+Interruption::Interruption(std::function<void(bool)> on_request, std::function<void()> on_giving_up)
+    : impl_(std::make_unique<Impl>()) {
   impl_->on_request = std::move(on_request);
+  impl_->on_giving_up = std::move(on_giving_up);
   if (pipe2(impl_->pipe.data(), O_CLOEXEC) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot listen for Ctrl-C");
   signals_seen = 0;
@@ -78,6 +101,10 @@ Interruption::~Interruption() {
   signal_pipe = -1;
   for (int end : impl_->pipe)
     close(end);
+}
+
+void Interruption::expect_saving() noexcept {
+  impl_->expects_saving.store(true, std::memory_order_relaxed);
 }
 
 std::stop_token Interruption::token() const {

@@ -13,7 +13,6 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
-#include <treadle/base/interfaces.h>
 #include <treadle/host/catalog/catalog_schema_index.h>
 #include <treadle/host/catalog/component_description.h>
 #include <treadle/host/catalog/plugin_catalog.h>
@@ -27,6 +26,8 @@
 #include "plugin_listing.h"
 #include "plugin_scaffold.h"
 #include "program.h"
+#include "run_comparison.h"
+#include "run_records.h"
 #include "terminal.h"
 
 namespace treadle::cli {
@@ -35,7 +36,7 @@ namespace {
 using Json = nlohmann::json;
 
 void print(const std::string& text) {
-  Terminal(STDOUT_FILENO).write(text);
+  Terminal(STDOUT_FILENO).answer(text);
 }
 
 void print(const Json& value) {
@@ -47,25 +48,27 @@ std::shared_ptr<const PluginCatalog> scan(const CommandLine& line) {
 }
 
 void list_plugins(const CommandLine& line) {
+  const std::string only = line.arguments.empty() ? "" : line.arguments[0];
   const auto catalog = scan(line);
+  if (!only.empty())
+    expect_interface(*catalog, only);
   if (line.has("json")) {
-    print(plugin_listing_json(*catalog));
+    print(plugin_listing_json(*catalog, only));
   } else {
-    print(plugin_listing(*catalog, Terminal(STDOUT_FILENO)));
+    print(plugin_listing(*catalog, Terminal(STDOUT_FILENO), only));
   }
 }
 
 void describe_plugin(const CommandLine& line) {
   const auto catalog = scan(line);
-  const Lookup lookup = catalog->find(line.arguments[0], line.arguments[1]);
-  if (!lookup.found)
-    throw UsageError(lookup.problem);
-  const ComponentDescription description = describe_component(
-      line.arguments[0], document_name(*catalog, *lookup.found), catalog->schema(*lookup.found));
+  const CatalogComponent component = component_named(*catalog, line.arguments);
+  const ComponentDescription description =
+      describe_component(catalog->interfaces().word(component.component->interface_id),
+                         document_name(*catalog, component), catalog->schema(component));
   if (line.has("json")) {
     print(description.json());
   } else {
-    print(description.text());
+    print(description.text(Terminal(STDOUT_FILENO).width()));
   }
 }
 
@@ -117,8 +120,10 @@ void lock_plugins(const CommandLine& line) {
       usable.push_back(&plugin);
   }
   const PluginLock lock = PluginLock::of(usable);
-  const std::string output = line.text("output");
+  const std::string output = line.output_file("output");
   write_file_atomically(output, lock.text());
+  if (is_standard_output(output))
+    return;  // nothing but the lock
   if (line.has("json")) {
     print(Json{{"output", output}, {"plugins", Json::parse(lock.text()).at("plugins")}});
   } else if (!line.has("quiet")) {
@@ -133,7 +138,7 @@ void check_document(const CommandLine& line) {
   const CatalogSchemaIndex index(catalog);
   const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.texts("set"), index);
   if (const std::string lock = line.text("locked"); !lock.empty())
-    PluginLock::read(lock).expect(used_plugins(*catalog, workflow.resolved), lock);
+    PluginLock::read(lock).expect(used_plugins(*catalog, index, workflow.resolved), lock);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
@@ -147,10 +152,33 @@ void print_schema(const CommandLine& line) {
   const auto catalog = scan(line);
   std::vector<ListedComponent> listed;
   for (const CatalogComponent& component : catalog->components()) {
-    listed.push_back({std::string(interface_word(component.component->interface_id)),
+    listed.push_back({std::string(catalog->interfaces().word(component.component->interface_id)),
                       document_name(*catalog, component), &catalog->schema(component)});
   }
   print(compose_editor_schema(listed));
+}
+
+void list_runs(const CommandLine& line) {
+  const std::vector<RunRecord> runs = runs_in(line.text("dir"));
+  if (line.has("json")) {
+    print(run_listing_json(runs));
+  } else {
+    print(run_listing(runs, Terminal(STDOUT_FILENO)));
+  }
+}
+
+void compare_given_runs(const CommandLine& line) {
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : line.arguments)
+    runs.push_back(read_run(std::filesystem::path(folder).lexically_normal()));
+  const Comparison comparison = compare_runs(runs, line.text("sort"));
+  if (line.has("json")) {
+    print(comparison.json());
+  } else if (line.has("csv")) {
+    print(comparison.csv());
+  } else {
+    print(comparison.text(Terminal(STDOUT_FILENO)));
+  }
 }
 
 /// The folder this program lies in.
@@ -211,6 +239,8 @@ int main(int argc, char** argv) {
                          {"plugins lock", lock_plugins},
                          {"plugins doctor", examine_installation},
                          {"plugins new", begin_plugin},
+                         {"runs list", list_runs},
+                         {"runs compare", compare_given_runs},
                          {"check", check_document},
                          {"schema", print_schema}},
                         [argv](const CommandLine&) { become_treadle_run(argv); }};

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/base/interfaces.h>
 #include <treadle/base/version.h>
 
 namespace treadle::cli {
@@ -152,7 +151,7 @@ void examine_plugins(Examination& findings, const PluginCatalog& catalog) {
 void examine_names(Examination& findings, const PluginCatalog& catalog) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> offers;
   for (const CatalogComponent& component : catalog.components()) {
-    offers[{std::string(interface_word(component.component->interface_id)),
+    offers[{std::string(catalog.interfaces().word(component.component->interface_id)),
             component.component->name}]
         .push_back(component.qualified_name());
   }

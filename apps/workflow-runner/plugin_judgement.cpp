@@ -72,9 +72,10 @@ std::string_view remedy(Verdict verdict) {
 }
 
 std::string offers(const PluginFile& plugin) {
+  const InterfaceTable interfaces = plugin.manifest.interface_table();
   std::string text;
   for (const ManifestComponent& component : plugin.manifest.components) {
-    const std::string_view word = interface_word(component.interface_id);
+    const std::string_view word = interfaces.word(component.interface_id);
     text += (text.empty() ? "" : ", ") +
             (word.empty() ? component.interface_id : std::string(word)) + " " + component.name;
   }

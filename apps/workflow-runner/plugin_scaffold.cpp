@@ -40,7 +40,7 @@ std::string camel_case(std::string_view name) {
 }
 
 void expect_interface(const std::string& word) {
-  if (!interface_id(word).empty())
+  if (!InterfaceTable().id(word).empty())
     return;
   std::vector<std::string> words;
   std::string list;

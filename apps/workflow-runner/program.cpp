@@ -1,5 +1,7 @@
 #include "program.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,23 +22,13 @@ bool wants_json(const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), "--json") != words.end();
 }
 
-int report(const Failure& failure, bool as_json) {
-  if (as_json) {
-    Terminal(STDOUT_FILENO)
-        .write(failure.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  } else {
-    Terminal(STDERR_FILENO).write(failure.text());
-  }
-  return failure.exit_code();
-}
-
 void execute(const std::vector<std::string>& words, const Program& program) {
   const CommandLine line = parse_command_line(words);
   const Terminal out(STDOUT_FILENO);
   if (line.help) {
-    out.write(help_text(line));
+    out.answer(help_text(line, out.width()));
   } else if (line.version) {
-    out.write("workflow-runner " + std::string(version()) + "\n");
+    out.answer("workflow-runner " + std::string(version()) + "\n");
   } else if (line.needs_tensors() != program.has_tensors) {
     program.elsewhere(line);
   } else {
@@ -44,9 +36,38 @@ void execute(const std::vector<std::string>& words, const Program& program) {
   }
 }
 
+/// A closed standard stream would be the number of the next file that is opened, and text meant for
+/// a person would end up in that.
+void open_standard_streams() {
+  for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) < 0 && open("/dev/null", O_RDWR) != number)
+      return;  // without /dev/null nothing can be done
+  }
+}
+
 }  // namespace
 
+int report_failure(const std::exception_ptr& error, bool as_json) {
+  const Failure failure = explain(error);
+  const Terminal people(STDERR_FILENO);
+  if (!as_json) {
+    people.write(failure.text());
+    return failure.exit_code();
+  }
+  try {
+    Terminal(STDOUT_FILENO)
+        .answer(failure.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                "\n");
+  } catch (const StorageError&) {
+    people.write(failure.text());
+  }
+  return failure.exit_code();
+}
+
 int run_program(int argc, char** argv, const Program& program) {
+  open_standard_streams();
+  // A file that becomes too large is an error with a message, as a full disk is.
+  signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   try {
     execute(words, program);
@@ -54,7 +75,7 @@ int run_program(int argc, char** argv, const Program& program) {
   } catch (const AlreadyTold& told) {
     return static_cast<int>(told.kind);
   } catch (...) {
-    return report(explain(std::current_exception()), wants_json(words));
+    return report_failure(std::current_exception(), wants_json(words));
   }
 }
 

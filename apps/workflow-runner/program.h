@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -25,6 +26,9 @@ struct Program {
   Handlers handlers;
   Handler elsewhere;  ///< called for the other program's commands
 };
+
+/// Prints what went wrong, for people or as JSON; returns the exit code.
+int report_failure(const std::exception_ptr& error, bool as_json);
 
 /// Does what `main` of both programs does: understands the arguments, prints help or version, finds
 /// the handler, turns exceptions into messages and exit codes.

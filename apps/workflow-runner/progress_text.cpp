@@ -14,6 +14,7 @@ constexpr std::int64_t kLines = 20;
 constexpr std::size_t kNumberWidth = 9;
 constexpr std::size_t kMostMetrics = 6;
 constexpr std::size_t kMostRunningShown = 3;
+constexpr std::string_view kBest = "  best";
 
 bool is_of_one_class(std::string_view metric) {
   return metric.find('.') != std::string_view::npos;
@@ -50,7 +51,7 @@ bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings) {
   return epoch * lines / epochs != (epoch - 1) * lines / epochs;
 }
 
-EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first) {
+EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first, std::size_t columns) {
   if (trial.count > 1) {
     const std::string longest = "fold-" + std::to_string(trial.count);
     trial_width_ = std::max(columns_of(longest), columns_of(trial.name));
@@ -65,6 +66,20 @@ EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first) {
     if (metrics_.size() + observed_.size() < kMostMetrics)
       observed_.push_back(value.name);
   }
+  fit_into(columns);
+}
+
+std::size_t EpochTable::width() const {
+  return columns_of(head()) + columns_of(kBest);
+}
+
+void EpochTable::fit_into(std::size_t columns) {
+  if (width() > columns)
+    has_rate_ = false;
+  while (width() > columns && !observed_.empty())
+    observed_.pop_back();
+  while (width() > columns && !metrics_.empty())
+    metrics_.pop_back();
 }
 
 std::string EpochTable::head() const {
@@ -78,8 +93,9 @@ std::string EpochTable::head() const {
     line += "  " + right_aligned(metric, column_width(metric));
   for (const std::string& name : observed_)
     line += "  " + right_aligned(name, column_width(name));
-  return line + "  " + right_aligned("rate", kNumberWidth) + "  " +
-         right_aligned("time", kNumberWidth);
+  if (has_rate_)
+    line += "  " + right_aligned("rate", kNumberWidth);
+  return line + "  " + right_aligned("time", kNumberWidth);
 }
 
 std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) const {
@@ -103,9 +119,11 @@ std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) con
     add(epoch.metrics, name);
   for (const std::string& name : observed_)
     add(epoch.observed, name);
-  line += "  " + right_aligned(number_text(epoch.learning_rate), kNumberWidth) + "  " +
-          right_aligned(seconds_text(epoch.seconds), kNumberWidth);
-  return epoch.best ? line + "  best" : line;
+  if (has_rate_)
+    line += "  " + right_aligned(number_text(epoch.learning_rate), kNumberWidth);
+  line += "  " + right_aligned(seconds_text(epoch.seconds), kNumberWidth);
+  // Without validation rows the best is by training loss, which chooses nothing.
+  return epoch.best && epoch.validation_loss ? line + std::string(kBest) : line;
 }
 
 std::string live_line(const LiveState& state, std::size_t columns) {

@@ -21,8 +21,10 @@ bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings);
 /// Rows under one another: the columns are fixed by the first epoch there is.
 class EpochTable {
  public:
-  /// `trainings` > 1 puts the training's name in front.
-  EpochTable(const TrialId& trial, const EpochSummary& first);
+  /// Of several trainings the name stands in front. Where the rows would be wider than `columns`,
+  /// the learning rate is left out, then metrics, the last ones first: time and "best" stay.
+  EpochTable(const TrialId& trial, const EpochSummary& first,
+             std::size_t columns = static_cast<std::size_t>(-1));
 
   std::string head() const;
   std::string row(const TrialId& trial, const EpochSummary& epoch) const;
@@ -30,7 +32,11 @@ class EpochTable {
  private:
   std::size_t trial_width_ = 0;  ///< 0: no such column
   std::size_t epoch_width_ = 0;
+  std::size_t width() const;
+  void fit_into(std::size_t columns);
+
   bool has_validation_ = false;
+  bool has_rate_ = true;
   std::vector<std::string> metrics_;
   std::vector<std::string> observed_;  // what the model shows
 };

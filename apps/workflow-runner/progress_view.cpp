@@ -128,11 +128,11 @@ void ProgressView::print(const std::string& line) {
 
 void ProgressView::print_epoch(Training& training, const EpochSummary& summary) {
   if (!table_) {
-    table_.emplace(training.id, summary);
+    table_.emplace(training.id, summary, terminal_.width());
     print(terminal_.dim(cut_to(table_->head(), terminal_.width())));
   }
   const std::string row = cut_to(table_->row(training.id, summary), terminal_.width());
-  print(summary.best ? terminal_.green(row) : row);
+  print(summary.best && summary.validation_loss ? terminal_.green(row) : row);
   training.is_last_shown = true;
 }
 

@@ -40,18 +40,41 @@ std::string aligned(const std::vector<Row>& rows, const Terminal& terminal) {
   return text;
 }
 
-std::vector<Row> metric_rows(const Json& loss, const Json& metrics, const Json& loss_deviation,
-                             const Json& deviations) {
+/// The metrics in the document's order; those that nobody listed by name.
+std::vector<std::string> ordered_names(const Json& metrics, const Json& list) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  };
+  for (const Json& metric : list) {
+    const Json& name = member(metric, "name");
+    if (name.is_string() && metrics.contains(name.get<std::string>()))
+      add(name.get<std::string>());
+  }
+  for (const auto& [name, unused] : metrics.items())
+    add(name);
+  return names;
+}
+
+/// The loss of transformed targets has other units than the metrics beside it.
+std::string loss_name(const Json& result) {
+  return member(result, "transformed_target") == true ? "loss (transformed target)" : "loss";
+}
+
+/// `result` has the metrics' order and the loss's units.
+std::vector<Row> metric_rows(const Json& result, const Json& loss, const Json& metrics,
+                             const Json& loss_deviation, const Json& deviations) {
   const auto value_text = [](const Json& value, const Json& deviation) {
     std::string text = right_aligned(number_text(value), 9);
     if (deviation.is_number())
       text += " ± " + number_text(deviation);
     return text;
   };
-  std::vector<Row> rows{{"loss", value_text(loss, loss_deviation)}};
+  std::vector<Row> rows{{loss_name(result), value_text(loss, loss_deviation)}};
   if (metrics.is_object()) {
-    for (const auto& [name, value] : metrics.items())
-      rows.emplace_back(name, value_text(value, member(deviations, name)));
+    for (const std::string& name : ordered_names(metrics, member(result, "metric_list")))
+      rows.emplace_back(name, value_text(member(metrics, name), member(deviations, name)));
   }
   return rows;
 }
@@ -109,6 +132,30 @@ std::string list_text(const Json& values) {
   return text.empty() ? "none" : text;
 }
 
+/// Which weights the model holds, as "weights" of a result records it.
+std::string kept_weights(const Json& weights) {
+  const Json& epoch = member(weights, "epoch");
+  if (!epoch.is_number_integer())
+    return {};
+  if (member(weights, "chosen") != "best")
+    return "weights of the last epoch";
+  const Json& by = member(weights, "by");
+  return "weights of epoch " + epoch.dump() + ", the best" +
+         (by.is_string() ? " by " + by.get<std::string>() : "");
+}
+
+/// What a run with idle workers can do about it: one training uses one of them unless its steps are
+/// cut into shards.
+std::string idle_hint(const Json& time, double idle_share) {
+  constexpr double kMuch = 0.3;
+  constexpr double kFewestSeconds = 5;  // a shorter run is mostly its beginning
+  if (idle_share < kMuch || member(time, "workers") <= 1 || member(time, "shards") != 1 ||
+      member(time, "seconds") < kFewestSeconds)
+    return {};
+  return "  A training uses one worker. \"resources\": {\"shards\": 2} shares each step between "
+         "two.\n";
+}
+
 std::string words(std::string key) {
   std::replace(key.begin(), key.end(), '_', ' ');
   return key;
@@ -156,7 +203,7 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   std::vector<Row> rows;
   if (folds.is_array()) {
     head += " (mean ± deviation over " + std::to_string(folds.size()) + " folds)";
-    rows = metric_rows(member(result, "mean_loss"), member(result, "mean_metrics"),
+    rows = metric_rows(result, member(result, "mean_loss"), member(result, "mean_metrics"),
                        member(result, "std_loss"), member(result, "std_metrics"));
   } else {
     const Json& validation = member(result, "validation");
@@ -165,18 +212,19 @@ std::string result_table(const Json& result, const Terminal& terminal) {
       head += " (on " + count.dump() + " validation rows)";
     const Json& metrics = member(validation, "metrics");
     rows = metric_rows(
-        validation.is_object() ? member(validation, "loss") : member(result, "final_loss"),
+        result, validation.is_object() ? member(validation, "loss") : member(result, "final_loss"),
         metrics.is_object() ? metrics : member(result, "metrics"), Json(), Json());
   }
   std::string epochs = cell_text(member(result, "total_epochs"));
-  const Json& best = member(result, "best_epoch");
-  if (best.is_number_integer() && best != member(result, "total_epochs"))
-    epochs += ", the best was " + best.dump();
   rows.emplace_back("epochs", right_aligned(epochs, 9));
-  const Json& total = member(result, "total_time_seconds");
-  const Json& time = total.is_number() ? total : member(result, "training_time_seconds");
-  if (time.is_number())
-    rows.emplace_back("time", right_aligned(seconds_text(time.get<double>()), 9));
+  if (const std::string kept = kept_weights(member(result, "weights")); !kept.empty())
+    rows.emplace_back("model", kept);
+  if (const Json& sum = member(result, "total_time_seconds"); sum.is_number()) {
+    rows.emplace_back("time of all folds",
+                      right_aligned(seconds_text(sum.get<double>()), 9) + ", added up");
+  } else if (const Json& time = member(result, "training_time_seconds"); time.is_number()) {
+    rows.emplace_back("training time", right_aligned(seconds_text(time.get<double>()), 9));
+  }
   return head + "\n" + aligned(rows, terminal);
 }
 
@@ -187,8 +235,8 @@ std::string time_table(const Json& result, const Terminal& terminal) {
   const Json& workers = member(time, "workers");
   if (!phases.is_object() || !passed.is_number() || !workers.is_number_integer())
     return {};
-  std::string head = "Time (" + seconds_text(passed.get<double>()) + " with " + workers.dump() +
-                     (workers == 1 ? " worker" : " workers");
+  std::string head = "Wall time (" + seconds_text(passed.get<double>()) + " with " +
+                     workers.dump() + (workers == 1 ? " worker" : " workers");
   if (const Json& used = member(time, "budget_used"); used.is_number())
     head += print(", %.0f %% used", 100 * used.get<double>());
   const Json& rows = member(time, "training_rows_per_second");
@@ -220,6 +268,9 @@ std::string time_table(const Json& result, const Terminal& terminal) {
     shares += "  " + right_aligned(share, width);
   }
   end_line();
+  const Json& idle = member(phases, "idle");
+  if (idle.is_number() && all > 0)
+    text += idle_hint(time, idle.get<double>() / all);
   return text + "\n";
 }
 
@@ -228,8 +279,8 @@ std::string judgement_table(const Json& validation, const Terminal& terminal) {
   std::string text = "Result";
   if (count.is_number_integer())
     text += " (on " + count.dump() + " rows)";
-  text += "\n" + aligned(metric_rows(member(validation, "loss"), member(validation, "metrics"),
-                                     Json(), Json()),
+  text += "\n" + aligned(metric_rows(validation, member(validation, "loss"),
+                                     member(validation, "metrics"), Json(), Json()),
                          terminal);
   const Json& tables = member(validation, "tables");
   if (tables.is_array()) {

@@ -19,10 +19,12 @@ std::string seconds_text(double seconds);
 /// "640 bytes", "12.3 MiB".
 std::string bytes_text(double bytes);
 
-/// The table at the end of a run: loss and metrics; for a cross-validation mean and deviation.
+/// The table at the end of a run: loss, metrics in the document's order, which weights the model
+/// holds; for a cross-validation mean and deviation.
 std::string result_table(const nlohmann::json& result, const Terminal& terminal);
 
-/// Where the time of a run went, and an empty line; nothing when the result does not say.
+/// Where the time of a run went, a hint where workers were idle, and an empty line; nothing when
+/// the result does not say.
 std::string time_table(const nlohmann::json& result, const Terminal& terminal);
 
 /// What `evaluate` found: loss, metrics, and the confusion matrix when it is small.

@@ -9,6 +9,8 @@
 #include <limits>
 #include <system_error>
 
+#include <treadle/base/error.h>
+
 namespace treadle::cli {
 namespace {
 
@@ -57,15 +59,29 @@ std::size_t Terminal::width() const {
   return width == 0 ? kUsualWidth : std::max(width, kNarrowest);
 }
 
-void Terminal::write(std::string_view text) const {
+int Terminal::try_to_write(std::string_view text) const {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)
-      return;
+      return written < 0 ? errno : EIO;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return 0;
+}
+
+void Terminal::write(std::string_view text) const {
+  try_to_write(text);
+}
+
+void Terminal::answer(std::string_view text) const {
+  const int error = try_to_write(text);
+  if (error == 0 || error == EPIPE)
+    return;
+  throw StorageError(
+      "the standard output cannot be written: " + std::generic_category().message(error) +
+      "; the answer is not complete: make room, or print it to another place");
 }
 
 std::string Terminal::styled(std::string_view code, std::string_view text) const {

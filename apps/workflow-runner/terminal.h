@@ -23,6 +23,9 @@ class Terminal {
 
   /// Writes everything, whatever becomes of it: a run goes on when nobody reads along any more.
   void write(std::string_view text) const;
+  /// Writes a command's answer. Throws StorageError when it is lost ("No space left on device"); a
+  /// reader who has gone has read enough.
+  void answer(std::string_view text) const;
 
   std::string bold(std::string_view text) const { return styled("1", text); }
   std::string dim(std::string_view text) const { return styled("2", text); }
@@ -30,6 +33,8 @@ class Terminal {
   std::string red(std::string_view text) const { return styled("31", text); }
 
  private:
+  /// 0, or the number of the error that ended it.
+  int try_to_write(std::string_view text) const;
   std::string styled(std::string_view code, std::string_view text) const;
 
   int descriptor_;

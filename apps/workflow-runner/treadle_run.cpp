@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,9 @@
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/host/run/workflow_run.h>
+#include <treadle/plan/plan.h>
 
+#include "fatal_signals.h"
 #include "interruption.h"
 #include "program.h"
 #include "progress_view.h"
@@ -28,7 +31,7 @@ namespace {
 using Json = nlohmann::json;
 
 void print(const std::string& text) {
-  Terminal(STDOUT_FILENO).write(text);
+  Terminal(STDOUT_FILENO).answer(text);
 }
 
 void print(const Json& value) {
@@ -37,6 +40,64 @@ void print(const Json& value) {
 
 Runtime make_runtime(const CommandLine& line) {
   return Runtime(line.plugin_settings());
+}
+
+/// Hears where the run is kept, and when there is something to save.
+class FirstStep final : public RunObserver {
+ public:
+  explicit FirstStep(Interruption& interruption) : interruption_(interruption) {}
+
+ private:
+  void do_run_started(const std::string&, const std::string& folder) override {
+    set_crash_remedy("to continue the run: workflow-runner resume " + shown_path(folder) + "\n");
+  }
+  void do_step_completed(const TrialId&, const StepProgress&) override {
+    interruption_.expect_saving();
+  }
+
+  Interruption& interruption_;
+};
+
+Interrupted stopped_run(const std::string& what, const ProgressView& view) {
+  const std::string folder = view.folder().empty() ? "" : shown_path(view.folder());
+  return Interrupted(what + (folder.empty()
+                                 ? ""
+                                 : "; the run is saved in " + folder +
+                                       "\nto continue it: workflow-runner resume " + folder));
+}
+
+/// The run is there, even where nobody can be told of it.
+void print_outcome(const CommandLine& line, const RunOutcome& outcome, const Terminal& terminal) {
+  try {
+    if (line.has("json")) {
+      print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()},
+                 {"result", outcome.result}});
+    } else if (!line.has("quiet")) {
+      print("\n" + result_table(outcome.result, terminal) + "\n" +
+            time_table(outcome.result, terminal) + "Report  " +
+            shown_path(outcome.folder / "report.html") + "\n");
+    }
+  } catch (const StorageError& error) {
+    throw StorageError(std::string(error.what()) + "\nthe run is finished and saved in " +
+                       shown_path(outcome.folder));
+  }
+}
+
+/// The model's graph for the report. A picture is a help: where it cannot be drawn there is none.
+ModelDrawing draw_for_report(Model& model) {
+  constexpr std::size_t kMostPartsDrawn = 200;  // more are slow to lay out, and hard to read
+  ModelDrawing drawing;
+  auto* const graph = dynamic_cast<graph::Graph*>(&model);
+  if (graph == nullptr)
+    return drawing;
+  try {
+    drawing.parts = graph::summary_cells(*graph);
+    if (drawing.parts.size() <= kMostPartsDrawn)
+      drawing.svg = graph::svg(graph::dot(*graph));
+  } catch (const std::exception&) {
+    // Without Graphviz the table is all there is.
+  }
+  return drawing;
 }
 
 /// A training with everything a person at a terminal expects around it.
@@ -48,38 +109,37 @@ void train_watched(const CommandLine& line, Train&& train) {
   // With --json the standard output is for the program that reads it; a person may still watch.
   const Terminal terminal(as_json ? STDERR_FILENO : STDOUT_FILENO);
   ProgressView view(terminal, line.has("quiet") || (as_json && !terminal.is_terminal()));
-  Interruption interruption([&] {
-    constexpr const char* kStopping = "stopping after this step … (Ctrl-C again to stop at once)";
+  const auto tell = [&](const std::string& text) {
     if (line.has("quiet") || as_json) {
-      Terminal(STDERR_FILENO).write(std::string(kStopping) + "\n");
+      Terminal(STDERR_FILENO).write(text + "\n");
     } else {
-      view.announce(kStopping);
+      view.announce(text);
     }
-  });
+  };
+  Interruption interruption(
+      [&](bool is_saving) {
+        if (is_saving)
+          tell("stopping after this step … (Ctrl-C again to stop at once)");
+      },
+      [&] {
+        const Interrupted stopped = stopped_run("stopped before the first step", view);
+        report_failure(std::make_exception_ptr(stopped), as_json);
+      });
+  FirstStep first_step(interruption);
   RunOptions options;
   options.stop = interruption.token();
-  options.observers = {&view};
+  options.observers = {&view, &first_step};
   options.trace = line.text("trace");
+  options.draw_model = draw_for_report;
   RunOutcome outcome;
   try {
     outcome = train(std::move(options));
   } catch (const Interrupted& stopped) {
     view.finish();
-    const std::string folder = view.folder().empty() ? "" : shown_path(view.folder());
-    throw Interrupted(std::string(stopped.what()) +
-                      (folder.empty() ? ""
-                                      : "; the run is saved in " + folder +
-                                            "\nto continue it: workflow-runner resume " + folder));
+    throw stopped_run(stopped.what(), view);
   }
   view.finish();
-  if (as_json) {
-    print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()},
-               {"result", outcome.result}});
-  } else if (!line.has("quiet")) {
-    print("\n" + result_table(outcome.result, terminal) + "\n" +
-          time_table(outcome.result, terminal) + "Report  " +
-          shown_path(outcome.folder / "report.html") + "\n");
-  }
+  print_outcome(line, outcome, terminal);
 }
 
 void run_document(const CommandLine& line) {
@@ -132,10 +192,12 @@ void evaluate(const CommandLine& line) {
 }
 
 void predict(const CommandLine& line) {
-  const std::string output = line.text("output");
+  const std::string output = line.output_file("output");
   const Runtime runtime = make_runtime(line);
   const std::int64_t rows =
       Predictor::load(runtime, line.arguments[0]).predict_file(line.arguments[1], output);
+  if (is_standard_output(output))
+    return;  // nothing but the rows
   if (line.has("json")) {
     print(Json{{"rows", rows}, {"output", output}});
   } else if (!line.has("quiet")) {
@@ -184,7 +246,7 @@ void draw_graph(const CommandLine& line) {
   }
   const std::string picture = model ? graph::dot(*model, {workflow.name}) : stage_picture(workflow);
   if (line.has("svg"))
-    write_file_atomically(line.text("svg"), graph::svg(picture));
+    write_file_atomically(line.output_file("svg"), graph::svg(picture));
   if (line.has("json")) {
     print(Json{{"dot", picture}});
   } else if (!line.has("svg")) {
@@ -197,6 +259,7 @@ void draw_graph(const CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace treadle::cli;
+  report_fatal_signals();
   const Program program{true,
                         {{"run", run_document},
                          {"resume", resume},

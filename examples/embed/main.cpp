@@ -31,7 +31,7 @@ int main(int argc, char** argv) try {
 
   const auto predictor = treadle::Predictor::load(runtime, outcome.folder);
   const auto flower = at::tensor({5.1, 3.5, 1.4, 0.2}).reshape({1, 4});
-  const treadle::Predictions prediction = predictor.predict(flower);
+  const treadle::Prediction prediction = predictor.predict(flower);
   const auto best = prediction.values.argmax(1).item<std::int64_t>();
   std::cout << "predicted " << predictor.class_names().at(static_cast<std::size_t>(best)) << "\n";
   return 0;

@@ -17,7 +17,10 @@ constexpr const char* kImage =
 
 std::optional<ImageShape> image_shape(const PortSpec& port) {
   const std::vector<std::int64_t>& shape = port.shape;
-  if (!port.columns.empty() || (shape.size() != 2 && shape.size() != 3))
+  const bool is_numbers = (port.role == Role::kFeatures || port.role == Role::kImage) &&
+                          c10::isFloatingType(port.dtype);
+  const bool varies = std::find(shape.begin(), shape.end(), kVaries) != shape.end();
+  if (!is_numbers || varies || !port.columns.empty() || (shape.size() != 2 && shape.size() != 3))
     return std::nullopt;
   const std::size_t last = shape.size() - 1;
   return ImageShape{shape.size() == 3 ? shape[0] : 1, shape[last - 1], shape[last]};
@@ -26,9 +29,15 @@ std::optional<ImageShape> image_shape(const PortSpec& port) {
 std::string what_it_is(const PortSpec& port) {
   if (!port.columns.empty())
     return "a table";
+  if (port.role == Role::kTokens)
+    return "tokens";
+  if (port.dtype == c10::ScalarType::Byte)
+    return "an image of bytes";
   std::string text = "of the shape [";
-  for (std::size_t i = 0; i < port.shape.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(port.shape[i]);
+  for (std::size_t i = 0; i < port.shape.size(); ++i) {
+    text += i == 0 ? "" : ", ";
+    text += port.shape[i] == kVaries ? "varies" : std::to_string(port.shape[i]);
+  }
   return text + "]";
 }
 
@@ -50,7 +59,8 @@ std::vector<std::optional<ImageShape>> ImageChoice::choose(const DataSpec& spec)
                       "; " + kImage);
     }
     present.push_back(port.name);
-    described.push_back(port.name + " (" + what_it_is(port) + ")");
+    if (!port.is_auxiliary())
+      described.push_back(port.name + " (" + what_it_is(port) + ")");
   }
   for (const std::string& name : names_.value_or(std::vector<std::string>())) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {

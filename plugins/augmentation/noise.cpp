@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include <ATen/ops/arange.h>
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
@@ -113,6 +114,15 @@ void Noise::expect_known_names(const DataSpec& spec) const {
 
 Noise::Deviations Noise::deviations_of(const PortSpec& port) const {
   const Named* const input = find(port.name, NameOf::kInput);
+  const bool is_numbers = (port.role == Role::kFeatures || port.role == Role::kImage) &&
+                          c10::isFloatingType(port.dtype);
+  if (!is_numbers && port.columns.empty()) {
+    if (input != nullptr) {
+      throw DataError(component() + ": input " + quote_text(port.name) +
+                      " has integers; only numbers can have noise");
+    }
+    return {0};
+  }
   const double of_input = input != nullptr ? input->deviation : named_.empty() ? deviation_ : 0;
   if (port.columns.empty())
     return {of_input};
@@ -135,6 +145,19 @@ std::vector<Noise::Deviations> Noise::choose(const DataSpec& spec) const {
   for (const PortSpec& port : spec.inputs)
     chosen.push_back(deviations_of(port));
   return chosen;
+}
+
+void Noise::prepare(const DataSpec& before) {
+  deviations_ = choose(before);
+  lengths_.assign(before.inputs.size(), std::nullopt);
+  for (std::size_t i = 0; i < before.inputs.size(); ++i) {
+    const PortSpec& port = before.inputs[i];
+    if (port.role != Role::kLengths)
+      continue;
+    const std::size_t of = before.input_index(port.of);
+    if (!before.inputs[of].shape.empty() && before.inputs[of].shape[0] == kVaries)
+      lengths_[of] = i;
+  }
 }
 
 DataSpec Noise::do_output_spec(const DataSpec& before) const {
@@ -163,6 +186,14 @@ void Noise::change(Batch& batch, const ApplyContext& context) const {
     } else {
       (is_single ? add_to_columns<float> : add_to_columns<double>)(values, deviations, normal);
     }
+    if (!lengths_[port])
+      continue;
+    at::Tensor padding = at::arange(values.size(1), at::kLong)
+                             .unsqueeze(0)
+                             .ge(batch.inputs[*lengths_[port]].unsqueeze(1));
+    while (padding.dim() < values.dim())
+      padding = padding.unsqueeze(-1);
+    values.masked_fill_(padding, 0);
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,7 +10,7 @@
 namespace treadle::augmentation {
 
 /// `noise`: adds a normal number to each chosen value of a training batch, in place. A missing
-/// value stays missing.
+/// value stays missing, padding stays 0.
 class Noise final : public Augmentation {
  public:
   explicit Noise(const Config& config);
@@ -30,10 +32,12 @@ class Noise final : public Augmentation {
   Deviations deviations_of(const PortSpec& port) const;
   std::vector<Deviations> choose(const DataSpec& spec) const;
 
-  void prepare(const DataSpec& before) override { deviations_ = choose(before); }
+  void prepare(const DataSpec& before) override;
   void change(Batch& batch, const ApplyContext& context) const override;
   DataSpec do_output_spec(const DataSpec& before) const override;
 
+  /// For each input, the port with its lengths, where it has padding.
+  std::vector<std::optional<std::size_t>> lengths_;
   std::vector<Named> named_;  // empty: everything that is a number
   double deviation_ = 0;      // of what has no name
   std::vector<Deviations> deviations_;

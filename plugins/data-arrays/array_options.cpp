@@ -48,6 +48,60 @@ Paths paths_in(const Json& value) {
   return paths;
 }
 
+constexpr std::array kRoleNames{
+    std::pair{"auto", RoleAsked::kAuto},     std::pair{"features", RoleAsked::kFeatures},
+    std::pair{"tokens", RoleAsked::kTokens}, std::pair{"image", RoleAsked::kImage},
+    std::pair{"mask", RoleAsked::kMask},     std::pair{"segments", RoleAsked::kSegments}};
+constexpr std::array kKindNames{
+    std::pair{"auto", KindAsked::kAuto}, std::pair{"classes", KindAsked::kClasses},
+    std::pair{"numbers", KindAsked::kNumbers}, std::pair{"labels", KindAsked::kLabels},
+    std::pair{"distribution", KindAsked::kDistribution}};
+constexpr std::array kInputKeys{"path", "role", "vocabulary_size", "lengths", "of"};
+constexpr std::array kTargetKeys{"path", "kind", "classes", "padded_like"};
+
+template <typename Names>
+auto word_of(const Names& names, const Json& value, const char* key) {
+  const std::string word = value.value(key, std::string("auto"));
+  const auto* const found = std::find_if(names.begin(), names.end(),
+                                         [&](const auto& entry) { return word == entry.first; });
+  return found == names.end() ? names[0].second : found->second;
+}
+
+/// Whether an object describes one array, rather than naming several.
+template <typename Keys>
+bool is_description(const Json& value, const Keys& keys) {
+  if (!value.is_object() || !value.contains("path"))
+    return false;
+  for (const auto& [key, ignored] : value.items()) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      return false;
+  }
+  return true;
+}
+
+InputOption input_option(const Json& value) {
+  if (!value.is_object())
+    return {paths_in(value)};
+  InputOption input{paths_in(value.at("path"))};
+  input.role = word_of(kRoleNames, value, "role");
+  input.vocabulary_size = value.value("vocabulary_size", std::int64_t{0});
+  if (value.contains("lengths"))
+    input.lengths = paths_in(value["lengths"]);
+  input.of = value.value("of", std::string());
+  return input;
+}
+
+TargetOption target_option(std::string name, const Json& value) {
+  if (!value.is_object())
+    return {std::move(name), paths_in(value)};
+  TargetOption target{std::move(name), paths_in(value.at("path"))};
+  target.kind = word_of(kKindNames, value, "kind");
+  if (value.contains("classes"))
+    target.classes = value["classes"].get<std::vector<std::string>>();
+  target.padded_like = value.value("padded_like", std::string());
+  return target;
+}
+
 void read_paths(const Config& config, const char* key, std::optional<Paths>& paths) {
   if (config.has(key))
     paths = paths_in(config.json()[key]);
@@ -57,10 +111,18 @@ void read_paths(const Config& config, const char* key, std::optional<Paths>& pat
 
 ArrayOptions::ArrayOptions(const Config& config) {
   const Json& json = config.json();
-  inputs = input_paths(json.at("inputs"));
+  inputs = input_options(json.at("inputs"));
   if (inputs.empty())
     config.fail("inputs", "must name at least one file");
-  target = paths_in(json.at("target"));
+  const Json& target = json.at("target");
+  if (!target.is_object() || is_description(target, kTargetKeys)) {
+    targets.push_back(target_option("", target));
+  } else {
+    for (const auto& [name, one] : target.items())
+      targets.push_back(target_option(name, one));
+  }
+  if (targets.empty())
+    config.fail("target", "must name at least one file");
   if (config.has("columns")) {
     if (json["columns"].is_object()) {
       columns = json["columns"].get<std::map<std::string, std::vector<std::string>>>();
@@ -68,7 +130,11 @@ ArrayOptions::ArrayOptions(const Config& config) {
       columns[kOnlyPort] = json["columns"].get<std::vector<std::string>>();
     }
   }
-  classes = config.find<std::vector<std::string>>("classes");
+  if (const auto classes = config.find<std::vector<std::string>>("classes")) {
+    if (targets.size() > 1)
+      config.fail("classes", "is for one target; with several, each has its own \"classes\"");
+    targets[0].classes = classes;
+  }
   read_paths(config, "weights", weights);
   read_paths(config, "groups", groups);
   read_paths(config, "times", times);
@@ -79,14 +145,12 @@ ArrayOptions::ArrayOptions(const Config& config) {
       config.get_or("resident_bytes", static_cast<std::int64_t>(resident_bytes)));
 }
 
-std::map<std::string, Paths> input_paths(const Json& inputs) {
-  std::map<std::string, Paths> by_port;
-  if (inputs.is_object()) {
-    for (const auto& [port, files] : inputs.items())
-      by_port[port] = paths_in(files);
-  } else {
-    by_port[kOnlyPort] = paths_in(inputs);
-  }
+std::map<std::string, InputOption> input_options(const Json& inputs) {
+  if (!inputs.is_object() || is_description(inputs, kInputKeys))
+    return {{kOnlyPort, input_option(inputs)}};
+  std::map<std::string, InputOption> by_port;
+  for (const auto& [port, input] : inputs.items())
+    by_port[port] = input_option(input);
   return by_port;
 }
 

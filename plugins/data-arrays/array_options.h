@@ -24,17 +24,37 @@ enum class Access { kMemory, kMapped, kChunked };
 /// What to do with a value that is not there.
 enum class Missing { kError, kNan, kDropRow };
 
+/// What an input is; kAuto: numbers.
+enum class RoleAsked { kAuto, kFeatures, kTokens, kImage, kMask, kSegments };
+/// What a target is; kAuto leaves it to the task, the loss and the array.
+enum class KindAsked { kAuto, kClasses, kNumbers, kLabels, kDistribution };
+
+struct InputOption {
+  Paths paths;
+  RoleAsked role = RoleAsked::kAuto;
+  std::int64_t vocabulary_size = 0;  ///< of tokens; 0: the largest and one
+  std::optional<Paths> lengths = {};
+  std::string of = {};  ///< of masks and segments: the input they describe; empty: the only one
+};
+
+struct TargetOption {
+  std::string name;  ///< empty: the file's
+  Paths paths;
+  KindAsked kind = KindAsked::kAuto;
+  std::optional<std::vector<std::string>> classes = {};
+  std::string padded_like = {};  ///< the input whose lengths it shares
+};
+
 /// The parameters of `npy`, as npy.schema.json describes them.
 struct ArrayOptions {
   ArrayOptions() = default;
   explicit ArrayOptions(const Config& config);
 
   /// By port.
-  std::map<std::string, Paths> inputs;
+  std::map<std::string, InputOption> inputs;
   /// Names of columns, by port.
   std::map<std::string, std::vector<std::string>> columns;
-  Paths target;
-  std::optional<std::vector<std::string>> classes;
+  std::vector<TargetOption> targets;
   std::optional<Paths> weights;
   std::optional<Paths> groups;
   std::optional<Paths> times;
@@ -45,7 +65,7 @@ struct ArrayOptions {
 };
 
 /// The value of "inputs", by port. Throws nlohmann's exceptions when it is no such value.
-std::map<std::string, Paths> input_paths(const nlohmann::json& inputs);
+std::map<std::string, InputOption> input_options(const nlohmann::json& inputs);
 
 /// The files that `paths` names, those of one pattern in the order of their names' bytes. Throws
 /// DataError when a pattern fits no file.

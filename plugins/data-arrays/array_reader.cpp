@@ -1,5 +1,6 @@
 #include "array_reader.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <set>
@@ -48,26 +49,37 @@ class ArrayReader {
  private:
   ArrayPtr open_files(const Paths& paths) const;
   void open_inputs();
-  PortSpec make_port(const std::string& name, const ArrayFiles& array) const;
+  void open_input(const std::string& name, const InputOption& option);
+  void open_lengths(const std::string& name, const InputOption& option);
+  void take_lengths_of_others();
+  PortSpec make_port(const std::string& name, const InputOption& option,
+                     const ArrayFiles& array) const;
+  PortSpec make_table(const std::string& name, const ArrayFiles& array) const;
   void check_shape(const PortSpec& port, const ArrayFiles& array) const;
   void check_column_names() const;
+  std::int64_t length_of(std::size_t port, std::int64_t row) const;
 
   void make_source(std::size_t port);
   template <typename To>
   void scan_input(std::size_t port);
+  void find_vocabulary(std::size_t port);
+  template <typename T>
+  void judge_integer(std::size_t port, std::int64_t row, std::size_t item, T value);
   template <typename T>
   void judge(std::size_t port, std::int64_t row, std::size_t item, T value);
   void take_missing(std::size_t port, std::int64_t row, std::size_t item);
   std::string item_place(std::size_t port, std::int64_t row, std::size_t item) const;
 
-  void read_target();
+  void read_targets_of_rows();
   void keep_rows();
+  void trim_targets();
 
   const ArrayOptions& options_;
   const std::optional<ArrayDescription>& known_;
   Reading reading_;
-  std::vector<ArrayPtr> inputs_;    // one per port
-  std::vector<at::Tensor> copies_;  // one per port: where to put the numbers, or undefined
+  std::vector<ArrayPtr> inputs_;       // one per port; lengths have their own, too
+  std::vector<std::int64_t> largest_;  // one per port: of tokens
+  std::vector<at::Tensor> copies_;     // one per port: where to put the numbers, or undefined
   std::shared_ptr<ChunkCache> cache_;
   OpenedArrays opened_;
 };
@@ -82,37 +94,77 @@ ArrayPtr ArrayReader::open_files(const Paths& paths) const {
   return array;
 }
 
-PortSpec ArrayReader::make_port(const std::string& name, const ArrayFiles& array) const {
+PortSpec ArrayReader::make_port(const std::string& name, const InputOption& option,
+                                const ArrayFiles& array) const {
   const std::vector<std::int64_t> shape = array.row_shape();
+  PortSpec port{name, shape, {}, Role::kFeatures, reading_.request.dtype};
+  const auto refuse = [&](const char* what) {
+    throw DataError(array.shown() + ": " + what + ", got rows of the shape " + shape_text(shape) +
+                    " and type " + std::string(name_of(array.item())));
+  };
+  switch (option.role) {
+    case RoleAsked::kTokens:
+      port.role = Role::kTokens;
+      port.vocabulary_size = option.vocabulary_size;
+      break;
+    case RoleAsked::kSegments:
+      port.role = Role::kSegments;
+      break;
+    case RoleAsked::kMask:
+      port.role = Role::kMask;
+      port.dtype = at::kBool;
+      break;
+    case RoleAsked::kImage:
+      if (shape.size() != 3)
+        refuse("an image has the shape (channels, height, width)");
+      port.role = Role::kImage;
+      return port;
+    case RoleAsked::kFeatures:
+    case RoleAsked::kAuto:
+      if (shape.size() <= 1 && !option.lengths)
+        return make_table(name, array);
+      if (options_.columns.contains(name)) {
+        throw DataError(array.shown() + ": \"columns\" is for tables, but rows have the shape " +
+                        shape_text(shape));
+      }
+      return port;
+  }
+  if (!is_integer(array.item()))
+    refuse("tokens, masks and segments are integers");
+  if (port.role != Role::kMask)
+    port.dtype = at::kLong;
+  return port;
+}
+
+PortSpec ArrayReader::make_table(const std::string& name, const ArrayFiles& array) const {
   const auto named = options_.columns.find(name);
   const bool has_names = named != options_.columns.end();
-  if (shape.size() > 1) {
-    if (has_names) {
-      throw DataError(array.shown() + ": \"columns\" is for tables, but rows have the shape " +
-                      shape_text(shape));
-    }
-    return {name, shape, {}};
-  }
   const std::size_t width = array.row_items();
   if (has_names && named->second.size() != width) {
     throw DataError(array.shown() + ": has " + std::to_string(width) +
                     " columns, but \"columns\" has " + std::to_string(named->second.size()) +
                     " names");
   }
-  PortSpec port{name, {static_cast<std::int64_t>(width)}, {}};
+  PortSpec port{
+      name, {static_cast<std::int64_t>(width)}, {}, Role::kFeatures, reading_.request.dtype};
   const std::string prefix = options_.inputs.size() == 1 ? "x" : name + ".x";
   for (std::size_t i = 0; i < width; ++i)
-    port.columns.push_back({has_names ? named->second[i] : prefix + std::to_string(i), {}, false});
+    port.columns.push_back({has_names ? named->second[i] : prefix + std::to_string(i), {}});
   return port;
 }
 
 void ArrayReader::check_shape(const PortSpec& port, const ArrayFiles& array) const {
   std::vector<std::int64_t> shape = array.row_shape();
-  if (shape.empty())
+  if (shape.empty() && !port.shape.empty())
     shape.push_back(1);
-  if (shape != port.shape) {
-    throw DataError(array.shown() + ": rows have the shape " + shape_text(shape) +
-                    ", but the model was trained on rows of the shape " + shape_text(port.shape));
+  if (shape.size() == port.shape.size() && !shape.empty() && port.shape[0] == kVaries)
+    shape[0] = kVaries;
+  const bool is_numbers = port.role == Role::kFeatures || port.role == Role::kImage;
+  if (shape != port.shape || (!is_numbers && !is_integer(array.item()))) {
+    throw DataError(array.shown() + ": rows have the shape " + shape_text(array.row_shape()) +
+                    (shape != port.shape ? "" : " and type " + std::string(name_of(array.item()))) +
+                    ", but the model was trained on rows of the shape " + shape_text(port.shape) +
+                    (shape != port.shape ? "" : " and integers"));
   }
 }
 
@@ -135,20 +187,100 @@ void ArrayReader::check_column_names() const {
 }
 
 void ArrayReader::open_inputs() {
-  std::vector<PortSpec>& ports = opened_.description.inputs;
-  for (const auto& [name, paths] : options_.inputs) {
-    inputs_.push_back(open_files(paths));
-    const ArrayFiles& array = *inputs_.back();
-    if (known_) {
-      check_shape(ports[inputs_.size() - 1], array);
-    } else {
-      ports.push_back(make_port(name, array));
-    }
+  for (const auto& [name, option] : options_.inputs) {
+    open_input(name, option);
+    if (option.lengths)
+      open_lengths(name, option);
   }
+  take_lengths_of_others();
   check_column_names();
+  if (known_ && inputs_.size() != opened_.description.inputs.size()) {
+    throw DataError("\"inputs\" has " + std::to_string(inputs_.size()) +
+                    " arrays, lengths included, but the model was trained on " +
+                    std::to_string(opened_.description.inputs.size()));
+  }
   opened_.rows.named_by = inputs_[0];
   if (reading_.drops_rows())
     reading_.dropped.assign(static_cast<std::size_t>(inputs_[0]->rows()), 0);
+}
+
+void ArrayReader::open_input(const std::string& name, const InputOption& option) {
+  std::vector<PortSpec>& ports = opened_.description.inputs;
+  inputs_.push_back(open_files(option.paths));
+  opened_.rows.lengths.emplace_back();
+  const ArrayFiles& array = *inputs_.back();
+  if (!known_) {
+    ports.push_back(make_port(name, option, array));
+  } else if (inputs_.size() > ports.size() || ports[inputs_.size() - 1].name != name) {
+    throw DataError(array.shown() + ": the model was trained without an input " + quote_text(name));
+  } else {
+    check_shape(ports[inputs_.size() - 1], array);
+  }
+}
+
+void ArrayReader::open_lengths(const std::string& name, const InputOption& option) {
+  std::vector<PortSpec>& ports = opened_.description.inputs;
+  const std::size_t owner = inputs_.size() - 1;
+  const ArrayPtr of = inputs_[owner];
+  if (of->row_shape().empty()) {
+    throw DataError(of->shown() +
+                    ": has one number per row; \"lengths\" is for rows of several "
+                    "positions");
+  }
+  inputs_.push_back(open_files(*option.lengths));
+  at::Tensor lengths = read_lengths(*inputs_.back(), of->row_shape()[0], *of, reading_);
+  opened_.rows.lengths[owner] = lengths;
+  opened_.rows.lengths.emplace_back();
+  if (!known_) {
+    ports[owner].shape[0] = kVaries;
+    ports.push_back({name + ".lengths", {}, {}, Role::kLengths, at::kLong, 0, name});
+  } else if (inputs_.size() > ports.size() || ports[inputs_.size() - 1].role != Role::kLengths) {
+    throw DataError(inputs_.back()->shown() + ": the model was trained without lengths of " +
+                    quote_text(name));
+  }
+}
+
+// Masks and segments have the positions of the input they describe.
+void ArrayReader::take_lengths_of_others() {
+  std::vector<PortSpec>& ports = opened_.description.inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    PortSpec& port = ports[i];
+    if (port.role != Role::kMask && port.role != Role::kSegments)
+      continue;
+    std::vector<std::size_t> owners;
+    for (std::size_t j = 0; j < inputs_.size(); ++j) {
+      const bool is_own = ports[j].role != Role::kMask && ports[j].role != Role::kSegments &&
+                          ports[j].role != Role::kLengths;
+      const std::string& of = known_ ? port.of : options_.inputs.at(port.name).of;
+      if (is_own && (of.empty() || of == ports[j].name))
+        owners.push_back(j);
+    }
+    if (owners.size() != 1) {
+      throw DataError(inputs_[i]->shown() + ": input " + quote_text(port.name) +
+                      " describes another one, which \"of\" must name");
+    }
+    port.of = ports[owners[0]].name;
+    if (!opened_.rows.lengths[owners[0]].defined())
+      continue;
+    if (inputs_[i]->row_shape().empty() ||
+        inputs_[i]->row_shape()[0] != inputs_[owners[0]]->row_shape()[0]) {
+      throw DataError(inputs_[i]->shown() + ": rows have the shape " +
+                      shape_text(inputs_[i]->row_shape()) + ", but those of " +
+                      inputs_[owners[0]]->shown() + ", which they describe, the shape " +
+                      shape_text(inputs_[owners[0]]->row_shape()));
+    }
+    port.shape[0] = kVaries;
+    opened_.rows.lengths[i] = opened_.rows.lengths[owners[0]];
+  }
+}
+
+/// How many numbers of a row are no padding.
+std::int64_t ArrayReader::length_of(std::size_t port, std::int64_t row) const {
+  const at::Tensor& lengths = opened_.rows.lengths[port];
+  const auto items = static_cast<std::int64_t>(inputs_[port]->row_items());
+  if (!lengths.defined())
+    return items;
+  return lengths.data_ptr<std::int64_t>()[row] * (items / inputs_[port]->row_shape()[0]);
 }
 
 std::string ArrayReader::item_place(std::size_t port, std::int64_t row, std::size_t item) const {
@@ -158,7 +290,7 @@ std::string ArrayReader::item_place(std::size_t port, std::int64_t row, std::siz
     return place + ", column " + quote_text(spec.columns[item].name) + ": ";
   std::string index;
   for (std::size_t i = spec.shape.size(); i > 0; --i) {
-    const auto extent = static_cast<std::size_t>(spec.shape[i - 1]);
+    const auto extent = static_cast<std::size_t>(inputs_[port]->row_shape()[i - 1]);
     index = std::to_string(item % extent) + (index.empty() ? "" : ", ") + index;
     item /= extent;
   }
@@ -212,6 +344,27 @@ void ArrayReader::judge(std::size_t port, std::int64_t row, std::size_t item, T 
   });
 }
 
+// Tokens, masks and segments.
+template <typename T>
+void ArrayReader::judge_integer(std::size_t port, std::int64_t row, std::size_t item, T value) {
+  const PortSpec& spec = opened_.description.inputs[port];
+  const auto number = static_cast<std::int64_t>(value);
+  largest_[port] = std::max(largest_[port], number);
+  const std::int64_t end = spec.role == Role::kMask     ? 2
+                           : spec.role == Role::kTokens ? spec.vocabulary_size
+                                                        : 0;
+  if (number >= 0 && (end == 0 || number < end))
+    return;
+  reading_.problems.add([&] {
+    return item_place(port, row, item) +
+           (spec.role == Role::kMask ? "a mask is 0 or 1, got "
+            : number < 0
+                ? "must not be negative, got "
+                : "the vocabulary has " + std::to_string(end) + " tokens from 0 on, got ") +
+           std::to_string(number);
+  });
+}
+
 template <typename To>
 void ArrayReader::scan_input(std::size_t port) {
   at::Tensor& copy = copies_[port];
@@ -220,10 +373,21 @@ void ArrayReader::scan_input(std::size_t port) {
     using From = decltype(number);
     const std::byte* const bytes = walk.bytes().data();
     const std::size_t count = static_cast<std::size_t>(walk.rows()) * items;
-    if (!all_fit<To, From>(bytes, count)) {
-      for (std::size_t i = 0; i < count; ++i) {
-        judge(port, walk.first_row() + static_cast<std::int64_t>(i / items), i % items,
-              number_at<From>(bytes + i * sizeof(From)));
+    constexpr bool kIsNumber = std::is_floating_point_v<To>;
+    bool fits = false;
+    if constexpr (kIsNumber)
+      fits = all_fit<To, From>(bytes, count);
+    const std::byte* row_bytes = bytes;
+    const std::int64_t end = walk.first_row() + (fits ? 0 : walk.rows());
+    for (std::int64_t row = walk.first_row(); row < end; ++row, row_bytes += items * sizeof(From)) {
+      const auto real = static_cast<std::size_t>(length_of(port, row));
+      for (std::size_t item = 0; item < real; ++item) {
+        const From value = number_at<From>(row_bytes + item * sizeof(From));
+        if constexpr (kIsNumber) {
+          judge(port, row, item, value);
+        } else {
+          judge_integer(port, row, item, value);
+        }
       }
     }
     if (copy.defined()) {
@@ -233,16 +397,28 @@ void ArrayReader::scan_input(std::size_t port) {
   });
 }
 
+void ArrayReader::find_vocabulary(std::size_t port) {
+  PortSpec& spec = opened_.description.inputs[port];
+  if (spec.role == Role::kTokens && spec.vocabulary_size == 0)
+    spec.vocabulary_size = largest_[port] + 1;
+}
+
 // Before anything is read: a budget that is too small is said at once.
 void ArrayReader::make_source(std::size_t port) {
   const ArrayPtr& array = inputs_[port];
   std::vector<std::unique_ptr<const RowSource>>& sources = opened_.rows.inputs;
   at::Tensor& copy = copies_.emplace_back();
+  largest_.push_back(0);
+  const PortSpec& spec = opened_.description.inputs[port];
+  if (spec.role == Role::kLengths) {
+    sources.push_back(std::make_unique<MemoryRows>(opened_.rows.lengths[port - 1]));
+    return;
+  }
   switch (options_.access) {
     case Access::kMemory: {
-      std::vector<std::int64_t> shape = opened_.description.inputs[port].shape;
+      std::vector<std::int64_t> shape = array->row_shape();
       shape.insert(shape.begin(), array->rows());
-      copy = at::empty(shape, reading_.request.dtype);
+      copy = at::empty(shape, spec.dtype);
       sources.push_back(std::make_unique<MemoryRows>(copy));
       break;
     }
@@ -257,18 +433,54 @@ void ArrayReader::make_source(std::size_t port) {
   }
 }
 
-void ArrayReader::read_target() {
-  std::optional<Targets> known;
-  if (known_)
-    known = Targets{known_->target, known_->labels, {}};
-  const ArrayPtr array = open_files(options_.target);
-  const std::string name =
-      array->files().size() == 1 ? std::filesystem::path(array->shown()).stem().string() : "target";
-  Targets targets = read_targets(*array, name, known ? &*known : nullptr, reading_);
-  opened_.description.target = targets.spec;
-  opened_.description.labels = std::move(targets.labels);
-  opened_.rows.targets = std::move(targets.values);
-  opened_.rows.spec.target = std::move(targets.spec);
+void ArrayReader::read_targets_of_rows() {
+  ArrayRows::Parts& rows = opened_.rows;
+  const std::vector<PortSpec>& ports = opened_.description.inputs;
+  if (known_ && known_->targets.size() != options_.targets.size()) {
+    throw DataError("\"target\" has " + std::to_string(options_.targets.size()) +
+                    " targets, but the model was trained with " +
+                    std::to_string(known_->targets.size()));
+  }
+  for (std::size_t i = 0; i < options_.targets.size(); ++i) {
+    const TargetOption& option = options_.targets[i];
+    const ArrayPtr array = open_files(option.paths);
+    std::optional<Targets> known;
+    if (known_)
+      known = Targets{known_->targets[i], known_->labels[i], {}};
+    std::string name = option.name;
+    if (name.empty()) {
+      name = array->files().size() == 1 ? std::filesystem::path(array->shown()).stem().string()
+                                        : "target";
+    }
+    TargetRequest request{*array, std::move(name), option, known ? &*known : nullptr, {}};
+    const std::string& padded_like = known ? known->spec.padded_like : option.padded_like;
+    if (!padded_like.empty()) {
+      const auto owner = std::find_if(ports.begin(), ports.end(), [&](const PortSpec& port) {
+        return port.name == padded_like;
+      });
+      const auto port = static_cast<std::size_t>(owner - ports.begin());
+      if (owner == ports.end() || owner->is_auxiliary() || !rows.lengths[port].defined()) {
+        throw DataError(array->shown() + ": target " + quote_text(request.name) +
+                        " is padded like " + quote_text(padded_like) +
+                        ", which is no input with \"lengths\"");
+      }
+      request.lengths = rows.lengths[port];
+      if (array->row_shape().empty() || array->row_shape()[0] != inputs_[port]->row_shape()[0]) {
+        throw DataError(array->shown() + ": rows have the shape " + shape_text(array->row_shape()) +
+                        ", but those of " + inputs_[port]->shown() +
+                        ", which the target is padded like, the shape " +
+                        shape_text(inputs_[port]->row_shape()));
+      }
+    }
+    Targets targets = read_targets(request, reading_);
+    if (!known_) {
+      opened_.description.targets.push_back(targets.spec);
+      opened_.description.labels.push_back(std::move(targets.labels));
+    }
+    rows.spec.targets.push_back(std::move(targets.spec));
+    rows.targets.push_back(std::move(targets.values));
+    rows.target_lengths.push_back(request.lengths);
+  }
 }
 
 // Leaves out the rows that are dropped.
@@ -282,6 +494,7 @@ void ArrayReader::keep_rows() {
   const auto kept = static_cast<std::int64_t>(rows.kept.size());
   if (!reading_.drops_rows() || kept == rows.rows) {
     rows.kept.clear();
+    trim_targets();
     return;
   }
   if (kept == 0) {
@@ -290,26 +503,58 @@ void ArrayReader::keep_rows() {
   }
   rows.rows = kept;
   const at::Tensor index = at::from_blob(rows.kept.data(), {kept}, at::kLong);
-  for (at::Tensor* per_row : {&rows.targets, &rows.weights, &rows.groups, &rows.timestamps}) {
-    if (per_row->defined())
-      *per_row = at::index_select(*per_row, 0, index);
+  const auto keep = [&](at::Tensor& per_row) {
+    if (per_row.defined())
+      per_row = at::index_select(per_row, 0, index);
+  };
+  for (at::Tensor* per_row : {&rows.weights, &rows.groups, &rows.timestamps})
+    keep(*per_row);
+  for (at::Tensor& target : rows.targets)
+    keep(target);
+  for (at::Tensor& lengths : rows.target_lengths)
+    keep(lengths);
+  trim_targets();
+}
+
+// All rows together are padded to the longest of them.
+void ArrayReader::trim_targets() {
+  ArrayRows::Parts& rows = opened_.rows;
+  for (std::size_t i = 0; i < rows.targets.size(); ++i) {
+    if (!rows.target_lengths[i].defined())
+      continue;
+    const auto longest =
+        std::max<std::int64_t>(rows.target_lengths[i].max().item<std::int64_t>(), 1);
+    rows.targets[i] = rows.targets[i].narrow(1, 0, longest).contiguous();
   }
 }
 
 OpenedArrays ArrayReader::open() {
   ArrayRows::Parts& rows = opened_.rows;
   rows.dtype = reading_.request.dtype;
-  if (known_)
+  if (known_) {
     opened_.description = *known_;
+    for (PortSpec& port : opened_.description.inputs) {
+      if (c10::isFloatingType(port.dtype))
+        port.dtype = rows.dtype;
+    }
+  }
   open_inputs();
   for (std::size_t port = 0; port < inputs_.size(); ++port)
     make_source(port);
   for (std::size_t port = 0; port < inputs_.size(); ++port) {
-    if (rows.dtype == at::kFloat) {
+    const PortSpec& spec = opened_.description.inputs[port];
+    if (spec.role == Role::kLengths)
+      continue;  // have been read
+    if (spec.dtype == at::kFloat) {
       scan_input<float>(port);
-    } else {
+    } else if (spec.dtype == at::kDouble) {
       scan_input<double>(port);
+    } else if (spec.dtype == at::kLong) {
+      scan_input<std::int64_t>(port);
+    } else {
+      scan_input<bool>(port);
     }
+    find_vocabulary(port);
   }
   if (!reading_.predicts()) {
     // The target comes last: a row that something else drops makes no class.
@@ -319,13 +564,18 @@ OpenedArrays ArrayReader::open() {
       rows.groups = read_groups(*open_files(*options_.groups), reading_);
     if (options_.times)
       rows.timestamps = read_times(*open_files(*options_.times), reading_);
-    read_target();
+    read_targets_of_rows();
   }
   reading_.problems.throw_if_any();
   keep_rows();
   rows.spec.inputs = opened_.description.inputs;
   rows.spec.has_weights = rows.weights.defined();
-  reading_.hash.update(to_json(rows.spec).dump() + std::to_string(rows.rows));
+  DataSpec hashed = rows.spec;  // the same data in a run of another dtype
+  for (PortSpec& port : hashed.inputs) {
+    if (c10::isFloatingType(port.dtype))
+      port.dtype = at::kFloat;
+  }
+  reading_.hash.update(to_json(hashed).dump() + std::to_string(rows.rows));
   opened_.content_hash = reading_.hash.digest();
   return std::move(opened_);
 }

@@ -15,9 +15,10 @@ namespace treadle::arrays {
 /// What the training files taught, which later files must fit.
 struct ArrayDescription {
   std::vector<PortSpec> inputs;
-  TargetSpec target;
-  /// Of classes: what stands for each in the files, in the order of the class names.
-  std::vector<std::int64_t> labels;
+  std::vector<TargetSpec> targets;
+  /// One per target; of classes: what stands for each in the files, in the order of the class
+  /// names.
+  std::vector<std::vector<std::int64_t>> labels;
 };
 
 struct OpenedArrays {

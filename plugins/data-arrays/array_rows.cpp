@@ -1,8 +1,12 @@
 #include "array_rows.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
 
 #include "memory_rows.h"
 
@@ -31,6 +35,44 @@ void gather_from(const at::Tensor& source, std::span<const std::int64_t> rows, a
   copy_rows(source, rows, out);
 }
 
+/// A batch of nothing but empty rows still has a position.
+std::int64_t longest_of(const at::Tensor& lengths, std::span<const std::int64_t> rows) {
+  const auto* const of_rows = lengths.data_ptr<std::int64_t>();
+  std::int64_t longest = 1;
+  for (const std::int64_t row : rows)
+    longest = std::max(longest, of_rows[row]);
+  return longest;
+}
+
+/// Writes zeros behind the end of each row of `out`, [B, longest, …].
+void clear_padding(const at::Tensor& lengths, std::span<const std::int64_t> rows, at::Tensor& out) {
+  if (rows.empty())
+    return;
+  const auto* const of_rows = lengths.data_ptr<std::int64_t>();
+  const std::size_t row_bytes = out.nbytes() / rows.size();
+  const std::size_t position_bytes = row_bytes / static_cast<std::size_t>(out.size(1));
+  auto* row_begin = static_cast<std::byte*>(out.data_ptr());
+  for (const std::int64_t row : rows) {
+    const std::size_t real = static_cast<std::size_t>(of_rows[row]) * position_bytes;
+    std::memset(row_begin + real, 0, row_bytes - real);
+    row_begin += row_bytes;
+  }
+}
+
+template <typename T>
+void weigh_positions(const at::Tensor& lengths, std::span<const std::int64_t> rows,
+                     at::Tensor& weights) {
+  T* weight = weights.data_ptr<T>();
+  const std::int64_t longest = weights.size(1);
+  const auto inner = static_cast<std::int64_t>(items_of(weights)) / longest;
+  for (const std::int64_t row : rows) {
+    const std::int64_t real = lengths.data_ptr<std::int64_t>()[row] * inner;
+    std::fill_n(weight, real, T{1});
+    std::fill_n(weight + real, longest * inner - real, T{0});
+    weight += longest * inner;
+  }
+}
+
 }  // namespace
 
 ArrayRows::~ArrayRows() = default;
@@ -46,11 +88,60 @@ void ArrayRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const 
   const std::span<const std::int64_t> source_rows = parts_.kept.empty() ? rows : kept;
   out.inputs.resize(parts_.inputs.size());
   for (std::size_t port = 0; port < parts_.inputs.size(); ++port) {
-    make_fit(out.inputs[port], count, parts_.spec.inputs[port].shape, parts_.dtype);
+    const PortSpec& spec = parts_.spec.inputs[port];
+    const at::Tensor& lengths = parts_.lengths[port];
+    if (!lengths.defined()) {
+      make_fit(out.inputs[port], count, spec.shape, spec.dtype);
+      parts_.inputs[port]->gather(source_rows, out.inputs[port]);
+      continue;
+    }
+    std::vector<std::int64_t> shape = spec.shape;
+    shape[0] = longest_of(lengths, source_rows);
+    make_fit(out.inputs[port], count, shape, spec.dtype);
     parts_.inputs[port]->gather(source_rows, out.inputs[port]);
+    clear_padding(lengths, source_rows, out.inputs[port]);
   }
-  gather_from(parts_.targets, rows, out.targets);
+  gather_targets(rows, out);
   gather_from(parts_.weights, rows, out.weights);
+}
+
+void ArrayRows::gather_targets(std::span<const std::int64_t> rows, Batch& out) const {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::vector<TargetSpec>& specs = parts_.spec.targets;
+  const bool has_padding = std::any_of(parts_.target_lengths.begin(), parts_.target_lengths.end(),
+                                       [](const at::Tensor& lengths) { return lengths.defined(); });
+  out.targets.resize(specs.size());
+  out.position_weights.resize(has_padding ? specs.size() : 0);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const at::Tensor& values = parts_.targets[i];
+    const at::Tensor& lengths = parts_.target_lengths[i];
+    if (!lengths.defined()) {
+      gather_from(values, rows, out.targets[i]);
+      if (has_padding)
+        out.position_weights[i] = at::Tensor();
+      continue;
+    }
+    std::vector<std::int64_t> shape = values.sizes().slice(1).vec();
+    shape[0] = longest_of(lengths, rows);
+    make_fit(out.targets[i], count, shape, values.scalar_type());
+    copy_rows(values, rows, out.targets[i]);
+    shape.resize(specs[i].position_dimensions());
+    at::Tensor& weights = out.position_weights[i];
+    make_fit(weights, count, shape, parts_.dtype);
+    if (parts_.dtype == at::kFloat) {
+      weigh_positions<float>(lengths, rows, weights);
+    } else {
+      weigh_positions<double>(lengths, rows, weights);
+    }
+  }
+}
+
+at::Tensor ArrayRows::do_lengths(std::size_t input) const {
+  const at::Tensor& lengths = parts_.lengths[input];
+  if (!lengths.defined() || parts_.kept.empty())
+    return lengths;
+  return lengths.index_select(
+      0, at::tensor(at::IntArrayRef(parts_.kept.data(), parts_.kept.size()), at::kLong));
 }
 
 std::string ArrayRows::do_describe_row(std::int64_t row) const {

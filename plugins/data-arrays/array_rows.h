@@ -25,10 +25,14 @@ class ArrayRows final : public RowReader {
     std::vector<std::unique_ptr<const RowSource>> inputs;  ///< one per port
     /// Where the sources' rows are, for those that count; empty: all of them do.
     std::vector<std::int64_t> kept;
-    at::Tensor targets;     ///< as Batch has them, for the rows that count; or undefined
-    at::Tensor weights;     ///< likewise
-    at::Tensor groups;      ///< likewise
-    at::Tensor timestamps;  ///< likewise
+    /// One per port: how long each row of a source is, int64 [N]; undefined where all are alike.
+    std::vector<at::Tensor> lengths;
+    std::vector<at::Tensor> targets;  ///< as Batch has them, for the rows that count
+    /// One per target: how long each row that counts is; undefined where all are alike.
+    std::vector<at::Tensor> target_lengths;
+    at::Tensor weights;                          ///< for the rows that count, or undefined
+    at::Tensor groups;                           ///< likewise
+    at::Tensor timestamps;                       ///< likewise
     std::shared_ptr<const ArrayFiles> named_by;  ///< whose file and row stand for a row
   };
 
@@ -39,7 +43,9 @@ class ArrayRows final : public RowReader {
   const DataSpec& do_spec() const override { return parts_.spec; }
   std::int64_t do_rows() const override { return parts_.rows; }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
-  at::Tensor do_targets() const override { return parts_.targets; }
+  void gather_targets(std::span<const std::int64_t> rows, Batch& out) const;
+  at::Tensor do_targets(std::size_t target) const override { return parts_.targets[target]; }
+  at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return parts_.groups; }
   at::Tensor do_timestamps() const override { return parts_.timestamps; }
   std::string do_describe_row(std::int64_t row) const override;

@@ -41,8 +41,7 @@ std::vector<ChunkedRows::Wanted> ChunkedRows::find(std::span<const std::int64_t>
 }
 
 template <typename From, typename To>
-void ChunkedRows::copy(const std::vector<Wanted>& wanted, To* out) const {
-  const std::size_t items = array_->row_items();
+void ChunkedRows::copy(const std::vector<Wanted>& wanted, std::size_t items, To* out) const {
   const std::size_t bytes = array_->row_bytes();
   for (auto row = wanted.begin(); row != wanted.end();) {
     const std::size_t number = row->chunk;
@@ -63,11 +62,7 @@ void ChunkedRows::copy(const std::vector<Wanted>& wanted, To* out) const {
 void ChunkedRows::gather(std::span<const std::int64_t> rows, at::Tensor& out) const {
   const std::vector<Wanted> wanted = find(rows);
   with_type_of(array_->item(), [&](auto item) {
-    if (out.scalar_type() == at::kFloat) {
-      copy<decltype(item)>(wanted, out.data_ptr<float>());
-    } else {
-      copy<decltype(item)>(wanted, out.data_ptr<double>());
-    }
+    with_numbers_of(out, [&](auto* to) { copy<decltype(item)>(wanted, items_of(out), to); });
   });
 }
 

@@ -37,7 +37,7 @@ class ChunkedRows final : public RowSource {
 
   std::vector<Wanted> find(std::span<const std::int64_t> rows) const;
   template <typename From, typename To>
-  void copy(const std::vector<Wanted>& wanted, To* out) const;
+  void copy(const std::vector<Wanted>& wanted, std::size_t items, To* out) const;
 
   std::shared_ptr<const ArrayFiles> array_;
   std::int64_t chunk_rows_;

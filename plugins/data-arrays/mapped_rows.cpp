@@ -23,8 +23,7 @@ bool fits_in_memory(std::size_t bytes) {
 
 template <typename From, typename To>
 void copy_from_maps(const ArrayFiles& array, const std::vector<FileMap>& maps,
-                    std::span<const std::int64_t> rows, To* to) {
-  const std::size_t items = array.row_items();
+                    std::span<const std::int64_t> rows, std::size_t items, To* to) {
   const std::size_t bytes = array.row_bytes();
   if (maps.size() == 1) {
     const std::byte* const begin = maps[0].rows();
@@ -93,11 +92,9 @@ void MappedRows::expect_unchanged(std::span<const std::int64_t> rows) const {
 void MappedRows::gather(std::span<const std::int64_t> rows, at::Tensor& out) const {
   expect_unchanged(rows);
   with_type_of(array_->item(), [&](auto item) {
-    if (out.scalar_type() == at::kFloat) {
-      copy_from_maps<decltype(item)>(*array_, maps_, rows, out.data_ptr<float>());
-    } else {
-      copy_from_maps<decltype(item)>(*array_, maps_, rows, out.data_ptr<double>());
-    }
+    with_numbers_of(out, [&](auto* to) {
+      copy_from_maps<decltype(item)>(*array_, maps_, rows, items_of(out), to);
+    });
   });
 }
 

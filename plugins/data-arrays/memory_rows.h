@@ -18,7 +18,8 @@ class MemoryRows final : public RowSource {
   at::Tensor rows_;
 };
 
-/// Copies rows of one tensor into another of the same dtype, with as many of the same shape.
+/// Copies rows of one tensor, or their beginnings, into another of the same dtype: as much of each
+/// as `out` has.
 void copy_rows(const at::Tensor& source, std::span<const std::int64_t> rows, at::Tensor& out);
 
 }  // namespace treadle::arrays

@@ -1,5 +1,6 @@
 #include "npy_data.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,14 +19,18 @@ using Purpose = OpenRequest::Purpose;
 
 // What a checkpoint says may have been changed.
 void check_fits(const ArrayDescription& description) {
-  bool fits = !description.inputs.empty() && description.target.kind != TargetKind::kNone;
+  bool fits = !description.inputs.empty() && !description.targets.empty() &&
+              description.labels.size() == description.targets.size();
   for (const PortSpec& port : description.inputs) {
-    const bool is_table = port.shape.size() == 1;
-    fits = fits && !port.shape.empty() &&
+    const bool is_table =
+        port.role == Role::kFeatures && port.shape.size() == 1 && port.shape[0] != kVaries;
+    fits = fits && (port.role == Role::kLengths || !port.shape.empty()) &&
            port.columns.size() == (is_table ? static_cast<std::size_t>(port.shape[0]) : 0);
   }
-  if (description.target.kind == TargetKind::kClasses)
-    fits = fits && description.labels.size() == description.target.class_names.size();
+  for (std::size_t i = 0; fits && i < description.targets.size(); ++i) {
+    if (description.targets[i].kind == TargetKind::kClasses)
+      fits = description.labels[i].size() == description.targets[i].class_names.size();
+  }
   if (!fits)
     throw StorageError("stored description of the data contradicts itself");
 }
@@ -68,13 +73,17 @@ NpyData::~NpyData() = default;
 
 ArrayOptions NpyData::options_in(const std::filesystem::path& folder, Purpose purpose) const {
   ArrayOptions options = options_;
-  options.inputs = input_paths(training_->inputs);
+  options.inputs = input_options(training_->inputs);
   Moving moving(folder);
-  for (auto& [port, paths] : options.inputs)
-    moving.move(paths);
+  for (auto& [port, input] : options.inputs) {
+    moving.move(input.paths);
+    if (input.lengths)
+      moving.move(*input.lengths);
+  }
   if (purpose == Purpose::kPredict)
     return options;
-  moving.move(options.target);
+  for (TargetOption& target : options.targets)
+    moving.move(target.paths);
   for (std::optional<Paths>* paths : {&options.weights, &options.groups, &options.times}) {
     if (*paths)
       moving.move(**paths);
@@ -87,17 +96,26 @@ ArrayOptions NpyData::options_in(const std::filesystem::path& folder, Purpose pu
 ArrayOptions NpyData::later_options(Purpose purpose) const {
   if (named_.inputs == training_->inputs)
     return options_;
-  const std::filesystem::path& first = options_.inputs.begin()->second.at(0);
+  const std::filesystem::path& first = options_.inputs.begin()->second.paths.at(0);
   std::error_code error;
   if (named_.inputs.is_string() && std::filesystem::is_directory(first, error))
     return options_in(first, purpose);
   std::set<std::string> trained;
-  for (const auto& [port, paths] : input_paths(training_->inputs))
+  const std::map<std::string, InputOption> training = input_options(training_->inputs);
+  for (const auto& [port, input] : training)
     trained.insert(port);
   const std::string remedy = "; name a folder that has files called like those of the training";
   ArrayOptions options = options_;
   if (trained.size() == 1 && options.inputs.size() == 1) {
-    options.inputs = {{*trained.begin(), options_.inputs.begin()->second}};
+    InputOption input = training.begin()->second;
+    const InputOption& named = options_.inputs.begin()->second;
+    if (input.lengths && !named.lengths) {
+      throw DataError(shown_path(first) + ": the model needs the lengths of these rows as well" +
+                      remedy);
+    }
+    input.paths = named.paths;
+    input.lengths = named.lengths;
+    options.inputs = {{*trained.begin(), std::move(input)}};
   } else if (trained.size() > 1 && named_.inputs.is_string()) {
     throw DataError(shown_path(first) + ": the model has the inputs " + name_list(trained) +
                     remedy);
@@ -129,7 +147,7 @@ StateDict NpyData::do_state() const {
     return state;
   DataSpec spec;
   spec.inputs = description_->inputs;
-  spec.target = description_->target;
+  spec.targets = description_->targets;
   state.put("spec", to_json(spec));
   state.put("labels", nlohmann::json(description_->labels));
   state.put("inputs", training_->inputs);
@@ -141,11 +159,15 @@ void NpyData::do_load_state(const StateDict& state) {
   DataSpec spec = data_spec_from_json(state.value("spec"));
   ArrayDescription description;
   description.inputs = std::move(spec.inputs);
-  description.target = std::move(spec.target);
+  description.targets = std::move(spec.targets);
   TrainingFiles files{state.value("inputs"), state.value("target")};
   try {
-    description.labels = state.value("labels").get<std::vector<std::int64_t>>();
-    if (input_paths(files.inputs).size() != description.inputs.size())
+    description.labels = state.value("labels").get<std::vector<std::vector<std::int64_t>>>();
+    const auto lengths =
+        std::count_if(description.inputs.begin(), description.inputs.end(),
+                      [](const PortSpec& port) { return port.role == Role::kLengths; });
+    if (input_options(files.inputs).size() + static_cast<std::size_t>(lengths) !=
+        description.inputs.size())
       throw StorageError("stored description of the data contradicts itself");
   } catch (const nlohmann::json::exception& error) {
     throw StorageError(std::string("stored description of the data cannot be read: ") +

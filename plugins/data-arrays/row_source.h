@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -12,9 +13,33 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  /// Copies the given rows, in the given order, into `out`: contiguous, [rows.size(), …]. Called
-  /// from several threads at once. Throws DataError.
+  /// Copies the given rows, in the given order, into `out`: contiguous, [rows.size(), …], float32,
+  /// float64, int64 or bool. Where `out` has less for a row than there is, the beginning of each
+  /// row is copied. Called from several threads at once. Throws DataError.
   virtual void gather(std::span<const std::int64_t> rows, at::Tensor& out) const = 0;
 };
+
+/// How much of each row `out` has: in numbers.
+inline std::size_t items_of(const at::Tensor& out) {
+  std::size_t items = 1;
+  for (std::int64_t d = 1; d < out.dim(); ++d)
+    items *= static_cast<std::size_t>(out.size(d));
+  return items;
+}
+
+/// Calls `use` with a pointer to the numbers of `out`.
+template <typename Use>
+void with_numbers_of(const at::Tensor& out, Use&& use) {
+  switch (out.scalar_type()) {
+    case at::kFloat:
+      return use(out.data_ptr<float>());
+    case at::kDouble:
+      return use(out.data_ptr<double>());
+    case at::kLong:
+      return use(out.data_ptr<std::int64_t>());
+    default:
+      return use(out.data_ptr<bool>());
+  }
+}
 
 }  // namespace treadle::arrays

@@ -1,6 +1,9 @@
 #include "row_values.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -81,53 +84,128 @@ std::string label_list(const std::vector<std::int64_t>& labels) {
   return text;
 }
 
+/// Which numbers of a row are no padding.
+class RealItems {
+ public:
+  /// `lengths` are undefined without padding.
+  RealItems(const at::Tensor& lengths, const ArrayFiles& array) {
+    if (!lengths.defined())
+      return;
+    lengths_ = lengths.data_ptr<std::int64_t>();
+    inner_ = static_cast<std::int64_t>(array.row_items()) / array.row_shape().at(0);
+  }
+  bool has(std::int64_t row, std::size_t item) const {
+    return lengths_ == nullptr || static_cast<std::int64_t>(item) < lengths_[row] * inner_;
+  }
+
+ private:
+  const std::int64_t* lengths_ = nullptr;
+  std::int64_t inner_ = 1;
+};
+
+// Shapes of one row: of classes, the positions; of other kinds the positions and the width.
+std::vector<std::int64_t> target_shape(const TargetRequest& request, bool classes) {
+  std::vector<std::int64_t> shape = request.array.row_shape();
+  const bool padded = request.lengths.defined();
+  if (classes && request.array.row_items() == 1 && shape.size() <= 1 && !padded)
+    return {};
+  if (!classes && (shape.empty() || (padded && shape.size() == 1)))
+    shape.push_back(1);
+  return shape;
+}
+
+/// The same with the dimension that varies.
+std::vector<std::int64_t> spec_shape(const TargetRequest& request, bool classes) {
+  std::vector<std::int64_t> shape = target_shape(request, classes);
+  if (request.lengths.defined())
+    shape[0] = kVaries;
+  return shape;
+}
+
+at::Tensor make_values(const TargetRequest& request, bool classes, at::ScalarType dtype) {
+  std::vector<std::int64_t> shape = target_shape(request, classes);
+  shape.insert(shape.begin(), request.array.rows());
+  return at::empty(shape, dtype);
+}
+
+void expect_known_shape(const TargetRequest& request, const TargetSpec& spec) {
+  if (request.known == nullptr || request.known->spec.shape == spec.shape)
+    return;
+  const TargetSpec& known = request.known->spec;
+  if (known.shape.size() == 1 && spec.shape.size() == 1 && known.shape[0] != kVaries) {
+    throw DataError(request.array.shown() + ": rows have " + std::to_string(spec.shape[0]) +
+                    " numbers, but the model was trained to predict " +
+                    std::to_string(known.shape[0]));
+  }
+  throw DataError(
+      request.array.shown() + ": rows have the shape " + shape_text(request.array.row_shape()) +
+      ", but the model was trained to predict " + std::string(treadle::name_of(known.kind)) +
+      " of the shape " + shape_text(known.shape));
+}
+
 /// Classes of an array, from integers to indices of class names.
 class ClassReader {
  public:
-  ClassReader(const ArrayFiles& array, const Targets* known, Reading& reading)
-      : array_(array), known_(known), reading_(reading) {
+  ClassReader(const TargetRequest& request, Reading& reading)
+      : request_(request),
+        array_(request.array),
+        known_(request.known),
+        names_(request.option.classes),
+        real_(request.lengths, request.array),
+        reading_(reading) {
     if (known_ != nullptr) {
       labels_ = LabelNumbers(known_->labels);
-    } else if (const auto& names = reading.options.classes) {
-      for (std::size_t i = 0; i < names->size(); ++i)
+    } else if (names_) {
+      for (std::size_t i = 0; i < names_->size(); ++i)
         labels_.add(static_cast<std::int64_t>(i));
     }
   }
 
-  Targets read(const std::string& name) {
-    expect_one_per_row(array_, "classes");
+  Targets read() {
+    if (!is_integer(array_.item()))
+      expect_one_per_row(array_, "classes");
     Targets targets;
-    targets.values = at::empty({array_.rows()}, at::kLong);
+    targets.spec = {request_.name,
+                    TargetKind::kClasses,
+                    spec_shape(request_, true),
+                    {},
+                    request_.option.padded_like};
+    expect_known_shape(request_, targets.spec);
+    targets.values = make_values(request_, true, at::kLong);
     auto* const out = targets.values.data_ptr<std::int64_t>();
-    for_each_number(array_, reading_.hash, [&](std::int64_t row, std::size_t, auto value) {
-      out[row] = reading_.is_dropped(row) ? 0 : number_of(row, value);
+    const std::size_t items = array_.row_items();
+    for_each_number(array_, reading_.hash, [&](std::int64_t row, std::size_t item, auto value) {
+      out[static_cast<std::size_t>(row) * items + item] =
+          reading_.is_dropped(row) || !real_.has(row, item) ? kNoClass : number_of(row, value);
     });
     reading_.problems.throw_if_any();
     if (known_ != nullptr) {
       targets.spec = known_->spec;
       targets.labels = known_->labels;
-      return targets;
+    } else {
+      sort_labels(targets);
     }
-    targets.spec = {name, TargetKind::kClasses, 1, {}};
-    sort_labels(targets);
+    targets.values.clamp_(0);
     return targets;
   }
 
  private:
+  static constexpr std::int64_t kNoClass = -1;  // of padding and of rows that are dropped
+
   template <typename T>
   std::int64_t number_of(std::int64_t row, T value) {
     if (is_nan(value)) {
       take_missing(array_, row, reading_);
-      return 0;
+      return kNoClass;
     }
     std::int64_t label = 0;
     if (!as_integer(value, label)) {
       problem(row, number_text(value) +
                        " is no class; classes are integers (for numbers, set \"task\": "
                        "\"regression\" in \"data\" and take a loss that works on numbers)");
-      return 0;
+      return kNoClass;
     }
-    const bool is_open = known_ == nullptr && !reading_.options.classes;
+    const bool is_open = known_ == nullptr && !names_;
     const std::int64_t number = is_open ? labels_.add(label) : labels_.find(label);
     if (number < 0) {
       const auto count = std::to_string(labels_.labels().size());
@@ -136,7 +214,7 @@ class ClassReader {
                              label_list(labels_.labels())
                        : "class " + std::to_string(label) + " has no name: \"classes\" names the " +
                              count + " classes from 0 on");
-      return 0;
+      return kNoClass;
     }
     if (labels_.labels().size() > kMostClasses) {
       throw DataError(array_.place_of(row) + ": there are more than " +
@@ -160,8 +238,8 @@ class ClassReader {
       throw DataError(array_.shown() + ": there is one class only (" + label_list(sorted) +
                       "); a classifier needs at least two");
     }
-    if (reading_.options.classes) {
-      targets.spec.class_names = *reading_.options.classes;
+    if (names_) {
+      targets.spec.class_names = *names_;
       return;
     }
     const LabelNumbers places(sorted);
@@ -171,24 +249,73 @@ class ClassReader {
     for (const std::int64_t label : sorted)
       targets.spec.class_names.push_back(std::to_string(label));
     auto* const numbers = targets.values.data_ptr<std::int64_t>();
-    for (std::int64_t row = 0; row < array_.rows(); ++row)
-      numbers[row] = new_numbers[static_cast<std::size_t>(numbers[row])];
+    for (std::int64_t i = 0; i < targets.values.numel(); ++i) {
+      if (numbers[i] != kNoClass)
+        numbers[i] = new_numbers[static_cast<std::size_t>(numbers[i])];
+    }
   }
 
+  const TargetRequest& request_;
   const ArrayFiles& array_;
   const Targets* known_;
+  const std::optional<std::vector<std::string>>& names_;
+  RealItems real_;
   Reading& reading_;
   LabelNumbers labels_;
 };
 
+// Labels must be 0 or 1, a distribution's numbers at each position sum to 1.
+void check_value(const TargetRequest& request, TargetKind kind, std::int64_t row, double value,
+                 Reading& reading) {
+  const bool is_wrong = kind == TargetKind::kLabels         ? value != 0 && value != 1
+                        : kind == TargetKind::kDistribution ? value < 0
+                                                            : false;
+  if (!is_wrong)
+    return;
+  reading.problems.add([&] {
+    return request.array.place_of(row) +
+           (kind == TargetKind::kLabels ? ": a label must be 0 or 1, got "
+                                        : ": a probability must be >= 0, got ") +
+           number_text(value);
+  });
+}
+
 template <typename To>
-at::Tensor read_numbers(const ArrayFiles& array, Reading& reading) {
+void check_sums(const TargetRequest& request, const RealItems& real, const at::Tensor& values,
+                Reading& reading) {
+  constexpr double kTolerance = 1e-3;
+  const auto width = static_cast<std::size_t>(values.size(-1));
+  const std::size_t items = request.array.row_items();
+  const To* number = values.data_ptr<To>();
+  for (std::int64_t row = 0; row < request.array.rows(); ++row) {
+    for (std::size_t item = 0; item < items; item += width, number += width) {
+      double sum = 0;
+      for (std::size_t i = 0; i < width; ++i)
+        sum += number[i];
+      if (std::abs(sum - 1) <= kTolerance || !real.has(row, item) || reading.is_dropped(row))
+        continue;
+      reading.problems.add([&] {
+        return request.array.place_of(row) + ": the distribution sums to " +
+               number_text(static_cast<float>(sum)) + "; its numbers must sum to 1";
+      });
+    }
+  }
+}
+
+template <typename To>
+at::Tensor read_numbers(const TargetRequest& request, TargetKind kind, Reading& reading) {
+  const ArrayFiles& array = request.array;
+  const RealItems real(request.lengths, array);
   const std::size_t width = array.row_items();
-  at::Tensor values =
-      at::empty({array.rows(), static_cast<std::int64_t>(width)}, reading.request.dtype);
+  at::Tensor values = make_values(request, false, reading.request.dtype);
   To* const out = values.data_ptr<To>();
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t item, auto value) {
-    out[static_cast<std::size_t>(row) * width + item] = static_cast<To>(value);
+    To& place = out[static_cast<std::size_t>(row) * width + item];
+    if (!real.has(row, item)) {
+      place = 0;
+      return;
+    }
+    place = static_cast<To>(value);
     if (is_nan(value))
       return take_missing(array, row, reading);
     if (std::abs(static_cast<double>(value)) > std::numeric_limits<To>::max()) {
@@ -198,22 +325,64 @@ at::Tensor read_numbers(const ArrayFiles& array, Reading& reading) {
                     ? ": infinity cannot be trained on"
                     : ", which is too large for float32; \"dtype\": \"float64\" holds more");
       });
+      return;
     }
+    check_value(request, kind, row, static_cast<double>(value), reading);
   });
+  if (kind == TargetKind::kDistribution) {
+    reading.problems.throw_if_any();
+    check_sums<To>(request, real, values, reading);
+  }
   return values;
 }
 
-bool are_classes(const ArrayFiles& array, const Targets* known, const Reading& reading) {
-  if (known != nullptr)
-    return known->spec.kind == TargetKind::kClasses;
-  if (reading.request.task != Task::kAuto)
-    return reading.request.task == Task::kClassification;
-  if (reading.request.loss_target != TargetKind::kNone)
-    return reading.request.loss_target == TargetKind::kClasses;
-  return reading.options.classes || (is_integer(array.item()) && array.row_items() == 1);
+TargetKind kind_of(const TargetRequest& request, const Reading& reading) {
+  if (request.known != nullptr)
+    return request.known->spec.kind;
+  switch (request.option.kind) {
+    case KindAsked::kClasses:
+      return TargetKind::kClasses;
+    case KindAsked::kNumbers:
+      return TargetKind::kNumbers;
+    case KindAsked::kLabels:
+      return TargetKind::kLabels;
+    case KindAsked::kDistribution:
+      return TargetKind::kDistribution;
+    case KindAsked::kAuto:
+      break;
+  }
+  const OpenRequest& open = reading.request;
+  if (open.task != Task::kAuto)
+    return open.task == Task::kClassification ? TargetKind::kClasses : TargetKind::kNumbers;
+  auto wanted = open.loss_targets.find(request.name);
+  if (wanted == open.loss_targets.end())
+    wanted = open.loss_targets.find("");
+  if (wanted != open.loss_targets.end())
+    return wanted->second;
+  const bool classes = request.option.classes.has_value() ||
+                       (is_integer(request.array.item()) && request.array.row_items() == 1);
+  return classes ? TargetKind::kClasses : TargetKind::kNumbers;
 }
 
 }  // namespace
+
+at::Tensor read_lengths(const ArrayFiles& array, std::int64_t longest, const ArrayFiles& of,
+                        Reading& reading) {
+  expect_one_per_row(array, "lengths");
+  at::Tensor lengths = at::empty({array.rows()}, at::kLong);
+  auto* const out = lengths.data_ptr<std::int64_t>();
+  for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t, auto value) {
+    if (as_integer(value, out[row]) && out[row] >= 0 && out[row] <= longest)
+      return;
+    out[row] = 0;
+    reading.problems.add([&] {
+      return array.place_of(row) + ": a length is an integer from 0 to " + std::to_string(longest) +
+             ", as rows of " + of.shown() + " have, got " + number_text(value);
+    });
+  });
+  reading.problems.throw_if_any();
+  return lengths;
+}
 
 at::Tensor read_weights(const ArrayFiles& array, Reading& reading) {
   expect_one_per_row(array, "weights");
@@ -271,29 +440,35 @@ at::Tensor read_times(const ArrayFiles& array, Reading& reading) {
   return times;
 }
 
-Targets read_targets(const ArrayFiles& array, const std::string& name, const Targets* known,
-                     Reading& reading) {
-  if (are_classes(array, known, reading))
-    return ClassReader(array, known, reading).read(name);
-  if (reading.options.classes && known == nullptr) {
-    throw DataError(array.shown() +
+Targets read_targets(const TargetRequest& request, Reading& reading) {
+  const TargetKind kind = kind_of(request, reading);
+  if (kind == TargetKind::kClasses)
+    return ClassReader(request, reading).read();
+  const std::optional<std::vector<std::string>>& names = request.option.classes;
+  if (kind == TargetKind::kNumbers && names && request.known == nullptr) {
+    throw DataError(request.array.shown() +
                     ": \"classes\" names classes, but the target is numbers; set \"task\": "
                     "\"classification\" in \"data\", or leave \"classes\" out");
   }
-  if (array.row_shape().size() > 1) {
-    throw DataError(array.shown() + ": a target is one row of numbers per row, got rows of the " +
-                    "shape " + shape_text(array.row_shape()));
-  }
-  const auto width = static_cast<std::int64_t>(array.row_items());
-  if (known != nullptr && known->spec.width != width) {
-    throw DataError(array.shown() + ": rows have " + std::to_string(width) +
-                    " numbers, but the model was trained to predict " +
-                    std::to_string(known->spec.width));
-  }
   Targets targets;
-  targets.spec = known != nullptr ? known->spec : TargetSpec{name, TargetKind::kNumbers, width, {}};
-  targets.values = reading.request.dtype == at::kFloat ? read_numbers<float>(array, reading)
-                                                       : read_numbers<double>(array, reading);
+  targets.spec = {request.name, kind, spec_shape(request, false), {}, request.option.padded_like};
+  expect_known_shape(request, targets.spec);
+  if (request.known != nullptr) {
+    targets.spec = request.known->spec;
+  } else if (kind != TargetKind::kNumbers) {
+    const std::int64_t width = targets.spec.width();
+    if (names && static_cast<std::int64_t>(names->size()) != width) {
+      throw DataError(request.array.shown() + ": has " + std::to_string(width) +
+                      " numbers for each position, but \"classes\" has " +
+                      std::to_string(names->size()) + " names");
+    }
+    for (std::int64_t i = 0; i < width; ++i)
+      targets.spec.class_names.push_back(names ? (*names)[static_cast<std::size_t>(i)]
+                                               : std::to_string(i));
+  }
+  targets.values = reading.request.dtype == at::kFloat
+                       ? read_numbers<float>(request, kind, reading)
+                       : read_numbers<double>(request, kind, reading);
   return targets;
 }
 

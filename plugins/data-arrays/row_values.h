@@ -22,16 +22,26 @@ at::Tensor read_weights(const ArrayFiles& array, Reading& reading);
 at::Tensor read_groups(const ArrayFiles& array, Reading& reading);
 /// float64 [N].
 at::Tensor read_times(const ArrayFiles& array, Reading& reading);
+/// int64 [N]: each from 0 to `longest`, the positions of a row of `of`.
+at::Tensor read_lengths(const ArrayFiles& array, std::int64_t longest, const ArrayFiles& of,
+                        Reading& reading);
 
 struct Targets {
   TargetSpec spec;
   /// Of classes: what stands for each in the files, in the order of the class names.
   std::vector<std::int64_t> labels;
-  at::Tensor values;  ///< as Batch has them, for all rows
+  at::Tensor values;  ///< as Batch has them, for all rows; padding is 0
 };
 
-/// `known` are those of the training when the files must fit them, else null.
-Targets read_targets(const ArrayFiles& array, const std::string& name, const Targets* known,
-                     Reading& reading);
+/// One target, as it is to be read.
+struct TargetRequest {
+  const ArrayFiles& array;
+  std::string name;
+  const TargetOption& option;
+  const Targets* known;  ///< of the training, when the files must fit it, else null
+  at::Tensor lengths;    ///< of the input it is padded like: int64 [N], or undefined
+};
+
+Targets read_targets(const TargetRequest& request, Reading& reading);
 
 }  // namespace treadle::arrays

@@ -1,7 +1,9 @@
 #include "csv_data.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -13,14 +15,51 @@ namespace treadle::csv {
 namespace {
 
 // Both come from a file that may have been changed.
-void check_fits(const TableDescription& description) {
-  const bool one_weight_per_class =
-      description.class_weights.empty() ||
-      description.class_weights.size() == description.target.class_names.size();
-  if (description.columns.size() != description.layout.features.size() ||
-      description.target.kind == TargetKind::kNone || !one_weight_per_class) {
+void check_fits(const TableDescription& description, const DataSpec& spec) {
+  const std::vector<TargetSpec>& targets = description.targets;
+  const auto classes = std::find_if(targets.begin(), targets.end(), [](const TargetSpec& target) {
+    return target.kind == TargetKind::kClasses;
+  });
+  bool fits = description.columns.size() == description.layout.features.size() &&
+              targets.size() == description.layout.targets.size() &&
+              (description.class_weights.empty() ||
+               (classes != targets.end() &&
+                description.class_weights.size() == classes->class_names.size()));
+  for (std::size_t t = 0; fits && t < targets.size(); ++t) {
+    const std::size_t width = description.layout.targets[t].columns.size();
+    fits = targets[t].kind == TargetKind::kClasses
+               ? width == 1 && targets[t].shape.empty()
+               : targets[t].shape == std::vector<std::int64_t>{static_cast<std::int64_t>(width)};
+  }
+  if (!fits || spec.inputs.empty() ||
+      input_ports(description.layout, description.columns, spec.inputs[0].dtype).size() !=
+          spec.inputs.size()) {
     throw StorageError("stored description of the data contradicts itself");
   }
+}
+
+/// The features' columns in their own order, from those of the ports.
+std::vector<Column> columns_of(const TableLayout& layout, const DataSpec& spec) {
+  std::vector<Column> columns;
+  std::vector<std::size_t> next(spec.inputs.size(), 0);
+  const auto port_named = [&](const std::string& name) {
+    const auto found = std::find_if(spec.inputs.begin(), spec.inputs.end(),
+                                    [&](const PortSpec& port) { return port.name == name; });
+    if (found == spec.inputs.end())
+      throw StorageError("stored description of the data contradicts itself");
+    return static_cast<std::size_t>(found - spec.inputs.begin());
+  };
+  for (const UsedColumn& feature : layout.features) {
+    const std::string& name = layout.ports[feature.port];
+    const std::size_t port =
+        port_named(feature.is_category ? (name.empty() ? "categories" : name + ".categories")
+                                       : (name.empty() ? "features" : name));
+    const std::vector<Column>& available = spec.inputs[port].columns;
+    if (next[port] >= available.size() || available[next[port]].name != feature.name)
+      throw StorageError("stored description of the data contradicts itself");
+    columns.push_back(available[next[port]++]);
+  }
+  return columns;
 }
 
 }  // namespace
@@ -43,10 +82,8 @@ StateDict CsvData::do_state() const {
   if (!description_)
     return state;
   DataSpec spec;
-  spec.inputs = {{"features",
-                  {static_cast<std::int64_t>(description_->columns.size())},
-                  description_->columns}};
-  spec.target = description_->target;
+  spec.inputs = input_ports(description_->layout, description_->columns, at::kFloat);
+  spec.targets = description_->targets;
   state.put("layout", to_json(description_->layout));
   state.put("spec", treadle::to_json(spec));
   state.put("class_weights", nlohmann::json(description_->class_weights));
@@ -57,16 +94,14 @@ void CsvData::do_load_state(const StateDict& state) {
   TableDescription description;
   description.layout = table_layout_from_json(state.value("layout"));
   DataSpec spec = data_spec_from_json(state.value("spec"));
-  if (spec.inputs.size() != 1)
-    throw StorageError("stored description of the data contradicts itself");
-  description.columns = std::move(spec.inputs[0].columns);
-  description.target = std::move(spec.target);
+  description.columns = columns_of(description.layout, spec);
+  description.targets = spec.targets;
   try {
     description.class_weights = state.value("class_weights").get<std::vector<double>>();
   } catch (const nlohmann::json::exception& error) {
     throw StorageError(std::string("stored class weights cannot be read: ") + error.what());
   }
-  check_fits(description);
+  check_fits(description, spec);
   description_ = std::move(description);
 }
 

@@ -14,6 +14,11 @@ constexpr std::array kMissingNames{std::pair{"error", Missing::kError},
                                    std::pair{"nan", Missing::kNan},
                                    std::pair{"drop_row", Missing::kDropRow}};
 
+constexpr std::array kKindNames{
+    std::pair{"auto", KindAsked::kAuto}, std::pair{"classes", KindAsked::kClasses},
+    std::pair{"numbers", KindAsked::kNumbers}, std::pair{"labels", KindAsked::kLabels},
+    std::pair{"distribution", KindAsked::kDistribution}};
+
 ColumnName column_name(const Json& value) {
   if (value.is_string())
     return value.get<std::string>();
@@ -25,6 +30,22 @@ std::vector<ColumnName> column_names(const Json& list) {
   for (const Json& value : list)
     names.push_back(column_name(value));
   return names;
+}
+
+TargetOption target_option(const Config& config, const Json& value) {
+  if (!value.is_object())
+    return {"", {column_name(value)}};
+  TargetOption target{value.at("name").get<std::string>(), column_names(value.at("columns"))};
+  const auto kind = value.value("kind", std::string("auto"));
+  const auto* const found = std::find_if(kKindNames.begin(), kKindNames.end(),
+                                         [&](const auto& entry) { return kind == entry.first; });
+  if (found == kKindNames.end())
+    config.fail("target", "has the kind \"" + kind +
+                              "\"; kinds are auto, classes, numbers, labels and distribution");
+  target.kind = found->second;
+  if (target.kind == KindAsked::kClasses && target.columns.size() != 1)
+    config.fail("target", "\"" + target.name + "\" is classes, which are in one column");
+  return target;
 }
 
 // `key` holds one character, or none where `none` says what stands for it.
@@ -51,10 +72,21 @@ CsvOptions::CsvOptions(const Config& config)
   if (separator == '\0' || separator == quote)
     config.fail("separator", "must be a character, and another one than \"quote\"");
   missing_values = config.get_or("missing_values", missing_values);
-  if (config.has("target"))
-    target = column_name(json["target"]);
+  if (config.has("target")) {
+    targets.clear();
+    const Json list = json["target"].is_array() ? json["target"] : Json::array({json["target"]});
+    for (const Json& target : list)
+      targets.push_back(target_option(config, target));
+  }
   if (config.has("columns"))
     columns = column_names(json["columns"]);
+  if (config.has("inputs")) {
+    if (columns)
+      config.fail("inputs", "names the columns of each input itself; leave out \"columns\"");
+    inputs.emplace();
+    for (const auto& [port, list] : json["inputs"].items())
+      inputs->emplace(port, column_names(list));
+  }
   if (config.has("categorical"))
     categorical = column_names(json["categorical"]);
   const std::pair<const char*, std::optional<ColumnName>*> roles[] = {

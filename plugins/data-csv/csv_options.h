@@ -18,6 +18,16 @@ using ColumnName = std::variant<std::string, std::int64_t>;
 /// What to do with a value that is not there.
 enum class Missing { kError, kNan, kDropRow };
 
+/// What a target's columns are; kAuto leaves it to the task, the loss and the data.
+enum class KindAsked { kAuto, kClasses, kNumbers, kLabels, kDistribution };
+
+/// One target as a person describes it.
+struct TargetOption {
+  std::string name;  ///< empty: the column's
+  std::vector<ColumnName> columns;
+  KindAsked kind = KindAsked::kAuto;
+};
+
 /// The parameters of `csv`, as csv.schema.json describes them.
 struct CsvOptions {
   CsvOptions() = default;
@@ -28,8 +38,10 @@ struct CsvOptions {
   std::int64_t skip_rows = 0;
   char separator = ',';
   char quote = '"';  ///< 0: none
-  ColumnName target = std::int64_t{-1};
+  std::vector<TargetOption> targets = {{"", {std::int64_t{-1}}}};
   std::optional<std::vector<ColumnName>> columns;
+  /// The columns of each input port; instead of `columns`.
+  std::optional<std::map<std::string, std::vector<ColumnName>>> inputs;
   std::vector<ColumnName> categorical;
   std::optional<ColumnName> weight;
   std::optional<ColumnName> group;

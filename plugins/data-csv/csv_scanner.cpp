@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -23,6 +24,28 @@ constexpr std::size_t kPadding = 2 * kReadAhead;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
+}
+
+/// How many bytes the character at `p` has; 0 when it is none, -1 when it goes on behind `end`.
+/// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+int utf8_length(const char* p, const char* end) {
+  const auto byte = [&](int i) { return static_cast<unsigned char>(p[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80)
+    return 1;
+  const int length = first >= 0xC2 && first < 0xE0   ? 2
+                     : first >= 0xE0 && first < 0xF0 ? 3
+                     : first >= 0xF0 && first < 0xF5 ? 4
+                                                     : 0;
+  for (int i = 1; i < length; ++i) {
+    if (p + i == end)
+      return -1;
+    const unsigned char lowest = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    const unsigned char highest = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (byte(i) < lowest || byte(i) > highest)
+      return 0;
+  }
+  return length;
 }
 
 std::string reason() {
@@ -70,6 +93,37 @@ void CsvScanner::fail(const std::string& message) const {
   throw DataError(shown_ + ":" + std::to_string(line_) + ": " + message);
 }
 
+// Eight bytes at a time where all are ASCII, as they mostly are.
+void CsvScanner::find_bad_byte() {
+  const char* p = begin_;
+  while (p < end_) {
+    std::uint64_t bytes = 0;
+    if (end_ - p >= 8) {
+      std::memcpy(&bytes, p, sizeof bytes);
+      if ((bytes & 0x8080808080808080) == 0) {
+        p += 8;
+        continue;
+      }
+    }
+    const int length = utf8_length(p, end_);
+    if (length == 0)
+      break;
+    p = length < 0 ? end_ : p + length;
+  }
+  bad_ = p;
+}
+
+void CsvScanner::fail_for_bad_byte() const {
+  std::int64_t line = line_;
+  for (const char* p = begin_; p < bad_; ++p)
+    line += *p == '\n' || (*p == '\r' && p[1] != '\n') ? 1 : 0;
+  char byte[8];
+  std::snprintf(byte, sizeof byte, "0x%02X",
+                static_cast<unsigned>(static_cast<unsigned char>(*bad_)));
+  throw DataError(shown_ + ":" + std::to_string(line) + ": is not UTF-8 text (byte " + byte +
+                  "); save the file as UTF-8");
+}
+
 void CsvScanner::fill() {
   const auto kept = static_cast<std::size_t>(end_ - begin_);
   if (kept > kLongestRow) {
@@ -94,6 +148,7 @@ void CsvScanner::fill() {
   if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r')
     *end_++ = '\n';
   std::memset(end_, 0, kPadding - 1);
+  find_bad_byte();
 }
 
 void CsvScanner::more() {
@@ -109,7 +164,10 @@ void CsvScanner::skip_lines(std::int64_t count) {
         ++p;
       const After after = p == end_ ? After::kMore : step(p);
       if (after == After::kRow) {
-        end_row(p);
+        begin_ += p - begin_;
+        ++line_;
+        if (begin_ > bad_)
+          find_bad_byte();
         break;
       }
       if (at_end_of_file_)

@@ -24,7 +24,8 @@ namespace treadle::csv {
 ///     }
 ///
 /// A line ends with LF, CRLF or CR, the last also with the file. Blank lines are no rows. Throws
-/// DataError "FILE:LINE: …" when the text cannot be cut: an open quote, a NUL byte.
+/// DataError "FILE:LINE: …" when the text cannot be cut: an open quote, a NUL byte, a row that is
+/// not UTF-8.
 class CsvScanner {
  public:
   enum class After : std::uint8_t {
@@ -75,6 +76,8 @@ class CsvScanner {
   Field quoted_field(const char*& p);
   std::vector<std::string> texts(const char*& end);
   void fill();
+  void find_bad_byte();
+  [[noreturn]] void fail_for_bad_byte() const;
 
   std::string shown_;
   char separator_;
@@ -83,8 +86,9 @@ class CsvScanner {
   int descriptor_ = -1;
   bool at_end_of_file_ = false;
   std::vector<char> buffer_;
-  char* begin_ = nullptr;  // of the current row
-  char* end_ = nullptr;    // of what has been read; followed by zeros
+  char* begin_ = nullptr;      // of the current row
+  char* end_ = nullptr;        // of what has been read; followed by zeros
+  const char* bad_ = nullptr;  // the first byte that is not UTF-8, else end_
   std::int64_t line_ = 1;
   std::int64_t lines_in_quotes_ = 0;  // line ends inside fields of the current row
   std::string unquoted_;
@@ -112,6 +116,8 @@ inline CsvScanner::After CsvScanner::step(const char*& p) {
 }
 
 inline void CsvScanner::end_row(const char* p) {
+  if (p > bad_) [[unlikely]]
+    fail_for_bad_byte();
   begin_ += p - begin_;
   line_ += 1 + lines_in_quotes_;
   lines_in_quotes_ = 0;

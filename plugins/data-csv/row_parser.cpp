@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -26,11 +28,14 @@ enum class Reads : std::uint8_t {
   kNumber,    // a feature
   kCategory,  // a feature
   kTargetNumber,
+  kTargetLabel,  // 0 or 1
+  kTargetShare,  // a probability
   kTargetClass,
-  kTargetByLabel,  // the first label decides which of the two
+  kTargetByLabel,  // the first label decides: class or number
   kWeight,
   kGroup,
-  kTime
+  kTime,
+  kTwice  // a feature and a target
 };
 
 bool is_infinity(std::string_view text) {
@@ -43,14 +48,53 @@ bool is_infinity(std::string_view text) {
   return is("inf") || is("infinity");
 }
 
-Reads reads_for_target(const OpenRequest& request, const std::optional<TableDescription>& known) {
-  if (known)
-    return known->target.kind == TargetKind::kClasses ? Reads::kTargetClass : Reads::kTargetNumber;
-  if (request.task == Task::kClassification)
-    return Reads::kTargetClass;
+Reads reads_for_kind(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::kClasses:
+      return Reads::kTargetClass;
+    case TargetKind::kLabels:
+      return Reads::kTargetLabel;
+    case TargetKind::kDistribution:
+      return Reads::kTargetShare;
+    case TargetKind::kNumbers:
+      break;
+  }
+  return Reads::kTargetNumber;
+}
+
+TargetKind kind_of(Reads reads) {
+  return reads == Reads::kTargetClass   ? TargetKind::kClasses
+         : reads == Reads::kTargetLabel ? TargetKind::kLabels
+         : reads == Reads::kTargetShare ? TargetKind::kDistribution
+                                        : TargetKind::kNumbers;
+}
+
+Reads reads_for_target(const TargetColumns& target, const OpenRequest& request) {
+  switch (target.kind) {
+    case KindAsked::kClasses:
+      return Reads::kTargetClass;
+    case KindAsked::kNumbers:
+      return Reads::kTargetNumber;
+    case KindAsked::kLabels:
+      return Reads::kTargetLabel;
+    case KindAsked::kDistribution:
+      return Reads::kTargetShare;
+    case KindAsked::kAuto:
+      break;
+  }
+  const bool is_single = target.columns.size() == 1;
   if (request.task == Task::kRegression)
     return Reads::kTargetNumber;
-  return request.loss_target == TargetKind::kClasses ? Reads::kTargetClass : Reads::kTargetByLabel;
+  if (request.task == Task::kClassification && is_single)
+    return Reads::kTargetClass;
+  auto wanted = request.loss_targets.find(target.name);
+  if (wanted == request.loss_targets.end())
+    wanted = request.loss_targets.find("");
+  if (wanted != request.loss_targets.end() && wanted->second != TargetKind::kNumbers &&
+      (is_single || wanted->second != TargetKind::kClasses)) {
+    return reads_for_kind(wanted->second);
+  }
+  return is_single ? Reads::kTargetByLabel : Reads::kTargetNumber;
 }
 
 /// The state of parse_rows().
@@ -62,22 +106,35 @@ class RowParser {
   ParsedRows<T> parse();
 
  private:
+  /// Where a field's value goes: to a place in the current row of a port or target.
   struct FieldReader {
     Reads reads = Reads::kNothing;
-    std::size_t slot = 0;
+    std::size_t part = 0;     // the port or target
+    std::size_t slot = 0;     // the place in its row
+    std::size_t feature = 0;  // of a feature: which one
   };
 
+  FieldReader reader_for(const FieldPlan::Entry& entry);
+  void make_parts();
+  void begin_row();
+  void check_distributions();
+  /// The current row's place for a number; expects one of those kinds.
+  T& place_of(const FieldReader& reader) {
+    return (reader.reads == Reads::kNumber ? number_rows_ : target_rows_)[reader.part][reader.slot];
+  }
   bool is_training() const { return request_.purpose == Purpose::kTrain; }
 
   After parse_row(const char*& p);
   void end_row(std::size_t fields);
   void take(std::size_t field, std::string_view text);
-  void take_missing(std::size_t field, std::string_view text);
-  bool take_number(std::size_t field, std::string_view text, double& value);
-  void take_category(std::size_t field, std::string_view text);
-  void take_class(std::size_t field, std::string_view text);
+  void take_as(std::size_t field, FieldReader& reader, std::string_view text);
+  void take_missing(std::size_t field, const FieldReader& reader, std::string_view text);
+  bool take_number(std::size_t field, const FieldReader& reader, std::string_view text,
+                   double& value);
+  void take_category(std::size_t field, const FieldReader& reader, std::string_view text);
+  void take_class(std::size_t field, const FieldReader& reader, std::string_view text);
   void take_time(std::size_t field, std::string_view text);
-  void decide_target(std::size_t field, std::string_view text);
+  void decide_target(FieldReader& reader, std::string_view text);
   std::int64_t add_label(std::size_t field, LabelDictionary& labels, std::string_view text);
   bool is_missing(std::string_view text) const;
   bool may_stand_for_missing(double value) const;
@@ -89,15 +146,16 @@ class RowParser {
   const TableLayout& layout_;
   const std::vector<std::string>& names_;
   const std::optional<TableDescription>& known_;
-  const std::size_t width_;
   std::vector<double> missing_numbers_;  // texts for "missing" that are numbers
   std::vector<FieldReader> fields_;
-  Reads target_reads_ = Reads::kNothing;
+  std::vector<std::pair<FieldReader, FieldReader>> twice_;  // per field, where it has two uses
+  std::vector<Reads> target_reads_;                         // per target; empty: there are none
 
   // The current row; it counts once it has ended well.
-  T* row_ = nullptr;
-  T target_number_ = 0;
-  std::int64_t target_class_ = 0;
+  std::vector<T*> number_rows_;               // per port
+  std::vector<std::int64_t*> category_rows_;  // likewise
+  std::vector<T*> target_rows_;               // per target
+  std::vector<std::int64_t> class_row_;       // likewise
   T weight_ = 1;
   std::int64_t group_ = 0;
   double time_ = 0;
@@ -119,44 +177,75 @@ RowParser<T>::RowParser(CsvScanner& scanner, const RowPlan& plan)
       layout_(plan.layout),
       names_(plan.fields.names),
       known_(plan.known),
-      width_(plan.layout.features.size()),
-      fields_(plan.fields.entries.size()) {
-  parsed_.categories.resize(width_);
-  parsed_.has_missing.resize(width_, 0);
+      fields_(plan.fields.entries.size()),
+      twice_(plan.fields.entries.size()) {
   for (const std::string& text : options_.missing_values) {
     double value = 0;
     if (read_whole_number(text, value))
       missing_numbers_.push_back(value);
   }
+  make_parts();
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    const auto& [role, slot] = plan.fields.entries[i];
-    fields_[i].slot = static_cast<std::size_t>(slot);
-    switch (role) {
-      case Role::kNone:
-        break;
-      case Role::kFeature:
-        fields_[i].reads =
-            layout_.features[fields_[i].slot].is_category ? Reads::kCategory : Reads::kNumber;
-        break;
-      case Role::kTarget:
-        fields_[i].reads = target_reads_ = reads_for_target(request_, known_);
-        break;
-      case Role::kWeight:
-        fields_[i].reads = Reads::kWeight;
-        break;
-      case Role::kGroup:
-        fields_[i].reads = Reads::kGroup;
-        break;
-      case Role::kTime:
-        fields_[i].reads = Reads::kTime;
-        break;
+    fields_[i] = reader_for(plan.fields.entries[i]);
+    if (plan.fields.second[i].use == Use::kNone)
+      continue;
+    twice_[i] = {fields_[i], reader_for(plan.fields.second[i])};
+    fields_[i].reads = Reads::kTwice;
+  }
+}
+
+template <typename T>
+void RowParser<T>::make_parts() {
+  const std::vector<UsedColumn>& features = layout_.features;
+  parsed_.numbers.resize(layout_.ports.size());
+  parsed_.categories.resize(layout_.ports.size());
+  parsed_.has_missing.resize(features.size(), 0);
+  parsed_.labels.resize(features.size());
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    std::size_t& width = features[i].is_category ? parsed_.categories[features[i].port].width
+                                                 : parsed_.numbers[features[i].port].width;
+    parsed_.places.push_back(width++);
+    if (known_)
+      parsed_.labels[i] = LabelDictionary(known_->columns[i].categories);
+  }
+  const std::size_t targets = request_.purpose == Purpose::kPredict ? 0 : layout_.targets.size();
+  parsed_.target_numbers.resize(targets);
+  parsed_.target_classes.resize(targets);
+  parsed_.classes.resize(targets);
+  for (std::size_t t = 0; t < targets; ++t) {
+    target_reads_.push_back(known_ ? reads_for_kind(known_->targets[t].kind)
+                                   : reads_for_target(layout_.targets[t], request_));
+    parsed_.target_numbers[t].width = layout_.targets[t].columns.size();
+    parsed_.target_classes[t].width = 1;
+    if (known_ && target_reads_[t] == Reads::kTargetClass)
+      parsed_.classes[t] = LabelDictionary(known_->targets[t].class_names);
+  }
+  number_rows_.resize(layout_.ports.size());
+  category_rows_.resize(layout_.ports.size());
+  target_rows_.resize(targets);
+  class_row_.resize(targets);
+}
+
+template <typename T>
+typename RowParser<T>::FieldReader RowParser<T>::reader_for(const FieldPlan::Entry& entry) {
+  switch (entry.use) {
+    case Use::kFeature: {
+      const UsedColumn& column = layout_.features[entry.slot];
+      return {column.is_category ? Reads::kCategory : Reads::kNumber, column.port,
+              parsed_.places[entry.slot], entry.slot};
     }
+    case Use::kTarget:
+      return {target_reads_[entry.target], entry.target, entry.slot};
+    case Use::kWeight:
+      return {Reads::kWeight};
+    case Use::kGroup:
+      return {Reads::kGroup};
+    case Use::kTime:
+      return {Reads::kTime};
+    case Use::kNone:
+      break;
   }
-  if (known_) {
-    parsed_.classes = LabelDictionary(known_->target.class_names);
-    for (std::size_t i = 0; i < width_; ++i)
-      parsed_.categories[i] = LabelDictionary(known_->columns[i].categories);
-  }
+  return {};
 }
 
 template <typename T>
@@ -169,10 +258,24 @@ ParsedRows<T> RowParser<T>::parse() {
     }
   }
   problems_.throw_if_any();
-  parsed_.target = target_reads_ == Reads::kTargetClass    ? TargetKind::kClasses
-                   : target_reads_ == Reads::kTargetNumber ? TargetKind::kNumbers
-                                                           : TargetKind::kNone;
+  for (const Reads reads : target_reads_)
+    parsed_.target_kinds.push_back(kind_of(reads));
   return std::move(parsed_);
+}
+
+template <typename T>
+void RowParser<T>::begin_row() {
+  for (std::size_t i = 0; i < number_rows_.size(); ++i) {
+    number_rows_[i] = parsed_.numbers[i].values.room(parsed_.numbers[i].width);
+    category_rows_[i] = parsed_.categories[i].values.room(parsed_.categories[i].width);
+  }
+  for (std::size_t i = 0; i < target_rows_.size(); ++i) {
+    if (target_reads_[i] != Reads::kTargetClass)
+      target_rows_[i] = parsed_.target_numbers[i].values.room(parsed_.target_numbers[i].width);
+  }
+  drop_ = false;
+  row_problems_.clear();
+  unlisted_ = 0;
 }
 
 // The loop all the time is spent in. A number that is followed by a separator or a line end is read
@@ -180,10 +283,7 @@ ParsedRows<T> RowParser<T>::parse() {
 template <typename T>
 After RowParser<T>::parse_row(const char*& p) {
   constexpr double kLargest = std::numeric_limits<T>::max();
-  row_ = parsed_.features.room(width_);
-  drop_ = false;
-  row_problems_.clear();
-  unlisted_ = 0;
+  begin_row();
   const bool check_missing = !missing_numbers_.empty();
   const std::size_t expected = fields_.size();
   std::size_t field = 0;
@@ -196,8 +296,7 @@ After RowParser<T>::parse_row(const char*& p) {
       const char* const behind = is_number ? read_number(p, value) : nullptr;
       if (behind != nullptr && scanner_.ends_field(*behind) && std::abs(value) <= kLargest &&
           !(check_missing && may_stand_for_missing(value))) [[likely]] {
-        (reader.reads == Reads::kNumber ? row_[reader.slot] : target_number_) =
-            static_cast<T>(value);
+        place_of(reader) = static_cast<T>(value);
         p = behind;
         after = scanner_.step(p);
       } else {
@@ -231,17 +330,23 @@ void RowParser<T>::end_row(std::size_t fields) {
     ++parsed_.dropped;
     return;
   }
+  check_distributions();
   if (!row_problems_.empty() || unlisted_ > 0) {
     for (std::string& sentence : row_problems_)
       problems_.add([&] { return std::move(sentence); });
     problems_.add_unlisted(unlisted_);
     return;
   }
-  parsed_.features.commit(width_);
-  if (target_reads_ == Reads::kTargetNumber) {
-    parsed_.target_numbers.push(target_number_);
-  } else if (target_reads_ == Reads::kTargetClass) {
-    parsed_.target_classes.push(target_class_);
+  for (auto& part : parsed_.numbers)
+    part.values.commit(part.width);
+  for (auto& part : parsed_.categories)
+    part.values.commit(part.width);
+  for (std::size_t t = 0; t < target_reads_.size(); ++t) {
+    if (target_reads_[t] == Reads::kTargetClass) {
+      parsed_.target_classes[t].values.push(class_row_[t]);
+    } else {
+      parsed_.target_numbers[t].values.commit(parsed_.target_numbers[t].width);
+    }
   }
   if (layout_.weight && request_.purpose != Purpose::kPredict)
     parsed_.weights.push(weight_);
@@ -251,6 +356,25 @@ void RowParser<T>::end_row(std::size_t fields) {
     parsed_.times.push(time_);
   parsed_.lines->add(scanner_.line());
   ++parsed_.rows;
+}
+
+template <typename T>
+void RowParser<T>::check_distributions() {
+  constexpr double kTolerance = 1e-3;
+  for (std::size_t t = 0; t < target_reads_.size(); ++t) {
+    if (target_reads_[t] != Reads::kTargetShare || !row_problems_.empty() || unlisted_ > 0)
+      continue;
+    double sum = 0;
+    for (std::size_t i = 0; i < parsed_.target_numbers[t].width; ++i)
+      sum += target_rows_[t][i];
+    if (std::abs(sum - 1) <= kTolerance)
+      continue;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", sum);
+    row_problems_.push_back(scanner_.shown() + ":" + std::to_string(scanner_.line()) +
+                            ": the distribution " + quote_text(layout_.targets[t].name) +
+                            " sums to " + text + "; its columns must sum to 1 in each row");
+  }
 }
 
 template <typename T>
@@ -282,34 +406,55 @@ void RowParser<T>::row_problem(std::size_t field, const std::string& message) {
 
 template <typename T>
 void RowParser<T>::take(std::size_t field, std::string_view text) {
-  if (is_missing(text)) {
-    take_missing(field, text);
+  if (fields_[field].reads != Reads::kTwice) {
+    take_as(field, fields_[field], text);
     return;
   }
-  if (fields_[field].reads == Reads::kTargetByLabel)
-    decide_target(field, text);
+  take_as(field, twice_[field].first, text);
+  take_as(field, twice_[field].second, text);
+}
+
+template <typename T>
+void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_view text) {
+  if (is_missing(text)) {
+    take_missing(field, reader, text);
+    return;
+  }
+  if (reader.reads == Reads::kTargetByLabel)
+    decide_target(reader, text);
   double value = 0;
-  switch (fields_[field].reads) {
+  switch (reader.reads) {
     case Reads::kNumber:
-      if (take_number(field, text, value))
-        row_[fields_[field].slot] = static_cast<T>(value);
-      break;
     case Reads::kTargetNumber:
-      if (take_number(field, text, value))
-        target_number_ = static_cast<T>(value);
+      if (take_number(field, reader, text, value))
+        place_of(reader) = static_cast<T>(value);
+      break;
+    case Reads::kTargetLabel:
+      if (!take_number(field, reader, text, value))
+        break;
+      if (value != 0 && value != 1)
+        row_problem(field, "a label must be 0 or 1, got " + quote_text(text));
+      place_of(reader) = static_cast<T>(value);
+      break;
+    case Reads::kTargetShare:
+      if (!take_number(field, reader, text, value))
+        break;
+      if (value < 0)
+        row_problem(field, "a probability must be >= 0, got " + quote_text(text));
+      place_of(reader) = static_cast<T>(value);
       break;
     case Reads::kWeight:
-      if (!take_number(field, text, value))
+      if (!take_number(field, reader, text, value))
         break;
       if (value < 0)
         row_problem(field, "a weight must be >= 0, got " + quote_text(text));
       weight_ = static_cast<T>(value);
       break;
     case Reads::kCategory:
-      take_category(field, text);
+      take_category(field, reader, text);
       break;
     case Reads::kTargetClass:
-      take_class(field, text);
+      take_class(field, reader, text);
       break;
     case Reads::kGroup:
       // Groups are as many as there are things that have more than one row.
@@ -320,13 +465,15 @@ void RowParser<T>::take(std::size_t field, std::string_view text) {
       break;
     case Reads::kNothing:
     case Reads::kTargetByLabel:
+    case Reads::kTwice:
       break;
   }
 }
 
 template <typename T>
-void RowParser<T>::take_missing(std::size_t field, std::string_view text) {
-  const Reads reads = fields_[field].reads;
+void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
+                                std::string_view text) {
+  const Reads reads = reader.reads;
   const std::string got = text.empty() ? "" : " (" + quote_text(text) + ")";
   const bool is_feature = reads == Reads::kNumber || reads == Reads::kCategory;
   constexpr const char* kDropRow = "; \"missing\": \"drop_row\" leaves such rows out";
@@ -352,20 +499,24 @@ void RowParser<T>::take_missing(std::size_t field, std::string_view text) {
                            "; \"missing\": \"nan\" is for columns to predict from only");
     return;
   }
-  const std::size_t slot = fields_[field].slot;
-  if (known_ && !known_->columns[slot].may_be_missing) {
+  if (known_ && !known_->columns[reader.feature].may_be_missing) {
     row_problem(field,
                 "the value is missing" + got + ", which never happened in the training data");
     return;
   }
-  parsed_.has_missing[slot] = 1;
-  row_[slot] = std::numeric_limits<T>::quiet_NaN();
+  parsed_.has_missing[reader.feature] = 1;
+  if (reads == Reads::kCategory) {
+    category_rows_[reader.part][reader.slot] = -1;
+  } else {
+    place_of(reader) = std::numeric_limits<T>::quiet_NaN();
+  }
 }
 
 template <typename T>
-bool RowParser<T>::take_number(std::size_t field, std::string_view text, double& value) {
+bool RowParser<T>::take_number(std::size_t field, const FieldReader& reader, std::string_view text,
+                               double& value) {
   constexpr double kLargest = std::numeric_limits<T>::max();
-  const Reads reads = fields_[field].reads;
+  const Reads reads = reader.reads;
   if (is_infinity(text)) {
     row_problem(field, "got " + quote_text(text) + ": infinity cannot be trained on");
     return false;
@@ -404,13 +555,14 @@ std::int64_t RowParser<T>::add_label(std::size_t field, LabelDictionary& labels,
 }
 
 template <typename T>
-void RowParser<T>::take_category(std::size_t field, std::string_view text) {
-  const std::size_t slot = fields_[field].slot;
-  LabelDictionary& labels = parsed_.categories[slot];
+void RowParser<T>::take_category(std::size_t field, const FieldReader& reader,
+                                 std::string_view text) {
+  LabelDictionary& labels = parsed_.labels[reader.feature];
+  std::int64_t& place = category_rows_[reader.part][reader.slot];
   if (!known_) {
-    row_[slot] = static_cast<T>(add_label(field, labels, text));
+    place = add_label(field, labels, text);
   } else if (const auto number = labels.find(text)) {
-    row_[slot] = static_cast<T>(*number);
+    place = *number;
   } else {
     row_problem(field, "unknown category " + quote_text(text) + "; the training data had " +
                            quoted_list(labels.labels()) + did_you_mean(text, labels.labels()));
@@ -418,15 +570,15 @@ void RowParser<T>::take_category(std::size_t field, std::string_view text) {
 }
 
 template <typename T>
-void RowParser<T>::take_class(std::size_t field, std::string_view text) {
+void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std::string_view text) {
+  LabelDictionary& classes = parsed_.classes[reader.part];
   if (!known_) {
-    target_class_ = add_label(field, parsed_.classes, text);
-  } else if (const auto number = parsed_.classes.find(text)) {
-    target_class_ = *number;
+    class_row_[reader.part] = add_label(field, classes, text);
+  } else if (const auto number = classes.find(text)) {
+    class_row_[reader.part] = *number;
   } else {
     row_problem(field, "unknown class " + quote_text(text) + "; the model knows " +
-                           quoted_list(parsed_.classes.labels()) +
-                           did_you_mean(text, parsed_.classes.labels()));
+                           quoted_list(classes.labels()) + did_you_mean(text, classes.labels()));
   }
 }
 
@@ -447,11 +599,11 @@ void RowParser<T>::take_time(std::size_t field, std::string_view text) {
 }
 
 template <typename T>
-void RowParser<T>::decide_target(std::size_t field, std::string_view text) {
+void RowParser<T>::decide_target(FieldReader& reader, std::string_view text) {
   double value = 0;
-  target_reads_ = read_whole_number(text, value) || is_infinity(text) ? Reads::kTargetNumber
-                                                                      : Reads::kTargetClass;
-  fields_[field].reads = target_reads_;
+  reader.reads = read_whole_number(text, value) || is_infinity(text) ? Reads::kTargetNumber
+                                                                     : Reads::kTargetClass;
+  target_reads_[reader.part] = reader.reads;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,18 +21,27 @@ namespace treadle::csv {
 /// dictionaries, which count in the order of appearance unless they were given.
 template <typename T>
 struct ParsedRows {
+  /// Of one port or target: rows of `width` values; no rows when there are none.
+  template <typename Value>
+  struct Part {
+    std::size_t width = 0;
+    GrowingBuffer<Value> values;
+  };
+
   std::int64_t rows = 0;
-  std::int64_t dropped = 0;  ///< left out because a value was missing
-  GrowingBuffer<T> features;
-  TargetKind target = TargetKind::kNone;
-  GrowingBuffer<T> target_numbers;
-  GrowingBuffer<std::int64_t> target_classes;
+  std::int64_t dropped = 0;                    ///< left out because a value was missing
+  std::vector<Part<T>> numbers;                ///< one per port
+  std::vector<Part<std::int64_t>> categories;  ///< likewise
+  std::vector<TargetKind> target_kinds;        ///< one per target
+  std::vector<Part<T>> target_numbers;         ///< likewise, for all kinds but classes
+  std::vector<Part<std::int64_t>> target_classes;
+  std::vector<LabelDictionary> classes;
   GrowingBuffer<T> weights;
   GrowingBuffer<std::int64_t> groups;
   GrowingBuffer<double> times;
-  LabelDictionary classes;
-  std::vector<LabelDictionary> categories;  ///< one per feature; empty for numbers
-  std::vector<char> has_missing;            ///< per feature
+  std::vector<LabelDictionary> labels;  ///< one per feature; empty for numbers
+  std::vector<char> has_missing;        ///< per feature
+  std::vector<std::size_t> places;      ///< of each feature in its port's numbers or categories
   std::shared_ptr<LineIndex> lines = std::make_shared<LineIndex>();
 };
 

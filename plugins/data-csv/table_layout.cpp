@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -61,13 +62,18 @@ class ColumnFinder {
   UsedColumn take(std::int64_t index, const std::string& key) {
     std::string& use = uses_[static_cast<std::size_t>(index)];
     const std::string& name = names_[static_cast<std::size_t>(index)];
+    const bool is_named_input = use == "target" && (key == "columns" || key == "inputs");
+    if (is_named_input && shared_.insert(index).second)
+      return {name, index};
     if (!use.empty()) {
+      const std::string& first = is_named_input ? key : use;
       fail("column " + quote_text(name) + " is named " +
-           (use == key ? "twice in \"" + key + "\"" : "as \"" + use + "\" and in \"" + key + "\"") +
+           (first == key ? "twice in \"" + key + "\""
+                         : "as \"" + first + "\" and in \"" + key + "\"") +
            "; a column has one use");
     }
     use = key;
-    return {name, index, false};
+    return {name, index};
   }
   UsedColumn take(const ColumnName& column, const std::string& key) {
     return take(index(column, key), key);
@@ -84,6 +90,7 @@ class ColumnFinder {
   const std::vector<std::string>& names_;
   std::string place_;
   std::vector<std::string> uses_;  // the parameter that names the column
+  std::set<std::int64_t> shared_;  // columns of targets that are inputs as well
 };
 
 // A first row of data taken for a header costs that row and every name. Years and pixel numbers are
@@ -124,19 +131,6 @@ void check_names(const CsvOptions& options, const std::vector<std::string>& name
   }
 }
 
-// A file that falls into one column was written with another separator, more often than not.
-void check_separator(const CsvOptions& options, const std::vector<std::string>& names,
-                     const ColumnFinder& finder) {
-  if (names.size() != 1)
-    return;
-  for (const char other : {',', ';', '\t', '|'}) {
-    if (other != options.separator && names[0].find(other) != std::string::npos) {
-      finder.fail("the line has one field, " + quote_text(names[0]) + "; is the separator " +
-                  quote_text(std::string(1, other)) + "?");
-    }
-  }
-}
-
 void name_the_nameless(std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty())
@@ -145,29 +139,82 @@ void name_the_nameless(std::vector<std::string>& names) {
 }
 
 Json to_json(const UsedColumn& column) {
-  return {{"name", column.name}, {"index", column.index}, {"category", column.is_category}};
+  return {{"name", column.name},
+          {"index", column.index},
+          {"category", column.is_category},
+          {"port", column.port}};
+}
+
+UsedColumn column_from_json(const Json& stored) {
+  return {stored.at("name"), stored.at("index"), stored.at("category"), stored.at("port")};
 }
 
 // Indices are used without further questions later.
 void check_stored(const TableLayout& layout) {
   const auto inside = [&](const UsedColumn& column) {
-    return column.index >= 0 && column.index < layout.fields;
+    return column.index >= 0 && column.index < layout.fields && column.port < layout.ports.size();
+  };
+  const auto all_inside = [&](const std::vector<UsedColumn>& columns) {
+    return !columns.empty() && std::all_of(columns.begin(), columns.end(), inside);
   };
   const auto maybe = [&](const std::optional<UsedColumn>& column) {
     return !column || inside(*column);
   };
-  if (layout.fields > kMostColumns || layout.features.empty() || !inside(layout.target) ||
-      !std::all_of(layout.features.begin(), layout.features.end(), inside) ||
-      !maybe(layout.weight) || !maybe(layout.group) || !maybe(layout.time)) {
+  const bool fits_targets =
+      std::all_of(layout.targets.begin(), layout.targets.end(),
+                  [&](const TargetColumns& target) { return all_inside(target.columns); });
+  if (layout.fields > kMostColumns || layout.targets.empty() || !fits_targets ||
+      !all_inside(layout.features) || !maybe(layout.weight) || !maybe(layout.group) ||
+      !maybe(layout.time)) {
     throw StorageError("stored columns of the data contradict each other");
   }
 }
 
-UsedColumn column_from_json(const Json& stored) {
-  return {stored.at("name"), stored.at("index"), stored.at("category")};
+std::vector<TargetColumns> take_targets(const CsvOptions& options, ColumnFinder& finder) {
+  std::vector<TargetColumns> targets;
+  for (const TargetOption& option : options.targets) {
+    TargetColumns& target = targets.emplace_back();
+    target.kind = option.kind;
+    for (const ColumnName& column : option.columns)
+      target.columns.push_back(finder.take(column, "target"));
+    target.name = option.name.empty() ? target.columns[0].name : option.name;
+    for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
+      if (targets[i].name == target.name)
+        finder.fail("two targets are named " + quote_text(target.name));
+    }
+  }
+  return targets;
+}
+
+std::string target_names(const std::vector<TargetColumns>& targets) {
+  std::string text;
+  for (const TargetColumns& target : targets)
+    text += (text.empty() ? "" : ", ") + quote_text(target.name);
+  return text;
 }
 
 }  // namespace
+
+std::vector<PortSpec> input_ports(const TableLayout& layout, const std::vector<Column>& columns,
+                                  c10::ScalarType dtype) {
+  std::vector<PortSpec> ports;
+  for (std::size_t port = 0; port < layout.ports.size(); ++port) {
+    const std::string& name = layout.ports[port];
+    PortSpec numbers{name.empty() ? "features" : name, {}, {}, Role::kFeatures, dtype};
+    PortSpec categories{
+        name.empty() ? "categories" : name + ".categories", {}, {}, Role::kCategories, at::kLong};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (layout.features[i].port == port)
+        (layout.features[i].is_category ? categories : numbers).columns.push_back(columns[i]);
+    }
+    for (PortSpec* one : {&numbers, &categories}) {
+      one->shape = {static_cast<std::int64_t>(one->columns.size())};
+      if (!one->columns.empty())
+        ports.push_back(std::move(*one));
+    }
+  }
+  return ports;
+}
 
 std::vector<std::string> numbered_columns(std::int64_t count) {
   std::vector<std::string> names;
@@ -180,21 +227,30 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
                             const std::string& place) {
   ColumnFinder finder(options, names, place);
   check_names(options, names, finder);
-  check_separator(options, names, finder);
   const auto unnamed = std::find(names.begin(), names.end(), "");
   const std::int64_t nameless = unnamed == names.end() ? -1 : unnamed - names.begin();
   name_the_nameless(names);
 
   TableLayout layout;
   layout.fields = static_cast<std::int64_t>(names.size());
-  layout.target = finder.take(options.target, "target");
+  layout.ports = {""};
+  layout.targets = take_targets(options, finder);
   if (options.weight)
     layout.weight = finder.take(*options.weight, "weight");
   if (options.group)
     layout.group = finder.take(*options.group, "group");
   if (options.time)
     layout.time = finder.take(*options.time, "time");
-  if (options.columns) {
+  if (options.inputs) {
+    layout.ports.clear();
+    for (const auto& [port, columns] : *options.inputs) {
+      for (const ColumnName& column : columns) {
+        layout.features.push_back(finder.take(column, "inputs"));
+        layout.features.back().port = layout.ports.size();
+      }
+      layout.ports.push_back(port);
+    }
+  } else if (options.columns) {
     for (const ColumnName& column : *options.columns)
       layout.features.push_back(finder.take(column, "columns"));
   } else {
@@ -206,11 +262,11 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (!finder.is_used(i))
-        layout.features.push_back({names[i], static_cast<std::int64_t>(i), false});
+        layout.features.push_back({names[i], static_cast<std::int64_t>(i)});
     }
   }
   if (layout.features.empty()) {
-    finder.fail("no column is left to predict " + quote_text(layout.target.name) +
+    finder.fail("no column is left to predict " + target_names(layout.targets) +
                 " from; the columns are " + list_of(names));
   }
   for (const ColumnName& column : options.categorical) {
@@ -236,26 +292,34 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
   };
   std::vector<Wanted> wanted;
   for (std::size_t i = 0; i < layout.features.size(); ++i)
-    wanted.push_back({&layout.features[i], {Role::kFeature, static_cast<std::int64_t>(i)}});
+    wanted.push_back({&layout.features[i], {Use::kFeature, i}});
   if (purpose != Purpose::kPredict) {
-    wanted.push_back({&layout.target, {Role::kTarget, 0}});
+    for (std::size_t t = 0; t < layout.targets.size(); ++t) {
+      const std::vector<UsedColumn>& columns = layout.targets[t].columns;
+      for (std::size_t i = 0; i < columns.size(); ++i)
+        wanted.push_back({&columns[i], {Use::kTarget, i, t}});
+    }
     if (layout.weight)
-      wanted.push_back({&*layout.weight, {Role::kWeight, 0}});
+      wanted.push_back({&*layout.weight, {Use::kWeight}});
   }
   if (purpose == Purpose::kTrain) {
     if (layout.group)
-      wanted.push_back({&*layout.group, {Role::kGroup, 0}});
+      wanted.push_back({&*layout.group, {Use::kGroup}});
     if (layout.time)
-      wanted.push_back({&*layout.time, {Role::kTime, 0}});
+      wanted.push_back({&*layout.time, {Use::kTime}});
   }
 
   FieldPlan plan;
   plan.names = names;
   plan.entries.resize(names.size());
+  plan.second.resize(names.size());
+  const auto put = [&](std::size_t field, const FieldPlan::Entry& entry) {
+    (plan.entries[field].use == Use::kNone ? plan.entries : plan.second)[field] = entry;
+  };
   const auto fields = static_cast<std::int64_t>(names.size());
   if (!has_header && fields == layout.fields) {
     for (const Wanted& want : wanted)
-      plan.entries[static_cast<std::size_t>(want.column->index)] = want.entry;
+      put(static_cast<std::size_t>(want.column->index), want.entry);
     return plan;
   }
   if (!has_header) {
@@ -270,44 +334,59 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
                       ", got " + std::to_string(fields));
     }
     // In the order of the training file, whatever the order of "columns" was.
-    std::vector<std::pair<std::int64_t, std::int64_t>> by_index;
+    std::vector<std::pair<std::int64_t, std::size_t>> by_index;
     for (const Wanted& want : wanted)
       by_index.emplace_back(want.column->index, want.entry.slot);
     std::sort(by_index.begin(), by_index.end());
     for (std::size_t i = 0; i < by_index.size(); ++i)
-      plan.entries[i] = {Role::kFeature, by_index[i].second};
+      plan.entries[i] = {Use::kFeature, by_index[i].second};
     return plan;
   }
-  std::string missing;
-  std::size_t missing_count = 0;
+  std::vector<std::string> missing;
   for (const Wanted& want : wanted) {
-    const auto count = std::count(names.begin(), names.end(), want.column->name);
+    const std::string& name = want.column->name;
+    const auto count = std::count(names.begin(), names.end(), name);
     if (count > 1) {
       throw DataError(place + ": there are " + std::to_string(count) + " columns " +
-                      quote_text(want.column->name));
+                      quote_text(name));
     }
     if (count == 0) {
-      missing += (missing_count++ == 0 ? "" : ", ") + quote_text(want.column->name);
+      const std::string shown =
+          quote_text(name) + (want.entry.use == Use::kTarget
+                                  ? " (the target: evaluate compares with it, predict does without)"
+                                  : "");
+      if (std::find(missing.begin(), missing.end(), shown) == missing.end())
+        missing.push_back(shown);
       continue;
     }
-    const auto found = std::find(names.begin(), names.end(), want.column->name);
-    plan.entries[static_cast<std::size_t>(found - names.begin())] = want.entry;
+    put(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()),
+        want.entry);
   }
-  if (missing_count > 0) {
-    throw DataError(place + ": the model needs the column" + (missing_count == 1 ? " " : "s ") +
-                    missing + ", which " + (missing_count == 1 ? "is" : "are") +
+  if (!missing.empty()) {
+    std::string list;
+    for (const std::string& one : missing)
+      list += (list.empty() ? "" : ", ") + one;
+    throw DataError(place + ": the model needs the column" + (missing.size() == 1 ? " " : "s ") +
+                    list + ", which " + (missing.size() == 1 ? "is" : "are") +
                     " not there; the columns are " + list_of(names));
   }
   return plan;
 }
 
 nlohmann::json to_json(const TableLayout& layout) {
-  Json features = Json::array();
-  for (const UsedColumn& column : layout.features)
-    features.push_back(to_json(column));
+  const auto list = [](const std::vector<UsedColumn>& columns) {
+    Json stored = Json::array();
+    for (const UsedColumn& column : columns)
+      stored.push_back(to_json(column));
+    return stored;
+  };
+  Json targets = Json::array();
+  for (const TargetColumns& target : layout.targets)
+    targets.push_back({{"name", target.name}, {"columns", list(target.columns)}});
   Json stored = {{"fields", layout.fields},
-                 {"features", std::move(features)},
-                 {"target", to_json(layout.target)}};
+                 {"ports", layout.ports},
+                 {"features", list(layout.features)},
+                 {"targets", std::move(targets)}};
   const std::pair<const char*, const std::optional<UsedColumn>*> others[] = {
       {"weight", &layout.weight}, {"group", &layout.group}, {"time", &layout.time}};
   for (const auto& [key, column] : others) {
@@ -320,9 +399,15 @@ nlohmann::json to_json(const TableLayout& layout) {
 TableLayout table_layout_from_json(const nlohmann::json& stored) try {
   TableLayout layout;
   layout.fields = stored.at("fields");
+  layout.ports = stored.at("ports").get<std::vector<std::string>>();
   for (const Json& column : stored.at("features"))
     layout.features.push_back(column_from_json(column));
-  layout.target = column_from_json(stored.at("target"));
+  for (const Json& target : stored.at("targets")) {
+    TargetColumns& columns = layout.targets.emplace_back();
+    columns.name = target.at("name");
+    for (const Json& column : target.at("columns"))
+      columns.columns.push_back(column_from_json(column));
+  }
   const std::pair<const char*, std::optional<UsedColumn>*> others[] = {
       {"weight", &layout.weight}, {"group", &layout.group}, {"time", &layout.time}};
   for (const auto& [key, column] : others) {

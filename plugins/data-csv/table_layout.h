@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,21 +15,30 @@
 namespace treadle::csv {
 
 /// What a field of a row is used for.
-enum class Role : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime };
+enum class Use : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime };
 
 /// One column that is used.
 struct UsedColumn {
   std::string name;
   std::int64_t index = 0;  ///< in the file it was first read from
   bool is_category = false;
+  std::size_t port = 0;  ///< of a feature: the input it belongs to, of TableLayout::ports
+};
+
+/// The columns of one target.
+struct TargetColumns {
+  std::string name;
+  KindAsked kind = KindAsked::kAuto;
+  std::vector<UsedColumn> columns;
 };
 
 /// Which columns of a file mean what. Made from the parameters and the header of the training file;
 /// kept in the provider's state, so that files read later are understood the same way.
 struct TableLayout {
-  std::int64_t fields = 0;  ///< in a row of the training file
+  std::int64_t fields = 0;         ///< in a row of the training file
+  std::vector<std::string> ports;  ///< "" for the only one, whose columns were not given a name
   std::vector<UsedColumn> features;
-  UsedColumn target;
+  std::vector<TargetColumns> targets;
   std::optional<UsedColumn> weight;
   std::optional<UsedColumn> group;
   std::optional<UsedColumn> time;
@@ -37,18 +47,25 @@ struct TableLayout {
 /// What a file taught and files read later must agree with.
 struct TableDescription {
   TableLayout layout;
-  std::vector<Column> columns;  ///< of the features, with their categories
-  TargetSpec target;
+  std::vector<Column> columns;        ///< of the features, with their categories
+  std::vector<TargetSpec> targets;    ///< one per target of the layout
   std::vector<double> class_weights;  ///< a factor per class; empty when there is none
 };
+
+/// The inputs that a description makes: for each port its numbers, then its categories.
+std::vector<PortSpec> input_ports(const TableLayout& layout, const std::vector<Column>& columns,
+                                  c10::ScalarType dtype);
 
 /// What to do with each field of a row of one file, by its index.
 struct FieldPlan {
   struct Entry {
-    Role role = Role::kNone;
-    std::int64_t slot = 0;  ///< of a feature: its place in the row of features
+    Use use = Use::kNone;
+    std::size_t slot = 0;    ///< of a feature: which; of a target's column: which of them
+    std::size_t target = 0;  ///< of a target's column
   };
   std::vector<Entry> entries;
+  /// A second use: a target's column that is a feature too.
+  std::vector<Entry> second;
   std::vector<std::string> names;  ///< of the file's columns, for messages
 };
 

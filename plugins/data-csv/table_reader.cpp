@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,9 +36,11 @@ class TableBuilder {
   static constexpr at::ScalarType kDtype = sizeof(T) == sizeof(float) ? at::kFloat : at::kDouble;
 
   void finish_features(Table& table);
-  void finish_target(Table& table);
-  void finish_classes(TargetSpec& target);
+  void finish_targets(Table& table);
+  void finish_classes(std::size_t target, TargetSpec& spec);
   void finish_weights(Table& table);
+  /// The one target of classes; where there is none or there are several, a DataError.
+  std::size_t weighted_target(const std::vector<TargetSpec>& targets) const;
   std::vector<double> class_weights(const TargetSpec& target, const at::Tensor& targets);
   [[noreturn]] void fail(const std::string& message) const {
     throw DataError(shown_ + ": " + message);
@@ -45,7 +49,6 @@ class TableBuilder {
   std::string shown_;
   const RowPlan& plan_;
   ParsedRows<T> parsed_;
-  std::size_t width_ = plan_.layout.features.size();
 };
 
 template <typename T>
@@ -60,14 +63,14 @@ Table TableBuilder<T>::finish() {
   table.description.layout = plan_.layout;
   MatrixRows::Matrices& matrices = table.matrices;
   finish_features(table);
-  finish_target(table);
+  finish_targets(table);
   finish_weights(table);
   if (parsed_.groups.size() > 0)
     matrices.groups = parsed_.groups.release({parsed_.rows}, at::kLong);
   if (parsed_.times.size() > 0)
     matrices.timestamps = parsed_.times.release({parsed_.rows}, at::kDouble);
-  matrices.spec.inputs = {
-      {"features", {static_cast<std::int64_t>(width_)}, table.description.columns}};
+  matrices.dtype = kDtype;
+  matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, kDtype);
   matrices.describe_row = [shown = shown_, lines = parsed_.lines](std::int64_t row) {
     return shown + ":" + std::to_string(lines->line_of(row));
   };
@@ -77,55 +80,79 @@ Table TableBuilder<T>::finish() {
 template <typename T>
 void TableBuilder<T>::finish_features(Table& table) {
   std::vector<Column>& columns = table.description.columns;
+  const std::vector<UsedColumn>& features = plan_.layout.features;
   if (plan_.known) {
     columns = plan_.known->columns;
   } else {
-    for (std::size_t slot = 0; slot < width_; ++slot) {
-      Column column{plan_.layout.features[slot].name, {}, parsed_.has_missing[slot] != 0};
-      if (plan_.layout.features[slot].is_category) {
-        const std::vector<std::int64_t> new_numbers = parsed_.categories[slot].sort();
-        column.categories = parsed_.categories[slot].labels();
-        T* value = parsed_.features.data() + slot;
-        for (std::int64_t row = 0; row < parsed_.rows; ++row, value += width_) {
-          if (!std::isnan(*value))
-            *value = static_cast<T>(new_numbers[static_cast<std::size_t>(*value)]);
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      Column column{features[i].name, {}, parsed_.has_missing[i] != 0};
+      if (features[i].is_category) {
+        const std::vector<std::int64_t> new_numbers = parsed_.labels[i].sort();
+        column.categories = parsed_.labels[i].labels();
+        auto& part = parsed_.categories[features[i].port];
+        std::int64_t* value = part.values.data() + parsed_.places[i];
+        for (std::int64_t row = 0; row < parsed_.rows; ++row, value += part.width) {
+          if (*value >= 0)
+            *value = new_numbers[static_cast<std::size_t>(*value)];
         }
       }
-      if (plan_.layout.features[slot].is_category && column.categories.empty())
+      if (features[i].is_category && column.categories.empty())
         fail("column " + quote_text(column.name) + " is a category, but has missing values only");
       columns.push_back(std::move(column));
     }
   }
-  table.matrices.inputs = {
-      parsed_.features.release({parsed_.rows, static_cast<std::int64_t>(width_)}, kDtype)};
+  std::vector<at::Tensor>& inputs = table.matrices.inputs;
+  for (std::size_t port = 0; port < plan_.layout.ports.size(); ++port) {
+    auto& numbers = parsed_.numbers[port];
+    auto& categories = parsed_.categories[port];
+    if (numbers.width > 0) {
+      inputs.push_back(
+          numbers.values.release({parsed_.rows, static_cast<std::int64_t>(numbers.width)}, kDtype));
+    }
+    if (categories.width > 0) {
+      inputs.push_back(categories.values.release(
+          {parsed_.rows, static_cast<std::int64_t>(categories.width)}, at::kLong));
+    }
+  }
 }
 
 template <typename T>
-void TableBuilder<T>::finish_target(Table& table) {
-  TargetSpec& target = table.description.target;
+void TableBuilder<T>::finish_targets(Table& table) {
+  std::vector<TargetSpec>& targets = table.description.targets;
   if (plan_.request.purpose == Purpose::kPredict) {
-    target = plan_.known->target;
+    targets = plan_.known->targets;
     table.description.class_weights = plan_.known->class_weights;
     return;
   }
-  if (parsed_.target == TargetKind::kNumbers) {
-    target = {plan_.layout.target.name, TargetKind::kNumbers, 1, {}};
-    table.matrices.targets = parsed_.target_numbers.release({parsed_.rows, 1}, kDtype);
-  } else {
-    target = {plan_.layout.target.name, TargetKind::kClasses, 1, {}};
-    finish_classes(target);
-    table.matrices.targets = parsed_.target_classes.release({parsed_.rows}, at::kLong);
+  for (std::size_t t = 0; t < plan_.layout.targets.size(); ++t) {
+    const TargetColumns& columns = plan_.layout.targets[t];
+    const auto width = static_cast<std::int64_t>(columns.columns.size());
+    TargetSpec target{columns.name, parsed_.target_kinds[t], {width}};
+    if (target.kind == TargetKind::kClasses) {
+      target.shape = {};
+      finish_classes(t, target);
+      table.matrices.targets.push_back(
+          parsed_.target_classes[t].values.release({parsed_.rows}, at::kLong));
+    } else {
+      for (const UsedColumn& column : columns.columns) {
+        if (target.kind != TargetKind::kNumbers)
+          target.class_names.push_back(column.name);
+      }
+      table.matrices.targets.push_back(
+          parsed_.target_numbers[t].values.release({parsed_.rows, width}, kDtype));
+    }
+    targets.push_back(std::move(target));
   }
-  table.matrices.spec.target = target;
+  table.matrices.spec.targets = targets;
 }
 
 template <typename T>
-void TableBuilder<T>::finish_classes(TargetSpec& target) {
+void TableBuilder<T>::finish_classes(std::size_t t, TargetSpec& target) {
   if (plan_.known) {
-    target.class_names = plan_.known->target.class_names;
+    target.class_names = plan_.known->targets[t].class_names;
     return;
   }
-  const std::vector<std::string>& labels = parsed_.classes.labels();
+  const std::vector<std::string>& labels = parsed_.classes[t].labels();
   double value = 0;
   const auto is_number = [&](const std::string& label) { return read_whole_number(label, value); };
   const auto is_fraction = [](const std::string& label) {
@@ -142,21 +169,27 @@ void TableBuilder<T>::finish_classes(TargetSpec& target) {
     fail("target " + quote_text(target.name) + " has one class only (" + quote_text(labels[0]) +
          "); a classifier needs at least two");
   }
-  const std::vector<std::int64_t> new_numbers = parsed_.classes.sort();
-  std::int64_t* const numbers = parsed_.target_classes.data();
-  for (std::size_t row = 0; row < parsed_.target_classes.size(); ++row)
-    numbers[row] = new_numbers[static_cast<std::size_t>(numbers[row])];
-  target.class_names = parsed_.classes.labels();
+  const std::vector<std::int64_t> new_numbers = parsed_.classes[t].sort();
+  GrowingBuffer<std::int64_t>& classes = parsed_.target_classes[t].values;
+  for (std::size_t row = 0; row < classes.size(); ++row)
+    classes.data()[row] = new_numbers[static_cast<std::size_t>(classes.data()[row])];
+  target.class_names = parsed_.classes[t].labels();
 }
 
 template <typename T>
 void TableBuilder<T>::finish_weights(Table& table) {
   if (plan_.request.purpose == Purpose::kPredict)
     return;
-  const TargetSpec& target = table.description.target;
+  const std::vector<TargetSpec>& targets = table.description.targets;
   std::vector<double>& factors = table.description.class_weights;
-  factors =
-      plan_.known ? plan_.known->class_weights : class_weights(target, table.matrices.targets);
+  std::size_t weighted = 0;
+  if (plan_.known) {
+    factors = plan_.known->class_weights;
+    weighted = factors.empty() ? 0 : weighted_target(targets);
+  } else if (plan_.options.balanced || !plan_.options.class_weights.empty()) {
+    weighted = weighted_target(targets);
+    factors = class_weights(targets[weighted], table.matrices.targets[weighted]);
+  }
   if (factors.empty() && !plan_.layout.weight)
     return;
   if (!plan_.layout.weight) {
@@ -165,7 +198,7 @@ void TableBuilder<T>::finish_weights(Table& table) {
   }
   T* const weights = parsed_.weights.data();
   if (!factors.empty()) {
-    const std::int64_t* const classes = table.matrices.targets.template data_ptr<std::int64_t>();
+    const auto* const classes = table.matrices.targets[weighted].template data_ptr<std::int64_t>();
     for (std::int64_t row = 0; row < parsed_.rows; ++row)
       weights[row] = static_cast<T>(weights[row] * factors[static_cast<std::size_t>(classes[row])]);
   }
@@ -175,16 +208,28 @@ void TableBuilder<T>::finish_weights(Table& table) {
   table.matrices.spec.has_weights = true;
 }
 
+template <typename T>
+std::size_t TableBuilder<T>::weighted_target(const std::vector<TargetSpec>& targets) const {
+  const auto is_classes = [](const TargetSpec& target) {
+    return target.kind == TargetKind::kClasses;
+  };
+  const auto found = std::find_if(targets.begin(), targets.end(), is_classes);
+  if (found == targets.end()) {
+    fail("\"class_weights\" needs classes, but the target " + quote_text(targets[0].name) + " is " +
+         std::string(name_of(targets[0].kind)));
+  }
+  if (std::count_if(targets.begin(), targets.end(), is_classes) > 1) {
+    fail(
+        "\"class_weights\" is for one target of classes, but there are several; weight the losses "
+        "instead");
+  }
+  return static_cast<std::size_t>(found - targets.begin());
+}
+
 // Balanced: rows / (classes x rows of the class), as scikit-learn's compute_class_weight.
 template <typename T>
 std::vector<double> TableBuilder<T>::class_weights(const TargetSpec& target,
                                                    const at::Tensor& targets) {
-  if (!plan_.options.balanced && plan_.options.class_weights.empty())
-    return {};
-  if (target.kind != TargetKind::kClasses) {
-    fail("\"class_weights\" needs classes, but the target " + quote_text(target.name) +
-         " is numbers");
-  }
   const auto classes = static_cast<std::size_t>(target.class_count());
   std::vector<double> factors(classes, 1);
   if (plan_.options.balanced) {
@@ -213,6 +258,47 @@ Table read_rows(CsvScanner& scanner, const RowPlan& plan) {
   return TableBuilder<T>(scanner.shown(), plan, parse_rows<T>(scanner, plan)).finish();
 }
 
+/// How many fields the first rows have with another separator; 0 when they have not the same number
+/// of at least two.
+std::size_t fields_with(const CsvOptions& options, char separator) {
+  constexpr int kRows = 5;
+  std::size_t fields = 0;
+  try {
+    CsvScanner scanner(options.path, "", separator, options.quote);
+    scanner.skip_lines(options.skip_rows);
+    for (int row = 0; row < kRows && scanner.begin_row() != nullptr; ++row) {
+      const std::size_t count = scanner.read_row().size();
+      if (count < 2 || (row > 0 && count != fields))
+        return 0;
+      fields = count;
+    }
+  } catch (const DataError&) {
+    return 0;
+  }
+  return fields;
+}
+
+// A first row of one field, or followed by one of another number, was written with another
+// separator, more often than not. `next` is empty at the end of the file.
+void check_separator(const CsvOptions& options, const std::string& place,
+                     const std::vector<std::string>& first, const std::vector<std::string>& next) {
+  const bool differ = !next.empty() && next.size() != first.size();
+  std::error_code error;
+  if ((first.size() > 1 && !differ) || !std::filesystem::is_regular_file(options.path, error))
+    return;
+  for (const char other : {',', ';', '\t', '|'}) {
+    if (other == options.separator || fields_with(options, other) == 0)
+      continue;
+    const std::string shown = other == '\t' ? "\"\\t\"" : quote_text(std::string(1, other));
+    throw DataError(place + ": " +
+                    (first.size() == 1
+                         ? "the line has one field, " + quote_text(first[0])
+                         : "the line has " + std::to_string(first.size()) +
+                               " fields, but the next one " + std::to_string(next.size())) +
+                    "; the separator seems to be " + shown + ". Set \"separator\": " + shown);
+  }
+}
+
 }  // namespace
 
 Table read_table(const CsvOptions& options, const OpenRequest& request,
@@ -227,11 +313,14 @@ Table read_table(const CsvOptions& options, const OpenRequest& request,
                          ? ": the file is empty"
                          : ": nothing follows the lines that \"skip_rows\" passes over"));
   }
+  const std::int64_t first_line = scanner.line();
   const std::string place =
       options.header ? scanner.shown() + ":" + std::to_string(scanner.line()) : scanner.shown();
+  const std::vector<std::string> first = options.header ? scanner.read_row() : scanner.peek_row();
+  check_separator(options, scanner.shown() + ":" + std::to_string(first_line), first,
+                  options.header ? scanner.peek_row() : std::vector<std::string>());
   std::vector<std::string> names =
-      options.header ? scanner.read_row()
-                     : numbered_columns(static_cast<std::int64_t>(scanner.peek_row().size()));
+      options.header ? first : numbered_columns(static_cast<std::int64_t>(first.size()));
   const TableLayout layout = known ? known->layout : training_layout(options, names, place);
   const FieldPlan plan =
       plan_fields(layout, std::move(names), options.header, request.purpose, place);

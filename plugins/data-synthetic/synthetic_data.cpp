@@ -47,18 +47,19 @@ void SyntheticData::do_open(const OpenRequest& request) {
   const auto rows = static_cast<std::int64_t>(made.features.size()) / width;
 
   MatrixRows::Matrices matrices;
-  PortSpec port{"features", {width}, {}};
+  matrices.dtype = request.dtype;
+  PortSpec port{"features", {width}, {}, Role::kFeatures, request.dtype};
   for (std::string& name : made.columns)
-    port.columns.push_back({std::move(name), {}, false});
+    port.columns.push_back({std::move(name), {}});
   matrices.spec.inputs = {std::move(port)};
   matrices.inputs = {tensor_of(made.features, {rows, width}, request.dtype)};
   if (request.purpose != OpenRequest::Purpose::kPredict) {
-    matrices.spec.target = {std::move(made.target),
-                            has_classes ? TargetKind::kClasses : TargetKind::kNumbers, 1,
-                            std::move(made.classes)};
-    matrices.targets = has_classes
-                           ? at::from_blob(made.target_classes.data(), {rows}, at::kLong).clone()
-                           : tensor_of(made.target_numbers, {rows, 1}, request.dtype);
+    matrices.spec.targets = {has_classes
+                                 ? class_target(std::move(made.target), std::move(made.classes))
+                                 : number_target(std::move(made.target))};
+    matrices.targets = {has_classes
+                            ? at::from_blob(made.target_classes.data(), {rows}, at::kLong).clone()
+                            : tensor_of(made.target_numbers, {rows, 1}, request.dtype)};
   }
   if (made.is_series)
     matrices.timestamps = at::arange(width, width + rows, at::kDouble);

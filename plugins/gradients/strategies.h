@@ -14,7 +14,7 @@ class BackPropagation final : public GradientStrategy {
   explicit BackPropagation(const Config&) {}
 
  private:
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override;
 };
 
@@ -25,7 +25,7 @@ class OneStep final : public GradientStrategy {
   OneStep(const Config& config, const ComponentContext& context);
 
  private:
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override;
 
   std::unique_ptr<GradientStrategy> inner_;
@@ -39,7 +39,7 @@ class Accumulation final : public GradientStrategy {
   Accumulation(const Config& config, const ComponentContext& context);
 
  private:
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override;
 
   std::int64_t parts_;

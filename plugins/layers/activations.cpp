@@ -31,7 +31,8 @@
 #include <ATen/ops/tanh_backward.h>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_ops.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
 
 #include "made.h"
 
@@ -64,39 +65,39 @@ class Plain final : public Layer {
 
 /// The same, where a plan knows the function.
 template <at::Tensor (*kRule)(const at::Tensor&), const PlanUnary& kPlanned>
-class PlainUnary final : public Layer, public Planned {
+class PlainUnary final : public Layer, public Lowerable {
  public:
   PlainUnary(const Config&, const LayerSpec& spec) { only_input(spec); }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return kRule(inputs[0]); }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_unary(kPlanned), inputs[0]);
   }
 };
 
-class Sigmoid final : public Layer, public Planned {
+class Sigmoid final : public Layer, public Lowerable {
  public:
   Sigmoid(const Config&, const LayerSpec& spec) { only_input(spec); }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return at::sigmoid(inputs[0]);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_sigmoid(), inputs[0]);
   }
 };
 
-class Relu final : public Layer, public Planned {
+class Relu final : public Layer, public Lowerable {
  public:
   Relu(const Config&, const LayerSpec& spec) { only_input(spec); }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return at::relu(inputs[0]); }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
-    return builder.step(ElementStep::kRelu, inputs[0]);
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return builder.elementwise(ElementwiseOp::kRelu, inputs[0]);
   }
 };
 
-class LeakyRelu final : public Layer, public Planned {
+class LeakyRelu final : public Layer, public Lowerable {
  public:
   LeakyRelu(const Config& config, const LayerSpec& spec) : slope_(config.get<double>("slope")) {
     only_input(spec);
@@ -104,16 +105,16 @@ class LeakyRelu final : public Layer, public Planned {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return at::leaky_relu(inputs[0], slope_);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
-    return builder.step(ElementStep::kLeakyRelu, inputs[0], slope_);
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return builder.elementwise(ElementwiseOp::kLeakyRelu, inputs[0], slope_);
   }
 
  private:
   double slope_;
 };
 
-class Gelu final : public Layer, public Planned {
+class Gelu final : public Layer, public Lowerable {
  public:
   Gelu(const Config& config, const LayerSpec& spec)
       : by_tanh_(config.get<std::string>("approximate") == "tanh") {
@@ -122,8 +123,8 @@ class Gelu final : public Layer, public Planned {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return at::gelu(inputs[0], by_tanh_ ? "tanh" : "none");
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_unary(by_tanh_ ? kGeluByTanh : kGelu), inputs[0]);
   }
 
@@ -142,7 +143,7 @@ class Gelu final : public Layer, public Planned {
   bool by_tanh_;
 };
 
-class Softmax final : public Layer, public Planned {
+class Softmax final : public Layer, public Lowerable {
  public:
   Softmax(const Config& config, const LayerSpec& spec) : dim_(config.get<std::int64_t>("dim")) {
     only_input(spec);
@@ -150,8 +151,8 @@ class Softmax final : public Layer, public Planned {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return at::softmax(inputs[0], dim_);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_softmax(dim_), inputs[0]);
   }
 

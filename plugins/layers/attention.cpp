@@ -14,6 +14,7 @@
 #include <treadle/base/error.h>
 
 #include "initialisers.h"
+#include "padding.h"
 
 namespace treadle::layers {
 
@@ -23,14 +24,21 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
       causal_(config.get<bool>("causal")) {
   constexpr const char* kWanted = "sequences [B, length, width]";
   width_ = expect_dimensions(spec, 3, kWanted).width();
-  if (spec.inputs.size() > 2)
-    throw DataError("takes the stream and at most one reference, got " +
-                    std::to_string(spec.inputs.size()) + " inputs");
+  for (std::size_t i = 1; i < spec.inputs.size(); ++i) {
+    std::optional<std::size_t>& role = describes_padding(spec.inputs[i]) ? padding_ : memory_;
+    if (role) {
+      throw DataError(
+          "takes the stream and as references at most one sequence to look at and the lengths or "
+          "the mask of what it looks at, got " +
+          std::to_string(spec.inputs.size()) + " inputs");
+    }
+    role = i;
+  }
   if (width_ % heads_ != 0) {
     throw DataError("has " + std::to_string(heads_) + " heads, which do not divide the width of " +
                     std::to_string(width_));
   }
-  const bool to_itself = spec.inputs.size() == 1;
+  const bool to_itself = !memory_;
   const bool has_bias = config.get<bool>("bias");
   const auto& rule = initialiser("xavier_uniform");
   const auto add = [&](const std::string& name, std::int64_t out, std::int64_t in,
@@ -42,7 +50,7 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
   };
   add("in", to_itself ? 3 * width_ : width_, width_, in_weight_, in_bias_);
   if (!to_itself) {
-    const TensorSpec& memory = spec.inputs[1];
+    const TensorSpec& memory = spec.inputs[*memory_];
     if (memory.sizes.size() != 3)
       throw DataError("takes " + std::string(kWanted) + " as its reference, got " + memory.text());
     add("memory", 2 * width_, memory.width(), memory_weight_, memory_bias_);
@@ -60,24 +68,35 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext&) {
   at::Tensor queries = at::linear(x, in_weight_, in_bias_);
   at::Tensor keys;
   at::Tensor values;
-  if (inputs.size() == 1) {
+  if (!memory_) {
     const auto parts = queries.chunk(3, -1);
     queries = parts[0];
     keys = parts[1];
     values = parts[2];
   } else {
-    const auto parts = at::linear(inputs[1], memory_weight_, memory_bias_).chunk(2, -1);
+    const auto parts = at::linear(inputs[*memory_], memory_weight_, memory_bias_).chunk(2, -1);
     keys = parts[0];
     values = parts[1];
   }
   const double scale = 1 / std::sqrt(static_cast<double>(width_ / heads_));
   at::Tensor scores = at::matmul(heads_of(queries).mul(scale), heads_of(keys).transpose(-2, -1));
+  at::Tensor hidden;  // which keys a query does not see
   if (causal_) {
-    const at::Tensor later =
-        at::ones({scores.size(-2), scores.size(-1)}, x.options().dtype(at::kBool)).triu_(1);
-    scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
+    hidden = at::ones({scores.size(-2), scores.size(-1)}, x.options().dtype(at::kBool)).triu_(1);
   }
+  at::Tensor blind;  // queries that see nothing, whose softmax would be none
+  if (padding_) {
+    const at::Tensor padding =
+        real_positions(inputs[*padding_], keys.size(1)).logical_not().unsqueeze(1).unsqueeze(1);
+    hidden = hidden.defined() ? hidden.logical_or(padding) : padding;
+    blind = hidden.all(-1, /*keepdim=*/true);
+    hidden = hidden.logical_and(blind.logical_not());
+  }
+  if (hidden.defined())
+    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   at::Tensor weights = at::softmax(scores, -1);
+  if (blind.defined())
+    weights = weights.masked_fill(blind, 0);
   if (dropout_ > 0)
     weights = at::dropout(weights, dropout_, is_training());
   const at::Tensor mixed =

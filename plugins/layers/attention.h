@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include <treadle/core/layer.h>
 
 #include "made.h"
@@ -11,14 +14,20 @@ namespace treadle::layers {
 /// softmax(Q Kᵀ / √d) V for each head, all heads side by side, and a linear map. To itself
 /// "in_weight" is [3 · width, width] (queries, keys, values one below the other, as in
 /// torch.nn.MultiheadAttention).
-class Attention final : public Layer {
+///
+/// A further reference, lengths [B] or a mask [B, S] of the sequence that it looks at, hides that
+/// sequence's padding. A position that sees nothing mixes zeros.
+class Attention final : public Layer, public TakesIndices {
  public:
   Attention(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  bool takes_indices(std::size_t index) const override { return padding_ && index == *padding_; }
 
  private:
   at::Tensor heads_of(const at::Tensor& rows) const;
 
+  std::optional<std::size_t> memory_;   // which input is the sequence it looks at
+  std::optional<std::size_t> padding_;  // which one describes that sequence's padding
   std::int64_t width_ = 0;
   std::int64_t heads_;
   double dropout_;

@@ -17,7 +17,8 @@
 #include <ATen/ops/empty.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plan_folding.h>
+#include <treadle/plan/folding.h>
+#include <treadle/plan/lowerable.h>
 
 #include "initialisers.h"
 
@@ -92,7 +93,7 @@ class ConvolutionOp final : public PlanOp, public TakesChannelMap {
                                             const TensorSpec&) const override {
     if (map.dim != 1)
       return nullptr;
-    const auto [weight, bias] = fold(map, weight_, bias_);
+    const auto [weight, bias] = fold_channel_map(map, weight_, bias_);
     return std::make_shared<ConvolutionOp>(weight, bias, stride_, padding_, dilation_, groups_);
   }
 
@@ -162,8 +163,8 @@ at::Tensor Convolution<kDimensions>::forward(const Inputs& inputs, LayerContext&
 }
 
 template <std::size_t kDimensions>
-std::optional<PlanValue> Convolution<kDimensions>::plan(PlanBuilder& builder,
-                                                        std::span<const PlanValue> inputs) const {
+std::optional<PlanValue> Convolution<kDimensions>::lower(PlanBuilder& builder,
+                                                         std::span<const PlanValue> inputs) const {
   return builder.apply(
       std::make_shared<ConvolutionOp>(weight_, bias_, stride_, padding_, dilation_, groups_),
       inputs[0]);

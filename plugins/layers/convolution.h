@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
 
 #include "made.h"
 
@@ -12,14 +12,14 @@ namespace treadle::layers {
 /// Cross-correlation over 1, 2 or 3 dimensions: [B, in, …] to [B, channels, …]. "weight" [channels,
 /// in / groups, kernel …], "bias" [channels]. Sizes as in torch.nn.Conv.
 template <std::size_t kDimensions>
-class Convolution final : public Layer, public Planned {
+class Convolution final : public Layer, public Lowerable {
  public:
   Convolution(const Config& config, const LayerSpec& spec);
   static void judge(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   std::vector<std::int64_t> stride_;

@@ -1,36 +1,121 @@
 #include "dense.h"
 
-#include <numeric>
+#include <algorithm>
 #include <string>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plan_ops.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
 
 #include "initialisers.h"
 
 namespace treadle::layers {
 namespace {
 
-std::int64_t asked_width(const LayerSpec& spec) {
-  if (spec.outputs.empty())
+std::string text_of(const OutputSpec& output) {
+  std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+  sizes.insert(sizes.end(), output.shape.begin(), output.shape.end());
+  return quote_text(output.name) + " " + TensorSpec(sizes, c10::ScalarType::Float).text();
+}
+
+std::string text_of(const std::vector<OutputSpec>& outputs) {
+  std::string text;
+  for (const OutputSpec& output : outputs)
+    text += (text.empty() ? "" : ", ") + text_of(output);
+  return text;
+}
+
+std::vector<std::int64_t> positions_of(const OutputSpec& output) {
+  return {output.shape.begin(), output.shape.end() - 1};
+}
+
+/// The one that `config` names, or all outputs beside each other.
+OutputSpec asked_output(const Config& config, const LayerSpec& spec) {
+  const std::vector<OutputSpec>& outputs = spec.outputs;
+  if (outputs.empty())
     throw DataError(
         "a head is as wide as the loss asks for, but here no loss is known; use dense with units");
-  return std::accumulate(
-      spec.outputs.begin(), spec.outputs.end(), std::int64_t{0},
-      [](std::int64_t sum, const OutputSpec& output) { return sum + output.width; });
+  if (const auto name = config.find<std::string>("output")) {
+    const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                    [&](const OutputSpec& output) { return output.name == *name; });
+    if (found != outputs.end())
+      return *found;
+    std::vector<std::string> names;
+    for (const OutputSpec& output : outputs)
+      names.push_back(output.name);
+    throw DataError("the loss asks for no output " + quote_text(*name) + ", but for " +
+                    text_of(outputs) + did_you_mean(*name, names));
+  }
+  OutputSpec all = outputs.front();
+  for (std::size_t i = 1; i < outputs.size(); ++i) {
+    if (positions_of(outputs[i]) != positions_of(outputs[0])) {
+      throw DataError("the loss asks for " + text_of(outputs) +
+                      ", which have other positions; give each a head of its own: {\"use\": "
+                      "\"head\", \"output\": " +
+                      quote_text(outputs[0].name) + "}");
+    }
+    all.shape.back() += outputs[i].width();
+  }
+  return all;
+}
+
+/// Whether the stream has the positions from dimension `first` on.
+bool has_positions(const TensorSpec& stream, const std::vector<std::int64_t>& positions,
+                   std::size_t first) {
+  if (stream.sizes.size() != positions.size() + 2)
+    return false;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::int64_t size = stream.sizes[first + i];
+    if (size != positions[i] && size != TensorSpec::kVaries && positions[i] != kVaries)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
 
-Dense::Dense(const Config& config, const LayerSpec& spec)
-    : Dense(config, spec, config.get<std::int64_t>("units")) {}
+struct Head::Asked {
+  Asked(const Config& config, const LayerSpec& spec) {
+    const OutputSpec output = asked_output(config, spec);
+    const std::vector<std::int64_t> positions = positions_of(output);
+    const TensorSpec& stream = only_input(spec);
+    const auto channels = config.get<std::string>("channels");
+    const bool last = channels != "first" && has_positions(stream, positions, 1);
+    const bool first = channels != "last" && has_positions(stream, positions, 2);
+    if (!last && !first) {
+      throw DataError("takes the positions of " + text_of(output) + " with channels " +
+                      (channels == "auto" ? "last or first" : channels) + ", got " + stream.text());
+    }
+    // A square image with as many channels: a guess would train on turned images without a word.
+    if (last && first && positions.size() > 1) {
+      throw DataError("cannot tell where the channels of " + stream.text() +
+                      " are: both orders fit the positions of " + text_of(output) +
+                      ". Set \"channels\": \"first\" (as convolutions leave them) or \"last\"");
+    }
+    channels_first = !last && !positions.empty();
+    const std::int64_t size = channels_first ? stream.sizes[1] : stream.sizes.back();
+    if (size == TensorSpec::kVaries)
+      throw DataError("takes channels of a known number, got " + stream.text());
+    in = size;
+    width = output.width();
+  }
 
-Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t units) {
+  bool channels_first = false;
+  std::int64_t in = 0;
+  std::int64_t width = 0;
+};
+
+Dense::Dense(const Config& config, const LayerSpec& spec)
+    : Dense(config, spec, expect_at_least(spec, 2, "rows of numbers [B, width]").width(),
+            config.get<std::int64_t>("units")) {}
+
+Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units) {
   only_input(spec);
-  const std::int64_t in = expect_at_least(spec, 2, "rows of numbers [B, width]").width();
   weight_ = register_parameter("weight", at::empty({units, in}, spec.dtype));
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({units}, spec.dtype));
@@ -41,8 +126,8 @@ at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {
   return at::linear(inputs[0], weight_, bias_);
 }
 
-std::optional<PlanValue> Dense::plan(PlanBuilder& builder,
-                                     std::span<const PlanValue> inputs) const {
+std::optional<PlanValue> Dense::lower(PlanBuilder& builder,
+                                      std::span<const PlanValue> inputs) const {
   // With a bias, libtorch multiplies more dimensions in another way.
   const std::size_t dimensions = builder.spec(inputs[0]).sizes.size();
   if (dimensions != 2 && dimensions != 3)
@@ -50,6 +135,21 @@ std::optional<PlanValue> Dense::plan(PlanBuilder& builder,
   return builder.apply(plan_linear(weight_, bias_), inputs[0]);
 }
 
-Head::Head(const Config& config, const LayerSpec& spec) : Dense(config, spec, asked_width(spec)) {}
+Head::Head(const Config& config, const LayerSpec& spec) : Head(config, spec, Asked(config, spec)) {}
+
+Head::Head(const Config& config, const LayerSpec& spec, const Asked& asked)
+    : Dense(config, spec, asked.in, asked.width), channels_first_(asked.channels_first) {}
+
+at::Tensor Head::forward(const Inputs& inputs, LayerContext& context) {
+  if (!channels_first_)
+    return Dense::forward(inputs, context);
+  const at::Tensor channels_last = inputs[0].movedim(1, -1);
+  return Dense::forward({&channels_last, 1}, context);
+}
+
+std::optional<PlanValue> Head::lower(PlanBuilder& builder,
+                                     std::span<const PlanValue> inputs) const {
+  return channels_first_ ? std::nullopt : Dense::lower(builder, inputs);
+}
 
 }  // namespace treadle::layers

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
 
 #include "made.h"
 
@@ -9,26 +9,38 @@ namespace treadle::layers {
 
 /// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias"
 /// [units].
-class Dense : public Layer, public Planned {
+class Dense : public Layer, public Lowerable {
  public:
   Dense(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  protected:
-  Dense(const Config& config, const LayerSpec& spec, std::int64_t units);
+  /// `in`: how wide the stream is.
+  Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units);
 
  private:
   at::Tensor weight_;
   at::Tensor bias_;
 };
 
-/// A Dense that is as wide as the loss asks for.
+/// A Dense that makes an output the loss asks for, or all of them beside each other:
+/// [B, positions..., width]. Takes [B, positions..., in] or [B, in, positions...].
 class Head final : public Dense {
  public:
   Head(const Config& config, const LayerSpec& spec);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
+
+ private:
+  struct Asked;
+  Head(const Config& config, const LayerSpec& spec, const Asked& asked);
+
+  bool channels_first_;
 };
 
 }  // namespace treadle::layers

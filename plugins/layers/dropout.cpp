@@ -8,6 +8,8 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <treadle/plan/op.h>
+
 namespace treadle::layers {
 namespace {
 
@@ -66,8 +68,8 @@ at::Tensor Dropout<kDrops>::forward(const Inputs& inputs, LayerContext&) {
 }
 
 template <Drops kDrops>
-std::optional<PlanValue> Dropout<kDrops>::plan(PlanBuilder& builder,
-                                               std::span<const PlanValue> inputs) const {
+std::optional<PlanValue> Dropout<kDrops>::lower(PlanBuilder& builder,
+                                                std::span<const PlanValue> inputs) const {
   if (!is_training() || rate_ == 0)
     return inputs[0];
   if (kDrops != Drops::kElements || rate_ >= 1)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
 
 #include "made.h"
 
@@ -17,12 +17,12 @@ enum class Drops {
 /// evaluation nothing happens. Srivastava et al. (2014). A rate of 1 gives zeros without a
 /// gradient.
 template <Drops kDrops>
-class Dropout final : public Layer, public Planned {
+class Dropout final : public Layer, public Lowerable {
  public:
   Dropout(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   double rate_;

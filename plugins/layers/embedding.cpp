@@ -1,9 +1,11 @@
 #include "embedding.h"
 
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
@@ -15,9 +17,10 @@
 #include <ATen/ops/sin.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
-#include <c10/util/Exception.h>
 
 #include <treadle/base/error.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/op.h>
 
 namespace treadle::layers {
 namespace {
@@ -35,23 +38,36 @@ at::Tensor sines(std::int64_t length, std::int64_t width, c10::ScalarType dtype)
       .contiguous();
 }
 
-/// The rows of `weight` that these numbers of categories name.
-at::Tensor looked_up(const at::Tensor& weight, const at::Tensor& numbers) {
+/// The rows of `weight` that these indices name.
+at::Tensor looked_up(const at::Tensor& weight, const at::Tensor& indices) {
   try {
-    return at::embedding(weight, numbers);
-  } catch (const c10::Error&) {
-    // Looked for only now: a pass over all numbers, which a device would have to wait for.
-    const std::int64_t least = numbers.min().item<std::int64_t>();
-    const std::int64_t most = numbers.max().item<std::int64_t>();
+    return at::embedding(weight, indices);
+  } catch (const std::exception&) {
+    // Looked for only now: a pass over all indices, which a device would have to wait for.
+    const std::int64_t least = indices.min().item<std::int64_t>();
+    const std::int64_t most = indices.max().item<std::int64_t>();
     if (least >= 0 && most < weight.size(0))
       throw;
-    throw DataError("is given the category " + std::to_string(least < 0 ? least : most) +
-                    ", but has " + std::to_string(weight.size(0)) +
-                    " categories, which count from 0; " +
-                    (least < 0 ? "these seem to be no numbers of categories"
-                               : "say \"categories\": " + std::to_string(most + 1) +
-                                     " or more where these are numbers of categories at all"));
+    throw DataError(
+        "is given the index " + std::to_string(least < 0 ? least : most) + ", but has " +
+        std::to_string(weight.size(0)) + " embeddings, which count from 0; " +
+        (least < 0 ? "a missing category is -1: add {\"use\": \"impute\"} to transforms"
+                   : "\"num_embeddings\" must be " + std::to_string(most + 1) + " or more"));
   }
+}
+
+/// One number, or one for each column; what the document leaves out the data knows.
+std::vector<std::int64_t> table_sizes(const Config& config, const TensorSpec& input) {
+  if (!config.has("num_embeddings")) {
+    if (input.vocabulary.empty()) {
+      throw DataError("\"num_embeddings\" is missing, and how many indices " + input.text() +
+                      " may have is not known here");
+    }
+    return input.vocabulary;
+  }
+  if (config.json().at("num_embeddings").is_array())
+    return config.get<std::vector<std::int64_t>>("num_embeddings");
+  return {config.get<std::int64_t>("num_embeddings")};
 }
 
 class EmbeddingOp final : public PlanOp {
@@ -62,14 +78,15 @@ class EmbeddingOp final : public PlanOp {
   bool allocates() const override { return true; }
   Reads backward_reads() const override { return {.inputs = false, .output = false}; }
 
-  /// The numbers of the categories.
+  /// The indices.
   std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
     return std::vector<TensorSpec>(1);
   }
 
   void forward(const Inputs& inputs, at::Tensor& output,
                std::span<at::Tensor> kept) const override {
-    kept[0] = inputs[0].to(at::kLong);
+    // A copy: the input's memory may be used again before backward.
+    kept[0] = inputs[0].clone();
     output = looked_up(weight_, kept[0]);
   }
 
@@ -79,7 +96,7 @@ class EmbeddingOp final : public PlanOp {
           at::embedding_dense_backward(gradients.of_output, gradients.kept[0], weight_.size(0),
                                        /*padding_idx=*/-1, /*scale_grad_by_freq=*/false));
     }
-    // Numbers of categories have no gradient.
+    // Indices have no gradient.
   }
 
   std::vector<at::Tensor> parameters() const override { return {weight_}; }
@@ -118,21 +135,49 @@ class PositionsOp final : public PlanOp {
 }  // namespace
 
 Embedding::Embedding(const Config& config, const LayerSpec& spec) {
-  only_input(spec);
+  const TensorSpec& input = only_input(spec);
+  if (input.dtype != c10::ScalarType::Long) {
+    throw DataError("takes indices of tokens or categories, int64 [B, ...], got numbers " +
+                    input.text());
+  }
+  const std::vector<std::int64_t> sizes = table_sizes(config, input);
+  const bool is_listed =
+      config.has("num_embeddings") && config.json().at("num_embeddings").is_array();
+  by_column_ = sizes.size() > 1 || is_listed;
+  if (by_column_ &&
+      (input.sizes.size() < 2 || input.sizes.back() != static_cast<std::int64_t>(sizes.size()))) {
+    throw DataError("has tables for " + std::to_string(sizes.size()) + " columns [B, " +
+                    std::to_string(sizes.size()) + "], got " + input.text());
+  }
   const at::NoGradGuard no_gradients;
-  weight_ = at::empty({config.get<std::int64_t>("categories"), config.get<std::int64_t>("width")},
-                      spec.dtype);
-  weight_.normal_();
-  register_parameter("weight", weight_);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    at::Tensor weight =
+        at::empty({sizes[i], config.get<std::int64_t>("embedding_dim")}, spec.dtype);
+    weight.normal_();
+    weights_.push_back(
+        register_parameter(by_column_ ? "weight_" + std::to_string(i) : "weight", weight));
+  }
 }
 
 at::Tensor Embedding::forward(const Inputs& inputs, LayerContext&) {
-  return looked_up(weight_, inputs[0].to(at::kLong));
+  if (!by_column_)
+    return looked_up(weights_[0], inputs[0]);
+  std::vector<at::Tensor> columns;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    try {
+      columns.push_back(looked_up(weights_[i], inputs[0].select(-1, static_cast<std::int64_t>(i))));
+    } catch (const DataError& error) {
+      throw DataError("column " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  return at::stack(columns, -2);
 }
 
-std::optional<PlanValue> Embedding::plan(PlanBuilder& builder,
-                                         std::span<const PlanValue> inputs) const {
-  return builder.apply(std::make_shared<EmbeddingOp>(weight_), inputs[0]);
+std::optional<PlanValue> Embedding::lower(PlanBuilder& builder,
+                                          std::span<const PlanValue> inputs) const {
+  if (by_column_)
+    return std::nullopt;
+  return builder.apply(std::make_shared<EmbeddingOp>(weights_[0]), inputs[0]);
 }
 
 Positions::Positions(const Config& config, const LayerSpec& spec) {
@@ -155,8 +200,8 @@ at::Tensor Positions::forward(const Inputs& inputs, LayerContext&) {
   return inputs[0].add(vectors_);
 }
 
-std::optional<PlanValue> Positions::plan(PlanBuilder& builder,
-                                         std::span<const PlanValue> inputs) const {
+std::optional<PlanValue> Positions::lower(PlanBuilder& builder,
+                                          std::span<const PlanValue> inputs) const {
   return builder.apply(std::make_shared<PositionsOp>(vectors_), inputs[0]);
 }
 

@@ -19,7 +19,8 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plan_folding.h>
+#include <treadle/plan/folding.h>
+#include <treadle/plan/lowerable.h>
 
 namespace treadle::layers {
 namespace {
@@ -159,8 +160,8 @@ at::Tensor BatchNorm::forward(const Inputs& inputs, LayerContext&) {
                         /*cudnn_enabled=*/true);
 }
 
-std::optional<PlanValue> BatchNorm::plan(PlanBuilder& builder,
-                                         std::span<const PlanValue> inputs) const {
+std::optional<PlanValue> BatchNorm::lower(PlanBuilder& builder,
+                                          std::span<const PlanValue> inputs) const {
   const std::vector<std::int64_t>& sizes = builder.spec(inputs[0]).sizes;
   const bool has_one_value =
       std::all_of(sizes.begin() + 2, sizes.end(), [](std::int64_t size) { return size == 1; }) &&
@@ -185,8 +186,8 @@ at::Tensor LayerNorm::forward(const Inputs& inputs, LayerContext&) {
   return at::layer_norm(inputs[0], {width_}, weight_, bias_, eps_);
 }
 
-std::optional<PlanValue> LayerNorm::plan(PlanBuilder& builder,
-                                         std::span<const PlanValue> inputs) const {
+std::optional<PlanValue> LayerNorm::lower(PlanBuilder& builder,
+                                          std::span<const PlanValue> inputs) const {
   return builder.apply(std::make_shared<LayerNormOp>(weight_, bias_, width_, eps_), inputs[0]);
 }
 

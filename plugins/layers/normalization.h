@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
 
 #include "made.h"
 
@@ -9,12 +9,12 @@ namespace treadle::layers {
 
 /// Over the batch and everything behind the channels (dimension 1), with running statistics for
 /// evaluation. Ioffe and Szegedy (2015). "weight", "bias", buffers "running_mean", "running_var".
-class BatchNorm final : public Layer, public Planned {
+class BatchNorm final : public Layer, public Lowerable {
  public:
   BatchNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   double eps_;
@@ -26,12 +26,12 @@ class BatchNorm final : public Layer, public Planned {
 };
 
 /// Over the last dimension of each position. Ba et al. (2016). "weight", "bias".
-class LayerNorm final : public Layer, public Planned {
+class LayerNorm final : public Layer, public Lowerable {
  public:
   LayerNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   double eps_;

@@ -17,6 +17,8 @@
 #include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 
+#include <treadle/plan/op.h>
+
 namespace treadle::layers {
 namespace {
 
@@ -130,7 +132,7 @@ at::Tensor Pooling<kDimensions, kPool>::forward(const Inputs& inputs, LayerConte
 }
 
 template <std::size_t kDimensions, Pool kPool>
-std::optional<PlanValue> Pooling<kDimensions, kPool>::plan(
+std::optional<PlanValue> Pooling<kDimensions, kPool>::lower(
     PlanBuilder& builder, std::span<const PlanValue> inputs) const {
   if constexpr (kDimensions == 1) {
     return std::nullopt;

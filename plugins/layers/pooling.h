@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
 
 #include "made.h"
 
@@ -14,14 +14,14 @@ enum class Pool { kMax, kAverage };
 /// Windows of [B, channels, …] become their largest element or their mean; sizes as in
 /// torch.nn.MaxPool and AvgPool. A `stride` of 0 is the window's size.
 template <std::size_t kDimensions, Pool kPool>
-class Pooling final : public Layer, public Planned {
+class Pooling final : public Layer, public Lowerable {
  public:
   Pooling(const Config& config, const LayerSpec& spec);
   static void judge(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   std::vector<std::int64_t> kernel_;

@@ -4,6 +4,8 @@
 #include <string>
 #include <tuple>
 
+#include <ATen/ops/_pack_padded_sequence.h>
+#include <ATen/ops/_pad_packed_sequence.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gru.h>
@@ -12,10 +14,13 @@
 #include <ATen/ops/lstm_cell.h>
 #include <ATen/ops/rnn_tanh.h>
 #include <ATen/ops/rnn_tanh_cell.h>
+#include <ATen/ops/sort.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+
+#include "padding.h"
 
 namespace treadle::layers {
 namespace {
@@ -79,7 +84,10 @@ Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
       dropout_(config.get<double>("dropout")),
       both_(config.get<bool>("both_directions")),
       only_last_(config.get<std::string>("gives") == "last") {
-  only_input(spec);
+  if (const auto reference = padding_reference(spec);
+      reference && spec.inputs[*reference].dtype != c10::ScalarType::Long)
+    throw DataError("takes the lengths of its sequences, [B] int64, as its reference, got " +
+                    spec.inputs[*reference].text());
   std::int64_t in = expect_dimensions(spec, 3, "sequences [B, length, width]").width();
   const std::int64_t rows = rows_per_unit<kRecurrence>() * units_;
   for (std::int64_t layer = 0; layer < layers_; ++layer) {
@@ -98,12 +106,11 @@ Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
 }
 
 template <Recurrence kRecurrence>
-at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext&) {
-  const at::Tensor& x = inputs[0];
+std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_all(const at::Tensor& x) const {
   const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());
   const bool training = is_training();
   at::Tensor sequence;
-  at::Tensor last;  // [layers · directions, B, units]
+  at::Tensor last;
   constexpr bool kBatchFirst = true;
   if constexpr (kRecurrence == Recurrence::kLstm) {
     const std::vector<at::Tensor> state{zeros, zeros};
@@ -116,6 +123,44 @@ at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext&) 
     std::tie(sequence, last) =
         at::rnn_tanh(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
   }
+  return {std::move(sequence), std::move(last)};
+}
+
+template <Recurrence kRecurrence>
+std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_lengths(
+    const at::Tensor& x, const at::Tensor& lengths) const {
+  // Rows by falling length, as libtorch packs them. Packing has no empty rows: they are cleared.
+  const auto [sorted, order] = at::sort(lengths.clamp(1, x.size(1)), /*stable=*/true, /*dim=*/0,
+                                        /*descending=*/true);
+  const auto [data, sizes] =
+      at::_pack_padded_sequence(x.index_select(0, order), sorted.cpu(), /*batch_first=*/true);
+  const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());
+  const bool training = is_training();
+  at::Tensor packed;
+  at::Tensor last;
+  if constexpr (kRecurrence == Recurrence::kLstm) {
+    const std::vector<at::Tensor> state{zeros, zeros};
+    std::tie(packed, last, std::ignore) = at::lstm(
+        data, sizes, state, weights_, /*has_biases=*/true, layers_, dropout_, training, both_);
+  } else if constexpr (kRecurrence == Recurrence::kGru) {
+    std::tie(packed, last) =
+        at::gru(data, sizes, zeros, weights_, true, layers_, dropout_, training, both_);
+  } else {
+    std::tie(packed, last) =
+        at::rnn_tanh(data, sizes, zeros, weights_, true, layers_, dropout_, training, both_);
+  }
+  const at::Tensor sequence = std::get<0>(at::_pad_packed_sequence(
+      packed, sizes, /*batch_first=*/true, /*padding_value=*/0.0, /*total_length=*/x.size(1)));
+  const at::Tensor place = order.argsort();
+  const at::Tensor empty = lengths.lt(1).view({-1, 1});
+  return {sequence.index_select(0, place).masked_fill(empty.unsqueeze(2), 0),
+          last.index_select(1, place).masked_fill(empty, 0)};
+}
+
+template <Recurrence kRecurrence>
+at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext&) {
+  const auto [sequence, last] =
+      inputs.size() == 1 ? over_all(inputs[0]) : over_lengths(inputs[0], inputs[1]);
   if (!only_last_)
     return sequence;
   return both_ ? at::cat({last[last.size(0) - 2], last[last.size(0) - 1]}, 1)

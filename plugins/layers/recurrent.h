@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <treadle/core/layer.h>
@@ -35,13 +36,22 @@ class RecurrentCell final : public Layer, public TakesAbsent {
 /// Whole sequences: [B, T, in] to [B, T, units], or to the last step's [B, units]; with both
 /// directions twice as wide, the last step being that of each direction. States begin as zeros in
 /// each forward. Weights as torch.nn's layers name them.
+///
+/// With lengths [B] as its reference it goes over each row's own steps, as torch.nn does over a
+/// packed sequence: padding changes nothing, and what it gives for padding is zeros.
 template <Recurrence kRecurrence>
-class Recurrent final : public Layer {
+class Recurrent final : public Layer, public TakesIndices {
  public:
   Recurrent(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  bool takes_indices(std::size_t index) const override { return index > 0; }
 
  private:
+  /// The sequence, and the last state of each layer and direction: [layers · directions, B, units].
+  std::pair<at::Tensor, at::Tensor> over_all(const at::Tensor& x) const;
+  std::pair<at::Tensor, at::Tensor> over_lengths(const at::Tensor& x,
+                                                 const at::Tensor& lengths) const;
+
   std::int64_t units_;
   std::int64_t layers_;
   double dropout_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -19,15 +20,17 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/op.h>
 
 #include "made.h"
+#include "padding.h"
 
 namespace treadle::layers {
 namespace {
 
 /// All elements of a row in one line: [B, …] to [B, n].
-class Flatten final : public Layer, public Planned {
+class Flatten final : public Layer, public Lowerable, public TakesIndices {
  public:
   Flatten(const Config& config, const LayerSpec& spec) : from_(config.get<std::int64_t>("from")) {
     only_input(spec);
@@ -37,8 +40,8 @@ class Flatten final : public Layer, public Planned {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return inputs[0].flatten(from_);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     std::vector<std::int64_t> sizes = builder.spec(inputs[0]).sizes;
     sizes.resize(static_cast<std::size_t>(from_));
     sizes.push_back(-1);
@@ -50,7 +53,7 @@ class Flatten final : public Layer, public Planned {
 };
 
 /// A row's elements in other sizes: [B, …] to [B, sizes …].
-class Unflatten final : public Layer, public Planned {
+class Unflatten final : public Layer, public Lowerable, public TakesIndices {
  public:
   Unflatten(const Config& config, const LayerSpec& spec)
       : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
@@ -71,8 +74,8 @@ class Unflatten final : public Layer, public Planned {
     sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
     return inputs[0].reshape(sizes);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     std::vector<std::int64_t> sizes{builder.spec(inputs[0]).sizes[0]};
     sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
     return builder.reshape(inputs[0], std::move(sizes));
@@ -83,7 +86,7 @@ class Unflatten final : public Layer, public Planned {
 };
 
 /// Two dimensions change places.
-class Transpose final : public Layer {
+class Transpose final : public Layer, public TakesIndices {
  public:
   Transpose(const Config& config, const LayerSpec& spec)
       : a_(config.get<std::int64_t>("a")), b_(config.get<std::int64_t>("b")) {
@@ -99,7 +102,7 @@ class Transpose final : public Layer {
 };
 
 /// One index of a dimension, which goes: the last step of a sequence.
-class Select final : public Layer {
+class Select final : public Layer, public TakesIndices {
  public:
   Select(const Config& config, const LayerSpec& spec)
       : dim_(config.get<std::int64_t>("dim")), index_(config.get<std::int64_t>("index")) {
@@ -115,7 +118,7 @@ class Select final : public Layer {
 };
 
 /// A stretch of a dimension.
-class Narrow final : public Layer {
+class Narrow final : public Layer, public TakesIndices {
  public:
   Narrow(const Config& config, const LayerSpec& spec)
       : dim_(config.get<std::int64_t>("dim")),
@@ -136,36 +139,82 @@ class Narrow final : public Layer {
 struct NamedReduction {
   std::string_view name;
   at::Tensor (*reduce)(const at::Tensor& x, at::IntArrayRef dims);
+  /// What padding is filled with, so that it changes nothing.
+  double neutral;
 };
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kReductions{
-    NamedReduction{"mean", [](const at::Tensor& x, at::IntArrayRef dims) { return x.mean(dims); }},
-    NamedReduction{"sum", [](const at::Tensor& x, at::IntArrayRef dims) { return x.sum(dims); }},
+    NamedReduction{"mean", [](const at::Tensor& x, at::IntArrayRef dims) { return x.mean(dims); },
+                   0},
+    NamedReduction{"sum", [](const at::Tensor& x, at::IntArrayRef dims) { return x.sum(dims); }, 0},
     NamedReduction{"max",
-                   [](const at::Tensor& x, at::IntArrayRef dims) { return at::amax(x, dims); }},
+                   [](const at::Tensor& x, at::IntArrayRef dims) { return at::amax(x, dims); },
+                   -kInfinity},
     NamedReduction{"min",
-                   [](const at::Tensor& x, at::IntArrayRef dims) { return at::amin(x, dims); }},
+                   [](const at::Tensor& x, at::IntArrayRef dims) { return at::amin(x, dims); },
+                   kInfinity},
+    NamedReduction{
+        "last", [](const at::Tensor& x, at::IntArrayRef dims) { return x.select(dims[0], -1); }, 0},
 };
 
-/// One number from all along some dimensions, which go.
-class Reduce final : public Layer {
+/// One number from all along some dimensions, which go. With lengths or a mask as its reference,
+/// only positions of dimension 1 that are no padding count; where a row has none it gives zeros.
+class Reduce final : public Layer, public TakesIndices {
  public:
   Reduce(const Config& config, const LayerSpec& spec)
-      : dims_(config.get<std::vector<std::int64_t>>("dims")) {
-    only_input(spec);
-    const auto name = config.get<std::string>("by");
+      : dims_(config.get<std::vector<std::int64_t>>("dims")),
+        padding_(padding_reference(spec)),
+        by_(config.get<std::string>("by")) {
     for (const NamedReduction& reduction : kReductions) {
-      if (reduction.name == name)
-        reduce_ = reduction.reduce;
+      if (reduction.name == by_)
+        reduction_ = &reduction;
     }
-    TREADLE_EXPECTS(reduce_ != nullptr, "the schema lists the same names");
+    TREADLE_EXPECTS(reduction_ != nullptr, "the schema lists the same names");
+    if (by_ == "last" && dims_.size() != 1)
+      config.fail("dims",
+                  "the last one is taken along one dimension, got " + std::to_string(dims_.size()));
+    if (!padding_)
+      return;
+    const auto count = static_cast<std::int64_t>(spec.inputs[0].sizes.size());
+    for (std::int64_t& dim : dims_)
+      dim += dim < 0 ? count : 0;
+    if (std::find(dims_.begin(), dims_.end(), 1) == dims_.end() ||
+        std::find(dims_.begin(), dims_.end(), 0) != dims_.end()) {
+      config.fail("dims",
+                  "with lengths or a mask, dimension 1 goes, which they describe, and the batch "
+                  "stays");
+    }
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
-    return reduce_(inputs[0], dims_);
+    if (!padding_)
+      return reduction_->reduce(inputs[0], dims_);
+    const at::Tensor& x = inputs[0];
+    const at::Tensor real = real_positions(inputs[*padding_], x.size(1));
+    if (by_ == "last")
+      return last_position(x, real);
+    const at::Tensor filled = x.masked_fill(beside(real, x).logical_not(), reduction_->neutral);
+    const auto of_rows = [](const at::Tensor& rows, const at::Tensor& result) {
+      std::vector<std::int64_t> sizes(static_cast<std::size_t>(result.dim()), 1);
+      sizes[0] = rows.size(0);
+      return rows.view(sizes);
+    };
+    if (by_ == "mean") {
+      const at::Tensor sum = filled.sum(dims_);
+      std::int64_t others = 1;  // elements of one position
+      for (const std::int64_t dim : dims_)
+        others *= dim == 1 ? 1 : x.size(dim);
+      return sum.div(of_rows(real.sum(1).clamp_min(1).mul(others).to(sum.scalar_type()), sum));
+    }
+    const at::Tensor result = reduction_->reduce(filled, dims_);
+    return result.masked_fill(of_rows(real.any(1).logical_not(), result), 0);
   }
+  bool takes_indices(std::size_t index) const override { return index > 0; }
 
  private:
   std::vector<std::int64_t> dims_;
-  at::Tensor (*reduce_)(const at::Tensor& x, at::IntArrayRef dims) = nullptr;
+  std::optional<std::size_t> padding_;
+  std::string by_;
+  const NamedReduction* reduction_ = nullptr;
 };
 
 /// One number around the last dimensions: as many before as behind in each.

@@ -8,11 +8,14 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dot.h>
+#include <ATen/ops/kl_div.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/nll_loss_forward.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 
+#include "positions.h"
 #include "target_check.h"
 
 namespace treadle::losses {
@@ -39,6 +42,20 @@ std::string list(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + ", …" : text;
 }
 
+// A class index is an integer, a distribution is not.
+bool is_distribution(const at::Tensor& target) {
+  return at::isFloatingType(target.scalar_type());
+}
+
+Prediction softmax_prediction(const at::Tensor& logits) {
+  return {TargetKind::kClasses, at::softmax(logits, -1)};
+}
+
+// A sum over positions, each times its weight.
+at::Tensor weighted(const at::Tensor& each, const at::Tensor& weights) {
+  return weights.defined() ? at::dot(each, weights) : each.sum();
+}
+
 }  // namespace
 
 CrossEntropy::CrossEntropy(const Config& config)
@@ -53,78 +70,150 @@ CrossEntropy::CrossEntropy(const Config& config)
 }
 
 std::vector<OutputSpec> CrossEntropy::do_outputs_for(const TargetSpec& target) const {
-  expect_classes("cross_entropy", target);
+  expect_kind("cross_entropy", {TargetKind::kClasses, TargetKind::kDistribution}, target);
+  expect_two_classes("cross_entropy", target);
   if (class_weights_.defined() && class_weights_.numel() != target.class_count()) {
     config_.fail("class_weights", "must have one weight per class: the target \"" + target.name +
                                       "\" has " + std::to_string(target.class_count()) +
                                       " classes (" + list(target.class_names) + "), got " +
                                       std::to_string(class_weights_.numel()) + " weights");
   }
-  return {{"logits", target.class_count()}};
+  return {{"logits", shape_per_position(target, target.class_count())}};
 }
 
 LossTerms CrossEntropy::do_forward(const std::vector<at::Tensor>& outputs,
-                                   const Batch& batch) const {
-  const at::Tensor& logits = outputs[0];
+                                   const TargetBatch& target) const {
+  const Positions at_positions(outputs[0], target);
+  const at::Tensor& logits = at_positions.output;
+  const at::Tensor& targets = at_positions.target;
+  const at::Tensor& weights = at_positions.weights;
   const at::Tensor class_weights = matching(class_weights_, class_weights_f_, logits);
 
-  if (batch.weights.defined()) {
-    const at::Tensor each = at::cross_entropy_loss(logits, batch.targets, class_weights, kEach,
+  if (weights.defined()) {
+    const at::Tensor each = at::cross_entropy_loss(logits, targets, class_weights, kEach,
                                                    kIgnoreNone, label_smoothing_);
-    const at::Tensor rows = batch.weights;
-    return {at::dot(each, rows), class_weights.defined()
-                                     ? at::dot(class_weights.index_select(0, batch.targets), rows)
-                                     : rows.sum()};
+    return {at::dot(each, weights), class_weights.defined() && !is_distribution(targets)
+                                        ? at::dot(class_weights.index_select(0, targets), weights)
+                                        : at::Tensor()};
+  }
+  if (is_distribution(targets)) {
+    return {
+        at::cross_entropy_loss(logits, targets, class_weights, kSum, kIgnoreNone, label_smoothing_),
+        {}};
   }
   if (label_smoothing_ > 0) {
-    return {at::cross_entropy_loss(logits, batch.targets, class_weights, kSum, kIgnoreNone,
-                                   label_smoothing_),
-            class_weights.defined() ? class_weights.index_select(0, batch.targets).sum()
-                                    : at::Tensor()};
+    return {
+        at::cross_entropy_loss(logits, targets, class_weights, kSum, kIgnoreNone, label_smoothing_),
+        class_weights.defined() ? class_weights.index_select(0, targets).sum() : at::Tensor()};
   }
   // What cross_entropy_loss does, without its wrappers; the kernel adds up the class weights
   // anyway.
   const at::Tensor log_probabilities = at::_log_softmax(logits, 1, /*half_to_float=*/false);
   auto [sum, weight] =
-      at::nll_loss_forward(log_probabilities, batch.targets, class_weights, kSum, kIgnoreNone);
+      at::nll_loss_forward(log_probabilities, targets, class_weights, kSum, kIgnoreNone);
   return {sum, class_weights.defined() ? weight : at::Tensor()};
 }
 
-Predictions CrossEntropy::do_predictions(const std::vector<at::Tensor>& outputs) const {
-  return {TargetKind::kClasses, at::softmax(outputs[0], 1)};
+at::Tensor CrossEntropy::do_weight(const TargetBatch& target) const {
+  if (!class_weights_.defined() || is_distribution(target.values()))
+    return weight_of_values(target, 1);
+  const at::Tensor& weights = target.weights();
+  const at::Tensor classes = target.values().reshape(-1);
+  if (!weights.defined())
+    return class_weights_.to(classes.device()).index_select(0, classes).sum();
+  const at::Tensor counts = weights.reshape(-1);
+  // What stands in padding need not be a class.
+  return at::dot(matching(class_weights_, class_weights_f_, counts)
+                     .index_select(0, classes.masked_fill(counts.eq(0), 0)),
+                 counts);
 }
 
-BceWithLogits::BceWithLogits(const Config& config) {
-  const auto pos_weight = config.get<double>("pos_weight");
-  if (pos_weight == 1)
+Prediction CrossEntropy::do_prediction(const std::vector<at::Tensor>& outputs) const {
+  return softmax_prediction(outputs[0]);
+}
+
+BceWithLogits::BceWithLogits(const Config& config) : config_(config) {
+  const bool is_list = config.has("pos_weight") && config.json().at("pos_weight").is_array();
+  const auto weights = is_list ? config.get<std::vector<double>>("pos_weight")
+                               : std::vector<double>{config.get<double>("pos_weight")};
+  if (!is_list && weights[0] == 1)
     return;
-  pos_weight_ = at::tensor({pos_weight}, at::kDouble);
+  pos_weight_ = at::tensor(weights, at::kDouble);
   pos_weight_f_ = pos_weight_.to(at::kFloat);
 }
 
 std::vector<OutputSpec> BceWithLogits::do_outputs_for(const TargetSpec& target) const {
-  expect_classes("bce_with_logits", target);
+  expect_kind("bce_with_logits", {TargetKind::kClasses, TargetKind::kLabels}, target);
+  const bool is_labels = target.kind == TargetKind::kLabels;
+  const std::int64_t weights = pos_weight_.defined() ? pos_weight_.numel() : 1;
+  if (weights != 1 && weights != (is_labels ? target.width() : 1)) {
+    config_.fail("pos_weight", is_labels
+                                   ? "must be one number, or one per label: the target \"" +
+                                         target.name + "\" has " + std::to_string(target.width()) +
+                                         " labels (" + list(target.class_names) + "), got " +
+                                         std::to_string(weights) + " numbers"
+                                   : "must be one number, since the target \"" + target.name +
+                                         "\" is classes; a list belongs to labels");
+  }
+  if (is_labels) {
+    if (target.width() < 2) {
+      throw DataError("loss \"bce_with_logits\" needs at least two labels, but the target \"" +
+                      target.name + "\" has one; make it a target of two classes");
+    }
+    return {{"logits", shape_per_position(target, target.width())}};
+  }
   if (target.class_count() != 2) {
     throw DataError("loss \"bce_with_logits\" needs two classes, but the target \"" + target.name +
                     "\" has " + std::to_string(target.class_count()) + "; use cross_entropy");
   }
-  return {{"logit", 1}};
+  return {{"logit", shape_per_position(target, 1)}};
 }
 
 LossTerms BceWithLogits::do_forward(const std::vector<at::Tensor>& outputs,
-                                    const Batch& batch) const {
-  const at::Tensor& logit = outputs[0];
-  const at::Tensor positive = batch.targets.to(logit.scalar_type()).unsqueeze(1);
-  const at::Tensor rows = batch.weights.defined() ? batch.weights.unsqueeze(1) : at::Tensor();
-  const at::Tensor sum = at::binary_cross_entropy_with_logits(
-      logit, positive, rows, matching(pos_weight_, pos_weight_f_, logit), kSum);
-  return {sum, rows.defined() ? batch.weights.sum() : at::Tensor()};
+                                    const TargetBatch& target) const {
+  const Positions at_positions(outputs[0], target);
+  const at::Tensor& logits = at_positions.output;
+  at::Tensor positive = at_positions.target.to(logits.scalar_type());
+  if (positive.dim() == 1)
+    positive = positive.unsqueeze(1);
+  const at::Tensor weights =
+      at_positions.weights.defined() ? at_positions.weights.unsqueeze(1) : at::Tensor();
+  return {at::binary_cross_entropy_with_logits(logits, positive, weights,
+                                               matching(pos_weight_, pos_weight_f_, logits), kSum),
+          logits.size(1) == 1 ? at::Tensor() : do_weight(target)};
 }
 
-Predictions BceWithLogits::do_predictions(const std::vector<at::Tensor>& outputs) const {
+at::Tensor BceWithLogits::do_weight(const TargetBatch& target) const {
+  const at::Tensor& values = target.values();
+  return weight_of_values(target, at::isFloatingType(values.scalar_type()) ? values.size(-1) : 1);
+}
+
+Prediction BceWithLogits::do_prediction(const std::vector<at::Tensor>& outputs) const {
+  if (outputs[0].size(-1) > 1)
+    return {TargetKind::kLabels, at::sigmoid(outputs[0])};
   // Both from the logit: 1 - sigmoid(x) would lose the digits of a sure negative.
   return {TargetKind::kClasses,
-          at::cat({at::sigmoid(outputs[0].neg()), at::sigmoid(outputs[0])}, 1)};
+          at::cat({at::sigmoid(outputs[0].neg()), at::sigmoid(outputs[0])}, -1)};
+}
+
+std::vector<OutputSpec> KlDiv::do_outputs_for(const TargetSpec& target) const {
+  expect_kind("kl_div", {TargetKind::kDistribution}, target);
+  expect_two_classes("kl_div", target);
+  return {{"logits", shape_per_position(target, target.class_count())}};
+}
+
+LossTerms KlDiv::do_forward(const std::vector<at::Tensor>& outputs,
+                            const TargetBatch& target) const {
+  const Positions at_positions(outputs[0], target);
+  const at::Tensor each =
+      at::kl_div(at::log_softmax(at_positions.output, 1), at_positions.target, kEach).sum(1);
+  return {weighted(each, at_positions.weights), {}};
+}
+
+Prediction KlDiv::do_prediction(const std::vector<at::Tensor>& outputs) const {
+  Prediction prediction = softmax_prediction(outputs[0]);
+  prediction.kind = TargetKind::kDistribution;
+  return prediction;
 }
 
 }  // namespace treadle::losses

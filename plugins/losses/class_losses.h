@@ -9,22 +9,26 @@
 
 namespace treadle::losses {
 
-/// Softmax cross-entropy on class indices:
+/// Softmax cross-entropy, per position:
 ///
-///     l(x, y) = w_y * ((1 - s) * -log p_y) + s/C * sum_c w_c * -log p_c,   p = softmax(x)
+///     l(x, t) = sum_c w_c * ((1 - s) * t_c + s/C) * -log p_c,   p = softmax(x)
 ///
-/// with class weights w (1 each by default), smoothing s and C classes. The mean divides by the sum
-/// of w_y, as torch.nn.functional.cross_entropy does. Row weights multiply both.
+/// with class weights w (1 each by default), smoothing s and C classes; a class index y is the
+/// distribution with t_y = 1, where the first weight is w_y. The mean divides by the sum of w_y for
+/// classes and by the number of positions for distributions, as
+/// torch.nn.functional.cross_entropy does. Weights of positions multiply both.
 ///
-/// One output "logits" [B, C]; predictions are softmax probabilities.
+/// One output "logits" [B, positions..., C]; predictions are softmax probabilities.
 class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(const Config& config);
 
  private:
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override;
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override;
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override;
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override;
+  at::Tensor do_weight(const TargetBatch& target) const override;
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
 
   Config config_;  // for messages about class_weights
   double label_smoothing_ = 0;
@@ -32,23 +36,47 @@ class CrossEntropy final : public Loss {
   at::Tensor class_weights_f_;  // the same as float32, so that no step has to convert them
 };
 
-/// Cross-entropy for two classes from one logit x, where class 1 is positive:
+/// Cross-entropy through a sigmoid, per logit x:
 ///
 ///     l(x, y) = pos_weight * y * log(1 + e^-x) + (1 - y) * log(1 + e^x)
 ///
-/// computed in the stable form. The mean divides by the number of rows (or the sum of their
-/// weights), never by pos_weight. One output "logit" [B, 1]; predictions [B, 2].
+/// computed in the stable form. The mean divides by the number of logits (times the weights of
+/// their positions), never by pos_weight.
+///
+/// Two classes: one output "logit" [B, positions..., 1], the second class is positive; predictions
+/// [B, positions..., 2]. Labels: "logits" [B, positions..., labels], a probability for each.
 class BceWithLogits final : public Loss {
  public:
   explicit BceWithLogits(const Config& config);
 
  private:
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override;
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override;
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override;
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override;
+  at::Tensor do_weight(const TargetBatch& target) const override;
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
 
-  at::Tensor pos_weight_;    // float64 [1]; undefined: 1
+  Config config_;            // for messages about pos_weight
+  at::Tensor pos_weight_;    // float64 [1 or labels]; undefined: 1
   at::Tensor pos_weight_f_;  // float32
+};
+
+/// Kullback-Leibler divergence of the target t from the prediction, per position:
+///
+///     l(x, t) = sum_c t_c * (log t_c - log p_c),   p = softmax(x),   0 log 0 = 0
+///
+/// The mean divides by the number of positions: torch.nn.functional.kl_div(log p, t,
+/// reduction="batchmean") with every position as a row. One output "logits" [B, positions..., C];
+/// predictions are softmax probabilities.
+class KlDiv final : public Loss {
+ public:
+  explicit KlDiv(const Config&) {}
+
+ private:
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override;
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override;
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
 };
 
 }  // namespace treadle::losses

@@ -1,11 +1,11 @@
 #include "number_losses.h"
 
-#include <ATen/ops/full.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/mv.h>
 #include <ATen/ops/smooth_l1_loss.h>
 
+#include "positions.h"
 #include "target_check.h"
 
 namespace treadle::losses {
@@ -18,25 +18,26 @@ std::int64_t reduction(bool sum) {
 }  // namespace
 
 std::vector<OutputSpec> NumberLoss::do_outputs_for(const TargetSpec& target) const {
-  expect_numbers(name_, target);
-  return {{"values", target.width}};
+  expect_kind(name_, {TargetKind::kNumbers}, target);
+  return {{"values", shape_per_position(target, target.width())}};
 }
 
-LossTerms NumberLoss::do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const {
-  const at::Tensor& values = outputs[0];
-  const std::int64_t width = values.size(1);
-  if (!batch.weights.defined()) {
-    // One number a row is the usual case, and needs no weight of its own.
-    return {differences(values, batch.targets, Reduce::kSum),
-            width == 1 ? at::Tensor()
-                       : at::full({}, static_cast<double>(values.numel()),
-                                  values.options().requires_grad(false))};
-  }
-  const at::Tensor each = differences(values, batch.targets, Reduce::kNot);
-  return {at::mv(each.t(), batch.weights).sum(), batch.weights.sum().mul(width)};
+LossTerms NumberLoss::do_forward(const std::vector<at::Tensor>& outputs,
+                                 const TargetBatch& target) const {
+  const Positions numbers(outputs[0], target);
+  // One number is the usual case, and needs no weight of its own.
+  const at::Tensor weight = numbers.output.size(1) == 1 ? at::Tensor() : do_weight(target);
+  if (!numbers.weights.defined())
+    return {differences(numbers.output, numbers.target, Reduce::kSum), weight};
+  const at::Tensor each = differences(numbers.output, numbers.target, Reduce::kNot);
+  return {at::mv(each.t(), numbers.weights).sum(), weight};
 }
 
-Predictions NumberLoss::do_predictions(const std::vector<at::Tensor>& outputs) const {
+at::Tensor NumberLoss::do_weight(const TargetBatch& target) const {
+  return weight_of_values(target, target.values().size(-1));
+}
+
+Prediction NumberLoss::do_prediction(const std::vector<at::Tensor>& outputs) const {
   return {TargetKind::kNumbers, outputs[0]};
 }
 

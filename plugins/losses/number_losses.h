@@ -10,13 +10,14 @@
 
 namespace treadle::losses {
 
-/// What losses on numbers share: outputs and targets are [B, width], the mean runs over rows and
-/// width, a row's weight counts once for each of its numbers. One output "values".
+/// What losses on numbers share: outputs and targets are [B, positions..., width], the mean runs
+/// over positions and width, a position's weight counts once for each of its numbers. One output
+/// "values".
 class NumberLoss : public Loss {
  protected:
   explicit NumberLoss(std::string_view name) : name_(name) {}
 
-  /// The loss of every number, [B, width], or their sum, 0-dim.
+  /// The loss of every number, [N, width], or their sum, 0-dim.
   enum class Reduce { kNot, kSum };
 
  private:
@@ -24,8 +25,10 @@ class NumberLoss : public Loss {
                                  Reduce reduce) const = 0;
 
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const final;
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const final;
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const final;
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const final;
+  at::Tensor do_weight(const TargetBatch& target) const final;
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const final;
 
   std::string_view name_;
 };

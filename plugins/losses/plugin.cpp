@@ -2,12 +2,18 @@
 
 #include "class_losses.h"
 #include "number_losses.h"
+#include "quantile_loss.h"
+#include "whole_losses.h"
 
 TREADLE_PLUGIN(registrar) {
   using namespace treadle::losses;
   registrar.add<CrossEntropy>("cross_entropy");
   registrar.add<BceWithLogits>("bce_with_logits");
+  registrar.add<KlDiv>("kl_div");
   registrar.add<Mse>("mse");
   registrar.add<L1>("l1");
   registrar.add<SmoothL1>("smooth_l1");
+  registrar.add<Quantile>("quantile");
+  registrar.add<Correlation>("correlation");
+  registrar.add<Sharpe>("sharpe");
 }

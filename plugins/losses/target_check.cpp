@@ -1,5 +1,6 @@
 #include "target_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include <treadle/base/error.h>
@@ -7,31 +8,40 @@
 namespace treadle::losses {
 namespace {
 
-[[noreturn]] void refuse(std::string_view loss, std::string_view needed, const TargetSpec& target,
-                         std::string_view got, std::string_view remedy) {
-  const std::string start =
-      "loss \"" + std::string(loss) + "\" needs " + std::string(needed) + ", but ";
-  if (target.kind == TargetKind::kNone)
-    throw DataError(start + "the data has no target; name the target column in the data slot");
-  throw DataError(start + "the target \"" + target.name + "\" is " + std::string(got) + "; use " +
-                  std::string(remedy));
+std::string_view losses_for(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::kClasses:
+      return "cross_entropy or bce_with_logits";
+    case TargetKind::kNumbers:
+      return "mse, l1 or smooth_l1";
+    case TargetKind::kLabels:
+      return "bce_with_logits";
+    case TargetKind::kDistribution:
+      return "cross_entropy or kl_div";
+  }
+  return "another loss";
 }
 
 }  // namespace
 
-void expect_classes(std::string_view loss, const TargetSpec& target) {
-  if (target.kind != TargetKind::kClasses)
-    refuse(loss, "classes", target, "numbers", "mse, l1 or smooth_l1");
-  if (target.class_count() < 2) {
-    throw DataError("loss \"" + std::string(loss) +
-                    "\" needs at least two classes, but the target \"" + target.name + "\" has " +
-                    std::to_string(target.class_count()));
-  }
+void expect_kind(std::string_view loss, std::initializer_list<TargetKind> kinds,
+                 const TargetSpec& target) {
+  if (std::find(kinds.begin(), kinds.end(), target.kind) != kinds.end())
+    return;
+  std::string needed;
+  for (const TargetKind kind : kinds)
+    needed += (needed.empty() ? "" : " or ") + std::string(name_of(kind));
+  throw DataError("loss \"" + std::string(loss) + "\" needs " + needed + ", but the target \"" +
+                  target.name + "\" is " + std::string(name_of(target.kind)) + "; use " +
+                  std::string(losses_for(target.kind)));
 }
 
-void expect_numbers(std::string_view loss, const TargetSpec& target) {
-  if (target.kind != TargetKind::kNumbers)
-    refuse(loss, "numbers", target, "classes", "cross_entropy or bce_with_logits");
+void expect_two_classes(std::string_view loss, const TargetSpec& target) {
+  if (target.class_count() >= 2)
+    return;
+  throw DataError("loss \"" + std::string(loss) +
+                  "\" needs at least two classes, but the target \"" + target.name + "\" has " +
+                  std::to_string(target.class_count()));
 }
 
 }  // namespace treadle::losses

@@ -11,7 +11,7 @@
 
 #include <treadle/base/error.h>
 
-#include "row_weights.h"
+#include "positions.h"
 #include "target_check.h"
 
 namespace treadle::metrics {
@@ -46,38 +46,60 @@ double f1(const Counts& counts) {
   return ratio_or_zero(2 * counts.hits, counts.predicted + counts.actual);
 }
 
+double iou(const Counts& counts) {
+  return ratio_or_zero(counts.hits, counts.predicted + counts.actual - counts.hits);
+}
+
 CountMetric::CountMetric(const CountScore& score, const Config& config)
     : score_(score), per_class_(config.get_or<bool>("per_class", false)) {}
 
 void CountMetric::do_start(const TargetSpec& target) {
-  expect_classes(score_.name, target);
+  if (score_.takes_labels)
+    expect_kind(score_.name, {TargetKind::kClasses, TargetKind::kLabels}, target);
+  else
+    expect_classes(score_.name, target);
+  is_labels_ = target.kind == TargetKind::kLabels;
   class_names_ = target.class_names;
   const bool macro = score_.average == CountScore::Average::kMacro;
-  counts_ = at::zeros({3, macro ? target.class_count() : 1}, at::kDouble);
+  counts_ = at::zeros({4, macro ? target.class_count() : 1}, at::kDouble);
 }
 
 void CountMetric::do_reset() {
   counts_.zero_();
 }
 
-void CountMetric::do_update(const Predictions& predictions, const Batch& batch) {
-  const at::Tensor& actual = batch.original_targets;
-  const at::Tensor predicted = at::argmax(predictions.values, 1);
-  const at::Tensor weights = wide_weights(batch);
-  const at::Tensor hits = at::eq(predicted, actual);
-  if (score_.average == CountScore::Average::kMicro) {
-    // Each row is one prediction and one target, so both totals are the weight of all rows.
+void CountMetric::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
+  const bool macro = score_.average == CountScore::Average::kMacro;
+  if (is_labels_ && macro)
+    return count_labels(positions);
+  const at::Tensor& weights = positions.weights();
+  const at::Tensor& actual = positions.actual();
+  const at::Tensor& values = positions.predicted();
+  const at::Tensor predicted = is_labels_ ? values.gt(0.5) : at::argmax(values, 1);
+  const at::Tensor hits =
+      is_labels_ ? at::eq(predicted, actual.gt(0.5)).all(1) : at::eq(predicted, actual);
+  counts_[3].add_(positions.total_weight());
+  if (!macro) {
+    // Each position is one prediction and one target, so all totals are the same.
     counts_[0].add_(weights.defined() ? at::dot(hits.to(at::kDouble), weights) : hits.sum());
-    const double rows =
-        weights.defined() ? weights.sum().item<double>() : static_cast<double>(actual.size(0));
-    counts_[1].add_(rows);
-    counts_[2].add_(rows);
+    counts_[1].copy_(counts_[3]);
+    counts_[2].copy_(counts_[3]);
     return;
   }
   const at::Tensor hit_weights = hits.to(at::kDouble);
   add_counts(counts_[0], actual, weights.defined() ? hit_weights.mul(weights) : hit_weights);
   add_counts(counts_[1], predicted, weights);
   add_counts(counts_[2], actual, weights);
+}
+
+void CountMetric::count_labels(const Positions& positions) {
+  const at::Tensor predicted = positions.predicted().gt(0.5).to(at::kDouble);
+  const at::Tensor actual = positions.actual().to(at::kDouble);
+  counts_[0].add_(weighted_sum(predicted.mul(actual), positions.weights()));
+  counts_[1].add_(weighted_sum(predicted, positions.weights()));
+  counts_[2].add_(weighted_sum(actual, positions.weights()));
+  counts_[3].add_(positions.total_weight());
 }
 
 void CountMetric::do_merge(const MetricComputer& other) {
@@ -90,8 +112,8 @@ MetricResult CountMetric::do_compute() const {
   double sum = 0;
   std::int64_t occurring = 0;
   for (std::int64_t c = 0; c < counts.size(1); ++c) {
-    const Counts of_class{counts[0][c], counts[1][c], counts[2][c]};
-    const bool occurs = of_class.predicted + of_class.actual > 0;
+    const Counts of_class{counts[0][c], counts[1][c], counts[2][c], counts[3][c]};
+    const bool occurs = (is_labels_ ? of_class.judged : of_class.predicted + of_class.actual) > 0;
     const double score = occurs ? score_.score(of_class) : std::numeric_limits<double>::quiet_NaN();
     if (occurs) {
       sum += score;
@@ -137,11 +159,12 @@ void ConfusionMatrix::do_reset() {
   cells_.zero_();
 }
 
-void ConfusionMatrix::do_update(const Predictions& predictions, const Batch& batch) {
+void ConfusionMatrix::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
   const auto classes = static_cast<std::int64_t>(class_names_.size());
   const at::Tensor cell =
-      batch.original_targets.mul(classes).add_(at::argmax(predictions.values, 1));
-  add_counts(cells_, cell, wide_weights(batch));
+      positions.actual().mul(classes).add_(at::argmax(positions.predicted(), 1));
+  add_counts(cells_, cell, positions.weights());
 }
 
 void ConfusionMatrix::do_merge(const MetricComputer& other) {

@@ -9,13 +9,16 @@
 #include <treadle/base/config.h>
 #include <treadle/core/metric_computer.h>
 
+#include "positions.h"
+
 namespace treadle::metrics {
 
-/// What a score is made of: weights of rows, per class or over all classes.
+/// What a score is made of: weights of positions, per class (or label) or over all of them.
 struct Counts {
   double hits = 0;       ///< of the class and predicted as it
   double predicted = 0;  ///< predicted as the class
   double actual = 0;     ///< of the class
+  double judged = 0;     ///< all positions
 };
 
 /// One metric that is a function of counts.
@@ -24,12 +27,15 @@ struct CountScore {
   std::string_view class_name;  ///< "recall", for the values of single classes
   double (*score)(const Counts& counts);
   enum class Average { kMicro, kMacro } average;
+  bool takes_labels = true;
 };
 
 /// A score with nothing to divide by is 0, as in scikit-learn.
 double precision(const Counts& counts);
 double recall(const Counts& counts);
 double f1(const Counts& counts);
+/// Intersection over union: the Jaccard index.
+double iou(const Counts& counts);
 
 inline constexpr CountScore kAccuracy{"accuracy", "", &recall, CountScore::Average::kMicro};
 inline constexpr CountScore kMacroPrecision{"macro_precision", "precision", &precision,
@@ -37,17 +43,18 @@ inline constexpr CountScore kMacroPrecision{"macro_precision", "precision", &pre
 inline constexpr CountScore kMacroRecall{"macro_recall", "recall", &recall,
                                          CountScore::Average::kMacro};
 inline constexpr CountScore kMacroF1{"macro_f1", "f1", &f1, CountScore::Average::kMacro};
-inline constexpr CountScore kMicroPrecision{"micro_precision", "", &precision,
-                                            CountScore::Average::kMicro};
-inline constexpr CountScore kMicroRecall{"micro_recall", "", &recall, CountScore::Average::kMicro};
-inline constexpr CountScore kMicroF1{"micro_f1", "", &f1, CountScore::Average::kMicro};
+inline constexpr CountScore kMeanIou{"mean_iou", "iou", &iou, CountScore::Average::kMacro,
+                                     /*takes_labels=*/false};
 
-/// A score of the most probable class (the first of equals). Micro: over all rows together. Macro:
-/// the mean over the classes that occur among the targets or the predictions, as scikit-learn takes
-/// it.
+/// A score of the most probable class (the first of equals), or of the labels whose probability is
+/// above one half.
 ///
-/// Memory: three numbers a class. Without row weights counts are whole numbers, and the result does
-/// not depend on the order of batches or merges.
+/// Micro: over all positions together; of labels all must be right. Macro: the mean over the
+/// classes that occur among the targets or the predictions, or over all labels, as scikit-learn
+/// takes it.
+///
+/// Memory: four numbers a class. Without weights counts are whole numbers, and the result does not
+/// depend on the order of batches or merges.
 class CountMetric : public MetricComputer {
  public:
   CountMetric(const CountScore& score, const Config& config);
@@ -55,16 +62,19 @@ class CountMetric : public MetricComputer {
  private:
   void do_start(const TargetSpec& target) override;
   void do_reset() override;
-  void do_update(const Predictions& predictions, const Batch& batch) override;
+  void do_update(const Prediction& prediction, const TargetBatch& target) override;
   void do_merge(const MetricComputer& other) override;
   MetricResult do_compute() const override;
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
 
+  void count_labels(const Positions& positions);
+
   CountScore score_;
   bool per_class_ = false;
+  bool is_labels_ = false;
   std::vector<std::string> class_names_;
-  at::Tensor counts_;  // float64 [3, classes or 1]: the rows of Counts
+  at::Tensor counts_;  // float64 [4, classes or 1]: the rows of Counts
 };
 
 /// The metric of one row of the table above.
@@ -74,8 +84,8 @@ class CountMetricOf final : public CountMetric {
   explicit CountMetricOf(const Config& config) : CountMetric(kScore, config) {}
 };
 
-/// A table "confusion_matrix": row = actual class, column = most probable class, value = rows
-/// (their weights). Memory: classes squared, so at most kMaxClasses.
+/// A table "confusion_matrix": row = actual class, column = most probable class, value =
+/// positions (their weights). Memory: classes squared, so at most kMaxClasses.
 class ConfusionMatrix final : public MetricComputer {
  public:
   static constexpr std::int64_t kMaxClasses = 1000;
@@ -85,7 +95,7 @@ class ConfusionMatrix final : public MetricComputer {
  private:
   void do_start(const TargetSpec& target) override;
   void do_reset() override;
-  void do_update(const Predictions& predictions, const Batch& batch) override;
+  void do_update(const Prediction& prediction, const TargetBatch& target) override;
   void do_merge(const MetricComputer& other) override;
   MetricResult do_compute() const override;
   StateDict do_state() const override;

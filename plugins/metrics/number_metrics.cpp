@@ -4,14 +4,13 @@
 #include <string>
 
 #include <ATen/ops/abs.h>
-#include <ATen/ops/mv.h>
 #include <ATen/ops/square.h>
 #include <ATen/ops/sub.h>
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
 
-#include "row_weights.h"
+#include "positions.h"
 #include "target_check.h"
 
 namespace treadle::metrics {
@@ -24,18 +23,8 @@ double root(double mean) {
   return std::sqrt(mean);
 }
 
-// Sum over rows of float64 [rows, width], each times its weight.
-at::Tensor weighted_sum(const at::Tensor& values, const at::Tensor& weights) {
-  return weights.defined() ? at::mv(values.t(), weights) : values.sum(0);
-}
-
-double total_weight(const at::Tensor& weights, const Batch& batch) {
-  return weights.defined() ? weights.sum().item<double>()
-                           : static_cast<double>(batch.original_targets.size(0));
-}
-
-at::Tensor differences(const Predictions& predictions, const Batch& batch) {
-  return at::sub(predictions.values.to(at::kDouble), batch.original_targets.to(at::kDouble));
+at::Tensor differences(const Positions& positions) {
+  return at::sub(positions.predicted().to(at::kDouble), positions.actual().to(at::kDouble));
 }
 
 void load_same_size(at::Tensor& tensor, const StateDict& state, std::string_view name) {
@@ -55,7 +44,7 @@ ErrorMetric::ErrorMetric(const ErrorScore& score) : score_(score) {}
 
 void ErrorMetric::do_start(const TargetSpec& target) {
   expect_numbers(score_.name, target);
-  sums_ = at::zeros({target.width}, at::kDouble);
+  sums_ = at::zeros({target.width()}, at::kDouble);
 }
 
 void ErrorMetric::do_reset() {
@@ -63,10 +52,10 @@ void ErrorMetric::do_reset() {
   weight_ = 0;
 }
 
-void ErrorMetric::do_update(const Predictions& predictions, const Batch& batch) {
-  const at::Tensor weights = wide_weights(batch);
-  sums_.add_(weighted_sum(score_.penalty(differences(predictions, batch)), weights));
-  weight_ += total_weight(weights, batch);
+void ErrorMetric::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
+  sums_.add_(weighted_sum(score_.penalty(differences(positions)), positions.weights()));
+  weight_ += positions.total_weight();
 }
 
 void ErrorMetric::do_merge(const MetricComputer& other) {
@@ -103,9 +92,9 @@ R2::R2(const Config&) {}
 
 void R2::do_start(const TargetSpec& target) {
   expect_numbers("r2", target);
-  moments_.errors = at::zeros({target.width}, at::kDouble);
-  moments_.mean = at::zeros({target.width}, at::kDouble);
-  moments_.deviations = at::zeros({target.width}, at::kDouble);
+  moments_.errors = at::zeros({target.width()}, at::kDouble);
+  moments_.mean = at::zeros({target.width()}, at::kDouble);
+  moments_.deviations = at::zeros({target.width()}, at::kDouble);
 }
 
 void R2::do_reset() {
@@ -113,18 +102,19 @@ void R2::do_reset() {
   moments_.mean.zero_();
   moments_.deviations.zero_();
   moments_.weight = 0;
-  moments_.rows = 0;
+  moments_.count = 0;
 }
 
-void R2::do_update(const Predictions& predictions, const Batch& batch) {
-  const at::Tensor weights = wide_weights(batch);
-  const double weight = total_weight(weights, batch);
+void R2::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
+  const at::Tensor& weights = positions.weights();
+  const double weight = positions.total_weight();
   if (weight == 0)
     return;
-  const at::Tensor targets = batch.original_targets.to(at::kDouble);
+  const at::Tensor targets = positions.actual().to(at::kDouble);
   const at::Tensor mean = weighted_sum(targets, weights).div_(weight);
-  add({weighted_sum(at::square(differences(predictions, batch)), weights), mean,
-       weighted_sum(at::square(at::sub(targets, mean)), weights), weight, targets.size(0)});
+  add({weighted_sum(at::square(differences(positions)), weights), mean,
+       weighted_sum(at::square(at::sub(targets, mean)), weights), weight, positions.count()});
 }
 
 void R2::add(const Moments& more) {
@@ -137,7 +127,7 @@ void R2::add(const Moments& more) {
       .add_(at::square(shift).mul_(moments_.weight * more.weight / weight));
   moments_.mean.add_(shift, more.weight / weight);
   moments_.weight = weight;
-  moments_.rows += more.rows;
+  moments_.count += more.count;
 }
 
 void R2::do_merge(const MetricComputer& other) {
@@ -146,7 +136,7 @@ void R2::do_merge(const MetricComputer& other) {
 
 MetricResult R2::do_compute() const {
   double value = std::nan("");
-  if (moments_.rows >= 2) {
+  if (moments_.count >= 2) {
     const auto errors = moments_.errors.accessor<double, 1>();
     const auto deviations = moments_.deviations.accessor<double, 1>();
     value = 0;
@@ -167,7 +157,7 @@ StateDict R2::do_state() const {
   state.put("mean", moments_.mean);
   state.put("deviations", moments_.deviations);
   state.put("weight", nlohmann::json(moments_.weight));
-  state.put("rows", nlohmann::json(moments_.rows));
+  state.put("count", nlohmann::json(moments_.count));
   return state;
 }
 
@@ -176,7 +166,7 @@ void R2::do_load_state(const StateDict& state) {
   load_same_size(moments_.mean, state, "mean");
   load_same_size(moments_.deviations, state, "deviations");
   moments_.weight = state.value("weight").get<double>();
-  moments_.rows = state.value("rows").get<std::int64_t>();
+  moments_.count = state.value("count").get<std::int64_t>();
 }
 
 }  // namespace treadle::metrics

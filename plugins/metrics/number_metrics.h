@@ -16,8 +16,8 @@ struct ErrorScore {
   double (*of_mean)(double mean);
 };
 
-/// Mean over rows of a penalty on prediction - target, in float64. With several numbers a row the
-/// value is the mean of the values of each, as in scikit-learn.
+/// Mean over positions of a penalty on prediction - target, in float64. With several numbers a
+/// position the value is the mean of the values of each, as in scikit-learn.
 class ErrorMetric : public MetricComputer {
  public:
   explicit ErrorMetric(const ErrorScore& score);
@@ -25,7 +25,7 @@ class ErrorMetric : public MetricComputer {
  private:
   void do_start(const TargetSpec& target) override;
   void do_reset() override;
-  void do_update(const Predictions& predictions, const Batch& batch) override;
+  void do_update(const Prediction& prediction, const TargetBatch& target) override;
   void do_merge(const MetricComputer& other) override;
   MetricResult do_compute() const override;
   StateDict do_state() const override;
@@ -47,8 +47,8 @@ class ErrorMetricOf final : public ErrorMetric {
 };
 
 /// 1 - (squared errors) / (squared deviations of the target from its mean). Constant targets give 1
-/// when all predictions are exact, else 0; fewer than two rows give NaN; several numbers a row: the
-/// mean of each (scikit-learn's r2_score).
+/// when all predictions are exact, else 0; fewer than two positions give NaN; several numbers a
+/// position: the mean of each (scikit-learn's r2_score).
 ///
 /// The deviations are merged batch by batch (Chan, Golub & LeVeque 1979), so a mean far from 0
 /// costs no digits.
@@ -59,7 +59,7 @@ class R2 final : public MetricComputer {
  private:
   void do_start(const TargetSpec& target) override;
   void do_reset() override;
-  void do_update(const Predictions& predictions, const Batch& batch) override;
+  void do_update(const Prediction& prediction, const TargetBatch& target) override;
   void do_merge(const MetricComputer& other) override;
   MetricResult do_compute() const override;
   StateDict do_state() const override;
@@ -70,7 +70,7 @@ class R2 final : public MetricComputer {
     at::Tensor mean;        // float64 [width]: of the targets
     at::Tensor deviations;  // float64 [width]: sum of squared deviations from `mean`
     double weight = 0;
-    std::int64_t rows = 0;
+    std::int64_t count = 0;
   };
 
   void add(const Moments& more);

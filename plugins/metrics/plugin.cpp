@@ -2,6 +2,7 @@
 
 #include "class_metrics.h"
 #include "number_metrics.h"
+#include "pinball.h"
 #include "residuals.h"
 #include "score_metrics.h"
 
@@ -11,15 +12,17 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<CountMetricOf<kMacroPrecision>>("macro_precision");
   registrar.add<CountMetricOf<kMacroRecall>>("macro_recall");
   registrar.add<CountMetricOf<kMacroF1>>("macro_f1");
-  registrar.add<CountMetricOf<kMicroPrecision>>("micro_precision");
-  registrar.add<CountMetricOf<kMicroRecall>>("micro_recall");
-  registrar.add<CountMetricOf<kMicroF1>>("micro_f1");
+  registrar.add<CountMetricOf<kMeanIou>>("mean_iou");
   registrar.add<ConfusionMatrix>("confusion_matrix");
   registrar.add<Auc>("auc");
-  registrar.add<LogLoss>("log_loss");
+  registrar.add<PositionMetricOf<kLogLoss>>("log_loss");
+  registrar.add<PositionMetricOf<kPerplexity>>("perplexity");
+  registrar.add<PositionMetricOf<kKlDiv>>("kl_div");
+  registrar.add<PositionMetricOf<kHammingLoss>>("hamming_loss");
   registrar.add<ErrorMetricOf<kMse>>("mse");
   registrar.add<ErrorMetricOf<kRmse>>("rmse");
   registrar.add<ErrorMetricOf<kMae>>("mae");
   registrar.add<R2>("r2");
+  registrar.add<Pinball>("pinball");
   registrar.add<Residuals>("residuals");
 }

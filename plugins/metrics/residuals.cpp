@@ -15,6 +15,7 @@
 
 #include <treadle/base/random.h>
 
+#include "positions.h"
 #include "target_check.h"
 
 namespace treadle::metrics {
@@ -166,7 +167,7 @@ Residuals::Residuals(const Config&) {}
 
 void Residuals::do_start(const TargetSpec& target) {
   expect_numbers("residuals", target);
-  width_ = target.width;
+  width_ = target.width();
 }
 
 void Residuals::do_reset() {
@@ -174,14 +175,15 @@ void Residuals::do_reset() {
   histograms_.assign(static_cast<std::size_t>(width_), Histogram());
 }
 
-void Residuals::do_update(const Predictions& predictions, const Batch& batch) {
-  const at::Tensor actual = batch.original_targets.to(at::kDouble).contiguous();
-  const at::Tensor predicted = predictions.values.to(at::kDouble).contiguous();
-  const at::Tensor weights = batch.weights.defined() ? batch.weights.to(at::kDouble) : at::Tensor();
+void Residuals::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
+  const at::Tensor actual = positions.actual().to(at::kDouble).contiguous();
+  const at::Tensor predicted = positions.predicted().to(at::kDouble).contiguous();
+  const at::Tensor& weights = positions.weights();
   const at::Tensor residuals = at::sub(actual, predicted);
   for (std::int64_t i = 0; i < width_; ++i)
     histograms_[static_cast<std::size_t>(i)].add(residuals.select(1, i), weights);
-  sample(batch.rows.contiguous(), actual, predicted);
+  sample(positions.numbers(), actual, predicted);
 }
 
 void Residuals::sample(const at::Tensor& rows, const at::Tensor& actual,
@@ -234,10 +236,10 @@ MetricResult Residuals::do_compute() const {
         cells[static_cast<std::int64_t>(i)][part] =
             rows[i]->numbers[static_cast<std::size_t>(2 * k + part)];
     }
-    result.tables.push_back({"residuals" + suffix, {}, {"actual", "predicted"}, pairs});
+    result.tables.push_back({"residual_sample" + suffix, {}, {"actual", "predicted"}, pairs});
     result.tables.push_back({"residual_histogram" + suffix,
                              {},
-                             {"from", "to", "rows"},
+                             {"from", "to", "count"},
                              histograms_[static_cast<std::size_t>(k)].table()});
   }
   return result;

@@ -44,9 +44,9 @@ class Histogram {
   std::vector<double> counts_;
 };
 
-/// For the report of a regression, per number of the target: a table "residuals" with up to kSample
-/// pairs of actual and predicted value, and a table "residual_histogram" of actual - predicted.
-/// With several numbers a row the tables are "residuals.0", "residuals.1", …
+/// For the report of a regression, per number of the target: a table "residual_sample" with up to
+/// kSample pairs of actual and predicted value, and a table "residual_histogram" of actual -
+/// predicted. With several numbers a row the tables are "residual_sample.0", "residual_sample.1", …
 ///
 /// The sample is chosen by a hash of the row's index: always the same rows, whatever the batches or
 /// the number of workers. Memory is bounded.
@@ -59,7 +59,7 @@ class Residuals final : public MetricComputer {
  private:
   void do_start(const TargetSpec& target) override;
   void do_reset() override;
-  void do_update(const Predictions& predictions, const Batch& batch) override;
+  void do_update(const Prediction& prediction, const TargetBatch& target) override;
   void do_merge(const MetricComputer& other) override;
   MetricResult do_compute() const override;
   StateDict do_state() const override;

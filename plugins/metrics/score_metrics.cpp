@@ -2,16 +2,56 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <tuple>
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dot.h>
+#include <ATen/ops/ne.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sort.h>
+#include <ATen/ops/xlogy.h>
 
 #include "target_check.h"
 
 namespace treadle::metrics {
+namespace {
+
+at::Tensor logs_of(const at::Tensor& probabilities) {
+  const double eps = probabilities.scalar_type() == at::kDouble
+                         ? std::numeric_limits<double>::epsilon()
+                         : std::numeric_limits<float>::epsilon();
+  return probabilities.to(at::kDouble).clamp(eps, 1 - eps).log();
+}
+
+at::Tensor minus_log_likelihood(const Positions& positions) {
+  const at::Tensor& actual = positions.actual();
+  if (actual.dim() == 1)
+    return logs_of(positions.predicted().gather(1, actual.unsqueeze(1)).squeeze(1)).neg();
+  return logs_of(positions.predicted()).mul(actual.to(at::kDouble)).sum(1).neg();
+}
+
+at::Tensor divergence(const Positions& positions) {
+  const at::Tensor actual = positions.actual().to(at::kDouble);
+  return at::xlogy(actual, actual).sub(logs_of(positions.predicted()).mul(actual)).sum(1);
+}
+
+at::Tensor share_of_wrong_labels(const Positions& positions) {
+  return at::ne(positions.predicted().gt(0.5), positions.actual().gt(0.5)).to(at::kDouble).mean(1);
+}
+
+double exponential(double mean) {
+  return std::exp(mean);
+}
+
+}  // namespace
+
+const PositionScore kLogLoss{
+    "log_loss", {TargetKind::kClasses, TargetKind::kDistribution}, &minus_log_likelihood};
+const PositionScore kPerplexity{
+    "perplexity", {TargetKind::kClasses}, &minus_log_likelihood, &exponential};
+const PositionScore kKlDiv{"kl_div", {TargetKind::kDistribution}, &divergence};
+const PositionScore kHammingLoss{"hamming_loss", {TargetKind::kLabels}, &share_of_wrong_labels};
+
 Auc::Auc(const Config&) {}
 
 void Auc::do_start(const TargetSpec& target) {
@@ -23,12 +63,14 @@ void Auc::do_reset() {
   seen_.clear();
 }
 
-void Auc::do_update(const Predictions& predictions, const Batch& batch) {
-  const at::Tensor scores =
-      class_count_ == 2 ? predictions.values.narrow(1, 1, 1) : predictions.values;
+void Auc::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
+  const at::Tensor& values = positions.predicted();
+  const at::Tensor scores = class_count_ == 2 ? values.narrow(1, 1, 1) : values;
+  const at::Tensor& weights = positions.weights();
   // Copies: the caller fills the same tensors again.
-  seen_.push_back({scores.clone(at::MemoryFormat::Contiguous), batch.original_targets.clone(),
-                   batch.weights.defined() ? batch.weights.to(at::kDouble).clone() : at::Tensor()});
+  seen_.push_back({scores.clone(at::MemoryFormat::Contiguous), positions.actual().clone(),
+                   weights.defined() ? weights.clone() : at::Tensor()});
 }
 
 void Auc::do_merge(const MetricComputer& other) {
@@ -125,57 +167,44 @@ void Auc::do_load_state(const StateDict& state) {
   }
 }
 
-LogLoss::LogLoss(const Config&) {}
-
-void LogLoss::do_start(const TargetSpec& target) {
-  expect_classes("log_loss", target);
+void PositionMetric::do_start(const TargetSpec& target) {
+  expect_kind(score_.name, score_.kinds, target);
 }
 
-void LogLoss::do_reset() {
+void PositionMetric::do_reset() {
   sum_ = 0;
   weight_ = 0;
 }
 
-void LogLoss::do_update(const Predictions& predictions, const Batch& batch) {
-  const at::Tensor& values = predictions.values;
-  const double eps = values.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
-                                                         : std::numeric_limits<float>::epsilon();
-  const at::Tensor logs = values.gather(1, batch.original_targets.unsqueeze(1))
-                              .squeeze(1)
-                              .to(at::kDouble)
-                              .clamp(eps, 1 - eps)
-                              .log();
-  if (batch.weights.defined()) {
-    const at::Tensor weights = batch.weights.to(at::kDouble);
-    sum_ -= at::dot(logs, weights).item<double>();
-    weight_ += weights.sum().item<double>();
-  } else {
-    sum_ -= logs.sum().item<double>();
-    weight_ += static_cast<double>(logs.size(0));
-  }
+void PositionMetric::do_update(const Prediction& prediction, const TargetBatch& target) {
+  const Positions positions(prediction, target);
+  sum_ += weighted_sum(score_.each(positions), positions.weights()).item<double>();
+  weight_ += positions.total_weight();
 }
 
-void LogLoss::do_merge(const MetricComputer& other) {
-  const auto& theirs = static_cast<const LogLoss&>(other);
+void PositionMetric::do_merge(const MetricComputer& other) {
+  const auto& theirs = static_cast<const PositionMetric&>(other);
   sum_ += theirs.sum_;
   weight_ += theirs.weight_;
 }
 
-MetricResult LogLoss::do_compute() const {
-  return {{{"log_loss", weight_ > 0 ? sum_ / weight_ : std::nan(""), Direction::kLowerIsBetter}},
+MetricResult PositionMetric::do_compute() const {
+  const double mean = weight_ > 0 ? sum_ / weight_ : std::nan("");
+  return {{{std::string(score_.name), score_.of_mean != nullptr ? score_.of_mean(mean) : mean,
+            Direction::kLowerIsBetter}},
           {}};
 }
 
-StateDict LogLoss::do_state() const {
+StateDict PositionMetric::do_state() const {
   StateDict state;
-  state.put("sum", nlohmann::json(sum_));
-  state.put("weight", nlohmann::json(weight_));
+  state.put_number("sum", sum_);
+  state.put_number("weight", weight_);
   return state;
 }
 
-void LogLoss::do_load_state(const StateDict& state) {
-  sum_ = state.value("sum").get<double>();
-  weight_ = state.value("weight").get<double>();
+void PositionMetric::do_load_state(const StateDict& state) {
+  sum_ = state.number("sum");
+  weight_ = state.number("weight");
 }
 
 }  // namespace treadle::metrics

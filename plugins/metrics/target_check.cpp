@@ -1,5 +1,6 @@
 #include "target_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include <treadle/base/error.h>
@@ -7,26 +8,40 @@
 namespace treadle::metrics {
 namespace {
 
-[[noreturn]] void refuse(std::string_view metric, std::string_view needed, const TargetSpec& target,
-                         std::string_view got, std::string_view remedy) {
-  const std::string start =
-      "metric \"" + std::string(metric) + "\" needs " + std::string(needed) + ", but ";
-  if (target.kind == TargetKind::kNone)
-    throw DataError(start + "the data has no target; name the target column in the data slot");
-  throw DataError(start + "the target \"" + target.name + "\" is " + std::string(got) + "; use " +
-                  std::string(remedy));
+std::string_view metrics_for(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::kClasses:
+      return "accuracy, macro_f1 or log_loss";
+    case TargetKind::kNumbers:
+      return "rmse, mae or r2";
+    case TargetKind::kLabels:
+      return "macro_f1, hamming_loss or accuracy";
+    case TargetKind::kDistribution:
+      return "log_loss or kl_div";
+  }
+  return "another metric";
 }
 
 }  // namespace
 
+void expect_kind(std::string_view metric, std::initializer_list<TargetKind> kinds,
+                 const TargetSpec& target) {
+  if (std::find(kinds.begin(), kinds.end(), target.kind) != kinds.end())
+    return;
+  std::string needed;
+  for (const TargetKind kind : kinds)
+    needed += (needed.empty() ? "" : " or ") + std::string(name_of(kind));
+  throw DataError("metric \"" + std::string(metric) + "\" needs " + needed + ", but the target \"" +
+                  target.name + "\" is " + std::string(name_of(target.kind)) + "; use " +
+                  std::string(metrics_for(target.kind)));
+}
+
 void expect_classes(std::string_view metric, const TargetSpec& target) {
-  if (target.kind != TargetKind::kClasses)
-    refuse(metric, "classes", target, "numbers", "rmse, mae or r2");
+  expect_kind(metric, {TargetKind::kClasses}, target);
 }
 
 void expect_numbers(std::string_view metric, const TargetSpec& target) {
-  if (target.kind != TargetKind::kNumbers)
-    refuse(metric, "numbers", target, "classes", "accuracy, macro_f1 or log_loss");
+  expect_kind(metric, {TargetKind::kNumbers}, target);
 }
 
 }  // namespace treadle::metrics

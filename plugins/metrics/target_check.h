@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
 #include <treadle/core/data_spec.h>
@@ -7,6 +8,8 @@
 namespace treadle::metrics {
 
 /// Throws the DataError that tells a user why `metric` has no meaning for `target`, and which have.
+void expect_kind(std::string_view metric, std::initializer_list<TargetKind> kinds,
+                 const TargetSpec& target);
 void expect_classes(std::string_view metric, const TargetSpec& target);
 void expect_numbers(std::string_view metric, const TargetSpec& target);
 

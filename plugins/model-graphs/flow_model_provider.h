@@ -4,7 +4,6 @@
 #include <treadle/core/model.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
-#include <treadle/graph/plan.h>
 
 namespace treadle::model_graphs {
 

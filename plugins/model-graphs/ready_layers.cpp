@@ -29,6 +29,11 @@ std::int64_t width_of_stream(const LayerSpec& spec) {
   return spec.inputs.front().width();
 }
 
+template <graph::Part (*kPart)(bool broadcast)>
+graph::Part merging(const Config& config, const LayerSpec&) {
+  return kPart(config.get<bool>("broadcast"));
+}
+
 graph::Part cat(const Config& config, const LayerSpec&) {
   return graph::cat(config.get<std::int64_t>("dim"));
 }
@@ -70,8 +75,8 @@ graph::Part plain(const Config&, const LayerSpec&) {
 }  // namespace
 
 void add_ready_layers(Registrar& registrar) {
-  registrar.add<Ready<plain<graph::add>>, LayerFactory>("add");
-  registrar.add<Ready<plain<graph::mean>>, LayerFactory>("mean");
+  registrar.add<Ready<merging<graph::add>>, LayerFactory>("add");
+  registrar.add<Ready<merging<graph::mean>>, LayerFactory>("mean");
   registrar.add<Ready<plain<graph::multiply>>, LayerFactory>("multiply");
   registrar.add<Ready<plain<graph::state_add>>, LayerFactory>("state_add");
   registrar.add<Ready<plain<graph::identity>>, LayerFactory>("identity");

@@ -75,9 +75,9 @@ void* Verb::do_ask(std::string_view interface_id) {
 }
 
 Also::Also(const Config& config, const ComponentContext& context)
-    : body_(read_body(config, context)) {}
+    : body_(read_body(config, context)), broadcast_(config.get<bool>("broadcast")) {}
 void Also::add_to(FlowBuilder& flow) const {
-  flow.also(body_);
+  flow.also(body_, broadcast_);
 }
 
 Recompute::Recompute(const Config& config, const ComponentContext& context)

@@ -31,6 +31,7 @@ class Also final : public Verb {
 
  private:
   graph::Part body_;
+  bool broadcast_;
 };
 
 /// Not a verb, but a layer made of a flow: what is within runs again in backward.

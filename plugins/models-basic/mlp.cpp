@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <ATen/ops/batch_norm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/elu.h>
 #include <ATen/ops/empty.h>
@@ -73,6 +74,20 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   for (const std::int64_t size : shape)
     count *= size;
   return count;
+}
+
+bool has_varying_size(const std::vector<std::int64_t>& shape) {
+  return std::find(shape.begin(), shape.end(), kVaries) != shape.end();
+}
+
+/// All but those that describe others.
+std::vector<std::size_t> taken_ports(const ModelSpec& spec) {
+  std::vector<std::size_t> ports;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    if (!spec.inputs[i].is_auxiliary())
+      ports.push_back(i);
+  }
+  return ports;
 }
 
 void refuse_columns(const std::vector<std::string>& names, std::string_view one,
@@ -142,11 +157,18 @@ struct MlpModel::LayerNorm : torch::nn::Module {
 };
 
 MlpModel::MlpModel(const MlpShape& shape, const ModelSpec& spec)
-    : shape_(shape), features_(element_count(spec.inputs[0].shape)) {
+    : shape_(shape), ports_(taken_ports(spec)) {
+  for (const std::size_t port : ports_)
+    features_ += element_count(spec.inputs[port].shape);
   std::int64_t total_width = 0;
   for (const OutputSpec& output : spec.outputs) {
-    output_widths_.push_back(output.width);
-    total_width += output.width;
+    output_sizes_.push_back(element_count(output.shape));
+    total_width += output_sizes_.back();
+    std::vector<std::int64_t>& sizes = output_shapes_.emplace_back();
+    if (output.shape.size() > 1) {
+      sizes = output.shape;
+      sizes.insert(sizes.begin(), -1);
+    }
   }
   const auto layers = register_module("layers", std::make_shared<torch::nn::Module>("Layers"));
   std::shared_ptr<torch::nn::Module> norms;
@@ -193,10 +215,19 @@ at::Tensor MlpModel::hidden_layers(std::size_t begin, std::size_t end, at::Tenso
   return values;
 }
 
+at::Tensor MlpModel::features_of(const Inputs& inputs) const {
+  if (ports_.size() > 1) {
+    std::vector<at::Tensor> tables;
+    for (const std::size_t port : ports_)
+      tables.push_back(inputs[port]);
+    return at::cat(tables, 1);
+  }
+  const at::Tensor& values = inputs[ports_[0]];
+  return values.dim() == 2 ? values : values.reshape({values.size(0), features_});
+}
+
 void MlpModel::forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) {
-  at::Tensor values = inputs[0];
-  if (values.dim() != 2)
-    values = values.reshape({values.size(0), features_});
+  at::Tensor values = features_of(inputs);
   const std::size_t count = shape_.hidden.size();
   if (shape_.recompute_layers == 0) {
     values = hidden_layers(0, count, std::move(values));
@@ -215,32 +246,60 @@ void MlpModel::forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) 
   if (outputs.size() == 1) {
     outputs[0] = std::move(values);
   } else {
-    outputs = at::split_with_sizes(values, output_widths_, 1);
+    outputs = at::split_with_sizes(values, output_sizes_, 1);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!output_shapes_[i].empty())
+      outputs[i] = outputs[i].reshape(output_shapes_[i]);
   }
 }
 
 void expect_numbers(const std::string& model, const ModelSpec& spec) {
-  if (spec.inputs.size() != 1) {
-    std::vector<std::string> names;
-    for (const PortSpec& port : spec.inputs)
-      names.push_back(port.name);
-    throw DataError("model \"" + model + "\" takes one input, but the data has " +
-                    std::to_string(names.size()) + " (" + quoted_list(names) + ")");
-  }
-  const PortSpec& port = spec.inputs[0];
-  if (element_count(port.shape) == 0)
-    throw DataError("model \"" + model +
-                    "\" needs at least one input column, but the data has none");
+  const std::string start = "model \"" + model + "\" ";
+  const std::vector<std::size_t> taken = taken_ports(spec);
+  std::int64_t elements = 0;
   std::vector<std::string> categories;
   std::vector<std::string> incomplete;
-  for (const Column& column : port.columns) {
-    if (!column.categories.empty())
-      categories.push_back(column.name);
-    if (column.may_be_missing)
-      incomplete.push_back(column.name);
+  for (const std::size_t index : taken) {
+    const PortSpec& port = spec.inputs[index];
+    if (port.role == Role::kTokens) {
+      throw DataError("port " + quote_text(port.name) + " has tokens, which " + start +
+                      "would take for numbers; use the model \"flow\", which begins with {\"use\": "
+                      "\"embedding\"}");
+    }
+    if (has_varying_size(port.shape)) {
+      throw DataError(start + "takes inputs of a fixed size, but the sizes of " +
+                      quote_text(port.name) + " vary from row to row; use the model \"flow\"");
+    }
+    if (taken.size() > 1 && port.shape.size() != 1) {
+      std::vector<std::string> names;
+      for (const std::size_t i : taken)
+        names.push_back(spec.inputs[i].name);
+      throw DataError(start + "takes one input, or several tables, but the data has " +
+                      quoted_list(names) + ", and " + quote_text(port.name) +
+                      " is no table; use the model \"flow\"");
+    }
+    elements += element_count(port.shape);
+    for (const Column& column : port.columns) {
+      if (port.role == Role::kCategories || !column.categories.empty())
+        categories.push_back(column.name);
+      if (column.may_be_missing)
+        incomplete.push_back(column.name);
+    }
+    if (port.role == Role::kCategories && port.columns.empty())
+      categories.push_back(port.name);
   }
   refuse_columns(categories, "is a category", "are categories", "one_hot");
+  if (elements == 0)
+    throw DataError(start + "needs at least one input column, but the data has none");
   refuse_columns(incomplete, "has missing values", "have missing values", "impute");
+  for (const OutputSpec& output : spec.outputs) {
+    if (has_varying_size(output.shape)) {
+      throw DataError(start +
+                      "gives outputs of a fixed size, but the loss asks for one value per "
+                      "position of sequences whose lengths vary; use the model \"flow\"");
+    }
+  }
 }
 
 Mlp::Mlp(const Config& config)

@@ -25,7 +25,8 @@ struct MlpShape {
 /// Fully connected layers: each hidden one is linear, norm, activation, dropout; the last is
 /// linear.
 ///
-/// Takes one port of any shape and flattens it to [B, features]; gives [B, width] for each output.
+/// Takes one port of any shape and flattens it to [B, features], or several of one dimension, which
+/// it puts beside each other; gives [B, positions..., width] for each output.
 /// Parameters are named `layers.<i>.weight` [out, in] and `layers.<i>.bias` [out], of normed layers
 /// also `norms.<i>.weight` and `norms.<i>.bias`, counted from 0; batch norm adds the buffers
 /// `norms.<i>.running_mean` and `norms.<i>.running_var`. Initial values are PyTorch's: uniform in
@@ -47,15 +48,20 @@ class MlpModel final : public Model {
   at::Tensor hidden_layers(std::size_t begin, std::size_t end, at::Tensor values) const;
 
   MlpShape shape_;
-  std::int64_t features_ = 1;
-  std::vector<std::int64_t> output_widths_;
+  at::Tensor features_of(const Inputs& inputs) const;
+
+  std::vector<std::size_t> ports_;  // those that it takes
+  std::int64_t features_ = 0;
+  std::vector<std::int64_t> output_sizes_;  // elements of a row
+  std::vector<std::vector<std::int64_t>>
+      output_shapes_;  // {-1, shape...}; empty for rows of numbers
   std::vector<std::shared_ptr<Layer>> layers_;
   std::vector<std::shared_ptr<BatchNorm>> batch_norms_;  // one of the two is empty
   std::vector<std::shared_ptr<LayerNorm>> layer_norms_;
 };
 
-/// Throws the DataError that says why `model` cannot take the inputs, and what to do: it takes one
-/// port, of numbers, none of them missing.
+/// Throws the DataError that says why `model` cannot take the inputs or give the outputs, and what
+/// to do: it takes numbers, none of them missing, and knows nothing of sizes that vary.
 void expect_numbers(const std::string& model, const ModelSpec& spec);
 
 class Mlp final : public ModelProvider {

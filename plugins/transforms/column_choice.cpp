@@ -1,6 +1,7 @@
 #include "column_choice.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <treadle/base/error.h>
@@ -8,11 +9,9 @@
 #include <treadle/base/near_miss.h>
 
 namespace treadle::transforms {
-namespace {
-
-constexpr std::size_t kMostListed = 20;
 
 std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostListed = 20;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i)
     text += (i == 0 ? "" : ", ") + names[i];
@@ -21,7 +20,56 @@ std::string list_of(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-}  // namespace
+bool is_numbers(const PortSpec& port) {
+  return (port.role == Role::kFeatures || port.role == Role::kImage) &&
+         c10::isFloatingType(port.dtype) && !port.shape.empty();
+}
+
+std::string described_inputs(const DataSpec& spec) {
+  const auto role = [](const PortSpec& port) -> const char* {
+    switch (port.role) {
+      case Role::kFeatures:
+        return "numbers";
+      case Role::kCategories:
+        return "categories";
+      case Role::kTokens:
+        return "tokens";
+      case Role::kImage:
+        return port.dtype == c10::ScalarType::Byte ? "an image of bytes" : "an image";
+      case Role::kLengths:
+        return "lengths";
+      case Role::kMask:
+        return "a mask";
+      case Role::kSegments:
+        break;
+    }
+    return "segments";
+  };
+  std::string text;
+  for (const PortSpec& port : spec.inputs) {
+    if (!port.is_auxiliary())
+      text += (text.empty() ? "" : ", ") + quote_text(port.name) + " (" + role(port) + ")";
+  }
+  return text;
+}
+
+std::string features_beside(const std::string& categories) {
+  constexpr std::string_view kSuffix = ".categories";
+  return categories.size() > kSuffix.size() && categories.ends_with(kSuffix)
+             ? categories.substr(0, categories.size() - kSuffix.size())
+             : "features";
+}
+
+c10::ScalarType number_dtype(const DataSpec& spec) {
+  const auto found = std::find_if(spec.inputs.begin(), spec.inputs.end(), is_numbers);
+  return found == spec.inputs.end() ? c10::ScalarType::Float : found->dtype;
+}
+
+bool any_chosen(const std::vector<std::vector<bool>>& chosen) {
+  return std::any_of(chosen.begin(), chosen.end(), [](const std::vector<bool>& of_port) {
+    return std::find(of_port.begin(), of_port.end(), true) != of_port.end();
+  });
+}
 
 ColumnChoice::ColumnChoice(const Config& config, std::string component)
     : component_(std::move(component)), names_(config.find<std::vector<std::string>>("columns")) {}

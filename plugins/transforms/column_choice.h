@@ -10,8 +10,21 @@
 
 namespace treadle::transforms {
 
-/// Which columns of the data's tables a transform works on: those its parameter "columns" names, or
-/// those that suit it.
+/// Whether a port has numbers that a transform may change: features, or images that are no bytes.
+bool is_numbers(const PortSpec& port);
+
+/// `"text" (tokens), "color" (categories)`: the inputs with their roles, for messages.
+std::string described_inputs(const DataSpec& spec);
+
+/// The port of features that belongs to a port of categories: "x" for "x.categories", "features"
+/// for any other name.
+std::string features_beside(const std::string& categories);
+
+/// The run's dtype, from the first port of numbers; float32 without one.
+c10::ScalarType number_dtype(const DataSpec& spec);
+
+/// The columns of the data's tables that a transform works on: those its parameter "columns" names,
+/// or those that suit it.
 class ColumnChoice {
  public:
   /// Reads "columns". `component` is the transform's name, for messages.
@@ -31,5 +44,11 @@ class ColumnChoice {
   std::string component_;
   std::optional<std::vector<std::string>> names_;
 };
+
+/// Whether any column is chosen.
+bool any_chosen(const std::vector<std::vector<bool>>& chosen);
+
+/// `a, b, c`, cut after twenty.
+std::string list_of(const std::vector<std::string>& names);
 
 }  // namespace treadle::transforms

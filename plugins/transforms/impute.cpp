@@ -85,8 +85,15 @@ Impute::~Impute() = default;
 std::vector<std::vector<bool>> Impute::choose(const DataSpec& spec) const {
   // A column that is named may be one without missing values; one that is not named is left alone.
   const bool by_name = choice_.has_names();
-  return choice_.choose(
+  std::vector<std::vector<bool>> chosen = choice_.choose(
       spec, [&](const Column& column) { return by_name || column.may_be_missing; }, "");
+  if (!any_chosen(chosen)) {
+    throw DataError(
+        "impute: no column has missing values; leave the transform out, or name columns in "
+        "\"columns\"; the inputs are " +
+        described_inputs(spec));
+  }
+  return chosen;
 }
 
 double Impute::fill_for(const RowReader& reader, std::span<const std::int64_t> rows,
@@ -106,8 +113,9 @@ double Impute::fill_for(const RowReader& reader, std::span<const std::int64_t> r
                                  .to(at::kDouble)
                                  .contiguous();
     const double* const begin = chunk.data_ptr<double>();
-    std::copy_if(begin, begin + chunk.numel(), std::back_inserter(values),
-                 [](double value) { return !std::isnan(value); });
+    std::copy_if(begin, begin + chunk.numel(), std::back_inserter(values), [&](double value) {
+      return categories.empty() ? !std::isnan(value) : value >= 0;
+    });
   });
   if (values.empty()) {
     throw DataError("impute: column " + quote_text(description.name) +
@@ -120,6 +128,8 @@ double Impute::fill_for(const RowReader& reader, std::span<const std::int64_t> r
 
 void Impute::prepare(const DataSpec& before, std::vector<at::Tensor> fills) {
   before_.inputs = before.inputs;
+  std::vector<std::size_t> places;
+  after_ = ports_after(before_, places);
   fillings_.assign(fills.size(), Filling());
   const std::vector<std::vector<bool>> chosen = choose(before_);
   for (std::size_t port = 0; port < fills.size(); ++port) {
@@ -127,9 +137,11 @@ void Impute::prepare(const DataSpec& before, std::vector<at::Tensor> fills) {
       continue;
     Filling& filling = fillings_[port];
     filling.fill = std::move(fills[port]);
-    filling.single_fill = filling.fill.to(at::kFloat);
+    if (filling.fill.scalar_type() == at::kDouble)
+      filling.single_fill = filling.fill.to(at::kFloat);
     if (!indicator_)
       continue;
+    filling.indicators = places[port];
     const auto count = std::count(chosen[port].begin(), chosen[port].end(), true);
     filling.indicated = at::empty({count}, at::kLong);
     auto* next = filling.indicated.data_ptr<std::int64_t>();
@@ -145,60 +157,97 @@ void Impute::do_fit(const RowReader& reader, std::span<const std::int64_t> train
   const std::vector<std::vector<bool>> chosen = choose(spec);
   std::vector<at::Tensor> fills(spec.inputs.size());
   for (std::size_t port = 0; port < fills.size(); ++port) {
+    const bool categories = spec.inputs[port].role == Role::kCategories;
     for (std::size_t c = 0; c < chosen[port].size(); ++c) {
       if (!chosen[port][c])
         continue;
-      if (!fills[port].defined())
-        fills[port] = at::full({static_cast<std::int64_t>(chosen[port].size())}, kNan, at::kDouble);
-      fills[port].data_ptr<double>()[c] = fill_for(reader, training_rows, port, c);
+      if (!fills[port].defined()) {
+        const auto width = static_cast<std::int64_t>(chosen[port].size());
+        fills[port] =
+            categories ? at::full({width}, -1, at::kLong) : at::full({width}, kNan, at::kDouble);
+      }
+      const double fill = fill_for(reader, training_rows, port, c);
+      if (categories) {
+        fills[port].data_ptr<std::int64_t>()[c] = static_cast<std::int64_t>(fill);
+      } else {
+        fills[port].data_ptr<double>()[c] = fill;
+      }
     }
   }
   prepare(spec, std::move(fills));
 }
 
-DataSpec Impute::do_output_spec(const DataSpec& before) const {
+std::vector<PortSpec> Impute::ports_after(const DataSpec& before,
+                                          std::vector<std::size_t>& places) const {
   const std::vector<std::vector<bool>> chosen = choose(before);
-  DataSpec after = before;
-  for (std::size_t port = 0; port < after.inputs.size(); ++port) {
-    std::vector<Column>& columns = after.inputs[port].columns;
+  std::vector<PortSpec> after = before.inputs;
+  places.assign(after.size(), 0);
+  for (std::size_t port = 0; port < before.inputs.size(); ++port) {
     std::vector<Column> indicators;
     for (std::size_t c = 0; c < chosen[port].size(); ++c) {
       if (!chosen[port][c])
         continue;
-      std::vector<std::string>& categories = columns[c].categories;
-      columns[c].may_be_missing = false;
-      if (!categories.empty() && category_ &&
-          std::find(categories.begin(), categories.end(), *category_) == categories.end()) {
-        categories.push_back(*category_);
+      Column& column = after[port].columns[c];
+      column.may_be_missing = false;
+      if (!column.categories.empty() && category_ &&
+          std::find(column.categories.begin(), column.categories.end(), *category_) ==
+              column.categories.end()) {
+        column.categories.push_back(*category_);
       }
       if (indicator_)
-        indicators.push_back({columns[c].name + " is missing", {}, false});
+        indicators.push_back({column.name + " is missing", {}});
     }
     if (indicators.empty())
       continue;
-    columns.insert(columns.end(), indicators.begin(), indicators.end());
-    after.inputs[port].shape = {static_cast<std::int64_t>(columns.size())};
+    places[port] = port;
+    if (before.inputs[port].role == Role::kCategories) {
+      const std::string name = features_beside(before.inputs[port].name);
+      const auto features = std::find_if(after.begin(), after.end(),
+                                         [&](const PortSpec& one) { return one.name == name; });
+      places[port] = static_cast<std::size_t>(features - after.begin());
+      if (features == after.end())
+        after.push_back({name, {0}, {}, Role::kFeatures, number_dtype(before)});
+    }
+    PortSpec& owner = after[places[port]];
+    owner.columns.insert(owner.columns.end(), indicators.begin(), indicators.end());
+    owner.shape = {static_cast<std::int64_t>(owner.columns.size())};
   }
+  return after;
+}
+
+DataSpec Impute::do_output_spec(const DataSpec& before) const {
+  DataSpec after = before;
+  std::vector<std::size_t> places;
+  after.inputs = ports_after(before, places);
   return after;
 }
 
 void Impute::do_apply(Batch& batch, const ApplyContext&) const {
   TREADLE_EXPECTS(batch.inputs.size() == fillings_.size(),
                   "the batch has other inputs than the data this transform was fitted on");
+  std::vector<std::vector<at::Tensor>> parts(after_.size());
   for (std::size_t port = 0; port < fillings_.size(); ++port) {
     const Filling& filling = fillings_[port];
+    at::Tensor& values = batch.inputs[port];
     if (!filling.fill.defined())
       continue;
-    at::Tensor& values = batch.inputs[port];
     TREADLE_EXPECTS(values.dim() == 2 && values.size(1) == filling.fill.size(0),
                     "the batch has other columns than the data this transform was fitted on");
-    const at::Tensor missing = at::isnan(values);
+    const at::Tensor missing = values.scalar_type() == at::kLong ? values.lt(0) : at::isnan(values);
     values = at::where(
         missing, values.scalar_type() == at::kFloat ? filling.single_fill : filling.fill, values);
     if (filling.indicated.defined()) {
-      values = at::cat(
-          {values, at::index_select(missing, 1, filling.indicated).to(values.options())}, 1);
+      parts[filling.indicators].push_back(
+          at::index_select(missing, 1, filling.indicated).to(after_[filling.indicators].dtype));
     }
+  }
+  for (std::size_t port = 0; port < parts.size(); ++port) {
+    if (parts[port].empty())
+      continue;
+    if (port < batch.inputs.size())
+      parts[port].insert(parts[port].begin(), batch.inputs[port]);
+    batch.inputs.resize(std::max(batch.inputs.size(), port + 1));
+    batch.inputs[port] = at::cat(parts[port], 1);
   }
 }
 
@@ -220,9 +269,11 @@ void Impute::do_load_state(const StateDict& state) {
       continue;
     fills[port] = state.tensor(port_key(port));
     const auto width = static_cast<std::int64_t>(before.inputs[port].columns.size());
-    if (fills[port].scalar_type() != at::kDouble || fills[port].dim() != 1 ||
-        fills[port].size(0) != width) {
-      throw StorageError("saved fill values must be a float64 vector of " + std::to_string(width));
+    const bool categories = before.inputs[port].role == Role::kCategories;
+    if (fills[port].scalar_type() != (categories ? at::kLong : at::kDouble) ||
+        fills[port].dim() != 1 || fills[port].size(0) != width) {
+      throw StorageError("saved fill values must be a vector of " + std::to_string(width) +
+                         (categories ? " int64" : " float64"));
     }
   }
   prepare(before, std::move(fills));

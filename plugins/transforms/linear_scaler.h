@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,15 +15,16 @@
 
 namespace treadle::transforms {
 
-/// (x - shift) * scale for each column, with two numbers per column that a derived class chooses
-/// from the column's statistics over the training rows. The inputs are changed in place, in two
-/// passes over the batch; columns that are not chosen have 0 and 1. Categories are never chosen.
+/// (x - shift) * scale, with two numbers for each column, channel or last dimension that a derived
+/// class chooses from statistics over the training rows. Padding is left out of the statistics and
+/// stays 0. Inputs are changed in place, in two passes over the batch; columns that are not chosen
+/// have 0 and 1. Categories and tokens are never changed.
 class LinearScaler : public Transform {
  public:
   ~LinearScaler() override;
 
  protected:
-  /// Reads "columns" and "target". `component` is the transform's name.
+  /// Reads "columns", "inputs", "axis" and "target". `component` is the transform's name.
   LinearScaler(const Config& config, std::string component);
 
   struct Line {
@@ -30,39 +33,58 @@ class LinearScaler : public Transform {
   };
 
  private:
-  /// One port, or the targets. Undefined tensors for a port that is not a table.
+  /// The dimension of a row whose indices have a line of their own.
+  enum class Axis { kAuto, kFirst, kLast, kNone };
+
+  /// One input or target.
   struct Lines {
     Lines() = default;
-    explicit Lines(const std::vector<Line>& lines);
-    Lines(at::Tensor shift, at::Tensor scale);
+    Lines(const std::vector<Line>& lines, Axis axis, std::size_t dimensions);
+    Lines(const at::Tensor& shift, const at::Tensor& scale, Axis axis, std::size_t dimensions);
 
     bool defined() const { return shift.defined(); }
     void apply(at::Tensor& values) const;
 
-    at::Tensor shift;  // float64 [columns]
+    at::Tensor shift;  // float64, shaped to be broadcast over a batch
     at::Tensor scale;
     at::Tensor single_shift;  // float32, for float32 batches
     at::Tensor single_scale;
   };
 
-  /// The line for one column; `column` has at least one number.
+  /// One input: what to do with it.
+  struct Choice {
+    bool is_chosen = false;
+    std::vector<bool> columns;  // of a table: those that are scaled
+    Axis axis = Axis::kLast;
+    std::optional<std::size_t> lengths;  // the port with its lengths
+  };
+
+  /// The line for some numbers; there is at least one.
   virtual Line line_for(const ColumnStatistics& column) const = 0;
 
-  Lines lines_for(const std::vector<ColumnStatistics>& columns,
-                  const std::vector<bool>& chosen) const;
-  std::vector<std::vector<bool>> choose(const DataSpec& spec) const;
+  Axis axis_of(const PortSpec& port) const;
+  std::vector<Choice> choose(const DataSpec& spec) const;
+  std::vector<bool> choose_targets(const DataSpec& spec) const;
+  void prepare(const DataSpec& before);
+  std::vector<Line> lines_for(const std::vector<ColumnStatistics>& columns) const;
 
   void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) final;
   DataSpec do_output_spec(const DataSpec& before) const final;
   void do_apply(Batch& batch, const ApplyContext& context) const final;
-  at::Tensor do_invert(const at::Tensor& predictions) const final;
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view target) const final;
   StateDict do_state() const final;
   void do_load_state(const StateDict& state) final;
 
-  ColumnChoice choice_;
-  bool scales_target_;
-  std::vector<Lines> inputs_;  // one per port
-  Lines target_;
+  ColumnChoice columns_;
+  std::optional<std::vector<std::string>> input_names_;
+  Axis axis_ = Axis::kAuto;
+  bool scales_targets_ = false;
+  std::vector<std::string> target_names_;  // empty: all targets of numbers
+  DataSpec before_;                        // what fit() saw
+  std::vector<Choice> choices_;            // one per port
+  std::vector<bool> chosen_targets_;
+  std::vector<Lines> inputs_;   // one per port
+  std::vector<Lines> targets_;  // one per target
 };
 
 /// `standardize`: mean 0 and standard deviation 1. A constant column becomes 0.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -11,23 +13,31 @@
 
 namespace treadle::transforms {
 
-/// `one_hot`: each category becomes columns "color=red", "color=green", … in its place, 1 where the
-/// row has that value, else 0. Learns nothing from the rows: categories belong to the data set.
+/// `one_hot`: each category becomes columns "color=red", "color=green", … behind those of the port
+/// of features it belongs to, 1 where the row has that value, else 0. Without such a port they are
+/// one. Learns nothing from the rows: categories belong to the data set.
 class OneHot final : public Transform {
  public:
   explicit OneHot(const Config& config) : choice_(config, "one_hot") {}
   ~OneHot() override;
 
  private:
-  /// How the columns of one port are made; undefined tensors when the port stays as it is. Column j
-  /// is column source[j] of the batch, or whether that equals code[j] where is_code[j].
+  /// The columns that come from one port of categories: column j is whether column source[j] of the
+  /// batch equals code[j].
   struct Expansion {
-    at::Tensor source;   // int64 [columns after]
-    at::Tensor is_code;  // bool [columns after]
-    at::Tensor code;     // float32 [columns after]; indices of categories are exact
+    std::size_t port = 0;
+    at::Tensor source;  // int64 [columns after]
+    at::Tensor code;    // likewise
+  };
+  /// How one port is made.
+  struct Output {
+    PortSpec spec;
+    std::optional<std::size_t> port;  // the one it was; absent: a new one
+    at::Tensor kept;                  // of categories: int64, the columns that stay; else undefined
+    std::vector<Expansion> expansions;  // their columns come last
   };
 
-  std::vector<std::vector<bool>> choose(const DataSpec& spec) const;
+  std::vector<Output> outputs_for(const DataSpec& before) const;
   void prepare(const DataSpec& before);
 
   void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override;
@@ -38,7 +48,7 @@ class OneHot final : public Transform {
 
   ColumnChoice choice_;
   DataSpec before_;  // inputs only
-  std::vector<Expansion> expansions_;
+  std::vector<Output> outputs_;
 };
 
 }  // namespace treadle::transforms

@@ -26,7 +26,7 @@ Fold fold_with(const SplitRequest& request, std::vector<std::int64_t> validation
   return fold;
 }
 
-Fold random(const SplitRequest& request, std::int64_t count) {
+Fold random(const SplitRequest& request, std::int64_t count, std::optional<std::size_t>) {
   std::vector<std::int64_t> order =
       random_permutation(request.rows, request.random.bits(kHoldOutStream));
   order.resize(static_cast<std::size_t>(count));
@@ -63,36 +63,40 @@ std::vector<std::int64_t> shares(const std::vector<std::vector<std::int64_t>>& c
   return taken;
 }
 
-Fold stratified_where_possible(const SplitRequest& request, std::int64_t count) {
-  std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request);
+Fold stratified_where_possible(const SplitRequest& request, std::int64_t count,
+                               std::size_t target) {
+  std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request, target);
   const std::vector<std::int64_t> taken = shares(classes, request.rows, count);
   std::vector<std::int64_t> validation;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     request.random.bits(kHoldOutStream, {c}).shuffle(classes[c]);
     validation.insert(validation.end(), classes[c].begin(), classes[c].begin() + taken[c]);
   }
-  return validation.empty() ? random(request, count) : fold_with(request, std::move(validation));
+  return validation.empty() ? random(request, count, target)
+                            : fold_with(request, std::move(validation));
 }
 
-Fold stratified(const SplitRequest& request, std::int64_t count) {
-  expect_classes(request, "\"strategy\": \"stratified\"");
-  const std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request);
+Fold stratified(const SplitRequest& request, std::int64_t count,
+                std::optional<std::size_t> target) {
+  if (!target)
+    fail_without_classes(request, "\"strategy\": \"stratified\"");
+  const std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request, *target);
   for (std::size_t c = 0; c < classes.size(); ++c) {
     if (classes[c].size() == 1) {
-      throw DataError("class " + quote_text(request.target.class_names[c]) +
+      throw DataError("class " + quote_text(request.targets[*target].class_names[c]) +
                       " has 1 row, which cannot be in both parts; set \"strategy\": \"random\"");
     }
   }
-  return stratified_where_possible(request, count);
+  return stratified_where_possible(request, count, *target);
 }
 
-Fold by_target(const SplitRequest& request, std::int64_t count) {
-  return request.target.kind == TargetKind::kClasses ? stratified_where_possible(request, count)
-                                                     : random(request, count);
+Fold by_target(const SplitRequest& request, std::int64_t count, std::optional<std::size_t> target) {
+  return target ? stratified_where_possible(request, count, *target)
+                : random(request, count, target);
 }
 
 // Without timestamps the rows' own order is that of time.
-Fold chronological(const SplitRequest& request, std::int64_t count) {
+Fold chronological(const SplitRequest& request, std::int64_t count, std::optional<std::size_t>) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(request.rows));
   std::iota(order.begin(), order.end(), 0);
   if (request.timestamps.defined()) {
@@ -110,16 +114,19 @@ Fold chronological(const SplitRequest& request, std::int64_t count) {
 
 struct Strategy {
   const char* name;
-  Fold (*choose)(const SplitRequest&, std::int64_t);
+  Fold (*choose)(const SplitRequest&, std::int64_t, std::optional<std::size_t>);
+  bool stratifies = false;
 };
-constexpr std::array kStrategies = {Strategy{"auto", by_target}, Strategy{"random", random},
-                                    Strategy{"stratified", stratified},
+constexpr std::array kStrategies = {Strategy{"auto", by_target, true}, Strategy{"random", random},
+                                    Strategy{"stratified", stratified, true},
                                     Strategy{"chronological", chronological}};
 
 }  // namespace
 
 HoldOut::HoldOut(const Config& config)
-    : fraction_(config.get_or("fraction", 0.2)), rows_(config.find<std::int64_t>("rows")) {
+    : fraction_(config.get_or("fraction", 0.2)),
+      rows_(config.find<std::int64_t>("rows")),
+      stratify_by_(config.find<std::string>("stratify_by")) {
   const auto name = config.get_or("strategy", std::string("auto"));
   const auto* const found =
       std::find_if(kStrategies.begin(), kStrategies.end(),
@@ -127,6 +134,8 @@ HoldOut::HoldOut(const Config& config)
   if (found == kStrategies.end())
     config.fail("strategy", "must be auto, random, stratified or chronological");
   choose_ = found->choose;
+  if (stratify_by_ && !found->stratifies)
+    config.fail("stratify_by", "has no effect with \"strategy\": " + quote_text(name));
 }
 
 HoldOut::~HoldOut() = default;
@@ -144,7 +153,7 @@ std::int64_t HoldOut::count_of(std::int64_t rows) const {
 }
 
 ValidationPlan HoldOut::do_plan(const SplitRequest& request) const {
-  Fold fold = choose_(request, count_of(request.rows));
+  Fold fold = choose_(request, count_of(request.rows), stratified_target(request, stratify_by_));
   fold.name = "hold-out";
   ValidationPlan plan;
   plan.folds.push_back(std::move(fold));

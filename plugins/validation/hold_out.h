@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include <treadle/base/config.h>
 #include <treadle/core/cross_validator.h>
@@ -15,8 +17,9 @@ class HoldOut final : public CrossValidator {
   ~HoldOut() override;
 
  private:
-  /// Chooses `count` rows to validate on.
-  using Choose = Fold (*)(const SplitRequest& request, std::int64_t count);
+  /// Chooses `count` rows to validate on, stratified by a target where it can be.
+  using Choose = Fold (*)(const SplitRequest& request, std::int64_t count,
+                          std::optional<std::size_t> target);
 
   ValidationPlan do_plan(const SplitRequest& request) const override;
   std::int64_t count_of(std::int64_t rows) const;
@@ -24,6 +27,7 @@ class HoldOut final : public CrossValidator {
   double fraction_ = 0.2;
   std::optional<std::int64_t> rows_;
   Choose choose_ = nullptr;
+  std::optional<std::string> stratify_by_;
 };
 
 }  // namespace treadle::validation

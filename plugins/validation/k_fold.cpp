@@ -1,6 +1,7 @@
 #include "k_fold.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -21,15 +22,15 @@ std::optional<bool> stratify_of(const Config& config) {
   return config.get<bool>("stratify");
 }
 
-void check_class_sizes(const SplitRequest& request, std::int64_t folds,
+void check_class_sizes(const TargetSpec& target, std::int64_t folds,
                        const std::vector<std::vector<std::int64_t>>& classes) {
   for (std::size_t c = 0; c < classes.size(); ++c) {
     const auto size = static_cast<std::int64_t>(classes[c].size());
     if (size == 0 || size >= folds)
       continue;
-    throw DataError("class " + quote_text(request.target.class_names[c]) + " has " +
-                    std::to_string(size) + (size == 1 ? " row" : " rows") +
-                    ", but validation asks for " + std::to_string(folds) +
+    throw DataError("class " + quote_text(target.class_names[c]) + " has " + std::to_string(size) +
+                    (size == 1 ? " row" : " rows") + ", but validation asks for " +
+                    std::to_string(folds) +
                     " folds with rows of each class; take fewer folds or set \"stratify\": false");
   }
 }
@@ -40,7 +41,17 @@ KFold::KFold(const Config& config)
     : folds_(config.get_or("folds", std::int64_t{5})),
       shuffle_(config.get_or("shuffle", true)),
       stratify_(stratify_of(config)),
-      refit_(config.get_or("refit", true)) {}
+      stratify_by_(config.find<std::string>("stratify_by")),
+      keep_groups_(config.get_or("keep_groups", false)),
+      refit_(config.get_or("refit", true)) {
+  if (keep_groups_ && (stratify_.value_or(false) || stratify_by_)) {
+    config.fail("keep_groups",
+                "keeps groups together, which excludes " +
+                    std::string(stratify_by_ ? "\"stratify_by\"" : "\"stratify\": true"));
+  }
+  if (stratify_by_ && !stratify_.value_or(true))
+    config.fail("stratify_by", "has no effect with \"stratify\": false");
+}
 
 KFold::~KFold() = default;
 
@@ -49,11 +60,13 @@ ValidationPlan KFold::do_plan(const SplitRequest& request) const {
     throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
                     std::to_string(request.rows) + " rows");
   }
-  const bool is_classes = request.target.kind == TargetKind::kClasses;
-  if (stratify_.value_or(false))
-    expect_classes(request, "\"stratify\": true");
-  const std::vector<std::int64_t> fold_of =
-      stratify_.value_or(is_classes) ? stratified_fold_of_rows(request) : fold_of_rows(request);
+  const std::optional<std::size_t> target =
+      stratify_.value_or(!keep_groups_) ? stratified_target(request, stratify_by_) : std::nullopt;
+  if (stratify_.value_or(false) && !target)
+    fail_without_classes(request, "\"stratify\": true");
+  const std::vector<std::int64_t> fold_of = keep_groups_ ? grouped_fold_of_rows(request)
+                                            : target     ? stratified_fold_of_rows(request, *target)
+                                                         : fold_of_rows(request);
   ValidationPlan plan;
   plan.refit = refit_;
   plan.folds.resize(static_cast<std::size_t>(folds_));
@@ -84,13 +97,58 @@ std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const
   return fold_of;
 }
 
+// The largest groups first, each to the fold with the fewest rows; groups of one size in the order
+// of their first rows, or shuffled.
+std::vector<std::int64_t> KFold::grouped_fold_of_rows(const SplitRequest& request) const {
+  if (!request.groups.defined()) {
+    throw DataError(
+        "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv and "
+        "\"groups\" of npy name them");
+  }
+  const at::Tensor groups = request.groups.to(at::kLong).contiguous();
+  std::map<std::int64_t, std::size_t> numbers;
+  std::vector<std::vector<std::int64_t>> rows;
+  for (std::int64_t row = 0; row < request.rows; ++row) {
+    const auto [number, is_new] =
+        numbers.emplace(groups.data_ptr<std::int64_t>()[row], rows.size());
+    if (is_new)
+      rows.emplace_back();
+    rows[number->second].push_back(row);
+  }
+  if (folds_ > static_cast<std::int64_t>(rows.size())) {
+    throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
+                    std::to_string(rows.size()) + " groups to keep together");
+  }
+  std::vector<std::int64_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (shuffle_)
+    request.random.bits(kFoldStream).shuffle(order);
+  const auto group_at = [&](std::int64_t i) -> const std::vector<std::int64_t>& {
+    return rows[static_cast<std::size_t>(i)];
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return group_at(a).size() > group_at(b).size();
+  });
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(folds_), 0);
+  std::vector<std::int64_t> fold_of(static_cast<std::size_t>(request.rows));
+  for (const std::int64_t i : order) {
+    const std::vector<std::int64_t>& group = group_at(i);
+    const auto lightest = std::min_element(sizes.begin(), sizes.end());
+    *lightest += group.size();
+    for (const std::int64_t row : group)
+      fold_of[static_cast<std::size_t>(row)] = lightest - sizes.begin();
+  }
+  return fold_of;
+}
+
 // scikit-learn's way: with all rows sorted by class, every folds-th belongs to one fold. That gives
 // the number of rows of each class in each fold; both differ by one at most. Which rows of the
 // class they are is another matter: neighbours, or any. Classes count in the order of their first
 // row.
-std::vector<std::int64_t> KFold::stratified_fold_of_rows(const SplitRequest& request) const {
-  const std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request);
-  check_class_sizes(request, folds_, classes);
+std::vector<std::int64_t> KFold::stratified_fold_of_rows(const SplitRequest& request,
+                                                         std::size_t target) const {
+  const std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request, target);
+  check_class_sizes(request.targets[target], folds_, classes);
   std::vector<std::size_t> order;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     if (!classes[c].empty())

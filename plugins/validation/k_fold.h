@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <treadle/base/config.h>
@@ -10,7 +12,8 @@
 namespace treadle::validation {
 
 /// `k_fold`: every row validates once. The folds' sizes differ by at most one; stratified, so do
-/// the numbers of rows that each class has in them. Without shuffling the folds are those of
+/// the numbers of rows that each class has in them. Groups that are kept together make the sizes
+/// differ by the largest group at most. Without shuffling the folds are those of
 /// scikit-learn's KFold and StratifiedKFold.
 class KFold final : public CrossValidator {
  public:
@@ -21,11 +24,15 @@ class KFold final : public CrossValidator {
   ValidationPlan do_plan(const SplitRequest& request) const override;
   /// The fold in which each row validates.
   std::vector<std::int64_t> fold_of_rows(const SplitRequest& request) const;
-  std::vector<std::int64_t> stratified_fold_of_rows(const SplitRequest& request) const;
+  std::vector<std::int64_t> grouped_fold_of_rows(const SplitRequest& request) const;
+  std::vector<std::int64_t> stratified_fold_of_rows(const SplitRequest& request,
+                                                    std::size_t target) const;
 
   std::int64_t folds_ = 5;
   bool shuffle_ = true;
   std::optional<bool> stratify_;  // nothing: for classes
+  std::optional<std::string> stratify_by_;
+  bool keep_groups_ = false;
   bool refit_ = true;
 };
 

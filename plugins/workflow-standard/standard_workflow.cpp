@@ -22,7 +22,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 engine::EvaluationSetup evaluation_setup(const TrainingTask& task) {
-  return {task.model, task.loss, task.outputs, task.transforms, task.timeline};
+  return {task.model, task.objective, task.transforms, task.timeline};
 }
 
 constexpr const char* kLoss = "loss";
@@ -33,8 +33,8 @@ std::vector<std::string> metric_names(const TrainingTask& task) {
   std::vector<std::string> names;
   const auto stream = task.validation->epoch(0, task.validation->batches_per_epoch() - 1);
   engine::evaluate_metrics(evaluation_setup(task), *stream, std::stop_token(), task.metrics);
-  for (const MetricComputer* metric : task.metrics) {
-    for (const MetricValue& value : metric->compute().values)
+  for (const TargetMetric& metric : task.metrics) {
+    for (const MetricValue& value : metric.compute().values)
       names.push_back(value.name);
   }
   return names;
@@ -145,9 +145,9 @@ class StandardWorkflow::Training {
       : options_(options),
         task_(task),
         context_(context),
-        step_(*task.model, *task.loss, *task.optimizer,
-              {task.outputs, options.clipping_, options.gradients_.get(), task.replicas,
-               task.groups, task.timeline}),
+        step_(*task.model, *task.objective, *task.optimizer,
+              {options.clipping_, options.gradients_.get(), task.replicas, task.groups,
+               task.timeline}),
         batches_per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : options.epochs_),
         span_{task.optimizer->learning_rate(), epochs_ * batches_per_epoch_, batches_per_epoch_},
@@ -210,7 +210,7 @@ class StandardWorkflow::Training {
     // All its batches may be behind it: a training can be stopped while it judges an epoch.
     const std::int64_t behind = step_count_ - epoch_ * batches_per_epoch_;
     if (behind == 0)
-      step_.set_carried({});
+      step_.set_model_state({});
     const std::unique_ptr<BatchStream> stream = task_.training->epoch(epoch_, behind);
     Batch batch;
     std::optional<double> rate;
@@ -246,8 +246,8 @@ class StandardWorkflow::Training {
     summary.epochs = epochs_;
     summary.step = step_count_;
     summary.learning_rate = rate;
-    summary.training_loss = step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
-    summary.observed = step_.observed_means();
+    summary.training_loss = step_.totals().value();
+    summary.observed = step_.logged_means();
     {
       // What is judged, and kept when it is the best, is what the training would end with.
       std::optional<AverageInModel> averaged;
@@ -294,9 +294,9 @@ class StandardWorkflow::Training {
     const auto stream = task_.validation->epoch(0);
     const engine::EvaluationTotals totals = engine::evaluate_metrics(
         evaluation_setup(task_), *stream, context_.stop_token(), task_.metrics);
-    summary.validation_loss = totals.loss();
-    for (const MetricComputer* metric : task_.metrics) {
-      const MetricResult result = metric->compute();
+    summary.validation_loss = totals.loss;
+    for (const TargetMetric& metric : task_.metrics) {
+      const MetricResult result = metric.compute();
       summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
     }
   }
@@ -309,7 +309,8 @@ class StandardWorkflow::Training {
     const auto stream = task_.training->epoch(epoch);
     const std::uint64_t seed =
         context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
-    engine::refresh_batch_norm(*task_.model, task_.outputs, *stream, seed, context_.stop_token());
+    engine::refresh_batch_norm(*task_.model, task_.objective->outputs().size(), *stream, seed,
+                               context_.stop_token());
   }
 
   /// After the last epoch: the best weights, the average, or the last.
@@ -400,16 +401,13 @@ class StandardWorkflow::Training {
     StateDict state;
     state.put("model", module_state(*task_.model));
     state.put("optimizer", const_cast<Training*>(this)->step_.slots().state());
-    if (const StateDict carried = step_.carried(); !carried.empty())
-      state.put("carried", carried);
+    if (const StateDict model_state = step_.model_state(); !model_state.empty())
+      state.put("model_state", model_state);
     state.put("epoch", nlohmann::json(epoch_));
     state.put("step", nlohmann::json(step_count_));
-    if (const StateDict observed = step_.observed(); !observed.empty())
-      state.put("observed", observed);
+    state.put("sums", step_.sums());
     if (!decisions_.plan().empty())
       state.put("decisions", decisions_.state());
-    state.put_number("loss_sum", step_.loss_sum());
-    state.put_number("loss_weight", step_.loss_weight());
     state.put_number("last_loss", last_loss_);
     state.put_number("best_value", best_value_);
     state.put_number("best_loss", best_loss_);
@@ -430,10 +428,9 @@ class StandardWorkflow::Training {
   void load(const StateDict& saved) {
     load_module_state(*task_.model, saved.part("model"));
     step_.slots().load_state(saved.part("optimizer"));
-    if (saved.has_part("carried"))
-      step_.set_carried(saved.part("carried"));
-    if (saved.has_part("observed"))
-      step_.set_observed(saved.part("observed"));
+    if (saved.has_part("model_state"))
+      step_.set_model_state(saved.part("model_state"));
+    step_.set_sums(saved.part("sums"));
     if (!decisions_.plan().empty()) {
       decisions_.load_state(saved.part("decisions"));
       for (const std::size_t entry : decisions_.unfrozen())
@@ -441,7 +438,6 @@ class StandardWorkflow::Training {
     }
     epoch_ = saved.value("epoch").get<std::int64_t>();
     step_count_ = saved.value("step").get<std::int64_t>();
-    step_.set_totals(saved.number("loss_sum"), saved.number("loss_weight"));
     last_loss_ = saved.number("last_loss");
     best_value_ = saved.number("best_value");
     best_loss_ = saved.number("best_loss");
@@ -548,10 +544,10 @@ ValidationResult StandardWorkflow::do_validate(TrainingTask& task, RunContext& c
   const engine::EvaluationTotals totals =
       engine::evaluate_metrics(evaluation_setup(task), *stream, context.stop_token(), task.metrics);
   ValidationResult result;
-  result.loss = totals.loss();
+  result.loss = totals.loss;
   result.sample_count = totals.rows;
-  for (const MetricComputer* metric : task.metrics) {
-    const MetricResult part = metric->compute();
+  for (const TargetMetric& metric : task.metrics) {
+    const MetricResult part = metric.compute();
     result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
                                  part.values.end());
     result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <regex>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,8 @@
 #include <treadle/base/schema.h>
 
 #include "schema_oracle.h"
+
+#include <treadle/embedded/workflow_schema.h>
 
 namespace treadle {
 namespace {
@@ -48,17 +51,21 @@ class Judge {
     problems_.push_back({document_.place_of(pointer), pointer, std::move(message)});
   }
 
-  /// The text under `key` when it matches `pattern`; else a problem.
-  std::string text(std::string_view key, const char* pattern, std::string_view expected) {
-    const std::string pointer = child_pointer("", key);
-    const auto found = document_.value().find(key);
-    if (found == document_.value().end()) {
-      add("", "required key " + quote_text(key) + " is missing (" + std::string(expected) + ")");
+  /// The text under the key, at the top, when it matches; else a problem.
+  std::string text(const ManifestKey& key) { return text_in(document_.value(), "", key); }
+
+  /// As text(), in the object that stands at `pointer`.
+  std::string text_in(const json& object, const std::string& pointer, const ManifestKey& key) {
+    const auto found = object.find(key.name);
+    if (found == object.end()) {
+      add(pointer, "required key " + quote_text(key.name) + " is missing (" +
+                       std::string(key.expected) + ")");
       return "";
     }
     if (!found->is_string() ||
-        !std::regex_match(found->get_ref<const std::string&>(), std::regex(pattern))) {
-      add(pointer, "expected " + std::string(expected) + ", got " + describe_value(*found));
+        !std::regex_match(found->get_ref<const std::string&>(), std::regex(key.pattern))) {
+      add(child_pointer(pointer, key.name),
+          "expected " + std::string(key.expected) + ", got " + describe_value(*found));
       return "";
     }
     return found->get<std::string>();
@@ -83,7 +90,59 @@ std::shared_ptr<Document> read_object(const std::filesystem::path& path,
   return nullptr;
 }
 
-json read_plugin_json(const std::filesystem::path& path, std::vector<Problem>& problems) {
+constexpr ManifestKey kInterfaceKeys[] = {
+    {"word", true, "[a-z][a-z0-9_-]*",
+     "the word for it in documents, in lower case, such as \"tuner\""},
+    {"id", true, "[a-z][a-z0-9-]*(\\.[a-z0-9][a-z0-9-]*)+/[0-9]+",
+     "a reversed domain name and a revision, such as \"org.example.tuner/0\""},
+    {"summary", true, "[^\\n]+", "one line that says what it is for"},
+};
+
+/// One element of "interfaces".
+json read_interface(const json& declared, const std::string& pointer, Judge& judge) {
+  json read = json::object();
+  if (!declared.is_object()) {
+    judge.add(pointer, "expected an object, got " + describe_value(declared));
+    return read;
+  }
+  for (const ManifestKey& key : kInterfaceKeys)
+    read[std::string(key.name)] = judge.text_in(declared, pointer, key);
+  for (const auto& [key, value] : declared.items()) {
+    if (!read.contains(key)) {
+      judge.add(child_pointer(pointer, key),
+                "unknown key " + quote_text(key) + " (an interface has: word, id, summary)");
+    }
+  }
+  return read;
+}
+
+/// The interfaces that plugin.json declares beside Treadle's own.
+json read_interfaces(const json& list, Judge& judge, InterfaceTable& interfaces) {
+  const std::string here = child_pointer("", "interfaces");
+  json read = json::array();
+  if (!list.is_array()) {
+    judge.add(here, "expected an array of interfaces, got " + describe_value(list));
+    return read;
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string pointer = child_pointer(here, i);
+    json declared = read_interface(list[i], pointer, judge);
+    const std::string word = declared.value("word", "");
+    const std::string id = declared.value("id", "");
+    if (word.empty() || id.empty())
+      continue;
+    if (const InterfaceName* other = interfaces.add({word, id, declared.value("summary", "")})) {
+      judge.add(pointer, "declares the interface " + quote_text(word) + " as " + id + ", but " +
+                             quote_text(other->word) + " is " + other->id +
+                             "; give it another word and id");
+    }
+    read.push_back(std::move(declared));
+  }
+  return read;
+}
+
+json read_plugin_json(const std::filesystem::path& path, InterfaceTable& interfaces,
+                      std::vector<Problem>& problems) {
   json manifest{{"manifest_version", kManifestVersion}};
   const std::shared_ptr<Document> document = read_object(path, problems);
   if (!document)
@@ -91,15 +150,18 @@ json read_plugin_json(const std::filesystem::path& path, std::vector<Problem>& p
   Judge judge(*document, problems);
   for (const ManifestKey& key : kManifestKeys) {
     if (key.required || document->value().contains(key.name)) {
-      manifest[std::string(key.name)] = judge.text(key.name, key.pattern, key.expected);
+      manifest[std::string(key.name)] = judge.text(key);
     }
   }
+  if (const auto list = document->value().find("interfaces"); list != document->value().end())
+    manifest["interfaces"] = read_interfaces(*list, judge, interfaces);
   for (const auto& [key, value] : document->value().items()) {
     const auto known = [&key = key](const ManifestKey& k) { return k.name == key; };
-    if (std::none_of(std::begin(kManifestKeys), std::end(kManifestKeys), known)) {
+    if (key != "interfaces" &&
+        std::none_of(std::begin(kManifestKeys), std::end(kManifestKeys), known)) {
       judge.add(child_pointer("", key),
                 "unknown key " + quote_text(key) +
-                    " (a plugin.json has: id, version, summary, license, vendor, url)");
+                    " (a plugin.json has: id, version, summary, license, vendor, url, interfaces)");
     }
   }
   return manifest;
@@ -143,7 +205,7 @@ std::string component_name(const std::filesystem::path& path, const json& schema
   constexpr const char* kExpected =
       "a component's name (lower case letters, digits and underscores, such as \"adamw\")";
   if (schema.contains("x-treadle-name"))
-    return judge.text("x-treadle-name", kPattern, kExpected);
+    return judge.text({"x-treadle-name", true, kPattern, kExpected});
   std::string name = path.filename().string();
   if (name.ends_with(kSuffix))
     name.resize(name.size() - kSuffix.size());
@@ -154,8 +216,37 @@ std::string component_name(const std::filesystem::path& path, const json& schema
   return name;
 }
 
+/// Every slot of documents and flows, and every slot of this component, for `word`.
+std::vector<json> known_slots(std::string_view word, const json& schema) {
+  static const json workflow = json::parse(embedded::workflow_schema());
+  static const json flow = expanded_schema({{"x-treadle-type", "flow"}});
+  std::vector<json> slots;
+  for (const json* holder : {&workflow, &flow, &schema}) {
+    for (json& slot : slots_for(word, *holder))
+      slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+/// A parameter that has the name of a slot's own key would never reach the component.
+void judge_parameters(std::string_view word, const json& schema, Judge& judge) {
+  std::set<std::string> hidden;
+  for (const json& slot : known_slots(word, schema)) {
+    for (std::string& key : hidden_parameters(schema, slot))
+      hidden.insert(std::move(key));
+  }
+  for (const std::string& key : hidden) {
+    judge.add(child_pointer(child_pointer("", "properties"), key),
+              "key " + quote_text(key) +
+                  " is taken: documents use it for themselves where they "
+                  "name the " +
+                  std::string(word) + "; rename the parameter");
+  }
+}
+
 /// The manifest's entry for one schema file; null when it has problems.
-json read_schema(const std::filesystem::path& path, std::vector<Problem>& problems) {
+json read_schema(const std::filesystem::path& path, const InterfaceTable& interfaces,
+                 std::vector<Problem>& problems) {
   const std::shared_ptr<Document> document = read_object(path, problems);
   if (!document)
     return {};
@@ -164,14 +255,15 @@ json read_schema(const std::filesystem::path& path, std::vector<Problem>& proble
   json schema = expanded_schema(document->value());
 
   const std::string name = component_name(path, schema, judge);
-  const std::string word = judge.text("x-treadle-interface", "[^\\n]*",
-                                      "the interface it implements: \"optimizer\", \"loss\", …");
+  const std::string word = judge.text({"x-treadle-interface", true, "[^\\n]*",
+                                       "the interface it implements: \"optimizer\", \"loss\", …"});
   if (!schema.contains("type")) {
     judge.add("",
               "required key \"type\" is missing (the parameters of a component are an \"object\")");
   }
-  for (Problem& problem : check_schema(schema, *document))
+  for (Problem& problem : check_schema(schema, *document, interfaces))
     problems.push_back(std::move(problem));
+  judge_parameters(word, schema, judge);
   if (problems.size() != problems_before)
     return {};
   if (const std::optional<std::string> mistake = schema_mistake(schema)) {
@@ -182,7 +274,7 @@ json read_schema(const std::filesystem::path& path, std::vector<Problem>& proble
   if (problems.size() != problems_before)
     return {};
   schema.erase("$schema");
-  return {{"interface", interface_id(word)},
+  return {{"interface", interfaces.id(word)},
           {"name", name},
           {"summary", schema["description"]},
           {"schema", schema}};
@@ -193,19 +285,20 @@ json read_schema(const std::filesystem::path& path, std::vector<Problem>& proble
 PackedManifest pack_manifest(const std::filesystem::path& plugin_json,
                              std::span<const std::filesystem::path> schemas) {
   PackedManifest packed;
-  packed.manifest = read_plugin_json(plugin_json, packed.problems);
+  InterfaceTable interfaces;
+  packed.manifest = read_plugin_json(plugin_json, interfaces, packed.problems);
   std::map<std::pair<std::string, std::string>, json>
       components;  // sorted: builds are reproducible
   std::map<std::pair<std::string, std::string>, std::filesystem::path> files;
   for (const std::filesystem::path& path : schemas) {
-    json component = read_schema(path, packed.problems);
+    json component = read_schema(path, interfaces, packed.problems);
     if (component.is_null())
       continue;
     const std::pair<std::string, std::string> key{component["interface"], component["name"]};
     if (const auto [earlier, is_new] = files.emplace(key, path); !is_new) {
       packed.problems.push_back({{path.string(), 0, 0},
                                  "",
-                                 "offers the " + std::string(interface_word(key.first)) + " " +
+                                 "offers the " + std::string(interfaces.word(key.first)) + " " +
                                      quote_text(key.second) + ", as " + earlier->second.string() +
                                      " does already"});
     }

@@ -5,9 +5,10 @@
 //   console      `$ command`, and below it exactly what it prints
 //   cpp, cmake   lines of examples/embed, which another test builds
 // On a page that types `plugins new`, what follows are lines of that project: cpp, cmake and json
-// are looked for there. tests/consumer builds, tests and runs the same projects under other names.
-// your-first-plugin.md is a matter of its own, see first_plugin_test.cpp.
-// In commands `runs/NAME-20300501-101500` stands for the first run of that name.
+// are looked for there. So they are on a page with a comment `lines of FOLDER`. tests/consumer
+// builds, tests and runs the same projects under other names. your-first-plugin.md is a matter of
+// its own, see first_plugin_test.cpp. In commands `runs/NAME-20300501-101500` stands for the first
+// run of that name.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -45,7 +46,15 @@ class Guide : public CommandFixture {
   }
 
   /// A page begins: what another one showed is nothing to it.
-  void turn_page() { project_.clear(); }
+  void turn_page(const std::string& text) {
+    const std::string comment = "<!-- lines of ";
+    const std::size_t at = text.find(comment);
+    project_.clear();
+    if (at != std::string::npos) {
+      const std::size_t begin = at + comment.size();
+      project_ = source() / text.substr(begin, text.find(" -->", begin) - begin);
+    }
+  }
 
   void perform(const Fragment& fragment) {
     static const std::set<std::string> files{"json", "csv"};
@@ -129,15 +138,16 @@ class Guide : public CommandFixture {
     project_ = folder() / first.substr(6);
   }
 
-  fs::path project_;  // what `plugins new` wrote last on this page
+  fs::path project_;  // where the lines are: what `plugins new` wrote last on this page
 };
 
 TEST_F(Guide, DoesWhatItShows) {
   for (const fs::path& page : pages(source() / "docs/guide")) {
     if (page.filename() == "your-first-plugin.md")
       continue;  // needs an installed Treadle and a compiler
-    turn_page();
-    for (const Fragment& fragment : fragments_of(read(page))) {
+    const std::string text = read(page);
+    turn_page(text);
+    for (const Fragment& fragment : fragments_of(text)) {
       SCOPED_TRACE(page.lexically_relative(source()).string() + ":" +
                    std::to_string(fragment.line));
       perform(fragment);

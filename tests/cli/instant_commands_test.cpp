@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include <gmock/gmock.h>
 
@@ -239,6 +240,54 @@ TEST_F(InstantCommands, DescribeSuggestsWhatMayHaveBeenMeant) {
   EXPECT_THAT(component.err, HasSubstr("did you mean \"adam\""));
   EXPECT_EQ(interface.code, 2);
   EXPECT_THAT(interface.err, HasSubstr("optimizer"));
+}
+
+TEST_F(InstantCommands, DescribeNeedsNoInterfaceWhereTheNameSaysIt) {
+  EXPECT_EQ(run({"plugins", "describe", "adamw"}).out,
+            run({"plugins", "describe", "optimizer", "adamw"}).out);
+  const Finished misspelt = run({"plugins", "describe", "adamww"});
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_THAT(misspelt.err, HasSubstr("did you mean \"adamw\""));
+}
+
+TEST_F(InstantCommands, ListShowsOneInterfaceAlone) {
+  const Finished list = run({"plugins", "list", "optimizer"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_THAT(list.out, AllOf(HasSubstr("\n  adamw"), Not(HasSubstr("\n  mlp "))));
+  const json plugins = run({"plugins", "list", "optimizer", "--json"}).json().at("plugins");
+  EXPECT_THAT(plugins.dump(), AllOf(HasSubstr("adamw"), Not(HasSubstr("\"mlp\""))));
+  EXPECT_THAT(run({"plugins", "list", "optimiser"}).err, HasSubstr("did you mean \"optimizer\""));
+}
+
+TEST_F(InstantCommands, FitTheTerminal) {
+  if (!terminals_exist())
+    GTEST_SKIP() << "this machine gives the test no terminal";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, std::vector<std::string>{"run", "--help"},
+        std::vector<std::string>{"plugins", "list", "layer"},
+        std::vector<std::string>{"plugins", "describe", "csv"}}) {
+    const std::string out = run_on_terminal(words).out;
+    // The piece of a document at the end is to be copied.
+    std::istringstream text(out.substr(0, out.find("In a document:")));
+    for (std::string line; std::getline(text, line);) {
+      std::size_t columns = 0;
+      for (const char c : line)
+        columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+      EXPECT_LE(columns, 101U) << line;  // with the carriage return
+    }
+  }
+}
+
+TEST_F(InstantCommands, OverridesThatMissAKeyOfTheDocumentNameIt) {
+  given_points();
+  given_document(2);
+  EXPECT_THAT(run({"check", "points.json", "--set", "training.epoch=3"}).err,
+              HasSubstr("did you mean \"epochs\""));
+  EXPECT_THAT(run({"check", "points.json", "--set", "optimizer.lr=1"}).err,
+              HasSubstr("did you mean \"learning_rate\""));
+  const Finished flag = run({"run", "points.json", "--epochs", "5"});
+  EXPECT_EQ(flag.code, 2);
+  EXPECT_THAT(flag.err, HasSubstr("did you mean \"--set training.epochs=5\""));
 }
 
 TEST_F(InstantCommands, NewWritesAProjectAndSaysWhatToTypeNext) {

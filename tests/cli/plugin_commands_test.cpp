@@ -12,13 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 class PluginCommands : public CommandFixture {
  protected:
   static fs::path built(const std::string& name) {
-    return fs::path(runner()).parent_path().parent_path() / "lib/treadle/plugins/1" /
+    return fs::path(runner()).parent_path().parent_path() / "lib/treadle/plugins/0" /
            (name + ".so");
   }
 
@@ -44,6 +45,20 @@ TEST_F(PluginCommands, WhyFindsAPluginByIdComponentOrFile) {
                                    " (installed)\n  verdict  usable\n  offers   optimizer adagrad, "
                                    "optimizer adam, optimizer adamw, "));
   }
+}
+
+TEST_F(PluginCommands, ShowInterfacesThatPluginsDeclare) {
+  const std::string curves = (fs::path(std::getenv("TREADLE_BUILD")) / "tests/run/curves").string();
+
+  const Finished list = run({"plugins", "list", "--plugin-dir", curves});
+  const json described =
+      run({"plugins", "describe", "curve", "power", "--plugin-dir", curves, "--json"}).json();
+  const Finished unknown = run({"plugins", "describe", "curv", "power", "--plugin-dir", curves});
+
+  EXPECT_THAT(list.out, HasSubstr("curve  a factor as a function of progress\n"));
+  EXPECT_THAT(list.out, HasSubstr("\n  power   (1 - progress)"));
+  EXPECT_EQ(described.at("interface"), "curve");
+  EXPECT_THAT(unknown.err, HasSubstr("unknown interface \"curv\"; did you mean \"curve\"?"));
 }
 
 TEST_F(PluginCommands, WhyOfANameThatNobodyHasSaysWhereItLooked) {
@@ -184,6 +199,43 @@ TEST_F(PluginCommands, APluginMayBeNamedByItsFile) {
       run({"plugins", "describe", "optimizer", "adamw", "--plugin", built("optimizers").string()});
 
   EXPECT_EQ(described.code, 0) << described.err;
+}
+
+TEST_F(PluginCommands, ThatNeedARunNameThePluginThatIsGoneOrDamaged) {
+  given_points();
+  given_document(2);
+  const json catalog = run({"plugins", "list", "--json"}).json();
+  for (const json& plugin : catalog.at("plugins")) {
+    const fs::path file = plugin.at("file").get<std::string>();
+    fs::create_directories(this->folder() / "plugins");
+    fs::copy_file(file, this->folder() / "plugins" / file.filename());
+    if (plugin.at("id") == "org.treadle.optimizers")
+      fs::rename(this->folder() / "plugins" / file.filename(), this->folder() / "plugins/o.so");
+  }
+  fs::permissions(this->folder() / "plugins", fs::perms(0755));
+  set("TREADLE_PLUGIN_SYSTEM_PATH", (this->folder() / "plugins").string());
+  const Finished done = run({"run", "points.json", "--quiet"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const std::string folder = only_run().string();
+  fs::remove(only_run() / "result.json");
+  const auto expect_named = [&](const std::string& reason) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"resume", folder},
+          std::vector<std::string>{"predict", folder, "points.csv", "-o", "out.csv"}}) {
+      const Finished refused = run(words);
+      EXPECT_EQ(refused.code, 4) << refused.err;
+      EXPECT_THAT(refused.err, AllOf(HasSubstr("org.treadle.optimizers"), HasSubstr(reason)));
+    }
+  };
+
+  write("plugins/o.so", "junk");
+  expect_named((this->folder() / "plugins/o.so").string() + " cannot be used: it ");
+  const Finished fresh = run({"run", "points.json", "--quiet"});
+  EXPECT_EQ(fresh.code, 4);
+  EXPECT_THAT(fresh.err, HasSubstr("o.so cannot be used"));
+
+  fs::remove(this->folder() / "plugins/o.so");
+  expect_named("is not there");
 }
 
 }  // namespace

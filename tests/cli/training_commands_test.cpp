@@ -75,6 +75,50 @@ TEST_F(TrainingCommands, RunAppliesOverrides) {
   EXPECT_EQ(json::parse(read(only_run() / "result.json"))["total_epochs"], 2);
 }
 
+TEST_F(TrainingCommands, TheRunsDocumentHasWhatTheDataDecided) {
+  given_document(2, {{"resources", {{"shards", "auto"}}}});
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  const json document = json::parse(read(only_run() / "workflow.json"));
+
+  EXPECT_EQ(document["data"]["task"], "classification");
+  EXPECT_EQ(document["loss"]["use"], "cross_entropy");
+  EXPECT_EQ(document["metrics"][0]["use"], "accuracy");
+  EXPECT_TRUE(document["resources"]["shards"].is_number());
+}
+
+TEST_F(TrainingCommands, ThePictureOfTheStagesNamesWhatTheTrainingIsMadeOf) {
+  given_document(2, {{"transforms", {"standardize"}},
+                     {"loss", "cross_entropy"},
+                     {"optimizer", "sgd"},
+                     {"schedule", "cosine"}});
+
+  const Finished done = run({"graph", "points.json"});
+
+  for (const char* part :
+       {"transforms: standardize", "loss: cross_entropy", "optimizer: sgd", "schedule: cosine"})
+    EXPECT_THAT(done.out, HasSubstr(part));
+}
+
+TEST_F(TrainingCommands, AFinalModelOfFoldsIsNotCalledTheBest) {
+  given_document(4, {{"validation", {{"use", "k_fold"}, {"folds", 2}}}});
+
+  for (const std::string& line : lines_of(run({"run", "points.json"}).out)) {
+    const bool is_final = line.starts_with("final");
+    EXPECT_FALSE(is_final && line.find("best") != std::string::npos) << line;
+  }
+}
+
+TEST_F(TrainingCommands, EvaluateWithoutTheTargetSaysThatItIsTheTarget) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+  write("new.csv", "x,y\n1,2\n");
+
+  const Finished failed = run({"evaluate", only_run().string(), "new.csv"});
+
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("\"class\""), HasSubstr("target")));
+}
+
 TEST_F(TrainingCommands, QuietPrintsNothing) {
   const Finished done = run({"run", "points.json", "--quiet"});
 

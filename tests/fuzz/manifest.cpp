@@ -20,12 +20,13 @@ void promise_line(const std::string& text) {
   promise(text.find('\n') == std::string::npos, "what a manifest says is one line");
 }
 
-void judge_schema(std::string_view text, const ManifestComponent& component) {
+void judge_schema(std::string_view text, const ManifestComponent& component,
+                  const InterfaceTable& interfaces) {
   try {
     const nlohmann::json found = manifest_schema(text, component);
     promise(found.is_object(), "a component's schema is an object");
     promise(sound_schema(text, component) == found, "a sound schema is the component's");
-    promise(check_schema(found).empty(), "a sound schema has no problems");
+    promise(check_schema(found, interfaces).empty(), "a sound schema has no problems");
   } catch (const PluginError& error) {
     promise_readable(error.what(), kLongestRefusal);
   }
@@ -43,6 +44,10 @@ void manifest(std::string_view bytes) {
   promise(!read.id.empty() && !read.version.empty(), "a manifest has an id and a version");
   for (const std::string& text : {read.id, read.version, read.summary, read.license})
     promise_line(text);
+  for (const InterfaceName& name : read.interfaces) {
+    for (const std::string& text : {name.word, name.id, name.about})
+      promise_line(text);
+  }
   std::set<std::pair<std::string, std::string>> seen;
   for (const ManifestComponent& component : read.components) {
     for (const std::string& text : {component.interface_id, component.name, component.summary})
@@ -52,8 +57,8 @@ void manifest(std::string_view bytes) {
   }
   // Each costs reading the text: the first and the last do.
   if (!read.components.empty()) {
-    judge_schema(bytes, read.components.front());
-    judge_schema(bytes, read.components.back());
+    judge_schema(bytes, read.components.front(), read.interface_table());
+    judge_schema(bytes, read.components.back(), read.interface_table());
   }
   promise(parse_manifest(nlohmann::json::parse(bytes).dump()) == read,
           "a manifest written again says the same");

@@ -17,7 +17,7 @@ class Stranger final : public SchemaIndex {
   FoundComponent find(std::string_view word, std::string_view name) const override {
     if (name != "stranger")
       return {nullptr, "", "there is no such component"};
-    return {&schema_, "org.example/" + std::string(word), ""};
+    return {std::make_shared<const Json>(schema_), "org.example/" + std::string(word), ""};
   }
 
  private:

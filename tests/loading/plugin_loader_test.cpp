@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kObserver = "treadle.observer/1";
+constexpr std::string_view kObserver = "treadle.observer/0";
 
 fs::path library(const std::string& name) {
   return fs::path(TREADLE_LOADING_PLUGINS) / name / (name + ".so");
@@ -285,12 +285,12 @@ TEST_F(PluginFiles, AreIncompatibleWhenMadeForANewerSdk) {
     return judge(bytes.replace(at, version.size(), version));
   };
 
-  const PluginFile minor = made_for("1.9");
+  const PluginFile minor = made_for("0.9");
   const PluginFile major = made_for("2.0");
 
   EXPECT_EQ(minor.verdict, Verdict::kIncompatible);
   EXPECT_EQ(minor.reason,
-            "was built for SDK ABI 1.9, this runner has " + ours + "; rebuild it against this SDK");
+            "was built for SDK ABI 0.9, this runner has " + ours + "; rebuild it against this SDK");
   EXPECT_EQ(major.verdict, Verdict::kIncompatible);
   EXPECT_EQ(major.reason,
             "was built for SDK ABI 2.0, this runner has " + ours + "; rebuild it against this SDK");

@@ -59,8 +59,8 @@ Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int
   const auto loss = registry.make<Loss>("cross_entropy");
   const auto provider =
       registry.make<ModelProvider>("mlp", Config(nlohmann::json{{"hidden", {64, 64}}}));
-  const ModelSpec spec{rows.spec().inputs, loss->outputs_for(rows.spec().target),
-                       rows.spec().target.kind, dtype};
+  const Objective objective({{.loss = loss.get()}}, rows.spec().targets);
+  const ModelSpec spec{rows.spec().inputs, objective.outputs(), rows.spec().targets, dtype};
   const auto make_model = [&] {
     const TaskRandom random(9);
     return provider->create(spec);
@@ -77,7 +77,7 @@ Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int
     std::iota(all.begin(), all.end(), 0);
     engine::BatchPipeline source(rows, all, {}, {.batch_size = 32, .shuffle = true},
                                  RandomStreams(1));
-    engine::TrainingStep step(*model, *loss, *optimizer);
+    engine::TrainingStep step(*model, objective, *optimizer);
     for (std::int64_t epoch = 0; static_cast<int>(curves.ours.size()) < steps; ++epoch) {
       const auto stream = source.epoch(epoch);
       Batch batch;
@@ -85,13 +85,13 @@ Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int
         step.clear_totals();
         step.run(batch, static_cast<std::int64_t>(curves.ours.size()) + 1,
                  optimizer->learning_rate(), 0);
-        curves.ours.push_back(step.loss_sum() / step.loss_weight());
+        curves.ours.push_back(step.totals().value());
 
         peer_optimizer->zero_grad();
         Outputs outputs(1);
         ForwardContext context;
         other->forward(batch.inputs, outputs, context);
-        const at::Tensor mean = torch::nn::functional::cross_entropy(outputs[0], batch.targets);
+        const at::Tensor mean = torch::nn::functional::cross_entropy(outputs[0], batch.targets[0]);
         mean.backward();
         peer_optimizer->step();
         curves.by_hand.push_back(mean.item<double>());

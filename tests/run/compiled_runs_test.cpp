@@ -14,6 +14,7 @@
 #include <treadle/core/task_random.h>
 #include <treadle/graph/graph.h>
 #include <treadle/host/run/predictor.h>
+#include <treadle/plan/plan.h>
 
 #include "watched_runs.h"
 
@@ -119,7 +120,7 @@ std::vector<at::Tensor> gradients_in(const Runtime& runtime, const json& flow,
                                      const std::string& execution) {
   ModelSpec spec;
   spec.inputs = {{"input", {7}, {}}};
-  spec.outputs = {{"output", 3}};
+  spec.outputs = {{"output", {3}}};
   const TaskRandom random(1);
   const json parameters = {{"execution", execution}, {"flow", flow}};
   const auto model =
@@ -199,7 +200,7 @@ TEST(CompiledRun, FoldsNormsIntoConvolutions) {
   const Runtime runtime;
   ModelSpec spec;
   spec.inputs = {{"image", {2, 9, 9}, {}}};
-  spec.outputs = {{"output", 3}};
+  spec.outputs = {{"output", {3}}};
   const json conv = {{"use", "conv2d"}, {"channels", 4}, {"kernel", 3}, {"groups", 2}};
   const json one = {{"use", "conv1d"}, {"channels", 6}, {"kernel", 3}, {"bias", false}};
   const json model = {{"execution", "compiled"},
@@ -238,7 +239,7 @@ TEST(MeasuredNetworks, CompileWithoutADynamicNode) {
     const json document = json::parse(read_file(file));
     ModelSpec spec;
     spec.inputs = {{"input", document.at("row"), {}}};
-    spec.outputs = {{"output", document.at("outputs")}};
+    spec.outputs = {{"output", {document.at("outputs").get<std::int64_t>()}}};
     json model = document.at("model");
     model.erase("use");
     const TaskRandom random(1);
@@ -249,7 +250,7 @@ TEST(MeasuredNetworks, CompileWithoutADynamicNode) {
     sizes.insert(sizes.begin(), document.at("batch").get<std::int64_t>());
     const at::Tensor inputs = at::randn(sizes);
 
-    const graph::Plan plan = flow->compile({&inputs, 1});
+    const plan::Plan plan = flow->compile({&inputs, 1});
 
     EXPECT_EQ(plan.dynamic_nodes(), 0U);
     EXPECT_TRUE(plan.records_gradients());

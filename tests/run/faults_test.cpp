@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using testing::bits_of;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing::Workspace;
 namespace fs = std::filesystem;
 
@@ -150,6 +151,21 @@ TEST_F(Faults, OfWhateverKindComeOutOfWorkersAsWhatTheyAre) {
     EXPECT_THROW(run(), TrainingError);
     fail_from(place, 3, [] { throw 5; });  // NOLINT(hicpp-exception-baseclass): what strangers do
     EXPECT_THROW(run(), PluginError);
+  }
+}
+
+TEST_F(Faults, OfATrainingNameTrainingEpochAndStep) {
+  for (const char* place : {"model.forward", "gradients.add_gradients", "loss.forward"}) {
+    SCOPED_TRACE(place);
+    fail_from(place, 40, [] { throw TrainingError("the gradient's norm is 1e9"); });
+    try {
+      run();
+      ADD_FAILURE() << "the run did not notice";
+    } catch (const TrainingError& error) {
+      EXPECT_THAT(error.what(), AllOf(StartsWith("the gradient's norm is 1e9; in training fold-"),
+                                      HasSubstr("step "), HasSubstr("epoch ")));
+    }
+    hook_.at = nullptr;
   }
 }
 

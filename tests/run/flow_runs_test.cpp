@@ -75,7 +75,7 @@ TEST(CumulativeSum, ReachesItsTarget) {  // B48
   EXPECT_LT(losses.back(), losses.front() / 2);
   const at::Tensor pairs = at::tensor({0.5F, 0.25F, -0.75F, 0.5F, 0.1F, -0.9F}).view({3, 2});
   const at::Tensor sums = at::tensor({0.5F, 0.75F, -0.75F, -0.25F, 0.1F, -0.8F}).view({3, 2});
-  const Predictions predicted = Predictor::load(runtime, run).predict(pairs);
+  const Prediction predicted = Predictor::load(runtime, run).predict(pairs);
   EXPECT_LE(predicted.values.sub(sums).abs().max().item<double>(), 0.15);
 }
 

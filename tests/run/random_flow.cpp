@@ -71,8 +71,8 @@ RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed)
   input_ = scope.now = scope.inputs[0];
   if (input_.dtype == at::kLong) {
     adds(scope, {{{"use", "embedding"},
-                  {"categories", kCategories},
-                  {"width", static_cast<std::int64_t>(1 + below(7))}}});
+                  {"num_embeddings", kCategories},
+                  {"embedding_dim", static_cast<std::int64_t>(1 + below(7))}}});
   }
   steps_ = grown(std::move(scope)).steps;
 }
@@ -82,7 +82,7 @@ std::shared_ptr<graph::Graph> RandomFlow::build(const json& steps,
   LayerSpec spec;
   spec.dtype = inputs[0].dtype == at::kLong ? at::kFloat : inputs[0].dtype;
   spec.inputs = std::move(inputs);
-  spec.outputs = {{"output", 3}};
+  spec.outputs = {{"output", {3}}};
   const TaskRandom random(seed_);
   return graph::read_steps(Config(), steps, "", registry_).build(spec);
 }

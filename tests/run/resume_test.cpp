@@ -5,6 +5,7 @@
 #include <map>
 
 #include <treadle/base/error.h>
+#include <treadle/host/run/predictor.h>
 
 #include "watched_runs.h"
 
@@ -299,25 +300,263 @@ TEST(Resume, TakesAHistoryWhoseLastLineWasCutOff) {
   EXPECT_EQ(bits_of(run), expected);
 }
 
-TEST(Resume, NamesTheLineOfAHistoryThatSomebodyDamaged) {
+TEST(Resume, RestoresAHistoryThatWasLostOrChanged) {
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
+  const auto text = [](const fs::path& run) { return testing::read_file(run / "history.csv"); };
+  const auto put = [](const fs::path& run, const std::string& content) {
+    std::ofstream(run / "history.csv", std::ios::binary) << content;
+  };
+  const std::vector<std::function<void(const fs::path&)>> damages{
+      [&](const fs::path& run) { fs::remove(run / "history.csv"); },
+      [&](const fs::path& run) { put(run, ""); },
+      [&](const fs::path& run) { put(run, text(run).substr(0, text(run).size() / 2)); },
+      [&](const fs::path& run) {  // a digit of the first row's loss
+        std::string content = text(run);
+        const std::size_t digit = content.find("0.", content.find("\nfold-1,")) + 3;
+        content[digit] = content[digit] == '5' ? '6' : '5';
+        put(run, content);
+      },
+      [&](const fs::path& run) {
+        std::string content = text(run);
+        content.replace(content.find("\nfold-1,1,"), 10, "\nfold-1,one,");
+        put(run, content);
+      },
+      [&](const fs::path& run) {
+        std::string content = text(run);
+        content.replace(content.find("accuracy"), 8, "acc\"racy");
+        put(run, content);
+      }};
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    const Workspace workspace;
+    // In the second fold, after some of its epochs.
+    const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
+    damages[i](run);
+
+    Listener listener;
+    RunOptions options = workspace.options();
+    options.observers = {&listener};
+    resume_run(runtime, run, options);
+
+    EXPECT_EQ(bits_of(run), expected) << i;
+    EXPECT_THAT(listener.notes, ::testing::Contains(::testing::HasSubstr("history.csv"))) << i;
+  }
+}
+
+TEST(Resume, LeavesAGoodHistoryUnmentioned) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
-  std::string history = testing::read_file(run / "history.csv");
-  const std::size_t second_line = history.find('\n') + 1;
-  history.replace(history.find(",1,", second_line), 3, ",one,");
-  std::ofstream(run / "history.csv", std::ios::binary) << history;
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
+
+  Listener listener;
+  RunOptions options = workspace.options();
+  options.observers = {&listener};
+  resume_run(runtime, run, options);
+
+  EXPECT_THAT(listener.notes, ::testing::Each(::testing::Not(::testing::HasSubstr("history.csv"))));
+}
+
+/// What resuming says, with the document changed at `pointer`.
+std::string refusal_of_changed(const Runtime& runtime, const fs::path& run,
+                               const RunOptions& options, const std::string& pointer,
+                               const nlohmann::json& value) {
+  const std::string written = testing::read_file(run / "workflow.json");
+  nlohmann::json document = nlohmann::json::parse(written);
+  document[nlohmann::json::json_pointer(pointer)] = value;
+  std::ofstream(run / "workflow.json") << document;
+  std::string said;
+  try {
+    resume_run(runtime, run, options);
+  } catch (const StorageError& error) {
+    said = error.what();
+  }
+  std::ofstream(run / "workflow.json") << written;
+  return said;
+}
+
+TEST(Resume, RefusesADocumentThatIsNotTheOneTheRunBeganWith) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
+  ASSERT_TRUE(fs::exists(run / "trials/fold-1"));
+  const auto expect_refusals = [&](const std::string& when) {
+    RunOptions options = workspace.options();
+    for (const bool allow : {false, true}) {
+      options.allow_differences = allow;
+      for (const auto& [pointer, value] :
+           std::vector<std::pair<std::string, nlohmann::json>>{{"/seed", 12},
+                                                               {"/training/epochs", 7},
+                                                               {"/validation/folds", 4},
+                                                               {"/optimizer/learning_rate", 0.02},
+                                                               {"/model/hidden/0", 9}}) {
+        EXPECT_THAT(refusal_of_changed(runtime, run, options, pointer, value),
+                    ::testing::AllOf(::testing::HasSubstr(pointer + " was "),
+                                     ::testing::HasSubstr("and is now " + value.dump()),
+                                     ::testing::HasSubstr("workflow-runner run ")))
+            << when;
+      }
+    }
+  };
+  expect_refusals("with its environment.json");
+  fs::remove(run / "environment.json");
+  expect_refusals("with records of trainings");
+  fs::remove_all(run / "trials");
+  expect_refusals("with checkpoints alone");
+  std::ofstream(run / "environment.json") << "{";
+  expect_refusals("with a damaged environment.json");
+}
+
+TEST(Resume, TakesAnotherNameAndAnotherNumberOfWorkers) {
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
+  nlohmann::json document = nlohmann::json::parse(testing::read_file(run / "workflow.json"));
+  document["name"] = "renamed";
+  document["resources"]["workers"] = 3;
+  std::ofstream(run / "workflow.json") << document;
+
+  resume_run(runtime, run, workspace.options());
+
+  EXPECT_EQ(bits_of(run), expected);
+}
+
+TEST(Resume, ComparesTheEnvironmentAlsoWhereItsFileIsGone) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  nlohmann::json document = watched_moons(1);
+  const auto write_rows = [&](int rows) {
+    std::ofstream file(workspace.folder() / "rows.csv");
+    file << "x,y,class\n";
+    for (int i = 0; i < rows; ++i)
+      file << i * 7 % 11 << "," << i * 5 % 13 << "," << (i % 2 == 0 ? "a" : "b") << "\n";
+  };
+  document["data"] = {
+      {"use", "csv"}, {"path", (workspace.folder() / "rows.csv").string()}, {"target", "class"}};
+  write_rows(240);
+  const fs::path run = interrupted_run(runtime, document, workspace, 40);
+  fs::remove(run / "environment.json");
+  write_rows(200);
+  RunOptions options = workspace.options();
+  const auto refusal = [&] {
+    try {
+      resume_run(runtime, run, options);
+    } catch (const StorageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+
+  EXPECT_THAT(refusal(), ::testing::HasSubstr("data_hash was "));
+  options.allow_differences = true;
+  EXPECT_THAT(refusal(),
+              ::testing::AllOf(::testing::HasSubstr("240 rows"), ::testing::HasSubstr("200"),
+                               ::testing::HasSubstr("workflow-runner run ")));
+  // Moved, not changed.
+  write_rows(240);
+  fs::rename(workspace.folder() / "rows.csv", workspace.folder() / "moved.csv");
+  nlohmann::json moved = nlohmann::json::parse(testing::read_file(run / "workflow.json"));
+  moved["data"]["path"] = (workspace.folder() / "moved.csv").string();
+  std::ofstream(run / "workflow.json") << moved;
+  options.allow_differences = false;
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST(Resume, ComparesTheBytesOfPlugins) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 20);
+  nlohmann::json environment = nlohmann::json::parse(testing::read_file(run / "environment.json"));
+  environment["plugins"][0]["sha256"] = std::string(64, '0');
+  std::ofstream(run / "environment.json") << environment;
 
   try {
     resume_run(runtime, run, workspace.options());
-    FAIL() << "resumed with a damaged history";
+    FAIL() << "resumed with another plugin of the same build id";
   } catch (const StorageError& error) {
-    EXPECT_EQ(
-        error.what(),
-        (run / "history.csv").string() +
-            ":2: epoch is \"one\", which is no number; the file was edited or damaged: restore "
-            "the line, or delete the file to resume without the rows before");
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(environment["plugins"][0]["id"]));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("SHA-256 0000"));
   }
+}
+
+TEST(Resume, WithoutAnyGoodCheckpointIsAnErrorThatNamesThem) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 24);
+  std::vector<fs::path> checkpoints;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints/fold-1")) {
+    if (entry.is_directory())
+      checkpoints.push_back(entry.path());
+  }
+  for (std::size_t i = 0; i < checkpoints.size(); ++i) {
+    const fs::path file = checkpoints[i] / "state.json";
+    nlohmann::json state = nlohmann::json::parse(testing::read_file(file));
+    state["format"] = 99;
+    std::ofstream(file) << (i % 2 == 0 ? state.dump() : "[1");
+  }
+
+  try {
+    resume_run(runtime, run, workspace.options());
+    FAIL() << "began again without a word";
+  } catch (const StorageError& error) {
+    for (const fs::path& checkpoint : checkpoints)
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(checkpoint.string()));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("has format 99"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("none of the checkpoints can be used"));
+    EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("json.exception")));
+  }
+}
+
+TEST(Resume, TrainsAgainWhatHasADamagedResult) {
+  const Runtime runtime = watching_runtime();
+  const std::string expected = uninterrupted(runtime, watched_moons(1));
+  for (const std::string content : {"", "{}", "[1", "null"}) {
+    const Workspace workspace;
+    const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
+    ASSERT_TRUE(fs::exists(run / "trials/fold-1/state.json"));
+    std::ofstream(run / "trials/fold-1/state.json") << content;
+
+    Listener listener;
+    RunOptions options = workspace.options();
+    options.observers = {&listener};
+    resume_run(runtime, run, options);
+
+    EXPECT_EQ(bits_of(run), expected);
+    EXPECT_THAT(listener.notes,
+                ::testing::Contains(::testing::AllOf(
+                    ::testing::HasSubstr("fold-1"), ::testing::HasSubstr("state.json: is damaged"),
+                    ::testing::Not(::testing::HasSubstr("json.exception")))));
+  }
+}
+
+TEST(SavedModel, IsRefusedWhereItsWeightsOrItsPreprocessingAreDamaged) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const fs::path run =
+      run_workflow(runtime, runtime.resolve(watched_moons(1)), workspace.options()).folder;
+  EXPECT_NO_THROW(Predictor::load(runtime, run));
+  const auto expect_refused = [&](const fs::path& file, const std::string& damaged) {
+    const std::string bytes = testing::read_file(file);
+    std::ofstream(file, std::ios::binary) << damaged;
+    EXPECT_THROW(resume_run(runtime, run, workspace.options()), StorageError);
+    try {
+      Predictor::load(runtime, run);
+      ADD_FAILURE() << file << " was believed";
+    } catch (const StorageError& error) {
+      EXPECT_THAT(
+          error.what(),
+          ::testing::AllOf(::testing::HasSubstr(file.string()), ::testing::HasSubstr("is damaged"),
+                           ::testing::HasSubstr("restore "),
+                           ::testing::Not(::testing::HasSubstr("exception"))));
+    }
+    std::ofstream(file, std::ios::binary) << bytes;
+  };
+
+  std::string weights = testing::read_file(run / "model.safetensors");
+  weights[weights.size() - 5] ^= 0x40;
+  expect_refused(run / "model.safetensors", weights);
+  expect_refused(run / "preprocessing/state.json", "{\"format\"");
+  expect_refused(run / "preprocessing/state.json", "{\"format\": 1}");
 }
 
 TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {

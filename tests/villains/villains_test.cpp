@@ -107,8 +107,13 @@ class Villains : public CommandFixture {
   void expect_no_plugin(const fs::path& file, const std::string& verdict) {
     EXPECT_EQ(verdict_on(file), verdict);
     const Finished refused = run({"run", "with-listener.json", "--quiet"});
-    EXPECT_EQ(refused.code, 3);
     EXPECT_THAT(refused.err, HasSubstr("no plugin offers the observer \"listener\""));
+    // A damaged file may be what is missed; another program's library is not.
+    const bool is_damaged = verdict.starts_with("invalid");
+    EXPECT_EQ(refused.code, is_damaged ? 4 : 3);
+    if (is_damaged) {
+      EXPECT_THAT(refused.err, HasSubstr(file.string() + " cannot be used: it "));
+    }
     expect_good_ones_work();
   }
 };

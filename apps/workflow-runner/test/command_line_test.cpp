@@ -9,6 +9,8 @@
 
 #include <treadle/base/error.h>
 
+#include "terminal.h"
+
 namespace treadle::cli {
 namespace {
 
@@ -92,8 +94,9 @@ TEST(CommandLine, ComplainsInOneSentence) {
        "[OPTION…]"},
       {{"run", "a.json", "--ouptut", "x"},
        "run has no option \"--ouptut\"; did you mean \"--output\"?"},
-      {{"run", "a.json", "--out", "x"},
-       "run has no option \"--out\"; see \"workflow-runner run --help\""},
+      {{"run", "a.json", "--out", "x"}, "run has no option \"--out\"; did you mean \"--output\"?"},
+      {{"run", "a.json", "--far-out", "x"},
+       "run has no option \"--far-out\"; see \"workflow-runner run --help\""},
       {{"run", "a.json", "-z"}, "run has no option \"-z\"; see \"workflow-runner run --help\""},
       {{"check", "a.json", "--dry_run"},
        "check has no option \"--dry_run\"; did you mean \"--dry-run\"?"},
@@ -159,6 +162,20 @@ TEST(CommandLine, HelpFitsAScreen) {
     while (!text.empty()) {
       const std::string row = text.substr(0, text.find('\n'));
       EXPECT_LE(row.size(), 100U) << row;
+      text.erase(0, row.size() + 1);
+    }
+  }
+}
+
+TEST(CommandLine, HelpFitsANarrowWindow) {
+  for (const Command& command : commands()) {
+    CommandLine line;
+    line.command = &command;
+    std::string text = help_text(line, 70);
+    text.erase(text.find("\nExample:"));  // to be copied
+    while (!text.empty()) {
+      const std::string row = text.substr(0, text.find('\n'));
+      EXPECT_LE(columns_of(row), 70U) << row;
       text.erase(0, row.size() + 1);
     }
   }

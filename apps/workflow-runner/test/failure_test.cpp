@@ -1,7 +1,9 @@
 #include "failure.h"
 
+#include <cerrno>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +86,22 @@ TEST(Failure, SaysWhatHelpsAgainstTooLittleMemory) {
 
   EXPECT_EQ(failure.exit_code(), 1);
   EXPECT_THAT(failure.text(), HasSubstr("smaller training.batch_size"));
+}
+
+TEST(Failure, OfALimitOfTheSystemNamesTheLimitAndAsksForNoReport) {
+  const struct {
+    int error;
+    std::string remedy;
+  } kCases[] = {{EMFILE, "ulimit -n"}, {EAGAIN, "ulimit -u"}, {ENOMEM, "resources.workers"}};
+  for (const auto& [error, remedy] : kCases) {
+    for (const std::error_category* category :
+         {&std::generic_category(), &std::system_category()}) {
+      const Failure failure = failure_of(std::system_error(error, *category, "cannot go on"));
+      EXPECT_EQ(failure.exit_code(), 7);
+      EXPECT_THAT(failure.lines, ElementsAre(HasSubstr(remedy)));
+    }
+  }
+  EXPECT_EQ(failure_of(std::system_error(EDOM, std::generic_category())).exit_code(), 1);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <iostream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ bool before_long(const std::function<bool()>& condition) {
 
 TEST(Interruption, TurnsTheFirstSignalIntoARequestToStop) {
   std::atomic<int> requests{0};
-  Interruption interruption([&] { ++requests; });
+  Interruption interruption([&](bool) { ++requests; }, [] {});
   ASSERT_FALSE(interruption.token().stop_requested());
 
   raise(SIGINT);
@@ -33,7 +34,7 @@ TEST(Interruption, TurnsTheFirstSignalIntoARequestToStop) {
 TEST(Interruption, RequestsNothingWithoutASignal) {
   std::atomic<int> requests{0};
   {
-    Interruption interruption([&] { ++requests; });
+    Interruption interruption([&](bool) { ++requests; }, [] {});
   }
   EXPECT_EQ(requests, 0);
 }
@@ -42,7 +43,7 @@ TEST(Interruption, GivesTheSignalsBack) {
   struct sigaction before {};
   sigaction(SIGINT, nullptr, &before);
   {
-    Interruption interruption([] {});
+    Interruption interruption([](bool) {}, [] {});
   }
   struct sigaction after {};
   sigaction(SIGINT, nullptr, &after);
@@ -54,13 +55,42 @@ TEST(InterruptionDeathTest, EndsTheProcessAtTheSecondSignalWhateverItIsDoing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        Interruption interruption([] {});
+        Interruption interruption([](bool) {}, [] {});
         raise(SIGTERM);
         raise(SIGTERM);
         for (;;)
           pause();
       },
       testing::ExitedWithCode(130), "");
+}
+
+TEST(InterruptionDeathTest,
+     EndsTheProcessAtTheFirstSignalThatNobodyHeedsBeforeThereIsAnythingToSave) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Interruption interruption([](bool is_saving) { EXPECT_FALSE(is_saving); },
+                                  [] { std::cerr << "gave up"; });
+        raise(SIGTERM);
+        for (;;)
+          pause();
+      },
+      testing::ExitedWithCode(130), "gave up");
+}
+
+TEST(InterruptionDeathTest, WaitsWhereSomethingMayBeSaved) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        {
+          Interruption interruption([](bool) {}, [] { _exit(1); });
+          interruption.expect_saving();
+          raise(SIGTERM);
+          std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // longer than its patience
+        }
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

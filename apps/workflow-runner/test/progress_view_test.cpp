@@ -116,6 +116,25 @@ TEST(ProgressText, SaysWhichEpochIsBest) {
   EXPECT_THAT(table.row({}, epoch(3, 60, true)), testing::EndsWith("  best"));
 }
 
+TEST(EpochTable, KeepsTimeAndBestInANarrowWindow) {
+  EpochSummary summary = epoch(3, 60);
+  summary.best = true;
+  for (const char* name : {"rmse", "mae", "r2", "max_error"})
+    summary.metrics.push_back({name, 0.5, Direction::kNone});
+  const std::string wide = EpochTable({"fold-1", 0, 6}, summary).row({"fold-1", 0, 6}, summary);
+  ASSERT_GT(columns_of(wide), 100U);
+  for (const std::size_t columns : {60U, 80U, 100U}) {
+    const EpochTable table({"fold-1", 0, 6}, summary, columns);
+    const std::string row = table.row({"fold-1", 0, 6}, summary);
+    EXPECT_LE(columns_of(row), columns);
+    EXPECT_THAT(table.head(), testing::EndsWith("time"));
+    EXPECT_THAT(row, testing::EndsWith("  best"));
+  }
+  EXPECT_THAT(EpochTable({"fold-1", 0, 6}, summary, 80).head(),
+              testing::AllOf(testing::HasSubstr(summary.metrics.front().name),
+                             testing::Not(testing::HasSubstr("rate"))));
+}
+
 TEST(ProgressText, TellsOneTrainingsProgress) {
   LiveState state;
   state.running = {{"final", {12, 60, 240, 1200}, 0.125, MetricValue{"accuracy", 0.95, {}}}};

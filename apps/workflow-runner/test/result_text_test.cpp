@@ -10,6 +10,8 @@ namespace treadle::cli {
 namespace {
 
 using Json = nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
 
 const Terminal kPiped(-1, false, false);
 
@@ -47,7 +49,7 @@ const Json kTime{{"seconds", 2.0},
 
 TEST(ResultText, ShowsWhereTheTimeWentInALineOfShares) {
   EXPECT_EQ(time_table({{"time", kTime}}, kPiped),
-            "Time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
+            "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
             "  loading   data  forward  backward  update  metrics  saving    idle\n"
             "    5.0 %  1.0 %   25.0 %    35.0 %   5.0 %    3.0 %   1.0 %  25.0 %\n"
             "\n");
@@ -59,7 +61,7 @@ TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
   ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal itself does not say
 
   EXPECT_EQ(time_table({{"time", kTime}}, Terminal(-1, true, false)),
-            "Time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
+            "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
             "  loading   data  forward  backward\n"
             "    5.0 %  1.0 %   25.0 %    35.0 %\n"
             "  update  metrics  saving    idle\n"
@@ -80,10 +82,10 @@ TEST(ResultText, ShowsMeanAndDeviationOfFolds) {
 
   EXPECT_EQ(result_table(result, kPiped),
             "Result (mean ± deviation over 5 folds)\n"
-            "  loss         0.1432 ± 0.0411\n"
-            "  accuracy     0.9533 ± 0.0298\n"
-            "  epochs           43\n"
-            "  time          3.4 s\n");
+            "  loss                  0.1432 ± 0.0411\n"
+            "  accuracy              0.9533 ± 0.0298\n"
+            "  epochs                    43\n"
+            "  time of all folds      3.4 s, added up\n");
 }
 
 TEST(ResultText, ShowsTheValidationOfASingleTraining) {
@@ -96,10 +98,45 @@ TEST(ResultText, ShowsTheValidationOfASingleTraining) {
 
   EXPECT_EQ(result_table(result, kPiped),
             "Result (on 30 validation rows)\n"
-            "  loss       0.5000\n"
-            "  r2         0.7500\n"
-            "  epochs  60, the best was 41\n"
-            "  time        1.0 s\n");
+            "  loss              0.5000\n"
+            "  r2                0.7500\n"
+            "  epochs                60\n"
+            "  training time      1.0 s\n");
+}
+
+TEST(ResultText, NamesTheWeightsAndTheMeasureTheyWereChosenBy) {
+  Json result{{"total_epochs", 60},
+              {"best_epoch", 41},
+              {"weights", {{"epoch", 41}, {"chosen", "best"}, {"by", "r2"}}}};
+  EXPECT_THAT(result_table(result, kPiped), HasSubstr("weights of epoch 41, the best by r2\n"));
+
+  // The best by training loss, which nobody chose anything by.
+  result["weights"] = {{"epoch", 60}, {"chosen", "last"}};
+  EXPECT_THAT(result_table(result, kPiped), HasSubstr("weights of the last epoch\n"));
+  EXPECT_THAT(result_table(result, kPiped), Not(HasSubstr("41")));
+}
+
+TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTarget) {
+  const Json result{{"metrics", {{"mae", 1.0}, {"r2", 0.5}, {"rmse", 2.0}}},
+                    {"metric_list", {{{"name", "rmse"}}, {{"name", "mae"}}, {{"name", "r2"}}}},
+                    {"transformed_target", true}};
+
+  const std::string text = result_table(result, kPiped);
+
+  EXPECT_LT(text.find("rmse"), text.find("mae"));
+  EXPECT_LT(text.find("mae"), text.find("r2"));
+  EXPECT_THAT(text, HasSubstr("loss (transformed target)"));
+}
+
+TEST(ResultText, HintsAtShardsWhereWorkersWereIdle) {
+  Json time = kTime;
+  time["seconds"] = 20.0;
+  time["shards"] = 1;
+  time["phases"]["idle"] = 40.0;
+  EXPECT_THAT(time_table({{"time", time}}, kPiped), HasSubstr("\"resources\": {\"shards\""));
+
+  time["shards"] = 2;
+  EXPECT_THAT(time_table({{"time", time}}, kPiped), Not(HasSubstr("shards")));
 }
 
 TEST(ResultText, ShowsASmallConfusionMatrix) {

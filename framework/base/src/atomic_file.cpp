@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -59,18 +60,75 @@ class TemporaryName {
   std::filesystem::path path_;
 };
 
+// Where a path leads. A number is an open file of this process, as behind /dev/stdout.
+struct Destination {
+  std::filesystem::path path;
+  int number = -1;
+};
+
+// The number in "/proc/self/fd/1", where that is what the path means.
+std::optional<int> own_descriptor(const std::filesystem::path& path) {
+  const std::string digits = path.filename().string();
+  if (digits.empty() || digits.size() > 9 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    return std::nullopt;
+  }
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::canonical(path.parent_path(), error);
+  if (error || folder != "/proc/" + std::to_string(::getpid()) + "/fd")
+    return std::nullopt;
+  return std::stoi(digits);
+}
+
+// Follows symbolic links to the name that the file has, or will have once it is written.
+Destination destination_of(const std::filesystem::path& path) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  Destination destination{path};
+  for (int links = 0; links < kMostLinks; ++links) {
+    if (const std::optional<int> number = own_descriptor(destination.path)) {
+      destination.number = *number;
+      return destination;
+    }
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(destination.path, error);
+    if (error)
+      return destination;
+    destination.path = target.is_absolute() ? target : destination.path.parent_path() / target;
+  }
+  throw_storage_error(path, "cannot be written", ELOOP);
+}
+
+// A device, a pipe, a socket: renaming a file over it would put it out of the world.
+bool is_no_regular_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
+FileDescriptor open_stream(const std::filesystem::path& path, const Destination& destination) {
+  if (destination.number < 0)
+    return FileDescriptor::open(path, O_WRONLY | O_NOCTTY, "cannot be written");
+  // Opened anew, a redirected output would be overwritten from its beginning.
+  const int number = ::fcntl(destination.number, F_DUPFD_CLOEXEC, 0);
+  if (number < 0)
+    throw_storage_error(path, "cannot be written", errno);
+  return {path, number};
+}
+
 // A name nobody else uses: other processes differ in their id, other calls here find it taken.
+// Messages name the path that the caller gave.
 std::pair<FileDescriptor, std::filesystem::path> create_temporary(
-    const std::filesystem::path& target) {
+    const std::filesystem::path& name, const std::filesystem::path& target) {
   for (int attempt = 0;; ++attempt) {
     std::filesystem::path path = target;
     path += ".part-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
     constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     const int number = ::open(path.c_str(), kFlags, 0666);
     if (number >= 0)
-      return {FileDescriptor(target, number), path};
+      return {FileDescriptor(name, number), path};
     if (errno != EEXIST && errno != EINTR)
-      throw_storage_error(target, "cannot be written", errno);
+      throw_storage_error(name, "cannot be written", errno);
   }
 }
 
@@ -80,18 +138,28 @@ FileWriter::~FileWriter() = default;
 
 void write_file_atomically(const std::filesystem::path& path,
                            const std::function<void(FileWriter&)>& fill) {
-  auto [file, temporary_path] = create_temporary(path);
+  const Destination destination = destination_of(path);
+  if (destination.number >= 0 || is_no_regular_file(destination.path)) {
+    FileDescriptor stream = open_stream(path, destination);
+    BufferedWriter writer(stream);
+    fill(writer);
+    writer.flush();
+    stream.close();
+    return;
+  }
+  const std::filesystem::path& target = destination.path;
+  auto [file, temporary_path] = create_temporary(path, target);
   TemporaryName temporary(std::move(temporary_path));
   BufferedWriter writer(file);
   fill(writer);
   writer.flush();
   file.sync();
   file.close();
-  if (::rename(temporary.path().c_str(), path.c_str()) != 0) {
+  if (::rename(temporary.path().c_str(), target.c_str()) != 0) {
     throw_storage_error(path, "cannot be replaced", errno);
   }
   temporary.keep();
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
   FileDescriptor::open(folder, O_RDONLY | O_DIRECTORY, "cannot be synced to disk").sync();
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -12,11 +13,30 @@
 #include <treadle/base/error.h>
 
 namespace treadle {
+namespace {
+
+// What the user can do about a limit of the system's.
+struct Remedy {
+  int error_number;
+  std::string_view text;
+};
+constexpr std::array kRemedies{
+    Remedy{EFBIG, "; raise the limit on the size of files: ulimit -f unlimited"},
+    Remedy{EMFILE, "; raise the limit on open files: ulimit -n 1024"},
+    Remedy{ENFILE, "; the system has too many open files: close other programs"},
+    Remedy{ELOOP, "; the symbolic links lead in a circle: remove them"}};
+
+}  // namespace
 
 void throw_storage_error(const std::filesystem::path& path, std::string_view what,
                          int error_number) {
-  throw StorageError(path.string() + ": " + std::string(what) + ": " +
-                     std::generic_category().message(error_number));
+  std::string text = path.string() + ": " + std::string(what) + ": " +
+                     std::generic_category().message(error_number);
+  for (const Remedy& remedy : kRemedies) {
+    if (remedy.error_number == error_number)
+      text += remedy.text;
+  }
+  throw StorageError(text);
 }
 
 FileDescriptor::FileDescriptor(std::filesystem::path path, int number)

@@ -1,24 +1,29 @@
 #include <treadle/base/interfaces.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
+
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
 
 namespace treadle {
 namespace {
 
-constexpr std::array kNames{
-    InterfaceName{"data", "treadle.data/1", "reads rows: features, targets, weights"},
-    InterfaceName{"transform", "treadle.transform/1", "fits on training rows, changes batches"},
-    InterfaceName{"validation", "treadle.validation/1", "splits rows into training and validation"},
-    InterfaceName{"model", "treadle.model/1", "builds a network for given inputs and outputs"},
-    InterfaceName{"layer", "treadle.layer/1", "one node of a model graph, or a step of a flow"},
-    InterfaceName{"graph", "treadle.graph/1", "builds networks, or pieces of them, as flows"},
-    InterfaceName{"loss", "treadle.loss/1", "what training makes smaller"},
-    InterfaceName{"gradients", "treadle.gradients/1", "makes gradients of a batch"},
-    InterfaceName{"optimizer", "treadle.optimizer/1", "updates parameters from gradients"},
-    InterfaceName{"schedule", "treadle.schedule/1", "the learning rate as a function of the step"},
-    InterfaceName{"metric", "treadle.metric/1", "a number people judge a model by"},
-    InterfaceName{"training", "treadle.training/1", "the training loop"},
-    InterfaceName{"observer", "treadle.observer/1", "hears what happens in a run"},
+const std::array kNames{
+    InterfaceName{"data", "treadle.data/0", "reads rows: features, targets, weights"},
+    InterfaceName{"transform", "treadle.transform/0", "fits on training rows, changes batches"},
+    InterfaceName{"validation", "treadle.validation/0", "splits rows into training and validation"},
+    InterfaceName{"model", "treadle.model/0", "builds a network for given inputs and outputs"},
+    InterfaceName{"layer", "treadle.layer/0", "one node of a model graph, or a step of a flow"},
+    InterfaceName{"graph", "treadle.graph/0", "builds networks, or pieces of them, as flows"},
+    InterfaceName{"loss", "treadle.loss/0", "what training makes smaller"},
+    InterfaceName{"gradients", "treadle.gradients/0", "makes gradients of a batch"},
+    InterfaceName{"optimizer", "treadle.optimizer/0", "updates parameters from gradients"},
+    InterfaceName{"schedule", "treadle.schedule/0", "the learning rate as a function of the step"},
+    InterfaceName{"metric", "treadle.metric/0", "a number people judge a model by"},
+    InterfaceName{"training", "treadle.training/0", "the training loop"},
+    InterfaceName{"observer", "treadle.observer/0", "hears what happens in a run"},
 };
 
 }  // namespace
@@ -27,20 +32,40 @@ std::span<const InterfaceName> interface_names() {
   return kNames;
 }
 
-std::string_view interface_id(std::string_view word) {
-  for (const InterfaceName& name : kNames) {
+InterfaceTable::InterfaceTable() : names_(kNames.begin(), kNames.end()) {}
+
+const InterfaceName* InterfaceTable::add(InterfaceName name) {
+  const auto earlier = std::find_if(names_.begin(), names_.end(), [&](const InterfaceName& other) {
+    return other.word == name.word || other.id == name.id;
+  });
+  if (earlier == names_.end()) {
+    names_.push_back(std::move(name));
+    return nullptr;
+  }
+  return earlier->word == name.word && earlier->id == name.id ? nullptr : &*earlier;
+}
+
+std::string_view InterfaceTable::id(std::string_view word) const {
+  for (const InterfaceName& name : names_) {
     if (name.word == word)
       return name.id;
   }
   return {};
 }
 
-std::string_view interface_word(std::string_view id) {
-  for (const InterfaceName& name : kNames) {
+std::string_view InterfaceTable::word(std::string_view id) const {
+  for (const InterfaceName& name : names_) {
     if (name.id == id)
       return name.word;
   }
   return {};
+}
+
+std::string InterfaceTable::explain_unknown(std::string_view word) const {
+  std::vector<std::string> words;
+  for (const InterfaceName& name : names_)
+    words.push_back(name.word);
+  return "unknown interface " + quote_text(word) + did_you_mean(word, words);
 }
 
 }  // namespace treadle

@@ -45,6 +45,21 @@ std::size_t distance_between(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
+// "sep" for "separator", "lr" for "learning_rate".
+bool is_short_for(std::string_view word, std::string_view candidate) {
+  constexpr std::size_t kShortestBeginning = 3;
+  const std::string brief = folded(word);
+  const std::string whole = folded(candidate);
+  if (brief.size() >= kShortestBeginning && whole.starts_with(brief))
+    return true;
+  std::string initials;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (i == 0 || whole[i - 1] == '_')
+      initials += whole[i];
+  }
+  return initials.size() > 1 && initials == brief;
+}
+
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -65,6 +80,12 @@ std::vector<std::string> near_misses(std::string_view word,
     const bool is_alike = distance < std::max(word.size(), candidate.size());
     if (distance <= furthest && is_alike)
       near.emplace_back(distance, candidate);
+  }
+  if (near.empty()) {
+    for (const std::string& candidate : candidates) {
+      if (is_short_for(word, candidate))
+        near.emplace_back(furthest, candidate);
+    }
   }
   std::sort(near.begin(), near.end());
   near.erase(std::unique(near.begin(), near.end()), near.end());

@@ -279,9 +279,9 @@ struct Budget {
 
 class Walker {
  public:
-  Walker(const SchemaIndex& index, const std::filesystem::path& base,
+  Walker(const SchemaIndex& index, const PlaceIndex& places, const std::filesystem::path& base,
          std::vector<Problem>& problems, Budget& budget)
-      : index_(index), base_(base), problems_(problems), budget_(budget) {}
+      : index_(index), places_(places), base_(base), problems_(problems), budget_(budget) {}
 
   // Where a value stands, and how the object it belongs to is called in messages.
   struct Spot {
@@ -373,6 +373,13 @@ class Walker {
       walk_object(value, own, inside);
       return;
     }
+    for (const std::string& key : hidden_parameters(*found.schema, slot)) {
+      report(child_pointer(spot.pointer, "use"),
+             "the " + word + " " + quote_value(use) + " has a parameter " + quote_text(key) +
+                 ", a key that the document uses for itself here; the plugin must rename the "
+                 "parameter",
+             /*plugin_at_fault=*/true);
+    }
     inside.owner = word + " " + use.get<std::string>();
     inside.open = false;
     const json merged = merged_schema(*found.schema, slot);
@@ -394,7 +401,7 @@ class Walker {
         std::vector<Problem> problems;
         json attempt = value;
         budget_.spend(count_values(value));
-        Walker(index_, base_, problems, budget_).walk(attempt, branch, inside);
+        Walker(index_, places_, base_, problems, budget_).walk(attempt, branch, inside);
         if (budget_.is_spent())
           return;
         if (problems.empty()) {
@@ -546,7 +553,7 @@ class Walker {
   void report_unknown_key(const std::string& key, const json& value, const json& properties,
                           const json& schema, const Spot& spot, std::set<std::string>& misspelt) {
     std::vector<std::string> takes;
-    std::vector<std::string> free;  // not there yet: nobody means a key twice
+    std::vector<std::string> free;  // not there yet: only --set may mean a key that is
     for (const auto& [name, unused] : properties.items()) {
       if (name == "use" && !spot.owner.empty())
         continue;
@@ -557,6 +564,9 @@ class Walker {
     const std::vector<std::string> near = near_misses(key, free);
     if (!near.empty())
       misspelt.insert(near.front());
+    const bool is_override =
+        places_.place_of(child_pointer(spot.pointer, key)).file.starts_with("--set ");
+    const std::vector<std::string>& meant = is_override ? takes : free;
 
     std::string owner = spot.owner;
     if (owner.empty())
@@ -566,11 +576,12 @@ class Walker {
     if (owner.find_first_not_of("0123456789") == std::string::npos)
       owner = "this object";
     report(child_pointer(spot.pointer, key),
-           "unknown key " + quote_text(key) + did_you_mean(key, free) + " (" + owner +
+           "unknown key " + quote_text(key) + did_you_mean(key, meant) + " (" + owner +
                (takes.empty() ? " takes no keys" : " takes: " + joined(takes, ", ")) + ")");
   }
 
   const SchemaIndex& index_;
+  const PlaceIndex& places_;
   const std::filesystem::path& base_;
   std::vector<Problem>& problems_;
   Budget& budget_;
@@ -599,11 +610,46 @@ json merged_schema(const json& component, const json& slot) {
   return merged;
 }
 
+json component_parameters(json value, const json& slot) {
+  value.erase("use");
+  if (const json* own = object_keyword(slot, "properties")) {
+    for (const auto& [key, unused] : own->items())
+      value.erase(key);
+  }
+  return value;
+}
+
+std::vector<std::string> hidden_parameters(const json& component, const json& slot) {
+  std::vector<std::string> hidden;
+  const json* parameters = object_keyword(component, "properties");
+  const json* own = object_keyword(slot, "properties");
+  if (!parameters || !own)
+    return hidden;
+  for (const auto& [key, unused] : own->items()) {
+    if (parameters->contains(key))
+      hidden.push_back(key);
+  }
+  return hidden;
+}
+
+std::vector<json> slots_for(std::string_view interface_word, const json& schema) {
+  std::vector<json> slots;
+  if (text_keyword(schema, "x-treadle-component") == interface_word)
+    slots.push_back(schema);
+  if (!schema.is_structured())
+    return slots;
+  for (const json& part : schema) {
+    std::vector<json> inner = slots_for(interface_word, part);
+    std::move(inner.begin(), inner.end(), std::back_inserter(slots));
+  }
+  return slots;
+}
+
 Checked check(const json& value, const json& schema, const SchemaIndex& index,
               const PlaceIndex& places, std::string pointer, const std::filesystem::path& base) {
   Checked checked{value, {}};
   Budget budget{kLeastWork + kWorkPerValue * count_values(value)};
-  Walker walker(index, base, checked.problems, budget);
+  Walker walker(index, places, base, checked.problems, budget);
   walker.walk(checked.value, schema, Walker::Spot{pointer, 0, "", false});
 
   std::vector<Problem>& problems = checked.problems;

@@ -148,7 +148,8 @@ bool has_slot(const json& schema) {
 
 class Judge {
  public:
-  explicit Judge(const PlaceIndex& places) : places_(places) {}
+  Judge(const PlaceIndex& places, const InterfaceTable& interfaces)
+      : places_(places), interfaces_(interfaces) {}
 
   std::vector<Problem> judge(const json& schema) {
     walk(schema, "", /*is_component=*/schema.is_object() && schema.contains("x-treadle-interface"));
@@ -261,12 +262,9 @@ class Judge {
   }
 
   void judge_interface(std::string_view word, const std::string& pointer) {
-    if (!interface_id(word).empty())
-      return;
-    std::vector<std::string> words;
-    for (const InterfaceName& name : interface_names())
-      words.emplace_back(name.word);
-    report(pointer, "unknown interface " + quote_text(word) + did_you_mean(word, words));
+    if (interfaces_.id(word).empty())
+      report(pointer, interfaces_.explain_unknown(word) +
+                          " (a plugin.json declares interfaces of its own under \"interfaces\")");
   }
 
   void judge_required(const json& schema, const std::string& pointer) {
@@ -304,17 +302,19 @@ class Judge {
   }
 
   const PlaceIndex& places_;
+  const InterfaceTable& interfaces_;
   std::vector<Problem> problems_;
 };
 
 }  // namespace
 
-std::vector<Problem> check_schema(const json& schema, const PlaceIndex& places) {
-  return Judge(places).judge(schema);
+std::vector<Problem> check_schema(const json& schema, const PlaceIndex& places,
+                                  const InterfaceTable& interfaces) {
+  return Judge(places, interfaces).judge(schema);
 }
 
-std::vector<Problem> check_schema(const json& schema) {
-  return check_schema(schema, NoPlaces());
+std::vector<Problem> check_schema(const json& schema, const InterfaceTable& interfaces) {
+  return check_schema(schema, NoPlaces(), interfaces);
 }
 
 }  // namespace treadle

@@ -1,5 +1,6 @@
 #include <treadle/base/atomic_file.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,11 +112,79 @@ TEST_F(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
     write_file_atomically(path, std::string(100000, 'x'));
     FAIL() << "expected a StorageError";
   } catch (const StorageError& error) {
-    EXPECT_EQ(std::string(error.what()), path.string() + ": cannot be written: File too large");
+    EXPECT_EQ(std::string(error.what()),
+              path.string() +
+                  ": cannot be written: File too large; raise the limit on the size of files: "
+                  "ulimit -f unlimited");
   }
 
   EXPECT_EQ(content(path), "old");
   EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(AtomicFile, FollowsSymbolicLinks) {
+  fs::create_directory(folder_ / "elsewhere");
+  write_file_atomically(folder_ / "elsewhere" / "target", "old");
+  fs::create_symlink("elsewhere/target", folder_ / "link");
+  fs::create_symlink("link", folder_ / "link-to-link");
+  fs::create_symlink(folder_ / "elsewhere" / "new", folder_ / "dangling");
+
+  write_file_atomically(folder_ / "link-to-link", "new");
+  write_file_atomically(folder_ / "dangling", "made");
+
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link-to-link"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(content(folder_ / "elsewhere" / "target"), "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "dangling"));
+  EXPECT_EQ(content(folder_ / "elsewhere" / "new"), "made");
+}
+
+TEST_F(AtomicFile, RefusesLinksInACircle) {
+  fs::create_symlink("b", folder_ / "a");
+  fs::create_symlink("a", folder_ / "b");
+  EXPECT_THROW(write_file_atomically(folder_ / "a", "x"), StorageError);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "a"));
+}
+
+TEST_F(AtomicFile, WritesIntoAFifoAndLeavesItOne) {
+  const fs::path fifo = folder_ / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+
+  write_file_atomically(fifo, "row\n");
+
+  char text[16] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 4);
+  EXPECT_STREQ(text, "row\n");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(fifo));
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(AtomicFile, WritesIntoADeviceAndSaysThatItIsFull) {
+  fs::create_symlink("/dev/full", folder_ / "full");
+  fs::create_symlink("/dev/null", folder_ / "null");
+
+  write_file_atomically(folder_ / "null", "x");
+  EXPECT_THROW(write_file_atomically(folder_ / "full", "x"), StorageError);
+
+  EXPECT_TRUE(fs::is_symlink(folder_ / "null"));
+  EXPECT_TRUE(fs::is_character_file(folder_ / "full"));
+}
+
+// What stands in the file before, and what follows, is left alone.
+TEST_F(AtomicFile, GoesOnWhereAnOpenDescriptorStands) {
+  const fs::path path = folder_ / "redirected";
+  const int number = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_GE(number, 0);
+  ASSERT_EQ(::write(number, "before\n", 7), 7);
+
+  write_file_atomically("/proc/self/fd/" + std::to_string(number), "between\n");
+
+  ASSERT_EQ(::write(number, "after\n", 6), 6);
+  ::close(number);
+  EXPECT_EQ(content(path), "before\nbetween\nafter\n");
 }
 
 TEST_F(AtomicFile, NamesPathAndReason) {

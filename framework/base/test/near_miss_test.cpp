@@ -29,7 +29,7 @@ TEST(NearMisses, AllowOneEditInAThird) {
 
   EXPECT_EQ(near_misses("learning_rat", candidates), candidates);
   EXPECT_EQ(near_misses("lerningrate", candidates), candidates);
-  EXPECT_EQ(near_misses("lr", candidates), Words{});
+  EXPECT_EQ(near_misses("lxrxnxngxrate", candidates), Words{});
   EXPECT_EQ(near_misses("a", Words{"b"}), Words{});
   EXPECT_EQ(near_misses("component", Words{"components", "compounds"}), Words{"components"});
   EXPECT_EQ(near_misses(std::string(100000, 'a'), candidates), Words{});
@@ -41,6 +41,15 @@ TEST(DidYouMean, ReadsAsAQuestion) {
   EXPECT_EQ(did_you_mean("aac", Words{"aab", "aad"}), "; did you mean \"aab\" or \"aad\"?");
   EXPECT_EQ(did_you_mean("aac", Words{"aab", "aad", "aae", "aaf"}),
             "; did you mean \"aab\", \"aad\" or \"aae\"?");
+}
+
+TEST(NearMisses, TakeAbbreviationsWhereNoWordIsNear) {
+  const std::vector<std::string> keys{"learning_rate", "weight_decay", "separator", "betas"};
+  EXPECT_EQ(did_you_mean("lr", keys), "; did you mean \"learning_rate\"?");
+  EXPECT_EQ(did_you_mean("sep", keys), "; did you mean \"separator\"?");
+  EXPECT_EQ(did_you_mean("WD", keys), "; did you mean \"weight_decay\"?");
+  EXPECT_EQ(did_you_mean("se", keys), "");
+  EXPECT_EQ(did_you_mean("l", keys), "");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class Components final : public SchemaIndex {
       return {nullptr, "",
               "there is no " + std::string(interface_word) + " \"" + std::string(name) + "\""};
     }
-    return {&found->second, "test/" + std::string(name), ""};
+    return {std::make_shared<const json>(found->second), "test/" + std::string(name), ""};
   }
 
  private:
@@ -381,12 +381,36 @@ TEST(Schema, RefusesPatternsThatCouldTakeTheirTime) {
   EXPECT_THAT(check_schema(json{{"pattern", "^[a-z]{1,10}(-[0-9]{1,99})?$"}}), testing::IsEmpty());
 }
 
+// Its packer refuses it; a component added in code meets the slot here first.
+TEST(SchemaSlot, RefusesAComponentWithAParameterOfItsOwnName) {
+  const json slot = json::parse(R"({"x-treadle-component": "metric",
+      "properties": {"average": {"type": "number"}, "weight": {"type": "number"}}})");
+
+  const Checked checked = check("f1", slot, Components(), NoPlaces());
+
+  ASSERT_EQ(checked.problems.size(), 1U);
+  EXPECT_EQ(checked.problems[0].pointer, "/use");
+  EXPECT_TRUE(checked.problems[0].plugin_at_fault);
+  EXPECT_THAT(
+      checked.problems[0].message,
+      testing::AllOf(testing::HasSubstr("metric \"f1\""),
+                     testing::HasSubstr("parameter \"average\""), testing::HasSubstr("rename")));
+}
+
+TEST(SchemaSlot, LeavesTheComponentItsOwnParameters) {
+  const json slot = json::parse(R"({"x-treadle-component": "metric",
+      "properties": {"weight": {"type": "number"}}})");
+
+  EXPECT_EQ(component_parameters(json{{"use", "f1"}, {"weight", 2}, {"average", "micro"}}, slot),
+            (json{{"average", "micro"}}));
+}
+
 // 2^64 components, each named by the defaults of another.
 TEST(SchemaSlot, SurvivesADefaultThatContainsItselfTwice) {
   class Doubled final : public SchemaIndex {
    public:
     FoundComponent find(std::string_view, std::string_view) const override {
-      return {&schema_, "x/twice", ""};
+      return {std::make_shared<const json>(schema_), "x/twice", ""};
     }
 
    private:
@@ -463,13 +487,17 @@ TEST(CheckSchema, SaysWhatIsWrong) {
        "/x-treadle-type: expected \"duration\", \"counted_duration\", \"path\" or \"fraction\", "
        "got \"date\" (text)"},
       {R"({"x-treadle-component": "optimiser"})",
-       "/x-treadle-component: unknown interface \"optimiser\"; did you mean \"optimizer\"?"},
+       "/x-treadle-component: unknown interface \"optimiser\"; did you mean \"optimizer\"? (a "
+       "plugin.json declares interfaces of its "
+       "own under \"interfaces\")"},
       {R"({"oneOf": [{"type": "x"}]})",
        "/oneOf/0/type: expected one or several of \"string\", \"number\", \"integer\", "
        "\"boolean\", "
        "\"array\", \"object\", \"null\", got \"x\" (text)"},
       {R"({"x-treadle-interface": "los", "description": "x"})",
-       "/x-treadle-interface: unknown interface \"los\"; did you mean \"loss\"?"},
+       "/x-treadle-interface: unknown interface \"los\"; did you mean \"loss\"? (a plugin.json "
+       "declares interfaces of its "
+       "own under \"interfaces\")"},
       {R"({"x-treadle-interface": "loss"})",
        "required key \"description\" is missing (one line on what it does)"},
       {R"({"x-treadle-interface": "loss", "description": "a\nb"})",

@@ -33,28 +33,39 @@ void detach(StateDict& state) {
 
 }  // namespace
 
-LossTerms GradientStrategy::add_gradients(const GradientTask& task, const Batch& batch,
+BatchLoss GradientStrategy::add_gradients(const GradientTask& task, const Batch& batch,
                                           ForwardContext& context) const {
-  LossTerms terms =
+  BatchLoss loss =
       call_plugin(*this, "add_gradients", [&] { return do_add_gradients(task, batch, context); });
-  if (!terms.sum.defined())
+  if (loss.terms.empty())
     refuse_result(*this, "add_gradients", "returned no loss");
-  return terms;
+  return loss;
 }
 
-LossTerms back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context) {
-  Outputs outputs(task.outputs);
-  LossTerms terms;
+BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context) {
+  BatchLoss loss;
+  context.set_batch(&batch);
+  context.set_takes_losses(true);
   {
     const Timeline::Span span(task.timeline, Phase::kForward);
+    Outputs outputs(task.objective->outputs().size());
     (*task.model)(batch.inputs, outputs, context);
-    terms = task.loss->forward(outputs, batch);
+    loss.terms = task.objective->forward(outputs, batch);
+    loss.auxiliary = context.take_losses();
   }
+  context.set_batch(nullptr);
   const Timeline::Span span(task.timeline, Phase::kBackward);
-  call_plugin(*task.model, "backward", [&] { terms.sum.backward(); });
-  if (!context.carried.empty())
-    detach(context.carried);
-  return {terms.sum.detach(), terms.weight};
+  const at::Tensor sum = task.scales != nullptr
+                             ? task.scales->combine(loss)
+                             : Objective::Scales(*task.objective, batch).combine(loss);
+  call_plugin(*task.model, "backward", [&] { sum.backward(); });
+  if (!context.state().empty())
+    detach(context.state());
+  for (BatchLoss::Term& term : loss.terms)
+    term.sum = term.sum.detach();
+  for (BatchLoss::Auxiliary& one : loss.auxiliary)
+    one.sum = one.sum.detach();
+  return loss;
 }
 
 OneStepGradients::OneStepGradients() : before_(std::exchange(one_step, true)) {}

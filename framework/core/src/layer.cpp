@@ -29,6 +29,29 @@ std::vector<at::Tensor> zeros_of(std::span<const TensorSpec> specs, std::int64_t
 
 }  // namespace
 
+LayerContext::LayerContext(std::stop_token stop)
+    : own_(std::make_unique<Own>()),
+      stop_(std::move(stop)),
+      state_(own_->state),
+      reports_(own_->reports) {}
+
+void LayerContext::log(std::string_view name, const at::Tensor& value,
+                       std::optional<Reduction> by) {
+  // At once: a plan uses the value's memory again.
+  if (reports_.takes_logs)
+    reports_.list.push_back({std::string(name), reduced(name, value, by), false});
+}
+
+void LayerContext::add_loss(std::string_view name, at::Tensor sum) {
+  if (!reports_.takes_losses)
+    return;
+  if (!sum.defined() || sum.dim() != 0) {
+    throw DataError("adds the loss \"" + std::string(name) + "\" as " + TensorSpec::of(sum).text() +
+                    "; a loss is one number, the sum over rows, without dimensions");
+  }
+  reports_.list.push_back({std::string(name), std::move(sum), true});
+}
+
 TensorSpec Layer::result(std::span<const TensorSpec> inputs) {
   return do_result(inputs);
 }
@@ -36,10 +59,11 @@ TensorSpec Layer::result(std::span<const TensorSpec> inputs) {
 TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
   const InEvaluation in_evaluation(*this);
   const at::NoGradGuard no_gradients;
-  StateDict memory;
-  LayerContext context{{}, memory};
+  StateDict state;
+  LayerReports reports;
+  LayerContext context({}, state, reports);
   const at::Tensor two = forward(zeros_of(inputs, 2), context);
-  memory = {};
+  state = {};
   const at::Tensor three = forward(zeros_of(inputs, 3), context);
   if (!two.defined() || !three.defined())
     throw DataError("a layer returned no tensor");

@@ -23,13 +23,25 @@ MetricResult MetricComputer::compute() const {
   return call_plugin(*this, "compute", [&] { return do_compute(); });
 }
 
-void MetricComputer::update(const Predictions& predictions, const Batch& batch) {
-  TREADLE_EXPECTS(predictions.values.defined() && batch.original_targets.defined(),
-                  "a metric needs predictions and targets");
-  TREADLE_EXPECTS(predictions.values.size(0) == batch.original_targets.size(0),
+void MetricComputer::update(const Prediction& prediction, const TargetBatch& target) {
+  TREADLE_EXPECTS(prediction.values.defined(), "a metric needs predictions");
+  TREADLE_EXPECTS(prediction.values.size(0) == target.rows(),
                   "predictions and targets must have the same number of rows");
   const at::NoGradGuard no_gradients;
-  call_plugin(*this, "update", [&] { do_update(predictions, batch); });
+  call_plugin(*this, "update", [&] { do_update(prediction, target); });
+}
+
+void TargetMetric::update(const Predictions& predictions, const Batch& batch) const {
+  metric->update(predictions.at(target), TargetBatch::original(batch, target, spec));
+}
+
+MetricResult TargetMetric::compute() const {
+  MetricResult result = metric->compute();
+  for (MetricValue& value : result.values)
+    value.name = prefix + value.name;
+  for (MetricTable& table : result.tables)
+    table.name = prefix + table.name;
+  return result;
 }
 
 }  // namespace treadle

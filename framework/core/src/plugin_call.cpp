@@ -15,9 +15,21 @@ std::string call_of(const Provided& object, std::string_view method) {
   return who + " failed in " + std::string(method) + "()";
 }
 
+// Of the initial executable's kind: a first access in a signal handler must not allocate.
+[[gnu::tls_model("initial-exec")]] thread_local const detail::RunningCall* running_call = nullptr;
+
 }  // namespace
 
 namespace detail {
+
+RunningCall::RunningCall(std::string_view origin, std::string_view method) noexcept
+    : origin_(origin), method_(method), outer_(running_call) {
+  running_call = this;
+}
+
+RunningCall::~RunningCall() {
+  running_call = outer_;
+}
 
 void rethrow_from(const Provided& object, std::string_view method) {
   if (object.origin().empty())
@@ -50,6 +62,11 @@ void rethrow_as(const std::string& what_failed) {
 }
 
 }  // namespace detail
+
+PluginCall running_plugin_call() noexcept {
+  const detail::RunningCall* call = running_call;
+  return call == nullptr ? PluginCall{} : PluginCall{call->origin(), call->method()};
+}
 
 void refuse_result(const Provided& object, std::string_view method, std::string_view because) {
   throw PluginError(call_of(object, method) + ": it " + std::string(because));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
+#include <utility>
 
 #include <treadle/base/interfaces.h>
 #include <treadle/base/near_miss.h>
@@ -17,6 +19,7 @@ using Key = std::pair<std::string, std::string>;  // interface id, name
 struct Added {
   ComponentEntry entry;
   ComponentFactory factory;
+  std::shared_ptr<const nlohmann::json> schema;  // the entry's; outlives remove()
 };
 
 /// A place index for configurations made in code.
@@ -25,34 +28,65 @@ class NoPlaces : public PlaceIndex {
   Place place_of(std::string_view) const override { return {}; }
 };
 
-std::string spoken(std::string_view interface_id) {
-  const std::string_view word = interface_word(interface_id);
-  return std::string(word.empty() ? interface_id : word);
-}
-
-std::string described(const ComponentEntry& entry) {
-  const std::string what = spoken(entry.interface_id) + " \"" + entry.name + "\"";
-  return entry.plugin.empty() ? what : what + " of plugin " + entry.plugin + " " + entry.version;
+const InterfaceTable& own_interfaces() {
+  static const InterfaceTable table;
+  return table;
 }
 
 }  // namespace
 
+FoundComponent ComponentLoader::look_up(std::string_view interface_word,
+                                        std::string_view name) const {
+  try {
+    ComponentEntry entry = find(interfaces().id(interface_word), name);
+    std::string qualified_name = entry.qualified_name();
+    return {std::make_shared<const nlohmann::json>(std::move(entry.schema)),
+            std::move(qualified_name), ""};
+  } catch (const PluginError& error) {
+    return {nullptr, "", error.what()};
+  }
+}
+
+const InterfaceTable& ComponentLoader::interfaces() const {
+  return own_interfaces();
+}
+
 struct PluginRegistry::Impl : SchemaIndex {
   explicit Impl(std::shared_ptr<ComponentLoader> loader) : loader(std::move(loader)) {}
 
+  const InterfaceTable& interfaces() const {
+    return loader != nullptr ? loader->interfaces() : own_interfaces();
+  }
+
+  std::string spoken(std::string_view interface_id) const {
+    const std::string_view word = interfaces().word(interface_id);
+    return std::string(word.empty() ? interface_id : word);
+  }
+
+  std::string described(const ComponentEntry& entry) const {
+    const std::string what = spoken(entry.interface_id) + " \"" + entry.name + "\"";
+    return entry.plugin.empty() ? what : what + " of plugin " + entry.plugin + " " + entry.version;
+  }
+
   /// What add() was given wins over plugins: a test or an embedding program means what it says.
-  Added resolve(std::string_view interface_id, std::string_view name) const {
-    {
-      const std::shared_lock lock(mutex);
-      const auto found = added.find({std::string(interface_id), std::string(name)});
-      if (found != added.end())
-        return found->second;
-    }
-    if (loader != nullptr)
-      return {loader->find(interface_id, name), nullptr};
+  std::optional<Added> find_added(std::string_view interface_id, std::string_view name) const {
+    const std::shared_lock lock(mutex);
+    const auto found = added.find({std::string(interface_id), std::string(name)});
+    return found == added.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  std::string explain_unknown(std::string_view interface_id, std::string_view name) const {
     const std::vector<std::string> known = added_names(interface_id);
-    throw PluginError("no " + spoken(interface_id) + " is called \"" + std::string(name) + "\"" +
-                      did_you_mean(name, known) + " (no plugins were searched)");
+    return "no " + spoken(interface_id) + " is called \"" + std::string(name) + "\"" +
+           did_you_mean(name, known) + " (no plugins were searched)";
+  }
+
+  Added resolve(std::string_view interface_id, std::string_view name) const {
+    if (std::optional<Added> found = find_added(interface_id, name))
+      return *std::move(found);
+    if (loader == nullptr)
+      throw PluginError(explain_unknown(interface_id, name));
+    return {loader->find(interface_id, name), nullptr, nullptr};
   }
 
   std::vector<std::string> added_names(std::string_view interface_id) const {
@@ -66,23 +100,19 @@ struct PluginRegistry::Impl : SchemaIndex {
   }
 
   FoundComponent find(std::string_view word, std::string_view name) const override {
-    try {
-      const Added found = resolve(interface_id(word), name);
-      const std::lock_guard lock(schema_mutex);
-      const auto kept =
-          schemas.try_emplace({std::string(word), std::string(name)}, found.entry.schema);
-      return {&kept.first->second, found.entry.qualified_name(), ""};
-    } catch (const PluginError& error) {
-      return {nullptr, "", error.what()};
-    }
+    const std::string_view id = interfaces().id(word);
+    if (id.empty())
+      return {nullptr, "", interfaces().explain_unknown(word)};
+    if (const std::optional<Added> found = find_added(id, name))
+      return {found->schema, found->entry.qualified_name(), ""};
+    if (loader == nullptr)
+      return {nullptr, "", explain_unknown(id, name)};
+    return loader->look_up(word, name);
   }
 
   const std::shared_ptr<ComponentLoader> loader;
   mutable std::shared_mutex mutex;
   std::map<Key, Added> added;
-  // FoundComponent points at a schema, so those that were asked for are kept.
-  mutable std::mutex schema_mutex;
-  mutable std::map<Key, nlohmann::json> schemas;
 };
 
 PluginRegistry::PluginRegistry(std::shared_ptr<ComponentLoader> loader)
@@ -106,15 +136,17 @@ std::unique_ptr<Component> PluginRegistry::make_component(std::string_view inter
     found.factory = impl_->loader->load(found.entry);
   const Config complete(std::move(checked.value), config.pointer(), config.places());
   std::unique_ptr<Component> component;
+  const std::string origin = impl_->described(found.entry);
+  const detail::RunningCall running(origin, "");
   try {
     component = found.factory(complete, ComponentContext{this});
   } catch (...) {
-    detail::rethrow_as(described(found.entry) + " could not be made");
+    detail::rethrow_as(origin + " could not be made");
   }
   if (component == nullptr) {
-    throw PluginError(described(found.entry) + " could not be made: its factory returned nothing");
+    throw PluginError(origin + " could not be made: its factory returned nothing");
   }
-  component->set_origin(described(found.entry));
+  component->set_origin(origin);
   return component;
 }
 
@@ -147,14 +179,16 @@ ComponentEntry PluginRegistry::describe_component(std::string_view interface_id,
 
 void PluginRegistry::add_component(ComponentEntry entry, ComponentFactory factory) {
   TREADLE_EXPECTS(factory != nullptr, "a component needs a factory");
-  TREADLE_EXPECTS(check_schema(entry.schema).empty(),
-                  "the schema of " + described(entry) +
-                      " is wrong: " + check_schema(entry.schema).front().text());
+  const std::string text = impl_->described(entry);
+  const std::vector<Problem> problems = check_schema(entry.schema, impl_->interfaces());
+  TREADLE_EXPECTS(problems.empty(),
+                  "the schema of " + text + " is wrong: " + problems.front().text());
   const Key key{entry.interface_id, entry.name};
-  const std::string text = described(entry);
+  auto schema = std::make_shared<const nlohmann::json>(entry.schema);
   const std::unique_lock lock(impl_->mutex);
   const bool is_new =
-      impl_->added.try_emplace(key, Added{std::move(entry), std::move(factory)}).second;
+      impl_->added.try_emplace(key, Added{std::move(entry), std::move(factory), std::move(schema)})
+          .second;
   TREADLE_EXPECTS(is_new, text + " has already been added");
 }
 
@@ -163,16 +197,22 @@ bool PluginRegistry::remove_component(std::string_view interface_id, std::string
   return impl_->added.erase({std::string(interface_id), std::string(name)}) > 0;
 }
 
+const SchemaIndex& PluginRegistry::schemas() const {
+  return *impl_;
+}
+
 std::map<std::string, std::size_t> PluginRegistry::summary() const {
   std::map<std::string, std::size_t> counts;
-  for (const InterfaceName& name : interface_names()) {
-    counts[std::string(name.word)] = names_of(name.id).size();
+  for (const InterfaceName& name : impl_->interfaces().names()) {
+    counts[name.word] = names_of(name.id).size();
   }
   return counts;
 }
 
 void PluginRegistry::refuse_wrong_type(std::string_view interface_id, std::string_view name) {
-  throw PluginError("\"" + std::string(name) + "\" was registered as a " + spoken(interface_id) +
+  const std::string_view word = own_interfaces().word(interface_id);
+  const std::string what(word.empty() ? interface_id : word);
+  throw PluginError("\"" + std::string(name) + "\" was registered as a " + what +
                     " but is not one: its class must derive from the interface's class");
 }
 

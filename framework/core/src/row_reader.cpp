@@ -32,8 +32,14 @@ std::int64_t RowReader::rows() const {
   return call_plugin(*this, "rows", [&] { return do_rows(); });
 }
 
-at::Tensor RowReader::targets() const {
-  return call_plugin(*this, "targets", [&] { return do_targets(); });
+at::Tensor RowReader::targets(std::size_t target) const {
+  TREADLE_EXPECTS(target < spec().targets.size(), "the data has no such target");
+  return call_plugin(*this, "targets", [&] { return do_targets(target); });
+}
+
+at::Tensor RowReader::lengths(std::size_t input) const {
+  TREADLE_EXPECTS(input < spec().inputs.size(), "the data has no such input");
+  return call_plugin(*this, "lengths", [&] { return do_lengths(input); });
 }
 
 at::Tensor RowReader::groups() const {
@@ -56,7 +62,7 @@ void RowReader::gather(std::span<const std::int64_t> rows, Batch& out) const {
                                              std::to_string(count) + " was asked for");
   out.rows = index_tensor(rows, std::move(out.rows));
   call_plugin(*this, "gather", [&] { do_gather(rows, out); });
-  out.original_targets = out.targets;
+  out.original_targets = out.targets;  // handles: no copy
 }
 
 std::string RowReader::do_describe_row(std::int64_t row) const {

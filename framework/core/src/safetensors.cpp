@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 namespace treadle {
 namespace {
@@ -48,36 +50,84 @@ const char* dtype_name(const std::string& tensor, c10::ScalarType type) {
   throw StorageError(path.string() + ": not a valid safetensors file: " + what);
 }
 
+/// Reads a header as JSON in which each tensor has one entry.
+class HeaderReader {
+ public:
+  explicit HeaderReader(const std::filesystem::path& path) : path_(path) {}
+
+  nlohmann::json read(const char* text, std::uint64_t length) const {
+    std::set<std::string> names;
+    const auto look = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+      if (depth > kMostLevels)
+        damaged(path_, "its header is nested too deeply");
+      if (depth != 1 || event != nlohmann::json::parse_event_t::key)
+        return true;
+      if (!names.insert(value.get<std::string>()).second)
+        damaged(path_, "the tensor " + quote_text(value.get<std::string>()) + " is there twice");
+      return true;
+    };
+    nlohmann::json header =
+        nlohmann::json::parse(text, text + length, look, /*allow_exceptions=*/false);
+    if (!header.is_object())
+      damaged(path_, "its header is not a JSON object");
+    return header;
+  }
+
+ private:
+  static constexpr int kMostLevels = 8;  // three are in use
+
+  const std::filesystem::path& path_;
+};
+
+template <typename Value>
+Value entry_value(const std::filesystem::path& path, const std::string& name,
+                  const nlohmann::json& entry, const char* key) {
+  try {
+    return entry.at(key).get<Value>();
+  } catch (const nlohmann::json::exception&) {
+    damaged(path, "tensor " + quote_text(name) + " has no usable \"" + key + "\"");
+  }
+}
+
 at::Tensor read_tensor(const std::filesystem::path& path, const std::string& name,
                        const nlohmann::json& entry, const char* data, std::uint64_t data_size) {
-  const std::string dtype = entry.at("dtype");
+  const auto dtype = entry_value<std::string>(path, name, entry, "dtype");
   const DtypeName* known = nullptr;
   for (const DtypeName& candidate : kDtypes) {
     if (dtype == candidate.name)
       known = &candidate;
   }
   if (known == nullptr)
-    damaged(path, "tensor \"" + name + "\" has unknown dtype " + dtype);
-  const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
-  const auto range = entry.at("data_offsets").get<Range>();
+    damaged(path, "tensor " + quote_text(name) + " has unknown dtype " + plain_text(dtype));
+  const auto shape = entry_value<std::vector<std::int64_t>>(path, name, entry, "shape");
+  const auto range = entry_value<Range>(path, name, entry, "data_offsets");
   if (range[0] > range[1] || range[1] > data_size) {
-    damaged(path, "tensor \"" + name + "\" lies outside the file");
+    damaged(path, "tensor " + quote_text(name) + " lies outside the file");
   }
   std::uint64_t bytes = c10::elementSize(known->type);
   for (const std::int64_t extent : shape) {
     if (extent < 0 || (extent > 0 && bytes > data_size / static_cast<std::uint64_t>(extent))) {
-      damaged(path, "tensor \"" + name + "\" has an impossible shape");
+      damaged(path, "tensor " + quote_text(name) + " has an impossible shape");
     }
     bytes *= static_cast<std::uint64_t>(extent);
   }
   if (bytes != range[1] - range[0]) {
-    damaged(path, "tensor \"" + name + "\" has " + std::to_string(range[1] - range[0]) +
+    damaged(path, "tensor " + quote_text(name) + " has " + std::to_string(range[1] - range[0]) +
                       " bytes, its shape needs " + std::to_string(bytes));
   }
   at::Tensor tensor = at::empty(shape, known->type);
   if (bytes > 0)
     std::memcpy(tensor.data_ptr(), data + range[0], bytes);
   return tensor;
+}
+
+std::map<std::string, std::string> metadata_of(const std::filesystem::path& path,
+                                               const nlohmann::json& entry) {
+  try {
+    return entry.get<std::map<std::string, std::string>>();
+  } catch (const nlohmann::json::exception&) {
+    damaged(path, "its metadata is not text by name");
+  }
 }
 
 /// The format: tensors lie one behind the other, and every byte is one's.
@@ -126,7 +176,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& cont
   });
 }
 
-TensorFile read_safetensors(const std::filesystem::path& path) try {
+TensorFile read_safetensors(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw StorageError(path.string() + ": cannot be read: no such file, or not readable");
@@ -145,24 +195,20 @@ TensorFile read_safetensors(const std::filesystem::path& path) try {
             "its header claims " + std::to_string(length) + " bytes of " + std::to_string(size));
   }
   const char* text = bytes.data() + sizeof length;
-  const nlohmann::json header = nlohmann::json::parse(text, text + length);
-  if (!header.is_object())
-    damaged(path, "its header is not a JSON object");
+  const nlohmann::json header = HeaderReader(path).read(text, length);
   const std::uint64_t data_size = size - sizeof length - length;
   TensorFile content;
   std::vector<Range> ranges;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      content.metadata = entry.get<std::map<std::string, std::string>>();
+      content.metadata = metadata_of(path, entry);
     } else {
       content.tensors.emplace(name, read_tensor(path, name, entry, text + length, data_size));
-      ranges.push_back(entry.at("data_offsets").get<Range>());
+      ranges.push_back(entry_value<Range>(path, name, entry, "data_offsets"));
     }
   }
   expect_no_holes(path, std::move(ranges), data_size);
   return content;
-} catch (const nlohmann::json::exception& error) {
-  damaged(path, std::string("its header cannot be read: ") + error.what());
 }
 
 }  // namespace treadle

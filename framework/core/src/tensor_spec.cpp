@@ -1,10 +1,31 @@
 #include <treadle/core/tensor_spec.h>
 
+#include <string_view>
+
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/error.h>
 
 namespace treadle {
+namespace {
+
+/// As PyTorch calls them.
+std::string_view dtype_name(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::ScalarType::Long:
+      return "int64";
+    case c10::ScalarType::Int:
+      return "int32";
+    case c10::ScalarType::Byte:
+      return "uint8";
+    case c10::ScalarType::Bool:
+      return "bool";
+    default:
+      return c10::toString(dtype);
+  }
+}
+
+}  // namespace
 
 TensorSpec TensorSpec::of(const at::Tensor& tensor) {
   return tensor.defined() ? TensorSpec(tensor.sizes().vec(), tensor.scalar_type()) : absent();
@@ -31,7 +52,7 @@ std::string TensorSpec::text() const {
   }
   shape = "[" + shape + "]";
   const bool is_usual = dtype == c10::ScalarType::Float || dtype == c10::ScalarType::Double;
-  return is_usual ? shape : shape + " " + c10::toString(dtype);
+  return is_usual ? shape : shape + " " + std::string(dtype_name(dtype));
 }
 
 }  // namespace treadle

@@ -7,7 +7,7 @@ namespace {
 
 void expect_complete(const TrainingTask& task) {
   TREADLE_EXPECTS(
-      task.model != nullptr && task.loss != nullptr && task.optimizer != nullptr &&
+      task.model != nullptr && task.objective != nullptr && task.optimizer != nullptr &&
           task.schedule != nullptr && task.training != nullptr,
       "a training task needs a model, a loss, an optimizer, a schedule and training rows");
 }

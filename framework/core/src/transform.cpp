@@ -20,8 +20,8 @@ void Transform::apply(Batch& batch, const ApplyContext& context) const {
   call_plugin(*this, "apply", [&] { do_apply(batch, context); });
 }
 
-at::Tensor Transform::invert(const at::Tensor& predictions) const {
-  return call_plugin(*this, "invert", [&] { return do_invert(predictions); });
+at::Tensor Transform::invert(const at::Tensor& predictions, std::string_view target) const {
+  return call_plugin(*this, "invert", [&] { return do_invert(predictions, target); });
 }
 
 }  // namespace treadle

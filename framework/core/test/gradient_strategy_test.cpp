@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <span>
 #include <thread>
 
 #include <treadle/base/error.h>
@@ -19,8 +20,8 @@ class Integrator : public Model {
  public:
   Integrator() { w = register_parameter("w", at::full({1}, 0.5, at::kDouble)); }
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
-    at::Tensor state = context.carried.has_part("cell")
-                           ? context.carried.part("cell").tensor("state")
+    at::Tensor state = context.state().has_part("cell")
+                           ? context.state().part("cell").tensor("state")
                            : at::zeros({inputs[0].size(0), 1}, at::kDouble);
     for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
       if (one_step_gradients())
@@ -29,18 +30,18 @@ class Integrator : public Model {
     }
     StateDict cell;
     cell.put("state", state);
-    context.carried.put("cell", std::move(cell));
+    context.state().put("cell", std::move(cell));
     outputs[0] = state;
   }
   at::Tensor w;
 };
 
 class Sum : public Loss {
-  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", 1}}; }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch&) const override {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", {1}}}; }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const TargetBatch&) const override {
     return {outputs[0].sum(), {}};
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
     return {TargetKind::kNumbers, outputs[0]};
   }
 };
@@ -48,6 +49,7 @@ class Sum : public Loss {
 Batch ones(std::int64_t rows, std::int64_t times) {
   Batch batch;
   batch.inputs = {at::ones({rows, times}, at::kDouble)};
+  batch.targets = batch.original_targets = {at::zeros({rows, 1}, at::kDouble)};
   batch.rows = at::zeros({rows}, at::kLong);
   return batch;
 }
@@ -55,37 +57,43 @@ Batch ones(std::int64_t rows, std::int64_t times) {
 TEST(BackPropagate, GivesTheGradientOfTheSumAndLetsGoOfTheGraph) {
   Integrator model;
   const Sum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
   ForwardContext context;
 
-  const LossTerms terms = back_propagate({&model, &loss, 1}, ones(2, 3), context);
+  const BatchLoss batch_loss = back_propagate({&model, &objective}, ones(2, 3), context);
 
   // y = ((0·w + 1)·w + 1)·w + 1 = w² + w + 1, dy/dw = 2w + 1 = 2, for two rows.
-  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 2 * 1.75);
-  EXPECT_FALSE(terms.sum.requires_grad());
+  EXPECT_DOUBLE_EQ(batch_loss.terms[0].sum.item<double>(), 2 * 1.75);
+  EXPECT_FALSE(batch_loss.terms[0].sum.requires_grad());
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 4);
 }
 
 TEST(BackPropagate, EndsGradientsAtWhatWasCarriedIntoTheBatch) {
   Integrator model;
   const Sum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
   ForwardContext context;
-  back_propagate({&model, &loss, 1}, ones(1, 3), context);
-  EXPECT_FALSE(context.carried.part("cell").tensor("state").requires_grad());
+  back_propagate({&model, &objective}, ones(1, 3), context);
+  EXPECT_FALSE(context.state().part("cell").tensor("state").requires_grad());
   model.zero_grad();
 
-  const LossTerms terms = back_propagate({&model, &loss, 1}, ones(1, 1), context);
+  const BatchLoss batch_loss = back_propagate({&model, &objective}, ones(1, 1), context);
 
-  EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 1.75 * 0.5 + 1);
+  EXPECT_DOUBLE_EQ(batch_loss.terms[0].sum.item<double>(), 1.75 * 0.5 + 1);
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.75) << "the state counts as a number";
 }
 
 TEST(OneStepGradients, ReachBackOneStepOfTime) {
   Integrator model;
   const Sum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
   ForwardContext context;
   {
     const OneStepGradients one_step;
-    back_propagate({&model, &loss, 1}, ones(1, 3), context);
+    back_propagate({&model, &objective}, ones(1, 3), context);
   }
   // d(state·w + 1)/dw with the state w + 1 = 1.5 as a number; all of time would give 2.
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.5);
@@ -108,7 +116,7 @@ TEST(OneStepGradients, AreForOneThreadAndNest) {
 }
 
 class NoLoss : public GradientStrategy {
-  LossTerms do_add_gradients(const GradientTask&, const Batch&, ForwardContext&) const override {
+  BatchLoss do_add_gradients(const GradientTask&, const Batch&, ForwardContext&) const override {
     return {};
   }
 };
@@ -116,11 +124,13 @@ class NoLoss : public GradientStrategy {
 TEST(GradientStrategy, MustReturnALoss) {
   Integrator model;
   const Sum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
   ForwardContext context;
   NoLoss strategy;
   strategy.set_origin("gradients \"none\" of plugin org.example 1.0.0");
   try {
-    strategy.add_gradients({&model, &loss, 1}, ones(1, 1), context);
+    strategy.add_gradients({&model, &objective}, ones(1, 1), context);
     FAIL() << "it was accepted";
   } catch (const PluginError& error) {
     EXPECT_STREQ(error.what(),
@@ -131,7 +141,9 @@ TEST(GradientStrategy, MustReturnALoss) {
 
 TEST(Batch, SliceIsAViewOfTheSameRowsOfEveryTensor) {
   Batch batch = ones(4, 2);
-  batch.targets = batch.original_targets = at::tensor({0, 1, 2, 3}, at::kLong);
+  batch.targets = {at::tensor({0, 1, 2, 3}, at::kLong), at::ones({4, 2})};
+  batch.original_targets = {batch.targets[0], at::zeros({4, 2})};
+  batch.position_weights = {at::Tensor(), at::tensor({0.0, 1.0, 2.0, 3.0})};
   batch.weights = at::tensor({1.0, 2.0, 3.0, 4.0}, at::kDouble);
   batch.rows = at::tensor({10, 11, 12, 13}, at::kLong);
 
@@ -139,11 +151,17 @@ TEST(Batch, SliceIsAViewOfTheSameRowsOfEveryTensor) {
 
   EXPECT_EQ(middle.size(), 2);
   EXPECT_EQ(middle.rows[0].item<std::int64_t>(), 11);
-  EXPECT_EQ(middle.targets[1].item<std::int64_t>(), 2);
+  EXPECT_EQ(middle.targets[0][1].item<std::int64_t>(), 2);
+  EXPECT_FALSE(middle.position_weights[0].defined());
+  EXPECT_EQ(middle.position_weights[1][0].item<double>(), 1);
   EXPECT_EQ(middle.weights[1].item<double>(), 3);
-  EXPECT_TRUE(middle.targets.is_same(middle.original_targets));
+  EXPECT_TRUE(middle.targets[0].is_same(middle.original_targets[0]));
+  EXPECT_FALSE(middle.targets[1].is_same(middle.original_targets[1]));
   EXPECT_EQ(middle.inputs[0].data_ptr(), batch.inputs[0][1].data_ptr());
-  EXPECT_FALSE(ones(2, 1).slice(0, 1).targets.defined());
+  Batch to_predict = ones(2, 1);
+  to_predict.targets.clear();
+  to_predict.original_targets.clear();
+  EXPECT_TRUE(to_predict.slice(0, 1).targets.empty());
 }
 
 }  // namespace

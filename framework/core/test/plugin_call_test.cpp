@@ -119,7 +119,7 @@ class TroubledData : public DataProvider, public RowReader {
   void do_gather(std::span<const std::int64_t>, Batch&) const override {
     throw std::runtime_error("the disk is gone");
   }
-  at::Tensor do_targets() const override { return {}; }
+  at::Tensor do_targets(std::size_t) const override { return {}; }
 
   DataSpec spec_;
 };
@@ -194,6 +194,28 @@ TEST(PluginCall, ReachesTheModelsOfAProvider) {
             "model \"stubborn\" failed in forward(): mat1 and mat2 shapes cannot be multiplied");
   EXPECT_EQ(text_of([&] { empty->create(spec); }),
             "model \"empty\" failed in create(): it returned no model");
+}
+
+TEST(PluginCall, IsKnownWhileItRuns) {
+  std::string inside;
+  std::string method;
+  PluginRegistry registry;
+  registry.add<LearningRateSchedule>("watched", [&](const Config&, const ComponentContext&) {
+    EXPECT_EQ(running_plugin_call().origin, "schedule \"watched\"");
+    EXPECT_EQ(running_plugin_call().method, "");
+    return std::make_unique<Troubled>([&] {
+      inside = running_plugin_call().origin;
+      method = running_plugin_call().method;
+    });
+  });
+  EXPECT_EQ(running_plugin_call().origin, "");
+
+  const auto schedule = registry.make<LearningRateSchedule>("watched");
+  schedule->rate_at(0, kSpan);
+
+  EXPECT_EQ(inside, schedule->origin());
+  EXPECT_EQ(method, "rate_at");
+  EXPECT_EQ(running_plugin_call().origin, "");
 }
 
 }  // namespace

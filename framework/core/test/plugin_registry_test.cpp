@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include <treadle/base/schema.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
 
@@ -95,6 +96,46 @@ TEST(PluginRegistry, RefusesAClassThatIsNotWhatItWasRegisteredAs) {
   EXPECT_EQ(message_of<PluginError>([&] { registry.make<Loss>("impostor"); }),
             "\"impostor\" was registered as a loss but is not one: its class must derive from the "
             "interface's class");
+}
+
+TEST(PluginRegistry, ShowsDocumentsTheSchemaAddedLast) {
+  PluginRegistry registry;
+  registry.add<LearningRateSchedule>("fixed", fixed_factory(), kFixedSchema);
+  const FoundComponent before = registry.schemas().find("schedule", "fixed");
+
+  registry.remove<LearningRateSchedule>("fixed");
+  const FoundComponent between = registry.schemas().find("schedule", "fixed");
+  registry.add<LearningRateSchedule>("fixed", fixed_factory(), {{"title", "another"}});
+  const FoundComponent after = registry.schemas().find("schedule", "fixed");
+
+  ASSERT_NE(before.schema, nullptr);
+  EXPECT_EQ(*before.schema, kFixedSchema) << "whoever holds it keeps it";
+  EXPECT_EQ(between.schema, nullptr);
+  EXPECT_EQ(between.problem, "no schedule is called \"fixed\" (no plugins were searched)");
+  ASSERT_NE(after.schema, nullptr);
+  EXPECT_EQ(*after.schema, (nlohmann::json{{"title", "another"}}));
+}
+
+// A loader of a host's: what it says of a plugin at fault must reach the document.
+TEST(PluginRegistry, LetsItsLoaderExplainWhatItCannotFind) {
+  class Broken final : public ComponentLoader {
+    std::vector<ComponentEntry> entries() const override { return {}; }
+    ComponentEntry find(std::string_view, std::string_view) const override {
+      throw PluginError("asked for the entry");
+    }
+    FoundComponent look_up(std::string_view word, std::string_view name) const override {
+      return {nullptr, "", std::string(word) + " " + std::string(name) + " is broken", true};
+    }
+    ComponentFactory load(const ComponentEntry&) override { return nullptr; }
+  };
+  PluginRegistry registry(std::make_shared<Broken>());
+  registry.add<LearningRateSchedule>("fixed", fixed_factory(), kFixedSchema);
+
+  const FoundComponent missing = registry.schemas().find("schedule", "cosine");
+
+  EXPECT_EQ(missing.problem, "schedule cosine is broken");
+  EXPECT_TRUE(missing.plugin_at_fault);
+  EXPECT_NE(registry.schemas().find("schedule", "fixed").schema, nullptr);
 }
 
 TEST(PluginRegistry, RefusesASecondComponentOfOneName) {

@@ -272,6 +272,18 @@ TEST_F(Weights, OfDamagedFilesSayWhatIsWrong) {
       {R"({"a":{"dtype":"F9","shape":[1],"data_offsets":[0,8]}})", 8,
        "tensor \"a\" has unknown dtype F9"},
       {R"([1])", 0, "its header is not a JSON object"},
+      {"", 0, "its header is not a JSON object"},
+      {"{\"a\xff\":", 0, "its header is not a JSON object"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+       4, "the tensor \"a\" is there twice"},
+      {R"({"a":{"dtype":1,"shape":[1],"data_offsets":[0,4]}})", 4,
+       "tensor \"a\" has no usable \"dtype\""},
+      {R"({"a":{"dtype":"F32","shape":"1","data_offsets":[0,4]}})", 4,
+       "tensor \"a\" has no usable \"shape\""},
+      {R"({"a":{"dtype":"F32","shape":[1]}})", 4, "tensor \"a\" has no usable \"data_offsets\""},
+      {R"({"a":3})", 4, "tensor \"a\" has no usable \"dtype\""},
+      {R"({"__metadata__":3})", 0, "its metadata is not text by name"},
+      {R"({"a":[[[[[[[[[[1]]]]]]]]]]})", 0, "its header is nested too deeply"},
   };
   for (const Damage& damage : cases) {
     const fs::path path = write(with_header(damage.header, std::string(damage.data, '\0')));

@@ -79,8 +79,7 @@ void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, 
   const auto of_images = counting<BatchNorm2dImpl>(model);
   const auto of_volumes = counting<BatchNorm3dImpl>(model);
   const TaskRandom random(seed);
-  ForwardContext context;
-  context.stop = stop;
+  ForwardContext context(stop);
   Outputs out;
   Batch batch;
   while (stream.next(batch)) {

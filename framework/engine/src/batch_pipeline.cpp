@@ -52,14 +52,22 @@ bool only_here(const at::Tensor& tensor) {
 /// Whether the last user of a batch has let go of all its tensors, so that they may be written
 /// again.
 bool reusable(const Batch& batch) {
-  const bool same_targets = batch.targets.is_same(batch.original_targets);
-  const auto free_targets = [&] {
-    if (!batch.targets.defined())
-      return true;
-    return same_targets ? batch.targets.use_count() == 2 && batch.targets.storage().use_count() == 1
-                        : only_here(batch.targets) && only_here(batch.original_targets);
+  const auto all_here = [](const std::vector<at::Tensor>& tensors) {
+    return std::all_of(tensors.begin(), tensors.end(), only_here);
   };
-  return std::all_of(batch.inputs.begin(), batch.inputs.end(), only_here) && free_targets() &&
+  const auto free_targets = [&] {
+    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+      const at::Tensor& target = batch.targets[i];
+      const at::Tensor& original = batch.original_targets[i];
+      const bool is_free = target.is_same(original)
+                               ? target.use_count() == 2 && target.storage().use_count() == 1
+                               : only_here(target) && only_here(original);
+      if (!is_free)
+        return false;
+    }
+    return true;
+  };
+  return all_here(batch.inputs) && free_targets() && all_here(batch.position_weights) &&
          only_here(batch.weights) && only_here(batch.rows);
 }
 
@@ -69,9 +77,11 @@ std::int64_t bytes_of(const Batch& batch) {
     if (tensor.defined())
       bytes += static_cast<std::int64_t>(tensor.nbytes());
   };
-  for (const at::Tensor& input : batch.inputs)
-    add(input);
-  add(batch.targets);
+  for (const std::vector<at::Tensor>* tensors :
+       {&batch.inputs, &batch.targets, &batch.position_weights}) {
+    for (const at::Tensor& tensor : *tensors)
+      add(tensor);
+  }
   add(batch.weights);
   add(batch.rows);
   return std::max<std::int64_t>(bytes, 1);

@@ -5,11 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include <ATen/ops/cat.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
+#include <treadle/engine/loss_totals.h>
 
 #include "layer_modes.h"
 
@@ -21,32 +23,69 @@ namespace flow = oneapi::tbb::flow;
 /// A batch and what came of it.
 struct Judged {
   Batch batch;
+  Outputs outputs;  // only where a loss needs those of all rows
   Predictions predictions;
-  double loss_sum = 0;
-  double loss_weight = 0;
+  BatchLoss loss;
   std::exception_ptr error;
 };
+
+bool has_targets(const Batch& batch) {
+  return !batch.targets.empty();
+}
+
+/// Into the data's units.
+void invert(const EvaluationSetup& setup, std::size_t target, Prediction& prediction) {
+  if (prediction.kind != TargetKind::kNumbers || !prediction.values.defined())
+    return;
+  const std::string& name = setup.objective->targets()[target].name;
+  for (auto transform = setup.transforms.rbegin(); transform != setup.transforms.rend();
+       ++transform) {
+    prediction.values = (*transform)->invert(prediction.values, name);
+    for (Prediction::Extra& extra : prediction.extras)
+      extra.values = (*transform)->invert(extra.values, name);
+  }
+}
 
 /// On any thread: a model in eval mode is not written to, nor are loss and transforms.
 void judge(const EvaluationSetup& setup, ForwardContext& context, Judged& judged) {
   const at::NoGradGuard no_gradients;
   const Timeline::Span span(setup.timeline, Phase::kMetrics);
-  Outputs outputs(setup.outputs);
+  Outputs outputs(setup.objective->outputs().size());
+  context.set_batch(has_targets(judged.batch) ? &judged.batch : nullptr);
   (*setup.model)(judged.batch.inputs, outputs, context);
-  judged.loss_sum = judged.loss_weight = 0;
-  if (judged.batch.targets.defined()) {
-    const LossTerms terms = setup.loss->forward(outputs, judged.batch);
-    judged.loss_sum = terms.sum.item<double>();
-    judged.loss_weight = terms.weight.defined() ? terms.weight.item<double>()
-                                                : static_cast<double>(judged.batch.size());
+  context.set_batch(nullptr);
+  judged.loss = BatchLoss();
+  if (has_targets(judged.batch) && setup.objective->is_additive())
+    judged.loss.terms = setup.objective->forward(outputs, judged.batch);
+  judged.predictions = setup.objective->predictions(outputs);
+  if (!setup.objective->is_additive())
+    judged.outputs = outputs;
+  for (std::size_t target = 0; target < judged.predictions.size(); ++target)
+    invert(setup, target, judged.predictions[target]);
+}
+
+/// Targets and weights of all batches, one behind the other; without inputs.
+Batch joined(const std::vector<Batch>& batches) {
+  const auto join = [&](auto&& tensor_of) {
+    std::vector<at::Tensor> parts;
+    for (const Batch& batch : batches)
+      parts.push_back(tensor_of(batch));
+    return parts.front().defined() ? at::cat(parts) : at::Tensor();
+  };
+  Batch whole;
+  const Batch& first = batches.front();
+  for (std::size_t i = 0; i < first.targets.size(); ++i) {
+    whole.targets.push_back(join([i](const Batch& batch) { return batch.targets[i]; }));
+    whole.original_targets.push_back(
+        join([i](const Batch& batch) { return batch.original_targets[i]; }));
   }
-  judged.predictions = setup.loss->predictions(outputs);
-  if (judged.predictions.kind != TargetKind::kNumbers)
-    return;
-  for (auto transform = setup.transforms.rbegin(); transform != setup.transforms.rend();
-       ++transform) {
-    judged.predictions.values = (*transform)->invert(judged.predictions.values);
+  for (std::size_t i = 0; i < first.position_weights.size(); ++i) {
+    whole.position_weights.push_back(
+        join([i](const Batch& batch) { return batch.position_weights[i]; }));
   }
+  whole.weights = join([](const Batch& batch) { return batch.weights; });
+  whole.rows = join([](const Batch& batch) { return batch.rows; });
+  return whole;
 }
 
 /// How many batches like this one are judged at once. A model needs some times the memory of its
@@ -61,16 +100,50 @@ std::size_t at_once(const Batch& batch) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(kInputBytes / bytes, 1, most));
 }
 
+/// Outputs and targets of all rows, for an objective that is not additive: its terms are computed
+/// once, over everything. Nothing is kept for an additive one. A dimension that varies must be the
+/// same in every batch.
+class WholeRows {
+ public:
+  explicit WholeRows(const Objective& objective) : objective_(objective) {}
+
+  void add(const Outputs& outputs, const Batch& batch) {
+    outputs_.resize(outputs.size());
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      outputs_[i].push_back(outputs[i]);
+    batches_.push_back(batch);
+    batches_.back().inputs.clear();
+  }
+
+  void add_to(LossTotals& losses) const {
+    if (batches_.empty())
+      return;
+    Outputs outputs;
+    for (const std::vector<at::Tensor>& parts : outputs_)
+      outputs.push_back(at::cat(parts));
+    BatchLoss loss;
+    const Batch whole = joined(batches_);
+    loss.terms = objective_.forward(outputs, whole);
+    losses.add(loss, whole.size());
+  }
+
+ private:
+  const Objective& objective_;
+  std::vector<std::vector<at::Tensor>> outputs_;
+  std::vector<Batch> batches_;
+};
+
 }  // namespace
 
-std::int64_t evaluation_batch(std::span<const PortSpec> inputs, c10::ScalarType dtype,
-                              std::int64_t least, std::int64_t most) {
+std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t least,
+                              std::int64_t most) {
   constexpr std::int64_t kInputBytes = std::int64_t{256} << 10;
+  constexpr std::int64_t kUsualLength = 64;  // of what differs from row to row
   std::int64_t row_bytes = 0;
   for (const PortSpec& port : inputs) {
-    auto bytes = static_cast<std::int64_t>(c10::elementSize(dtype));
+    auto bytes = static_cast<std::int64_t>(c10::elementSize(port.dtype));
     for (const std::int64_t size : port.shape)
-      bytes *= size;
+      bytes *= size == kVaries ? kUsualLength : size;
     row_bytes += bytes;
   }
   return std::min(std::max(kInputBytes / std::max<std::int64_t>(row_bytes, 1), least), most);
@@ -86,10 +159,14 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   }
   const at::NoGradGuard no_gradients;
   EvaluationTotals totals;
+  LossTotals losses(*setup.objective);
+  WholeRows whole(*setup.objective);
   const auto take = [&](Judged& judged) {
     const Timeline::Span span(setup.timeline, Phase::kMetrics);
-    totals.loss_sum += judged.loss_sum;
-    totals.loss_weight += judged.loss_weight;
+    if (!judged.loss.terms.empty())
+      losses.add(judged.loss, judged.batch.size());
+    if (has_targets(judged.batch) && !setup.objective->is_additive())
+      whole.add(judged.outputs, judged.batch);
     totals.rows += judged.batch.size();
     visit(judged.predictions, judged.batch);
     judged = Judged();  // its memory is needed for a batch to come
@@ -102,22 +179,20 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     return true;
   };
 
-  // What carries nothing from the first batch carries nothing.
-  ForwardContext context;
-  context.stop = stop;
+  // A model without a state after the first batch has none.
+  ForwardContext context(stop);
   Judged first;
   if (!next(first.batch))
     return totals;
   judge(setup, context, first);
-  const bool alone = !context.carried.empty();
+  const bool alone = !context.state().empty();
   std::vector<Judged> round(alone ? 1 : at_once(first.batch));
   take(first);
 
   flow::graph graph;
   flow::function_node<Judged*> node(graph, flow::unlimited, [&](Judged* judged) {
     try {
-      ForwardContext own;
-      own.stop = stop;
+      ForwardContext own(stop);
       judge(setup, own, *judged);
     } catch (...) {
       judged->error = std::current_exception();
@@ -140,16 +215,28 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
       take(round[i]);
     }
   }
+  whole.add_to(losses);
+  totals.loss = losses.value();
+  totals.terms = losses.terms();
   return totals;
 }
 
+Predictions predict(const EvaluationSetup& setup, const Batch& batch) {
+  ForwardContext context;
+  Judged judged;
+  judged.batch = batch;
+  judged.batch.targets.clear();
+  judge(setup, context, judged);
+  return std::move(judged.predictions);
+}
+
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
-                                  std::stop_token stop, std::span<MetricComputer* const> metrics) {
-  for (MetricComputer* metric : metrics)
-    metric->reset();
+                                  std::stop_token stop, std::span<const TargetMetric> metrics) {
+  for (const TargetMetric& metric : metrics)
+    metric.metric->reset();
   return evaluate(setup, stream, stop, [&](const Predictions& predictions, const Batch& batch) {
-    for (MetricComputer* metric : metrics)
-      metric->update(predictions, batch);
+    for (const TargetMetric& metric : metrics)
+      metric.update(predictions, batch);
   });
 }
 

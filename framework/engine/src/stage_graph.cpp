@@ -11,6 +11,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
 
+#include <treadle/base/dot.h>
 #include <treadle/base/error.h>
 
 namespace treadle::engine {
@@ -49,20 +50,6 @@ class CycleFinder : public boost::default_dfs_visitor {
   std::vector<std::size_t>& path_;
   std::vector<std::string>& cycles_;
 };
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
 
 }  // namespace
 
@@ -209,13 +196,13 @@ void StageGraph::run(std::stop_token stop) const {
 std::string StageGraph::dot(const std::string& title) const {
   check();
   std::string text =
-      "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
+      "digraph " + dot_quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
   for (const Stage& stage : impl_->stages) {
-    text += "  " + quoted(stage.name) + " [label=" + quoted(stage.label) + "];\n";
+    text += "  " + dot_quoted(stage.name) + " [label=" + dot_quoted(stage.label) + "];\n";
   }
   for (const Stage& stage : impl_->stages) {
     for (const std::string& before : stage.after) {
-      text += "  " + quoted(before) + " -> " + quoted(stage.name) + ";\n";
+      text += "  " + dot_quoted(before) + " -> " + dot_quoted(stage.name) + ";\n";
     }
   }
   return text + "}\n";

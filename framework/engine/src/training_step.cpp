@@ -48,8 +48,8 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
 class TrainingStep::Shard {
  public:
   Shard(const GradientTask& task, const GradientStrategy* strategy)
-      : task_(task), strategy_(strategy) {
-    context_.observed = &observed;
+      : totals(*task.objective), task_(task), strategy_(strategy) {
+    context_.set_log(&logged);
   }
 
   /// For a replica, before a step: what the model has besides parameters.
@@ -73,18 +73,18 @@ class TrainingStep::Shard {
   void run(const Batch& batch, std::uint64_t seed) {
     const at::AutoGradMode gradients(true);
     const TaskRandom random(seed);
-    const LossTerms terms = strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
-                                                 : back_propagate(task_, batch, context_);
-    sum = terms.sum.item<double>();
-    weight =
-        terms.weight.defined() ? terms.weight.item<double>() : static_cast<double>(batch.size());
+    const BatchLoss loss = strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
+                                                : back_propagate(task_, batch, context_);
+    totals.add(loss, batch.size());
   }
 
-  StateDict& carried() { return context_.carried; }
+  /// How the terms of the step's loss are combined, from now on.
+  void set_scales(const Objective::Scales* scales) { task_.scales = scales; }
 
-  double sum = 0;
-  double weight = 0;
-  ObservedValues observed;
+  StateDict& model_state() { return context_.state(); }
+
+  LossTotals totals;  // of the step
+  ObservedValues logged;
 
  private:
   void pair_up(Model& model) {
@@ -102,7 +102,7 @@ class TrainingStep::Shard {
     has_buffers_ = buffers > 0;
   }
 
-  const GradientTask task_;
+  GradientTask task_;
   const GradientStrategy* const strategy_;
   ForwardContext context_;
   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, std::shared_ptr<torch::nn::Module>>>
@@ -160,7 +160,7 @@ class TrainingStep::ShardGraph {
       const std::int64_t begin = batch_->size() * place / count;
       const std::int64_t end = batch_->size() * (place + 1) / count;
       arena.zero_gradients();
-      shard.sum = shard.weight = 0;
+      shard.totals.clear();
       if (begin < end) {
         const std::uint64_t seed =
             index == 0 ? seed_
@@ -199,16 +199,18 @@ class TrainingStep::ShardGraph {
   Node reduce_;
 };
 
-TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer,
+TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optimizer& optimizer,
                            StepOptions options)
     : model_(model),
+      objective_(objective),
       clipping_(options.clipping),
       timeline_(options.timeline),
       arena_(model),
-      update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)) {
+      update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)),
+      totals_(objective) {
   const auto add_shard = [&](Model* its) {
     shards_.push_back(std::make_unique<Shard>(
-        GradientTask{its, &loss, options.outputs, options.timeline}, options.gradients));
+        GradientTask{its, &objective, nullptr, options.timeline}, options.gradients));
   };
   add_shard(&model);
   for (Model* replica : options.replicas)
@@ -219,43 +221,48 @@ TrainingStep::TrainingStep(Model& model, const Loss& loss, const Optimizer& opti
 
 TrainingStep::~TrainingStep() = default;
 
-StateDict TrainingStep::carried() const {
+StateDict TrainingStep::model_state() const {
   StateDict all;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    const StateDict& of_shard = shards_[i]->carried();
+    const StateDict& of_shard = shards_[i]->model_state();
     if (!of_shard.empty())
       all.put(shard_name(i), of_shard);
   }
   return all;
 }
 
-void TrainingStep::set_carried(const StateDict& carried) {
+void TrainingStep::set_model_state(const StateDict& state) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
-    shards_[i]->carried() = carried.has_part(name) ? carried.part(name) : StateDict();
+    shards_[i]->model_state() = state.has_part(name) ? state.part(name) : StateDict();
   }
 }
 
-std::vector<MetricValue> TrainingStep::observed_means() const {
+std::vector<MetricValue> TrainingStep::logged_means() const {
   ObservedValues all;
   for (const auto& shard : shards_)
-    all.add(shard->observed);
-  return all.means();
+    all.add(shard->logged);
+  std::vector<MetricValue> means = all.means();
+  const std::vector<MetricValue> terms = totals_.terms();
+  means.insert(means.end(), terms.begin(), terms.end());
+  return means;
 }
 
-StateDict TrainingStep::observed() const {
+StateDict TrainingStep::sums() const {
   StateDict all;
+  all.put("loss", totals_.state());
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if (!shards_[i]->observed.empty())
-      all.put(shard_name(i), shards_[i]->observed.state());
+    if (!shards_[i]->logged.empty())
+      all.put(shard_name(i), shards_[i]->logged.state());
   }
   return all;
 }
 
-void TrainingStep::set_observed(const StateDict& observed) {
+void TrainingStep::set_sums(const StateDict& sums) {
+  totals_.load_state(sums.part("loss"));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
-    shards_[i]->observed.load_state(observed.has_part(name) ? observed.part(name) : StateDict());
+    shards_[i]->logged.load_state(sums.has_part(name) ? sums.part(name) : StateDict());
   }
 }
 
@@ -267,39 +274,37 @@ Stateful& TrainingStep::slots() {
   return *update_;
 }
 
-void TrainingStep::set_totals(double sum, double weight) {
-  loss_sum_ = sum;
-  loss_weight_ = weight;
-}
-
 void TrainingStep::clear_totals() {
-  set_totals(0, 0);
+  totals_.clear();
   for (const auto& shard : shards_)
-    shard->observed.clear();
+    shard->logged.clear();
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
                        std::uint64_t seed) {
+  const Objective::Scales scales(objective_, batch);
+  for (const auto& shard : shards_)
+    shard->set_scales(&scales);
   if (graph_) {
     graph_->run(model_, batch, seed);
   } else {
     arena_.zero_gradients();
+    shards_.front()->totals.clear();
     shards_.front()->run(batch, seed);
     arena_.collect();
   }
-  double sum = 0;
   double weight = 0;
+  bool finite = true;
   for (const auto& shard : shards_) {
-    sum += shard->sum;
-    weight += shard->weight;
+    weight += shard->totals.weight();
+    finite = finite && shard->totals.is_finite();
+    totals_.add(shard->totals);
   }
-  loss_sum_ += sum;
-  loss_weight_ += weight;
   if (timeline_ != nullptr)
     timeline_->count_rows(batch.size());
-  if (!std::isfinite(sum))
+  if (!finite)
     return false;
-  // A batch whose rows all weigh nothing says nothing.
+  // A batch without weight has nothing to learn from.
   if (weight == 0)
     return true;
 

@@ -16,4 +16,14 @@ void TransformedRows::do_gather(std::span<const std::int64_t> rows, Batch& out) 
     transform->apply(out, ApplyContext{});
 }
 
+at::Tensor TransformedRows::do_lengths(std::size_t input) const {
+  const std::vector<PortSpec>& before = source_.spec().inputs;
+  const std::string& name = spec_.inputs[input].name;
+  for (std::size_t port = 0; port < before.size(); ++port) {
+    if (before[port].name == name)
+      return source_.lengths(port);
+  }
+  return {};
+}
+
 }  // namespace treadle::engine

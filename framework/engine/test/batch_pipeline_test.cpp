@@ -23,7 +23,7 @@ class NumberedRows : public RowReader {
  public:
   explicit NumberedRows(std::int64_t count) : values_(at::arange(count, at::kFloat).unsqueeze(1)) {
     spec_.inputs = {{"features", {1}, {{"x", {}, false}}}};
-    spec_.target = {"x", TargetKind::kNumbers, 1, {}};
+    spec_.targets = {number_target("x")};
   }
 
  private:
@@ -32,9 +32,10 @@ class NumberedRows : public RowReader {
   void do_gather(std::span<const std::int64_t>, Batch& out) const override {
     out.inputs.resize(1);
     gather_rows(values_, out.rows, out.inputs[0]);
-    gather_rows(values_, out.rows, out.targets);
+    out.targets.resize(1);
+    gather_rows(values_, out.rows, out.targets[0]);
   }
-  at::Tensor do_targets() const override { return values_; }
+  at::Tensor do_targets(std::size_t) const override { return values_; }
 
   at::Tensor values_;
   DataSpec spec_;

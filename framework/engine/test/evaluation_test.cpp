@@ -40,7 +40,7 @@ class NumberedBatches : public BatchStream {
       return false;
     const at::Generator generator = make_generator(static_cast<std::uint64_t>(at_) + 1);
     batch.inputs = {at::randn({kRows, 3}, generator)};
-    batch.targets = batch.original_targets = at::randn({kRows, 2}, generator);
+    batch.targets = batch.original_targets = {at::randn({kRows, 2}, generator)};
     batch.rows = at::full({kRows}, at_, at::kLong);
     ++at_;
     return true;
@@ -78,17 +78,19 @@ class Linear : public Model {
 TEST(EvaluationBatch, HoldsAQuarterOfAMebibyteOfInputs) {
   const std::vector<PortSpec> images{{"image", {1, 28, 28}, {}}};
 
-  EXPECT_EQ(evaluation_batch(images, at::kFloat, 1, 1024), (256 << 10) / (28 * 28 * 4));
-  EXPECT_EQ(evaluation_batch(images, at::kDouble, 1, 1024), (256 << 10) / (28 * 28 * 8));
+  EXPECT_EQ(evaluation_batch(images, 1, 1024), (256 << 10) / (28 * 28 * 4));
+  std::vector<PortSpec> wide = images;
+  wide.front().dtype = at::kDouble;
+  EXPECT_EQ(evaluation_batch(wide, 1, 1024), (256 << 10) / (28 * 28 * 8));
 }
 
 TEST(EvaluationBatch, IsBoundedByWhatIsTrainedWithAndWhatIsAskedFor) {
   const std::vector<PortSpec> images{{"image", {3, 224, 224}, {}}};
   const std::vector<PortSpec> columns{{"features", {4}, {}}};
 
-  EXPECT_EQ(evaluation_batch(images, at::kFloat, 32, 1024), 32);
-  EXPECT_EQ(evaluation_batch(columns, at::kFloat, 32, 1024), 1024);
-  EXPECT_EQ(evaluation_batch(images, at::kFloat, 32, 16), 16);
+  EXPECT_EQ(evaluation_batch(images, 32, 1024), 32);
+  EXPECT_EQ(evaluation_batch(columns, 32, 1024), 1024);
+  EXPECT_EQ(evaluation_batch(images, 32, 16), 16);
 }
 
 /// What a visitor saw.
@@ -99,17 +101,17 @@ struct Seen {
 };
 
 Seen judge(Model& model, std::int64_t batches, int workers, std::stop_token stop = {}) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   NumberedBatches stream(batches);
   Seen seen;
   ThreadBudget budget(workers);
   budget.run([&] {
     const std::thread::id caller = std::this_thread::get_id();
-    seen.totals = evaluate({.model = &model, .loss = &loss}, stream, stop,
+    seen.totals = evaluate({.model = &model, .objective = &loss}, stream, stop,
                            [&](const Predictions& predictions, const Batch& batch) {
                              EXPECT_EQ(std::this_thread::get_id(), caller);
                              seen.batches.push_back(batch.rows[0].item<std::int64_t>());
-                             seen.predictions.push_back(predictions.values);
+                             seen.predictions.push_back(predictions.at(0).values);
                            });
   });
   return seen;
@@ -129,13 +131,13 @@ TEST(Evaluation, VisitsEachBatchInOrderWithWhateverNumberOfWorkers) {
   const Seen alone = judge(model, 11, 1);
   EXPECT_THAT(alone.batches, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
   EXPECT_EQ(alone.totals.rows, 11 * kRows);
-  EXPECT_EQ(alone.totals.loss_weight, 11 * kRows);
+  EXPECT_EQ(alone.totals.rows, 11 * kRows);
 
   for (const int workers : {2, 3, 8}) {
     const Seen seen = judge(model, 11, workers);
 
     EXPECT_EQ(seen.batches, alone.batches);
-    EXPECT_EQ(seen.totals.loss_sum, alone.totals.loss_sum);
+    EXPECT_EQ(seen.totals.loss, alone.totals.loss);
     ASSERT_THAT(seen.predictions, SizeIs(11));
     for (std::size_t i = 0; i < seen.predictions.size(); ++i)
       EXPECT_TRUE(at::equal(seen.predictions[i], alone.predictions[i]));
@@ -173,9 +175,9 @@ TEST(Evaluation, JudgesNoMoreAtOnceThanItsMostWhateverNumberOfWorkers) {
 TEST(Evaluation, AsksAModelThatCarriesSomethingOneBatchAfterTheOther) {
   std::vector<std::int64_t> carried;
   Linear model([&](const Inputs& inputs, Outputs&, ForwardContext& context) {
-    if (context.carried.has_tensor("last"))
-      carried.push_back(context.carried.tensor("last").item<std::int64_t>());
-    context.carried.put("last", at::full({}, number_of(inputs), at::kLong));
+    if (context.state().has_tensor("last"))
+      carried.push_back(context.state().tensor("last").item<std::int64_t>());
+    context.state().put("last", at::full({}, number_of(inputs), at::kLong));
   });
 
   judge(model, 6, 3);
@@ -245,7 +247,7 @@ TEST(Evaluation, OfNothingIsNothing) {
   const Seen seen = judge(model, 0, 2);
 
   EXPECT_EQ(seen.totals.rows, 0);
-  EXPECT_EQ(seen.totals.loss(), 0);
+  EXPECT_EQ(seen.totals.loss, 0);
 }
 
 /// Remembers what it was given.
@@ -256,8 +258,8 @@ class Listing : public MetricComputer {
  private:
   void do_start(const TargetSpec&) override {}
   void do_reset() override { batches.clear(); }
-  void do_update(const Predictions&, const Batch& batch) override {
-    batches.push_back(batch.rows[0].item<std::int64_t>());
+  void do_update(const Prediction&, const TargetBatch& target) override {
+    batches.push_back(target.batch().rows[0].item<std::int64_t>());
   }
   void do_merge(const MetricComputer&) override {}
   MetricResult do_compute() const override { return {}; }
@@ -267,15 +269,15 @@ class Listing : public MetricComputer {
 
 TEST(Evaluation, GivesMetricsTheBatchesInOrderAfterAReset) {
   Linear model;
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   Listing metric;
   metric.batches = {99};
   ThreadBudget budget(3);
 
   budget.run([&] {
     NumberedBatches stream(5);
-    MetricComputer* const metrics[] = {&metric};
-    evaluate_metrics({.model = &model, .loss = &loss}, stream, {}, metrics);
+    const TargetMetric metrics[] = {{&metric, 0, number_target("y", 2)}};
+    evaluate_metrics({.model = &model, .objective = &loss}, stream, {}, metrics);
   });
 
   EXPECT_THAT(metric.batches, ElementsAre(0, 1, 2, 3, 4));

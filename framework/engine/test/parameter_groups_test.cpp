@@ -56,12 +56,12 @@ Batch batch_of(std::uint64_t seed) {
   const at::Generator generator = make_generator(seed);
   Batch batch;
   batch.inputs = {at::randn({8, 3}, generator, at::kDouble)};
-  batch.targets = batch.original_targets = at::randn({8, 2}, generator, at::kDouble);
+  batch.targets = batch.original_targets = {at::randn({8, 2}, generator, at::kDouble)};
   batch.rows = at::zeros({8}, at::kLong);
   return batch;
 }
 
-const SquaredError kSquares;
+const ObjectiveOf<SquaredError> kSquares;
 const CountingMomentum kRest(0.1, 0.01);
 const CountingMomentum kForBias(0.02, 0);
 
@@ -101,7 +101,7 @@ TEST(ParameterGroups, EqualLibtorchsWhileTheScheduleMovesBothRates) {
     Outputs outputs(1);
     ForwardContext context;
     other->forward(batch.inputs, outputs, context);
-    ((outputs[0] - batch.targets).pow(2).sum() / 2 / 8).backward();
+    ((outputs[0] - batch.targets[0]).pow(2).sum() / 2 / 8).backward();
     by_libtorch.step();
   }
 

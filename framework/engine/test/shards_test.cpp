@@ -1,6 +1,8 @@
 // A step in shards: the same numbers as in one piece, the same bits for any number of workers.
 #include <treadle/engine/training_step.h>
 
+#include "squared_error.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -32,16 +34,17 @@ constexpr std::int64_t kClasses = 3;
 /// Cross-entropy with a weight a row, which is how class weights arrive.
 class RowWeightedCrossEntropy : public Loss {
   std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override {
-    return {{"logits", kClasses}};
+    return {{"logits", {kClasses}}};
   }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override {
     const at::Tensor each =
-        at::cross_entropy_loss(outputs[0], batch.targets, {}, /*reduction: none=*/0);
-    if (!batch.weights.defined())
+        at::cross_entropy_loss(outputs[0], target.values(), {}, /*reduction: none=*/0);
+    if (!target.weights().defined())
       return {each.sum(), {}};
-    return {(each * batch.weights).sum(), batch.weights.sum()};
+    return {(each * target.weights()).sum(), target.weights().sum()};
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
     return {TargetKind::kClasses, outputs[0].softmax(1)};
   }
 };
@@ -81,8 +84,7 @@ class Net : public Model {
 
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     at::Tensor x = first(inputs[0]).tanh();
-    if (context.observed != nullptr)
-      context.observed->add("rows", at::full({}, x.size(0)));
+    context.log("rows", at::full({}, x.size(0)));
     if (between_)
       x = between_(*this, x);
     outputs[0] = second(x);
@@ -120,15 +122,15 @@ Batch batch_of(std::int64_t rows, std::uint64_t seed, bool weighted = false) {
   const at::Generator generator = make_generator(seed);
   Batch batch;
   batch.inputs = {at::randn({rows, kInputs}, generator, at::kDouble)};
-  batch.targets = batch.original_targets =
-      at::randint(kClasses, {rows}, generator, at::TensorOptions(at::kLong));
+  batch.targets = batch.original_targets = {
+      at::randint(kClasses, {rows}, generator, at::TensorOptions(at::kLong))};
   if (weighted)
     batch.weights = at::rand({rows}, generator, at::kDouble);
   batch.rows = at::randint(1000, {rows}, generator, at::TensorOptions(at::kLong));
   return batch;
 }
 
-const RowWeightedCrossEntropy kLoss;
+const ObjectiveOf<RowWeightedCrossEntropy> kLoss(class_target("y", {"a", "b", "c"}));
 const Momentum kOptimizer;
 
 /// Trains on ragged batches; what comes out: the parameters and the loss of each step.
@@ -146,8 +148,8 @@ std::vector<at::Tensor> train(const Nets& nets, int workers, bool weighted = fal
     for (const at::Tensor& parameter : nets.front()->parameters()) {
       result.push_back(parameter.detach().clone());
     }
-    result.push_back(at::full({}, step.loss_sum(), at::kDouble));
-    result.push_back(at::full({}, step.loss_weight(), at::kDouble));
+    result.push_back(at::full({}, step.totals().value(), at::kDouble));
+    result.push_back(at::full({}, step.totals().weight(), at::kDouble));
   });
   return result;
 }
@@ -292,7 +294,7 @@ TEST(ShardedStep, ComesOutWithTheFirstShardsErrorAndCanGoOn) {
 
 TEST(ShardedStep, AddsUpWhatItsShardsShow) {
   const auto rows_of = [](const TrainingStep& step) {
-    const std::vector<MetricValue> means = step.observed_means();
+    const std::vector<MetricValue> means = step.logged_means();
     return means.empty() ? 0.0 : means.front().value;
   };
   const Nets nets = make_nets(2);
@@ -302,14 +304,13 @@ TEST(ShardedStep, AddsUpWhatItsShardsShow) {
     TrainingStep step(*nets.front(), kLoss, kOptimizer, options_for(nets));
     TrainingStep resumed(*resumed_nets.front(), kLoss, kOptimizer, options_for(resumed_nets));
     step.run(batch_of(8, 1), 1, 0.1, 1);
-    resumed.set_observed(step.observed());
+    resumed.set_sums(step.sums());
     step.run(batch_of(1, 2), 2, 0.1, 1);
     resumed.run(batch_of(1, 2), 2, 0.1, 1);
 
     EXPECT_EQ(rows_of(step), 3) << "4, 4, and 1 for the one shard that had a row";
     EXPECT_EQ(rows_of(resumed), 3);
     step.clear_totals();
-    EXPECT_TRUE(step.observed().empty());
     EXPECT_EQ(rows_of(step), 0);
   });
 }

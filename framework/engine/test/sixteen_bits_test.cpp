@@ -60,7 +60,7 @@ Batch batch_of(std::int64_t step) {
   const at::Generator generator = make_generator(static_cast<std::uint64_t>(step));
   Batch batch;
   batch.inputs = {at::randn({8, kWidth}, generator)};
-  batch.targets = batch.original_targets = batch.inputs[0].mul(2).sub(1);
+  batch.targets = batch.original_targets = {batch.inputs[0].mul(2).sub(1)};
   batch.rows = at::zeros({8}, at::kLong);
   return batch;
 }
@@ -78,7 +78,7 @@ class SixteenBits : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   std::shared_ptr<Narrow> model() const { return std::make_shared<Narrow>(GetParam()); }
 
-  const SquaredError loss_;
+  const ObjectiveOf<SquaredError> loss_{number_target("y", 1)};
   const Descent optimizer_;
 };
 
@@ -100,7 +100,7 @@ TEST_P(SixteenBits, TrainLikeTheLoopByHandThatKeepsMasters) {
     ForwardContext context;
     const Batch batch = batch_of(i);
     by_hand->forward(batch.inputs, outputs, context);
-    loss_.forward(outputs, batch).sum.backward();
+    static_cast<const Objective&>(loss_).forward(outputs, batch).front().sum.backward();
     const at::NoGradGuard no_gradients;
     const auto parameters = by_hand->parameters();
     for (std::size_t p = 0; p < parameters.size(); ++p) {

@@ -46,13 +46,13 @@ Batch random_batch(std::int64_t rows, std::uint64_t seed) {
   const at::Generator generator = make_generator(seed);
   Batch batch;
   batch.inputs = {at::randn({rows, 3}, generator, at::kDouble)};
-  batch.targets = batch.original_targets = at::randn({rows, 2}, generator, at::kDouble);
+  batch.targets = batch.original_targets = {at::randn({rows, 2}, generator, at::kDouble)};
   batch.rows = at::zeros({rows}, at::kLong);
   return batch;
 }
 
 TEST(TrainingStep, EqualsTheLoopByHand) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   const auto by_hand = linear_model(1);
@@ -66,7 +66,7 @@ TEST(TrainingStep, EqualsTheLoopByHand) {
     Outputs outputs(1);
     ForwardContext context;
     by_hand->forward(batch.inputs, outputs, context);
-    const at::Tensor mean = (outputs[0] - batch.targets).pow(2).sum(1).mean() / 2;
+    const at::Tensor mean = (outputs[0] - batch.targets[0]).pow(2).sum(1).mean() / 2;
     mean.backward();
     at::NoGradGuard no_gradients;
     for (at::Tensor& parameter : by_hand->parameters())
@@ -81,7 +81,7 @@ TEST(TrainingStep, EqualsTheLoopByHand) {
 }
 
 TEST(TrainingStep, WeightsCountLikeRepeatedRows) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   const PlainDescent optimizer;
   const auto weighted = linear_model(1);
   const auto repeated = linear_model(1);
@@ -91,7 +91,7 @@ TEST(TrainingStep, WeightsCountLikeRepeatedRows) {
   Batch thrice = once;
   const at::Tensor rows = at::tensor({0, 0, 0, 1}, at::kLong);
   thrice.inputs = {once.inputs[0].index_select(0, rows)};
-  thrice.targets = once.targets.index_select(0, rows);
+  thrice.targets = {once.targets[0].index_select(0, rows)};
   thrice.weights = at::Tensor();
   thrice.rows = rows;
 
@@ -105,7 +105,7 @@ TEST(TrainingStep, WeightsCountLikeRepeatedRows) {
 }
 
 TEST(TrainingStep, AddsUpLossAndWeightForTheEpoch) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   TrainingStep step(*model, loss, optimizer);
@@ -113,14 +113,14 @@ TEST(TrainingStep, AddsUpLossAndWeightForTheEpoch) {
   step.run(random_batch(8, 1), 1, 0.0, 0);
   step.run(random_batch(5, 2), 2, 0.0, 0);
 
-  EXPECT_EQ(step.loss_weight(), 13);
-  EXPECT_GT(step.loss_sum(), 0);
+  EXPECT_EQ(step.totals().weight(), 13);
+  EXPECT_GT(step.totals().value(), 0);
   step.clear_totals();
-  EXPECT_EQ(step.loss_weight(), 0);
+  EXPECT_EQ(step.totals().weight(), 0);
 }
 
 TEST(TrainingStep, ClipsTheJointNorm) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   const auto before = linear_model(1);
@@ -136,7 +136,7 @@ TEST(TrainingStep, ClipsTheJointNorm) {
 }
 
 TEST(TrainingStep, ClampsEachElement) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   const auto before = linear_model(1);
@@ -151,12 +151,12 @@ TEST(TrainingStep, ClampsEachElement) {
 }
 
 TEST(TrainingStep, LeavesTheModelAloneWhenTheLossIsNotANumber) {
-  const SquaredError loss;
+  const ObjectiveOf<SquaredError> loss;
   const PlainDescent optimizer;
   const auto model = linear_model(1);
   const auto before = linear_model(1);
   Batch batch = random_batch(4, 1);
-  batch.targets[2][0] = NAN;
+  batch.targets[0][2][0] = NAN;
 
   EXPECT_FALSE(TrainingStep(*model, loss, optimizer).run(batch, 1, 0.1, 0));
 
@@ -168,18 +168,18 @@ TEST(TrainingStep, LeavesTheModelAloneWhenTheLossIsNotANumber) {
 /// A loss that is 0 whatever the model says, with a slope of 0 / 0.
 class SteepLoss : public Loss {
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"value", target.width}};
+    return {{"value", {target.width()}}};
   }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch&) const override {
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const TargetBatch&) const override {
     return {outputs[0].mul(0).square().sqrt().sum(), {}};
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
     return {TargetKind::kNumbers, outputs[0]};
   }
 };
 
 TEST(TrainingStep, LeavesTheModelAloneWhenAGradientIsNotANumber) {
-  const SteepLoss loss;
+  const ObjectiveOf<SteepLoss> loss;
   const PlainDescent optimizer;
   for (const Clipping& clipping : {Clipping{}, Clipping{1, 0}, Clipping{0, 1}, Clipping{1, 1}}) {
     const auto model = linear_model(1);

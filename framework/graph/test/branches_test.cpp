@@ -441,7 +441,7 @@ TEST(CompiledBranches, ArePlannedAsCallsWhereTheyRunAtOnce) {
   graph->set_branches(Branches::kAtOnce);
   const at::Tensor input = row({1});
 
-  const Plan plan = graph->compile({&input, 1});
+  const plan::Plan plan = graph->compile({&input, 1});
 
   EXPECT_EQ(plan.instructions()[1].outputs.size(), 2U);
   EXPECT_THAT(plan.text(), HasSubstr("because it runs beside other branches"));

@@ -621,9 +621,9 @@ class RunningSum : public Layer {
   RunningSum() : Layer("running_sum") {}
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     at::Tensor sum = inputs[0];
-    if (context.memory.has_tensor("sum"))
-      sum = sum.add(context.memory.tensor("sum").div(2));
-    context.memory.put("sum", sum);
+    if (context.state().has_tensor("sum"))
+      sum = sum.add(context.state().tensor("sum").div(2));
+    context.state().put("sum", sum);
     return sum.sin();
   }
 };
@@ -643,7 +643,7 @@ TEST(CompiledGraph, CallsALoopWhoseBodyRemembersAsOne) {  // A15, A20
 
     expect_same_bits(*graph, input);
 
-    const Plan plan = graph->compile({&input, 1});
+    const plan::Plan plan = graph->compile({&input, 1});
     ASSERT_EQ(plan.calls().size(), 1U);
     EXPECT_EQ(plan.calls()[0].why, "what its body remembers goes from round to round");
   }
@@ -831,9 +831,9 @@ TEST(CompiledGraph, OfTenThousandNodesIsPlannedInASecondOrTwo) {
   const auto graph = flow.build(spec_of({{4}}));
   const at::Tensor input = at::randn({2, 4}, at::kDouble).set_requires_grad(true);
 
-  const Plan plan = graph->compile({&input, 1});
+  const plan::Plan plan = graph->compile({&input, 1});
 
-  EXPECT_EQ(plan.element_steps(), 20'000U);
+  EXPECT_EQ(plan.elementwise_ops(), 20'000U);
   expect_same_bits(*graph, input);
 }
 

@@ -116,7 +116,7 @@ TEST(ValuesText, ShowsTheFirstElementsByName) {  // A55
 std::vector<MetricValue> shown_by(Graph& graph, std::vector<at::Tensor> batches) {
   ObservedValues values;
   ForwardContext context;
-  context.observed = &values;
+  context.set_log(&values);
   for (const at::Tensor& batch : batches) {
     Outputs outputs(1);
     graph.forward(std::vector<at::Tensor>{batch}, outputs, context);
@@ -159,7 +159,7 @@ TEST(Observing, KeepsNoValueBeyondTheForward) {
   {
     ObservedValues values;
     ForwardContext context;
-    context.observed = &values;
+    context.set_log(&values);
     Outputs outputs(1);
     graph->forward(std::vector<at::Tensor>{batch}, outputs, context);
     output = outputs[0];

@@ -13,8 +13,9 @@
 
 #include <torch/nn/modules/batchnorm.h>
 
-#include <treadle/core/plan_folding.h>
 #include <treadle/core/task_random.h>
+#include <treadle/plan/folding.h>
+#include <treadle/plan/lowerable.h>
 
 namespace treadle::graph {
 namespace {
@@ -49,15 +50,15 @@ class ColumnsOp final : public PlanOp, public MapsChannels {
   at::Tensor weight_;
 };
 
-class Columns final : public Layer, public Planned {
+class Columns final : public Layer, public Lowerable {
  public:
   explicit Columns(std::int64_t width)
       : weight_(register_parameter("weight", at::rand({width}, at::kDouble).add(0.5))) {}
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return inputs[0].mul(weight_);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(std::make_shared<ColumnsOp>(weight_), inputs[0]);
   }
 
@@ -98,7 +99,7 @@ class Folding : public ::testing::Test {
 TEST_F(Folding, MakesOneOperationOfTwo) {
   const auto graph = prepared_pair();
 
-  const Plan plan = graph->compile({&input_, 1});
+  const plan::Plan plan = graph->compile({&input_, 1});
 
   EXPECT_THAT(operations(plan), ElementsAre("linear", "relu"));
   ASSERT_EQ(plan.folds().size(), 1U);
@@ -225,9 +226,9 @@ TEST_F(Folding, PreparedAnewSeesWhatWasWrittenPastLibtorch) {
 class Counts final : public Layer {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
-    const at::Tensor before = context.memory.has_tensor("count") ? context.memory.tensor("count")
-                                                                 : at::zeros({}, at::kDouble);
-    context.memory.put("count", before.add(1));
+    const at::Tensor before = context.state().has_tensor("count") ? context.state().tensor("count")
+                                                                  : at::zeros({}, at::kDouble);
+    context.state().put("count", before.add(1));
     return inputs[0].add(before).add(at::rand({}, at::kDouble));
   }
 };

@@ -10,13 +10,13 @@ namespace {
 using namespace testing;
 using ::testing::ElementsAre;
 
-Plan plan_of(const FlowBuilder& flow, const at::Tensor& input) {
+plan::Plan plan_of(const FlowBuilder& flow, const at::Tensor& input) {
   const auto graph = flow.build(spec_of({{4}}));
   return graph->compile({&input, 1});
 }
 
 TEST(Plan, IsWhatTheGraphSaysAndThenItsGradients) {  // C23, C24, C27
-  const Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
+  const plan::Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
 
   EXPECT_THAT(operations(plan),
               ElementsAre("linear", "relu", "linear", "relu", "linear", "linear_gradient",
@@ -27,7 +27,7 @@ TEST(Plan, IsWhatTheGraphSaysAndThenItsGradients) {  // C23, C24, C27
   EXPECT_EQ(plan.dynamic_nodes(), 0U);
   EXPECT_THAT(plan.calls(), ::testing::IsEmpty());
   ASSERT_EQ(plan.input_slots().size(), 1U);
-  EXPECT_EQ(plan.slots()[plan.input_slots()[0]].memory, PlanMemory::kInput);
+  EXPECT_EQ(plan.slots()[plan.input_slots()[0]].memory, plan::Memory::kInput);
   ASSERT_EQ(plan.output_slots().size(), 1U);
   EXPECT_EQ(plan.slots()[plan.output_slots()[0]].spec.text(), "[6, 2]");
 }
@@ -42,7 +42,7 @@ TEST(Plan, LookingAtItDoesNotChangeHowTheGraphRuns) {
 
 TEST(Plan, WithoutGradientsIsTheForwardAlone) {
   const at::NoGradGuard no_gradients;
-  const Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
+  const plan::Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
 
   EXPECT_THAT(operations(plan), ElementsAre("linear", "relu", "linear", "relu", "linear"));
   EXPECT_FALSE(plan.records_gradients());
@@ -51,7 +51,7 @@ TEST(Plan, WithoutGradientsIsTheForwardAlone) {
 TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {  // C28, C29
   for (const bool records : {true, false}) {
     const at::AutoGradMode gradients(records);
-    const Plan plan = plan_of(
+    const plan::Plan plan = plan_of(
         FlowBuilder::from(rows(4, 4))
             .tag("first")
             .split({rows(4, 6), rows(4, 6), FlowBuilder::from(rectify()).through(rows(4, 6))})
@@ -77,12 +77,12 @@ TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {  // C28, C29
     }
     std::size_t compared = 0;
     for (std::size_t a = 0; a < slots.size(); ++a) {
-      if (slots[a].root != a || slots[a].memory != PlanMemory::kArena)
+      if (slots[a].root != a || slots[a].memory != plan::Memory::kArena)
         continue;
       EXPECT_EQ(slots[a].offset % 256, 0U);
       EXPECT_LE(slots[a].offset + slots[a].bytes, plan.arena_bytes());
       for (std::size_t b = a + 1; b < slots.size(); ++b) {
-        if (slots[b].root != b || slots[b].memory != PlanMemory::kArena)
+        if (slots[b].root != b || slots[b].memory != plan::Memory::kArena)
           continue;
         // A pass writes over what it is the last to read: the same place at the same instant.
         const bool at_once = lives[a].first < lives[b].last && lives[b].first < lives[a].last;
@@ -102,34 +102,34 @@ TEST(Plan, MemoryOfWhatIsDoneIsUsedAgain) {  // C28-C30
   FlowBuilder deep = FlowBuilder::from(rows(4, 64));
   for (int i = 0; i < 20; ++i)
     deep.through(rows(64, 64)).through(rectify());
-  const Plan plan = plan_of(deep, at::randn({32, 4}, at::kDouble));
+  const plan::Plan plan = plan_of(deep, at::randn({32, 4}, at::kDouble));
 
   constexpr std::size_t kValue = 32 * 64 * sizeof(double);
   EXPECT_LE(plan.arena_bytes(), 2 * kValue) << "one is read while the next is written";
   EXPECT_GE(plan.unshared_bytes(), 40 * kValue);
 }
 
-TEST(Plan, NeighbouringElementStepsAreOnePass) {  // C33-C35
-  const Plan plan = plan_of(FlowBuilder::from(rows(4, 4))
-                                .tag("first")
-                                .through(rectify())
-                                .through(add())
-                                .using_({"first"})
-                                .through(rectify())
-                                .through(rows(4, 2)),
-                            at::randn({6, 4}, at::kDouble));
+TEST(Plan, AdjacentElementwiseOperationsAreOneKernel) {  // C33-C35
+  const plan::Plan plan = plan_of(FlowBuilder::from(rows(4, 4))
+                                      .tag("first")
+                                      .through(rectify())
+                                      .through(add())
+                                      .using_({"first"})
+                                      .through(rectify())
+                                      .through(rows(4, 2)),
+                                  at::randn({6, 4}, at::kDouble));
 
   EXPECT_THAT(operations(plan), ElementsAre("linear", "relu add relu", "linear", "linear_gradient",
                                             "relu_gradient relu_gradient add", "linear_gradient"));
-  EXPECT_EQ(plan.element_steps(), 6U);
-  EXPECT_EQ(plan.element_passes(), 2U);
+  EXPECT_EQ(plan.elementwise_ops(), 6U);
+  EXPECT_EQ(plan.fused_kernels(), 2U);
 }
 
 TEST(Plan, SaysWhatItOnlyCallsAndWhy) {
   const auto why = [](const FlowBuilder& flow) {
-    const Plan plan = plan_of(flow, at::randn({6, 4}, at::kDouble));
+    const plan::Plan plan = plan_of(flow, at::randn({6, 4}, at::kDouble));
     std::string text;
-    for (const PlanCallInfo& call : plan.calls())
+    for (const plan::CallInfo& call : plan.calls())
       text += call.node + ": " + call.why + (call.is_dynamic ? " (dynamic)" : "");
     EXPECT_EQ(plan.dynamic_nodes(), text.find("dynamic") == std::string::npos ? 0U : 1U);
     return text;
@@ -152,12 +152,12 @@ TEST(Plan, SaysWhatItOnlyCallsAndWhy) {
 
 TEST(Plan, IsATableForPeople) {
   const at::NoGradGuard no_gradients;
-  const Plan plan = plan_of(FlowBuilder::from(rows(4, 8))
-                                .named("first")
-                                .through(rectify())
-                                .through(times(2))
-                                .named("twice"),
-                            at::randn({6, 4}, at::kDouble));
+  const plan::Plan plan = plan_of(FlowBuilder::from(rows(4, 8))
+                                      .named("first")
+                                      .through(rectify())
+                                      .through(times(2))
+                                      .named("twice"),
+                                  at::randn({6, 4}, at::kDouble));
 
   EXPECT_EQ(plan.text(),
             "step  operation  node       takes  gives  sizes\n"

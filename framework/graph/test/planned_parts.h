@@ -8,8 +8,9 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_ops.h>
-#include <treadle/graph/plan.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
+#include <treadle/plan/plan.h>
 
 #include "small_parts.h"
 
@@ -17,7 +18,7 @@
 namespace treadle::graph::testing {
 
 /// x Wᵀ + b, which a plan knows.
-class Rows final : public Layer, public Planned {
+class Rows final : public Layer, public Lowerable {
  public:
   Rows(std::int64_t in, std::int64_t out) : linear_(in, out) {
     linear_->to(at::kDouble);
@@ -27,8 +28,8 @@ class Rows final : public Layer, public Planned {
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     return at::linear(inputs[0], weight_, bias_);
   }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_linear(weight_, bias_), inputs[0]);
   }
 
@@ -39,12 +40,12 @@ class Rows final : public Layer, public Planned {
 };
 
 /// max(0, x), which a plan knows.
-class Rectify final : public Layer, public Planned {
+class Rectify final : public Layer, public Lowerable {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].relu(); }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
-    return builder.step(ElementStep::kRelu, inputs[0]);
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return builder.elementwise(ElementwiseOp::kRelu, inputs[0]);
   }
 };
 
@@ -63,9 +64,9 @@ inline FlowBuilder mlp() {
       .through(rows(8, 2));
 }
 
-inline std::vector<std::string> operations(const Plan& plan) {
+inline std::vector<std::string> operations(const plan::Plan& plan) {
   std::vector<std::string> names;
-  for (const PlanInstructionInfo& instruction : plan.instructions())
+  for (const plan::InstructionInfo& instruction : plan.instructions())
     names.push_back(instruction.operation);
   return names;
 }

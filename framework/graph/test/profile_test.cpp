@@ -56,6 +56,21 @@ TEST(Profiles, HaveEveryNodeAndLevelOfTheLastForward) {
   EXPECT_GE(profile->total(), 20ms);
 }
 
+TEST(Profiles, OfTheForwardThatCompilesAGraphOfBranches) {
+  const auto graph = FlowBuilder().split({sleeps(20ms), times(2)}).merge(add()).build();
+  graph->set_execution(Execution::kCompiled);
+  graph->set_branches(Branches::kAtOnce);  // planned in the first forward
+  GraphState state(*graph);
+  state.profile(true);
+
+  run_once(*graph, state);
+
+  const Profile* profile = state.last_profile();
+  ASSERT_NE(profile, nullptr);
+  ASSERT_EQ(profile->nodes.size(), 3U);
+  EXPECT_GE(profile->nodes[0].duration, 20ms);
+}
+
 TEST(Profiles, EndWithTheirMeasurements) {
   const auto graph = FlowBuilder::from(times(1)).tag("t").build();
   GraphState state(*graph);

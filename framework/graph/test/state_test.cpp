@@ -146,7 +146,7 @@ TEST(GraphStates, AreCarriedByAModelsContext) {
   graph->forward(two, outputs, context);
 
   EXPECT_THAT(numbers(outputs[0]), ElementsAre(4));
-  EXPECT_FALSE(context.carried.empty());
+  EXPECT_FALSE(context.state().empty());
 
   ForwardContext fresh;
   graph->forward(two, outputs, fresh);
@@ -174,9 +174,10 @@ TEST(GraphStates, SurviveAForwardThatFails) {
 class CountsForwards : public Layer, public Remembers {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
-    const double count =
-        context.memory.has_tensor("count") ? context.memory.tensor("count").item<double>() + 1 : 1;
-    context.memory.put("count", at::zeros({}, at::kDouble).add(count));
+    const double count = context.state().has_tensor("count")
+                             ? context.state().tensor("count").item<double>() + 1
+                             : 1;
+    context.state().put("count", at::zeros({}, at::kDouble).add(count));
     return inputs[0].mul(count);
   }
 };
@@ -198,10 +199,10 @@ TEST(LayerMemories, BelongToTheStream) {
 class ToldOfTheBeginning : public Layer, public BeginsForward {
  public:
   void begin_forward(std::int64_t rows, at::Device, LayerContext& context) override {
-    context.memory.put("rows", nlohmann::json(rows));
+    context.state().put("rows", nlohmann::json(rows));
   }
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
-    return inputs[0].mul(context.memory.value("rows").get<double>());
+    return inputs[0].mul(context.state().value("rows").get<double>());
   }
 };
 

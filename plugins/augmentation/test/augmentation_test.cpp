@@ -58,7 +58,8 @@ class AugmentationTest : public ::testing::Test {
   static MatrixRows images(std::int64_t rows, std::vector<std::int64_t> shape,
                            at::ScalarType dtype = at::kDouble) {
     MatrixRows::Matrices matrices;
-    matrices.spec.inputs = {{"image", shape, {}}};
+    matrices.dtype = dtype;
+    matrices.spec.inputs = {{"image", shape, {}, Role::kFeatures, dtype}};
     std::int64_t pixels = 1;
     for (const std::int64_t extent : shape)
       pixels *= extent;
@@ -68,16 +69,18 @@ class AugmentationTest : public ::testing::Test {
     return MatrixRows(std::move(matrices));
   }
 
-  /// The columns "a" and "b", the category "color" and "c", all 0 but for a missing value.
+  /// The columns "a", "b" and "c", an image and the category "color", all 0 but for a missing
+  /// value.
   static MatrixRows table(std::int64_t rows, at::ScalarType dtype = at::kDouble) {
     MatrixRows::Matrices matrices;
+    matrices.dtype = dtype;
     matrices.spec.inputs = {
-        {"features",
-         {4},
-         {{"a", {}, false}, {"b", {}, false}, {"color", {"blue"}, false}, {"c", {}, true}}},
-        {"image", {2, 3}, {}}};
-    matrices.inputs = {at::zeros({rows, 4}, dtype), at::zeros({rows, 2, 3}, dtype)};
-    matrices.inputs[0][0][3].fill_(kNan);
+        {"features", {3}, {{"a", {}}, {"b", {}}, {"c", {}, true}}, Role::kFeatures, dtype},
+        {"image", {2, 3}, {}, Role::kImage, dtype},
+        {"categories", {1}, {{"color", {"blue"}}}, Role::kCategories, at::kLong}};
+    matrices.inputs = {at::zeros({rows, 3}, dtype), at::zeros({rows, 2, 3}, dtype),
+                       at::zeros({rows, 1}, at::kLong)};
+    matrices.inputs[0][0][2].fill_(kNan);
     return MatrixRows(std::move(matrices));
   }
 
@@ -208,7 +211,7 @@ TEST_F(AugmentationTest, NoiseOfAnotherBatchIsAnother) {
 
 TEST_F(AugmentationTest, NoiseOfEachInputIsItsOwn) {
   MatrixRows::Matrices matrices = images(10, {4, 4}).matrices();
-  matrices.spec.inputs.push_back({"depth", {4, 4}, {}});
+  matrices.spec.inputs.push_back({"depth", {4, 4}, {}, Role::kFeatures, at::kDouble});
   matrices.inputs.push_back(matrices.inputs[0].clone());
   const MatrixRows rows(std::move(matrices));
 
@@ -224,9 +227,10 @@ TEST_F(AugmentationTest, NoiseLeavesCategoriesAndMissingValuesAlone) {
 
   const Batch batch = applied(*noise({}, rows), rows);
 
-  EXPECT_EQ(batch.inputs[0].select(1, 2).abs().max().item<double>(), 0);
-  EXPECT_TRUE(std::isnan(batch.inputs[0][0][3].item<double>()));
-  EXPECT_GT(batch.inputs[0].slice(0, 1).select(1, 3).abs().max().item<double>(), 0);
+  EXPECT_EQ(batch.inputs[2].scalar_type(), at::kLong);
+  EXPECT_EQ(batch.inputs[2].abs().max().item<std::int64_t>(), 0);
+  EXPECT_TRUE(std::isnan(batch.inputs[0][0][2].item<double>()));
+  EXPECT_GT(batch.inputs[0].slice(0, 1).select(1, 2).abs().max().item<double>(), 0);
 }
 
 TEST_F(AugmentationTest, NoiseChangesWhatIsNamedAndNothingElse) {
@@ -250,7 +254,7 @@ TEST_F(AugmentationTest, NoiseChangesWhatIsNamedAndNothingElse) {
     const Batch batch = applied(*noise(one.parameters, rows), rows);
 
     const at::Tensor table = batch.inputs[0].slice(0, 1);
-    const at::Tensor changed[] = {table.select(1, 0), table.select(1, 1), table.select(1, 3),
+    const at::Tensor changed[] = {table.select(1, 0), table.select(1, 1), table.select(1, 2),
                                   batch.inputs[1]};
     for (std::size_t i = 0; i < 4; ++i) {
       const at::Tensor root_mean_square = changed[i].square().mean().sqrt();
@@ -304,7 +308,7 @@ TEST_F(AugmentationTest, FlipsHappenAsOftenAsAskedForInEachDirectionByItself) {
 
 TEST_F(AugmentationTest, AllImagesOfARowAreMirroredAndCutAlike) {
   MatrixRows::Matrices matrices = images(200, {4, 4}).matrices();
-  matrices.spec.inputs.push_back({"depth", {1, 4, 4}, {}});
+  matrices.spec.inputs.push_back({"depth", {1, 4, 4}, {}, Role::kFeatures, at::kDouble});
   matrices.inputs.push_back(matrices.inputs[0].unsqueeze(1).clone());
   const MatrixRows rows(std::move(matrices));
 
@@ -452,17 +456,18 @@ TEST_F(AugmentationTest, MistakesAreOneSentenceEach) {
   EXPECT_EQ(message_of([&] {
               noise({{"columns", {"bb"}}}, numbers);
             }),
-            "noise: there is no column \"bb\"; the columns are a, b, color, c; did you mean "
+            "noise: there is no column \"bb\"; the columns are a, b, c, color; did you mean "
             "\"b\"?");
   EXPECT_EQ(message_of([&] {
               noise({{"inputs", {"a"}}}, numbers);
             }),
-            "noise: there is no input \"a\"; the inputs are features, image");
+            "noise: there is no input \"a\"; the inputs are features, image, "
+            "categories");
   EXPECT_EQ(message_of([&] {
               noise({{"deviation", {{"imag", 1}}}}, numbers);
             }),
-            "noise: there is no column or input \"imag\"; there are a, b, color, c, features, "
-            "image; did you mean \"image\"?");
+            "noise: there is no column or input \"imag\"; there are a, b, c, color, features, "
+            "image, categories; did you mean \"image\"?");
   EXPECT_EQ(message_of([&] {
               noise({{"columns", {"color"}}}, numbers);
             }),

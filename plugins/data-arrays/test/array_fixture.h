@@ -141,8 +141,8 @@ class ArrayFixture : public ::testing::Test {
   static std::vector<double> features(const DataProvider& data) {
     return values(batch(data).inputs[0]);
   }
-  static std::vector<double> targets(const DataProvider& data) {
-    return values(rows(data).targets());
+  static std::vector<double> targets(const DataProvider& data, std::size_t target = 0) {
+    return values(rows(data).targets(target));
   }
 
  private:

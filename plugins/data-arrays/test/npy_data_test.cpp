@@ -1,5 +1,8 @@
 #include "npy_data.h"
 
+#include <filesystem>
+#include <optional>
+
 #include <gmock/gmock.h>
 
 #include "array_fixture.h"
@@ -42,12 +45,12 @@ TEST_F(NpyDataTest, ReadsWhatNumpyWrote) {
   EXPECT_EQ(values(batch(*table).inputs[0][5]),
             (std::vector<double>{-1.0998912673140309, -0.17242820755043575, -0.8778584179213718}));
   EXPECT_THAT(targets(*table), ElementsAre(0, 1, 0, 2, 1, 0));
-  EXPECT_THAT(table->spec().target.class_names, ElementsAre("3", "5", "7"));
-  EXPECT_EQ(table->spec().target.name, "labels");
+  EXPECT_THAT(table->spec().targets[0].class_names, ElementsAre("3", "5", "7"));
+  EXPECT_EQ(table->spec().targets[0].name, "labels");
   EXPECT_THAT(values(batch(*images).inputs[0][1]), ElementsAre(241, 43, 76, 26, 52, 80));
   EXPECT_THAT(values(batch(*images).inputs[0][5]), ElementsAre(231, 126, 23, 125, 100, 155));
   EXPECT_EQ(images->spec().inputs[0].shape, (std::vector<std::int64_t>{1, 2, 3}));
-  EXPECT_THAT(values(batch(*images).targets[0]),
+  EXPECT_THAT(values(batch(*images).targets[0][0]),
               ElementsAre(float{1.6243453636632417}, float{-0.6117564136500754},
                           float{-0.5281717522634557}));
 }
@@ -108,7 +111,7 @@ TEST_F(NpyDataTest, OneNumberPerRowIsATableOfOneColumn) {
   EXPECT_THAT(names(*data), ElementsAre("x0"));
   EXPECT_THAT(features(*data), ElementsAre(1, 2, 3));
   EXPECT_THAT(targets(*data), ElementsAre(4, 5, 6));
-  EXPECT_EQ(data->spec().target.width, 1);
+  EXPECT_EQ(data->spec().targets[0], number_target("y"));
 }
 
 TEST_F(NpyDataTest, InputsAndColumnsHaveTheNamesTheyAreGiven) {
@@ -134,21 +137,23 @@ TEST_F(NpyDataTest, TheTaskDecidesThenTheLossThenTheTypeWhetherTargetsAreClasses
   write_table("x.npy", 4);
   write<std::int64_t>("i.npy", {4}, {-1, 1, 1, -1});
   write<float>("f.npy", {4}, {2, 1, 1, 2});
-  const auto kind = [&](const char* target, Task task, TargetKind loss) {
+  const auto kind = [&](const char* target, Task task, std::optional<TargetKind> loss) {
     OpenRequest request;
     request.task = task;
-    request.loss_target = loss;
-    return open({{"target", path(target)}}, request)->spec().target.kind;
+    if (loss)
+      request.loss_targets[""] = *loss;
+    return open({{"target", path(target)}}, request)->spec().targets[0].kind;
   };
 
-  EXPECT_EQ(kind("i.npy", Task::kAuto, TargetKind::kNone), TargetKind::kClasses);
-  EXPECT_EQ(kind("f.npy", Task::kAuto, TargetKind::kNone), TargetKind::kNumbers);
+  EXPECT_EQ(kind("i.npy", Task::kAuto, std::nullopt), TargetKind::kClasses);
+  EXPECT_EQ(kind("f.npy", Task::kAuto, std::nullopt), TargetKind::kNumbers);
   EXPECT_EQ(kind("i.npy", Task::kAuto, TargetKind::kNumbers), TargetKind::kNumbers);
   EXPECT_EQ(kind("f.npy", Task::kAuto, TargetKind::kClasses), TargetKind::kClasses);
   EXPECT_EQ(kind("i.npy", Task::kRegression, TargetKind::kClasses), TargetKind::kNumbers);
   EXPECT_EQ(kind("f.npy", Task::kClassification, TargetKind::kNumbers), TargetKind::kClasses);
   EXPECT_THAT(targets(*open({{"target", path("i.npy")}})), ElementsAre(0, 1, 1, 0));
-  EXPECT_THAT(open({{"target", path("i.npy")}})->spec().target.class_names, ElementsAre("-1", "1"));
+  EXPECT_THAT(open({{"target", path("i.npy")}})->spec().targets[0].class_names,
+              ElementsAre("-1", "1"));
 }
 
 TEST_F(NpyDataTest, ClassesHaveTheNamesTheyAreGivenAlsoThoseWithoutRows) {
@@ -157,7 +162,7 @@ TEST_F(NpyDataTest, ClassesHaveTheNamesTheyAreGivenAlsoThoseWithoutRows) {
 
   const auto data = open({{"classes", {"cat", "dog", "fox"}}});
 
-  EXPECT_THAT(data->spec().target.class_names, ElementsAre("cat", "dog", "fox"));
+  EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("cat", "dog", "fox"));
   EXPECT_THAT(targets(*data), ElementsAre(2, 0, 2));
 }
 
@@ -271,7 +276,8 @@ TEST_F(NpyDataTest, ARowThatIsDroppedMakesNoClass) {
   write<double>("x.npy", {4}, {1, kNan, 3, 4});
   write<std::int64_t>("y.npy", {4}, {0, 99, 1, 0});
 
-  EXPECT_THAT(open({{"missing", "drop_row"}})->spec().target.class_names, ElementsAre("0", "1"));
+  EXPECT_THAT(open({{"missing", "drop_row"}})->spec().targets[0].class_names,
+              ElementsAre("0", "1"));
 }
 
 TEST_F(NpyDataTest, TheHashIsOverEveryByteWhateverTheAccessAndTheTypeOfTheRun) {
@@ -286,6 +292,198 @@ TEST_F(NpyDataTest, TheHashIsOverEveryByteWhateverTheAccessAndTheTypeOfTheRun) {
   EXPECT_EQ(open()->content_hash(), hash);
   write<double>("y.npy", {5}, {0, 10, 20, 30, 40});
   EXPECT_NE(open()->content_hash(), hash);
+}
+
+/// Four texts of 3, 1, 0 and 2 tokens in rows of 5, with padding that means nothing; a class for
+/// each token, two numbers for each, a class for each text, a mask and the segments.
+class NpyTextTest : public NpyDataTest {
+ protected:
+  NpyTextTest() {
+    write<std::int32_t>("x.npy", {4, 5},
+                        {4, 2, 7, 99, 99, 3, -1, -1, -1, -1, 9, 9, 9, 9, 9, 1, 2, 50, 50, 50});
+    write<std::int64_t>("len.npy", {4}, {3, 1, 0, 2});
+    write<std::int64_t>("tags.npy", {4, 5},
+                        {5, 8, 5, -100, -100, 8, 0, 0, 0, 0, 1, 1, 1, 1, 1, 8, 5, 2, 2, 2});
+    std::vector<double> both;
+    for (int i = 0; i < 40; ++i)
+      both.push_back(i % 10 < 6 ? i : kNan);
+    both[16] = both[17] = kNan;
+    write<double>("both.npy", {4, 5, 2}, both);
+    write<std::uint8_t>("kind.npy", {4}, {0, 1, 0, 1});
+    write<std::uint8_t>("mask.npy", {4, 5},
+                        {1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1});
+    write<std::int64_t>("seg.npy", {4, 5},
+                        {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0});
+  }
+
+  Json parameters(const char* access = "mapped") const {
+    return {
+        {"inputs",
+         {{"mask", {{"path", path("mask.npy")}, {"role", "mask"}}},
+          {"seg", {{"path", path("seg.npy")}, {"role", "segments"}, {"of", "text"}}},
+          {"text", {{"path", path("x.npy")}, {"role", "tokens"}, {"lengths", path("len.npy")}}}}},
+        {"target",
+         {{"both", {{"path", path("both.npy")}, {"padded_like", "text"}}},
+          {"kind", {{"path", path("kind.npy")}, {"classes", {"no", "yes"}}}},
+          {"tags", {{"path", path("tags.npy")}, {"kind", "classes"}, {"padded_like", "text"}}}}},
+        {"access", access},
+        {"chunk_rows", 2}};
+  }
+  static at::Tensor input(const DataProvider& data, const Batch& batch, const char* name) {
+    return batch.inputs[data.spec().input_index(name)];
+  }
+};
+
+TEST_F(NpyTextTest, TokensMasksSegmentsAndTheirTargetsAreTrimmedToTheLongestText) {
+  for (const char* access : {"memory", "mapped", "chunked"}) {
+    SCOPED_TRACE(access);
+    const auto data = open(parameters(access));
+    const DataSpec& spec = data->spec();
+    const PortSpec& text = spec.inputs[spec.input_index("text")];
+    EXPECT_EQ(text, (PortSpec{"text", {kVaries}, {}, Role::kTokens, at::kLong, 8}));
+    EXPECT_EQ(spec.inputs[spec.input_index("text.lengths")],
+              (PortSpec{"text.lengths", {}, {}, Role::kLengths, at::kLong, 0, "text"}));
+    EXPECT_EQ(spec.inputs[spec.input_index("mask")],
+              (PortSpec{"mask", {kVaries}, {}, Role::kMask, at::kBool, 0, "text"}));
+    EXPECT_EQ(spec.targets[spec.target_index("tags")],
+              (TargetSpec{"tags", TargetKind::kClasses, {kVaries}, {"5", "8"}, "text"}));
+    EXPECT_EQ(spec.targets[spec.target_index("both")],
+              (TargetSpec{"both", TargetKind::kNumbers, {kVaries, 2}, {}, "text"}));
+
+    const Batch all = batch(*data);
+    EXPECT_THAT(values(input(*data, all, "text")), ElementsAre(4, 2, 7, 3, 0, 0, 0, 0, 0, 1, 2, 0));
+    EXPECT_THAT(values(input(*data, all, "text.lengths")), ElementsAre(3, 1, 0, 2));
+    EXPECT_THAT(values(input(*data, all, "mask")), ElementsAre(1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0));
+    EXPECT_THAT(values(input(*data, all, "seg")), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0));
+    const std::size_t tags = spec.target_index("tags");
+    const std::size_t both = spec.target_index("both");
+    const std::size_t kind = spec.target_index("kind");
+    EXPECT_THAT(values(all.targets[tags]), ElementsAre(0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0));
+    EXPECT_THAT(values(all.position_weights[tags]),
+                ElementsAre(1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0));
+    EXPECT_TRUE(testing::same(all.position_weights[both], all.position_weights[tags]));
+    EXPECT_FALSE(all.position_weights[kind].defined());
+    EXPECT_THAT(values(all.targets[both][0]), ElementsAre(0, 1, 2, 3, 4, 5));
+    EXPECT_THAT(values(all.targets[both][1]), ElementsAre(10, 11, 0, 0, 0, 0));
+    EXPECT_THAT(values(rows(*data).lengths(spec.input_index("text"))), ElementsAre(3, 1, 0, 2));
+
+    const Batch two = testing::gathered(rows(*data), 1, 3);
+    EXPECT_EQ(input(*data, two, "text").sizes(), (std::vector<std::int64_t>{2, 1}));
+    EXPECT_THAT(values(two.targets[both]), ElementsAre(10, 11, 0, 0));
+    EXPECT_THAT(values(two.position_weights[both]), ElementsAre(1, 0));
+  }
+}
+
+TEST_F(NpyTextTest, AFolderTakesThePlaceOfAllInputsAndTargets) {
+  const auto training = open(parameters());
+  write<std::int64_t>("new/x.npy", {2, 4}, {7, 6, 5, 0, 1, 0, 0, 0});
+  write<std::int64_t>("new/len.npy", {2}, {3, 1});
+  write<std::int64_t>("new/tags.npy", {2, 4}, {8, 8, 5, 0, 5, 0, 0, 0});
+  write<double>("new/both.npy", {2, 4, 2}, std::vector<double>(16, 1));
+  write<std::uint8_t>("new/kind.npy", {2}, {1, 0});
+  write<std::uint8_t>("new/mask.npy", {2, 4}, std::vector<std::uint8_t>(8, 1));
+  write<std::int64_t>("new/seg.npy", {2, 4}, std::vector<std::int64_t>(8, 0));
+  Json moved = parameters();
+  moved["inputs"] = path("new");
+
+  const auto evaluated = open_later(Purpose::kEvaluate, *training, moved);
+  for (const char* target : {"tags", "both", "kind"})
+    std::filesystem::remove(file("new/" + std::string(target) + ".npy"));
+  const auto predicted = open_later(Purpose::kPredict, *training, moved);
+
+  EXPECT_EQ(evaluated->spec(), training->spec());
+  EXPECT_THAT(values(input(*evaluated, batch(*evaluated), "text")), ElementsAre(7, 6, 5, 1, 0, 0));
+  EXPECT_THAT(targets(*evaluated, evaluated->spec().target_index("tags")),
+              ElementsAre(1, 1, 0, 0, 0, 0));
+  EXPECT_TRUE(predicted->spec().targets.empty());
+  testing::expect_same(batch(*predicted).inputs, batch(*evaluated).inputs, "input");
+  write<std::int64_t>("new/x.npy", {2, 4}, {7, 6, 8, 0, 1, 0, 0, 0});
+  EXPECT_EQ(message_of([&] { open_later(Purpose::kPredict, *training, moved); }),
+            "new/x.npy: row 0, at [2]: the vocabulary has 8 tokens from 0 on, got 8");
+}
+
+TEST_F(NpyTextTest, RowsThatAreDroppedTakeTheirLengthsWithThem) {
+  Json with_times = parameters();
+  with_times["missing"] = "drop_row";
+  with_times["weights"] = path("w.npy");
+  write<double>("w.npy", {4}, {kNan, 1, 2, 3});
+
+  const auto data = open(with_times);
+
+  EXPECT_EQ(rows(*data).rows(), 3);
+  EXPECT_THAT(values(input(*data, batch(*data), "text")), ElementsAre(3, 0, 0, 0, 1, 2));
+  EXPECT_THAT(values(rows(*data).lengths(data->spec().input_index("text"))), ElementsAre(1, 0, 2));
+  EXPECT_THAT(targets(*data, data->spec().target_index("tags")), ElementsAre(1, 0, 0, 0, 1, 0));
+}
+
+TEST_F(NpyTextTest, SayWhatDoesNotFit) {
+  const auto with = [&](const char* where, const Json& value) {
+    Json changed = parameters();
+    changed[Json::json_pointer(where)] = value;
+    return error(changed);
+  };
+  write<std::int64_t>("long.npy", {4}, {3, 6, 0, 2});
+  write<float>("float.npy", {4, 5}, std::vector<float>(20));
+  write<std::int64_t>("wide.npy", {4, 6}, std::vector<std::int64_t>(24, 5));
+
+  EXPECT_EQ(with("/inputs/text/lengths", path("long.npy")),
+            "long.npy: row 1: a length is an integer from 0 to 5, as rows of x.npy have, got 6");
+  EXPECT_EQ(with("/inputs/text/vocabulary_size", 5),
+            "x.npy: row 0, at [2]: the vocabulary has 5 tokens from 0 on, got 7");
+  EXPECT_EQ(with("/inputs/text/path", path("float.npy")),
+            "float.npy: tokens, masks and segments are integers, got rows of the shape (5,) and "
+            "type float32");
+  EXPECT_EQ(with("/target/tags/path", path("wide.npy")),
+            "wide.npy: rows have the shape (6,), but those of x.npy, which the target is padded "
+            "like, the shape (5,)");
+  EXPECT_EQ(with("/target/tags/padded_like", "mask"),
+            "tags.npy: target \"tags\" is padded like \"mask\", which is no input with "
+            "\"lengths\"");
+  EXPECT_EQ(with("/inputs/mask/path", path("tags.npy")),
+            "tags.npy: row 0, at [0]: a mask is 0 or 1, got 5\n"
+            "tags.npy: row 0, at [1]: a mask is 0 or 1, got 8\n"
+            "tags.npy: row 0, at [2]: a mask is 0 or 1, got 5\n"
+            "tags.npy: row 1, at [0]: a mask is 0 or 1, got 8\n"
+            "tags.npy: row 3, at [0]: a mask is 0 or 1, got 8\n"
+            "and 1 more");
+  EXPECT_EQ(with("/inputs/seg/of", "texts"),
+            "seg.npy: input \"seg\" describes another one, which \"of\" must name");
+}
+
+TEST_F(NpyDataTest, TargetsHaveAnyShapeAndKind) {
+  write_table("x.npy", 2);
+  write<std::uint8_t>("pixels.npy", {2, 2, 2}, {0, 3, 3, 0, 1, 1, 0, 3});
+  write<std::uint8_t>("tags.npy", {2, 3}, {0, 1, 1, 0, 0, 0});
+  write<float>("mix.npy", {2, 2, 2}, {0.5F, 0.5F, 0, 1, 1, 0, 0.25F, 0.75F});
+  write<float>("field.npy", {2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  OpenRequest request;
+  request.loss_targets = {{"pixels", TargetKind::kClasses}};
+
+  const auto data =
+      open({{"target",
+             {{"field", path("field.npy")},
+              {"mix", {{"path", path("mix.npy")}, {"kind", "distribution"}}},
+              {"pixels", path("pixels.npy")},
+              {"tags",
+               {{"path", path("tags.npy")}, {"kind", "labels"}, {"classes", {"a", "b", "c"}}}}}}},
+           request);
+
+  const std::vector<TargetSpec>& specs = data->spec().targets;
+  EXPECT_EQ(specs[0], (TargetSpec{"field", TargetKind::kNumbers, {1, 3}}));
+  EXPECT_EQ(specs[1], (TargetSpec{"mix", TargetKind::kDistribution, {2, 2}, {"0", "1"}}));
+  EXPECT_EQ(specs[2], class_target("pixels", {"0", "1", "3"}, {2, 2}));
+  EXPECT_EQ(specs[3], (TargetSpec{"tags", TargetKind::kLabels, {3}, {"a", "b", "c"}}));
+  EXPECT_THAT(targets(*data, 2), ElementsAre(0, 2, 2, 0, 1, 1, 0, 2));
+  EXPECT_EQ(rows(*data).targets(3).scalar_type(), at::kFloat);
+  write<float>("mix.npy", {2, 2, 2}, {0.5F, 0.5F, 0, 1, 1, 0, 0.25F, 0.5F});
+  EXPECT_EQ(error({{"target", {{"path", path("mix.npy")}, {"kind", "distribution"}}}}),
+            "mix.npy: row 1: the distribution sums to 0.75; its numbers must sum to 1");
+  EXPECT_EQ(error({{"target", {{"path", path("field.npy")}, {"kind", "labels"}}}}),
+            "field.npy: row 0: a label must be 0 or 1, got 2\n"
+            "field.npy: row 0: a label must be 0 or 1, got 3\n"
+            "field.npy: row 1: a label must be 0 or 1, got 4\n"
+            "field.npy: row 1: a label must be 0 or 1, got 5\n"
+            "field.npy: row 1: a label must be 0 or 1, got 6");
 }
 
 TEST_F(NpyDataTest, AnotherFileCanBePredictedOn) {

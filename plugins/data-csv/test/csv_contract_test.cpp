@@ -50,7 +50,11 @@ DataCase csv_case(std::string name, const Json& parameters) {
 
 INSTANTIATE_TEST_SUITE_P(
     Csv, DataContract,
-    ::testing::Values(csv_case("Classes", {{"columns", {"color", "a", "price"}}}),
+    ::testing::Values(csv_case("SeveralTargets",
+                               {{"inputs", {{"left", {"a"}}, {"right", {"color", "price"}}}},
+                                {"target",
+                                 {"kind", "price", {{"name", "both"}, {"columns", {"w"}}}}}}),
+                      csv_case("Classes", {{"columns", {"color", "a", "price"}}}),
                       csv_case("Numbers", {{"columns", {"a", "color"}}, {"target", "price"}}),
                       csv_case("Weighted", {{"columns", {"a", "color", "price"}},
                                             {"weight", "w"},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -26,10 +27,11 @@ class CsvDataTest : public CsvFixture {
       names.push_back(column.name);
     return names;
   }
-  static OpenRequest wanting(Task task, TargetKind loss = TargetKind::kNone) {
+  static OpenRequest wanting(Task task, std::optional<TargetKind> loss = std::nullopt) {
     OpenRequest request;
     request.task = task;
-    request.loss_target = loss;
+    if (loss)
+      request.loss_targets[""] = *loss;
     return request;
   }
 };
@@ -42,11 +44,11 @@ TEST_F(CsvDataTest, PredictsTheLastColumnFromAllOthersByDefault) {
   EXPECT_THAT(names(*data), ElementsAre("a", "b"));
   EXPECT_EQ(data->spec().inputs[0].name, "features");
   EXPECT_EQ(data->spec().inputs[0].shape, std::vector<std::int64_t>{2});
-  EXPECT_EQ(data->spec().target, (TargetSpec{"y", TargetKind::kNumbers, 1, {}}));
+  EXPECT_EQ(data->spec().targets[0], number_target("y"));
   EXPECT_FALSE(data->spec().has_weights);
   EXPECT_EQ(features(*data), (Values{1, 2.5, -4, 50}));
   EXPECT_EQ(targets(*data), (Values{3, 6}));
-  EXPECT_EQ(rows(*data).targets().sizes(), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(rows(*data).targets(0).sizes(), (std::vector<std::int64_t>{2, 1}));
   EXPECT_EQ(batch(*data).inputs[0].scalar_type(), at::kFloat);
 }
 
@@ -57,7 +59,7 @@ TEST_F(CsvDataTest, FindsColumnsByNameAndByIndexFromBothEnds) {
 
   EXPECT_THAT(names(*data), ElementsAre("y", "a"));
   EXPECT_EQ(features(*data), (Values{4, 1}));
-  EXPECT_EQ(data->spec().target.name, "c");
+  EXPECT_EQ(data->spec().targets[0].name, "c");
 }
 
 TEST_F(CsvDataTest, ReadsFilesWithoutHeaderAfterSkippedLines) {
@@ -80,7 +82,7 @@ TEST_F(CsvDataTest, ReadsEveryLineEndQuoteAndBlank) {
 
   EXPECT_THAT(names(*data), ElementsAre("a \"b\"", "c"));
   EXPECT_EQ(features(*data), (Values{1, 2, 3, 4}));
-  EXPECT_THAT(data->spec().target.class_names, ElementsAre("no, \"thanks\"\nreally", "yes"));
+  EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("no, \"thanks\"\nreally", "yes"));
   EXPECT_EQ(rows(*data).describe_row(0), file().string() + ":3");
   EXPECT_EQ(rows(*data).describe_row(1), file().string() + ":7");
 }
@@ -91,7 +93,7 @@ TEST_F(CsvDataTest, ReadsOldMacLineEndsAndOtherSeparatorsAndQuotes) {
   const auto data = open({{"separator", "\t"}, {"quote", "'"}});
 
   EXPECT_EQ(features(*data), (Values{1, 2, 3, 4}));
-  EXPECT_THAT(data->spec().target.class_names, ElementsAre("A", "B"));
+  EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("A", "B"));
 }
 
 TEST_F(CsvDataTest, TakesQuotesForTextWhereThereAreNone) {
@@ -99,7 +101,7 @@ TEST_F(CsvDataTest, TakesQuotesForTextWhereThereAreNone) {
 
   const auto data = open({{"quote", ""}});
 
-  EXPECT_THAT(data->spec().target.class_names, ElementsAre("\"A", "5\""));
+  EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("\"A", "5\""));
 }
 
 // Rows and quoted line ends fall on every offset around the edges of the pieces a file is read in.
@@ -136,9 +138,9 @@ TEST_F(CsvDataTest, TextLabelsAreClassesInOrder) {
 
   const auto data = open();
 
-  EXPECT_EQ(data->spec().target, (TargetSpec{"y", TargetKind::kClasses, 1, {"apple", "pear"}}));
+  EXPECT_EQ(data->spec().targets[0], class_target("y", {"apple", "pear"}));
   EXPECT_EQ(targets(*data), (Values{1, 0, 1}));
-  EXPECT_EQ(rows(*data).targets().scalar_type(), at::kLong);
+  EXPECT_EQ(rows(*data).targets(0).scalar_type(), at::kLong);
 }
 
 TEST_F(CsvDataTest, NumberLabelsAreClassesWhenTheTaskOrTheLossSaysSo) {
@@ -147,7 +149,7 @@ TEST_F(CsvDataTest, NumberLabelsAreClassesWhenTheTaskOrTheLossSaysSo) {
   for (const OpenRequest& request :
        {wanting(Task::kClassification), wanting(Task::kAuto, TargetKind::kClasses)}) {
     const auto data = open({}, request);
-    EXPECT_THAT(data->spec().target.class_names, ElementsAre("-1", "9", "10"));
+    EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("-1", "9", "10"));
     EXPECT_EQ(targets(*data), (Values{2, 0, 1, 1}));
   }
   for (const OpenRequest& request :
@@ -162,26 +164,33 @@ TEST_F(CsvDataTest, EncodesCategoriesInOrder) {
 
   const auto data = open({{"categorical", Json::array({"color", 1})}});
 
-  const std::vector<Column>& columns = data->spec().inputs[0].columns;
-  EXPECT_THAT(columns[0].categories, ElementsAre("blue", "red"));
-  EXPECT_THAT(columns[1].categories, ElementsAre("9", "10"));
-  EXPECT_THAT(columns[2].categories, IsEmpty());
-  EXPECT_EQ(features(*data), (Values{1, 1, 1, 0, 0, 2, 1, 0, 3}));
+  const PortSpec& categories = data->spec().inputs[1];
+  EXPECT_THAT(names(*data), ElementsAre("n"));
+  EXPECT_EQ(categories.name, "categories");
+  EXPECT_EQ(categories.role, treadle::Role::kCategories);
+  EXPECT_EQ(categories.dtype, at::kLong);
+  EXPECT_THAT(categories.columns[0].categories, ElementsAre("blue", "red"));
+  EXPECT_THAT(categories.columns[1].categories, ElementsAre("9", "10"));
+  EXPECT_EQ(features(*data), (Values{1, 2, 3}));
+  EXPECT_EQ(input(*data, "categories"), (Values{1, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(batch(*data).inputs[1].scalar_type(), at::kLong);
 }
 
-TEST_F(CsvDataTest, PassesMissingValuesOnAsNan) {
+TEST_F(CsvDataTest, PassesMissingValuesOnAsNanAndMinusOne) {
   write("color,n,m,y\nred,,1,0\n?,-999,2,1\nblue,-999.0,3,0\n");
 
   const auto data =
       open({{"categorical", {"color"}}, {"missing", "nan"}, {"missing_values", {"", "?", "-999"}}});
 
   const std::vector<Column>& columns = data->spec().inputs[0].columns;
+  const Column& color = data->spec().inputs[1].columns[0];
+  EXPECT_TRUE(color.may_be_missing);
+  EXPECT_THAT(color.categories, ElementsAre("blue", "red"));
   EXPECT_TRUE(columns[0].may_be_missing);
-  EXPECT_THAT(columns[0].categories, ElementsAre("blue", "red"));
-  EXPECT_TRUE(columns[1].may_be_missing);
-  EXPECT_FALSE(columns[2].may_be_missing);
+  EXPECT_FALSE(columns[1].may_be_missing);
   EXPECT_THAT(features(*data), ::testing::Pointwise(::testing::NanSensitiveDoubleEq(),
-                                                    {1., kNan, 1., kNan, kNan, 2., 0., kNan, 3.}));
+                                                    {kNan, 1., kNan, 2., kNan, 3.}));
+  EXPECT_EQ(input(*data, "categories"), (Values{1, -1, 0}));
 }
 
 TEST_F(CsvDataTest, LeavesOutRowsWithMissingValues) {
@@ -234,6 +243,102 @@ TEST_F(CsvDataTest, ContentHashIsThatOfTheContent) {
   EXPECT_NE(open()->content_hash(), hash);
 }
 
+TEST_F(CsvDataTest, EachPlainTargetIsATargetOfItsOwn) {
+  write("a,price,kind,b\n1,10,x,3\n2,20,y,4\n");
+
+  const auto data = open({{"target", Json::array({"kind", 1})}});
+
+  ASSERT_EQ(data->spec().targets.size(), 2U);
+  EXPECT_EQ(data->spec().targets[0], class_target("kind", {"x", "y"}));
+  EXPECT_EQ(data->spec().targets[1], number_target("price"));
+  EXPECT_EQ(targets(*data, 0), (Values{0, 1}));
+  EXPECT_EQ(targets(*data, 1), (Values{10, 20}));
+  EXPECT_THAT(names(*data), ElementsAre("a", "b"));
+}
+
+TEST_F(CsvDataTest, TargetsOfSeveralColumnsAreNumbersLabelsOrADistribution) {
+  write("a,x,y,wet,cold,p,q,r\n1,10,11,0,1,0.25,0.5,0.25\n2,20,21,1,1,0,0,1\n");
+  const Json targets_of = {
+      {{"name", "place"}, {"columns", {"x", "y"}}},
+      {{"name", "tags"}, {"columns", {"wet", "cold"}}, {"kind", "labels"}},
+      {{"name", "mix"}, {"columns", {"p", "q", -1}}, {"kind", "distribution"}}};
+
+  const auto data = open({{"target", targets_of}});
+
+  const std::vector<TargetSpec>& specs = data->spec().targets;
+  EXPECT_EQ(specs[0], number_target("place", 2));
+  EXPECT_EQ(specs[1], (TargetSpec{"tags", TargetKind::kLabels, {2}, {"wet", "cold"}}));
+  EXPECT_EQ(specs[2], (TargetSpec{"mix", TargetKind::kDistribution, {3}, {"p", "q", "r"}}));
+  EXPECT_EQ(targets(*data, 0), (Values{10, 11, 20, 21}));
+  EXPECT_EQ(targets(*data, 1), (Values{0, 1, 1, 1}));
+  EXPECT_EQ(targets(*data, 2), (Values{0.25, 0.5, 0.25, 0, 0, 1}));
+  EXPECT_EQ(batch(*data).targets[1].scalar_type(), at::kFloat);
+}
+
+TEST_F(CsvDataTest, TheLossOfATargetDecidesItsKind) {
+  write("a,y,z,u,v\n1,10,0,1,0\n2,20,1,0,1\n");
+  OpenRequest request;
+  request.loss_targets = {{"y", TargetKind::kClasses}, {"tags", TargetKind::kLabels}};
+  const Json parameters = {{"target", {"y", "z", {{"name", "tags"}, {"columns", {"u", "v"}}}}}};
+
+  const auto data = open(parameters, request);
+
+  EXPECT_EQ(data->spec().targets[0].kind, TargetKind::kClasses);
+  EXPECT_EQ(data->spec().targets[1].kind, TargetKind::kNumbers);
+  EXPECT_EQ(data->spec().targets[2].kind, TargetKind::kLabels);
+}
+
+TEST_F(CsvDataTest, InputsNamesTheColumnsOfEachPort) {
+  write("a,color,b,size,y\n1,red,3,S,5\n2,blue,4,L,6\n");
+  const Json inputs = {{"left", {"b", "color", "a"}}, {"right", {"size"}}};
+
+  const auto data = open({{"inputs", inputs}, {"categorical", {"color", "size"}}});
+
+  const std::vector<PortSpec>& ports = data->spec().inputs;
+  ASSERT_EQ(ports.size(), 3U);
+  EXPECT_EQ(ports[0].name, "left");
+  EXPECT_EQ(ports[1].name, "left.categories");
+  EXPECT_EQ(ports[2].name, "right.categories");
+  EXPECT_EQ(input(*data, "left"), (Values{3, 1, 4, 2}));
+  EXPECT_EQ(input(*data, "left.categories"), (Values{1, 0}));
+  EXPECT_EQ(input(*data, "right.categories"), (Values{1, 0}));
+  const auto later = open_later(Purpose::kPredict, *data, "size,b,a,color\nL,7,8,red\n",
+                                {{"inputs", inputs}, {"categorical", {"color", "size"}}});
+  EXPECT_EQ(later->spec().inputs, ports);
+  EXPECT_EQ(input(*later, "left"), (Values{7, 8}));
+  EXPECT_EQ(input(*later, "right.categories"), (Values{0}));
+}
+
+TEST_F(CsvDataTest, ATargetIsAnInputTooWhereItIsNamedAsOne) {
+  write("a,y\n1,10\n2,20\n");
+  const Json parameters = {{"columns", {"a", "y"}}, {"target", "y"}};
+
+  const auto data = open(parameters);
+  const auto classes = open({{"columns", {"y"}}, {"categorical", {"y"}}, {"target", "y"}},
+                            wanting(Task::kClassification));
+
+  EXPECT_EQ(features(*data), (Values{1, 10, 2, 20}));
+  EXPECT_EQ(targets(*data), (Values{10, 20}));
+  EXPECT_EQ(input(*classes, "categories"), (Values{0, 1}));
+  EXPECT_EQ(targets(*classes), (Values{0, 1}));
+  const auto later = open_later(Purpose::kPredict, *data, "y,a\n5,6\n", parameters);
+  EXPECT_EQ(features(*later), (Values{6, 5}));
+}
+
+TEST_F(CsvDataTest, StateKeepsSeveralTargets) {
+  const char* const text = "a,kind,p,q\n1,x,0.5,0.5\n2,y,1,0\n";
+  const Json parameters = {
+      {"target", {"kind", {{"name", "mix"}, {"columns", {"p", "q"}}, {"kind", "distribution"}}}}};
+  write(text);
+  const auto trained = open(parameters);
+
+  const auto again = open_later(Purpose::kEvaluate, *trained, "q,p,kind,a\n0,1,y,5\n", parameters);
+
+  EXPECT_EQ(again->spec(), trained->spec());
+  EXPECT_EQ(targets(*again, 0), (Values{1}));
+  EXPECT_EQ(targets(*again, 1), (Values{1, 0}));
+}
+
 constexpr const char* kTraining = "color,n,w,kind\nred,1,1,no\nblue,2,2,yes\ngreen,3,1,no\n";
 
 class CsvDataLaterTest : public CsvDataTest {
@@ -254,10 +359,11 @@ TEST_F(CsvDataLaterTest, PredictsFromColumnsInAnyOrderWithoutTarget) {
       open_later(Purpose::kPredict, *trained, "extra,n,color\nx,5,green\ny,6,blue\n", parameters_);
 
   EXPECT_EQ(data->spec().inputs, trained->spec().inputs);
-  EXPECT_EQ(data->spec().target, TargetSpec());
+  EXPECT_TRUE(data->spec().targets.empty());
   EXPECT_FALSE(data->spec().has_weights);
-  EXPECT_EQ(features(*data), (Values{1, 5, 0, 6}));
-  EXPECT_FALSE(batch(*data).targets.defined());
+  EXPECT_EQ(features(*data), (Values{5, 6}));
+  EXPECT_EQ(input(*data, "categories"), (Values{1, 0}));
+  EXPECT_TRUE(batch(*data).targets.empty());
 }
 
 TEST_F(CsvDataLaterTest, EvaluatesWithTheClassesAndWeightsOfTheTraining) {
@@ -307,7 +413,7 @@ TEST_F(CsvDataLaterTest, RefusesAStateThatIsDamaged) {
 
   EXPECT_EQ(damaged([](StateDict& state) {
               Json layout = state.value("layout");
-              layout["target"]["index"] = 4;
+              layout["targets"][0]["columns"][0]["index"] = 4;
               state.put("layout", layout);
             }),
             "stored columns of the data contradict each other");
@@ -333,9 +439,9 @@ TEST_F(CsvDataTest, ReadsPublicDataSets) {
   const auto series = open({{"path", path("ETTh1.csv")}, {"time", "date"}, {"target", "OT"}});
 
   EXPECT_EQ(rows(*iris).rows(), 150);
-  EXPECT_EQ(iris->spec().target.class_count(), 3);
+  EXPECT_EQ(iris->spec().targets[0].class_count(), 3);
   EXPECT_EQ(rows(*digits).rows(), 1797);
-  EXPECT_EQ(digits->spec().target.class_count(), 10);
+  EXPECT_EQ(digits->spec().targets[0].class_count(), 10);
   EXPECT_EQ(rows(*series).rows(), 17420);
   EXPECT_EQ(values(rows(*series).timestamps())[1], 1467334800);
 }

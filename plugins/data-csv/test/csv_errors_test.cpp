@@ -44,6 +44,91 @@ TEST_F(CsvErrors, SayWhyAFileCannotBeRead) {
             "written twice");
 }
 
+// A name in Latin-1, as spreadsheets write it: found while reading, so that a dry run finds it.
+TEST_F(CsvErrors, NameTextThatIsNotUtf8) {
+  const std::string told = ": is not UTF-8 text (byte 0xE9); save the file as UTF-8";
+
+  EXPECT_EQ(error("a,y\n1,s\xE9tosa\n2,b\n"), "x.csv:2" + told);
+  EXPECT_EQ(error("a,l\xE9nge\n1,2\n"), "x.csv:1" + told);
+  EXPECT_EQ(error("a,c,y\n1,x,1\n2,\"x\n\xE9\",2\n", {{"categorical", {"c"}}}), "x.csv:4" + told);
+  EXPECT_EQ(error("a,y\n\xE9,1\n"), "x.csv:2" + told);
+  EXPECT_EQ(error("a,y\n1,x\xE9"), "x.csv:2" + told);
+  EXPECT_EQ(error("\xE9\na,y\n1,2\n", {{"skip_rows", 1}}), "no error");
+  // Rows on both sides of the piece a file is read in.
+  std::string text = "a,y\n";
+  for (int row = 0; row < 400000; ++row)
+    text += "1,\xC3\xA9\n";
+  EXPECT_EQ(error(text + "2,b\n"), "no error");
+  EXPECT_EQ(error(text + "2,b\xE9\n"), "x.csv:400002" + told);
+}
+
+// RFC 3629: the first and last character of each length, and what is none.
+TEST_F(CsvErrors, KnowWhatUtf8Is) {
+  for (const char* text :
+       {"\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+        "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(error("a,y\n1," + std::string(text) + "\n2,b\n"), "no error");
+  }
+  for (const char* text :
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xC3", "\xE2\x82", "\xFF"}) {
+    EXPECT_THAT(error("a,y\n1," + std::string(text) + "\n2,b\n"),
+                ::testing::StartsWith("x.csv:2: is not UTF-8 text (byte 0x"));
+  }
+}
+
+TEST_F(CsvErrors, NameTheSeparatorThatFits) {
+  const std::string one = "x.csv:1: the line has one field, ";
+  const std::string seems = "; the separator seems to be ";
+
+  EXPECT_EQ(error("a\tb\ty\n1\t2\t3\n"),
+            one + "\"a\\tb\\ty\"" + seems + R"("\t". Set "separator": "\t")");
+  EXPECT_EQ(error("a,b,y\n1,2,3\n", {{"separator", ";"}}),
+            one + "\"a,b,y\"" + seems + R"(",". Set "separator": ",")");
+  EXPECT_EQ(error("a|y\n1|2\n", {{"header", false}}),
+            one + "\"a|y\"" + seems + R"("|". Set "separator": "|")");
+  EXPECT_EQ(error("name;x, y;z\na;1,5;2,5\n"),
+            "x.csv:1: the line has 2 fields, but the next one 3" + seems +
+                R"(";". Set "separator": ";")");
+  EXPECT_EQ(error("a,b,y\n1,2\n"), "x.csv:2: expected 3 fields, got 2");
+  EXPECT_EQ(error("a;b,y\n1,2\n3,4\n"), "no error");
+}
+
+TEST_F(CsvErrors, JudgeLabelsAndDistributions) {
+  const auto with = [&](const char* text, const char* kind) {
+    return error(text, {{"target",
+                         Json::array({{{"name", "t"}, {"columns", {"p", "q"}}, {"kind", kind}}})}});
+  };
+
+  EXPECT_EQ(with("a,p,q\n1,0,1\n2,0.5,1\n", "labels"),
+            "x.csv:3: column \"p\": a label must be 0 or 1, got \"0.5\"");
+  EXPECT_EQ(with("a,p,q\n1,0,1\n2,0.5,0.4\n", "distribution"),
+            "x.csv:3: the distribution \"t\" sums to 0.9; its columns must sum to 1 in each row");
+  EXPECT_EQ(with("a,p,q\n1,-0.5,1.5\n", "distribution"),
+            "x.csv:2: column \"p\": a probability must be >= 0, got \"-0.5\"");
+  EXPECT_EQ(with("a,p,q\n1,0.3333,0.6667\n", "distribution"), "no error");
+}
+
+TEST_F(CsvErrors, JudgeSeveralTargets) {
+  const char* const text = "a,b,c,y\n1,2,x,p\n3,4,z,q\n";
+
+  EXPECT_EQ(error(text, {{"target", {"y", "y"}}}),
+            "x.csv:1: column \"y\" is named twice in \"target\"; a column has one use");
+  EXPECT_EQ(error(text, {{"target", Json::array({"y", {{"name", "y"}, {"columns", {"a"}}}})}}),
+            "x.csv:1: two targets are named \"y\"");
+  EXPECT_EQ(
+      error(text, {{"target",
+                    Json::array({{{"name", "t"}, {"columns", {"a", "b"}}, {"kind", "classes"}}})}}),
+      "/target: \"t\" is classes, which are in one column");
+  EXPECT_EQ(error(text, {{"target", {"c", "y"}}, {"class_weights", "balanced"}}),
+            "x.csv: \"class_weights\" is for one target of classes, but there are several; weight "
+            "the losses instead");
+  EXPECT_EQ(error(text, {{"columns", {"a"}}, {"inputs", {{"left", {"b"}}}}}),
+            "/inputs: names the columns of each input itself; leave out \"columns\"");
+  EXPECT_EQ(error(text, {{"columns", {"y", "y"}}}),
+            "x.csv:1: column \"y\" is named twice in \"columns\"; a column has one use");
+}
+
 TEST_F(CsvErrors, AreDataErrors) {
   write("");
   EXPECT_THROW(open(), DataError);
@@ -140,7 +225,8 @@ TEST_F(CsvErrors, RefuseHeadersThatAreNone) {
             "use");
   EXPECT_EQ(error(",a,y\n0,1,2\n", {{"columns", {"a"}}}), "no error");
   EXPECT_EQ(error("a;b;y\n1;2;3\n"),
-            "x.csv:1: the line has one field, \"a;b;y\"; is the separator \";\"?");
+            "x.csv:1: the line has one field, \"a;b;y\"; the separator seems to be \";\". Set "
+            "\"separator\": \";\"");
   std::string wide = "c0";
   for (int i = 1; i <= kMostColumns; ++i)
     wide += ",c" + std::to_string(i);
@@ -201,9 +287,10 @@ TEST_F(CsvErrors, OfLaterFilesSayWhatTheModelKnows) {
   EXPECT_EQ(later(Purpose::kPredict, "hue,n\nred,1\n", parameters),
             "x.csv:1: the model needs the columns \"color\", \"m\", which are not there; the "
             "columns are hue, n");
-  EXPECT_EQ(later(Purpose::kEvaluate, "color,n,m\nred,1,1\n", parameters),
-            "x.csv:1: the model needs the column \"kind\", which is not there; the columns are "
-            "color, n, m");
+  EXPECT_THAT(later(Purpose::kEvaluate, "color,n,m\nred,1,1\n", parameters),
+              ::testing::AllOf(
+                  ::testing::HasSubstr("x.csv:1: the model needs the column \"kind\" (the target"),
+                  ::testing::HasSubstr("the columns are color, n, m")));
   EXPECT_EQ(later(Purpose::kPredict, "n,n,m,color\n1,1,1,red\n", parameters),
             "x.csv:1: there are 2 columns \"n\"");
   EXPECT_EQ(later(Purpose::kEvaluate, "color,n,m,kind\nrad,1,1,nope\n", parameters),

@@ -101,8 +101,13 @@ class CsvFixture : public ::testing::Test {
     const double* const first = flat.data_ptr<double>();
     return {first, first + flat.numel()};
   }
-  static std::vector<double> features(const CsvData& data) { return values(batch(data).inputs[0]); }
-  static std::vector<double> targets(const CsvData& data) { return values(rows(data).targets()); }
+  static std::vector<double> features(const CsvData& data) { return input(data, "features"); }
+  static std::vector<double> input(const CsvData& data, std::string_view name) {
+    return values(batch(data).inputs[data.spec().input_index(name)]);
+  }
+  static std::vector<double> targets(const CsvData& data, std::size_t target = 0) {
+    return values(rows(data).targets(target));
+  }
 
  private:
   std::filesystem::path folder_;

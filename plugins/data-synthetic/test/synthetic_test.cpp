@@ -88,7 +88,7 @@ TEST_F(SyntheticTest, MoonsWithoutNoiseLieOnTwoHalfCircles) {
     EXPECT_NEAR(std::hypot(x, y), 1, 1e-12);
     EXPECT_GE(lower ? -y : y, -1e-12);
   }
-  EXPECT_THAT(data->spec().target.class_names, ElementsAre("0", "1"));
+  EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("0", "1"));
 }
 
 TEST_F(SyntheticTest, SpiralsWithoutNoiseAreOneArmTurnedForEachClass) {
@@ -117,7 +117,7 @@ TEST_F(SyntheticTest, FriedmanIsItsFormulaPlusNoise) {
                              column(2).sub(0.5).square().mul(20) + column(3).mul(10) +
                              column(4).mul(5);
 
-  EXPECT_TRUE(reader(*exact).targets().squeeze(1).allclose(formula, 1e-12));
+  EXPECT_TRUE(reader(*exact).targets(0).squeeze(1).allclose(formula, 1e-12));
   EXPECT_EQ(x.size(1), 7);
   EXPECT_GE(x.min().item<double>(), 0);
   EXPECT_LT(x.max().item<double>(), 1);
@@ -131,7 +131,7 @@ TEST_F(SyntheticTest, FriedmanNoiseHasTheDeviationAskedFor) {
   const auto column = [&](std::int64_t c) { return x.select(1, c); };
 
   const at::Tensor noise =
-      reader(*noisy).targets().squeeze(1) -
+      reader(*noisy).targets(0).squeeze(1) -
       (column(0).mul(column(1)).mul(std::numbers::pi).sin().mul(10) +
        column(2).sub(0.5).square().mul(20) + column(3).mul(10) + column(4).mul(5));
 
@@ -143,7 +143,7 @@ TEST_F(SyntheticTest, SeriesRowsAreTheLastValuesAndTheNext) {
   const auto data =
       open("ar_series", {{"coefficients", {0.5, -0.2}}, {"length", 50}, {"window", 4}});
   const at::Tensor rows = features(*data);
-  const at::Tensor next = reader(*data).targets().squeeze(1);
+  const at::Tensor next = reader(*data).targets(0).squeeze(1);
 
   ASSERT_EQ(rows.size(0), 46);
   EXPECT_EQ(data->spec().inputs[0].columns[0].name, "lag_1");
@@ -161,7 +161,7 @@ TEST_F(SyntheticTest, SeriesFollowsItsCoefficients) {
   const at::Tensor rows = features(*data);
 
   const at::Tensor noise =
-      reader(*data).targets().squeeze(1) - rows.select(1, 0).mul(0.5) + rows.select(1, 1).mul(0.2);
+      reader(*data).targets(0).squeeze(1) - rows.select(1, 0).mul(0.5) + rows.select(1, 1).mul(0.2);
 
   EXPECT_NEAR(noise.std().item<double>(), 3, 5 * 3 / std::sqrt(2 * 20000.));
   // The noise has nothing to do with what went before: correlation 0, five standard errors.

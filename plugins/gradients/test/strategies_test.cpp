@@ -14,6 +14,7 @@
 
 #include <treadle/core/task_random.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/training_fakes.h>
 
 namespace treadle::testing {
 namespace {
@@ -27,14 +28,15 @@ const PluginUnderTest& plugin() {
 
 /// Half the squared error, weighted.
 class SquaredError : public Loss {
-  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", 2}}; }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const at::Tensor each = (outputs[0] - batch.targets).pow(2).sum(1) / 2;
-    if (!batch.weights.defined())
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec&) const override { return {{"y", {2}}}; }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override {
+    const at::Tensor each = (outputs[0] - target.values()).pow(2).sum(1) / 2;
+    if (!target.weights().defined())
       return {each.sum(), {}};
-    return {(each * batch.weights).sum(), batch.weights.sum()};
+    return {(each * target.weights()).sum(), target.weights().sum()};
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
     return {TargetKind::kNumbers, outputs[0]};
   }
 };
@@ -70,11 +72,11 @@ class Remembering : public Model {
     to(at::kDouble);
   }
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
-    const at::Tensor before = context.carried.has_tensor("state")
-                                  ? context.carried.tensor("state")
+    const at::Tensor before = context.state().has_tensor("state")
+                                  ? context.state().tensor("state")
                                   : at::zeros({inputs[0].size(0), 2}, at::kDouble);
     outputs[0] = cell(before + inputs[0].select(1, 0)).tanh();
-    context.carried.put("state", outputs[0]);
+    context.state().put("state", outputs[0]);
   }
   torch::nn::Linear cell{nullptr};
 };
@@ -83,7 +85,7 @@ Batch sequences(std::int64_t rows, bool weighted) {
   const at::Generator generator = make_generator(5);
   Batch batch;
   batch.inputs = {at::randn({rows, 4, 2}, generator, at::kDouble)};
-  batch.targets = batch.original_targets = at::randn({rows, 2}, generator, at::kDouble);
+  batch.targets = batch.original_targets = {at::randn({rows, 2}, generator, at::kDouble)};
   if (weighted)
     batch.weights = at::rand({rows}, generator, at::kDouble);
   batch.rows = at::zeros({rows}, at::kLong);
@@ -100,11 +102,12 @@ struct Gradients {
 Gradients gradients_of(const GradientStrategy& strategy, const Batch& batch) {
   Recurrent model;
   const SquaredError loss;
+  const Objective objective = testing::objective_of(loss, number_target("y", 2));
   ForwardContext context;
-  const LossTerms terms = strategy.add_gradients({&model, &loss, 1}, batch, context);
-  return {model.cell->weight.grad().clone(), terms.sum.item<double>(),
-          terms.weight.defined() ? terms.weight.item<double>() : static_cast<double>(batch.size()),
-          model.most_rows};
+  const BatchLoss batch_loss = strategy.add_gradients({&model, &objective}, batch, context);
+  const BatchLoss::Term& term = batch_loss.terms.front();
+  return {model.cell->weight.grad().clone(), term.sum.item<double>(),
+          term.weight.defined() ? term.weight.item<double>() : term.count, model.most_rows};
 }
 
 Gradients gradients_of(const std::string& name, const Json& parameters, const Batch& batch) {
@@ -123,7 +126,7 @@ TEST(Backprop, EqualsLibtorch) {
   Outputs outputs(1);
   ForwardContext context;
   model.forward(batch.inputs, outputs, context);
-  ((outputs[0] - batch.targets).pow(2).sum() / 2).backward();
+  ((outputs[0] - batch.targets[0]).pow(2).sum() / 2).backward();
 
   const Gradients gradients = gradients_of("backprop", {}, batch);
 
@@ -146,13 +149,14 @@ TEST(Accumulate, EqualsTheWholeBatchInTheMemoryOfAPart) {
 
 TEST(Accumulate, CarriesTheStateOfEachRowToTheNextBatch) {
   const SquaredError loss;
+  const Objective objective = testing::objective_of(loss, number_target("y", 2));
   const auto gradient_after_two_batches = [&](const GradientStrategy& strategy) {
     Remembering model;
     ForwardContext context;
     for (const std::int64_t columns : {0, 1}) {
       Batch batch = sequences(7, false);
       batch.inputs[0] = batch.inputs[0].slice(1, columns);
-      strategy.add_gradients({&model, &loss, 1}, batch, context);
+      strategy.add_gradients({&model, &objective}, batch, context);
     }
     return model.cell->weight.grad().clone();
   };
@@ -172,7 +176,7 @@ TEST(OneStep, ReachesBackOneStepOfTime) {
   at::Tensor state = at::zeros({5, 2}, at::kDouble);
   for (std::int64_t time = 0; time < 4; ++time)
     state = model.cell(state.detach() + batch.inputs[0].select(1, time)).tanh();
-  ((state - batch.targets).pow(2).sum() / 2).backward();
+  ((state - batch.targets[0]).pow(2).sum() / 2).backward();
 
   const Gradients one_step = gradients_of("one_step", {}, batch);
 

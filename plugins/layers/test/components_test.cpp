@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(
                                        {"adaptive_avg_pool1d", {{"size", 2}}},
                                        {"adaptive_avg_pool2d", {{"size", 2}}},
                                        {"group_norm", {{"groups", 2}}},
-                                       {"embedding", {{"categories", 4}, {"width", 3}}},
+                                       {"embedding", {{"num_embeddings", 4}, {"embedding_dim", 3}}},
                                        {"rnn_cell", {{"units", 3}}},
                                        {"gru_cell", {{"units", 3}}},
                                        {"lstm_cell", {{"units", 3}}},

@@ -37,6 +37,20 @@ LayerCase of_categories(LayerCase one) {
   return one;
 }
 
+/// Sequences of five, with their lengths or mask as the last reference.
+LayerCase with_padding(LayerCase one, Role role = Role::kLengths) {
+  one.roles.resize(one.inputs.size(), Role::kFeatures);
+  one.roles.push_back(role);
+  one.inputs.push_back(role == Role::kLengths ? std::vector<std::int64_t>{}
+                                              : std::vector<std::int64_t>{5});
+  return one;
+}
+
+LayerCase to(LayerCase one, std::vector<std::int64_t> positions) {
+  one.output_positions = std::move(positions);
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Dense, LayerContract,
     ::testing::Values(layer("Rows", "dense", {{"units", 3}}),
@@ -44,7 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("WithoutBias", "dense", {{"units", 3}, {"bias", false}}),
                       layer("Kaiming", "dense", {{"units", 3}, {"init", "kaiming"}}),
                       layer("Orthogonal", "dense", {{"units", 3}, {"init", "orthogonal"}}),
-                      layer("Head", "head")),
+                      layer("Head", "head"), to(layer("HeadOfSteps", "head", {}, kSequences), {5}),
+                      to(layer("HeadOfVaryingSteps", "head", {}, {{kVaries, 6}}), {kVaries}),
+                      to(layer("HeadOfPixels", "head", {}, kImages), {6, 5}),
+                      to(layer("HeadOfPixelsLast", "head", {{"channels", "last"}}, {{6, 5, 4}}),
+                         {6, 5})),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
@@ -102,9 +120,12 @@ INSTANTIATE_TEST_SUITE_P(Dropout, LayerContract,
 
 INSTANTIATE_TEST_SUITE_P(
     Embeddings, LayerContract,
-    ::testing::Values(of_categories(layer("Rows", "embedding", {{"categories", 4}, {"width", 3}})),
-                      layer("Positions", "positions", {}, kSequences),
-                      layer("Sines", "positions", {{"kind", "sines"}}, kSequences)),
+    ::testing::Values(
+        of_categories(layer("Indices", "embedding", {{"num_embeddings", 4}, {"embedding_dim", 3}})),
+        of_categories(layer("Columns", "embedding",
+                            {{"num_embeddings", {4, 5}}, {"embedding_dim", 3}}, {{2}})),
+        layer("Positions", "positions", {}, kSequences),
+        layer("Sines", "positions", {{"kind", "sines"}}, kSequences)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
@@ -119,6 +140,13 @@ INSTANTIATE_TEST_SUITE_P(
         layer("Lstm", "lstm", {{"units", 3}, {"layers", 2}, {"gives", "last"}}, kSequences),
         layer("LstmBothLast", "lstm", {{"units", 2}, {"both_directions", true}, {"gives", "last"}},
               kSequences),
+        with_padding(layer("RnnOfLengths", "rnn", {{"units", 3}}, kSequences)),
+        with_padding(layer("GruOfLengths", "gru", {{"units", 3}, {"both_directions", true}},
+                           kSequences)),
+        with_padding(
+            layer("LstmOfLengths", "lstm",
+                  {{"units", 2}, {"layers", 2}, {"both_directions", true}, {"gives", "last"}},
+                  kSequences)),
         in_training(layer("GruDropout", "gru", {{"units", 3}, {"layers", 2}, {"dropout", 0.5}},
                           kSequences))),
     CaseName());
@@ -128,6 +156,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(layer("ToItself", "attention", {{"heads", 2}}, kSequences),
                       layer("Causal", "attention", {{"heads", 3}, {"causal", true}}, kSequences),
                       layer("ToAnother", "attention", {{"bias", false}}, {{5, 6}, {3, 4}}),
+                      with_padding(layer("OfLengths", "attention", {{"heads", 2}}, kSequences)),
+                      with_padding(layer("OfMasked", "attention", {{"causal", true}}, kSequences),
+                                   Role::kMask),
+                      with_padding(layer("ToAnotherOfLengths", "attention", {}, {{3, 6}, {5, 4}})),
                       in_training(layer("Dropout", "attention", {{"dropout", 0.3}}, kSequences))),
     CaseName());
 
@@ -148,19 +180,24 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LayerContract,
-    ::testing::Values(layer("Flatten", "flatten", {}, kImages),
-                      layer("FlattenFrom2", "flatten", {{"from", 2}}, kImages),
-                      layer("Unflatten", "unflatten", {{"sizes", {2, 3}}}),
-                      layer("Transpose", "transpose", {}, kSequences),
-                      layer("Select", "select", {}, kSequences),
-                      layer("Narrow", "narrow", {{"start", 1}, {"length", 2}}),
-                      layer("Mean", "reduce", {{"dims", {1}}}, kSequences),
-                      layer("Max", "reduce", {{"by", "max"}}, kSequences),
-                      layer("Sum", "reduce", {{"by", "sum"}, {"dims", {-1, -2}}}, kImages),
-                      layer("Min", "reduce", {{"by", "min"}}),
-                      layer("Pad", "pad", {{"widths", {1, 2}}, {"value", 3}}, kImages),
-                      layer("Upsample", "upsample", {}, kImages),
-                      layer("Bilinear", "upsample", {{"by", "bilinear"}, {"factor", 3}}, kImages)),
+    ::testing::Values(
+        layer("Flatten", "flatten", {}, kImages),
+        layer("FlattenFrom2", "flatten", {{"from", 2}}, kImages),
+        layer("Unflatten", "unflatten", {{"sizes", {2, 3}}}),
+        layer("Transpose", "transpose", {}, kSequences), layer("Select", "select", {}, kSequences),
+        layer("Narrow", "narrow", {{"start", 1}, {"length", 2}}),
+        layer("Mean", "reduce", {{"dims", {1}}}, kSequences),
+        layer("Max", "reduce", {{"by", "max"}}, kSequences),
+        layer("Sum", "reduce", {{"by", "sum"}, {"dims", {-1, -2}}}, kImages),
+        layer("Min", "reduce", {{"by", "min"}}),
+        layer("Last", "reduce", {{"by", "last"}, {"dims", {1}}}, kSequences),
+        with_padding(layer("MeanOfLengths", "reduce", {{"dims", {1}}}, kSequences)),
+        with_padding(layer("MaxOfMasked", "reduce", {{"dims", {1, -1}}, {"by", "max"}}, kSequences),
+                     Role::kMask),
+        with_padding(layer("LastOfLengths", "reduce", {{"dims", {1}}, {"by", "last"}}, kSequences)),
+        layer("Pad", "pad", {{"widths", {1, 2}}, {"value", 3}}, kImages),
+        layer("Upsample", "upsample", {}, kImages),
+        layer("Bilinear", "upsample", {{"by", "bilinear"}, {"factor", 3}}, kImages)),
     CaseName());
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -34,33 +35,63 @@ MetricCase case_of(std::string name, std::string component, TargetSpec target,
 }
 
 // Single precision moves differences across the edges of bins.
-MetricCase residuals_case(std::string name, std::int64_t width) {
-  MetricCase one = case_of(std::move(name), "residuals", MetricCase::numbers(width));
+MetricCase residuals_case(std::string name, std::int64_t width,
+                          MetricCase::Positions positions = {}) {
+  MetricCase one =
+      case_of(std::move(name), "residuals", MetricCase::numbers(width, std::move(positions)));
   one.single_precision_tolerance = 2;
+  return one;
+}
+
+using Case = MetricCase;
+
+MetricCase pinball_case(std::string name, TargetSpec target) {
+  MetricCase one = case_of(std::move(name), "pinball", std::move(target));
+  one.extras = {"q0.1", "q0.9"};
   return one;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Metrics, MetricContract,
-    ::testing::Values(case_of("Accuracy", "accuracy", MetricCase::classes(3)),
-                      case_of("MacroPrecision", "macro_precision", MetricCase::classes(3)),
-                      case_of("MacroRecall", "macro_recall", MetricCase::classes(3)),
-                      case_of("MacroF1", "macro_f1", MetricCase::classes(3)),
-                      case_of("MicroPrecision", "micro_precision", MetricCase::classes(3)),
-                      case_of("MicroRecall", "micro_recall", MetricCase::classes(3)),
-                      case_of("MicroF1", "micro_f1", MetricCase::classes(2)),
-                      case_of("RecallPerClass", "macro_recall", MetricCase::classes(3),
-                              {{"per_class", true}}),
-                      case_of("ConfusionMatrix", "confusion_matrix", MetricCase::classes(3)),
-                      case_of("AucOfTwo", "auc", MetricCase::classes(2)),
-                      case_of("AucOfThree", "auc", MetricCase::classes(3)),
-                      case_of("LogLoss", "log_loss", MetricCase::classes(3)),
-                      case_of("Mse", "mse", MetricCase::numbers(1)),
-                      case_of("Rmse", "rmse", MetricCase::numbers(2)),
-                      case_of("Mae", "mae", MetricCase::numbers(2)),
-                      case_of("R2", "r2", MetricCase::numbers(1)),
-                      case_of("R2OfTwo", "r2", MetricCase::numbers(2)),
-                      residuals_case("Residuals", 1), residuals_case("ResidualsOfTwo", 2)),
+    ::testing::Values(
+        case_of("Accuracy", "accuracy", Case::classes(3)),
+        case_of("AccuracyOfPixels", "accuracy", Case::classes(3, {2, 3})),
+        case_of("AccuracyOfLabels", "accuracy", Case::labels(3)),
+        case_of("AccuracyOfLabelsAtSteps", "accuracy", Case::labels(2, {kVaries})),
+        case_of("MacroPrecision", "macro_precision", Case::classes(3)),
+        case_of("MacroPrecisionOfLabels", "macro_precision", Case::labels(3)),
+        case_of("MacroRecall", "macro_recall", Case::classes(3)),
+        case_of("MacroRecallOfSteps", "macro_recall", Case::classes(2, {kVaries})),
+        case_of("MacroF1", "macro_f1", Case::classes(3)),
+        case_of("MacroF1OfLabelsAtSteps", "macro_f1", Case::labels(3, {kVaries})),
+        case_of("MeanIouOfPixels", "mean_iou", Case::classes(3, {2, 3})),
+        case_of("MeanIouPerClass", "mean_iou", Case::classes(3, {kVaries}), {{"per_class", true}}),
+        case_of("RecallPerClass", "macro_recall", Case::classes(3), {{"per_class", true}}),
+        case_of("RecallPerLabel", "macro_recall", Case::labels(3), {{"per_class", true}}),
+        case_of("ConfusionMatrix", "confusion_matrix", Case::classes(3)),
+        case_of("ConfusionMatrixOfSteps", "confusion_matrix", Case::classes(3, {kVaries})),
+        case_of("AucOfTwo", "auc", Case::classes(2)),
+        case_of("AucOfThree", "auc", Case::classes(3)),
+        case_of("AucOfSteps", "auc", Case::classes(3, {kVaries})),
+        case_of("LogLoss", "log_loss", Case::classes(3)),
+        case_of("LogLossOfSteps", "log_loss", Case::classes(3, {kVaries})),
+        case_of("LogLossOfDistributions", "log_loss", Case::distribution(3)),
+        case_of("Perplexity", "perplexity", Case::classes(3, {kVaries})),
+        case_of("KlDiv", "kl_div", Case::distribution(3)),
+        case_of("KlDivOfSteps", "kl_div", Case::distribution(2, {kVaries})),
+        case_of("HammingLoss", "hamming_loss", Case::labels(3)),
+        case_of("HammingLossOfSteps", "hamming_loss", Case::labels(3, {kVaries})),
+        case_of("Mse", "mse", Case::numbers(1)),
+        case_of("MseOfPixels", "mse", Case::numbers(3, {2, 3})),
+        case_of("Rmse", "rmse", Case::numbers(2)),
+        case_of("RmseOfSteps", "rmse", Case::numbers(2, {kVaries})),
+        case_of("Mae", "mae", Case::numbers(2)),
+        case_of("MaeOfSteps", "mae", Case::numbers(1, {kVaries})),
+        case_of("R2", "r2", Case::numbers(1)), case_of("R2OfTwo", "r2", Case::numbers(2)),
+        case_of("R2OfSteps", "r2", Case::numbers(2, {kVaries})),
+        pinball_case("Pinball", Case::numbers(1)),
+        pinball_case("PinballOfSteps", Case::numbers(2, {kVaries})), residuals_case("Residuals", 1),
+        residuals_case("ResidualsOfTwo", 2), residuals_case("ResidualsOfSteps", 1, {kVaries})),
     CaseName());
 
 // --- the same numbers as scikit-learn ----------------------------------------------------------
@@ -68,28 +99,64 @@ INSTANTIATE_TEST_SUITE_P(
 
 constexpr std::int64_t kReferenceRows = 60;
 
-JudgedRows reference_rows(const at::Tensor& values, const at::Tensor& targets, bool weighted) {
-  JudgedRows rows;
-  rows.predictions.values = values;
-  rows.batch.targets = rows.batch.original_targets = targets;
-  rows.batch.rows = at::arange(kReferenceRows);
-  if (weighted)
-    rows.batch.weights = at::arange(kReferenceRows).remainder(4).add(1).to(at::kDouble).mul(0.25);
+/// How the 60 positions are laid out and weighed.
+enum class Layout {
+  kRows,          ///< a row each
+  kWeightedRows,  ///< a row each, with weights
+  kPositions,     ///< 12 rows of 5, with the same weights: those of rows and positions multiply
+  kPadded         ///< 12 rows of 5, every fourth is padding
+};
+
+JudgedRows reference_rows(TargetKind kind, at::Tensor values, at::Tensor targets, Layout layout) {
+  const at::Tensor fourth = at::arange(kReferenceRows).remainder(4).to(at::kDouble);
+  const at::Tensor weights = fourth.add(1).mul(0.25);
+  if (layout == Layout::kRows || layout == Layout::kWeightedRows) {
+    JudgedRows rows = judged_rows(kind, values, targets);
+    if (layout == Layout::kWeightedRows)
+      rows.batch.weights = weights;
+    return rows;
+  }
+  JudgedRows rows = judged_rows(kind, values.unflatten(0, {12, 5}), targets.unflatten(0, {12, 5}));
+  if (layout == Layout::kPositions) {
+    const at::Tensor of_rows = at::arange(12).remainder(3).add(1).to(at::kDouble);
+    rows.batch.weights = of_rows;
+    rows.batch.position_weights = {weights.view({12, 5}).div(of_rows.unsqueeze(1))};
+  } else {
+    rows.batch.position_weights = {fourth.mul(0.25).view({12, 5})};
+  }
   return rows;
 }
 
-JudgedRows reference_classes(std::int64_t classes, bool weighted) {
-  at::Tensor targets = at::zeros({kReferenceRows}, at::kLong);
+at::Tensor reference_shares(std::int64_t classes) {
   at::Tensor shares = at::zeros({kReferenceRows, classes}, at::kDouble);
   for (std::int64_t i = 0; i < kReferenceRows; ++i) {
-    targets[i] = (i * 7 + i / 5) % classes;
     for (std::int64_t c = 0; c < classes; ++c)
       shares[i][c] = 1 + (5 * i + 7 * c) % 11 + (c == (i * 7 + i / 5) % classes ? 4 : 0);
   }
-  return reference_rows(shares.div(shares.sum(1, true)), targets, weighted);
+  return shares.div(shares.sum(1, true));
 }
 
-JudgedRows reference_numbers(std::int64_t width, bool weighted) {
+JudgedRows reference_classes(std::int64_t classes, Layout layout) {
+  at::Tensor targets = at::zeros({kReferenceRows}, at::kLong);
+  for (std::int64_t i = 0; i < kReferenceRows; ++i)
+    targets[i] = (i * 7 + i / 5) % classes;
+  return reference_rows(TargetKind::kClasses, reference_shares(classes), targets, layout);
+}
+
+JudgedRows reference_labels(Layout layout) {
+  at::Tensor actual = at::zeros({kReferenceRows, 4}, at::kDouble);
+  at::Tensor predicted = at::zeros({kReferenceRows, 4}, at::kDouble);
+  for (std::int64_t i = 0; i < kReferenceRows; ++i) {
+    for (std::int64_t c = 0; c < 4; ++c) {
+      const int here = (7 * i + 3 * c + i / 5) % 3 == 0 ? 1 : 0;
+      actual[i][c] = here;
+      predicted[i][c] = (static_cast<double>((5 * i + 7 * c) % 11) + 4 * here + 0.25) / 15;
+    }
+  }
+  return reference_rows(TargetKind::kLabels, predicted, actual, layout);
+}
+
+JudgedRows reference_numbers(std::int64_t width, Layout layout) {
   at::Tensor actual = at::zeros({kReferenceRows, width}, at::kDouble);
   at::Tensor predicted = at::zeros({kReferenceRows, width}, at::kDouble);
   for (std::int64_t i = 0; i < kReferenceRows; ++i) {
@@ -100,123 +167,127 @@ JudgedRows reference_numbers(std::int64_t width, bool weighted) {
       predicted[i][k] = here + 0.5 * std::cos(1.9 * n - static_cast<double>(k));
     }
   }
-  return reference_rows(predicted, actual, weighted);
+  JudgedRows rows = reference_rows(TargetKind::kNumbers, predicted, actual, layout);
+  const at::Tensor& values = rows.prediction.values;
+  rows.prediction.extras = {{"q0.1", values.sub(0.3)}, {"q0.9", values.add(0.4)}};
+  return rows;
+}
+
+JudgedRows reference_of(const TargetSpec& target, Layout layout) {
+  switch (target.kind) {
+    case TargetKind::kClasses:
+      return reference_classes(target.class_count(), layout);
+    case TargetKind::kLabels:
+      return reference_labels(layout);
+    case TargetKind::kDistribution:
+      return reference_rows(target.kind, reference_shares(3), reference_shares(3).flip(0), layout);
+    case TargetKind::kNumbers:
+      break;
+  }
+  return reference_numbers(target.width(), layout);
 }
 
 struct Reference {
   std::string name;
-  TargetSpec target;
-  bool weighted;
-  std::map<std::string, double> values;
+  TargetSpec target;  // of a row
+  /// By metric, or "metric/value": unweighted, weighted, padded.
+  std::map<std::string, std::array<double, 3>> values;
 };
 
 class AgainstScikitLearn : public ::testing::TestWithParam<Reference> {};
 
 TEST_P(AgainstScikitLearn, GivesTheSameValues) {
   const Reference& reference = GetParam();
-  const bool classes = reference.target.kind == TargetKind::kClasses;
-  const JudgedRows rows =
-      classes ? reference_classes(reference.target.class_count(), reference.weighted)
-              : reference_numbers(reference.target.width, reference.weighted);
-  for (const auto& [name, expected] : reference.values) {
-    const auto metric = make(name, reference.target);
+  constexpr std::pair<Layout, std::size_t> kLayouts[] = {{Layout::kRows, 0},
+                                                         {Layout::kWeightedRows, 1},
+                                                         {Layout::kPositions, 1},
+                                                         {Layout::kPadded, 2}};
+  for (const auto& [layout, column] : kLayouts) {
+    const JudgedRows rows = reference_of(reference.target, layout);
+    TargetSpec target = reference.target;
+    if (layout == Layout::kPositions || layout == Layout::kPadded)
+      target.shape.insert(target.shape.begin(), kVaries);
+    for (const auto& [name, expected] : reference.values) {
+      const std::string metric_name = name.substr(0, name.find('/'));
+      const std::string value_name = name.substr(name.find('/') + 1);
+      const auto metric = make(metric_name, target);
 
-    for (std::int64_t begin = 0; begin < kReferenceRows; begin += 17) {
-      const JudgedRows batch = rows.part(begin, std::min(begin + 17, kReferenceRows));
-      metric->update(batch.predictions, batch.batch);
+      for (std::int64_t begin = 0; begin < rows.batch.size(); begin += 17)
+        update(*metric, rows.part(begin, std::min(begin + 17, rows.batch.size())), target);
+
+      const std::vector<MetricValue> values = metric->compute().values;
+      const auto value = std::find_if(values.begin(), values.end(), [&](const MetricValue& one) {
+        return one.name == value_name;
+      });
+      ASSERT_NE(value, values.end()) << name;
+      EXPECT_NEAR(value->value, expected[column], 1e-12)
+          << name << ", layout " << static_cast<int>(layout);
     }
-
-    const MetricResult result = metric->compute();
-    ASSERT_EQ(result.values.size(), 1u);
-    EXPECT_EQ(result.values[0].name, name);
-    EXPECT_NEAR(result.values[0].value, expected, 1e-12) << name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Metrics, AgainstScikitLearn,
-                         ::testing::Values(Reference{"TwoClasses",
-                                                     MetricCase::classes(2),
-                                                     false,
-                                                     {{"accuracy", 0.5166666666666667},
-                                                      {"macro_precision", 0.48534798534798534},
-                                                      {"macro_recall", 0.48611111111111105},
-                                                      {"macro_f1", 0.48444444444444434},
-                                                      {"micro_precision", 0.5166666666666667},
-                                                      {"micro_recall", 0.5166666666666667},
-                                                      {"micro_f1", 0.5166666666666667},
-                                                      {"auc", 0.7592592592592593},
-                                                      {"log_loss", 0.5101677673506206}}},
-                                           Reference{"TwoClassesWeighted",
-                                                     MetricCase::classes(2),
-                                                     true,
-                                                     {{"accuracy", 0.5533333333333333},
-                                                      {"macro_precision", 0.5262594825909357},
-                                                      {"macro_recall", 0.525},
-                                                      {"macro_f1", 0.5243954379821116},
-                                                      {"micro_precision", 0.5533333333333333},
-                                                      {"micro_recall", 0.5533333333333333},
-                                                      {"micro_f1", 0.5533333333333333},
-                                                      {"auc", 0.7944444444444445},
-                                                      {"log_loss", 0.4882154462143552}}},
-                                           Reference{"ThreeClasses",
-                                                     MetricCase::classes(3),
-                                                     false,
-                                                     {{"accuracy", 0.45},
-                                                      {"macro_precision", 0.42185592185592186},
-                                                      {"macro_recall", 0.4305555555555555},
-                                                      {"macro_f1", 0.42518518518518517},
-                                                      {"micro_precision", 0.45},
-                                                      {"micro_recall", 0.45},
-                                                      {"micro_f1", 0.45},
-                                                      {"auc", 0.8396990740740741},
-                                                      {"log_loss", 0.8508902242336357}}},
-                                           Reference{"ThreeClassesWeighted",
-                                                     MetricCase::classes(3),
-                                                     true,
-                                                     {{"accuracy", 0.4533333333333333},
-                                                      {"macro_precision", 0.4071871297055874},
-                                                      {"macro_recall", 0.4166666666666667},
-                                                      {"macro_f1", 0.41034017531948846},
-                                                      {"micro_precision", 0.4533333333333333},
-                                                      {"micro_recall", 0.4533333333333333},
-                                                      {"micro_f1", 0.4533333333333333},
-                                                      {"auc", 0.8464506172839507},
-                                                      {"log_loss", 0.8348996329740135}}},
-                                           Reference{"OneNumber",
-                                                     MetricCase::numbers(1),
-                                                     false,
-                                                     {{"mse", 0.1259376104119932},
-                                                      {"rmse", 0.3548768947282891},
-                                                      {"mae", 0.32012110392960647},
-                                                      {"r2", 0.9713142122103408}}},
-                                           Reference{"TwoNumbers",
-                                                     MetricCase::numbers(2),
-                                                     false,
-                                                     {{"mse", 0.124613691094903},
-                                                      {"rmse", 0.35300166374062014},
-                                                      {"mae", 0.3178252285301672},
-                                                      {"r2", 0.9722008968189253}}},
-                                           Reference{"OneNumberWeighted",
-                                                     MetricCase::numbers(1),
-                                                     true,
-                                                     {{"mse", 0.12553694014609346},
-                                                      {"rmse", 0.3543119249278712},
-                                                      {"mae", 0.3210024264125127},
-                                                      {"r2", 0.9721677808425172}}},
-                                           Reference{"TwoNumbersWeighted",
-                                                     MetricCase::numbers(2),
-                                                     true,
-                                                     {{"mse", 0.1243790718347524},
-                                                      {"rmse", 0.3526703518479768},
-                                                      {"mae", 0.3178454988110244},
-                                                      {"r2", 0.9731136465123964}}}),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Metrics, AgainstScikitLearn,
+    ::testing::Values(
+        Reference{
+            "TwoClasses",
+            Case::classes(2),
+            {{"accuracy", {0.5166666666666667, 0.5533333333333333, 0.5777777777777777}},
+             {"macro_precision", {0.48534798534798534, 0.5262594825909357, 0.5533405172413793}},
+             {"macro_recall", {0.48611111111111105, 0.525, 0.5509259259259259}},
+             {"macro_f1", {0.48444444444444434, 0.5243954379821116, 0.5509453781512605}},
+             {"mean_iou", {0.32926195426195426, 0.3639982502187227, 0.3881761006289308}},
+             {"auc", {0.7592592592592593, 0.7944444444444445, 0.816358024691358}},
+             {"log_loss", {0.5101677673506206, 0.4882154462143552, 0.4735805654568448}},
+             {"perplexity", {1.6655705998745312, 1.6294058614836706, 1.6057333457308258}}}},
+        Reference{
+            "ThreeClasses",
+            Case::classes(3),
+            {{"accuracy", {0.45, 0.4533333333333333, 0.45555555555555555}},
+             {"macro_precision", {0.42185592185592186, 0.4071871297055874, 0.39321705426356585}},
+             {"macro_recall", {0.4305555555555555, 0.4166666666666667, 0.40740740740740744}},
+             {"macro_f1", {0.42518518518518517, 0.41034017531948846, 0.39766240213001197}},
+             {"mean_iou", {0.27842127842127845, 0.27273925210357847, 0.2682839173405211}},
+             {"auc", {0.8396990740740741, 0.8464506172839507, 0.85099451303155}},
+             {"log_loss", {0.8508902242336357, 0.8348996329740135, 0.8242392388009321}},
+             {"perplexity", {2.341730589611003, 2.3045827325639636, 2.2801454591426427}}}},
+        Reference{
+            "Labels",
+            Case::labels(4),
+            {{"accuracy", {0.05, 0.05333333333333334, 0.05555555555555555}},
+             {"hamming_loss", {0.32083333333333336, 0.315, 0.3111111111111111}},
+             {"macro_precision", {0.5947115384615385, 0.6017377674798964, 0.6073496593845431}},
+             {"macro_recall", {0.625, 0.6333333333333333, 0.6388888888888888}},
+             {"macro_f1", {0.6093112244897959, 0.6163602492632844, 0.6210628099785329}}}},
+        Reference{"Distributions",
+                  Case::distribution(3),
+                  {{"log_loss", {1.280276608785997, 1.2919941611668853, 1.2998058627541442}},
+                   {"kl_div", {0.3134100882135708, 0.3181170048817016, 0.3212549493271221}}}},
+        Reference{"OneNumber",
+                  Case::numbers(1),
+                  {{"mse", {0.1259376104119932, 0.12553694014609346, 0.1252698266354937}},
+                   {"rmse", {0.3548768947282891, 0.3543119249278712, 0.35393477737500406}},
+                   {"mae", {0.32012110392960647, 0.3210024264125127, 0.3215899747344502}},
+                   {"r2", {0.9713142122103408, 0.9721677808425172, 0.972711128395077}}}},
+        Reference{"TwoNumbers",
+                  Case::numbers(2),
+                  {{"mse", {0.124613691094903, 0.1243790718347524, 0.12422265899465207}},
+                   {"rmse", {0.35300166374062014, 0.3526703518479768, 0.3524492191955424}},
+                   {"mae", {0.3178252285301672, 0.3178454988110244, 0.31785901233159597}},
+                   {"r2", {0.9722008968189253, 0.9731136465123964, 0.9736841009434137}},
+                   {"pinball/pinball.q0.1",
+                    {0.06827770289171894, 0.06785615491972073, 0.0675751229383886}},
+                   {"pinball/pinball.q0.5",
+                    {0.1589126142650836, 0.1589227494055122, 0.15892950616579798}},
+                   {"pinball/pinball.q0.9",
+                    {0.053632089594473784, 0.05295332177241819, 0.052500809891047814}},
+                   {"pinball/coverage", {0.5, 0.5133333333333333, 0.5222222222222223}}}}),
+    CaseName());
 
 TEST(CountMetric, NamesTheValueOfEachClass) {
   const auto metric = make("macro_recall", MetricCase::classes(3), {{"per_class", true}});
-  const JudgedRows rows = reference_classes(3, false);
 
-  metric->update(rows.predictions, rows.batch);
+  update(*metric, reference_classes(3, Layout::kRows), MetricCase::classes(3));
 
   // scikit-learn: recall_score(..., average=None)
   const std::vector<std::pair<std::string, double>> expected{{"macro_recall", 0.4305555555555555},
@@ -233,16 +304,12 @@ TEST(CountMetric, NamesTheValueOfEachClass) {
 }
 
 JudgedRows rows_of(const at::Tensor& values, const at::Tensor& targets) {
-  JudgedRows rows;
-  rows.predictions.values = values;
-  rows.batch.targets = rows.batch.original_targets = targets;
-  rows.batch.rows = at::arange(targets.size(0));
-  return rows;
+  return judged_rows(TargetKind::kNumbers, values, targets);
 }
 
 double value_of(std::string_view name, const TargetSpec& target, const JudgedRows& rows) {
   const auto metric = make(name, target);
-  metric->update(rows.predictions, rows.batch);
+  update(*metric, rows, target);
   return metric->compute().values.at(0).value;
 }
 
@@ -275,9 +342,8 @@ TEST(CountMetric, TakesTheFirstOfEqualProbabilities) {
 
 TEST(ConfusionMatrix, HasRowsForActualAndColumnsForPredictedClasses) {
   const auto metric = make("confusion_matrix", MetricCase::classes(3));
-  const JudgedRows rows = reference_classes(3, false);
 
-  metric->update(rows.predictions, rows.batch);
+  update(*metric, reference_classes(3, Layout::kRows), MetricCase::classes(3));
 
   const MetricResult result = metric->compute();
   EXPECT_TRUE(result.values.empty());
@@ -293,13 +359,27 @@ TEST(ConfusionMatrix, HasRowsForActualAndColumnsForPredictedClasses) {
 
 TEST(ConfusionMatrix, CountsWeights) {
   const auto metric = make("confusion_matrix", MetricCase::classes(2));
-  const JudgedRows rows = reference_classes(2, true);
 
-  metric->update(rows.predictions, rows.batch);
+  update(*metric, reference_classes(2, Layout::kWeightedRows), MetricCase::classes(2));
 
   const at::Tensor expected =
       at::tensor(std::vector<double>{15, 7.5, 9.25, 5.75}).to(at::kDouble).view({2, 2});
   EXPECT_TRUE(at::equal(metric->compute().tables[0].values, expected));
+}
+
+TEST(ConfusionMatrix, WhatStandsInPaddingNeedNotBeAClass) {
+  const TargetSpec steps = MetricCase::classes(3, {kVaries});
+  JudgedRows rows = reference_classes(3, Layout::kPadded);
+  rows.batch.original_targets = {with_padding(
+      rows.batch.targets[0], at::full({12, 5}, -1, at::kLong), rows.batch.position_weights[0])};
+  const auto metric = make("confusion_matrix", steps);
+
+  update(*metric, rows, steps);
+
+  // scikit-learn: confusion_matrix(...), as above
+  const at::Tensor expected =
+      at::tensor(std::vector<double>{6.5, 2.5, 0, 3, 3, 3, 1.25, 2.5, 0.75}).to(at::kDouble);
+  EXPECT_TRUE(at::equal(metric->compute().tables[0].values.view(-1), expected));
 }
 
 TEST(Auc, IsNaNWithOneClassOnly) {
@@ -360,35 +440,111 @@ TEST(R2, KeepsItsDigitsFarFromZero) {
   EXPECT_NEAR(far, here, 1e-9);
 }
 
+template <typename Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
 TEST(Metrics, SayForWhichTargetsTheyHaveAMeaning) {
-  const auto message_of = [](std::string_view name, const TargetSpec& target) -> std::string {
-    try {
-      make(name, target);
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+  const auto refusal = [](std::string_view name, const TargetSpec& target) {
+    return message_of([&] { make(name, target); });
   };
 
-  for (const std::string name :
-       {"accuracy", "macro_precision", "macro_recall", "macro_f1", "micro_precision",
-        "micro_recall", "micro_f1", "confusion_matrix", "auc", "log_loss"}) {
-    EXPECT_EQ(message_of(name, MetricCase::numbers(1)),
+  for (const std::string name : {"accuracy", "macro_precision", "macro_recall", "macro_f1"}) {
+    EXPECT_EQ(refusal(name, MetricCase::numbers(1)),
               "metric \"" + name +
-                  "\" needs classes, but the target \"price\" is numbers; use rmse, mae or r2");
+                  "\" needs classes or labels, but the target \"price\" is numbers; use rmse, mae "
+                  "or r2");
   }
-  for (const std::string name : {"mse", "rmse", "mae", "r2", "residuals"}) {
-    EXPECT_EQ(message_of(name, MetricCase::classes(3)),
+  for (const std::string name : {"confusion_matrix", "auc", "perplexity", "mean_iou"}) {
+    EXPECT_EQ(refusal(name, MetricCase::labels(3)),
+              "metric \"" + name +
+                  "\" needs classes, but the target \"tags\" is labels; use macro_f1, "
+                  "hamming_loss or accuracy");
+  }
+  for (const std::string name : {"mse", "rmse", "mae", "r2", "residuals", "pinball"}) {
+    EXPECT_EQ(refusal(name, MetricCase::classes(3)),
               "metric \"" + name +
                   "\" needs numbers, but the target \"species\" is classes; use accuracy, macro_f1 "
                   "or log_loss");
   }
-  EXPECT_EQ(message_of("accuracy", TargetSpec{}),
-            "metric \"accuracy\" needs classes, but the data has no target; name the target column "
-            "in the data slot");
-  EXPECT_EQ(message_of("confusion_matrix", MetricCase::classes(1001)),
+  EXPECT_EQ(
+      refusal("mse", MetricCase::distribution(3)),
+      "metric \"mse\" needs numbers, but the target \"mixture\" is distribution; use log_loss "
+      "or kl_div");
+  EXPECT_EQ(refusal("confusion_matrix", MetricCase::classes(1001)),
             "metric \"confusion_matrix\" takes at most 1000 classes, but the target \"species\" "
             "has 1001");
+}
+
+TEST(Metrics, TheirSchemasNameTheTargetsTheyTake) {
+  const std::vector<TargetSpec> targets{MetricCase::classes(2), MetricCase::numbers(2),
+                                        MetricCase::labels(2), MetricCase::distribution(2)};
+  for (const auto& offer : plugin().offers()) {
+    const nlohmann::json& said = offer.schema.at("x-treadle-target");
+    for (const TargetSpec& target : targets) {
+      const bool takes = message_of([&] { make(offer.name, target); }) == "nothing was thrown";
+      const std::string kind(name_of(target.kind));
+      const bool says = said == kind || (said.is_array() &&
+                                         std::find(said.begin(), said.end(), kind) != said.end());
+      EXPECT_EQ(takes, says) << offer.name << " " << kind;
+    }
+  }
+}
+
+TEST(CountMetric, MacroCountsLabelsThatNeverOccur) {
+  // The second label is neither actual nor predicted, the third is never predicted. scikit-learn's
+  // values, as above.
+  const TargetSpec three = MetricCase::labels(3);
+  const JudgedRows rows =
+      rows_of(at::tensor({0.9, 0.1, 0.5, 0.2, 0.3, 0.4}, at::kDouble).view({2, 3}),
+              at::tensor({1, 0, 1, 1, 0, 0}, at::kDouble).view({2, 3}));
+
+  EXPECT_NEAR(value_of("macro_precision", three, rows), 0.3333333333333333, 1e-15);
+  EXPECT_NEAR(value_of("macro_recall", three, rows), 0.16666666666666666, 1e-15);
+  EXPECT_NEAR(value_of("macro_f1", three, rows), 0.2222222222222222, 1e-15);
+}
+
+TEST(KlDiv, OfSureTargetsIsTheLogLoss) {
+  const TargetSpec two = MetricCase::distribution(2);
+  const JudgedRows rows = rows_of(at::tensor({0.25, 0.75}, at::kDouble).view({1, 2}),
+                                  at::tensor({0.0, 1.0}, at::kDouble).view({1, 2}));
+
+  EXPECT_NEAR(value_of("kl_div", two, rows), -std::log(0.75), 1e-15);
+  EXPECT_NEAR(value_of("log_loss", two, rows), -std::log(0.75), 1e-15);
+}
+
+TEST(Pinball, GivesTheMeanOverQuantilesFirst) {
+  const TargetSpec one = MetricCase::numbers(1);
+  const auto metric = make("pinball", one);
+
+  update(*metric, reference_numbers(1, Layout::kRows), one);
+
+  const auto values = metric->compute().values;
+  ASSERT_EQ(values.size(), 5u);
+  EXPECT_EQ(values[0].name, "pinball");
+  EXPECT_NEAR(values[0].value, (values[1].value + values[2].value + values[3].value) / 3, 1e-15);
+  EXPECT_EQ(values[0].direction, Direction::kLowerIsBetter);
+  EXPECT_EQ(values[4].name, "coverage");
+  EXPECT_EQ(values[4].direction, Direction::kNone);
+}
+
+TEST(Pinball, NamesTheQuantileThatIsMissing) {
+  const TargetSpec one = MetricCase::numbers(1);
+  JudgedRows rows = rows_of(at::zeros({2, 1}, at::kDouble), at::zeros({2, 1}, at::kDouble));
+
+  EXPECT_EQ(message_of([&] { value_of("pinball", one, rows); }),
+            "metric \"pinball\" needs the quantile q0.1, but the loss predicts no quantiles; give "
+            "the metric and the loss \"quantile\" the same \"quantiles\"");
+  rows.prediction.extras = {{"q0.25", rows.prediction.values}, {"q0.75", rows.prediction.values}};
+  EXPECT_EQ(message_of([&] { value_of("pinball", one, rows); }),
+            "metric \"pinball\" needs the quantile q0.1, but the loss predicts q0.25, q0.75; give "
+            "the metric and the loss \"quantile\" the same \"quantiles\"");
 }
 
 TEST(Metrics, RefuseTheStateOfOtherData) {

@@ -107,32 +107,36 @@ TEST(Histogram, CountsWeights) {
 
 Batch batch_of(const at::Tensor& rows, const at::Tensor& targets) {
   Batch batch;
-  batch.targets = batch.original_targets = targets;
+  batch.targets = batch.original_targets = {targets};
   batch.rows = rows;
   return batch;
 }
 
 TargetSpec price() {
-  return {"price", TargetKind::kNumbers, 1, {}};
+  return number_target("price");
+}
+
+void update(Residuals& metric, const at::Tensor& values, const Batch& batch) {
+  metric.update({TargetKind::kNumbers, values}, TargetBatch::original(batch, 0, price()));
 }
 
 TEST(Residuals, ShowsEveryRowOfASmallSet) {
   Residuals metric{Config()};
   metric.start(price());
-  metric.update({TargetKind::kNumbers, tensor_of({10, 20, 30}).view({3, 1})},
-                batch_of(at::tensor(std::vector<std::int64_t>{7, 2, 5}),
-                         tensor_of({11, 22, 33}).view({3, 1})));
+  update(metric, tensor_of({10, 20, 30}).view({3, 1}),
+         batch_of(at::tensor(std::vector<std::int64_t>{7, 2, 5}),
+                  tensor_of({11, 22, 33}).view({3, 1})));
 
   const auto result = metric.compute();
 
   EXPECT_TRUE(result.values.empty());
   ASSERT_EQ(result.tables.size(), 2u);
-  EXPECT_EQ(result.tables[0].name, "residuals");
+  EXPECT_EQ(result.tables[0].name, "residual_sample");
   EXPECT_EQ(result.tables[0].column_labels, (std::vector<std::string>{"actual", "predicted"}));
   // In the order of their rows in the data: 2, 5, 7.
   EXPECT_TRUE(at::equal(result.tables[0].values, tensor_of({22, 20, 33, 30, 11, 10}).view({3, 2})));
   EXPECT_EQ(result.tables[1].name, "residual_histogram");
-  EXPECT_EQ(result.tables[1].column_labels, (std::vector<std::string>{"from", "to", "rows"}));
+  EXPECT_EQ(result.tables[1].column_labels, (std::vector<std::string>{"from", "to", "count"}));
   EXPECT_EQ(result.tables[1].values[0][0].item<double>(), 1);  // the smallest residual, 11 - 10
 }
 
@@ -142,15 +146,14 @@ TEST(Residuals, SamplesTheSameRowsHoweverTheyAreDealt) {
   const at::Tensor targets = rows.to(at::kDouble).view({kRows, 1});
   Residuals whole{Config()};
   whole.start(price());
-  whole.update({TargetKind::kNumbers, targets}, batch_of(rows, targets));
+  update(whole, targets, batch_of(rows, targets));
   Residuals odd{Config()};
   Residuals even{Config()};
   odd.start(price());
   even.start(price());
   for (std::int64_t i = 0; i < kRows; i += 100) {
     const at::Tensor some = targets.slice(0, i, i + 100);
-    ((i / 100) % 2 == 1 ? odd : even)
-        .update({TargetKind::kNumbers, some}, batch_of(rows.slice(0, i, i + 100), some));
+    update((i / 100) % 2 == 1 ? odd : even, some, batch_of(rows.slice(0, i, i + 100), some));
   }
 
   odd.merge(even);

@@ -110,7 +110,7 @@ std::shared_ptr<graph::Graph> built(const std::string& name, const Json& paramet
                                     std::vector<std::int64_t> shape) {
   LayerSpec spec;
   spec.dtype = at::kDouble;
-  spec.outputs = {{"output", 3}};
+  spec.outputs = {{"output", {3}}};
   shape.insert(shape.begin(), TensorSpec::kVaries);
   spec.inputs = {TensorSpec(std::move(shape), at::kDouble)};
   const TaskRandom random(1);

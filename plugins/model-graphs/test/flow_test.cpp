@@ -17,6 +17,7 @@ namespace {
 
 using graph::FlowBuilder;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const testing::PluginUnderTest& plugin() {
@@ -29,7 +30,7 @@ ModelSpec spec(std::int64_t width = 3) {
   spec.inputs = {{"features",
                   {4},
                   {{"x0", {}, false}, {"x1", {}, false}, {"x2", {}, false}, {"x3", {}, false}}}};
-  spec.outputs = {{"output", width}};
+  spec.outputs = {{"output", {width}}};
   spec.dtype = at::kDouble;
   return spec;
 }
@@ -121,18 +122,19 @@ TEST(Flow, WritesItselfBack) {
   const std::string text = R"({"flow": [
     {"use": "sigmoid_router", "experts": 4, "tag": "encoded"},
     {"use": "also", "body": [{"use": "softmax_router", "experts": 4}]},
+    {"use": "also", "body": [{"use": "softmax_router", "experts": 1}], "broadcast": true},
     {"use": "split", "branches": [[{"use": "identity"}], [{"use": "identity"}, {"use": "identity"}]]},
     {"use": "tag_group", "group": "heads"},
-    {"use": "merge", "with": {"use": "add"}, "name": "joined"},
+    {"use": "merge", "with": {"use": "add", "broadcast": true}, "name": "joined"},
     {"use": "loop", "body": [{"use": "identity"}], "until": {"use": "threshold_halt", "threshold": 0.5}, "at_most": 4, "halt_by": "any"},
     {"use": "loop", "body": [{"use": "identity"}], "adaptive": {"use": "learned_halt"}, "at_most": 4, "epsilon": 0.05, "ponder_cost": 0.5},
     {"use": "switch", "router": {"use": "fixed_selector", "branch": 0}, "branches": [[{"use": "identity"}], [{"use": "identity"}]], "by": "batch"},
     {"use": "map", "body": [{"use": "identity"}], "over": "encoded"},
-    {"use": "flow", "flow": [{"use": "add", "using": ["s"]}, {"use": "identity", "tag": "s"}, {"use": "identity"}],
+    {"use": "flow", "flow": [{"use": "add", "broadcast": false, "using": ["s"]}, {"use": "identity", "tag": "s"}, {"use": "identity"}],
      "outputs": ["s"], "initial": [{"state": "s", "shape": [4], "fill": 0.5}]},
     {"use": "at", "tags": ["encoded"]},
     {"use": "sigmoid_router", "experts": 3, "frozen": true, "using": ["encoded"], "tag": "state"}
-  ], "outputs": ["state"], "initial": [{"state": "state", "shape": [3], "fill": 0.0}]})";
+  ], "outputs": {"output": "state"}, "initial": [{"state": "state", "shape": [3], "fill": 0.0}]})";
   const json document = json::parse(text);
   class Registry final : public ComponentLoader {
    public:
@@ -210,8 +212,10 @@ TEST(Flow, MistakesNameTheirPlace) {
       message_of(
           R"({"flow": ["identity", {"use": "split", "branches": [["identity"], ["identity"]]}]})"),
       "/flow: 2 streams are open at the end of the flow; merge them");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "identity", "tag": "inner"}], "outputs": ["iner"]})"),
-            "/flow: the outputs name \"iner\", but nothing is tagged so; did you mean \"inner\"?");
+  EXPECT_EQ(
+      message_of(
+          R"({"flow": [{"use": "identity", "tag": "inner"}], "outputs": {"output": "iner"}})"),
+      "/flow: the outputs name \"iner\", but nothing is tagged so; did you mean \"inner\"?");
   EXPECT_EQ(
       message_of(
           R"({"flow": [{"use": "switch", "router": {"use": "argmax_selector", "branches": 2, "by": "row"}, "branches": [["identity"], ["identity"]]}]})"),
@@ -252,8 +256,9 @@ TEST(Flow, EndsWithWhatTheLossAsksFor) {
             "end it with {\"use\": \"head\"}");
   EXPECT_EQ(
       message_of(
-          R"({"flow": [{"use": "sigmoid_router", "experts": 3, "tag": "a"}], "outputs": ["a", "a"]})"),
-      "the flow has 2 outputs, but the loss asks for 1");
+          R"({"flow": [{"use": "sigmoid_router", "experts": 3, "tag": "a"}], "outputs": {"outptu": "a"}})"),
+      "\"outputs\" names \"outptu\", but the loss asks for \"output\" [B, 3]; did you mean "
+      "\"output\"?");
   EXPECT_EQ(
       message_of(R"({"flow": [{"use": "reshape", "sizes": [-1, 2, 2]}]})"),
       "the flow ends with [B, 2, 2] from \"reshape_0\", but the loss asks for [B, 3]; make rows of "
@@ -289,11 +294,10 @@ TEST(Flow, NamesThePortsOfTheData) {
 
 TEST(Flow, RefusesCategoriesThatWouldBeNumbers) {
   ModelSpec categories = spec();
-  categories.inputs[0].columns[2].categories = {"blue", "red"};
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 3}]})", categories),
-            "column \"x2\" is a category, which \"sigmoid_router_0\" would take for a number; add "
-            "{\"use\": \"one_hot\"} to "
-            "transforms, or begin with an embedding");
+  categories.inputs = {
+      {"town", {2}, {{"a", {"x", "y"}}, {"b", {"u", "v"}}}, Role::kCategories, at::kLong}};
+  EXPECT_THAT(message_of(R"({"flow": [{"use": "multiply"}]})", categories),
+              AllOf(HasSubstr("\"multiply_0\""), HasSubstr("embedding"), HasSubstr("one_hot")));
 }
 
 TEST(Flow, StatesBeginAsTheDocumentSays) {
@@ -305,7 +309,7 @@ TEST(Flow, StatesBeginAsTheDocumentSays) {
   const at::Tensor zeros = at::zeros({2, 4}, at::kDouble);
   model->forward(std::vector<at::Tensor>{zeros}, outputs, context);
 
-  EXPECT_EQ(context.carried.part("states").tensor("sum").min().item<double>(), 2);
+  EXPECT_EQ(context.state().part("states").tensor("sum").min().item<double>(), 2);
 }
 
 TEST(Flow, MissingStatesSaySo) {

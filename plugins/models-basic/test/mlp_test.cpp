@@ -6,8 +6,10 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
@@ -16,6 +18,9 @@
 
 namespace treadle::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const PluginUnderTest& plugin() {
   static const PluginUnderTest kPlugin(TREADLE_PLUGIN_FOLDER);
@@ -50,6 +55,18 @@ ModelSpec one_number_spec() {
   return spec;
 }
 
+ModelSpec two_tables_spec() {
+  ModelSpec spec = ModelCase::table_spec();
+  spec.inputs.push_back({"more", {2}, {}});
+  return spec;
+}
+
+ModelSpec pixels_spec() {
+  ModelSpec spec = ModelCase::table_spec();
+  spec.outputs = {{"pixels", {3, 2, 4}}};
+  return spec;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelContract,
     ::testing::Values(
@@ -58,6 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("MlpWithTwoOutputs", "mlp", {}, ModelCase::table_spec(6, {3, 2})),
         case_of("MlpOnImages", "mlp", {}, image_spec()),
         case_of("MlpOnOneNumber", "mlp", {}, one_number_spec()),
+        case_of("MlpOnTwoTables", "mlp", {}, two_tables_spec()),
+        case_of("MlpForPixels", "mlp", {}, pixels_spec()),
         with_other_training(case_of("MlpWithDropout", "mlp", {{"dropout", 0.5}})),
         with_other_training(case_of("MlpWithBatchNorm", "mlp", {{"norm", "batch"}})),
         case_of("MlpWithLayerNorm", "mlp", {{"norm", "layer"}}),
@@ -287,12 +306,68 @@ TEST(Mlp, RefusesColumnsItCannotTakeAndSaysWhatToDo) {
             "model \"mlp\" needs at least one input column, but the data has none");
 }
 
-TEST(Linear, TakesOneInput) {
+TEST(Linear, TakesOneInputOrSeveralTables) {
   ModelSpec spec = ModelCase::table_spec();
   spec.inputs.push_back({"image", {4, 4}, {}});
 
-  EXPECT_EQ(message_of([&] { make("linear")->create(spec); }),
-            "model \"linear\" takes one input, but the data has 2 (\"features\", \"image\")");
+  EXPECT_THAT(message_of([&] { make("linear")->create(spec); }),
+              AllOf(HasSubstr("\"features\", \"image\""), HasSubstr("\"image\" is no table")));
+}
+
+TEST(Mlp, RefusesIndicesAndSizesThatVary) {
+  const auto message = [](PortSpec port) {
+    ModelSpec spec = ModelCase::table_spec();
+    spec.inputs.push_back(std::move(port));
+    return message_of([&] { make("mlp")->create(spec); });
+  };
+  PortSpec categories{"town", {2}, {{"a", {"x", "y"}}, {"b", {"u"}}}, Role::kCategories, at::kLong};
+  EXPECT_EQ(message(categories),
+            "columns \"a\", \"b\" are categories; add {\"use\": \"one_hot\"} to transforms");
+  EXPECT_THAT(message({"text", {7}, {}, Role::kTokens, at::kLong, 65}), HasSubstr("embedding"));
+  EXPECT_THAT(message({"sound", {kVaries}, {}}), HasSubstr("vary from row to row"));
+  ModelSpec steps = ModelCase::table_spec();
+  steps.outputs = {{"y", {kVaries, 2}}};
+  EXPECT_THAT(message_of([&] { make("mlp")->create(steps); }), HasSubstr("lengths vary"));
+}
+
+TEST(Mlp, PutsTablesBesideEachOtherAndLeavesLengthsAlone) {
+  ModelSpec two = ModelCase::table_spec(4);
+  two.inputs.push_back({"more", {2}, {}});
+  two.inputs.push_back({"more.lengths", {}, {}, Role::kLengths, at::kLong, 0, "more"});
+  ModelSpec one = ModelCase::table_spec(6);
+  two.dtype = one.dtype = at::kDouble;
+  const TaskRandom random(4);
+  const at::Tensor x = at::randn({5, 6}, at::kDouble);
+  const std::vector<at::Tensor> inputs{x.narrow(1, 0, 4), x.narrow(1, 4, 2),
+                                       at::ones({5}, at::kLong)};
+  const auto made_from = [](const ModelSpec& spec) {
+    const TaskRandom same(9);
+    return make("mlp")->create(spec);
+  };
+  Outputs outputs(1);
+  ForwardContext context;
+  made_from(two)->forward(inputs, outputs, context);
+
+  EXPECT_TRUE(at::equal(outputs[0], run(*made_from(one), x)));
+}
+
+TEST(Mlp, GivesOutputsWithPositions) {
+  ModelSpec shaped = ModelCase::table_spec();
+  shaped.outputs = {{"pixels", {2, 2, 3}}, {"class", {4}}};
+  ModelSpec flat = ModelCase::table_spec(6, {16});
+  const auto made_from = [](const ModelSpec& spec) {
+    const TaskRandom same(9);
+    return make("mlp")->create(spec);
+  };
+  const TaskRandom random(4);
+  const std::vector<at::Tensor> inputs{at::randn({5, 6})};
+  Outputs outputs(2);
+  ForwardContext context;
+  made_from(shaped)->forward(inputs, outputs, context);
+
+  const at::Tensor all = run(*made_from(flat), inputs[0]);
+  EXPECT_TRUE(at::equal(outputs[0], all.narrow(1, 0, 12).reshape({5, 2, 2, 3})));
+  EXPECT_TRUE(at::equal(outputs[1], all.narrow(1, 12, 4)));
 }
 
 TEST(Mlp, RefusesParametersOutOfRange) {

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
@@ -30,6 +31,12 @@ INSTANTIATE_TEST_SUITE_P(
         transform_case("Standardize", "standardize"),
         transform_case("StandardizeSome", "standardize", {{"columns", {"b"}}}),
         transform_case("StandardizeTarget", "standardize", {{"target", true}}),
+        transform_case("StandardizeOneTarget", "standardize", {{"target", {"steps"}}}),
+        transform_case("StandardizeSeries", "standardize",
+                       {{"inputs", {"series"}}, {"columns", {"a"}}}),
+        TransformCase{"StandardizeImages",
+                      [] { return plugin().make<Transform>("standardize", Json::object()); }, false,
+                      true},
         transform_case("MinMax", "min_max"),
         transform_case("MinMaxTarget", "min_max", {{"target", true}, {"range", {-1, 1}}}),
         transform_case("OneHot", "one_hot"),
@@ -54,33 +61,40 @@ class TransformsTest : public ::testing::Test {
   static MatrixRows numbers(std::vector<double> values = kValues, std::int64_t width = 4) {
     MatrixRows::Matrices matrices;
     const auto rows = static_cast<std::int64_t>(values.size()) / width;
-    PortSpec port{"features", {width}, {}};
+    PortSpec port{"features", {width}, {}, Role::kFeatures, at::kDouble};
     for (std::int64_t c = 0; c < width; ++c)
       port.columns.push_back({"c" + std::to_string(c), {}, c == 3});
     matrices.spec.inputs = {port};
     matrices.inputs = {at::tensor(values, at::kDouble).view({rows, width})};
-    matrices.spec.target = {"y", TargetKind::kClasses, 1, {"A", "B"}};
-    matrices.targets = at::arange(rows).remainder(2);
+    matrices.dtype = at::kDouble;
+    matrices.spec.targets = {class_target("y", {"A", "B"})};
+    matrices.targets = {at::arange(rows).remainder(2)};
     return MatrixRows(std::move(matrices));
   }
 
   static MatrixRows colors() {
     MatrixRows::Matrices matrices;
+    matrices.dtype = at::kDouble;
     matrices.spec.inputs = {
-        {"features", {3}, {{"n", {}, false}, {"color", {"blue", "red"}, true}, {"m", {}, true}}}};
-    matrices.inputs = {
-        at::tensor({5., 1., 0.5, 6., kNan, kNan, 7., 0., 2.5, 8., 1., 3.5}).view({4, 3})};
+        {"features", {2}, {{"n", {}}, {"m", {}, true}}, Role::kFeatures, at::kDouble},
+        {"categories", {1}, {{"color", {"blue", "red"}, true}}, Role::kCategories, at::kLong}};
+    matrices.inputs = {at::tensor({5., 0.5, 6., kNan, 7., 2.5, 8., 3.5}, at::kDouble).view({4, 2}),
+                       at::tensor({1, -1, 0, 1}, at::kLong).view({4, 1})};
     return MatrixRows(std::move(matrices));
   }
 
-  static std::vector<double> result(const Transform& transform, const RowReader& reader) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(reader.rows()));
-    std::iota(rows.begin(), rows.end(), 0);
-    Batch batch;
-    reader.gather(rows, batch);
+  static Batch applied(const Transform& transform, const RowReader& reader) {
+    Batch batch = gathered(reader, 0, reader.rows());
     transform.apply(batch, ApplyContext{});
-    const at::Tensor flat = batch.inputs[0].contiguous();
+    return batch;
+  }
+  static std::vector<double> values(const at::Tensor& tensor) {
+    const at::Tensor flat = tensor.to(at::kDouble).contiguous();
     return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
+  }
+  static std::vector<double> result(const Transform& transform, const RowReader& reader,
+                                    std::size_t input = 0) {
+    return values(applied(transform, reader).inputs[input]);
   }
 
   static std::unique_ptr<Transform> fitted(const char* component, const Json& parameters,
@@ -113,9 +127,9 @@ class TransformsTest : public ::testing::Test {
     return "no error";
   }
 
-  static std::vector<std::string> names(const DataSpec& spec) {
+  static std::vector<std::string> names(const DataSpec& spec, std::size_t input = 0) {
     std::vector<std::string> names;
-    for (const Column& column : spec.inputs[0].columns)
+    for (const Column& column : spec.inputs[input].columns)
       names.push_back(column.name);
     return names;
   }
@@ -198,12 +212,13 @@ TEST_F(TransformsTest, ImputeFillsCategoriesWithTheMostFrequentOrAGivenOne) {
   const auto existing = fitted("impute", {{"category", "blue"}}, reader);
   const auto added = fitted("impute", {{"category", "none"}}, reader);
 
-  EXPECT_EQ(result(*frequent, reader)[4], 1);
-  EXPECT_EQ(result(*existing, reader)[4], 0);
-  EXPECT_EQ(result(*added, reader)[4], 2);
-  EXPECT_THAT(frequent->output_spec(reader.spec()).inputs[0].columns[1].categories,
+  EXPECT_THAT(result(*frequent, reader, 1), ElementsAre(1, 1, 0, 1));
+  EXPECT_THAT(result(*existing, reader, 1), ElementsAre(1, 0, 0, 1));
+  EXPECT_THAT(result(*added, reader, 1), ElementsAre(1, 2, 0, 1));
+  EXPECT_EQ(applied(*added, reader).inputs[1].scalar_type(), at::kLong);
+  EXPECT_THAT(frequent->output_spec(reader.spec()).inputs[1].columns[0].categories,
               ElementsAre("blue", "red"));
-  EXPECT_THAT(added->output_spec(reader.spec()).inputs[0].columns[1].categories,
+  EXPECT_THAT(added->output_spec(reader.spec()).inputs[1].columns[0].categories,
               ElementsAre("blue", "red", "none"));
 }
 
@@ -214,10 +229,56 @@ TEST_F(TransformsTest, ImputeSaysWhatWasMissing) {
 
   const DataSpec after = transform->output_spec(reader.spec());
 
-  EXPECT_THAT(names(after), ElementsAre("n", "color", "m", "color is missing", "m is missing"));
+  EXPECT_THAT(names(after), ElementsAre("n", "m", "m is missing", "color is missing"));
   EXPECT_FALSE(after.inputs[0].columns[1].may_be_missing);
-  expect_values(result(*transform, reader),
-                {5, 1, 0.5, 0, 0, 6, 1, 9, 1, 1, 7, 0, 2.5, 0, 0, 8, 1, 3.5, 0, 0});
+  EXPECT_FALSE(after.inputs[1].columns[0].may_be_missing);
+  expect_values(result(*transform, reader), {5, 0.5, 0, 0, 6, 9, 1, 1, 7, 2.5, 0, 0, 8, 3.5, 0, 0});
+  expect_values(result(*transform, reader, 1), {1, 1, 0, 1});
+}
+
+TEST_F(TransformsTest, WhatBecomesNumbersMakesATableWhereThereIsNone) {
+  MatrixRows::Matrices matrices = colors().matrices();
+  matrices.spec.inputs.erase(matrices.spec.inputs.begin());
+  matrices.inputs.erase(matrices.inputs.begin());
+  const MatrixRows reader(std::move(matrices));
+  const auto one_hot = fitted("one_hot", {}, reader);
+  const auto impute = fitted("impute", {{"indicator", true}}, reader);
+
+  const DataSpec encoded = one_hot->output_spec(reader.spec());
+  const DataSpec filled = impute->output_spec(reader.spec());
+
+  ASSERT_EQ(encoded.inputs.size(), 1U);
+  EXPECT_EQ(encoded.inputs[0],
+            (PortSpec{"features", {2}, {{"color=blue", {}}, {"color=red", {}}}}));
+  expect_values(result(*one_hot, reader), {0, 1, 0, 0, 1, 0, 0, 1});
+  ASSERT_EQ(filled.inputs.size(), 2U);
+  EXPECT_EQ(filled.inputs[1], (PortSpec{"features", {1}, {{"color is missing", {}}}}));
+  expect_values(result(*impute, reader, 1), {0, 1, 0, 0});
+}
+
+TEST_F(TransformsTest, CategoriesBecomeColumnsOfTheInputTheyBelongTo) {
+  MatrixRows::Matrices matrices = colors().matrices();
+  matrices.spec.inputs[0].name = "left";
+  matrices.spec.inputs[1].name = "left.categories";
+  matrices.spec.inputs.push_back({"right", {1}, {{"r", {}}}, Role::kFeatures, at::kDouble});
+  matrices.inputs.push_back(at::arange(4, at::kDouble).view({4, 1}));
+  matrices.spec.inputs.push_back({"right.categories",
+                                  {2},
+                                  {{"size", {"S", "L"}}, {"kind", {"x", "y"}}},
+                                  Role::kCategories,
+                                  at::kLong});
+  matrices.inputs.push_back(at::tensor({0, 1, 1, 0, 0, 0, 1, 1}, at::kLong).view({4, 2}));
+  const MatrixRows reader(std::move(matrices));
+
+  const auto transform = fitted("one_hot", {{"columns", {"color", "size"}}}, reader);
+  const DataSpec after = transform->output_spec(reader.spec());
+
+  ASSERT_EQ(after.inputs.size(), 3U);
+  EXPECT_THAT(names(after), ElementsAre("n", "m", "color=blue", "color=red"));
+  EXPECT_THAT(names(after, 1), ElementsAre("r", "size=S", "size=L"));
+  EXPECT_THAT(names(after, 2), ElementsAre("kind"));
+  expect_values(result(*transform, reader, 1), {0, 1, 0, 1, 0, 1, 2, 1, 0, 3, 0, 1});
+  expect_values(result(*transform, reader, 2), {1, 0, 0, 1});
 }
 
 TEST_F(TransformsTest, ImputeFillsTheNamedColumnsOnly) {
@@ -226,10 +287,10 @@ TEST_F(TransformsTest, ImputeFillsTheNamedColumnsOnly) {
 
   const DataSpec after = transform->output_spec(reader.spec());
 
-  EXPECT_TRUE(after.inputs[0].columns[1].may_be_missing);
-  EXPECT_FALSE(after.inputs[0].columns[2].may_be_missing);
-  EXPECT_TRUE(std::isnan(result(*transform, reader)[4]));
-  EXPECT_DOUBLE_EQ(result(*transform, reader)[5], 6.5 / 3);
+  EXPECT_TRUE(after.inputs[1].columns[0].may_be_missing);
+  EXPECT_FALSE(after.inputs[0].columns[1].may_be_missing);
+  EXPECT_EQ(result(*transform, reader, 1)[1], -1);
+  EXPECT_DOUBLE_EQ(result(*transform, reader)[3], 6.5 / 3);
 }
 
 TEST_F(TransformsTest, OneHotReplacesACategoryByItsValues) {
@@ -238,23 +299,23 @@ TEST_F(TransformsTest, OneHotReplacesACategoryByItsValues) {
 
   const DataSpec after = transform->output_spec(reader.spec());
 
-  EXPECT_THAT(names(after), ElementsAre("n", "color=blue", "color=red", "m"));
+  ASSERT_EQ(after.inputs.size(), 1U);
+  EXPECT_THAT(names(after), ElementsAre("n", "m", "color=blue", "color=red"));
   EXPECT_EQ(after.inputs[0].shape, std::vector<std::int64_t>{4});
-  EXPECT_FALSE(after.inputs[0].columns[1].may_be_missing);
-  EXPECT_TRUE(after.inputs[0].columns[3].may_be_missing);
+  EXPECT_FALSE(after.inputs[0].columns[2].may_be_missing);
+  EXPECT_TRUE(after.inputs[0].columns[1].may_be_missing);
   expect_values(result(*transform, reader),
-                {5, 0, 1, 0.5, 6, 0, 0, kNan, 7, 1, 0, 2.5, 8, 0, 1, 3.5});
+                {5, 0.5, 0, 1, 6, kNan, 0, 0, 7, 2.5, 1, 0, 8, 3.5, 0, 1});
 }
 
 TEST_F(TransformsTest, ScalingLeavesCategoriesAndUnnamedColumnsAlone) {
   const MatrixRows reader = colors();
 
-  const std::vector<double> all = result(*fitted("standardize", {}, reader), reader);
+  const std::vector<double> all = result(*fitted("standardize", {}, reader), reader, 1);
   const std::vector<double> one = result(*fitted("min_max", {{"columns", {"n"}}}, reader), reader);
 
-  EXPECT_EQ(all[1], 1);
-  EXPECT_EQ(all[7], 0);
-  expect_values(one, {0, 1, 0.5, 1. / 3, kNan, kNan, 2. / 3, 0, 2.5, 1, 1, 3.5});
+  EXPECT_THAT(all, ElementsAre(1, -1, 0, 1));
+  expect_values(one, {0, 0.5, 1. / 3, kNan, 2. / 3, 2.5, 1, 3.5});
 }
 
 TEST_F(TransformsTest, AColumnOfMissingValuesStaysAsItIs) {
@@ -268,7 +329,7 @@ TEST_F(TransformsTest, StatisticsAreThoseOfAllChunks) {
   // More rows than fit() reads at a time; mean and variance of 0 … n-1 are known.
   constexpr std::int64_t kMany = 20000;
   MatrixRows::Matrices matrices;
-  matrices.spec.inputs = {{"features", {1}, {{"a", {}, false}}}};
+  matrices.spec.inputs = {{"features", {1}, {{"a", {}}}, Role::kFeatures, at::kDouble}};
   matrices.inputs = {at::arange(kMany, at::kDouble).add(1e7).view({kMany, 1})};
   const MatrixRows reader(std::move(matrices));
 
@@ -295,12 +356,155 @@ TEST_F(TransformsTest, MistakesAreOneSentenceEach) {
   EXPECT_EQ(fit("one_hot", {{"columns", {"n"}}}, colored),
             "one_hot: column \"n\" is not a category; list it in \"categorical\" of the data");
   EXPECT_EQ(fit("standardize", {{"target", true}}, table),
-            "standardize: \"target\": true needs number targets, but the target \"y\" is classes");
+            "standardize: \"target\": true needs a target of numbers, but \"y\" is classes");
   EXPECT_EQ(fit("min_max", {{"range", {1, 1}}}, table),
             "/range: must have a lower and an upper end, the lower one first");
   EXPECT_EQ(fit("impute", {}, numbers({1, 2, 3, kNan})),
             "impute: column \"c3\" has no value in the training rows; leave it out of the data's "
             "\"columns\", or give it one with \"strategy\": \"constant\"");
+}
+
+TEST_F(TransformsTest, ATransformWithNothingToChangeIsAMistake) {
+  MatrixRows::Matrices tokens;
+  tokens.spec.inputs = {{"text", {3}, {}, Role::kTokens, at::kLong, 9}};
+  tokens.inputs = {at::zeros({4, 3}, at::kLong)};
+  const MatrixRows texts(std::move(tokens));
+  const MatrixRows full = numbers({1, 2, 3, 4}, 2);
+  const auto fit = [&](const char* component, const Json& parameters, const RowReader& reader) {
+    return message_of([&] { fitted(component, parameters, reader); });
+  };
+
+  EXPECT_EQ(fit("standardize", {}, texts),
+            "standardize: no input has numbers to scale; the inputs are \"text\" (tokens)");
+  EXPECT_EQ(fit("min_max", {{"inputs", {"text"}}}, texts),
+            "min_max: input \"text\" cannot be scaled; the inputs are \"text\" (tokens)");
+  EXPECT_EQ(fit("min_max", {{"inputs", {"texts"}}}, texts),
+            "min_max: there is no input \"texts\"; the inputs are text; did you mean \"text\"?");
+  EXPECT_EQ(fit("one_hot", {}, full),
+            "one_hot: no input has categories; list columns in \"categorical\" of the data, or "
+            "leave the transform out; the inputs are \"features\" (numbers)");
+  EXPECT_EQ(fit("impute", {}, full),
+            "impute: no column has missing values; leave the transform out, or name columns in "
+            "\"columns\"; the inputs are \"features\" (numbers)");
+  EXPECT_EQ(fit("impute", {{"columns", {"c0"}}}, full), "no error");
+  EXPECT_EQ(fit("standardize", {{"axis", "first"}}, full),
+            "standardize: \"axis\" is for images and sequences; the columns of a table are scaled "
+            "one by one");
+}
+
+/// Values 0, 1, 2, … of one input without columns.
+MatrixRows array_of(std::int64_t rows, std::vector<std::int64_t> shape, Role role) {
+  MatrixRows::Matrices matrices;
+  matrices.dtype = at::kDouble;
+  matrices.spec.inputs = {{"array", shape, {}, role, at::kDouble}};
+  shape.insert(shape.begin(), rows);
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape)
+    count *= extent;
+  matrices.inputs = {at::arange(count, at::kDouble).mul(0.37).sin().view(shape).contiguous()};
+  return MatrixRows(std::move(matrices));
+}
+
+// The mean and the deviation of whatever shares its statistics are 0 and 1, of nothing else.
+TEST_F(TransformsTest, ArraysAreScaledPerChannelPerLastDimensionOrAsAWhole) {
+  struct Case {
+    std::vector<std::int64_t> shape;
+    Role role;
+    const char* axis;
+    std::vector<std::int64_t> over;  // of the batch: the dimensions that share statistics
+  };
+  const Case cases[] = {{{3, 4, 5}, Role::kImage, "auto", {0, 2, 3}},
+                        {{3, 4, 5}, Role::kFeatures, "auto", {0, 2, 3}},
+                        {{6, 2}, Role::kFeatures, "auto", {0, 1}},
+                        {{3, 4, 5}, Role::kImage, "last", {0, 1, 2}},
+                        {{6, 2}, Role::kFeatures, "first", {0, 2}},
+                        {{6, 2}, Role::kFeatures, "none", {0, 1, 2}},
+                        {{3, 4, 5}, Role::kImage, "none", {0, 1, 2, 3}}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(std::string(one.axis) + " of " + std::to_string(one.shape.size()));
+    const MatrixRows reader = array_of(30, one.shape, one.role);
+
+    const at::Tensor scaled =
+        applied(*fitted("standardize", {{"axis", one.axis}}, reader), reader).inputs[0];
+    const at::Tensor mapped =
+        applied(*fitted("min_max", {{"axis", one.axis}}, reader), reader).inputs[0];
+
+    EXPECT_LT(scaled.mean(one.over).abs().max().item<double>(), 1e-12);
+    EXPECT_LT(scaled.square().mean(one.over).sub(1).abs().max().item<double>(), 1e-12);
+    EXPECT_LT(mapped.amin(one.over).abs().max().item<double>(), 1e-12);
+    EXPECT_LT(mapped.amax(one.over).sub(1).abs().max().item<double>(), 1e-12);
+    const std::int64_t groups = scaled.mean(one.over).numel();
+    EXPECT_EQ(groups,
+              std::string(one.axis) == "none" ? 1
+              : one.over.back() == scaled.dim() - 1 && one.over.size() > 1 && one.over[1] != 1
+                  ? one.shape.front()
+                  : one.shape.back());
+  }
+}
+
+/// Three rows of 1, 3 and 2 time steps of two numbers; a number per step to predict.
+MatrixRows padded_steps() {
+  MatrixRows::Matrices matrices;
+  matrices.dtype = at::kDouble;
+  matrices.spec.inputs = {{"series", {kVaries, 2}, {}, Role::kFeatures, at::kDouble},
+                          {"series.lengths", {}, {}, Role::kLengths, at::kLong, 0, "series"}};
+  matrices.spec.targets = {{"next", TargetKind::kNumbers, {kVaries, 1}, {}, "series"},
+                           number_target("total"),
+                           number_target("other")};
+  matrices.inputs = {
+      at::tensor({1., 10., 0., 0., 0., 0., 2., 20., 3., 30., 4., 40., 5., 50., 9., 90., 0., 0.},
+                 at::kDouble)
+          .view({3, 3, 2}),
+      at::tensor({1, 3, 2}, at::kLong)};
+  matrices.targets = {
+      at::tensor({2., 0., 0., 4., 6., 8., 10., 18., 0.}, at::kDouble).view({3, 3, 1}),
+      at::tensor({1., 2., 3.}, at::kDouble).view({3, 1}),
+      at::tensor({7., 8., 9.}, at::kDouble).view({3, 1})};
+  return MatrixRows(std::move(matrices));
+}
+
+// numpy: x = [1, 2, 3, 4, 5, 9]; (x - x.mean()) / x.std()
+TEST_F(TransformsTest, PaddingIsLeftOutOfStatisticsAndStaysZero) {
+  const MatrixRows reader = padded_steps();
+  const double scale = 1 / std::sqrt(136. / 6 - 16);  // mean 4, mean square 136 / 6
+
+  const Batch batch = applied(*fitted("standardize", {{"target", {"next"}}}, reader), reader);
+
+  expect_values(values(batch.inputs[0].select(2, 0)),
+                {-3 * scale, 0, 0, -2 * scale, -scale, 0, scale, 5 * scale, 0});
+  expect_values(values(batch.inputs[0].select(2, 1)),
+                {-3 * scale, 0, 0, -2 * scale, -scale, 0, scale, 5 * scale, 0});
+  EXPECT_NEAR(batch.targets[0][1][2][0].item<double>(), 0, 1e-12);
+  EXPECT_NEAR(batch.targets[0][2][1][0].item<double>(), 5 * scale, 1e-12);
+}
+
+TEST_F(TransformsTest, TargetsOfNumbersAreScaledAllOrByNameAndTurnedBack) {
+  const MatrixRows reader = padded_steps();
+  const auto all = fitted("min_max", {{"target", true}}, reader);
+  const auto one = fitted("min_max", {{"target", {"total"}}}, reader);
+
+  const Batch by_all = applied(*all, reader);
+  const Batch by_one = applied(*one, reader);
+
+  EXPECT_THAT(values(by_all.targets[1]), ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(values(by_all.targets[2]), ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(values(by_one.targets[1]), ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(values(by_one.targets[2]), ElementsAre(7, 8, 9));
+  EXPECT_THAT(values(by_one.original_targets[1]), ElementsAre(1, 2, 3));
+  for (const char* name : {"next", "total", "other"}) {
+    const std::size_t i = reader.spec().target_index(name);
+    expect_values(values(all->invert(by_all.targets[i], name)), values(reader.targets(i)));
+    expect_values(values(one->invert(by_one.targets[i], name)), values(reader.targets(i)));
+  }
+  EXPECT_EQ(message_of([&] {
+              fitted("min_max", {{"target", {"totl"}}}, reader);
+            }),
+            "min_max: there is no target \"totl\"; the targets are next, total, other; did you "
+            "mean \"total\"?");
+  EXPECT_EQ(message_of([&] {
+              fitted("min_max", {{"target", {"y"}}}, numbers());
+            }),
+            "min_max: \"target\" names \"y\", which is classes; only numbers can be scaled");
 }
 
 TEST_F(TransformsTest, OutputSpecFindsTheMistakesThatFitWould) {

@@ -54,9 +54,17 @@ ValidationCase for_classes(ValidationCase one) {
   return one;
 }
 
+ValidationCase keeping_groups(ValidationCase one) {
+  one.keeps_groups = true;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Validation, ValidationContract,
     ::testing::Values(
+        keeping_groups(k_fold("KFoldGroups", {{"keep_groups", true}})),
+        not_random(keeping_groups(k_fold("KFoldGroupsInOrder",
+                                         {{"keep_groups", true}, {"shuffle", false}}))),
         stratified(k_fold("KFold", Json::object())), k_fold("KFoldPlain", {{"stratify", false}}),
         for_classes(stratified(k_fold("KFoldStratified", {{"stratify", true}, {"folds", 3}}))),
         stratified(not_random(k_fold("KFoldInOrder", {{"shuffle", false}, {"refit", false}}))),
@@ -71,10 +79,11 @@ INSTANTIATE_TEST_SUITE_P(
 SplitRequest request_for(const Rows& targets, std::int64_t class_count) {
   SplitRequest request;
   request.rows = static_cast<std::int64_t>(targets.size());
-  request.target = {"kind", TargetKind::kClasses, 1, {}};
+  std::vector<std::string> names;
   for (std::int64_t c = 0; c < class_count; ++c)
-    request.target.class_names.push_back("class-" + std::to_string(c));
-  request.targets = at::tensor(targets, at::kLong);
+    names.push_back("class-" + std::to_string(c));
+  request.targets = {class_target("kind", std::move(names))};
+  request.target_values = {at::tensor(targets, at::kLong)};
   request.random = RandomStreams(17);
   return request;
 }
@@ -82,8 +91,8 @@ SplitRequest request_for(const Rows& targets, std::int64_t class_count) {
 SplitRequest numbers(std::int64_t rows) {
   SplitRequest request;
   request.rows = rows;
-  request.target = {"price", TargetKind::kNumbers, 1, {}};
-  request.targets = at::arange(rows, at::kFloat).view({rows, 1});
+  request.targets = {number_target("price")};
+  request.target_values = {at::arange(rows, at::kFloat).view({rows, 1})};
   request.random = RandomStreams(17);
   return request;
 }
@@ -99,9 +108,9 @@ std::string message_of(Action&& action) {
 }
 
 std::vector<std::int64_t> counts(const SplitRequest& request, const Rows& rows) {
-  std::vector<std::int64_t> counts(request.target.class_names.size(), 0);
+  std::vector<std::int64_t> counts(request.targets.back().class_names.size(), 0);
   for (const std::int64_t row : rows)
-    ++counts[static_cast<std::size_t>(request.targets[row].item<std::int64_t>())];
+    ++counts[static_cast<std::size_t>(request.target_values.back()[row].item<std::int64_t>())];
   return counts;
 }
 
@@ -187,6 +196,91 @@ TEST(KFold, ShufflesWithinClassesToo) {
   EXPECT_THAT(counts(request, shuffled.validation), ElementsAre(5, 5));
 }
 
+/// Number, classes of each time step, and two targets with one class per row: 0 0 0 0 1 1 1 1 and
+/// 0 1 0 1 0 1 0 1.
+SplitRequest several() {
+  SplitRequest request = numbers(8);
+  request.targets.push_back(class_target("steps", {"a", "b"}, {3}));
+  request.target_values.push_back(at::arange(24).remainder(2).view({8, 3}));
+  request.targets.push_back(class_target("first", {"a", "b"}));
+  request.target_values.push_back(at::arange(8).ge(4).to(at::kLong));
+  request.targets.push_back(class_target("second", {"a", "b"}));
+  request.target_values.push_back(at::arange(8).remainder(2));
+  return request;
+}
+
+// By hand: in order, each of the two folds has two rows of each class, the first ones first.
+TEST(KFold, StratifiesByTheFirstTargetWithOneClassPerRowOrTheNamedOne) {
+  const auto first_fold = [](const Json& by) {
+    Json parameters = {{"folds", 2}, {"shuffle", false}};
+    parameters.update(by);
+    return make("k_fold", parameters)->plan(several()).folds[0].validation;
+  };
+
+  EXPECT_THAT(first_fold(Json::object()), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(first_fold({{"stratify_by", "first"}}), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(first_fold({{"stratify_by", "second"}}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(first_fold({{"stratify", false}}), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(HoldOut, StratifiesByTheNamedTarget) {
+  const SplitRequest request = several();  // counts() looks at its last target, "second"
+  for (const char* strategy : {"auto", "stratified"}) {
+    const Json parameters = {{"strategy", strategy}, {"fraction", 0.5}, {"stratify_by", "second"}};
+
+    const Fold fold = make("hold_out", parameters)->plan(request).folds[0];
+
+    EXPECT_THAT(counts(request, fold.validation), ElementsAre(2, 2));
+  }
+}
+
+TEST(KFold, NamesTargetsThatCannotBeStratifiedBy) {
+  const auto by = [](const char* component, Json parameters) {
+    return message_of([&] { make(component, parameters)->plan(several()); });
+  };
+
+  EXPECT_EQ(by("k_fold", {{"folds", 2}, {"stratify_by", "secnd"}}),
+            "validation has \"stratify_by\": \"secnd\", which is no target; the targets are "
+            "\"price\", \"steps\", \"first\", \"second\"; did you mean \"second\"?");
+  EXPECT_EQ(by("hold_out", {{"stratify_by", "steps"}}),
+            "validation has \"stratify_by\": \"steps\", which needs a target with one class per "
+            "row; the targets are \"price\" (numbers), \"steps\" (classes at each position), "
+            "\"first\" (classes), \"second\" (classes)");
+  EXPECT_EQ(by("hold_out", {{"strategy", "random"}, {"stratify_by", "first"}}),
+            "/stratify_by: has no effect with \"strategy\": \"random\"");
+  EXPECT_EQ(by("k_fold", {{"stratify", false}, {"stratify_by", "first"}}),
+            "/stratify_by: has no effect with \"stratify\": false");
+}
+
+// By hand: groups of 4, 3, 2, 2 and 1 rows go to the first, the second, the second, the first and
+// the second of two folds: 6 and 6 rows.
+TEST(KFold, KeepsGroupsTogetherInPartsOfLikeSize) {
+  SplitRequest request = numbers(12);
+  request.groups = at::tensor({7, 7, 7, 7, 1, 1, 1, 5, 5, -2, -2, 9}, at::kLong);
+  const Json parameters = {{"folds", 2}, {"keep_groups", true}, {"shuffle", false}};
+
+  const auto plan = make("k_fold", parameters)->plan(request);
+
+  EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 1, 2, 3, 9, 10));
+  EXPECT_THAT(plan.folds[1].validation, ElementsAre(4, 5, 6, 7, 8, 11));
+}
+
+TEST(KFold, SaysWhyItCannotKeepGroups) {
+  SplitRequest request = numbers(12);
+  request.groups = at::arange(12).remainder(3);
+  const auto split = [](const Json& parameters, const SplitRequest& of) {
+    return message_of([&] { make("k_fold", parameters)->plan(of); });
+  };
+
+  EXPECT_EQ(split({{"keep_groups", true}, {"folds", 4}}, request),
+            "validation asks for 4 folds, but there are 3 groups to keep together");
+  EXPECT_EQ(split({{"keep_groups", true}}, numbers(12)),
+            "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv "
+            "and \"groups\" of npy name them");
+  EXPECT_EQ(split({{"keep_groups", true}, {"stratify", true}}, request),
+            "/keep_groups: keeps groups together, which excludes \"stratify\": true");
+}
+
 TEST(KFold, IgnoresClassesThatHaveNoRows) {
   const auto plan = make("k_fold", {{"folds", 2}})->plan(request_for({0, 2, 0, 2}, 3));
 
@@ -207,8 +301,8 @@ TEST(KFold, SaysWhyItCannotSplit) {
   EXPECT_EQ(message_of([] {
               make("k_fold", {{"stratify", true}})->plan(numbers(150));
             }),
-            "validation has \"stratify\": true, which needs classes, but the target \"price\" is "
-            "numbers");
+            "validation has \"stratify\": true, which needs a target with one class per row; the "
+            "target is \"price\" (numbers)");
   EXPECT_EQ(message_of([] {
               make("k_fold", {{"folds", 3}, {"stratify", false}})
                   ->plan(request_for({0, 0, 0, 0, 1, 1}, 2));
@@ -300,8 +394,8 @@ TEST(HoldOut, SaysWhyItCannotSplit) {
       message_of([] {
         make("hold_out", {{"strategy", "stratified"}})->plan(numbers(150));
       }),
-      "validation has \"strategy\": \"stratified\", which needs classes, but the target \"price\" "
-      "is numbers");
+      "validation has \"strategy\": \"stratified\", which needs a target with one class per row; "
+      "the target is \"price\" (numbers)");
   EXPECT_EQ(message_of([] {
               make("hold_out", {{"strategy", "stratified"}})->plan(request_for({0, 0, 1, 0}, 2));
             }),

@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
 class LateMetric final : public MetricComputer {
   void do_start(const TargetSpec&) override {}
   void do_reset() override { ++epoch_; }
-  void do_update(const Predictions&, const Batch&) override {}
+  void do_update(const Prediction&, const TargetBatch&) override {}
   void do_merge(const MetricComputer&) override {}
   MetricResult do_compute() const override {
     const double value = epoch_ < 3 ? std::nan("") : epoch_;
@@ -95,7 +95,7 @@ class LateMetric final : public MetricComputer {
 TEST(StandardWorkflow, AnyNumberIsBetterThanNone) {
   Rehearsal rehearsal(make({{"keep_best", "late"}}));
   LateMetric late;
-  rehearsal.task().metrics = {&late};
+  rehearsal.task().metrics = {{&late, 0, number_target("price")}};
   RecordingContext context;
 
   EXPECT_EQ(rehearsal.train(context).best_epoch, 3);

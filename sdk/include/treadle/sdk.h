@@ -25,8 +25,6 @@
 #include <treadle/core/observed_values.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
-#include <treadle/core/plan_folding.h>
-#include <treadle/core/plan_ops.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/predictions.h>
 #include <treadle/core/row_problems.h>
@@ -39,4 +37,8 @@
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 #include <treadle/core/weights.h>
+#include <treadle/plan/folding.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/op.h>
+#include <treadle/plan/ops.h>
 #include <treadle/plugin.h>

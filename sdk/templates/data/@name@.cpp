@@ -81,8 +81,10 @@ class @Name@ final : public treadle::DataProvider {
 
  private:
   void do_open(const treadle::OpenRequest& request) override {
+    const auto wanted = request.loss_targets.find("");
     if (request.task == treadle::Task::kClassification ||
-        request.loss_target == treadle::TargetKind::kClasses) {
+        (wanted != request.loss_targets.end() &&
+         wanted->second != treadle::TargetKind::kNumbers)) {
       throw treadle::DataError(path_.string() +
                                ": its last column is numbers, but classes are asked for; choose a "
                                "loss for numbers, such as mse");
@@ -105,17 +107,18 @@ class @Name@ final : public treadle::DataProvider {
     const at::Tensor numbers = at::from_blob(table.numbers.data(), {rows, columns}, at::kDouble)
                                    .to(request.dtype, false, true);
     treadle::MatrixRows::Matrices matrices;
-    treadle::PortSpec port{"features", {features_}, {}};
+    treadle::PortSpec port{"features", {features_}, {}, treadle::Role::kFeatures, request.dtype};
     for (std::int64_t i = 1; i <= features_; ++i) {
       std::string name = "x";
       name += std::to_string(i);
-      port.columns.push_back({std::move(name), {}, false});
+      port.columns.push_back({std::move(name), {}});
     }
+    matrices.dtype = request.dtype;
     matrices.spec.inputs = {std::move(port)};
     matrices.inputs = {numbers.slice(1, 0, features_).contiguous()};
     if (!predicts) {
-      matrices.spec.target = {"y", treadle::TargetKind::kNumbers, 1, {}};
-      matrices.targets = numbers.slice(1, features_).contiguous();
+      matrices.spec.targets = {treadle::number_target("y")};
+      matrices.targets = {numbers.slice(1, features_).contiguous()};
     }
     matrices.describe_row = [lines = std::move(table.lines), path = path_](std::int64_t row) {
       return "line " + std::to_string(lines[static_cast<std::size_t>(row)]) + " of " +

@@ -21,7 +21,7 @@ class @Name@ final : public treadle::GradientStrategy {
       : from_dimensions_(config.get<std::int64_t>("from_dimensions")) {}
 
  private:
-  treadle::LossTerms do_add_gradients(const treadle::GradientTask& task,
+  treadle::BatchLoss do_add_gradients(const treadle::GradientTask& task,
                                       const treadle::Batch& batch,
                                       treadle::ForwardContext& context) const override {
     // What is there already is set aside: those gradients are not this batch's.
@@ -31,7 +31,7 @@ class @Name@ final : public treadle::GradientStrategy {
       earlier.push_back(parameter.grad());
       parameter.mutable_grad().reset();
     }
-    const treadle::LossTerms terms = treadle::back_propagate(task, batch, context);
+    treadle::BatchLoss loss = treadle::back_propagate(task, batch, context);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       at::Tensor own = parameters[i].grad();  // undefined where the batch did not reach
       if (own.defined() && own.dim() >= from_dimensions_)
@@ -42,7 +42,7 @@ class @Name@ final : public treadle::GradientStrategy {
         earlier[i].add_(own);
       parameters[i].mutable_grad() = earlier[i];
     }
-    return terms;
+    return loss;
   }
 
   /// Layers may share a parameter: it then has several names, and is here once.

@@ -10,8 +10,8 @@ namespace {
 ///     d^2 / 2                      where |d| <= delta
 ///     delta * (|d| - delta / 2)    elsewhere
 ///
-/// Several numbers a row: their mean. One object serves a whole run; all functions are const and
-/// are called from several threads at once.
+/// Several numbers a position: their mean. One object serves a whole run; all functions are const
+/// and are called from several threads at once.
 class @Name@ final : public treadle::Loss {
  public:
   explicit @Name@(const treadle::Config& config) : delta_(config.get<double>("delta")) {}
@@ -23,21 +23,26 @@ class @Name@ final : public treadle::Loss {
       throw treadle::DataError("loss \"@name@\" needs numbers, but the target \"" + target.name +
                                "\" is not; use cross_entropy for classes");
     }
-    return {{"values", target.width}};
+    return {{"values", target.shape}};
   }
 
-  // A sum and its weight, not a mean: both add up over batches.
+  // A sum, not a mean: sums add up over batches. The framework divides by the weights' sum.
   treadle::LossTerms do_forward(const std::vector<at::Tensor>& outputs,
-                                const treadle::Batch& batch) const override {
-    const at::Tensor rows =
-        at::huber_loss(outputs[0], batch.targets, at::Reduction::None, delta_).mean(1);
-    if (!batch.weights.defined())
-      return {rows.sum(), {}};
-    return {rows.mul(batch.weights).sum(), batch.weights.sum()};
+                                const treadle::TargetBatch& target) const override {
+    const at::Tensor& weights = target.weights();  // of positions: rows, time steps, pixels
+    if (!weights.defined())
+      return {each(outputs[0], target.values()).sum(), {}};
+    // Whatever a model computes for padding, it must not count: NaN times 0 is NaN.
+    const at::Tensor values = outputs[0].masked_fill(weights.eq(0).unsqueeze(-1), 0);
+    return {each(values, target.values()).mul(weights).sum(), {}};
   }
 
-  treadle::Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  treadle::Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
     return {treadle::TargetKind::kNumbers, outputs[0]};
+  }
+
+  at::Tensor each(const at::Tensor& values, const at::Tensor& targets) const {
+    return at::huber_loss(values, targets, at::Reduction::None, delta_).mean(-1);
   }
 
   double delta_;

@@ -4,12 +4,12 @@
 
 namespace {
 
-/// The mean over rows of
+/// The mean over positions (rows, time steps) of
 ///
 ///     100 * |target - prediction| / max(|target|, floor)
 ///
-/// in float64. Several numbers a row: their mean. Keeps two numbers, whatever the number of rows.
-/// One object per data split and worker: it needs no locks.
+/// in float64. Several numbers a position: their mean. Keeps two numbers, whatever the number of
+/// rows. One object per data split and worker: it needs no locks.
 class @Name@ final : public treadle::MetricComputer {
  public:
   explicit @Name@(const treadle::Config& config) : floor_(config.get<double>("floor")) {}
@@ -27,17 +27,19 @@ class @Name@ final : public treadle::MetricComputer {
     weight_ = 0;
   }
 
-  void do_update(const treadle::Predictions& predictions, const treadle::Batch& batch) override {
-    const at::Tensor targets = batch.original_targets.to(at::kDouble);
-    const at::Tensor errors = targets.sub(predictions.values.to(at::kDouble)).abs();
-    const at::Tensor rows = errors.div(targets.abs().clamp_min(floor_)).mean(1);
-    if (batch.weights.defined()) {
-      const at::Tensor weights = batch.weights.to(at::kDouble);
-      sum_ += rows.mul(weights).sum().item<double>();
+  void do_update(const treadle::Prediction& prediction,
+                 const treadle::TargetBatch& target) override {
+    const at::Tensor targets = target.values().to(at::kDouble);
+    const at::Tensor errors = targets.sub(prediction.values.to(at::kDouble)).abs();
+    const at::Tensor each = errors.div(targets.abs().clamp_min(floor_)).mean(-1);
+    if (target.weights().defined()) {
+      const at::Tensor weights = target.weights().to(at::kDouble);
+      // Padding has weight 0 and may hold anything: NaN times 0 is NaN.
+      sum_ += each.masked_fill(weights.eq(0), 0).mul(weights).sum().item<double>();
       weight_ += weights.sum().item<double>();
     } else {
-      sum_ += rows.sum().item<double>();
-      weight_ += static_cast<double>(rows.size(0));
+      sum_ += each.sum().item<double>();
+      weight_ += static_cast<double>(target.positions());
     }
   }
 
@@ -66,7 +68,7 @@ class @Name@ final : public treadle::MetricComputer {
 
   double floor_;
   double sum_ = 0;     // of weight times error
-  double weight_ = 0;  // of all rows seen
+  double weight_ = 0;  // of all positions seen
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <treadle/sdk.h>
 
+#include <algorithm>
+
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/relu.h>
@@ -37,18 +39,18 @@ class @Name@Block final : public torch::nn::Module {
 
 /// A linear layer, residual blocks, a linear layer (the ResNet of Gorishniy et al., "Revisiting
 /// Deep Learning Models for Tabular Data", 2021, with layer norm). Takes one input of any shape and
-/// gives [B, width] for each output. All state of a call is in the call: forward() may run on
+/// gives [B, shape...] for each output. All state of a call is in the call: forward() may run on
 /// several threads at once.
 class @Name@Network final : public treadle::Model {
  public:
   @Name@Network(const @Name@Shape& shape, const treadle::ModelSpec& spec) {
-    std::int64_t features = 1;
-    for (const std::int64_t size : spec.inputs[0].shape)
-      features *= size;
+    const std::int64_t features = elements(spec.inputs[0].shape);
     std::int64_t total_width = 0;
     for (const treadle::OutputSpec& output : spec.outputs) {
-      widths_.push_back(output.width);
-      total_width += output.width;
+      widths_.push_back(elements(output.shape));
+      total_width += widths_.back();
+      shapes_.push_back(output.shape);
+      shapes_.back().insert(shapes_.back().begin(), -1);
     }
     input_ = register_module("input", torch::nn::Linear(features, shape.width));
     for (std::int64_t i = 0; i < shape.blocks; ++i) {
@@ -65,10 +67,20 @@ class @Name@Network final : public treadle::Model {
     for (const auto& block : blocks_)
       values = block->forward(values);
     outputs = at::split_with_sizes(output_->forward(values), widths_, 1);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      outputs[i] = outputs[i].reshape(shapes_[i]);
   }
 
  private:
-  std::vector<std::int64_t> widths_;
+  static std::int64_t elements(const std::vector<std::int64_t>& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape)
+      count *= size;
+    return count;
+  }
+
+  std::vector<std::int64_t> widths_;                // elements of a row
+  std::vector<std::vector<std::int64_t>> shapes_;  // with the batch
   torch::nn::Linear input_{nullptr};
   std::vector<std::shared_ptr<@Name@Block>> blocks_;
   torch::nn::Linear output_{nullptr};
@@ -87,6 +99,14 @@ class @Name@ final : public treadle::ModelProvider {
       throw treadle::DataError("model \"@name@\" takes one input, but the data has " +
                                std::to_string(spec.inputs.size()));
     }
+    expect_fixed(spec.inputs[0].name, spec.inputs[0].shape);
+    for (const treadle::OutputSpec& output : spec.outputs)
+      expect_fixed(output.name, output.shape);
+    if (!c10::isFloatingType(spec.inputs[0].dtype)) {
+      throw treadle::DataError("model \"@name@\" takes numbers, but \"" + spec.inputs[0].name +
+                               "\" has indices of categories or tokens; add {\"use\": "
+                               "\"one_hot\"} to transforms");
+    }
     for (const treadle::Column& column : spec.inputs[0].columns) {
       if (!column.categories.empty())
         refuse(column, "is a category", "one_hot");
@@ -94,6 +114,13 @@ class @Name@ final : public treadle::ModelProvider {
         refuse(column, "has missing values", "impute");
     }
     return std::make_shared<@Name@Network>(shape_, spec);
+  }
+
+  static void expect_fixed(const std::string& name, const std::vector<std::int64_t>& shape) {
+    if (std::find(shape.begin(), shape.end(), treadle::kVaries) != shape.end()) {
+      throw treadle::DataError("model \"@name@\": the sizes of \"" + name +
+                               "\" vary from row to row, but it has one layer for all");
+    }
   }
 
   [[noreturn]] static void refuse(const treadle::Column& column, const std::string& why,

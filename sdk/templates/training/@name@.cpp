@@ -14,7 +14,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 treadle::engine::EvaluationSetup evaluation_of(const treadle::TrainingTask& task) {
-  return {task.model, task.loss, task.outputs, task.transforms, task.timeline};
+  return {task.model, task.objective, task.transforms, task.timeline};
 }
 
 /// One training, from its first step or its last checkpoint to its end. What it must remember over
@@ -24,7 +24,8 @@ class @Name@Run {
   @Name@Run(std::int64_t epochs, treadle::TrainingTask& task, treadle::RunContext& context)
       : task_(task),
         context_(context),
-        step_(*task.model, *task.loss, *task.optimizer, {task.outputs, {}, nullptr, task.replicas, task.groups, task.timeline}),
+        step_(*task.model, *task.objective, *task.optimizer,
+              {{}, nullptr, task.replicas, task.groups, task.timeline}),
         per_epoch_(task.training->batches_per_epoch()),
         epochs_(task.fixed_epochs > 0 ? task.fixed_epochs : epochs),
         span_{task.optimizer->learning_rate(), epochs_ * per_epoch_, per_epoch_} {}
@@ -51,7 +52,7 @@ class @Name@Run {
     // After a resume the epoch goes on with the batch that is next.
     const std::int64_t behind = steps_ % per_epoch_;
     if (behind == 0)
-      step_.set_carried({});
+      step_.set_model_state({});
     const auto stream = task_.training->epoch(epoch_, behind);
     double rate = span_.base_rate;
     for (treadle::Batch batch; stream->next(batch); batch = treadle::Batch()) {
@@ -76,16 +77,17 @@ class @Name@Run {
     summary.epochs = epochs_;
     summary.step = steps_;
     summary.learning_rate = rate;
-    summary.training_loss = step_.loss_weight() > 0 ? step_.loss_sum() / step_.loss_weight() : 0.0;
+    summary.training_loss = step_.totals().value();
+    summary.observed = step_.logged_means();
     summary.seconds = seconds;
     step_.clear_totals();
     if (task_.validation != nullptr) {
       const auto stream = task_.validation->epoch(0);
       summary.validation_loss = treadle::engine::evaluate_metrics(evaluation_of(task_), *stream,
                                                                   std::stop_token(), task_.metrics)
-                                    .loss();
-      for (const treadle::MetricComputer* metric : task_.metrics) {
-        const treadle::MetricResult result = metric->compute();
+                                    .loss;
+      for (const treadle::TargetMetric& metric : task_.metrics) {
+        const treadle::MetricResult result = metric.compute();
         summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
       }
     }
@@ -125,12 +127,11 @@ class @Name@Run {
     treadle::StateDict state;
     state.put("model", treadle::module_state(*task_.model));
     state.put("optimizer", step_.slots().state());
-    state.put("carried", step_.carried());
+    state.put("model_state", step_.model_state());
+    state.put("sums", step_.sums());
     state.put("epoch", nlohmann::json(epoch_));
     state.put("steps", nlohmann::json(steps_));
     state.put("best_epoch", nlohmann::json(best_epoch_));
-    state.put_number("loss_sum", step_.loss_sum());
-    state.put_number("loss_weight", step_.loss_weight());
     state.put_number("last_loss", last_loss_);
     state.put_number("best_loss", best_loss_);
     state.put_number("seconds", earlier_seconds_ + seconds_since(start_));
@@ -140,12 +141,11 @@ class @Name@Run {
   void load(const treadle::StateDict& state) {
     treadle::load_module_state(*task_.model, state.part("model"));
     step_.slots().load_state(state.part("optimizer"));
-    if (state.has_part("carried"))
-      step_.set_carried(state.part("carried"));
+    step_.set_model_state(state.part("model_state"));
+    step_.set_sums(state.part("sums"));
     epoch_ = state.value("epoch").get<std::int64_t>();
     steps_ = state.value("steps").get<std::int64_t>();
     best_epoch_ = state.value("best_epoch").get<std::int64_t>();
-    step_.set_totals(state.number("loss_sum"), state.number("loss_weight"));
     last_loss_ = state.number("last_loss");
     best_loss_ = state.number("best_loss");
     earlier_seconds_ = state.number("seconds");
@@ -191,10 +191,10 @@ class @Name@ final : public treadle::TrainingWorkflow {
     const treadle::engine::EvaluationTotals totals = treadle::engine::evaluate_metrics(
         evaluation_of(task), *stream, context.stop_token(), task.metrics);
     treadle::ValidationResult result;
-    result.loss = totals.loss();
+    result.loss = totals.loss;
     result.sample_count = totals.rows;
-    for (const treadle::MetricComputer* metric : task.metrics) {
-      const treadle::MetricResult part = metric->compute();
+    for (const treadle::TargetMetric& metric : task.metrics) {
+      const treadle::MetricResult part = metric.compute();
       auto& [values, tables] = result.metrics;
       values.insert(values.end(), part.values.begin(), part.values.end());
       tables.insert(tables.end(), part.tables.begin(), part.tables.end());

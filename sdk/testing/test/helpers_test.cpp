@@ -133,13 +133,15 @@ TEST(TinyData, IsTheSameEachTimeAndWhatItSays) {
   EXPECT_FALSE(same_matrices(tiny_regression(), tiny_regression(40, 2)));
   EXPECT_TRUE(same_matrices(tiny_classification(), tiny_classification()));
   EXPECT_TRUE(same_matrices(tiny_sequences(), tiny_sequences()));
+  EXPECT_TRUE(same_matrices(tiny_texts(), tiny_texts()));
+  EXPECT_FALSE(same_matrices(tiny_texts(), tiny_texts(20, 2)));
 }
 
 TEST(TinyData, SequencesEndWhereTheirTargetBegins) {
   const MatrixRows::Matrices data = tiny_sequences(10, 3);
 
   for (std::int64_t row = 1; row < 10; ++row) {
-    EXPECT_TRUE(at::equal(data.inputs[0][row][2], data.targets[row - 1]));
+    EXPECT_TRUE(at::equal(data.inputs[0][row][2], data.targets[0][row - 1]));
     EXPECT_TRUE(at::equal(data.inputs[0][row][0], data.inputs[0][row - 1][1]));
   }
 }
@@ -151,7 +153,7 @@ TEST(TinyData, CornersAreWhereTheirClassSays) {
     const double angle = std::acos(-1) / 2 * static_cast<double>(row % 4);
     EXPECT_NEAR(data.inputs[0][row][0].item<double>(), std::cos(angle), 1);
     EXPECT_NEAR(data.inputs[0][row][1].item<double>(), std::sin(angle), 1);
-    EXPECT_EQ(data.targets[row].item<std::int64_t>(), row % 4);
+    EXPECT_EQ(data.targets[0][row].item<std::int64_t>(), row % 4);
   }
 }
 

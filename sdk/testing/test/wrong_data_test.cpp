@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <treadle/testing/data_contract.h>
@@ -153,6 +154,10 @@ class ReadsTooEarly final : public Right {
 /// Its reader is wrong in what `Reader` overrides.
 template <typename Reader>
 class ReadBy final : public Right {
+ public:
+  explicit ReadBy(const Make& make = table) : Right(make) {}
+
+ private:
   void* do_ask(std::string_view id) override {
     void* right = Right::do_ask(id);
     if (right == nullptr)
@@ -174,7 +179,8 @@ class Forwarding : public RowReader {
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
     matrices_.gather(rows, out);
   }
-  at::Tensor do_targets() const override { return matrices_.targets(); }
+  at::Tensor do_targets(std::size_t target) const override { return matrices_.targets(target); }
+  at::Tensor do_lengths(std::size_t input) const override { return matrices_.lengths(input); }
   std::string do_describe_row(std::int64_t row) const override {
     return matrices_.describe_row(row);
   }
@@ -207,6 +213,18 @@ class AllocatesEachTime final : public Forwarding {
     out.inputs.swap(fresh.inputs);
     out.targets = fresh.targets;
     out.weights = fresh.weights;
+  }
+};
+
+class WeighsPadding final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+
+ private:
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
+    Forwarding::do_gather(rows, out);
+    for (at::Tensor& weights : out.position_weights)
+      weights = at::ones_like(weights);
   }
 };
 
@@ -339,14 +357,55 @@ std::vector<Wrong<DataCase>> all() {
        {"TwoStreamsKnowNothingOfEachOther", "AStreamContinuesFromItsState"}},
       {one<KnowsTheAnswers>("GivesTargetsToPredict"), {"PredictingNeedsNoTarget"}},
       {made_by("IgnoresTheDtype", [](at::ScalarType) { return table(at::kFloat); }),
-       {"RowsLookAsTheSpecSays"}},
+       {"InputsLookAsTheSpecSays", "TargetsLookAsTheSpecSays"}},
+      {made_by("SaysAnotherDtype",
+               [](at::ScalarType dtype) {
+                 MatrixRows::Matrices matrices = table(dtype);
+                 matrices.spec.inputs[0].dtype = dtype == at::kFloat ? at::kDouble : at::kFloat;
+                 return matrices;
+               }),
+       {"InputsLookAsTheSpecSays"}},
+      {made_by("HasUnknownTokens",
+               [](at::ScalarType dtype) {
+                 MatrixRows::Matrices matrices = tiny_texts(20, 1, dtype);
+                 matrices.spec.inputs[0].vocabulary_size = 5;
+                 return matrices;
+               }),
+       {"InputsLookAsTheSpecSays"}},
+      {made_by("HasUnknownClasses",
+               [](at::ScalarType dtype) {
+                 MatrixRows::Matrices matrices = tiny_classification(31, 4, 1, dtype);
+                 matrices.spec.targets[0].class_names.pop_back();
+                 return matrices;
+               }),
+       {"TargetsLookAsTheSpecSays"}},
+      {made_by("LeavesNoiseInItsPadding",
+               [](at::ScalarType dtype) {
+                 MatrixRows::Matrices matrices = tiny_texts(20, 1, dtype);
+                 matrices.inputs[0].add_(matrices.inputs[0].eq(0).to(at::kLong));
+                 return matrices;
+               }),
+       {"PaddingIsZeroAndHasNoWeight"}},
+      {made_by("NamesTwoTargetsAlike",
+               [](at::ScalarType dtype) {
+                 MatrixRows::Matrices matrices = tiny_texts(20, 1, dtype);
+                 matrices.spec.targets[1].name = matrices.spec.targets[0].name;
+                 return matrices;
+               }),
+       {"NamesAreUnique"}},
+      {{"WeighsItsPadding",
+        [] {
+          return std::make_unique<ReadBy<WeighsPadding>>(
+              [](at::ScalarType dtype) { return tiny_texts(20, 1, dtype); });
+        }},
+       {"PaddingIsZeroAndHasNoWeight"}},
       {made_by("HidesMissingValues",
                [](at::ScalarType dtype) {
                  MatrixRows::Matrices matrices = table(dtype);
                  matrices.inputs[0][3][1] = std::numeric_limits<double>::quiet_NaN();
                  return matrices;
                }),
-       {"RowsLookAsTheSpecSays"}},
+       {"InputsLookAsTheSpecSays"}},
       {made_by("IsDrawnAnewEachTime",
                [count = std::make_shared<std::uint64_t>(0)](at::ScalarType dtype) {
                  return tiny_regression(41, ++*count, dtype);
@@ -354,19 +413,17 @@ std::vector<Wrong<DataCase>> all() {
        {"TheSameDataHasTheSameHash", "StateRoundTripGivesEqualRows", "PredictingNeedsNoTarget"}}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Right, DataContract,
-                         ::testing::Values(made_by("Regression", table),
-                                           made_by("Classification",
-                                                   [](at::ScalarType dtype) {
-                                                     return tiny_classification(31, 4, 1, dtype);
-                                                   }),
-                                           made_by("Sequences",
-                                                   [](at::ScalarType dtype) {
-                                                     return tiny_sequences(23, 5, 1, dtype);
-                                                   }),
-                                           one<Streams<ListStream>>("WithAStreamOfItsOwn"),
-                                           one<ReadBy<Forwarding>>("WithAReaderOfItsOwn")),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Right, DataContract,
+    ::testing::Values(
+        made_by("Regression", table),
+        made_by("Classification",
+                [](at::ScalarType dtype) { return tiny_classification(31, 4, 1, dtype); }),
+        made_by("Sequences", [](at::ScalarType dtype) { return tiny_sequences(23, 5, 1, dtype); }),
+        made_by("Texts", [](at::ScalarType dtype) { return tiny_texts(20, 1, dtype); }),
+        one<Streams<ListStream>>("WithAStreamOfItsOwn"),
+        one<ReadBy<Forwarding>>("WithAReaderOfItsOwn")),
+    CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, DataContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());
 

@@ -7,6 +7,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/scalar_tensor.h>
 
 #include <treadle/testing/gradients_contract.h>
@@ -20,20 +21,20 @@ namespace {
 /// Back-propagation. What a wrong one does otherwise it overrides.
 class BackPropagation : public GradientStrategy {
  protected:
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     return back_propagate(task, batch, context);
   }
 
   /// The loss with its graph.
-  static LossTerms forward(const GradientTask& task, const Batch& batch, ForwardContext& context) {
-    Outputs outputs(task.outputs);
+  static BatchLoss forward(const GradientTask& task, const Batch& batch, ForwardContext& context) {
+    Outputs outputs(task.objective->outputs().size());
     (*task.model)(batch.inputs, outputs, context);
-    return task.loss->forward(outputs, batch);
+    return {task.objective->forward(outputs, batch), {}};
   }
 
   /// Gradients `factor` times as large, with the same loss.
-  static LossTerms scaled(double factor, GradientTask task, const Batch& batch,
+  static BatchLoss scaled(double factor, const GradientTask& task, const Batch& batch,
                           ForwardContext& context) {
     class Scaled final : public Loss {
      public:
@@ -44,25 +45,25 @@ class BackPropagation : public GradientStrategy {
         return inner_.outputs_for(target);
       }
       LossTerms do_forward(const std::vector<at::Tensor>& outputs,
-                           const Batch& batch) const override {
-        const LossTerms terms = inner_.forward(outputs, batch);
+                           const TargetBatch& target) const override {
+        const LossTerms terms = inner_.forward(outputs, target);
         return {terms.sum.mul(factor_).add(terms.sum.detach().mul(1 - factor_)), terms.weight};
       }
-      Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
-        return inner_.predictions(outputs);
+      Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
+        return inner_.prediction(outputs);
       }
 
       double factor_;
       const Loss& inner_;
     };
-    const Scaled loss(factor, *task.loss);
-    task.loss = &loss;
-    return back_propagate(task, batch, context);
+    const Scaled loss(factor, *task.objective->terms().front().loss);
+    const Objective objective({{.loss = &loss}}, task.objective->targets());
+    return back_propagate({task.model, &objective}, batch, context);
   }
 };
 
 class Overwrites final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     for (at::Tensor& parameter : task.model->parameters())
       parameter.mutable_grad().reset();
@@ -72,7 +73,7 @@ class Overwrites final : public BackPropagation {
 
 /// Sets aside what is there and adds it afterwards, by name: some parameters have two.
 class AddsASharedOneTwice final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     std::vector<at::Tensor> parameters = task.model->parameters();
     std::vector<at::Tensor> earlier;
@@ -80,51 +81,53 @@ class AddsASharedOneTwice final : public BackPropagation {
       earlier.push_back(parameter.grad());
     for (at::Tensor& parameter : parameters)
       parameter.mutable_grad().reset();
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (!parameters[i].grad().defined())
         parameters[i].mutable_grad() = earlier[i];
       else if (earlier[i].defined())
         parameters[i].mutable_grad() = parameters[i].grad().add(earlier[i]);
     }
-    return terms;
+    return loss;
   }
 };
 
 class GivesThoseOfTheMean final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     return scaled(1 / static_cast<double>(batch.size()), task, batch, context);
   }
 };
 
 class Exaggerates final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     return scaled(1.001, task, batch, context);
   }
 };
 
 class ReturnsTheMean final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = back_propagate(task, batch, context);
-    return {terms.sum.div(batch.size()), at::scalar_tensor(1, terms.sum.options())};
+    BatchLoss loss = back_propagate(task, batch, context);
+    loss.terms[0].sum = loss.terms[0].sum.div(batch.size());
+    loss.terms[0].weight = at::ones_like(loss.terms[0].sum);
+    return loss;
   }
 };
 
 class KeepsTheGraph final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     ForwardContext once = context;
-    const LossTerms terms = forward(task, batch, once);
+    BatchLoss loss = forward(task, batch, once);
     back_propagate(task, batch, context);
-    return terms;
+    return loss;
   }
 };
 
 class IgnoresWeights final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     Batch unweighted = batch;
     unweighted.weights.reset();
@@ -134,67 +137,65 @@ class IgnoresWeights final : public BackPropagation {
 
 /// Works in halves, and twice half of an odd number is too little.
 class DropsTheOddRow final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     const std::int64_t half = batch.size() / 2;
-    const LossTerms first = back_propagate(task, batch.slice(0, half), context);
-    const LossTerms second = back_propagate(task, batch.slice(half, half), context);
-    return {first.sum.add(second.sum), first.weight.defined()
-                                           ? first.weight.add(second.weight)
-                                           : at::scalar_tensor(2 * half, first.sum.options())};
+    BatchLoss loss = back_propagate(task, batch.slice(0, half), context);
+    loss.add(back_propagate(task, batch.slice(half, half), context));
+    return loss;
   }
 };
 
 class ThawsTheFrozen final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     std::vector<at::Tensor> frozen;
     for (const at::Tensor& parameter : task.model->parameters()) {
       if (!parameter.requires_grad())
         frozen.push_back(parameter.set_requires_grad(true));
     }
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     for (const at::Tensor& parameter : frozen)
       parameter.set_requires_grad(false);
-    return terms;
+    return loss;
   }
 };
 
 /// Adds a zero to all gradients there are, also where no row has reached.
 class TouchesThemAll final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     for (const at::Tensor& parameter : task.model->parameters()) {
       if (parameter.grad().defined())
         parameter.grad().add_(0);
     }
-    return terms;
+    return loss;
   }
 };
 
 class ShrinksTheParameters final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     const at::NoGradGuard no_gradients;
     for (const at::Tensor& parameter : task.model->parameters())
       parameter.mul_(0.99);
-    return terms;
+    return loss;
   }
 };
 
 class LeavesTheModelInEvaluation final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     task.model->eval();
-    return terms;
+    return loss;
   }
 };
 
 class RenumbersTheRows final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     batch.rows.add_(1);
     return back_propagate(task, batch, context);
@@ -202,7 +203,7 @@ class RenumbersTheRows final : public BackPropagation {
 };
 
 class StaysAtOneStep final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     static thread_local const OneStepGradients forever;
     return back_propagate(task, batch, context);
@@ -210,7 +211,7 @@ class StaysAtOneStep final : public BackPropagation {
 };
 
 class SeedsTheProcess final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     static std::atomic<std::uint64_t> seed = 1;
     at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
@@ -224,13 +225,15 @@ class SeedsTheProcess final : public BackPropagation {
 
 /// Adds to a gradient what has nothing to do with the batch: the loss of the one before.
 class RemembersTheLastLoss final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     const std::lock_guard lock(mutex_);
-    task.model->named_parameters()["output.bias"].grad().add_(last_);
-    last_ = terms.sum.item<double>();
-    return terms;
+    const auto parameters = task.model->named_parameters();
+    if (const at::Tensor* bias = parameters.find("output.bias"))
+      bias->grad().add_(last_);
+    last_ = loss.terms[0].sum.item<double>();
+    return loss;
   }
   mutable std::mutex mutex_;
   mutable double last_ = 0;
@@ -238,41 +241,64 @@ class RemembersTheLastLoss final : public BackPropagation {
 
 /// Leaves its last answer in a place that all threads share.
 class SharesItsScratch final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = back_propagate(task, batch, context);
+    const BatchLoss loss = back_propagate(task, batch, context);
     if (!thread_.is_mine())
       task.model->named_parameters()["output.bias"].grad().add_(1);
-    return terms;
+    return loss;
   }
   OneThread thread_;
 };
 
 class DetachesNothing final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    const LossTerms terms = forward(task, batch, context);
-    terms.sum.backward();
-    return {terms.sum.detach(), terms.weight};
+    BatchLoss loss = forward(task, batch, context);
+    loss.terms[0].sum.backward();
+    loss.terms[0].sum = loss.terms[0].sum.detach();
+    return loss;
   }
 };
 
 class ForgetsWhatWasCarried final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    context.carried = {};
+    context.state() = {};
     return back_propagate(task, batch, context);
   }
 };
 
 class SwallowsErrors final : public BackPropagation {
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     try {
       return back_propagate(task, batch, context);
     } catch (const DataError&) {
-      return {at::scalar_tensor(0, at::kDouble), {}};
+      return {{{at::scalar_tensor(0, at::kDouble), {}, 0}}, {}};
     }
+  }
+};
+
+/// Makes a context of its own for the model, and copies what it knows of.
+class RebuildsTheContext final : public BackPropagation {
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    ForwardContext own(context.stop());
+    own.state() = context.state();
+    BatchLoss loss = back_propagate(task, batch, own);
+    context.state() = own.state();
+    return loss;
+  }
+};
+
+/// Forgets what the model added to the loss.
+class LosesTermsOfTheModel final : public BackPropagation {
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    BatchLoss loss = back_propagate(task, batch, context);
+    loss.auxiliary.clear();
+    return loss;
   }
 };
 
@@ -291,10 +317,11 @@ std::vector<Wrong<GradientsCase>> all() {
       {one<BackPropagation>("SaysThatItIsNotExact", false),
        {"GivesThoseOfBackPropagationIfItIsExact"}},
       {one<ReturnsTheMean>("ReturnsTheMean"), {"ReturnsTheLossOfTheBatch"}},
-      {one<KeepsTheGraph>("KeepsTheGraph"), {"ReturnsScalarsInTheModelsDtypeWithoutAGraph"}},
+      {one<KeepsTheGraph>("KeepsTheGraph"),
+       {"ReturnsScalarsInTheModelsDtypeWithoutAGraph", "EverythingInTheContextReachesTheModel"}},
       {one<IgnoresWeights>("IgnoresWeights"),
        {"GivesThoseOfBackPropagationIfItIsExact", "ReturnsTheLossOfTheBatch",
-        "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+        "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "TermsOfTheModelHaveTheirGradients"}},
       {one<DropsTheOddRow>("DropsTheOddRow"),
        {"GivesThoseOfBackPropagationIfItIsExact", "ReturnsTheLossOfTheBatch",
         "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
@@ -310,8 +337,13 @@ std::vector<Wrong<GradientsCase>> all() {
        {"DependsOnTheBatchAndTheTasksRandomStreamAlone",
         "SeveralThreadsMayUseItAtOnceWithAReplicaEach"}},
       {one<SharesItsScratch>("SharesItsScratch"), {"SeveralThreadsMayUseItAtOnceWithAReplicaEach"}},
-      {one<DetachesNothing>("DetachesNothing"), {"HandsOnWhatTheModelCarriesDetached"}},
+      {one<DetachesNothing>("DetachesNothing"),
+       {"HandsOnWhatTheModelCarriesDetached", "EverythingInTheContextReachesTheModel",
+        "TermsOfTheModelHaveTheirGradients"}},
       {one<ForgetsWhatWasCarried>("ForgetsWhatWasCarried"), {"HandsOnWhatTheModelCarriesDetached"}},
+      {one<RebuildsTheContext>("RebuildsTheContext"), {"EverythingInTheContextReachesTheModel"}},
+      {one<LosesTermsOfTheModel>("LosesTermsOfTheModel"),
+       {"EverythingInTheContextReachesTheModel"}},
       {one<SwallowsErrors>("SwallowsErrors"), {"LetsWhatTheLossThrowsThrough"}}};
 }
 

@@ -114,7 +114,7 @@ class TwoLayers final : public GraphBuilder {
 
  private:
   Json do_build(const LayerSpec& spec) const override {
-    Json steps = Json::array({layer("dense_tanh", 5), layer("dense", spec.outputs[0].width)});
+    Json steps = Json::array({layer("dense_tanh", 5), layer("dense", spec.outputs[0].width())});
     if (change_)
       change_(steps, spec);
     return steps;
@@ -148,7 +148,7 @@ std::vector<Wrong<GraphCase>> all() {
                     return [last = std::make_shared<std::int64_t>(5)](Json& steps,
                                                                       const LayerSpec& spec) {
                       steps[0]["units"] = *last;
-                      if (spec.outputs[0].width == 4)
+                      if (spec.outputs[0].width() == 4)
                         *last = 6;
                     };
                   }),
@@ -165,14 +165,14 @@ std::vector<Wrong<GraphCase>> all() {
        {"SaysWhatADocumentCanSay"}},
       {changed("GivesAnotherWidth",
                [](Json& steps, const LayerSpec& spec) {
-                 steps[1]["units"] = spec.outputs[0].width + 1;
+                 steps[1]["units"] = spec.outputs[0].width() + 1;
                }),
        {"BuildsANetworkForWhatItIsAsked", "FollowsTheLoss"}},
       {changed("GivesOneWidthAlways", [](Json& steps, const LayerSpec&) { steps[1]["units"] = 3; }),
        {"FollowsTheLoss"}},
       {changed("GivesAnotherDtype",
                [](Json& steps, const LayerSpec& spec) {
-                 steps[1] = layer("of_another_dtype", spec.outputs[0].width);
+                 steps[1] = layer("of_another_dtype", spec.outputs[0].width());
                }),
        {"BuildsANetworkForWhatItIsAsked"}},
       {with("DrawsFromElsewhere", "drawn_elsewhere"),

@@ -79,13 +79,62 @@ class Remembering final : public Layer {
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     at::Tensor result = affine_->forward(inputs, context);
-    context.memory.put("last", result);
+    context.state().put("last", result);
     return result;
   }
 
  private:
   std::shared_ptr<Affine> affine_;
 };
+
+/// Affine; adds the mean of what it gave to the loss, and logs it.
+class Reporting final : public Layer, public ShowsValues, public AddsLosses {
+ public:
+  struct What {
+    bool declares_log = true;
+    bool declares_loss = true;
+    bool adds_mean = false;
+  };
+  Reporting(const LayerSpec& spec, What what)
+      : affine_(register_module("affine", std::make_shared<Affine>(spec, Affine::Change()))),
+        what_(what) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    at::Tensor result = affine_->forward(inputs, context);
+    context.log("size", result, Reduction::kNorm);
+    const at::Tensor squares = result.square();
+    context.add_loss("penalty", what_.adds_mean ? squares.mean() : squares.sum());
+    return result;
+  }
+  std::vector<std::string> observed_names() const override {
+    return what_.declares_log ? std::vector<std::string>{"size"} : std::vector<std::string>{};
+  }
+  std::vector<std::string> loss_names() const override {
+    return what_.declares_loss ? std::vector<std::string>{"penalty"} : std::vector<std::string>{};
+  }
+
+ private:
+  std::shared_ptr<Affine> affine_;
+  What what_;
+};
+
+class ReportingFactory final : public LayerFactory {
+ public:
+  explicit ReportingFactory(Reporting::What what) : what_(what) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Reporting>(spec, what_);
+  }
+  Reporting::What what_;
+};
+
+LayerCase reporting(std::string name, Reporting::What what = {}) {
+  LayerCase one;
+  one.name = std::move(name);
+  one.make = [what] { return std::make_unique<ReportingFactory>(what); };
+  return one;
+}
 
 class RememberingFactory final : public LayerFactory {
   std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
@@ -199,6 +248,9 @@ std::vector<Wrong<LayerCase>> all() {
       {LayerCase{.name = "RemembersSilently",
                  .make = [] { return std::make_unique<RememberingFactory>(); }},
        {"RemembersOnlyIfItSaysSo"}},
+      {reporting("LogsSilently", {.declares_log = false}), {"ReportsOnlyWhatItDeclares"}},
+      {reporting("AddsLossesSilently", {.declares_loss = false}), {"ReportsOnlyWhatItDeclares"}},
+      {reporting("AddsTheMeanToTheLoss", {.adds_mean = true}), {"LossesAddUpOverRows"}},
       {affine("SharesItsScratch", {.after =
                                        [thread = OneThread()](Affine&, Tensor result) {
                                          return thread.is_mine() ? result : result.add(1);
@@ -206,7 +258,8 @@ std::vector<Wrong<LayerCase>> all() {
        {"SeveralThreadsMayEvaluateAtOnce"}}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Right, LayerContract, ::testing::Values(affine("Affine")), CaseName());
+INSTANTIATE_TEST_SUITE_P(Right, LayerContract,
+                         ::testing::Values(affine("Affine"), reporting("Reporting")), CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());
 

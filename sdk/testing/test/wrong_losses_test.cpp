@@ -3,6 +3,8 @@
 #include <utility>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 
 #include <treadle/testing/loss_contract.h>
 
@@ -15,104 +17,191 @@ namespace {
 /// Squared error. What a wrong one does otherwise it overrides.
 class Squared : public Loss {
  protected:
-  virtual at::Tensor each(const at::Tensor& output, const Batch& batch) const {
-    return output.sub(batch.targets).square().sum(1);
+  using Outputs = std::vector<at::Tensor>;
+
+  virtual at::Tensor each(const at::Tensor& output, const TargetBatch& target) const {
+    return output.sub(target.values()).square().sum(-1);
+  }
+  /// Without what is in padding.
+  static at::Tensor counted(const at::Tensor& values, const TargetBatch& target) {
+    return target.weights().defined() ? values.masked_fill(target.weights().eq(0).unsqueeze(-1), 0)
+                                      : values;
   }
 
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
     if (target.kind != TargetKind::kNumbers)
       throw DataError("squared needs numbers");
-    return {{"value", target.width}};
+    return {{"value", target.shape}};
   }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const at::Tensor rows = each(outputs[0], batch);
-    if (!batch.weights.defined())
-      return {rows.sum(), {}};
-    return {rows.mul(batch.weights).sum(), batch.weights.sum()};
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const at::Tensor positions = each(counted(outputs[0], target), target);
+    if (!target.weights().defined())
+      return {positions.sum(), {}};
+    return {positions.mul(target.weights()).sum(), {}};
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const Outputs& outputs) const override {
     return {TargetKind::kNumbers, outputs[0]};
   }
 };
 
-class CountsRowsInsteadOfWeights final : public Squared {
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    return {Squared::do_forward(outputs, batch).sum, {}};
+/// The mean of squared errors over exactly the given rows.
+class WholeMean : public Squared {
+ protected:
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const LossTerms terms = Squared::do_forward(outputs, target);
+    return {terms.sum.div(weight_of(terms, target)), at::ones({}, terms.sum.dtype())};
+  }
+  at::Tensor do_weight(const TargetBatch&) const override { return at::ones({}); }
+  bool do_is_additive() const override { return false; }
+};
+
+class ForgetsThatItsWeightIsOne final : public WholeMean {
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    LossTerms terms = WholeMean::do_forward(outputs, target);
+    terms.weight.mul_(2);
+    return terms;
+  }
+  at::Tensor do_weight(const TargetBatch&) const override { return at::ones({}).mul(2); }
+};
+
+class CountsPositionsInsteadOfWeights final : public Squared {
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const auto positions = static_cast<double>(target.positions());
+    return {Squared::do_forward(outputs, target).sum, at::full({}, positions, at::kDouble)};
+  }
+  at::Tensor do_weight(const TargetBatch& target) const override {
+    return at::full({}, static_cast<double>(target.positions()), at::kDouble);
+  }
+};
+
+/// Looks at the weights of rows only.
+class CountsPadding final : public Squared {
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const at::Tensor rows = each(outputs[0], target).flatten(1).sum(1);
+    const at::Tensor& weights = target.batch().weights;
+    return {weights.defined() ? rows.mul(weights).sum() : rows.sum(), {}};
+  }
+};
+
+/// NaN times 0 is NaN.
+class MultipliesPaddingByZero final : public Squared {
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const at::Tensor positions = each(outputs[0], target);
+    return {(target.weights().defined() ? positions.mul(target.weights()) : positions).sum(), {}};
+  }
+};
+
+class PullsAtPadding final : public Squared {
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    LossTerms terms = Squared::do_forward(outputs, target);
+    if (target.weights().defined()) {
+      const at::Tensor padding =
+          outputs[0].masked_fill(target.weights().gt(0).unsqueeze(-1), 0).nan_to_num();
+      terms.sum = terms.sum.add(padding.sub(padding.detach()).sum());
+    }
+    return terms;
+  }
+};
+
+/// Divides by how long the batch's longest row is.
+class MeansOverThePaddedLength final : public Squared {
+  at::Tensor each(const at::Tensor& output, const TargetBatch& target) const override {
+    return Squared::each(output, target).div(static_cast<double>(output.size(1)));
+  }
+};
+
+class WeighsByItsOutputs final : public Squared {
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const LossTerms terms = Squared::do_forward(outputs, target);
+    const at::Tensor sizes = counted(outputs[0], target).detach().abs().sum(-1);
+    return {terms.sum, (target.weights().defined() ? sizes.mul(target.weights()) : sizes).sum()};
+  }
+};
+
+/// Says beforehand that it divides by something else.
+class TellsAnotherWeight final : public Squared {
+  at::Tensor do_weight(const TargetBatch& target) const override {
+    return at::full({}, weight_of({}, target) * 2, at::kDouble);
   }
 };
 
 class GivesTheMean final : public Squared {
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const LossTerms terms = Squared::do_forward(outputs, batch);
-    const at::Tensor one = terms.sum.detach().mul(0).add(1);
-    return {terms.weight.defined() ? terms.sum.div(terms.weight) : terms.sum.div(batch.size()),
-            one};
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const LossTerms terms = Squared::do_forward(outputs, target);
+    return {terms.sum.div(weight_of(terms, target)), at::ones({}, terms.sum.dtype())};
   }
+  at::Tensor do_weight(const TargetBatch&) const override { return at::ones({}); }
 };
 
 class HalvesItsGradient final : public Squared {
-  at::Tensor each(const at::Tensor& output, const Batch& batch) const override {
-    const at::Tensor rows = Squared::each(output, batch);
-    return rows.add(rows.detach()).div(2);
+  at::Tensor each(const at::Tensor& output, const TargetBatch& target) const override {
+    const at::Tensor positions = Squared::each(output, target);
+    return positions.add(positions.detach()).div(2);
   }
 };
 
 class DifferentiatesItsWeight final : public Squared {
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const LossTerms terms = Squared::do_forward(outputs, batch);
-    const at::Tensor none = terms.sum.mul(0);
-    return {terms.sum, terms.weight.defined() ? terms.weight.add(none) : none.add(batch.size())};
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const LossTerms terms = Squared::do_forward(outputs, target);
+    return {terms.sum, terms.sum.mul(0).add(weight_of(terms, target))};
   }
 };
 
 class MeasuresAgainstOriginalTargets final : public Squared {
-  at::Tensor each(const at::Tensor& output, const Batch& batch) const override {
-    return output.sub(batch.original_targets).square().sum(1);
+  at::Tensor each(const at::Tensor& output, const TargetBatch& target) const override {
+    return output.sub(target.batch().original_targets[0]).square().sum(-1);
   }
 };
 
 class ClampsTheTargets final : public Squared {
-  at::Tensor each(const at::Tensor& output, const Batch& batch) const override {
-    batch.targets.clamp_(-0.5, 0.5);
-    return Squared::each(output, batch);
+  at::Tensor each(const at::Tensor& output, const TargetBatch& target) const override {
+    target.values().clamp_(-0.5, 0.5);
+    return Squared::each(output, target);
   }
 };
 
 class Explodes final : public Squared {
-  at::Tensor each(const at::Tensor& output, const Batch& batch) const override {
-    return output.sub(batch.targets).exp().sum(1);
+  at::Tensor each(const at::Tensor& output, const TargetBatch& target) const override {
+    return output.sub(target.values()).exp().sum(-1);
   }
 };
 
 class TakesAnyTarget final : public Squared {
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"value", target.width}};
+    return {{"value", target.shape}};
   }
 };
 
 class PredictsClasses final : public Squared {
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const Outputs& outputs) const override {
     return {TargetKind::kClasses, outputs[0]};
   }
 };
 
+/// One name for two further numbers.
+class PredictsTwoOfAName final : public Squared {
+  Prediction do_prediction(const Outputs& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0], {{"low", outputs[0]}, {"low", outputs[0]}}};
+  }
+};
+
 class GivesAVector final : public Squared {
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const LossTerms terms = Squared::do_forward(outputs, batch);
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    const LossTerms terms = Squared::do_forward(outputs, target);
     return {terms.sum.view({1}), terms.weight};
   }
 };
 
 class AsksForNothing final : public Squared {
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"", Squared::do_outputs_for(target)[0].width}};
+    return {{"", Squared::do_outputs_for(target)[0].shape}};
   }
 };
 
 class DoublesWeightedRows final : public Squared {
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    LossTerms terms = Squared::do_forward(outputs, batch);
-    if (terms.weight.defined())
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    LossTerms terms = Squared::do_forward(outputs, target);
+    if (target.weights().defined())
       terms.sum = terms.sum.mul(2);
     return terms;
   }
@@ -120,8 +209,8 @@ class DoublesWeightedRows final : public Squared {
 
 /// Remembers its last answer in a place that all threads share.
 class SharesItsScratch final : public Squared {
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    LossTerms terms = Squared::do_forward(outputs, batch);
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    LossTerms terms = Squared::do_forward(outputs, target);
     if (!thread_.is_mine())
       terms.sum = terms.sum.add(1);
     return terms;
@@ -131,13 +220,26 @@ class SharesItsScratch final : public Squared {
 
 template <typename T>
 LossCase one(std::string name) {
-  return {std::move(name), [] { return std::make_unique<T>(); }, LossCase::numbers(2)};
+  return {std::move(name), [] { return std::make_unique<T>(); }, LossCase::numbers(2, {kVaries})};
 }
 
 std::vector<Wrong<LossCase>> all() {
-  return {{one<CountsRowsInsteadOfWeights>("CountsRowsInsteadOfWeights"),
-           {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
-          {one<GivesTheMean>("GivesTheMean"), {"AddsUpOverPartsOfABatch"}},
+  return {{one<CountsPositionsInsteadOfWeights>("CountsPositionsInsteadOfWeights"),
+           {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "APaddedBatchEqualsItsRowsOneByOne"}},
+          {one<CountsPadding>("CountsPadding"),
+           {"PaddingChangesNothing", "NaNInPaddingChangesNothing", "PaddingHasNoGradient",
+            "APaddedBatchEqualsItsRowsOneByOne"}},
+          {one<MultipliesPaddingByZero>("MultipliesPaddingByZero"), {"NaNInPaddingChangesNothing"}},
+          {one<PullsAtPadding>("PullsAtPadding"),
+           {"PaddingHasNoGradient", "GradientsAreTheSlopesOfTheSum"}},
+          {one<MeansOverThePaddedLength>("MeansOverThePaddedLength"),
+           {"APaddedBatchEqualsItsRowsOneByOne"}},
+          {one<WeighsByItsOutputs>("WeighsByItsOutputs"), {"TheWeightIsAFunctionOfTheTargetAlone"}},
+          {one<TellsAnotherWeight>("TellsAnotherWeight"), {"TheWeightIsAFunctionOfTheTargetAlone"}},
+          {one<ForgetsThatItsWeightIsOne>("ForgetsThatItsWeightIsOne"),
+           {"ItsWeightIsOneUnlessItAddsUp"}},
+          {one<GivesTheMean>("GivesTheMean"),
+           {"AddsUpOverPartsOfABatch", "APaddedBatchEqualsItsRowsOneByOne"}},
           {one<HalvesItsGradient>("HalvesItsGradient"), {"GradientsAreTheSlopesOfTheSum"}},
           {one<DifferentiatesItsWeight>("DifferentiatesItsWeight"), {"TheWeightHasNoGradient"}},
           {one<MeasuresAgainstOriginalTargets>("MeasuresAgainstOriginalTargets"),
@@ -146,14 +248,17 @@ std::vector<Wrong<LossCase>> all() {
           {one<Explodes>("Explodes"), {"StaysFiniteForSureOutputs"}},
           {one<TakesAnyTarget>("TakesAnyTarget"), {"RefusesTheOtherKindOfTarget"}},
           {one<PredictsClasses>("PredictsClasses"), {"SaysWhatOutputsMean"}},
+          {one<PredictsTwoOfAName>("PredictsTwoOfAName"), {"SaysWhatOutputsMean"}},
           {one<AsksForNothing>("AsksForNothing"), {"AsksForOutputs"}},
           {one<DoublesWeightedRows>("DoublesWeightedRows"),
-           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow",
+            "APaddedBatchEqualsItsRowsOneByOne"}},
           {one<SharesItsScratch>("SharesItsScratch"), {"SeveralThreadsMayUseItAtOnce"}},
           {one<GivesAVector>("GivesAVector"), {"GivesScalarsInTheOutputsDtype"}}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Right, LossContract, ::testing::Values(one<Squared>("Squared")),
+INSTANTIATE_TEST_SUITE_P(Right, LossContract,
+                         ::testing::Values(one<Squared>("Squared"), one<WholeMean>("WholeMean")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LossContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/TensorIndexing.h>
 #include <ATen/TensorOperators.h>
 
 #include <treadle/testing/metric_contract.h>
@@ -13,6 +14,10 @@ namespace treadle::testing {
 namespace wrong_metrics {
 namespace {
 
+TargetSpec spec() {
+  return MetricCase::numbers(2, {kVaries});
+}
+
 /// The weighted mean of absolute errors. What a wrong one does otherwise it overrides.
 class MeanError : public MetricComputer {
  protected:
@@ -21,8 +26,14 @@ class MeanError : public MetricComputer {
       throw DataError("mean_error needs numbers");
   }
   void do_reset() override { sum_ = weight_ = 0; }
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    add(predictions.values, batch.original_targets, batch.weights);
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    const at::Tensor& weights = target.weights();
+    if (!weights.defined())
+      return add(prediction.values, target.values(), weights);
+    // Padding may hold anything.
+    const at::Tensor counted = weights.gt(0);
+    add(prediction.values.flatten(0, -2).index({counted.flatten()}),
+        target.values().flatten(0, -2).index({counted.flatten()}), weights.index({counted}));
   }
   void do_merge(const MetricComputer& other) override {
     sum_ += static_cast<const MeanError&>(other).sum_;
@@ -43,10 +54,10 @@ class MeanError : public MetricComputer {
   }
 
   void add(const at::Tensor& values, const at::Tensor& targets, const at::Tensor& weights) {
-    const at::Tensor errors = values.sub(targets).abs().sum(1);
+    const at::Tensor errors = values.sub(targets).abs().sum(-1);
     sum_ += (weights.defined() ? errors.mul(weights) : errors).sum().item<double>();
     weight_ +=
-        weights.defined() ? weights.sum().item<double>() : static_cast<double>(values.size(0));
+        weights.defined() ? weights.sum().item<double>() : static_cast<double>(errors.numel());
   }
 
   double sum_ = 0;
@@ -73,14 +84,40 @@ class NeverForgets final : public MeanError {
 };
 
 class JudgesByTransformedTargets final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    add(predictions.values, batch.targets, batch.weights);
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    MeanError::do_update(prediction, TargetBatch::transformed(target.batch(), 0, spec()));
   }
 };
 
 class IgnoresWeights final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    add(predictions.values, batch.original_targets, {});
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    add(prediction.values, target.values(), {});
+  }
+};
+
+/// Looks at the weights of rows only.
+class CountsPadding final : public MeanError {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    const at::Tensor& rows = target.batch().weights;
+    add(prediction.values, target.values(),
+        rows.defined() ? rows.unsqueeze(1).expand(prediction.values.sizes().slice(0, 2))
+                       : at::Tensor());
+  }
+};
+
+/// NaN times 0 is NaN.
+class MultipliesPaddingByZero final : public MeanError {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    add(prediction.values, target.values(), target.weights());
+  }
+};
+
+/// Takes the longest row for the length of all.
+class SumsOverThePaddedLength final : public MeanError {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    const double sum = std::exchange(sum_, 0);
+    MeanError::do_update(prediction, target);
+    sum_ = sum + sum_ * static_cast<double>(prediction.values.size(1));
   }
 };
 
@@ -109,10 +146,10 @@ class TakesAnyTarget final : public MeanError {
 };
 
 class FailsWithoutRows final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    if (batch.size() == 0)
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    if (target.rows() == 0)
       throw DataError("no rows");
-    MeanError::do_update(predictions, batch);
+    MeanError::do_update(prediction, target);
   }
 };
 
@@ -122,8 +159,8 @@ class Lazy final : public MeanError {
     MeanError::do_reset();
     seen_.clear();
   }
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    seen_.push_back({predictions, batch});
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    seen_.push_back({prediction, target.batch()});
   }
   void do_merge(const MetricComputer& other) override {
     const auto& more = static_cast<const Lazy&>(other).seen_;
@@ -137,7 +174,7 @@ class Lazy final : public MeanError {
     judged->sum_ = sum_;
     judged->weight_ = weight_;
     for (const JudgedRows& rows : seen_)
-      judged->add(rows.predictions.values, rows.batch.original_targets, rows.batch.weights);
+      judged->MeanError::do_update(rows.prediction, TargetBatch::original(rows.batch, 0, spec()));
     return judged;
   }
   std::vector<JudgedRows> seen_;
@@ -145,21 +182,22 @@ class Lazy final : public MeanError {
 
 /// Counts the first row it sees twice.
 class PrefersTheFirstRow final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    MeanError::do_update(predictions, batch);
-    if (batch.size() > 0 && batch.rows[0].item<std::int64_t>() == 0) {
-      add(predictions.values.slice(0, 0, 1), batch.original_targets.slice(0, 0, 1),
-          batch.weights.defined() ? batch.weights.slice(0, 0, 1) : at::Tensor());
-    }
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    MeanError::do_update(prediction, target);
+    if (target.rows() == 0 || target.batch().rows[0].item<std::int64_t>() != 0)
+      return;
+    const Batch first = target.batch().slice(0, 1);
+    MeanError::do_update({prediction.kind, prediction.values.slice(0, 0, 1)},
+                         TargetBatch::original(first, 0, spec()));
   }
 };
 
 /// The mean over batches of their means.
 class AveragesBatches final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
     const double weight = std::exchange(weight_, 0);
     const double sum = std::exchange(sum_, 0);
-    MeanError::do_update(predictions, batch);
+    MeanError::do_update(prediction, target);
     sum_ = sum + (weight_ > 0 ? sum_ / weight_ : 0);
     weight_ = weight + (weight_ > 0 ? 1 : 0);
   }
@@ -174,9 +212,9 @@ class HalvesOnMerge final : public MeanError {
 };
 
 class EndsWhenAsked final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
     if (!asked_)
-      MeanError::do_update(predictions, batch);
+      MeanError::do_update(prediction, target);
   }
   MetricResult do_compute() const override {
     asked_ = weight_ > 0;
@@ -190,10 +228,10 @@ class EndsWhenAsked final : public MeanError {
 };
 
 class DoublesWeightedRows final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
     const double sum = std::exchange(sum_, 0);
-    MeanError::do_update(predictions, batch);
-    sum_ = sum + sum_ * (batch.weights.defined() ? 2 : 1);
+    MeanError::do_update(prediction, target);
+    sum_ = sum + sum_ * (target.weights().defined() ? 2 : 1);
   }
 };
 
@@ -202,20 +240,20 @@ class GivesNothing final : public MeanError {
 };
 
 class CutsToWholeNumbers final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    add(predictions.values.scalar_type() == at::kFloat ? predictions.values.round()
-                                                       : predictions.values,
-        batch.original_targets, batch.weights);
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    const at::Tensor& values = prediction.values;
+    MeanError::do_update(
+        {prediction.kind, values.scalar_type() == at::kFloat ? values.round() : values}, target);
   }
 };
 
 /// All objects share one sum.
 class SharesItsSum final : public MeanError {
-  void do_update(const Predictions& predictions, const Batch& batch) override {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
     const MetricComputer* last = std::exchange(last_of_all(), this);
     if (weight_ > 0 && last != this && !resumed_)
       sum_ += 1;
-    MeanError::do_update(predictions, batch);
+    MeanError::do_update(prediction, target);
   }
   void do_load_state(const StateDict& state) override {
     MeanError::do_load_state(state);
@@ -230,7 +268,7 @@ class SharesItsSum final : public MeanError {
 
 template <typename T>
 MetricCase one(std::string name) {
-  return {std::move(name), [] { return std::make_unique<T>(); }, MetricCase::numbers(2)};
+  return {std::move(name), [] { return std::make_unique<T>(); }, spec()};
 }
 
 std::vector<Wrong<MetricCase>> all() {
@@ -240,7 +278,15 @@ std::vector<Wrong<MetricCase>> all() {
           {one<JudgesByTransformedTargets>("JudgesByTransformedTargets"),
            {"JudgesByTheTargetsAsTheDataGaveThem"}},
           {one<IgnoresWeights>("IgnoresWeights"),
-           {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "RowsOfWeightZeroAreNoRows"}},
+           {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "RowsOfWeightZeroAreNoRows",
+            "PaddingChangesNothing", "NaNInPaddingChangesNothing",
+            "APaddedBatchEqualsItsRowsOneByOne"}},
+          {one<CountsPadding>("CountsPadding"),
+           {"PaddingChangesNothing", "NaNInPaddingChangesNothing",
+            "APaddedBatchEqualsItsRowsOneByOne"}},
+          {one<MultipliesPaddingByZero>("MultipliesPaddingByZero"), {"NaNInPaddingChangesNothing"}},
+          {one<SumsOverThePaddedLength>("SumsOverThePaddedLength"),
+           {"APaddedBatchEqualsItsRowsOneByOne"}},
           {one<SaysZeroForNothing>("SaysZeroForNothing"),
            {"ReportsNaNBeforeTheFirstBatch", "ABatchWithoutRowsChangesNothing",
             "RowsOfWeightZeroAreNoRows"}},
@@ -248,12 +294,13 @@ std::vector<Wrong<MetricCase>> all() {
           {one<ChangesItsName>("ChangesItsName"), {"ItsNamesAreTheSameFromTheFirstBatchToTheLast"}},
           {one<AveragesBatches>("AveragesBatches"),
            {"DoesNotDependOnBatchBoundaries", "MergingTwoWorkersEqualsOneSeeingBoth",
-            "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+            "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "APaddedBatchEqualsItsRowsOneByOne"}},
           {one<HalvesOnMerge>("HalvesOnMergingNothing"),
            {"MergingWithAWorkerThatSawNothingChangesNothing"}},
           {one<EndsWhenAsked>("EndsWhenAsked"), {"ComputingInBetweenChangesNothing"}},
           {one<DoublesWeightedRows>("DoublesWeightedRows"),
-           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow"}},
+           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow",
+            "APaddedBatchEqualsItsRowsOneByOne"}},
           {one<GivesNothing>("GivesNothing"), {"GivesAValueOrATable"}},
           {one<CutsToWholeNumbers>("CutsToWholeNumbers"), {"TakesSinglePrecision"}},
           {one<SharesItsSum>("SharesItsSum"), {"TwoObjectsKnowNothingOfEachOther"}},

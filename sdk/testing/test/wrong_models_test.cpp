@@ -28,8 +28,8 @@ class Net final : public Model {
 
   Net(const ModelSpec& spec, const Change& change) : change_(change) {
     weight = register_parameter(
-        "weight", at::randn({spec.outputs[0].width, spec.inputs[0].shape[0]}, spec.dtype));
-    bias = register_parameter("bias", at::randn({spec.outputs[0].width}, spec.dtype));
+        "weight", at::randn({spec.outputs[0].width(), spec.inputs[0].shape[0]}, spec.dtype));
+    bias = register_parameter("bias", at::randn({spec.outputs[0].width()}, spec.dtype));
     if (change_.prepare)
       change_.prepare(*this, spec);
   }
@@ -135,7 +135,7 @@ std::vector<Wrong<ModelCase>> all() {
                                     [](Net&, Tensor output) {
                                       return output.repeat({1, 2});
                                     }}),
-       {"GivesOutputsOfTheAskedWidthsAndDtype"}},
+       {"GivesOutputsOfTheAskedShapesAndDtype"}},
       {net("SharesItsScratch", {.after =
                                     [thread = OneThread()](Net&, Tensor output) {
                                       return thread.is_mine() ? output : output.add(1);

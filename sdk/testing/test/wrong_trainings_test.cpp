@@ -47,7 +47,7 @@ class Plain : public TrainingWorkflow {
   }
   virtual at::Tensor in_units_of_data(const TrainingTask& task, at::Tensor predictions) const {
     for (auto t = task.transforms.rbegin(); t != task.transforms.rend(); ++t)
-      predictions = (*t)->invert(predictions);
+      predictions = (*t)->invert(predictions, "price");
     return predictions;
   }
   virtual void save(RunContext& context, const StateDict& state,
@@ -138,12 +138,12 @@ class Plain : public TrainingWorkflow {
                  const std::string& where) const {
     const TaskRandom random(seed_of(info.step, context));
     task.model->train();
-    Outputs outputs(task.outputs);
+    Outputs outputs(task.objective->outputs().size());
     ForwardContext forward;
-    forward.carried = carried();
+    forward.state() = carried();
     task.model->forward(batch.inputs, outputs, forward);
-    const LossTerms terms = task.loss->forward(outputs, batch);
-    keep_carried(forward.carried);
+    const BatchLoss::Term terms = task.objective->forward(outputs, batch).front();
+    keep_carried(forward.state());
     const double weight = terms.weight.item<double>();
     if (!std::isfinite(terms.sum.item<double>()))
       throw TrainingError(where + "the loss is not a number");
@@ -213,29 +213,29 @@ class Plain : public TrainingWorkflow {
     for (const auto& module : modules_of(task))
       modes.push_back(module->is_training());
     task.model->eval();
-    for (MetricComputer* metric : task.metrics)
-      metric->reset();
+    for (const TargetMetric& metric : task.metrics)
+      metric.metric->reset();
     ValidationResult result;
     double sum = 0;
     double weight = 0;
     const auto stream = task.validation->epoch(0);
     for (Batch batch; stream->next(batch);) {
-      Outputs outputs(task.outputs);
+      Outputs outputs(task.objective->outputs().size());
       ForwardContext forward;
       task.model->forward(batch.inputs, outputs, forward);
-      const LossTerms terms = task.loss->forward(outputs, batch);
+      const BatchLoss::Term terms = task.objective->forward(outputs, batch).front();
       sum += terms.sum.item<double>();
       weight += terms.weight.item<double>();
-      Predictions said = task.loss->predictions(outputs);
-      said.values = in_units_of_data(task, said.values);
-      for (MetricComputer* metric : task.metrics)
-        metric->update(said, batch);
+      Predictions said = task.objective->predictions(outputs);
+      said[0].values = in_units_of_data(task, said[0].values);
+      for (const TargetMetric& metric : task.metrics)
+        metric.update(said, batch);
       result.sample_count += batch.size();
     }
     put_modes_back(task, modes);
     result.loss = sum / weight;
-    for (const MetricComputer* metric : task.metrics)
-      result.metrics = metric->compute();
+    for (const TargetMetric& metric : task.metrics)
+      result.metrics = metric.compute();
     return result;
   }
 };

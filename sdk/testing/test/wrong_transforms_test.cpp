@@ -31,10 +31,17 @@ class Centre : public Transform {
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext& context) const override {
     shift(batch, context);
-    if (batch.targets.defined())
-      batch.targets = batch.targets.mul(2);
+    double_targets(batch);
   }
-  at::Tensor do_invert(const at::Tensor& predictions) const override { return predictions.div(2); }
+  static void double_targets(Batch& batch) {
+    if (batch.targets.empty())
+      return;
+    for (const std::size_t target : {0, 2})
+      batch.targets[target] = batch.targets[target].mul(2);
+  }
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view target) const override {
+    return target == "kind" ? predictions : predictions.div(2);
+  }
   StateDict do_state() const override {
     StateDict state;
     state.put_number("mean", mean());
@@ -56,7 +63,7 @@ class FitsOnAllRows final : public Centre {
 
 class PeeksAtOtherRows final : public Centre {
   void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override {
-    reader.targets();
+    reader.targets(0);
     Centre::do_fit(reader, training_rows);
   }
 };
@@ -73,7 +80,9 @@ class TakesAnyState final : public Centre {
 };
 
 class InvertsNothing final : public Centre {
-  at::Tensor do_invert(const at::Tensor& predictions) const override { return predictions; }
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view) const override {
+    return predictions;
+  }
 };
 
 class CentresEachBatch final : public Centre {
@@ -102,7 +111,8 @@ class AugmentsAlways final : public Centre {
 class NeedsTargets final : public Centre {
   void do_apply(Batch& batch, const ApplyContext& context) const override {
     shift(batch, context);
-    batch.targets = batch.targets.mul(2);
+    batch.targets.at(0);
+    double_targets(batch);
   }
 };
 
@@ -117,8 +127,28 @@ class NamesTwoColumnsAlike final : public Centre {
 class DeniesMissingValues final : public Centre {
   DataSpec do_output_spec(const DataSpec& before) const override {
     DataSpec after = before;
-    after.inputs[0].columns[3].may_be_missing = false;
+    after.inputs[0].columns[2].may_be_missing = false;
     return after;
+  }
+};
+
+class MovesItsPadding final : public Centre {
+  void shift(Batch& batch, const ApplyContext& context) const override {
+    Centre::shift(batch, context);
+    batch.inputs[2] = batch.inputs[2].sub(1);
+  }
+};
+
+class AveragesOverPadding final : public Centre {
+  void shift(Batch& batch, const ApplyContext& context) const override {
+    Centre::shift(batch, context);
+    batch.inputs[2] = batch.inputs[2].mul(static_cast<double>(batch.inputs[2].size(1)));
+  }
+};
+
+class InvertsOneTargetOnly final : public Centre {
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view target) const override {
+    return target == "price" ? predictions.div(2) : predictions;
   }
 };
 
@@ -141,20 +171,24 @@ TransformCase one(std::string name) {
 }
 
 std::vector<Wrong<TransformCase>> all() {
-  return {{one<FitsOnAllRows>("FitsOnAllRows"),
-           {"LearnsFromTheTrainingRowsOnly", "ReadsOnlyTheRowsItIsGiven"}},
-          {one<PeeksAtOtherRows>("PeeksAtOtherRows"), {"ReadsOnlyTheRowsItIsGiven"}},
-          {one<ForgetsItsState>("ForgetsItsState"), {"StateRoundTripGivesEqualBatches"}},
-          {one<TakesAnyState>("TakesAnyState"), {"RefusesAnEmptyState"}},
-          {one<InvertsNothing>("InvertsNothing"), {"InvertUndoesWhatApplyDidToTargets"}},
-          {one<CentresEachBatch>("CentresEachBatch"), {"DoesNotDependOnBatchBoundaries"}},
-          {one<SharesItsMean>("SharesItsMean"), {"TwoObjectsKnowNothingOfEachOther"}},
-          {one<AugmentsAlways>("AugmentsAlways"), {"OnlyTrainingIsAugmentedAndItsSeedDecidesHow"}},
-          {one<NeedsTargets>("NeedsTargets"), {"WorksOnRowsWithoutTargets"}},
-          {one<NamesTwoColumnsAlike>("NamesTwoColumnsAlike"), {"ColumnsHaveNamesOfTheirOwn"}},
-          {one<DeniesMissingValues>("DeniesMissingValues"), {"BatchesLookAsTheOutputSpecSays"}},
-          {one<SharesItsScratch>("SharesItsScratch"), {"AppliesFromSeveralThreadsAtOnce"}},
-          {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
+  return {
+      {one<FitsOnAllRows>("FitsOnAllRows"),
+       {"LearnsFromTheTrainingRowsOnly", "ReadsOnlyTheRowsItIsGiven"}},
+      {one<PeeksAtOtherRows>("PeeksAtOtherRows"), {"ReadsOnlyTheRowsItIsGiven"}},
+      {one<ForgetsItsState>("ForgetsItsState"), {"StateRoundTripGivesEqualBatches"}},
+      {one<TakesAnyState>("TakesAnyState"), {"RefusesAnEmptyState"}},
+      {one<InvertsNothing>("InvertsNothing"), {"InvertUndoesWhatApplyDidToTargets"}},
+      {one<InvertsOneTargetOnly>("InvertsOneTargetOnly"), {"InvertUndoesWhatApplyDidToTargets"}},
+      {one<MovesItsPadding>("MovesItsPadding"), {"PaddingIsZeroAndChangesNothing"}},
+      {one<AveragesOverPadding>("AveragesOverPadding"), {"PaddingIsZeroAndChangesNothing"}},
+      {one<CentresEachBatch>("CentresEachBatch"), {"DoesNotDependOnBatchBoundaries"}},
+      {one<SharesItsMean>("SharesItsMean"), {"TwoObjectsKnowNothingOfEachOther"}},
+      {one<AugmentsAlways>("AugmentsAlways"), {"OnlyTrainingIsAugmentedAndItsSeedDecidesHow"}},
+      {one<NeedsTargets>("NeedsTargets"), {"WorksOnRowsWithoutTargets"}},
+      {one<NamesTwoColumnsAlike>("NamesTwoColumnsAlike"), {"ColumnsHaveNamesOfTheirOwn"}},
+      {one<DeniesMissingValues>("DeniesMissingValues"), {"BatchesLookAsTheOutputSpecSays"}},
+      {one<SharesItsScratch>("SharesItsScratch"), {"AppliesFromSeveralThreadsAtOnce"}},
+      {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, TransformContract,

@@ -62,8 +62,9 @@ std::vector<Wrong<ValidationCase>> all() {
     Rows order(static_cast<std::size_t>(request.rows));
     for (std::size_t i = 0; i < order.size(); ++i)
       order[i] = static_cast<std::int64_t>(i);
+    const at::Tensor& values = request.target_values[0];
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      return request.targets[a].item<double>() < request.targets[b].item<double>();
+      return values[a].item<double>() < values[b].item<double>();
     });
     plan = Halves::plan_of(order, request.rows / 2);
   };
@@ -101,7 +102,8 @@ std::vector<Wrong<ValidationCase>> all() {
        {"ClassesHaveTheirShareIfItSaysSo"}},
       {declared(halves("CutsGroups"), &ValidationCase::keeps_groups),
        {"GroupsStayTogetherIfItSaysSo"}},
-      {halves("WritesToTheTargets", [](Plan, Request request) { request.targets[0].add_(1); }),
+      {halves("WritesToTheTargets",
+              [](Plan, Request request) { request.target_values[0].add_(1); }),
        {"DoesNotWriteToTheTargets"}},
       {halves("NeedsGroupsAndDoesNotSaySo", [](Plan, Request request) { request.groups.max(); }),
        {"SplitsDataWithoutGroupsAndTimesOrSaysWhatItNeeds"}},

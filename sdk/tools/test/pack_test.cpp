@@ -21,8 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr const char* kPlugin =
     R"({"id": "org.example.opt", "version": "1.0.0", "summary": "s", "license": "MIT"})";
@@ -75,10 +78,10 @@ TEST_F(PackTest, MakesTheManifestThatHostsRead) {
   EXPECT_EQ(packed.manifest,
             json::parse(R"({"manifest_version": 1, "id": "org.example.opt", "version": "1.0.0",
               "summary": "s", "license": "MIT", "components": [
-                {"interface": "treadle.optimizer/1", "name": "adamw", "summary": "e",
+                {"interface": "treadle.optimizer/0", "name": "adamw", "summary": "e",
                  "schema": {"x-treadle-interface": "optimizer", "x-treadle-name": "adamw",
                             "description": "e", "type": "object", "x-treadle-kind": "adaptive"}},
-                {"interface": "treadle.optimizer/1", "name": "sgd", "summary": "d",
+                {"interface": "treadle.optimizer/0", "name": "sgd", "summary": "d",
                  "schema": {"x-treadle-interface": "optimizer", "description": "d", "type": "object",
                             "properties": {}}}]})"));
 }
@@ -102,7 +105,102 @@ TEST_F(PackTest, SaysWhatIsWrongWithPluginJson) {
           "\"Apache-2.0\")",
           "plugin.json:5: /licence: unknown key \"licence\" (a plugin.json has: id, version, "
           "summary, "
-          "license, vendor, url)"));
+          "license, vendor, url, interfaces)"));
+}
+
+constexpr const char* kCurves = R"({
+  "id": "org.example.opt", "version": "1.0.0", "summary": "s", "license": "MIT",
+  "interfaces": [{"word": "curve", "id": "org.example.curve/0", "summary": "a factor"}]})";
+
+TEST_F(PackTest, TakesInterfacesThatThePluginDeclares) {
+  given("plugin.json", kCurves);
+  given("power.schema.json",
+        R"({"x-treadle-interface": "curve", "description": "d", "type": "object"})");
+  given("curved.schema.json",
+        R"({"x-treadle-interface": "schedule", "description": "d", "type": "object",
+            "properties": {"of": {"x-treadle-component": "curve"}}})");
+
+  const PackedManifest packed = pack();
+
+  ASSERT_THAT(packed.problems, IsEmpty());
+  EXPECT_EQ(packed.manifest["interfaces"], json::parse(kCurves)["interfaces"]);
+  EXPECT_EQ(packed.manifest["components"][0]["interface"], "org.example.curve/0");
+}
+
+TEST_F(PackTest, SaysWhichInterfacesThereAre) {
+  given("plugin.json", kCurves);
+  given("power.schema.json",
+        R"({"x-treadle-interface": "curv", "description": "d", "type": "object"})");
+  given("curved.schema.json",
+        R"({"x-treadle-interface": "schedule", "description": "d", "type": "object",
+            "properties": {"of": {"x-treadle-component": "corve"}}})");
+
+  EXPECT_THAT(problems(),
+              ElementsAre(AllOf(StartsWith("power.schema.json:1: /x-treadle-interface: "),
+                                HasSubstr("unknown interface \"curv\"; did you mean \"curve\"?")),
+                          AllOf(StartsWith("curved.schema.json:2: /properties/of/"),
+                                HasSubstr("unknown interface \"corve\""))));
+}
+
+TEST_F(PackTest, SaysWhatIsWrongWithADeclaredInterface) {
+  given("plugin.json", R"({"id": "org.example.opt", "version": "1.0.0", "summary": "s",
+"license": "MIT", "interfaces": [
+7,
+{"word": "Curve", "id": "curve", "about": "a"},
+{"word": "loss", "id": "org.example.loss/0", "summary": "a"}]})");
+  given("sgd.schema.json", kSchema);
+
+  EXPECT_THAT(
+      problems(),
+      ElementsAre(
+          AllOf(StartsWith("plugin.json:3: /interfaces/0: "), HasSubstr("expected an object")),
+          AllOf(StartsWith("plugin.json:4: /interfaces/1/word: "), HasSubstr("lower case")),
+          AllOf(StartsWith("plugin.json:4: /interfaces/1/id: "), HasSubstr("a revision")),
+          AllOf(StartsWith("plugin.json:4: /interfaces/1: "), HasSubstr("\"summary\" is missing")),
+          AllOf(StartsWith("plugin.json:4: /interfaces/1/about: "), HasSubstr("unknown key")),
+          AllOf(StartsWith("plugin.json:5: /interfaces/2: "),
+                HasSubstr("\"loss\" is treadle.loss/0"))));
+}
+
+/// A schema with one parameter.
+std::string with_parameter(const std::string& word, const std::string& key) {
+  return json{{"x-treadle-interface", word},
+              {"description", "d"},
+              {"type", "object"},
+              {"properties", {{key, {{"type", "string"}}}}}}
+      .dump();
+}
+
+// The slot would take them for itself, and the component never see them.
+TEST_F(PackTest, RefusesParametersThatDocumentsUseForThemselves) {
+  const std::pair<const char*, const char*> taken[] = {
+      {"model", "weights"}, {"optimizer", "groups"}, {"schedule", "warmup"}, {"data", "task"},
+      {"layer", "name"},    {"layer", "tag"},        {"layer", "using"},     {"layer", "frozen"}};
+  for (const auto& [word, key] : taken) {
+    schemas_.clear();
+    given("plugin.json", kPlugin);
+    given("sgd.schema.json", with_parameter(word, key));
+
+    EXPECT_THAT(problems(),
+                ElementsAre(AllOf(StartsWith("sgd.schema.json:1: /properties/" + std::string(key)),
+                                  HasSubstr("\"" + std::string(key) + "\" is taken"),
+                                  HasSubstr(word), HasSubstr("rename the parameter"))));
+  }
+  schemas_.clear();
+  given("sgd.schema.json", with_parameter("optimizer", "warmup"));
+  EXPECT_THAT(problems(), IsEmpty());
+}
+
+TEST_F(PackTest, RefusesParametersThatASlotOfItsOwnHides) {
+  given("plugin.json", kPlugin);
+  given("sum.schema.json",
+        R"({"x-treadle-interface": "loss", "description": "d", "type": "object", "properties": {
+            "factor": {"type": "number"},
+            "terms": {"type": "array", "items": {"x-treadle-component": "loss",
+                      "properties": {"factor": {"type": "number"}}}}}})");
+
+  EXPECT_THAT(problems(), ElementsAre(AllOf(StartsWith("sum.schema.json:2: /properties/factor: "),
+                                            HasSubstr("\"factor\" is taken"))));
 }
 
 TEST_F(PackTest, SaysWhatIsWrongWithASchema) {

@@ -70,7 +70,7 @@ struct Workload {
     const TaskRandom random(1);
     ModelSpec spec;
     spec.inputs = {{"input", row(), {}}};
-    spec.outputs = {{"output", outputs()}};
+    spec.outputs = {{"output", {outputs()}}};
     spec.dtype = at::kFloat;
     const auto provider =
         runtime.registry().make<ModelProvider>("flow", Config(without_use(document.at("model"))));
@@ -181,15 +181,18 @@ void step_by_hand(benchmark::State& state, const Network& network, const Workloa
   }
 }
 
+const std::vector<TargetSpec> kTargets{number_target("y")};
+
 void step_of_ours(benchmark::State& state, const Runtime& runtime,
                   const std::shared_ptr<graph::Graph>& flow, const Workload& workload) {
   const auto loss = runtime.registry().make<Loss>("mse");
   const auto adam =
       runtime.registry().make<Optimizer>("adam", Config(nlohmann::json{{"learning_rate", 1e-3}}));
-  engine::TrainingStep step(*flow, *loss, *adam);
+  const Objective objective({{.loss = loss.get()}}, kTargets);
+  engine::TrainingStep step(*flow, objective, *adam);
   Batch batch;
   batch.inputs = {workload.inputs()};
-  batch.targets = workload.targets();
+  batch.targets = {workload.targets()};
   std::int64_t count = 0;
   for (auto _ : state)
     step.run(batch, ++count, 1e-3, 1);

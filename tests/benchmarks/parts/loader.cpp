@@ -27,9 +27,9 @@ MatrixRows make_table() {
   matrices.spec.inputs = {{"x", {kColumns}, {}}};
   for (std::int64_t i = 0; i < kColumns; ++i)
     matrices.spec.inputs[0].columns.push_back({"x" + std::to_string(i), {}, false});
-  matrices.spec.target = {"y", TargetKind::kNumbers, 1, {}};
+  matrices.spec.targets = {number_target("y")};
   matrices.inputs = {at::rand({kRows, kColumns})};
-  matrices.targets = at::rand({kRows, 1});
+  matrices.targets = {at::rand({kRows, 1})};
   return MatrixRows(std::move(matrices));
 }
 
@@ -64,7 +64,7 @@ void load_with_treadle(benchmark::State& state) {
 void load_with_index_select(benchmark::State& state) {
   at::set_num_threads(1);
   const at::Tensor inputs = table().matrices().inputs[0];
-  const at::Tensor targets = table().matrices().targets;
+  const at::Tensor targets = table().matrices().targets.front();
   at::Tensor order = at::randperm(kRows, at::kLong);
   std::int64_t begin = 0;
   for (auto _ : state) {

@@ -18,12 +18,13 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/plan_ops.h>
 #include <treadle/core/task_random.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/graph/ready_parts.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
 
 #include "parts.h"
 
@@ -39,11 +40,11 @@ at::Tensor same(const at::Tensor& x) {
   return x;
 }
 
-class Sigmoid final : public Layer, public Planned {
+class Sigmoid final : public Layer, public Lowerable {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0].sigmoid(); }
-  std::optional<PlanValue> plan(PlanBuilder& builder,
-                                std::span<const PlanValue> inputs) const override {
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
     return builder.apply(plan_sigmoid(), inputs[0]);
   }
 };

@@ -57,9 +57,9 @@ class FaultyRows final : public RowReader {
     at_place("data.gather");
     inner_.gather(rows, out);
   }
-  at::Tensor do_targets() const override {
+  at::Tensor do_targets(std::size_t target) const override {
     at_place("data.targets");
-    return inner_.targets();
+    return inner_.targets(target);
   }
 
   const RowReader& inner_;
@@ -109,8 +109,8 @@ class FaultyTransform final : public Transform, Inner<Transform> {
     at_place("transform.apply");
     inner().apply(batch, context);
   }
-  at::Tensor do_invert(const at::Tensor& predictions) const override {
-    return inner().invert(predictions);
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view target) const override {
+    return inner().invert(predictions, target);
   }
   StateDict do_state() const override {
     at_place("transform.state");
@@ -156,13 +156,14 @@ class FaultyLoss final : public Loss, Inner<Loss> {
     at_place("loss.outputs_for");
     return inner().outputs_for(target);
   }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override {
     at_place("loss.forward");
-    return inner().forward(outputs, batch);
+    return inner().forward(outputs, target);
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
-    at_place("loss.predictions");
-    return inner().predictions(outputs);
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
+    at_place("loss.prediction");
+    return inner().prediction(outputs);
   }
 };
 
@@ -201,7 +202,7 @@ class FaultyGradients final : public GradientStrategy, Inner<GradientStrategy> {
   using Inner::Inner;
 
  private:
-  LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
     at_place("gradients.add_gradients");
     return inner().add_gradients(task, batch, context);
@@ -221,9 +222,9 @@ class FaultyMetric final : public MetricComputer, Inner<MetricComputer> {
     at_place("metric.reset");
     inner().reset();
   }
-  void do_update(const Predictions& predictions, const Batch& batch) override {
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
     at_place("metric.update");
-    inner().update(predictions, batch);
+    inner().update(prediction, target);
   }
   void do_merge(const MetricComputer& other) override {
     at_place("metric.merge");

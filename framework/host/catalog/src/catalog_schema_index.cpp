@@ -15,7 +15,9 @@ FoundComponent CatalogSchemaIndex::find(std::string_view interface_word,
   if (!lookup.found)
     return {nullptr, "", lookup.problem, lookup.plugin_at_fault};
   try {
-    return {&catalog_->schema(*lookup.found), lookup.found->qualified_name(), ""};
+    // The schema lives in the catalog, and so keeps it alive.
+    return {std::shared_ptr<const nlohmann::json>(catalog_, &catalog_->schema(*lookup.found)),
+            lookup.found->qualified_name(), ""};
   } catch (const PluginError& error) {
     return {nullptr, "", error.what(), true};
   }

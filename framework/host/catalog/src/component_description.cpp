@@ -6,6 +6,7 @@
 
 #include <treadle/base/json_words.h>
 #include <treadle/base/schema.h>
+#include <treadle/base/text_wrap.h>
 #include <treadle/host/catalog/workflow_document.h>
 
 namespace treadle {
@@ -249,7 +250,9 @@ Json sample_use(std::string_view interface_word, std::string_view name, const Js
   // The document's key for the interface: "optimizer", but "metrics", a list.
   const Json workflow = workflow_schema();
   for (const auto& [key, property] : workflow["properties"].items()) {
-    if (property.value("x-treadle-component", "") == interface_word)
+    // "loss" is one or a list of them.
+    const Json forms = property.value("anyOf", Json::array({property}));
+    if (forms.front().value("x-treadle-component", "") == interface_word)
       return {{key, component}};
     const Json items = property.value("items", Json::object());
     if (items.value("x-treadle-component", "") == interface_word) {
@@ -259,10 +262,64 @@ Json sample_use(std::string_view interface_word, std::string_view name, const Js
   return component;
 }
 
-std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+using Row = std::array<std::string, 6>;
+
+/// Empty where it would be wider than `columns`.
+std::string table_text(const std::vector<ParameterDescription>& parameters, std::size_t columns) {
+  std::vector<Row> rows{{"PARAMETER", "TYPE", "RANGE", "DEFAULT", "UNIT", "MEANING"}};
+  for (const ParameterDescription& row : parameters) {
+    rows.push_back({row.name, row.type, row.range, row.fallback.empty() ? "-" : row.fallback,
+                    row.unit, row.help});
+  }
+  std::array<std::size_t, 6> widths{};
+  for (std::size_t column = 0; column < widths.size(); ++column) {
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      widths[column] = std::max(widths[column], display_columns(rows[i][column]));
+    }
+    // A column in which nobody has anything to say is left out with its heading.
+    if (widths[column] > 0) {
+      widths[column] = std::max(widths[column], display_columns(rows[0][column]));
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      if (widths[column] == 0)
+        continue;
+      line += row[column];
+      line.append(widths[column] - display_columns(row[column]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (display_columns(line) > columns)
+      return {};
+    text += line + "\n";
+  }
+  return text;
+}
+
+/// Each parameter with its facts, and below it what it means.
+std::string list_text(const std::vector<ParameterDescription>& parameters, std::size_t columns) {
+  std::size_t width = 0;
+  for (const ParameterDescription& row : parameters)
+    width = std::max(width, display_columns(row.name) + 2);
+  width = std::min(width, columns / 3);
+  std::string text;
+  for (const ParameterDescription& row : parameters) {
+    std::string facts = row.type;
+    if (!row.range.empty())
+      facts += ", " + row.range;
+    if (!row.unit.empty())
+      facts += ", in " + row.unit;
+    if (!row.fallback.empty())
+      facts += row.fallback == "required" ? ", required" : ", default " + row.fallback;
+    const std::string about = row.help.empty() ? facts : row.help + " (" + facts + ")";
+    const std::string left = row.name + "  ";
+    text += display_columns(left) <= width
+                ? hanging_text(left, width, about, columns)
+                : row.name + "\n" + hanging_text("", width, about, columns);
+  }
+  return text;
 }
 
 }  // namespace
@@ -279,44 +336,19 @@ ComponentDescription describe_component(std::string_view interface_word, std::st
   return description;
 }
 
-std::string ComponentDescription::text() const {
+std::string ComponentDescription::text(std::size_t columns) const {
   std::string text = interface_word + " " + name;
   if (!title.empty() && title != name)
     text += " (" + title + ")";
   text += "\n";
   if (!about.empty())
-    text += "  " + about + "\n";
+    text += hanging_text("", 2, about, columns);
   text += "\n";
   if (parameters.empty()) {
     text += "It takes no parameters.\n";
   } else {
-    using Row = std::array<std::string, 6>;
-    std::vector<Row> rows{{"PARAMETER", "TYPE", "RANGE", "DEFAULT", "UNIT", "MEANING"}};
-    for (const ParameterDescription& row : parameters) {
-      rows.push_back({row.name, row.type, row.range, row.fallback.empty() ? "-" : row.fallback,
-                      row.unit, row.help});
-    }
-    std::array<std::size_t, 6> widths{};
-    for (std::size_t column = 0; column < widths.size(); ++column) {
-      for (std::size_t i = 1; i < rows.size(); ++i) {
-        widths[column] = std::max(widths[column], display_width(rows[i][column]));
-      }
-      // A column in which nobody has anything to say is left out with its heading.
-      if (widths[column] > 0) {
-        widths[column] = std::max(widths[column], display_width(rows[0][column]));
-      }
-    }
-    for (const Row& row : rows) {
-      std::string line;
-      for (std::size_t column = 0; column < row.size(); ++column) {
-        if (widths[column] == 0)
-          continue;
-        line += row[column];
-        line.append(widths[column] - display_width(row[column]) + 2, ' ');
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + "\n";
-    }
+    const std::string table = table_text(parameters, columns);
+    text += table.empty() ? list_text(parameters, columns) : table;
   }
   const bool stands_alone = sample.contains("use");
   std::string lines = write_workflow(stands_alone ? Json::array({sample}) : sample);

@@ -64,7 +64,7 @@ class File {
       : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status {};
     if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0)
-      refuse_with_errno();
+      refuse_with_errno(path);
     if (!S_ISREG(status.st_mode)) {
       ::close(descriptor_);
       refuse("is not a file");
@@ -118,10 +118,16 @@ class File {
   }
 
  private:
-  void refuse_with_errno() const {
-    const std::string reason = std::generic_category().message(errno);
+  void refuse_with_errno(const std::filesystem::path& path) const {
+    const int error = errno;
+    const std::string reason = std::generic_category().message(error);
     if (descriptor_ >= 0)
       ::close(descriptor_);
+    // Not the plugin's fault, and not to be remembered as such.
+    if (error == EMFILE || error == ENFILE) {
+      throw StorageError(path.string() + ": cannot be read: " + reason +
+                         "; raise the limit on open files: ulimit -n 1024");
+    }
     refuse("cannot be read: " + reason);
   }
 

@@ -61,13 +61,17 @@ bool at_most(std::string_view plugin, std::string_view host) {
   return theirs && theirs <= number(host);
 }
 
-bool same_major_and_at_most(std::string_view plugin, std::string_view host) {
+/// Within major 0 nothing is frozen: each minor version is a world of its own.
+bool fits_sdk(std::string_view plugin, std::string_view host) {
   const auto major = [](std::string_view v) { return v.substr(0, v.find('.')); };
   const auto minor = [](std::string_view v) {
     return v.substr(std::min(v.find('.'), v.size() - 1) + 1);
   };
-  return !plugin.empty() && number(major(plugin)) && number(major(plugin)) == number(major(host)) &&
-         at_most(minor(plugin), minor(host));
+  if (plugin.empty() || !number(major(plugin)) || number(major(plugin)) != number(major(host)))
+    return false;
+  const bool is_draft = number(major(host)) == 0U;
+  return is_draft ? number(minor(plugin)) && number(minor(plugin)) == number(minor(host))
+                  : at_most(minor(plugin), minor(host));
 }
 
 /// The words for one fact. `fits(plugin, host)`.
@@ -81,7 +85,7 @@ struct FactWords {
 };
 
 constexpr FactWords kFacts[] = {
-    {"sdk_abi", same_major_and_at_most, "was built for SDK ABI ", "", "has", false},
+    {"sdk_abi", fits_sdk, "was built for SDK ABI ", "", "has", false},
     {"libtorch", equal, "was built for libtorch ", "", "uses", false},
     {"libtorch_flavour", equal, "was built for the flavour ", " of libtorch", "uses", false},
     {"standard_library", equal, "was built for the standard library ", "", "uses", false},

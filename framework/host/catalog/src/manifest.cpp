@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxComponents = 1000;
+constexpr std::size_t kMaxInterfaces = 100;
 constexpr std::size_t kMaxTextSize = 1000;
 
 [[noreturn]] void refuse_manifest(const std::string& what) {
@@ -75,7 +76,33 @@ ManifestComponent read_component(const json& component) {
           text_at(component, "summary", false)};
 }
 
+std::vector<InterfaceName> read_interfaces(const json& manifest) {
+  std::vector<InterfaceName> interfaces;
+  const auto found = manifest.find("interfaces");
+  if (found == manifest.end())
+    return interfaces;
+  if (!found->is_array())
+    refuse_manifest("\"interfaces\" must be an array");
+  if (found->size() > kMaxInterfaces) {
+    refuse_manifest("it lists more than " + std::to_string(kMaxInterfaces) + " interfaces");
+  }
+  for (const json& declared : *found) {
+    if (!declared.is_object())
+      refuse_manifest("an interface must be an object");
+    interfaces.push_back({text_at(declared, "word", true), text_at(declared, "id", true),
+                          text_at(declared, "summary", false)});
+  }
+  return interfaces;
+}
+
 }  // namespace
+
+InterfaceTable Manifest::interface_table() const {
+  InterfaceTable table;
+  for (const InterfaceName& name : interfaces)
+    table.add(name);
+  return table;
+}
 
 Manifest parse_manifest(std::string_view text) {
   const json manifest = parse_bounded(text);
@@ -91,6 +118,7 @@ Manifest parse_manifest(std::string_view text) {
   read.version = text_at(manifest, "version", true);
   read.summary = text_at(manifest, "summary", false);
   read.license = text_at(manifest, "license", false);
+  read.interfaces = read_interfaces(manifest);
   for (const json& component : components_of(manifest)) {
     ManifestComponent next = read_component(component);
     for (const ManifestComponent& earlier : read.components) {
@@ -121,7 +149,8 @@ json manifest_schema(std::string_view text, const ManifestComponent& wanted) {
 
 json sound_schema(std::string_view text, const ManifestComponent& component) {
   json schema = manifest_schema(text, component);
-  const std::vector<Problem> problems = check_schema(schema);
+  const std::vector<Problem> problems =
+      check_schema(schema, parse_manifest(text).interface_table());
   if (!problems.empty()) {
     refuse_manifest("the schema of " + quote_text(component.name) + " (" + component.interface_id +
                     ") is wrong: " + problems.front().text());

@@ -24,7 +24,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 /// Grows when a reader of the old form would misread the new one.
-constexpr int kCacheVersion = 2;
+constexpr int kCacheVersion = 3;
 constexpr std::size_t kMaxCacheBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxMeetings = 64;
 
@@ -42,24 +42,33 @@ std::string to_text(const std::vector<ManifestComponent>& components) {
   return text;
 }
 
-std::vector<ManifestComponent> components_from(std::string_view text) {
-  std::vector<ManifestComponent> components;
-  const auto take = [&text](char end) {
-    const std::size_t size = text.find(end);
-    if (size == std::string_view::npos)
-      throw std::invalid_argument("a component is cut short");
-    const std::string part(text.substr(0, size));
-    text.remove_prefix(size + 1);
-    return part;
-  };
+std::string to_text(const std::vector<InterfaceName>& interfaces) {
+  std::string text;
+  for (const InterfaceName& name : interfaces)
+    text += name.word + '\t' + name.id + '\t' + name.about + '\n';
+  return text;
+}
+
+/// The next part of `text`, which is taken from it.
+std::string take(std::string_view& text, char end) {
+  const std::size_t size = text.find(end);
+  if (size == std::string_view::npos)
+    throw std::invalid_argument("a line is cut short");
+  std::string part(text.substr(0, size));
+  text.remove_prefix(size + 1);
+  return part;
+}
+
+/// Lines of three parts, into structs of three texts.
+template <typename Entry>
+std::vector<Entry> entries_from(std::string_view text) {
+  std::vector<Entry> entries;
   while (!text.empty()) {
-    ManifestComponent component;
-    component.interface_id = take('\t');
-    component.name = take('\t');
-    component.summary = take('\n');
-    components.push_back(std::move(component));
+    std::string first = take(text, '\t');
+    std::string second = take(text, '\t');
+    entries.push_back({std::move(first), std::move(second), take(text, '\n')});
   }
-  return components;
+  return entries;
 }
 
 json to_json(const FileFacts& facts, std::size_t fingerprint) {
@@ -74,6 +83,7 @@ json to_json(const FileFacts& facts, std::size_t fingerprint) {
           {"needed", facts.needed},
           {"build_id", facts.build_id},
           {"manifest", {manifest.id, manifest.version, manifest.summary, manifest.license}},
+          {"interfaces", to_text(manifest.interfaces)},
           {"components", to_text(manifest.components)},
           {"problem", facts.problem},
           {"foreign", facts.foreign}};
@@ -102,7 +112,10 @@ FileFacts from_json(const json& entry,
   facts.manifest.version = manifest.at(1);
   facts.manifest.summary = manifest.at(2);
   facts.manifest.license = manifest.at(3);
-  facts.manifest.components = components_from(entry.at("components").get_ref<const std::string&>());
+  facts.manifest.interfaces =
+      entries_from<InterfaceName>(entry.at("interfaces").get_ref<const std::string&>());
+  facts.manifest.components =
+      entries_from<ManifestComponent>(entry.at("components").get_ref<const std::string&>());
   entry.at("problem").get_to(facts.problem);
   entry.at("foreign").get_to(facts.foreign);
   if (const json& trial = entry.at("trial"); !trial.is_null())

@@ -35,6 +35,11 @@ std::string alternatives(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string explain_conflict(const InterfaceName& declared, const InterfaceName& here) {
+  return "declares the interface " + quote_text(declared.word) + " as " + declared.id + ", but " +
+         quote_text(here.word) + " is " + here.id;
+}
+
 std::string explain_interface(const ManifestComponent& component) {
   return "offers " + quote_text(component.name) + " for the interface " + component.interface_id +
          ", which this runner does not have; rebuild it against this SDK";
@@ -71,6 +76,7 @@ std::shared_ptr<const PluginCatalog> PluginCatalog::scan(CatalogOptions options)
   catalog->try_out(cache);
   cache.save();
   catalog->shadow_duplicates();
+  catalog->collect_interfaces();
   catalog->index_components();
   return catalog;
 }
@@ -231,8 +237,15 @@ PluginFile PluginCatalog::judge(const fs::path& file, const std::string& origin,
       !sentence.empty()) {
     return decide(Verdict::kIncompatible, std::move(sentence));
   }
+  InterfaceTable known;
+  for (const InterfaceName& declared : plugin.manifest.interfaces) {
+    if (const InterfaceName* other = known.add(declared)) {
+      return decide(Verdict::kIncompatible, explain_conflict(declared, *other) +
+                                                " in this runner; give the interface another name");
+    }
+  }
   for (const ManifestComponent& component : plugin.manifest.components) {
-    if (interface_word(component.interface_id).empty()) {
+    if (known.word(component.interface_id).empty()) {
       return decide(Verdict::kIncompatible, explain_interface(component));
     }
   }
@@ -253,13 +266,36 @@ void PluginCatalog::shadow_duplicates() {
   }
 }
 
+void PluginCatalog::collect_interfaces() {
+  std::map<std::string_view, const PluginFile*> declared_by;  // by id
+  for (PluginFile& plugin : plugins_) {
+    if (plugin.verdict != Verdict::kUsable)
+      continue;
+    InterfaceTable with_its_own = interfaces_;
+    for (const InterfaceName& declared : plugin.manifest.interfaces) {
+      const InterfaceName* other = with_its_own.add(declared);
+      if (other == nullptr) {
+        declared_by.emplace(declared.id, &plugin);
+        continue;
+      }
+      plugin.verdict = Verdict::kIncompatible;
+      plugin.reason = explain_conflict(declared, *other) + " of " +
+                      declared_by.at(other->id)->title() +
+                      "; build both with one version of the interface, or disable one of them";
+      break;
+    }
+    if (plugin.verdict == Verdict::kUsable)
+      interfaces_ = std::move(with_its_own);
+  }
+}
+
 void PluginCatalog::index_components() {
   for (const PluginFile& plugin : plugins_) {
     if (plugin.verdict != Verdict::kUsable)
       continue;
     for (const ManifestComponent& component : plugin.manifest.components) {
       by_name_.emplace(
-          std::pair(std::string(interface_word(component.interface_id)), component.name),
+          std::pair(std::string(interfaces_.word(component.interface_id)), component.name),
           CatalogComponent{&plugin, &component});
     }
   }
@@ -333,6 +369,8 @@ std::string PluginCatalog::places() const {
 }
 
 Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) const {
+  if (interfaces_.id(word).empty())
+    return not_found(interfaces_.explain_unknown(word));
   std::set<std::string> names;
   std::string elsewhere;
   bool plugin_at_fault = false;
@@ -348,7 +386,8 @@ Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) 
     if (plugin.verdict == Verdict::kUsable || plugin.verdict == Verdict::kShadowed)
       continue;
     for (const ManifestComponent& component : plugin.manifest.components) {
-      if (component.name != name || interface_word(component.interface_id) != word)
+      if (component.name != name ||
+          plugin.manifest.interface_table().word(component.interface_id) != word)
         continue;
       elsewhere += "; " + plugin.title() + " offers it but cannot be used: it " + plugin.reason;
       plugin_at_fault = true;
@@ -358,16 +397,48 @@ Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) 
   if (!elsewhere.empty())
     return not_found(first + elsewhere, plugin_at_fault);
   const std::vector<std::string> known(names.begin(), names.end());
+  const std::string unreadable = unreadable_files();
   if (std::string suggestion = did_you_mean(name, known); !suggestion.empty()) {
-    return not_found(first + suggestion);
+    return not_found(first + suggestion + unreadable);
   }
   if (known.empty()) {
-    return not_found("no plugin offers any " + std::string(word) + " (" + places() + ")");
+    return not_found(
+        "no plugin offers any " + std::string(word) + " (" + places() + ")" + unreadable,
+        !unreadable.empty());
   }
   std::string list;
   for (const std::string& n : known)
     list += (list.empty() ? "" : ", ") + n;
-  return not_found(first + " (there are: " + list + "; " + places() + ")");
+  return not_found(first + " (there are: " + list + "; " + places() + ")" + unreadable,
+                   !unreadable.empty());
+}
+
+/// Damaged files of which nobody knows what they offered: one of them may be the one that is
+/// missed.
+std::string PluginCatalog::unreadable_files() const {
+  constexpr std::size_t kMostShown = 3;
+  std::vector<const PluginFile*> damaged;
+  for (const PluginFile& plugin : plugins_) {
+    if (plugin.verdict == Verdict::kInvalid && plugin.manifest.id.empty())
+      damaged.push_back(&plugin);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(damaged.size(), kMostShown); ++i)
+    text += "; " + damaged[i]->file.string() + " cannot be used: it " + damaged[i]->reason;
+  if (damaged.size() > kMostShown)
+    text += "; and " + std::to_string(damaged.size() - kMostShown) + " more such files";
+  return text;
+}
+
+std::string PluginCatalog::why_missing(std::string_view id) const {
+  if (plugin(id) != nullptr)
+    return {};
+  std::string text;
+  for (const PluginFile& other : plugins_) {
+    if (other.manifest.id == id)
+      text += "; " + other.file.string() + " cannot be used: it " + other.reason;
+  }
+  return "is not there (" + places() + ")" + (text.empty() ? unreadable_files() : text);
 }
 
 Lookup PluginCatalog::why_unknown_qualified(std::string_view word, std::string_view id,
@@ -388,7 +459,7 @@ Lookup PluginCatalog::why_unknown_qualified(std::string_view word, std::string_v
   }
   std::vector<std::string> names;
   for (const ManifestComponent& component : plugin->manifest.components) {
-    if (interface_word(component.interface_id) == word)
+    if (interfaces_.word(component.interface_id) == word)
       names.push_back(component.name);
   }
   std::string list;

@@ -48,12 +48,19 @@ std::string difference(const PluginLock::Entry& locked, const PluginLock::Entry&
 
 }  // namespace
 
-std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog, const json& resolved) {
+std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog, const SchemaIndex& index,
+                                            const json& resolved) {
   std::set<std::string> used;
   collect_uses(resolved, used);
   std::map<std::string, const PluginFile*> by_id;
   for (const CatalogComponent& component : catalog.components()) {
-    if (used.contains(component.component->name) || used.contains(component.qualified_name()))
+    const std::string& name = component.component->name;
+    const std::string qualified_name = component.qualified_name();
+    const auto is_meant = [&] {
+      const std::string_view word = catalog.interfaces().word(component.component->interface_id);
+      return index.find(word, name).qualified_name == qualified_name;
+    };
+    if (used.contains(qualified_name) || (used.contains(name) && is_meant()))
       by_id[component.plugin->manifest.id] = component.plugin;
   }
   std::vector<const PluginFile*> plugins;
@@ -100,6 +107,20 @@ std::string PluginLock::text() const {
                        {"sha256", entry.sha256}});
   }
   return json{{"treadle_lock", kLockVersion}, {"plugins", std::move(plugins)}}.dump(2) + "\n";
+}
+
+void PluginLock::expect_present(const PluginCatalog& catalog) const {
+  std::string problems;
+  for (const Entry& entry : entries_) {
+    const std::string why = catalog.why_missing(entry.id);
+    if (why.empty())
+      continue;
+    problems += (problems.empty() ? "" : "\n") + ("the run used plugin " + entry.id + " ") +
+                entry.version + ", which " + why + "; install it again, or name its folder with " +
+                "--plugin-dir";
+  }
+  if (!problems.empty())
+    throw PluginError(problems);
 }
 
 void PluginLock::expect(std::span<const PluginFile* const> plugins,

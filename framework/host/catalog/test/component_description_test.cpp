@@ -1,5 +1,8 @@
 #include <treadle/host/catalog/component_description.h>
 
+#include <sstream>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/document.h>
@@ -105,6 +108,34 @@ TEST(ComponentDescription, IsAlsoJson) {
             json::parse(R"({"name": "path", "type": "path", "required": true,
                             "help": "the file to read"})"));
   EXPECT_EQ(described["sample"]["data"]["path"], "data/file");
+}
+
+TEST(ComponentDescription, FitsTheWindowWithoutBreakingWords) {
+  const json schema = {
+      {"title", "a rule"},
+      {"description", "A rule whose description has considerably more words than fit a line."},
+      {"properties",
+       {{"learning_rate",
+         {{"type", "number"},
+          {"exclusiveMinimum", 0},
+          {"default", 0.001},
+          {"description", "the length of a step, before the schedule has multiplied it"}}},
+        {"mode", {{"enum", {"first", "second", "third"}}, {"description", "which of them"}}}}}};
+  const std::string whole = describe_component("optimizer", "rule", schema).text() + " default";
+  for (const std::size_t columns : {40U, 60U, 80U}) {
+    const std::string narrow = describe_component("optimizer", "rule", schema).text(columns);
+    // The piece of a document at the end is to be copied.
+    std::istringstream text(narrow.substr(0, narrow.find("In a document:")));
+    for (std::string line; std::getline(text, line);) {
+      EXPECT_LE(line.size(), columns) << line;
+      std::istringstream words(line);
+      for (std::string word; words >> word;) {
+        if (word.find_first_of("(){}[],\"") == std::string::npos) {
+          EXPECT_THAT(whole, ::testing::HasSubstr(word)) << columns;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class FakeComponents final : public SchemaIndex {
       return {nullptr, "",
               "there is no " + std::string(interface_word) + " \"" + std::string(name) + "\""};
     }
-    return {&found->second, "fake/" + std::string(name), ""};
+    return {std::make_shared<const nlohmann::json>(found->second), "fake/" + std::string(name), ""};
   }
 
   const nlohmann::json& schema(const std::string& word, const std::string& name) const {

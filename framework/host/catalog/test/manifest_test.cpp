@@ -16,7 +16,7 @@ json example() {
           {"summary", "optimizers"},
           {"license", "MIT"},
           {"components",
-           {{{"interface", "treadle.optimizer/1"},
+           {{{"interface", "treadle.optimizer/0"},
              {"name", "lion"},
              {"summary", "sign of momentum"},
              {"schema", {{"type", "object"}}}}}}};
@@ -37,16 +37,16 @@ TEST(Manifest, IsReadFromTheTextOfItsNote) {
   EXPECT_EQ(manifest.license, "MIT");
   ASSERT_EQ(manifest.components.size(), 1u);
   EXPECT_EQ(manifest.components[0],
-            (ManifestComponent{"treadle.optimizer/1", "lion", "sign of momentum"}));
+            (ManifestComponent{"treadle.optimizer/0", "lion", "sign of momentum"}));
 }
 
 TEST(Manifest, GivesTheSchemaOfOneComponent) {
-  EXPECT_EQ(manifest_schema(example().dump(), {"treadle.optimizer/1", "lion", ""}),
+  EXPECT_EQ(manifest_schema(example().dump(), {"treadle.optimizer/0", "lion", ""}),
             json({{"type", "object"}}));
 }
 
 TEST(Manifest, GivesASoundSchemaOrSaysWhatIsWrongWithIt) {
-  const ManifestComponent lion{"treadle.optimizer/1", "lion", ""};
+  const ManifestComponent lion{"treadle.optimizer/0", "lion", ""};
   json broken = example();
   broken["components"][0]["schema"] = {{"properties", {{"a", {{"pattern", "("}}}}}};
 
@@ -57,7 +57,7 @@ TEST(Manifest, GivesASoundSchemaOrSaysWhatIsWrongWithIt) {
   } catch (const PluginError& error) {
     EXPECT_STREQ(
         error.what(),
-        "has a damaged manifest: the schema of \"lion\" (treadle.optimizer/1) is wrong: "
+        "has a damaged manifest: the schema of \"lion\" (treadle.optimizer/0) is wrong: "
         "/properties/a/pattern: expected a regular expression (of at most 200 characters and 1000 "
         "repetitions, without back references), got \"(\" (text); build it again");
   }
@@ -92,7 +92,7 @@ TEST(Manifest, SaysWhatIsDamaged) {
       {with("components", {1}).dump(), "a component must be an object"},
       {with("components", json(1001, component)).dump(), "it lists more than 1000 components"},
       {with("components", {component, component}).dump(),
-       "it lists \"lion\" (treadle.optimizer/1) twice"}};
+       "it lists \"lion\" (treadle.optimizer/0) twice"}};
 
   for (const auto& [text, what] : cases) {
     try {
@@ -118,12 +118,12 @@ TEST(Manifest, OfAnotherVersionIsForeignNotDamaged) {
 
 TEST(Manifest, SaysThatAComponentIsGone) {
   try {
-    manifest_schema(example().dump(), {"treadle.optimizer/1", "tiger", ""});
+    manifest_schema(example().dump(), {"treadle.optimizer/0", "tiger", ""});
     FAIL() << "found";
   } catch (const PluginError& error) {
     EXPECT_STREQ(
         error.what(),
-        "has a damaged manifest: it no longer lists \"tiger\" (treadle.optimizer/1); build it "
+        "has a damaged manifest: it no longer lists \"tiger\" (treadle.optimizer/0); build it "
         "again");
   }
 }

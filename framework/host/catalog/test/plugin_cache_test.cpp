@@ -21,7 +21,7 @@ std::string plugin_bytes(const std::string& id) {
   library.manifest =
       R"({"manifest_version": 1, "id": ")" + id +
       R"(", "version": "1.0.0", "summary": "s", "license": "MIT", "components": [)"
-      R"({"interface": "treadle.loss/1", "name": "l", "summary": "t", "schema": {}}]})";
+      R"({"interface": "treadle.loss/0", "name": "l", "summary": "t", "schema": {}}]})";
   library.fingerprint = "libtorch=1\n";
   library.needed = {"libc.so.6"};
   return library.bytes();
@@ -65,7 +65,7 @@ TEST_F(PluginCacheTest, TellsTheSameWithoutReadingTheFileAgain) {
   EXPECT_EQ(facts->manifest.id, "org.example.b");
   EXPECT_EQ(facts->manifest.version, "1.0.0");
   EXPECT_EQ(facts->manifest.components,
-            (std::vector<ManifestComponent>{{"treadle.loss/1", "l", "t"}}));
+            (std::vector<ManifestComponent>{{"treadle.loss/0", "l", "t"}}));
   EXPECT_EQ(*facts->fingerprint, "libtorch=1\n");
   EXPECT_EQ(facts->needed, std::vector<std::string>{"libc.so.6"});
   EXPECT_EQ(facts->build_id, "01ab");

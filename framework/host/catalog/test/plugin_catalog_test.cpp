@@ -13,8 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::FakeLibrary;
+using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
 constexpr const char* kFingerprint = "libtorch=1.13.0\n";
@@ -25,21 +27,23 @@ class PluginCatalogTest : public ::testing::Test {
   /// Puts a plugin into `folder`; `components` are "word/name" pairs.
   fs::path given(const std::string& folder, const std::string& id,
                  const std::vector<std::pair<std::string, std::string>>& components,
-                 const std::string& fingerprint = kFingerprint,
-                 const json& schema = json::object()) {
+                 const std::string& fingerprint = kFingerprint, const json& schema = json::object(),
+                 const json& interfaces = json()) {
     json list = json::array();
     for (const auto& [word, name] : components) {
       json whole{{"type", "object"}, {"title", name}};
       whole.update(schema);
-      list.push_back({{"interface", "treadle." + word + "/1"},
+      list.push_back({{"interface", word.find('/') == word.npos ? "treadle." + word + "/0" : word},
                       {"name", name},
                       {"summary", "the " + name},
                       {"schema", whole}});
     }
     FakeLibrary library;
-    library.manifest = json{{"manifest_version", 1}, {"id", id},         {"version", "1.0.0"},
-                            {"summary", "s"},        {"license", "MIT"}, {"components", list}}
-                           .dump();
+    json manifest{{"manifest_version", 1}, {"id", id},         {"version", "1.0.0"},
+                  {"summary", "s"},        {"license", "MIT"}, {"components", list}};
+    if (!interfaces.is_null())
+      manifest["interfaces"] = interfaces;
+    library.manifest = manifest.dump();
     library.fingerprint = fingerprint;
     return place(fs::path(folder) / (id.substr(id.rfind('.') + 1) + ".so"), library.bytes());
   }
@@ -102,6 +106,63 @@ TEST_F(PluginCatalogTest, ListsComponentsByName) {
   EXPECT_TRUE(catalog->components("model").empty());
 }
 
+json curve(const std::string& id, const std::string& word = "curve") {
+  return json::array({{{"word", word}, {"id", id}, {"summary", "a factor"}}});
+}
+
+TEST_F(PluginCatalogTest, KnowsTheInterfacesThatPluginsDeclare) {
+  const json slot{{"properties", {{"c", {{"x-treadle-component", "curve"}}}}}};
+  given("a", "org.x.a", {{"schedule", "curved"}}, kFingerprint, slot, curve("org.x.curve/0"));
+  given("b", "org.x.b", {{"org.x.curve/0", "power"}}, kFingerprint, json::object(),
+        curve("org.x.curve/0"));
+  for (int warm = 0; warm < 2; ++warm) {
+    const auto catalog = scan();
+
+    EXPECT_EQ(catalog->interfaces().names().back(),
+              (InterfaceName{"curve", "org.x.curve/0", "a factor"}));
+    const Lookup power = catalog->find("curve", "power");
+    ASSERT_TRUE(power.found) << power.problem;
+    EXPECT_EQ(power.found->qualified_name(), "org.x.b/power");
+    EXPECT_EQ(CatalogSchemaIndex(catalog).find("schedule", "curved").problem, "");
+    EXPECT_EQ(catalog->find("curv", "power").problem,
+              "unknown interface \"curv\"; did you mean \"curve\"?");
+  }
+}
+
+TEST_F(PluginCatalogTest, RefusesTheLaterOfTwoPluginsThatDeclareOneInterfaceOtherwise) {
+  const fs::path first = given("a", "org.x.a", {{"org.x.curve/0", "power"}}, kFingerprint,
+                               json::object(), curve("org.x.curve/0"));
+  given("b", "org.y.b", {{"org.y.curve/0", "line"}}, kFingerprint, json::object(),
+        curve("org.y.curve/0"));
+  given("b", "org.y.c", {{"org.x.curve/0", "line"}}, kFingerprint, json::object(),
+        curve("org.x.curve/0", "bow"));
+
+  const auto catalog = scan();
+
+  EXPECT_EQ(catalog->plugins()[0].verdict, Verdict::kUsable);
+  for (std::size_t i : {1, 2}) {
+    const PluginFile& refused = catalog->plugins()[i];
+    EXPECT_EQ(refused.verdict, Verdict::kIncompatible);
+    EXPECT_THAT(refused.reason,
+                AllOf(HasSubstr(i == 1 ? "declares the interface \"curve\" as org.y.curve/0"
+                                       : "declares the interface \"bow\" as org.x.curve/0"),
+                      HasSubstr("\"curve\" is org.x.curve/0 of org.x.a 1.0.0 (" + first.string())));
+  }
+  EXPECT_EQ(catalog->components("curve").size(), 1u);
+  EXPECT_THAT(catalog->find("curve", "line").problem, HasSubstr("cannot be used"));
+}
+
+TEST_F(PluginCatalogTest, RefusesAPluginThatDeclaresAnInterfaceOfTreadleOtherwise) {
+  given("a", "org.x.a", {{"loss", "l"}}, kFingerprint, json::object(),
+        curve("org.x.loss/0", "loss"));
+
+  const auto catalog = scan();
+
+  EXPECT_EQ(catalog->plugins()[0].verdict, Verdict::kIncompatible);
+  EXPECT_THAT(catalog->plugins()[0].reason,
+              AllOf(HasSubstr("\"loss\" as org.x.loss/0"), HasSubstr("is treadle.loss/0")));
+}
+
 TEST_F(PluginCatalogTest, KeepsBothPluginsThatOfferOneName) {
   const fs::path x = given("a", "org.x.opt", {{"optimizer", "adam"}});
   const fs::path y = given("b", "org.y.opt", {{"optimizer", "adam"}});
@@ -155,6 +216,24 @@ TEST_F(PluginCatalogTest, NamesAPluginThatOffersTheNameButCannotBeUsed) {
             "the plugin org.x.opt 1.0.0 (" + file.string() + ") cannot be used: it " + reason);
 }
 
+TEST_F(PluginCatalogTest, NamesDamagedFilesWhereAComponentIsMissed) {
+  const fs::path good = given("a", "org.x.models", {{"model", "mlp"}});
+  const fs::path damaged = place("a/optimizers.so", "junk");
+  const auto catalog = scan();
+
+  const Lookup none_at_all = catalog->find("optimizer", "adamw");
+  EXPECT_TRUE(none_at_all.plugin_at_fault);
+  EXPECT_THAT(none_at_all.problem, ::testing::HasSubstr(damaged.string() + " cannot be used: it "));
+  const Lookup not_this_one = catalog->find("model", "transformer");
+  EXPECT_TRUE(not_this_one.plugin_at_fault);
+  EXPECT_THAT(not_this_one.problem, ::testing::HasSubstr(damaged.string()));
+  // A slip of the finger is the author's.
+  EXPECT_FALSE(catalog->find("model", "mpl").plugin_at_fault);
+
+  EXPECT_EQ(catalog->why_missing("org.x.models"), "");
+  EXPECT_THAT(catalog->why_missing("org.x.optimizers"), ::testing::HasSubstr(damaged.string()));
+}
+
 TEST_F(PluginCatalogTest, GivesEveryFileAVerdict) {
   const fs::path first = given("a", "org.x.one", {{"loss", "l"}});
   given("b", "org.x.one", {{"loss", "l"}});
@@ -183,7 +262,7 @@ TEST_F(PluginCatalogTest, GivesEveryFileAVerdict) {
       {"b/unmarked.so",
        "invalid: has a manifest but does not say how it was built; build it again"},
       {"b/future.so",
-       "incompatible: offers \"h\" for the interface treadle.hologram/1, which this "
+       "incompatible: offers \"h\" for the interface treadle.hologram/0, which this "
        "runner does not have; rebuild it against this SDK"},
       {"b/plain.so", "not a plugin: is a shared library without a Treadle manifest"},
       {"b/text.so", "invalid: is not a shared library: it does not begin with an ELF header"},
@@ -254,7 +333,7 @@ TEST_F(PluginCatalogTest, RefusesASchemaThatDocumentsCannotBeCheckedBy) {
   EXPECT_EQ(
       CatalogSchemaIndex(catalog).find("loss", "l").problem,
       "org.x.one 1.0.0 (" + file.string() +
-          ") has a damaged manifest: the schema of \"l\" (treadle.loss/1) is wrong: /required: "
+          ") has a damaged manifest: the schema of \"l\" (treadle.loss/0) is wrong: /required: "
           "expected an array of keys, got \"x\" (text); build it again");
 }
 

@@ -37,7 +37,7 @@ TEST(SearchPath, BeginsWithTheCommandLineAndEndsWithTheInstalledFolder) {
       described(path),
       ::testing::ElementsAre("--plugin-dir " + folder.path().string(), "TREADLE_PLUGIN_PATH /a",
                              "TREADLE_PLUGIN_PATH /b/", "user /data/treadle/plugins",
-                             "installed /usr/lib/treadle/plugins/1"));
+                             "installed /usr/lib/treadle/plugins/0"));
 }
 
 TEST(SearchPath, FollowsTheXdgRulesForTheUsersFolder) {

@@ -75,7 +75,8 @@ fs::path CheckpointStore::save(const StateDict& state, const TrainingPosition& p
 
 std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(
     const std::function<void(const std::string&)>& warn) const {
-  std::vector<fs::path> candidates = all();
+  const std::vector<fs::path> candidates = all();
+  std::string reasons;
   for (auto path = candidates.rbegin(); path != candidates.rend(); ++path) {
     try {
       StateDict complete = read_state_folder(*path);
@@ -90,7 +91,16 @@ std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(
       return loaded;
     } catch (const StorageError& error) {
       warn(std::string("checkpoint passed over: ") + error.what());
+      reasons += std::string("\n") + error.what();
+    } catch (const nlohmann::json::exception&) {
+      reasons += "\n" + path->string() + ": its position in the training cannot be read";
     }
+  }
+  if (!candidates.empty()) {
+    throw StorageError(folder_.string() +
+                       ": none of the checkpoints can be used; restore one from a copy, or delete "
+                       "this folder to train from the beginning" +
+                       reasons);
   }
   return std::nullopt;
 }

@@ -63,11 +63,17 @@ nlohmann::json data_summary(const internal::Ingredients& ingredients) {
       columns.push_back(column.name);
     inputs.push_back({{"name", port.name}, {"shape", port.shape}, {"columns", std::move(columns)}});
   }
+  nlohmann::json targets = nlohmann::json::array();
+  for (const TargetSpec& target : spec.targets) {
+    targets.push_back({{"name", target.name},
+                       {"kind", name_of(target.kind)},
+                       {"shape", target.shape},
+                       {"class_names", target.class_names}});
+  }
   return {{"rows", ingredients.rows().rows()},
           {"inputs", std::move(inputs)},
-          {"target", spec.target.name},
-          {"task", ingredients.is_classification() ? "classification" : "regression"},
-          {"class_names", spec.target.class_names},
+          {"targets", std::move(targets)},
+          {"task", ingredients.task()},
           {"choices", ingredients.choices()}};
 }
 

@@ -12,28 +12,39 @@
 namespace treadle::internal {
 namespace {
 
-struct TaskDefaults {
+/// What a document gets where it says nothing, by the kind of target.
+struct TargetDefaults {
   TargetKind kind;
   const char* task;
   const char* loss;
   std::array<const char*, 2> metrics;
   const char* report_metric;
 };
-constexpr TaskDefaults kDefaults[] = {
+constexpr TargetDefaults kDefaults[] = {
     {TargetKind::kClasses,
      "classification",
      "cross_entropy",
      {"accuracy", nullptr},
      "confusion_matrix"},
     {TargetKind::kNumbers, "regression", "mse", {"rmse", "r2"}, "residuals"},
+    {TargetKind::kLabels,
+     "multi-label classification",
+     "bce_with_logits",
+     {"macro_f1", nullptr},
+     nullptr},
+    {TargetKind::kDistribution,
+     "prediction of a distribution",
+     "cross_entropy",
+     {"log_loss", nullptr},
+     nullptr},
 };
 
-const TaskDefaults& defaults_for(TargetKind kind) {
-  for (const TaskDefaults& entry : kDefaults) {
+const TargetDefaults& defaults_for(TargetKind kind) {
+  for (const TargetDefaults& entry : kDefaults) {
     if (entry.kind == kind)
       return entry;
   }
-  throw DataError("the data has no target: there is nothing to train for");
+  throw ContractViolation("a kind of target without defaults");
 }
 
 template <typename Value>
@@ -45,7 +56,9 @@ constexpr Word<Task> kTasks[] = {{"auto", Task::kAuto},
                                  {"classification", Task::kClassification},
                                  {"regression", Task::kRegression}};
 constexpr Word<TargetKind> kTargets[] = {{"classes", TargetKind::kClasses},
-                                         {"numbers", TargetKind::kNumbers}};
+                                         {"numbers", TargetKind::kNumbers},
+                                         {"labels", TargetKind::kLabels},
+                                         {"distribution", TargetKind::kDistribution}};
 constexpr Word<c10::ScalarType> kDtypes[] = {{"float32", at::kFloat}, {"float64", at::kDouble}};
 
 template <typename Value, std::size_t N>
@@ -59,6 +72,31 @@ Value value_of(const Word<Value> (&table)[N], const std::string& word, Value fal
 
 std::string name_in(const Config& slot) {
   return slot.get<std::string>("use");
+}
+
+/// The schema of a slot of the document; of one slot where the document may have a list of them.
+const nlohmann::json& slot_schema(std::string_view key) {
+  static const nlohmann::json properties = workflow_schema().at("properties");
+  const nlohmann::json& schema = properties.at(std::string(key));
+  if (schema.contains("items"))
+    return schema.at("items");
+  return schema.contains("anyOf") ? schema.at("anyOf").at(0) : schema;
+}
+
+/// The kinds of target a loss or metric works on, by its schema; empty: it does not say.
+std::vector<TargetKind> target_kinds(const nlohmann::json& schema) {
+  std::vector<TargetKind> kinds;
+  const auto found = schema.find("x-treadle-target");
+  if (found == schema.end())
+    return kinds;
+  const nlohmann::json words = found->is_array() ? *found : nlohmann::json::array({*found});
+  for (const nlohmann::json& word : words) {
+    for (const Word<TargetKind>& entry : kTargets) {
+      if (word == entry.word)
+        kinds.push_back(entry.value);
+    }
+  }
+  return kinds;
 }
 
 }  // namespace
@@ -75,15 +113,8 @@ engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow) {
 }
 
 Config component_config(const Config& slot, std::string_view slot_key) {
-  nlohmann::json parameters = slot.json();
-  parameters.erase("use");
-  const nlohmann::json schema = workflow_schema();
-  const nlohmann::json& slot_schema = schema.at("properties").at(std::string(slot_key));
-  if (slot_schema.contains("properties")) {
-    for (const auto& [own, ignored] : slot_schema.at("properties").items())
-      parameters.erase(own);
-  }
-  return Config(std::move(parameters), slot.pointer(), slot.places());
+  return Config(component_parameters(slot.json(), slot_schema(slot_key)), slot.pointer(),
+                slot.places());
 }
 
 Ingredients::Ingredients(const Runtime& runtime, ResolvedWorkflow workflow)
@@ -97,15 +128,30 @@ std::unique_ptr<Interface> Ingredients::make(std::string_view slot) const {
   return runtime_.registry().make<Interface>(name_in(config), component_config(config, slot));
 }
 
-template <typename Interface>
-std::vector<std::unique_ptr<Interface>> Ingredients::make_each(std::string_view slot) const {
-  std::vector<std::unique_ptr<Interface>> made;
-  const nlohmann::json& list = workflow_.resolved.at(std::string(slot));
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Config config(list[i], "/" + std::string(slot) + "/" + std::to_string(i),
-                        workflow_.document);
-    made.push_back(runtime_.registry().make<Interface>(name_in(config), config));
+std::vector<Config> Ingredients::slots(std::string_view key) const {
+  const std::string name(key);
+  std::vector<Config> slots;
+  if (!workflow_.resolved.contains(name))
+    return slots;
+  const nlohmann::json& given = workflow_.resolved.at(name);
+  if (given.is_object())
+    return {workflow_.slot(key)};
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    slots.emplace_back(given[i], "/" + name + "/" + std::to_string(i), workflow_.document);
   }
+  return slots;
+}
+
+template <typename Interface>
+std::unique_ptr<Interface> Ingredients::make_in(const Config& slot, std::string_view key) const {
+  return runtime_.registry().make<Interface>(name_in(slot), component_config(slot, key));
+}
+
+template <typename Interface>
+std::vector<std::unique_ptr<Interface>> Ingredients::make_each(std::string_view key) const {
+  std::vector<std::unique_ptr<Interface>> made;
+  for (const Config& slot : slots(key))
+    made.push_back(make_in<Interface>(slot, key));
   return made;
 }
 
@@ -115,11 +161,11 @@ void Ingredients::open_data() {
   request.task = value_of(kTasks, slot.get_or<std::string>("task", "auto"), Task::kAuto);
   request.dtype = dtype_;
   request.seed = RandomStreams(workflow_.seed).seed("data");
-  if (workflow_.resolved.contains("loss")) {
-    const nlohmann::json schema =
-        runtime_.registry().describe<Loss>(name_in(workflow_.slot("loss"))).schema;
-    request.loss_target =
-        value_of(kTargets, schema.value("x-treadle-target", ""), TargetKind::kNone);
+  for (const Config& loss : slots("loss")) {
+    const std::vector<TargetKind> kinds =
+        target_kinds(runtime_.registry().describe<Loss>(name_in(loss)).schema);
+    if (kinds.size() == 1)
+      request.loss_targets[loss.get_or<std::string>("target", "")] = kinds.front();
   }
   data_ = make<DataProvider>("data");
   data_->open(request);
@@ -129,13 +175,19 @@ void Ingredients::open_data() {
                     "\" can only be read in order; training needs rows that can be read at random");
   }
   spec_ = data_->spec();
+  if (spec_.targets.empty())
+    throw DataError("the data has no target: there is nothing to train for");
   if (request.task == Task::kAuto) {
-    const TargetSpec& target = spec_.target;
-    choices_.push_back(std::string("task: ") + defaults_for(target.kind).task + " of \"" +
-                       target.name + "\"" +
-                       (target.kind == TargetKind::kClasses
-                            ? " (" + std::to_string(target.class_count()) + " classes)"
-                            : std::string()));
+    const std::string task = this->task();
+    if (nlohmann::json& data = workflow_.resolved.at("data");
+        data.contains("task") && (task == "classification" || task == "regression"))
+      data["task"] = task;
+    for (const TargetSpec& target : spec_.targets) {
+      choices_.push_back(
+          std::string("task: ") + defaults_for(target.kind).task + " of \"" + target.name + "\"" +
+          (target.class_count() > 0 ? " (" + std::to_string(target.class_count()) + " classes)"
+                                    : std::string()));
+    }
   }
   settle();
 }
@@ -146,24 +198,102 @@ void Ingredients::recall_data(DataSpec spec) {
 }
 
 void Ingredients::settle() {
-  settle_loss();
+  settle_losses();
   settle_metrics();
   settle_shards();
   runtime_.expect_usable(workflow_.resolved);  // what the data decided may be of other plugins
 }
 
-void Ingredients::settle_loss() {
-  const TaskDefaults& defaults = defaults_for(spec_.target.kind);
+/// Puts what was chosen for the user where the document would have it, checked like the rest.
+void Ingredients::settle_slot(const std::string& key, const nlohmann::json& value) {
+  const Checked checked = check(value, workflow_schema().at("properties").at(key),
+                                runtime_.schemas(), *workflow_.document, "/" + key);
+  if (!checked.problems.empty())
+    throw DocumentError(checked.problems);
+  workflow_.resolved[key] = checked.value;
+}
+
+void Ingredients::settle_losses() {
   if (!workflow_.resolved.contains("loss")) {
-    const Checked loss =
-        check({{"use", defaults.loss}}, workflow_schema().at("properties").at("loss"),
-              runtime_.schemas(), *workflow_.document, "/loss");
-    if (!loss.problems.empty())
-      throw DocumentError(loss.problems);
-    workflow_.resolved["loss"] = loss.value;
-    choices_.push_back(std::string("loss: ") + defaults.loss);
+    nlohmann::json losses = nlohmann::json::array();
+    std::string text;
+    for (const TargetSpec& target : spec_.targets) {
+      const char* const name = defaults_for(target.kind).loss;
+      losses.push_back({{"use", name}});
+      if (spec_.targets.size() > 1)
+        losses.back()["target"] = target.name;
+      text += (text.empty() ? "" : ", ") + std::string(name) +
+              (spec_.targets.size() > 1 ? " of \"" + target.name + "\"" : std::string());
+    }
+    settle_slot("loss", losses.size() == 1 ? losses.front() : losses);
+    choices_.push_back("loss: " + text);
   }
-  loss_ = make<Loss>("loss");
+  losses_.clear();
+  terms_.clear();
+  const std::vector<Config> given = slots("loss");
+  std::vector<std::string> names;
+  for (const Config& slot : given) {
+    Objective::Term term;
+    term.target = target_of(slot);
+    term.factor = slot.get_or<double>("factor", 1);
+    const std::string& target = spec_.targets[term.target].name;
+    term.name = given.size() == 1 ? "loss" : target;
+    if (std::find(names.begin(), names.end(), term.name) != names.end())
+      term.name = target + "." + name_in(slot);
+    if (std::find(names.begin(), names.end(), term.name) != names.end())
+      slot.fail("use", "this loss of \"" + target + "\" is given twice; leave one of them out");
+    names.push_back(term.name);
+    losses_.push_back(make_in<Loss>(slot, "loss"));
+    term.loss = losses_.back().get();
+    terms_.push_back(term);
+  }
+  expect_each_target_has_a_loss();
+  expect_whole_batches();
+}
+
+/// The target a loss names, or the only one.
+std::size_t Ingredients::target_of(const Config& slot) const {
+  std::string names;
+  for (std::size_t i = 0; i < spec_.targets.size(); ++i) {
+    if (slot.has("target") && spec_.targets[i].name == slot.get<std::string>("target"))
+      return i;
+    names += (names.empty() ? "\"" : ", \"") + spec_.targets[i].name + "\"";
+  }
+  if (slot.has("target"))
+    slot.fail("target", "the data has no such target; it has " + names);
+  if (spec_.targets.size() > 1) {
+    slot.fail("", "the data has several targets (" + names +
+                      "): name the one that is meant, \"target\": …");
+  }
+  return 0;
+}
+
+void Ingredients::expect_each_target_has_a_loss() const {
+  for (std::size_t target = 0; target < spec_.targets.size(); ++target) {
+    const bool has_loss =
+        std::any_of(terms_.begin(), terms_.end(),
+                    [&](const Objective::Term& term) { return term.target == target; });
+    if (!has_loss) {
+      slots("loss").back().fail("", "the target \"" + spec_.targets[target].name +
+                                        "\" has no loss; add one to the list, or leave the "
+                                        "target out of the data");
+    }
+  }
+}
+
+/// A loss that is no sum over rows cannot be computed in parts.
+void Ingredients::expect_whole_batches() const {
+  const std::vector<Config> given = slots("loss");
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (terms_[i].loss->is_additive())
+      continue;
+    const nlohmann::json& shards = workflow_.resolved.at("resources").at("shards");
+    if (shards.is_number() && shards.get<int>() > 1) {
+      given[i].fail("use",
+                    "is computed over whole batches and cannot be cut into shards; set "
+                    "resources.shards to 1");
+    }
+  }
 }
 
 void Ingredients::settle_metrics() {
@@ -171,18 +301,22 @@ void Ingredients::settle_metrics() {
     return;
   nlohmann::json names = nlohmann::json::array();
   std::string text;
-  for (const char* metric : defaults_for(spec_.target.kind).metrics) {
-    if (metric == nullptr)
-      continue;
-    names.push_back({{"use", metric}});
-    text += (text.empty() ? "" : ", ") + std::string(metric);
+  for (const TargetSpec& target : spec_.targets) {
+    for (const char* metric : defaults_for(target.kind).metrics) {
+      if (metric == nullptr)
+        continue;
+      names.push_back({{"use", metric}});
+      if (spec_.targets.size() > 1)
+        names.back()["target"] = target.name;
+      text += (text.empty() ? "" : ", ") + metric_prefix(target) + metric;
+    }
   }
-  const Checked metrics = check(names, workflow_schema().at("properties").at("metrics"),
-                                runtime_.schemas(), *workflow_.document, "/metrics");
-  if (!metrics.problems.empty())
-    throw DocumentError(metrics.problems);
-  workflow_.resolved["metrics"] = metrics.value;
+  settle_slot("metrics", names);
   choices_.push_back("metrics: " + text);
+}
+
+std::string Ingredients::metric_prefix(const TargetSpec& target) const {
+  return spec_.targets.size() > 1 ? target.name + "/" : std::string();
 }
 
 /// Never from the machine: the result depends on it.
@@ -193,7 +327,10 @@ void Ingredients::settle_shards() {
   if (shards.is_number())
     return;
   const std::int64_t rows = make_training()->batch_plan().training_batch;
-  shards = std::clamp<std::int64_t>(rows / kRowsAShard, 1, kMost);
+  const bool is_additive =
+      std::all_of(terms_.begin(), terms_.end(),
+                  [](const Objective::Term& term) { return term.loss->is_additive(); });
+  shards = is_additive ? std::clamp<std::int64_t>(rows / kRowsAShard, 1, kMost) : 1;
   choices_.push_back("shards: " + shards.dump());
 }
 
@@ -205,8 +342,9 @@ void Ingredients::make_plan() {
   const RowReader& rows = this->rows();
   SplitRequest request;
   request.rows = rows.rows();
-  request.target = rows.spec().target;
-  request.targets = rows.targets();
+  request.targets = rows.spec().targets;
+  for (std::size_t target = 0; target < request.targets.size(); ++target)
+    request.target_values.push_back(rows.targets(target));
   request.groups = rows.groups();
   request.timestamps = rows.timestamps();
   request.random = RandomStreams(workflow_.seed).part("validation", 0);
@@ -281,22 +419,68 @@ std::unique_ptr<TrainingWorkflow> Ingredients::make_training() const {
   return make<TrainingWorkflow>("training");
 }
 
-std::vector<std::unique_ptr<MetricComputer>> Ingredients::make_metrics() const {
-  auto metrics = make_each<MetricComputer>("metrics");
-  for (const auto& metric : metrics)
-    metric->start(spec_.target);
+Metric Ingredients::started(std::unique_ptr<MetricComputer> metric, std::size_t target) const {
+  const TargetSpec& spec = spec_.targets[target];
+  metric->start(spec);
+  return {std::move(metric), target, spec, metric_prefix(spec)};
+}
+
+/// Those a metric is computed for: the one it names, or all it works on.
+std::vector<std::size_t> Ingredients::targets_of_metric(const Config& slot) const {
+  if (slot.has("target") || spec_.targets.size() == 1)
+    return {target_of(slot)};
+  const std::vector<TargetKind> kinds =
+      target_kinds(runtime_.registry().describe<MetricComputer>(name_in(slot)).schema);
+  std::vector<std::size_t> targets;
+  for (std::size_t i = 0; i < spec_.targets.size(); ++i) {
+    if (std::find(kinds.begin(), kinds.end(), spec_.targets[i].kind) != kinds.end())
+      targets.push_back(i);
+  }
+  if (targets.empty())
+    return {target_of(slot)};  // the error that names them all
+  return targets;
+}
+
+std::vector<Metric> Ingredients::make_metrics() const {
+  std::vector<Metric> metrics;
+  for (const Config& slot : slots("metrics")) {
+    for (const std::size_t target : targets_of_metric(slot))
+      metrics.push_back(started(make_in<MetricComputer>(slot, "metrics"), target));
+  }
   return metrics;
 }
 
-std::vector<std::unique_ptr<MetricComputer>> Ingredients::make_report_metrics() const {
-  std::vector<std::unique_ptr<MetricComputer>> metrics;
-  const std::string name = defaults_for(spec_.target.kind).report_metric;
+std::vector<Metric> Ingredients::make_report_metrics() const {
+  std::vector<Metric> metrics;
   const std::vector<std::string> known = runtime_.registry().names<MetricComputer>();
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    return metrics;
-  metrics.push_back(runtime_.registry().make<MetricComputer>(name));
-  metrics.back()->start(spec_.target);
+  for (std::size_t target = 0; target < spec_.targets.size(); ++target) {
+    const char* const name = defaults_for(spec_.targets[target].kind).report_metric;
+    if (name == nullptr || std::find(known.begin(), known.end(), name) == known.end())
+      continue;
+    try {
+      metrics.push_back(started(runtime_.registry().make<MetricComputer>(name), target));
+    } catch (const DataError&) {
+      // Nobody asked for it: a table of 1500 classes is not to end a training.
+    }
+  }
   return metrics;
+}
+
+std::vector<TargetMetric> views(const std::vector<Metric>& metrics) {
+  std::vector<TargetMetric> views;
+  for (const Metric& metric : metrics)
+    views.push_back(metric.view());
+  return views;
+}
+
+std::string Ingredients::task() const {
+  std::string text;
+  for (const TargetSpec& target : spec_.targets) {
+    const std::string_view task = defaults_for(target.kind).task;
+    if (text.find(task) == std::string::npos)
+      text += (text.empty() ? "" : ", ") + std::string(task);
+  }
+  return text;
 }
 
 std::vector<std::unique_ptr<RunObserver>> Ingredients::make_observers() const {
@@ -313,7 +497,7 @@ ModelSpec Ingredients::model_spec(const DataSpec& transformed) const {
       }
     }
   }
-  return {transformed.inputs, loss_->outputs_for(transformed.target), transformed.target.kind,
+  return {transformed.inputs, Objective(terms_, transformed.targets).outputs(), transformed.targets,
           dtype_};
 }
 

@@ -8,9 +8,9 @@
 
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
-#include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
@@ -24,6 +24,17 @@ struct OptimizerGroup {
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::string> parameters;  ///< names
 };
+
+/// A metric with the target it is computed for, started.
+struct Metric {
+  std::unique_ptr<MetricComputer> computer;
+  std::size_t target = 0;
+  TargetSpec spec = {};
+  std::string prefix = {};
+
+  TargetMetric view() const { return {computer.get(), target, spec, prefix}; }
+};
+std::vector<TargetMetric> views(const std::vector<Metric>& metrics);
 
 /// Where a training starts from, instead of random weights.
 struct GivenWeights {
@@ -48,14 +59,18 @@ class Ingredients {
   const ResolvedWorkflow& workflow() const { return workflow_; }
   const DataProvider& data() const { return *data_; }
   const RowReader& rows() const { return *rows_; }
-  const Loss& loss() const { return *loss_; }
+  /// The document's losses, for targets as the transforms leave them. Borrows from this object.
+  Objective make_objective(const DataSpec& transformed) const {
+    return {terms_, transformed.targets};
+  }
   const ValidationPlan& plan() const { return plan_; }
   const std::vector<std::string>& choices() const { return choices_; }
   /// Pieces of a training batch.
   std::size_t shards() const;
   c10::ScalarType dtype() const { return dtype_; }
   const DataSpec& data_spec() const { return spec_; }
-  bool is_classification() const { return spec_.target.kind == TargetKind::kClasses; }
+  /// "classification", "regression", …; of several targets, one after the other.
+  std::string task() const;
 
   // Fresh objects, one set a training.
   std::vector<std::unique_ptr<Transform>> make_transforms() const;
@@ -67,10 +82,11 @@ class Ingredients {
   std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;
   std::unique_ptr<LearningRateSchedule> make_schedule() const;
   std::unique_ptr<TrainingWorkflow> make_training() const;
-  /// The document's metrics, started.
-  std::vector<std::unique_ptr<MetricComputer>> make_metrics() const;
-  /// What the report shows beside them (confusion matrix, residuals), as far as plugins offer it.
-  std::vector<std::unique_ptr<MetricComputer>> make_report_metrics() const;
+  /// The document's metrics: each for the target it names, or for every target it works on.
+  std::vector<Metric> make_metrics() const;
+  /// What the report shows beside them (confusion matrix, residuals), as far as plugins offer it
+  /// and it can be had for such targets.
+  std::vector<Metric> make_report_metrics() const;
   std::vector<std::unique_ptr<RunObserver>> make_observers() const;
 
   /// What a model must fit, given the data as the transforms leave it. Throws DataError when a
@@ -81,9 +97,20 @@ class Ingredients {
   template <typename Interface>
   std::unique_ptr<Interface> make(std::string_view slot) const;
   template <typename Interface>
-  std::vector<std::unique_ptr<Interface>> make_each(std::string_view slot) const;
+  std::unique_ptr<Interface> make_in(const Config& slot, std::string_view key) const;
+  template <typename Interface>
+  std::vector<std::unique_ptr<Interface>> make_each(std::string_view key) const;
+  /// Those under a key of the document, which may have one or a list.
+  std::vector<Config> slots(std::string_view key) const;
+  Metric started(std::unique_ptr<MetricComputer> metric, std::size_t target) const;
+  std::size_t target_of(const Config& slot) const;
+  std::vector<std::size_t> targets_of_metric(const Config& slot) const;
+  std::string metric_prefix(const TargetSpec& target) const;
   void settle();
-  void settle_loss();
+  void settle_slot(const std::string& key, const nlohmann::json& value);
+  void settle_losses();
+  void expect_each_target_has_a_loss() const;
+  void expect_whole_batches() const;
   void settle_metrics();
   void settle_shards();
 
@@ -93,7 +120,8 @@ class Ingredients {
   std::unique_ptr<DataProvider> data_;
   const RowReader* rows_ = nullptr;
   DataSpec spec_;
-  std::unique_ptr<Loss> loss_;
+  std::vector<std::unique_ptr<Loss>> losses_;
+  std::vector<Objective::Term> terms_;
   ValidationPlan plan_;
   std::vector<std::string> choices_;
 };

@@ -21,14 +21,17 @@
 namespace treadle::internal {
 namespace {
 
-std::string words(const ComponentKey& key) {
-  const std::string_view word = interface_word(key.first);
+std::string words(const InterfaceTable& interfaces, const ComponentKey& key) {
+  const std::string_view word = interfaces.word(key.first);
   return (word.empty() ? key.first : std::string(word)) + " " + quote_text(key.second);
 }
 
 /// Keeps what one entry registers.
 class CollectingRegistrar final : public Registrar {
  public:
+  explicit CollectingRegistrar(const Manifest& manifest)
+      : interfaces_(manifest.interface_table()) {}
+
   Factories factories;
 
  private:
@@ -36,9 +39,11 @@ class CollectingRegistrar final : public Registrar {
               ComponentFactory factory) override {
     const ComponentKey key{interface_id, name};
     if (!factories.emplace(key, std::move(factory)).second) {
-      throw PluginError("it registers the " + words(key) + " twice");
+      throw PluginError("it registers the " + words(interfaces_, key) + " twice");
     }
   }
+
+  const InterfaceTable interfaces_;
 };
 
 /// Takes the text of an entry that fails. Called by the plugin's C function: nothing may escape.
@@ -105,7 +110,7 @@ Factories register_components(const PluginFile& plugin, const boost::dll::shared
   }
   const TreadlePluginEntry entry = &library.get<int(const TreadlePluginHost*)>(symbol);
   expect_own(plugin, reinterpret_cast<const void*>(entry));
-  CollectingRegistrar registrar;
+  CollectingRegistrar registrar(plugin.manifest);
   std::string reason;
   const TreadlePluginHost host{
       sizeof(TreadlePluginHost),           TREADLE_ABI_MAJOR, TREADLE_ABI_MINOR,
@@ -119,6 +124,7 @@ Factories register_components(const PluginFile& plugin, const boost::dll::shared
 }
 
 void compare_with_manifest(const PluginFile& plugin, const Factories& factories) {
+  const InterfaceTable interfaces = plugin.manifest.interface_table();
   std::set<ComponentKey> listed;
   for (const ManifestComponent& component : plugin.manifest.components) {
     listed.emplace(component.interface_id, component.name);
@@ -129,13 +135,13 @@ void compare_with_manifest(const PluginFile& plugin, const Factories& factories)
   };
   for (const auto& [key, factory] : factories) {
     if (!listed.contains(key)) {
-      add("registers the " + words(key) + ", which its manifest does not list (add " + key.second +
-          ".schema.json beside its source)");
+      add("registers the " + words(interfaces, key) + ", which its manifest does not list (add " +
+          key.second + ".schema.json beside its source)");
     }
   }
   for (const ComponentKey& key : listed) {
     if (!factories.contains(key)) {
-      add("does not register the " + words(key) +
+      add("does not register the " + words(interfaces, key) +
           ", which its manifest lists (add it to TREADLE_PLUGIN, or remove " + key.second +
           ".schema.json)");
     }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/base/interfaces.h>
 #include <treadle/base/json_words.h>
+#include <treadle/host/catalog/catalog_schema_index.h>
 
 #include "plugin_library.h"
 
@@ -66,10 +66,14 @@ std::vector<ComponentEntry> PluginLoader::entries() const {
 }
 
 ComponentEntry PluginLoader::find(std::string_view interface_id, std::string_view name) const {
-  const Lookup lookup = catalog_->find(interface_word(interface_id), name);
+  const Lookup lookup = catalog_->find(interfaces().word(interface_id), name);
   if (!lookup.found)
     throw PluginError(lookup.problem);
   return entry_of(*catalog_, *lookup.found);
+}
+
+FoundComponent PluginLoader::look_up(std::string_view interface_word, std::string_view name) const {
+  return CatalogSchemaIndex(catalog_).find(interface_word, name);
 }
 
 PluginLoader::Module& PluginLoader::module(const std::string& plugin_id) {

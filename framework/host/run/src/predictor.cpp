@@ -5,23 +5,28 @@
 #include <chrono>
 #include <fstream>
 #include <numeric>
+#include <optional>
+#include <utility>
 
-#include <ATen/ops/argmax.h>
+#include <ATen/ops/arange.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/safetensors.h>
+#include <treadle/core/tensor_spec.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/host/run/run_folder.h>
-#include <treadle/host/run/state_folder.h>
 
 #include "ingredients.h"
 #include "result_json.h"
 #include "run_files.h"
+#include "saved_model.h"
+#include "target_units.h"
 #include "trial.h"
 
 namespace treadle {
@@ -58,56 +63,155 @@ std::string number_text(double value, at::ScalarType computed_in) {
   return {begin, end};
 }
 
-/// Writes predictions as CSV rows.
+/// Writes predictions as CSV: a row per position of a target, so per row of the data where the
+/// targets have no positions of their own. Padding has no row.
 class PredictionWriter {
  public:
-  PredictionWriter(FileWriter& file, const TargetSpec& target) : file_(file), target_(target) {
-    std::string header = "row";
-    if (target.kind == TargetKind::kClasses) {
-      header += ",predicted";
-      for (const std::string& name : target.class_names)
-        header += "," + csv_field("p(" + name + ")");
-    } else {
-      for (std::int64_t i = 0; i < target.width; ++i) {
-        header += "," + csv_field(target.width == 1 ? target.name
-                                                    : target.name + "." + std::to_string(i));
+  /// `inputs`: as the transforms leave them; they have the lengths of padded rows.
+  PredictionWriter(FileWriter& file, const std::vector<TargetSpec>& targets,
+                   const std::vector<PortSpec>& inputs)
+      : file_(file), targets_(targets) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].role == Role::kLengths && inputs[i].of == targets.front().padded_like)
+        lengths_ = i;
+    }
+    const std::size_t dimensions = targets.front().position_dimensions();
+    for (const TargetSpec& target : targets) {
+      if (target.positions() != targets.front().positions()) {
+        throw UsageError("the targets \"" + targets.front().name + "\" and \"" + target.name +
+                         "\" have different positions, so one CSV file cannot hold both; predict "
+                         "from a program (treadle::Predictor)");
       }
     }
-    file_.write(header + "\n");
+    header_ = "row";
+    for (std::size_t i = 0; i < dimensions; ++i)
+      header_ += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
   }
 
   void write(const Predictions& predictions, const Batch& batch) {
-    const at::Tensor values = predictions.values.to(at::kDouble).contiguous();
-    const std::int64_t width = values.size(1);
-    const double* data = values.data_ptr<double>();
+    if (!header_.empty())
+      write_header(predictions);
+    std::vector<Shown> shown;
+    for (const Prediction& prediction : predictions)
+      shown.emplace_back(prediction);
+    const at::IntArrayRef sizes = shown.front().values.sizes();
+    const at::IntArrayRef positions = sizes.slice(1, sizes.size() - 2);
+    const std::int64_t per_row = c10::multiply_integers(positions);
+    const at::Tensor real = real_positions(batch, sizes.slice(0, sizes.size() - 1));
     const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
     std::string text;
-    for (std::int64_t i = 0; i < values.size(0); ++i) {
-      const double* row = data + i * width;
-      text += std::to_string(rows[i]);
-      if (target_.kind == TargetKind::kClasses) {
-        const auto best = static_cast<std::size_t>(std::max_element(row, row + width) - row);
-        text += "," + csv_field(target_.class_names[best]);
-      }
-      for (std::int64_t k = 0; k < width; ++k) {
-        text += "," + number_text(row[k], predictions.values.scalar_type());
-      }
+    for (std::int64_t place = 0; place < sizes[0] * per_row; ++place) {
+      if (real.defined() && !real.data_ptr<bool>()[place])
+        continue;
+      text += std::to_string(rows[place / per_row]);
+      add_position(place % per_row, positions, text);
+      for (std::size_t target = 0; target < predictions.size(); ++target)
+        add_target(target, shown[target], place, text);
       text += "\n";
     }
     file_.write(text);
   }
 
  private:
+  /// A prediction as it is written: converted once for a batch, not for each position.
+  struct Shown {
+    explicit Shown(const Prediction& prediction)
+        : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
+      for (const Prediction::Extra& extra : prediction.extras)
+        extras.push_back(wide(extra.values));
+    }
+    static at::Tensor wide(const at::Tensor& tensor) { return tensor.to(at::kDouble).contiguous(); }
+
+    at::Tensor values;  // float64 [B, positions..., width]
+    std::vector<at::Tensor> extras;
+    at::ScalarType computed_in;
+  };
+
+  std::string column(std::size_t target, const std::string& what) const {
+    return "," + csv_field(targets_.size() == 1 ? what : targets_[target].name + "/" + what);
+  }
+
+  void write_header(const Predictions& predictions) {
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      const TargetSpec& target = targets_[i];
+      if (target.kind == TargetKind::kNumbers) {
+        for (std::int64_t k = 0; k < target.width(); ++k) {
+          const std::string name =
+              target.width() == 1 ? target.name : target.name + "." + std::to_string(k);
+          header_ += "," + csv_field(name);
+          for (const Prediction::Extra& extra : predictions[i].extras)
+            header_ += "," + csv_field(name + "." + extra.name);
+        }
+        continue;
+      }
+      if (target.kind == TargetKind::kClasses)
+        header_ += column(i, "predicted");
+      for (const std::string& name : target.class_names)
+        header_ += column(i, "p(" + name + ")");
+    }
+    file_.write(std::exchange(header_, {}) + "\n");
+  }
+
+  /// True where a position is no padding, [B, positions...]; undefined where none is.
+  at::Tensor real_positions(const Batch& batch, at::IntArrayRef sizes) const {
+    if (!lengths_)
+      return {};
+    at::Tensor real =
+        at::arange(sizes[1], at::kLong).unsqueeze(0).lt(batch.inputs[*lengths_].unsqueeze(1));
+    while (real.dim() < static_cast<std::int64_t>(sizes.size()))
+      real = real.unsqueeze(-1);
+    return real.expand(sizes).contiguous();
+  }
+
+  static void add_position(std::int64_t place, at::IntArrayRef positions, std::string& text) {
+    std::vector<std::int64_t> index(positions.size());
+    for (std::size_t i = positions.size(); i-- > 0; place /= positions[i])
+      index[i] = place % positions[i];
+    for (const std::int64_t at : index)
+      text += "," + std::to_string(at);
+  }
+
+  void add_target(std::size_t target, const Shown& shown, std::int64_t place,
+                  std::string& text) const {
+    const std::int64_t width = shown.values.size(-1);
+    const double* const here = shown.values.data_ptr<double>() + place * width;
+    if (targets_[target].kind == TargetKind::kClasses) {
+      const auto best = static_cast<std::size_t>(std::max_element(here, here + width) - here);
+      text += "," + csv_field(targets_[target].class_names[best]);
+    }
+    for (std::int64_t k = 0; k < width; ++k) {
+      text += "," + number_text(here[k], shown.computed_in);
+      for (const at::Tensor& extra : shown.extras)
+        text += "," + number_text(extra.data_ptr<double>()[place * width + k], shown.computed_in);
+    }
+  }
+
   FileWriter& file_;
-  const TargetSpec& target_;
+  const std::vector<TargetSpec>& targets_;
+  std::optional<std::size_t> lengths_;  // the input with them
+  std::string header_;  // until it is written: its columns depend on what is predicted
 };
+
+/// Throws a DataError unless these are rows as `port` has them.
+void expect_rows(const PortSpec& port, const at::Tensor& given) {
+  std::vector<std::int64_t> expected{kVaries};
+  expected.insert(expected.end(), port.shape.begin(), port.shape.end());
+  bool fits = given.defined() && given.dim() == static_cast<std::int64_t>(expected.size());
+  for (std::size_t i = 1; fits && i < expected.size(); ++i)
+    fits = expected[i] == kVaries || given.size(static_cast<std::int64_t>(i)) == expected[i];
+  if (fits)
+    return;
+  throw DataError("input \"" + port.name + "\": expected " +
+                  TensorSpec(expected, port.dtype).text() + ", got " +
+                  (given.defined() ? TensorSpec::of(given).text() : "nothing"));
+}
 
 }  // namespace
 
 struct Predictor::Impl {
   Impl(const Runtime& runtime, const fs::path& folder)
       : runtime(runtime),
-        saved(read_state_folder(folder / "preprocessing")),
+        saved(internal::read_preprocessing(folder)),
         ingredients(runtime, runtime.read(folder / "workflow.json")) {
     ingredients.recall_data(data_spec_from_json(saved.value("data_spec")));
     transforms = ingredients.make_transforms();
@@ -116,6 +220,7 @@ struct Predictor::Impl {
     for (const auto& transform : transforms)
       spec = transform->output_spec(spec);
     model_spec = ingredients.model_spec(spec);
+    objective.emplace(ingredients.make_objective(spec));
     model = ingredients.make_model(model_spec);
     StateDict weights;
     for (const auto& [name, tensor] : read_safetensors(folder / "model.safetensors").tensors) {
@@ -134,9 +239,7 @@ struct Predictor::Impl {
     return list;
   }
 
-  engine::EvaluationSetup setup() const {
-    return {model.get(), &ingredients.loss(), model_spec.outputs.size(), transform_list()};
-  }
+  engine::EvaluationSetup setup() const { return {model.get(), &*objective, transform_list()}; }
 
   /// Opens `data` with the run's dictionaries and lets `visit` see predictions for all of its rows.
   engine::EvaluationTotals over_file(
@@ -147,16 +250,15 @@ struct Predictor::Impl {
     OpenRequest request;
     request.purpose = purpose;
     request.dtype = ingredients.dtype();
-    request.loss_target = ingredients.data_spec().target.kind;
-    request.task = ingredients.is_classification() ? Task::kClassification : Task::kRegression;
+    for (const TargetSpec& target : ingredients.data_spec().targets)
+      request.loss_targets[target.name] = target.kind;
     provider->open(request);
     const auto* rows = provider->ask<RowReader>();
     TREADLE_EXPECTS(rows != nullptr, "a file is read at random here");
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
     std::iota(all.begin(), all.end(), 0);
     engine::EvaluationTotals totals;
-    const std::int64_t batch =
-        engine::evaluation_batch(model_spec.inputs, model_spec.dtype, kLeast, kMost);
+    const std::int64_t batch = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
     engine::ThreadBudget budget;
     budget.run([&] {
       engine::BatchPipeline pipeline(*rows, std::move(all), transform_list(),
@@ -172,6 +274,7 @@ struct Predictor::Impl {
   internal::Ingredients ingredients;
   std::vector<std::unique_ptr<Transform>> transforms;
   ModelSpec model_spec;
+  std::optional<Objective> objective;
   std::shared_ptr<Model> model;
 };
 
@@ -185,6 +288,7 @@ Predictor Predictor::load(const Runtime& runtime, const fs::path& run_folder) {
                        ": has no model: the run is not finished (continue it with "
                        "\"workflow-runner resume\"), or it only scored folds (\"refit\": false)");
   }
+  internal::expect_plugins_of_run(runtime.catalog(), run_folder);
   return Predictor(std::make_unique<Impl>(runtime, run_folder));
 }
 
@@ -196,34 +300,38 @@ const DataSpec& Predictor::data_spec() const {
   return impl_->ingredients.data_spec();
 }
 
-Predictions Predictor::predict(const at::Tensor& features) const {
+Predictions Predictor::predict(std::span<const at::Tensor> inputs) const {
   const at::NoGradGuard no_gradients;
-  const PortSpec& port = data_spec().inputs.front();
-  TREADLE_EXPECTS(features.dim() == static_cast<std::int64_t>(port.shape.size()) + 1 &&
-                      features.sizes().slice(1).equals(port.shape),
-                  "predict() takes rows shaped like the training data's");
+  const std::vector<PortSpec>& ports = data_spec().inputs;
+  if (inputs.size() != ports.size()) {
+    throw DataError("the model takes " + std::to_string(ports.size()) +
+                    (ports.size() == 1 ? " input" : " inputs") + ", got " +
+                    std::to_string(inputs.size()));
+  }
   Batch batch;
-  batch.inputs = {features.to(impl_->ingredients.dtype()).clone()};
-  batch.rows = at::Tensor();
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    expect_rows(ports[i], inputs[i]);
+    // A copy: transforms change rows in place.
+    batch.inputs.push_back(inputs[i].to(ports[i].dtype).clone(at::MemoryFormat::Contiguous));
+  }
+  batch.rows = at::arange(inputs.front().size(0), at::kLong);
   for (const auto& transform : impl_->transforms)
     transform->apply(batch, ApplyContext{});
-  Outputs outputs(impl_->model_spec.outputs.size());
-  ForwardContext context;
-  (*impl_->model)(batch.inputs, outputs, context);
-  Predictions predictions = impl_->ingredients.loss().predictions(outputs);
-  if (predictions.kind == TargetKind::kNumbers) {
-    for (auto transform = impl_->transforms.rbegin(); transform != impl_->transforms.rend();
-         ++transform) {
-      predictions.values = (*transform)->invert(predictions.values);
-    }
+  return engine::predict(impl_->setup(), batch);
+}
+
+Prediction Predictor::predict(const at::Tensor& features) const {
+  if (data_spec().targets.size() != 1) {
+    throw UsageError("the model predicts " + std::to_string(data_spec().targets.size()) +
+                     " targets; pass its inputs as a list to get all of them");
   }
-  return predictions;
+  return std::move(predict(std::span(&features, 1)).front());
 }
 
 std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output) const {
   std::int64_t rows = 0;
   write_file_atomically(output, [&](FileWriter& file) {
-    PredictionWriter writer(file, data_spec().target);
+    PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
     rows = impl_
                ->over_file(data, OpenRequest::Purpose::kPredict,
                            [&](const Predictions& predictions, const Batch& batch) {
@@ -242,14 +350,14 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   const engine::EvaluationTotals totals =
       impl_->over_file(data, OpenRequest::Purpose::kEvaluate,
                        [&](const Predictions& predictions, const Batch& batch) {
-                         for (const auto& metric : metrics)
-                           metric->update(predictions, batch);
+                         for (const internal::Metric& metric : metrics)
+                           metric.view().update(predictions, batch);
                        });
   ValidationResult result;
-  result.loss = totals.loss();
+  result.loss = totals.loss;
   result.sample_count = totals.rows;
-  for (const auto& metric : metrics) {
-    const MetricResult part = metric->compute();
+  for (const internal::Metric& metric : metrics) {
+    const MetricResult part = metric.view().compute();
     result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
                                  part.values.end());
     result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),
@@ -257,7 +365,10 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   }
   result.validation_time_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return internal::to_json(result);
+  nlohmann::json judged = internal::to_json(result);
+  judged["transformed_target"] = internal::change_targets(
+      impl_->transform_list(), data_spec().targets, impl_->ingredients.dtype());
+  return judged;
 }
 
 }  // namespace treadle

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "report_data.h"
 #include "report_html.h"
+#include "report_model.h"
 #include "report_page.h"
 #include "report_sections.h"
 
@@ -28,7 +30,8 @@ std::string render_report(const ReportInput& input) {
   parts["version"] = version(input);
   parts["subtitle"] = report::subtitle(input);
   parts["body"] = report::headline(input) + report::metric_table(input) + report::curves(input) +
-                  report::result_tables(input) + report::background(input);
+                  report::result_tables(input) + report::model_parts(input) +
+                  report::data_section(input) + report::background(input);
   parts["data"] = html::script_json(report::chart_data(input));
   return report::page(std::move(parts));
 }

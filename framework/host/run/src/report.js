@@ -189,8 +189,13 @@
     paintChips();
   }
 
+  // A target of several numbers: one of them at a time.
+  const outputPicker = byId("output-picker");
+  const output = () => data.residuals[outputPicker ? Number(outputPicker.value) : 0];
+  if (outputPicker) outputPicker.addEventListener("change", () => redraw(["scatter-chart", "histogram-chart"]));
+
   show("scatter-chart", () => {
-    const sample = data.residual_sample;
+    const sample = output().sample;
     const all = sample.flat().filter((v) => v !== null);
     const low = Math.min(...all);
     const high = Math.max(...all);
@@ -214,7 +219,7 @@
   });
 
   show("histogram-chart", () => {
-    const bins = data.residual_histogram;
+    const bins = output().histogram;
     return {
       type: "bar",
       data: {

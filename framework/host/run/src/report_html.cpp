@@ -103,6 +103,8 @@ std::string count(const nlohmann::json& value) {
     at -= 3;
     digits.insert(at, "\u202F");
   }
+  if (first == 1)
+    digits.replace(0, 1, "−");
   return digits;
 }
 

@@ -9,6 +9,7 @@ namespace treadle::report {
 namespace {
 
 using internal::at_path;
+using internal::text_at_path;
 using Json = nlohmann::json;
 
 const Json& judged_metrics(const ReportInput& input) {
@@ -30,13 +31,17 @@ std::vector<std::string> metric_names(const ReportInput& input) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   };
+  const Json& judged = judged_metrics(input);
+  for (const Json& metric : at_path(input.result, {"metric_list"})) {
+    if (const std::string name = text_at_path(metric, {"name"}); judged.contains(name))
+      add(name);
+  }
   for (const ReportInput::Curve& curve : input.curves) {
     if (curve.epochs.empty())
       continue;
     for (const MetricValue& metric : curve.epochs.front().metrics)
       add(metric.name);
   }
-  const Json& judged = judged_metrics(input);
   if (judged.is_object()) {
     for (const auto& [name, unused] : judged.items())
       add(name);

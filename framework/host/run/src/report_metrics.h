@@ -11,8 +11,8 @@ namespace treadle::report {
 
 bool is_cross_validation(const ReportInput& input);
 
-/// The numbers by which a run is judged: those the training followed first, in the order of the
-/// document, then the others by name.
+/// The numbers by which a run is judged: the document's metrics in its order, then those that
+/// only curves have, then others by name.
 std::vector<std::string> metric_names(const ReportInput& input);
 
 /// "recall.setosa" belongs into the table by class.

@@ -9,6 +9,8 @@
 #include "json_path.h"
 #include "report_html.h"
 #include "report_metrics.h"
+#include "report_model.h"
+#include "report_residuals.h"
 
 namespace treadle::report {
 namespace {
@@ -41,41 +43,15 @@ std::string tile(std::string_view value, std::string_view label, bool is_main = 
          std::string(label) + "</span><b>" + std::string(value) + "</b></div>\n";
 }
 
-std::string shape_text(const Json& shape) {
-  std::string text;
-  if (shape.is_object()) {
-    for (const auto& [port, extents] : shape.items())
-      text += (text.empty() ? "" : ", ") + html::escape(port) + ": " + shape_text(extents);
-  } else if (shape.is_array()) {
-    for (const Json& extent : shape)
-      text += (text.empty() ? "" : " × ") + html::fact(extent);
-  } else if (!shape.is_null()) {
-    text = html::fact(shape);
-  }
-  return text;
-}
-
-/// "mlp", or what a component and its parameters are: "mlp: activation relu, hidden [16,16]".
-std::string architecture_text(const Json& architecture) {
-  if (!architecture.is_object())
-    return architecture.is_null() ? std::string() : html::fact(architecture);
-  std::string text = html::escape(text_at_path(architecture, {"use"}));
-  std::string parameters;
-  for (const auto& [key, value] : architecture.items()) {
-    if (key != "use" && !value.is_null())
-      parameters += (parameters.empty() ? "" : ", ") + html::escape(key) + " " + html::fact(value);
-  }
-  return parameters.empty() ? text : text + ": " + parameters;
-}
-
 std::string pretty_json(const std::string& text) {
   return "<pre>" + html::escape(text) + "</pre>";
 }
 
-/// The last epoch that was the best so far; the number of epochs when none was.
+/// The last epoch that was the best so far; the number of epochs when none was, or none was judged:
+/// the best by training loss says nothing of a model.
 std::size_t best_epoch(const ReportInput::Curve& curve) {
   for (std::size_t i = curve.epochs.size(); i > 0; --i) {
-    if (curve.epochs[i - 1].best)
+    if (curve.epochs[i - 1].best && curve.epochs[i - 1].validation_loss)
       return i - 1;
   }
   return curve.epochs.size();
@@ -225,7 +201,7 @@ std::string environment_card(const Json& environment) {
       }
     }
   }
-  std::string text = html::table("text", {}, rows);
+  std::string text = html::table("text facts", {}, rows);
   if (!plugins.empty()) {
     text += "<details class=\"inner\"><summary>" + std::to_string(plugins.size()) +
             (plugins.size() == 1 ? " plugin" : " plugins") + "</summary>" +
@@ -233,22 +209,6 @@ std::string environment_card(const Json& environment) {
             "</details>";
   }
   return html::card("Environment", rows.empty() && plugins.empty() ? "" : text);
-}
-
-std::string model_card(const Json& info) {
-  std::vector<std::vector<std::string>> rows;
-  const auto add = [&](std::string_view title, std::string text) {
-    if (!text.empty())
-      rows.push_back({std::string(title), std::move(text)});
-  };
-  add("name", html::escape(text_at_path(info, {"name"})));
-  add("version", html::escape(text_at_path(info, {"version"})));
-  add("architecture", architecture_text(at_path(info, {"architecture"})));
-  if (at_path(info, {"parameter_count"}).is_number_integer())
-    add("parameters", html::count(at_path(info, {"parameter_count"})));
-  add("input shape", shape_text(at_path(info, {"input_shape"})));
-  add("output shape", shape_text(at_path(info, {"output_shape"})));
-  return html::card("Model", rows.empty() ? "" : html::table("text", {}, rows));
 }
 
 }  // namespace
@@ -282,22 +242,23 @@ std::string headline(const ReportInput& input) {
   }
   tiles.push_back(tile(judged_loss(input),
                        is_cross_validation(input) || at_path(result, {"validation"}).is_object()
-                           ? "validation loss"
-                           : "training loss",
+                           ? "validation " + loss_label(result)
+                           : "training " + loss_label(result),
                        tiles.empty()));
   const Json& epochs = at_path(result, {"total_epochs"});
   if (epochs.is_number_integer()) {
-    const Json& best = at_path(result, {"best_epoch"});
     std::string text = html::count(epochs);
-    if (best.is_number_integer() && best != epochs && best.get<std::int64_t>() > 0)
-      text += " <small>best " + html::count(best) + "</small>";
+    if (were_chosen(result))
+      text += " <small>kept " + html::count(at_path(result, {"weights", "epoch"})) + "</small>";
     tiles.push_back(tile(text, "epochs"));
   }
-  const Json& total_time = at_path(result, {"total_time_seconds"});
-  const Json& time =
-      total_time.is_number() ? total_time : at_path(result, {"training_time_seconds"});
-  if (time.is_number())
-    tiles.push_back(tile(html::seconds(time), "time"));
+  const Json& passed = at_path(result, {"time", "seconds"});
+  const Json& trained = at_path(result, {"training_time_seconds"});
+  if (passed.is_number()) {
+    tiles.push_back(tile(html::seconds(passed), "wall time"));
+  } else if (trained.is_number()) {
+    tiles.push_back(tile(html::seconds(trained), "training time"));
+  }
   const Json& parameters = at_path(result, {"model_info", "parameter_count"});
   if (parameters.is_number_integer())
     tiles.push_back(tile(html::count(parameters), "parameters"));
@@ -314,13 +275,13 @@ std::string metric_table(const ReportInput& input) {
   const std::vector<std::string> names = overall_names(input);
   std::vector<std::vector<std::string>> rows;
   if (!is_cross_validation(input)) {
-    rows.push_back({"loss", judged_loss(input)});
+    rows.push_back({loss_label(input.result), judged_loss(input)});
     for (const std::string& name : names)
       rows.push_back({html::escape(name) + direction_of(input, name), judged_metric(input, name)});
     const bool is_judged = at_path(input.result, {"validation"}).is_object();
     return html::side_by_side(
         html::card("Result", html::table("", {"", is_judged ? "validation" : "training"}, rows)) +
-        model_card(at_path(input.result, {"model_info"})));
+        model_card(input));
   }
 
   const Json& folds = at_path(input.result, {"fold_results"});
@@ -333,7 +294,7 @@ std::string metric_table(const ReportInput& input) {
     const Json& judged = at_path(fold, {"validation", "metrics", key});
     return judged.is_null() ? at_path(fold, {"metrics", key}) : judged;
   };
-  rows.push_back({"loss", judged_loss(input)});
+  rows.push_back({loss_label(input.result), judged_loss(input)});
   for (const Json& fold : folds) {
     const Json& judged = at_path(fold, {"validation", "loss"});
     rows.back().push_back(html::number(judged.is_null() ? at_path(fold, {"final_loss"}) : judged));
@@ -345,14 +306,17 @@ std::string metric_table(const ReportInput& input) {
   }
   rows.push_back({"epochs", ""});
   for (const Json& fold : folds) {
-    const Json& best = at_path(fold, {"best_epoch"});
-    const Json& total = at_path(fold, {"total_epochs"});
-    rows.back().push_back(html::count(total) +
-                          (best.is_number_integer() && best != total
-                               ? " <span class=\"spread\">best " + html::count(best) + "</span>"
+    rows.back().push_back(html::count(at_path(fold, {"total_epochs"})) +
+                          (were_chosen(fold)
+                               ? " <span class=\"spread\">kept " +
+                                     html::count(at_path(fold, {"weights", "epoch"})) + "</span>"
                                : ""));
   }
   std::string note = "Deviation is the sample standard deviation over the folds.";
+  if (const std::string by = text_at_path(folds.front(), {"weights", "by"}); !by.empty())
+    note += " Each fold is judged with its best weights by " + html::escape(by) + ".";
+  if (const Json& time = at_path(input.result, {"total_time_seconds"}); time.is_number())
+    note += " Training and judging took " + html::seconds(time) + ", added up over the folds.";
   const bool is_refit =
       std::any_of(input.curves.begin(), input.curves.end(),
                   [](const ReportInput::Curve& curve) { return curve.trial == "final"; });
@@ -421,9 +385,8 @@ std::string background(const ReportInput& input) {
   }
   const Json& environment = at_path(input.result, {"environment"});
   const bool is_model_shown = !is_cross_validation(input);
-  text +=
-      html::side_by_side((is_model_shown ? "" : model_card(at_path(input.result, {"model_info"}))) +
-                         (environment.is_object() ? environment_card(environment) : ""));
+  text += html::side_by_side((is_model_shown ? "" : model_card(input)) +
+                             (environment.is_object() ? environment_card(environment) : ""));
   if (input.document.is_object())
     text += html::folded_card("Configuration", pretty_json(write_workflow(input.document)));
   const Json& extensions = at_path(input.result, {"extensions"});
@@ -465,12 +428,7 @@ Json chart_data(const ReportInput& input) {
     }
     curves.push_back(std::move(stored));
   }
-  Json data{{"curves", std::move(curves)}};
-  for (std::string_view name : {"residual_sample", "residual_histogram"}) {
-    if (const Json* stored = find_table(input, name))
-      data[std::string(name)] = at_path(*stored, {"values"});
-  }
-  return data;
+  return {{"curves", std::move(curves)}, {"residuals", residual_data(input)}};
 }
 
 }  // namespace treadle::report

@@ -5,6 +5,7 @@
 #include "json_path.h"
 #include "report_html.h"
 #include "report_metrics.h"
+#include "report_residuals.h"
 #include "report_sections.h"
 
 namespace treadle::report {
@@ -67,6 +68,18 @@ std::string confusion_matrix(const Json& stored) {
   return html::card("Confusion matrix", text + "</tbody></table></div>");
 }
 
+/// Which columns hold nothing but whole numbers: in the others each number has its decimals.
+std::vector<bool> whole_columns(const Json& values) {
+  std::vector<bool> whole(values.empty() ? 0 : values.front().size(), true);
+  for (const Json& row : values) {
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      whole[i] = whole[i] && i < row.size() && row[i].is_number() &&
+                 row[i].get<double>() == std::round(row[i].get<double>());
+    }
+  }
+  return whole;
+}
+
 std::string plain_table(const Json& stored) {
   const Json& values = at_path(stored, {"values"});
   const Json& row_labels = at_path(stored, {"row_labels"});
@@ -79,29 +92,19 @@ std::string plain_table(const Json& stored) {
     for (const Json& name : column_labels)
       head.push_back(html::fact(name));
   }
+  const std::vector<bool> whole = whole_columns(values);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < values.size() && i < kMostRows; ++i) {
     std::vector<std::string> row;
     if (has_row_labels)
       row.push_back(label(row_labels, i));
-    for (const Json& value : values[i])
-      row.push_back(value.is_number() ? html::amount(value.get<double>()) : html::number(value));
+    for (std::size_t k = 0; k < values[i].size(); ++k) {
+      row.push_back(k < whole.size() && whole[k] ? html::amount(values[i][k].get<double>())
+                                                 : html::number(values[i][k]));
+    }
     rows.push_back(std::move(row));
   }
   return html::scrolling(html::table("", head, rows), true);
-}
-
-std::string residuals(const ReportInput& input) {
-  std::string cards;
-  if (find_table(input, "residual_sample") != nullptr) {
-    cards += html::chart_card("Predicted and actual", "scatter-chart", "",
-                              "This chart needs JavaScript; result.json has its points.");
-  }
-  if (find_table(input, "residual_histogram") != nullptr) {
-    cards += html::chart_card("Residuals", "histogram-chart", "",
-                              "This chart needs JavaScript; its table follows.");
-  }
-  return html::side_by_side(cards);
 }
 
 /// Numbers that exist once per class, "recall.setosa", as a table with a row per class.
@@ -160,12 +163,10 @@ std::string result_tables(const ReportInput& input) {
     return text;
   for (const Json& stored : tables) {
     const std::string name = text_at_path(stored, {"name"});
-    if (name == "confusion_matrix" || name == "residual_sample" ||
+    if (name == "confusion_matrix" || name == "residual_sample" || name == "residual_histogram" ||
         at_path(stored, {"values"}).empty())
       continue;
-    text += name == "residual_histogram"
-                ? html::folded_card("Residuals as a table", plain_table(stored))
-                : html::card(html::escape(name), plain_table(stored));
+    text += html::card(html::escape(name), plain_table(stored));
   }
   return text;
 }

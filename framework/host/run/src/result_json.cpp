@@ -1,8 +1,16 @@
 #include "result_json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
 
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
 #include <treadle/core/module_state.h>
+
+#include "json_path.h"
 
 namespace treadle::internal {
 namespace {
@@ -10,6 +18,102 @@ namespace {
 /// JSON has no NaN: null stands for it.
 nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+/// "residual_sample" of "residual_sample.3", the table of output 3; nothing for other names.
+struct OutputName {
+  std::string family;
+  std::size_t output;
+};
+std::optional<OutputName> output_name(const std::string& name) {
+  constexpr std::size_t kMostDigits = 9;
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0 || dot + 1 == name.size() ||
+      name.size() - dot - 1 > kMostDigits ||
+      name.find_first_not_of("0123456789", dot + 1) != std::string::npos)
+    return std::nullopt;
+  return OutputName{name.substr(0, dot), std::stoul(name.substr(dot + 1))};
+}
+
+nlohmann::json* find_table(nlohmann::json& tables, const std::string& name) {
+  const auto found = std::find_if(tables.begin(), tables.end(), [&](const nlohmann::json& table) {
+    return table.at("name") == name;
+  });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+/// Adds a table of one output to that of its family; false where it fits to none.
+bool add_output(nlohmann::json& tables, const OutputName& name, nlohmann::json table) {
+  if (!table.at("row_labels").empty() || table.at("column_labels").empty())
+    return false;
+  nlohmann::json columns = nlohmann::json::array({"output"});
+  columns.insert(columns.end(), table.at("column_labels").begin(), table.at("column_labels").end());
+  nlohmann::json* family = find_table(tables, name.family);
+  if (family == nullptr && name.output == 0) {
+    table["name"] = name.family;
+    table["column_labels"] = columns;
+    table["outputs"] = 0;
+    const nlohmann::json rows = std::exchange(table["values"], nlohmann::json::array());
+    tables.push_back(table);
+    family = &tables.back();
+    table["values"] = rows;
+  }
+  if (family == nullptr || family->value("outputs", nlohmann::json()) != name.output ||
+      family->at("column_labels") != columns)
+    return false;
+  (*family)["outputs"] = name.output + 1;
+  for (nlohmann::json& row : table.at("values")) {
+    row.insert(row.begin(), name.output);
+    (*family)["values"].push_back(std::move(row));
+  }
+  return true;
+}
+
+std::size_t numbers_in(const nlohmann::json& table) {
+  const nlohmann::json& rows = table.at("values");
+  return rows.empty() ? 0 : rows.size() * rows.front().size();
+}
+
+/// A name that came from a plugin, as a file.
+std::string file_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char c) { return c >= 0x80 || (std::isalnum(c) == 0 && c != '_' && c != '-'); },
+      '_');
+  return name + ".csv";
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos)
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text)
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_text(const nlohmann::json& table) {
+  const nlohmann::json& rows = table.at("values");
+  const nlohmann::json& labels = table.at("row_labels");
+  std::string text = labels.empty() ? "" : "label,";
+  for (std::size_t i = 0; i < rows.front().size(); ++i) {
+    const nlohmann::json& names = table.at("column_labels");
+    text +=
+        i < names.size() ? csv_field(names[i].get<std::string>()) : "column-" + std::to_string(i);
+    text += i + 1 < rows.front().size() ? "," : "\n";
+  }
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!labels.empty())
+      text += (row < labels.size() ? csv_field(labels[row].get<std::string>()) : "") + ",";
+    std::string_view separator;
+    for (const nlohmann::json& value : rows[row]) {
+      text += separator;
+      text += value.is_null() ? "" : value.dump();
+      separator = ",";
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 /// Sums in a fixed order; NaN (null) in any fold makes the mean NaN.
@@ -44,14 +148,67 @@ nlohmann::json to_json(const TrainingResult& result) {
 }
 
 nlohmann::json to_json(const ValidationResult& result) {
-  nlohmann::json tables = nlohmann::json::array();
-  for (const MetricTable& table : result.metrics.tables)
-    tables.push_back(to_json(table));
   return {{"loss", number(result.loss)},
           {"metrics", metrics_to_json(result.metrics.values)},
+          {"metric_list", metric_list(result.metrics.values)},
           {"sample_count", result.sample_count},
           {"validation_time_seconds", result.validation_time_seconds},
-          {"tables", std::move(tables)}};
+          {"tables", to_json(result.metrics.tables)}};
+}
+
+nlohmann::json to_json(const std::vector<MetricTable>& tables) {
+  nlohmann::json stored = nlohmann::json::array();
+  for (const MetricTable& table : tables) {
+    nlohmann::json one = to_json(table);
+    const std::optional<OutputName> name = output_name(table.name);
+    if (name && add_output(stored, *name, one))
+      continue;
+    if (find_table(stored, table.name) == nullptr)
+      stored.push_back(std::move(one));
+  }
+  return stored;
+}
+
+void move_large_tables(nlohmann::json& tables, const std::filesystem::path& run,
+                       const std::filesystem::path& folder) {
+  for (nlohmann::json& table : tables) {
+    if (numbers_in(table) <= kMostNumbersInResult)
+      continue;
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      throw StorageError(folder.string() + ": cannot be made for the tables of the result: " +
+                         error.message() + "; make room or permit writing, then resume the run");
+    }
+    const std::filesystem::path file = folder / file_name(table.at("name").get<std::string>());
+    write_file_atomically(file, csv_text(table));
+    table["file"] = file.lexically_relative(run).generic_string();
+    table["rows"] = table.at("values").size();
+    table.erase("values");
+  }
+}
+
+nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const MetricValue& metric : metrics) {
+    nlohmann::json one{{"name", metric.name}};
+    if (metric.direction != Direction::kNone)
+      one["better"] = metric.direction == Direction::kHigherIsBetter ? "higher" : "lower";
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+nlohmann::json weights_record(const TrainingResult& training, const nlohmann::json& document) {
+  if (!training.selects_best)
+    return {{"epoch", training.total_epochs}, {"chosen", "last"}};
+  nlohmann::json record{{"epoch", training.best_epoch}, {"chosen", "best"}};
+  const std::string kept = text_at_path(document, {"training", "keep_best"});
+  const std::string by =
+      kept.empty() ? text_at_path(document, {"training", "early_stopping", "metric"}) : kept;
+  if (!by.empty())
+    record["by"] = by;
+  return record;
 }
 
 nlohmann::json to_json(const MetricTable& table) {
@@ -80,7 +237,7 @@ nlohmann::json model_info(const Ingredients& ingredients, Trial& trial) {
     inputs[port.name] = port.shape;
   nlohmann::json outputs = nlohmann::json::object();
   for (const OutputSpec& port : trial.model_spec().outputs) {
-    outputs[port.name] = std::vector<std::int64_t>{port.width};
+    outputs[port.name] = port.shape;
   }
   const ResolvedWorkflow& workflow = ingredients.workflow();
   return {{"name", workflow.name},

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <filesystem>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include <treadle/core/training_workflow.h>
@@ -13,6 +16,24 @@ namespace treadle::internal {
 nlohmann::json to_json(const TrainingResult& result);
 nlohmann::json to_json(const ValidationResult& result);
 nlohmann::json to_json(const MetricTable& table);
+
+/// The tables of a result, each name once. Those of several outputs ("residual_sample.0",
+/// "residual_sample.1" …) become one table whose first column is the output.
+nlohmann::json to_json(const std::vector<MetricTable>& tables);
+
+/// Keeps `tables` small: one of more than kMostNumbersInResult numbers is written as CSV into
+/// `folder`, and has in place of "values" its "file", relative to `run`, and its "rows".
+void move_large_tables(nlohmann::json& tables, const std::filesystem::path& run,
+                       const std::filesystem::path& folder);
+constexpr std::size_t kMostNumbersInResult = 200;
+
+/// The metrics in the document's order, as an object of JSON cannot have them: "name", and "better"
+/// ("higher" or "lower") where a direction is better.
+nlohmann::json metric_list(const std::vector<MetricValue>& metrics);
+
+/// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last") and, where the
+/// document's training names it, the measure they were chosen "by".
+nlohmann::json weights_record(const TrainingResult& training, const nlohmann::json& document);
 
 /// name, version, architecture, parameter_count, input_shape, output_shape.
 nlohmann::json model_info(const Ingredients& ingredients, Trial& trial);

@@ -38,36 +38,6 @@ std::vector<std::string> split(const std::string& line) {
   return fields;
 }
 
-/// Reads the fields of one line of history.csv; a field that is no number is named with its place.
-class HistoryLine {
- public:
-  HistoryLine(const fs::path& path, std::int64_t line, const std::vector<std::string>& names,
-              std::vector<std::string> fields)
-      : path_(path), line_(line), names_(names), fields_(std::move(fields)) {}
-
-  const std::string& text(std::size_t column) const { return fields_[column]; }
-
-  template <typename Number>
-  Number number(std::size_t column) const {
-    const std::string& field = fields_[column];
-    Number value{};
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (error != std::errc{} || end != field.data() + field.size()) {
-      throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] +
-                         " is \"" + field +
-                         "\", which is no number; the file was edited or damaged: restore the "
-                         "line, or delete the file to resume without the rows before");
-    }
-    return value;
-  }
-
- private:
-  const fs::path& path_;
-  std::int64_t line_;
-  const std::vector<std::string>& names_;
-  std::vector<std::string> fields_;
-};
-
 constexpr std::string_view kBetweenDecisions = "; ";
 
 std::vector<std::string> split_decisions(std::string_view text) {
@@ -102,8 +72,39 @@ std::string column_name(std::string name) {
 
 }  // namespace
 
+/// Reads the fields of one line of history.csv; a field that is no number is named with its place.
+class HistoryLine {
+ public:
+  HistoryLine(const fs::path& path, std::int64_t line, const std::vector<std::string>& names,
+              std::vector<std::string> fields)
+      : path_(path), line_(line), names_(names), fields_(std::move(fields)) {}
+
+  const std::string& text(std::size_t column) const { return fields_[column]; }
+
+  template <typename Number>
+  Number number(std::size_t column) const {
+    const std::string& field = fields_[column];
+    Number value{};
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc{} || end != field.data() + field.size()) {
+      throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] +
+                         " is \"" + field +
+                         "\", which is no number; the file was edited or damaged: "
+                         "\"workflow-runner resume\" restores it from the checkpoints");
+    }
+    return value;
+  }
+
+ private:
+  const fs::path& path_;
+  std::int64_t line_;
+  const std::vector<std::string>& names_;
+  std::vector<std::string> fields_;
+};
+
 HistoryFile::HistoryFile(fs::path path) : path_(std::move(path)) {
-  if (fs::exists(path_) && !load()) {
+  // Damage is mended once the checkpoints, which hold the same rows, have been read.
+  if (std::ifstream file(path_); file && !load(file, Damage::kIsPassedOver)) {
     rewrite();
     return;
   }
@@ -189,8 +190,7 @@ void HistoryFile::rewrite() {
   file_ = std::make_unique<AppendFile>(path_);
 }
 
-bool HistoryFile::load() {
-  std::ifstream file(path_);
+bool HistoryFile::load(std::istream& file, Damage damage) {
   std::string text;
   if (!std::getline(file, text))
     return true;
@@ -215,40 +215,49 @@ bool HistoryFile::load() {
     std::vector<std::string> fields = split(text);
     if (fields.size() != names.size())
       continue;  // written before a metric appeared, by a crash in between
-    const HistoryLine line(path_, number, names, std::move(fields));
-    Row row;
-    row.trial = line.text(0);
-    EpochSummary& s = row.summary;
-    s.epoch = line.number<std::int64_t>(1);
-    s.epochs = line.number<std::int64_t>(2);
-    s.step = line.number<std::int64_t>(3);
-    s.learning_rate = line.number<double>(4);
-    s.training_loss = line.number<double>(5);
-    if (!line.text(6).empty())
-      s.validation_loss = line.number<double>(6);
-    const auto read = [&](std::vector<MetricValue>& values, const std::string& name,
-                          std::size_t column) {
-      if (line.text(column).empty())
-        return;
-      values.push_back({name, line.number<double>(column), Direction::kNone});
-    };
-    std::size_t column = kLeading.size();
-    for (const auto& metric : metrics_)
-      read(s.metrics, metric.first, column++);
-    for (const std::string& value : observed_)
-      read(s.observed, value, column++);
-    if (has_decisions_)
-      s.decisions = split_decisions(line.text(column));
-    s.best = line.text(names.size() - 2) == "1";
-    s.seconds = line.number<double>(names.size() - 1);
-    rows_.push_back(std::move(row));
+    try {
+      rows_.push_back(row_of(HistoryLine(path_, number, names, std::move(fields)), names.size()));
+    } catch (const StorageError&) {
+      if (damage == Damage::kIsAnError)
+        throw;
+    }
   }
   return true;
 }
 
+HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t columns) const {
+  Row row;
+  row.trial = line.text(0);
+  EpochSummary& s = row.summary;
+  s.epoch = line.number<std::int64_t>(1);
+  s.epochs = line.number<std::int64_t>(2);
+  s.step = line.number<std::int64_t>(3);
+  s.learning_rate = line.number<double>(4);
+  s.training_loss = line.number<double>(5);
+  if (!line.text(6).empty())
+    s.validation_loss = line.number<double>(6);
+  const auto read = [&](std::vector<MetricValue>& values, const std::string& name,
+                        std::size_t column) {
+    if (line.text(column).empty())
+      return;
+    values.push_back({name, line.number<double>(column), Direction::kNone});
+  };
+  std::size_t column = kLeading.size();
+  for (const auto& metric : metrics_)
+    read(s.metrics, metric.first, column++);
+  for (const std::string& value : observed_)
+    read(s.observed, value, column++);
+  if (has_decisions_)
+    s.decisions = split_decisions(line.text(column));
+  s.best = line.text(columns - 2) == "1";
+  s.seconds = line.number<double>(columns - 1);
+  return row;
+}
+
 std::vector<ReportInput::Curve> HistoryFile::read(const fs::path& path) {
   HistoryFile file(path, Unopened{});
-  file.load();
+  std::ifstream stream(path);
+  file.load(stream, Damage::kIsAnError);
   std::vector<std::string> trials;
   for (const Row& row : file.rows_) {
     if (std::find(trials.begin(), trials.end(), row.trial) == trials.end())
@@ -267,7 +276,71 @@ void HistoryFile::cut_back(const std::string& trial, std::int64_t epochs) {
   rewrite();
 }
 
+std::string HistoryFile::text_of(const std::string& trial, std::int64_t epochs) const {
+  std::string text = header() + "\n";
+  for (const Row& row : rows_) {
+    if (row.trial == trial && row.summary.epoch <= epochs)
+      text += line(row) + "\n";
+  }
+  return text;
+}
+
+bool HistoryFile::restore(const std::string& trial, const std::string& text) {
+  HistoryFile kept(path_, Unopened{});
+  std::istringstream stream(text);
+  kept.load(stream, Damage::kIsAnError);
+  adopt_columns(kept);
+  const auto lines = [&](const std::vector<Row>& rows) {
+    std::vector<std::string> found;
+    for (const Row& row : rows) {
+      if (row.trial == trial)
+        found.push_back(line(row));
+    }
+    return found;
+  };
+  if (lines(rows_) == lines(kept.rows_))
+    return false;
+  std::erase_if(rows_, [&](const Row& row) { return row.trial == trial; });
+  rows_.insert(rows_.end(), kept.rows_.begin(), kept.rows_.end());
+  rewrite();
+  return true;
+}
+
+void HistoryFile::adopt_columns(const HistoryFile& other) {
+  for (const auto& metric : other.metrics_) {
+    if (std::none_of(metrics_.begin(), metrics_.end(),
+                     [&](const auto& known) { return known.first == metric.first; })) {
+      metrics_.push_back(metric);
+    }
+  }
+  for (const std::string& name : other.observed_) {
+    if (std::find(observed_.begin(), observed_.end(), name) == observed_.end())
+      observed_.push_back(name);
+  }
+  has_decisions_ = has_decisions_ || other.has_decisions_;
+}
+
+/// What a damaged header named, and no row has.
+void HistoryFile::drop_empty_columns() {
+  const auto is_empty = [&](const std::string& name,
+                            std::vector<MetricValue> EpochSummary::*values) {
+    return std::none_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+      const std::vector<MetricValue>& there = row.summary.*values;
+      return std::any_of(there.begin(), there.end(),
+                         [&](const MetricValue& value) { return value.name == name; });
+    });
+  };
+  std::erase_if(metrics_,
+                [&](const auto& metric) { return is_empty(metric.first, &EpochSummary::metrics); });
+  std::erase_if(observed_,
+                [&](const std::string& name) { return is_empty(name, &EpochSummary::observed); });
+}
+
 void HistoryFile::finish(const std::vector<std::string>& trials) {
+  std::erase_if(rows_, [&](const Row& row) {
+    return std::find(trials.begin(), trials.end(), row.trial) == trials.end();
+  });
+  drop_empty_columns();
   const auto place = [&](const Row& row) {
     return std::find(trials.begin(), trials.end(), row.trial) - trials.begin();
   };

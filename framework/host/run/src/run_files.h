@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <istream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,8 @@
 
 namespace treadle::internal {
 
+class HistoryLine;
+
 /// history.csv: one row an epoch of each training. Rows arrive in whatever order parallel folds
 /// finish their epochs; finish() puts them in the order of trainings.
 class HistoryFile final : public RunObserver {
@@ -22,7 +25,11 @@ class HistoryFile final : public RunObserver {
 
   /// Drops the rows of `trial` after its epoch `epochs`: a resumed training writes them again.
   void cut_back(const std::string& trial, std::int64_t epochs);
-  /// Rewrites the file in the order of `trials`.
+  /// The rows of `trial` up to its epoch `epochs`, as a file of their own: what a checkpoint keeps.
+  std::string text_of(const std::string& trial, std::int64_t epochs) const;
+  /// Puts back what text_of() gave, where the file has other rows of `trial`; says whether it had.
+  bool restore(const std::string& trial, const std::string& text);
+  /// Rewrites the file in the order of `trials`; rows of others are damage.
   void finish(const std::vector<std::string>& trials);
   /// Makes the rows so far survive a power failure.
   void sync();
@@ -40,8 +47,12 @@ class HistoryFile final : public RunObserver {
   HistoryFile(std::filesystem::path path, Unopened) : path_(std::move(path)) {}
 
   void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override;
+  enum class Damage { kIsPassedOver, kIsAnError };
   /// Reads the rows; false when the last line was cut off.
-  bool load();
+  bool load(std::istream& file, Damage damage);
+  Row row_of(const HistoryLine& line, std::size_t columns) const;
+  void adopt_columns(const HistoryFile& other);
+  void drop_empty_columns();
   void rewrite();
   std::string header() const;
   std::string line(const Row& row) const;

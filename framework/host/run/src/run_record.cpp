@@ -17,14 +17,24 @@
 namespace treadle::internal {
 namespace {
 
-nlohmann::json plugins_of(const Runtime& runtime, const nlohmann::json& resolved) {
+nlohmann::json plugins_of(const PluginLock& plugins) {
   nlohmann::json list = nlohmann::json::array();
-  for (const PluginFile* plugin : used_plugins(runtime.catalog(), resolved)) {
-    list.push_back({{"id", plugin->manifest.id},
-                    {"version", plugin->manifest.version},
-                    {"build_id", plugin->build_id}});
+  for (const PluginLock::Entry& plugin : plugins.entries()) {
+    list.push_back({{"id", plugin.id},
+                    {"version", plugin.version},
+                    {"build_id", plugin.build_id},
+                    {"sha256", plugin.sha256}});
   }
   return list;
+}
+
+/// "version 0.1.0 (build 1234)"; by its bytes where the other one has version and build in common.
+std::string plugin_words(const nlohmann::json& plugin, const nlohmann::json& other) {
+  const std::string build = plugin.value("build_id", "unknown");
+  const bool alike = plugin.value("version", "") == other.value("version", "") &&
+                     build == other.value("build_id", "unknown");
+  return "version " + plugin.value("version", "unknown") + " (build " + build +
+         (alike ? ", SHA-256 " + plugin.value("sha256", "unknown") : "") + ")";
 }
 
 /// A "VmHWM:   1234 kB" line of /proc/self/status, in bytes.
@@ -54,14 +64,15 @@ std::string weights_hash(const nlohmann::json& resolved) {
 
 }  // namespace
 
-nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
-                                  const std::string& data_hash, int workers) {
+nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
+                                  const DataFacts& data, int workers) {
   nlohmann::json record{{"treadle", std::string(version())},
                         {"libtorch", libtorch_version()},
                         {"blas", engine::blas_name()},
                         {"cpu_capability", cpu_capability()},
-                        {"data_hash", data_hash},
-                        {"plugins", plugins_of(runtime, resolved)},
+                        {"data_hash", data.hash},
+                        {"data_rows", data.rows},
+                        {"plugins", plugins_of(plugins)},
                         {"workers", workers}};
   if (std::string weights = weights_hash(resolved); !weights.empty())
     record["weights_hash"] = std::move(weights);
@@ -85,11 +96,8 @@ std::vector<std::string> differences(const nlohmann::json& before, const nlohman
     if (old == old_plugins.end()) {
       found.push_back("plugin " + plugin.at("id").get<std::string>() + " was not used before");
     } else if (old->second != plugin) {
-      found.push_back("plugin " + old->first + " was version " +
-                      old->second.at("version").get<std::string>() + " (build " +
-                      old->second.at("build_id").get<std::string>() + ") and is now " +
-                      plugin.at("version").get<std::string>() + " (build " +
-                      plugin.at("build_id").get<std::string>() + ")");
+      found.push_back("plugin " + old->first + " was " + plugin_words(old->second, plugin) +
+                      " and is now " + plugin_words(plugin, old->second));
     }
   }
   return found;

@@ -1,15 +1,24 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
-#include <treadle/host/run/runtime.h>
+#include <treadle/host/catalog/plugin_lock.h>
 
 namespace treadle::internal {
 
-/// What a run's bits depend on beside its document: plugins with build ids, libtorch, BLAS, CPU
-/// capability, data. Also facts for people that are not compared ("informative").
-nlohmann::json environment_record(const Runtime& runtime, const nlohmann::json& resolved,
-                                  const std::string& data_hash, int workers);
+struct DataFacts {
+  std::string hash;
+  std::int64_t rows = 0;
+};
+
+/// What a run's bits depend on beside its document: plugins with build ids and hashes, libtorch,
+/// BLAS, CPU capability, data. Also facts for people that are not compared ("informative").
+nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
+                                  const DataFacts& data, int workers);
 
 /// One sentence per difference that can change bits, empty when there is none.
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now);

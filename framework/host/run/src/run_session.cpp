@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/hash.h>
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/safetensors.h>
@@ -17,13 +18,20 @@
 #include <treadle/host/run/report.h>
 #include <treadle/host/run/state_folder.h>
 
+#include "data_facts.h"
+#include "json_path.h"
 #include "result_json.h"
+#include "run_conditions.h"
 #include "run_record.h"
+#include "saved_model.h"
 #include "state_saver.h"
 #include "trace.h"
 #include "trial_memory.h"
 
 namespace treadle::internal {
+
+namespace fs = std::filesystem;
+
 /// A training's way to the run: files, observers, the stop.
 class RunSession::Context final : public RunContext {
  public:
@@ -43,6 +51,8 @@ class RunSession::Context final : public RunContext {
       session.history_.cut_back(trial.id().name, epochs);
       session.events_.cut_back(trial.id().name, epochs);
     });
+    if (loaded_)
+      session.recognize(loaded_->state, trial.id(), loaded_->folder);
   }
 
   const StateDict* saved_preprocessing() const {
@@ -57,6 +67,11 @@ class RunSession::Context final : public RunContext {
 
   void complete(const TrialSummary& summary) {
     voice_.tell([id = trial_.id(), summary](RunObserver& o) { o.trial_completed(id, summary); });
+  }
+
+  /// Whether a failure's text names this training, as that of a training loop does.
+  bool is_named_in(const std::string& text) const {
+    return text.find("(" + trial_.id().name + ")") != std::string::npos;
   }
 
   /// "training fold-1, after step 16 (epoch 2)"
@@ -110,9 +125,14 @@ class RunSession::Context final : public RunContext {
                         std::uint64_t told) {
     // The history must not be behind the checkpoint, or a resumed run would have a gap in it.
     session_.announcer_.wait_for(told);
-    session_.audience_.between_calls([&] { session_.history_.sync(); });
+    std::string history;
+    session_.audience_.between_calls([&] {
+      session_.history_.sync();
+      history = session_.history_.text_of(trial_.id().name, position.epochs_done);
+    });
     StateDict complete = state;
     complete.put("preprocessing", *preprocessing_);
+    complete.put("run", session_.marks_of_run(history));
     const std::string path = store_.save(complete, position, keep).string();
     session_.announcer_.tell(
         [id = trial_.id(), path](RunObserver& o) { o.checkpoint_saved(id, path); });
@@ -169,17 +189,30 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
 RunSession::~RunSession() = default;
 
 engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
-  const auto use = [&](const char* slot) {
-    return workflow.resolved.at(slot).at("use").get<std::string>();
+  const auto use = [&](const char* slot) { return text_at_path(workflow.resolved, {slot, "use"}); };
+  const auto each = [&](const char* slot) {
+    std::string names;
+    for (const nlohmann::json& one : workflow.resolved.value(slot, nlohmann::json::array()))
+      names += (names.empty() ? "" : ", ") + one.at("use").get<std::string>();
+    return names;
   };
+  std::string training = "train and validate: " + use("model");
+  const auto add = [&](const std::string& title, const std::string& text) {
+    if (!text.empty())
+      training += "\n" + title + ": " + text;
+  };
+  add("transforms", each("transforms"));
+  add("loss", workflow.resolved.contains("loss") ? use("loss") : "by the target");
+  add("optimizer", use("optimizer"));
+  add("schedule", use("schedule"));
+  add("metrics", each("metrics"));
   const auto work = [session](void (RunSession::*stage)()) {
     return [session, stage](std::stop_token) { (session->*stage)(); };
   };
   engine::StageGraph graph;
   graph.add("data", {}, work(&RunSession::load_data), "data: " + use("data"));
   graph.add("split", {"data"}, work(&RunSession::split), "split: " + use("validation"));
-  graph.add("train", {"split"}, work(&RunSession::train_folds),
-            "train and validate: " + use("model"));
+  graph.add("train", {"split"}, work(&RunSession::train_folds), training);
   graph.add("final", {"train"}, work(&RunSession::train_final), "final model");
   graph.add("report", {"final"}, work(&RunSession::write_result), "result and report");
   return graph;
@@ -192,8 +225,9 @@ RunOutcome RunSession::run() {
     Announcer& announcer;
   };
   const Settled settled{announcer_};
-  // Now, when it cannot be written, rather than after a long run.
-  if (!options_.trace.empty())
+  // Now, when it cannot be written, rather than after a long run. A pipe is opened once.
+  std::error_code error;
+  if (!options_.trace.empty() && !fs::is_other(options_.trace, error))
     write_file_atomically(options_.trace, "");
   announcer_.tell([&](RunObserver& o) {
     o.run_started(ingredients_.workflow().name, folder_.path().string());
@@ -224,16 +258,21 @@ RunOutcome RunSession::run() {
 void RunSession::load_data() {
   const Timeline::Span span(&timeline_, Phase::kLoading);
   ingredients_.open_data();
-  environment_ = environment_record(runtime_, ingredients_.workflow().resolved,
-                                    ingredients_.data().content_hash(), budget_.workers());
-  if (resumed_ && std::filesystem::exists(folder_.environment()))
-    check_environment(environment_);
-  write_file_atomically(folder_.environment(), environment_.dump(2) + "\n");
-  write_file_atomically(
-      folder_.plugin_lock(),
-      PluginLock::of(used_plugins(runtime_.catalog(), ingredients_.workflow().resolved)).text());
+  const nlohmann::json& resolved = ingredients_.workflow().resolved;
+  const PluginLock plugins =
+      PluginLock::of(used_plugins(runtime_.catalog(), runtime_.schemas(), resolved));
+  environment_ = environment_record(
+      plugins, resolved, {ingredients_.data().content_hash(), ingredients_.rows().rows()},
+      budget_.workers());
+  document_ = document_identity(runtime_.registry(), resolved);
+  if (resumed_)
+    compare_with_beginning();
+  nlohmann::json conditions = environment_;
+  conditions["document"] = document_;
+  write_file_atomically(folder_.environment(), conditions.dump(2) + "\n");
+  write_file_atomically(folder_.plugin_lock(), plugins.text());
   // Now with what the document left open.
-  write_file_atomically(folder_.document(), write_workflow(ingredients_.workflow().resolved));
+  write_file_atomically(folder_.document(), write_workflow(resolved));
   for (const std::string& choice : ingredients_.choices()) {
     announcer_.tell([choice](RunObserver& o) { o.noted(choice); });
   }
@@ -246,13 +285,18 @@ void RunSession::load_data() {
   }
 }
 
-void RunSession::check_environment(const nlohmann::json& now) {
-  std::ifstream file(folder_.environment());
-  const nlohmann::json before = nlohmann::json::parse(file, nullptr, false);
-  if (before.is_discarded()) {
-    throw StorageError(folder_.environment().string() + ": is damaged and cannot be read");
-  }
-  const std::vector<std::string> found = differences(before, now);
+void RunSession::compare_with_beginning() {
+  const std::optional<nlohmann::json> before = beginning_of(folder_, [&](const std::string& text) {
+    announcer_.tell([text](RunObserver& o) { o.noted(text); });
+  });
+  if (!before)
+    return;  // nothing was trained, so there is nothing to mix
+  expect_same_document(folder_.path(), before->at("document"), document_, folder_);
+  check_environment(*before);
+}
+
+void RunSession::check_environment(const nlohmann::json& before) {
+  const std::vector<std::string> found = differences(before, environment_);
   if (found.empty())
     return;
   std::string text;
@@ -264,7 +308,39 @@ void RunSession::check_environment(const nlohmann::json& now) {
                        "; its result would differ from an uninterrupted run's. Restore them, or "
                        "pass --allow-differences");
   }
+  const std::int64_t rows = environment_.at("data_rows").get<std::int64_t>();
+  const std::int64_t rows_before = before.value("data_rows", rows);
+  if (rows != rows_before) {
+    throw StorageError(folder_.path().string() + ": the run began with " +
+                       std::to_string(rows_before) + " rows of data, and now there are " +
+                       std::to_string(rows) +
+                       ": it cannot go on with other rows. Restore the data, or start a new run: "
+                       "workflow-runner run " +
+                       folder_.document().string());
+  }
   announcer_.tell([text](RunObserver& o) { o.noted("resumed under other conditions: " + text); });
+}
+
+StateDict RunSession::marks_of_run(const std::string& history) const {
+  nlohmann::json conditions = environment_;
+  conditions["document"] = document_;
+  StateDict marks;
+  marks.put("conditions", std::move(conditions));
+  marks.put("history", nlohmann::json(history));
+  return marks;
+}
+
+void RunSession::recognize(const StateDict& state, const TrialId& id, const fs::path& place) {
+  const StateDict& marks = state.part("run");
+  expect_same_document(place, marks.value("conditions").at("document"), document_, folder_);
+  bool is_mended = false;
+  audience_.between_calls(
+      [&] { is_mended = history_.restore(id.name, marks.value("history").get<std::string>()); });
+  if (is_mended) {
+    announcer_.tell([text = folder_.history().string() + ": the rows of " + id.name +
+                            " were lost or changed, and are restored from " +
+                            place.string()](RunObserver& o) { o.noted(text); });
+  }
 }
 
 void RunSession::split() {
@@ -331,10 +407,25 @@ void RunSession::train_final() {
   final_ = run_trial({"final", index, index + 1}, {std::move(all), {}, epochs}, true, nullptr);
 }
 
-std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& id) const {
-  if (!resumed_ || !std::filesystem::exists(folder_.trial_result(id.name)))
+std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& id) {
+  const fs::path place = folder_.trial_result(id.name);
+  if (!resumed_ || !fs::exists(place))
     return std::nullopt;
-  const StateDict saved = read_state_folder(folder_.trial_result(id.name));
+  StateDict saved;
+  try {
+    saved = read_state_folder(place);
+  } catch (const StorageError& error) {
+    // Its checkpoints are still there, or it is trained from its beginning: both give the same.
+    announcer_.tell([text = "the result of " + id.name +
+                            " cannot be read, so its training goes on from its checkpoints: " +
+                            error.what()](RunObserver& o) { o.noted(text); });
+    return std::nullopt;
+  }
+  recognize(saved, id, place);
+  return finished_from(saved);
+}
+
+RunSession::Finished RunSession::finished_from(const StateDict& saved) const {
   Finished finished;
   finished.result = saved.value("result");
   finished.selects_best = saved.value("selects_best").get<bool>();
@@ -343,18 +434,34 @@ std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& i
   for (std::size_t i = 0; i < finished.report_metrics.size(); ++i) {
     const std::string key = std::to_string(i);
     if (metrics.has_part(key))
-      finished.report_metrics[i]->load_state(metrics.part(key));
+      finished.report_metrics[i].computer->load_state(metrics.part(key));
   }
   return finished;
 }
 
-/// Adds to what a plugin's failure says the training and the step it happened in.
+/// Adds to what could not be written how the run is finished once that is mended.
+template <typename Work>
+void RunSession::saying_how_to_go_on(Work&& work) const {
+  try {
+    std::forward<Work>(work)();
+  } catch (const StorageError& error) {
+    throw StorageError(std::string(error.what()) +
+                       "; when this is mended: workflow-runner resume " + folder_.path().string());
+  }
+}
+
+/// Adds to what a component's failure says the training and the step it happened in: a model, a
+/// loss or a gradient strategy knows neither.
 template <typename Work>
 auto RunSession::saying_where(const Context& context, Work&& work) {
   try {
     return std::forward<Work>(work)();
   } catch (const PluginError& error) {
     throw PluginError(std::string(error.what()) + "; in " + context.place());
+  } catch (const TrainingError& error) {
+    if (context.is_named_in(error.what()))
+      throw;
+    throw TrainingError(std::string(error.what()) + "; in " + context.place());
   }
 }
 
@@ -402,6 +509,8 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   finished.result = to_json(training);
   finished.result["name"] = id.name;
   finished.result["model_info"] = model_info(ingredients_, trial);
+  finished.result["weights"] = weights_record(training, ingredients_.workflow().resolved);
+  finished.result["transformed_target"] = trial.transforms_targets();
   std::vector<MetricValue> metrics;
   if (judged) {
     const ValidationResult validation =
@@ -413,20 +522,25 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
   StateDict report_state;
   finished.report_metrics = ingredients_.make_report_metrics();
   for (std::size_t i = 0; judged && i < finished.report_metrics.size(); ++i) {
-    const StateDict state = trial.report_metrics()[i]->state();
-    finished.report_metrics[i]->load_state(state);
+    const StateDict state = trial.report_metrics()[i].computer->state();
+    finished.report_metrics[i].computer->load_state(state);
     report_state.put(std::to_string(i), state);
   }
   if (is_result) {
     model_info_ = finished.result.at("model_info");
-    write_safetensors(folder_.weights(), {module_state(trial.model()).tensors(),
-                                          {{"format", "pt"}, {"treadle", std::string(version())}}});
-    write_state_folder(folder_.preprocessing(), trial.preprocessing());
+    saying_how_to_go_on([&] { write_model(trial); });
+  }
+  if (is_shown(id)) {
+    const ModelDrawing drawing = drawing_of(trial.model());
+    finished.result["drawing"] = {{"parts", drawing.parts}, {"svg", drawing.svg}};
   }
   StateDict record;
   record.put("result", finished.result);
   record.put("selects_best", nlohmann::json(finished.selects_best));
   record.put("report_metrics", std::move(report_state));
+  std::string history;
+  audience_.between_calls([&] { history = history_.text_of(id.name, training.total_epochs); });
+  record.put("run", marks_of_run(history));
   const std::filesystem::path records = folder_.trial_result(id.name).parent_path();
   std::error_code error;
   std::filesystem::create_directories(records, error);
@@ -434,33 +548,54 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
     throw StorageError(records.string() + ": cannot be made for the results of trainings: " +
                        error.message() + "; make room or permit writing, then resume the run");
   }
-  write_state_folder(folder_.trial_result(id.name), record);
+  saying_how_to_go_on([&] { write_state_folder(folder_.trial_result(id.name), record); });
 
-  TrialSummary summary{training.best_epoch,           training.total_epochs,
-                       training.final_loss,           training.best_loss,
-                       training.stop_reason,          metrics,
+  // "Best" is said of weights that were chosen, not of the last ones.
+  TrialSummary summary{training.selects_best ? training.best_epoch : 0,
+                       training.total_epochs,
+                       training.final_loss,
+                       training.best_loss,
+                       training.stop_reason,
+                       metrics,
                        training.training_time_seconds};
   context.complete(summary);
   return finished;
 }
 
+void RunSession::write_model(Trial& trial) const {
+  write_safetensors(folder_.weights(), {module_state(trial.model()).tensors(),
+                                        {{"format", "pt"}, {"treadle", std::string(version())}}});
+  StateDict preprocessing = trial.preprocessing();
+  preprocessing.put(kModelChecksum, nlohmann::json(hash_file(folder_.weights())));
+  write_state_folder(folder_.preprocessing(), preprocessing);
+}
+
 nlohmann::json RunSession::pooled_tables() const {
-  nlohmann::json tables = nlohmann::json::array();
-  for (const auto& metric : ingredients_.make_report_metrics()) {
-    const auto index = tables.size();
+  std::vector<MetricTable> tables;
+  const std::vector<Metric> report_metrics = ingredients_.make_report_metrics();
+  for (std::size_t index = 0; index < report_metrics.size(); ++index) {
+    const Metric& metric = report_metrics[index];
     bool any = false;
     for (const Finished& fold : folds_) {
       if (index < fold.report_metrics.size()) {
-        metric->merge(*fold.report_metrics[index]);
+        metric.computer->merge(*fold.report_metrics[index].computer);
         any = true;
       }
     }
     if (!any)
       continue;
-    for (const MetricTable& table : metric->compute().tables)
-      tables.push_back(to_json(table));
+    for (MetricTable& table : metric.view().compute().tables)
+      tables.push_back(std::move(table));
   }
-  return tables;
+  return to_json(tables);
+}
+
+bool RunSession::is_shown(const TrialId& id) const {
+  return ingredients_.plan().refit ? id.name == "final" : id.index == 0;
+}
+
+ModelDrawing RunSession::drawing_of(Model& model) const {
+  return options_.draw_model ? options_.draw_model(model) : ModelDrawing();
 }
 
 void RunSession::write_result() {
@@ -469,31 +604,55 @@ void RunSession::write_result() {
   const Finished& chosen = final_ ? *final_ : folds_.front();
   nlohmann::json result = chosen.result;
   result.erase("name");
+  const nlohmann::json drawing = result.value("drawing", nlohmann::json::object());
+  result.erase("drawing");
   result["model_path"] = has_single_model() ? folder_.weights().filename().string() : "";
   if (folds_.size() > 1) {
     nlohmann::json folds = nlohmann::json::array();
-    for (const Finished& fold : folds_)
+    for (const Finished& fold : folds_) {
       folds.push_back(fold.result);
+      folds.back().erase("drawing");
+    }
     result.update(cross_validation_summary(folds));
     result["metrics"] = result.at("mean_metrics");
+    result["tables"] = pooled_tables();
+  } else {
+    // One fold's tables, those of the document's own metrics among them.
+    result["tables"] = folds_.front().result.at("validation").at("tables");
+    if (result.contains("validation"))
+      result.at("validation").erase("tables");
   }
+  result["metric_list"] = folds_.front().result.at("validation").at("metric_list");
   result["started_at"] = events_.started_at();
-  result["task"] = ingredients_.is_classification() ? "classification" : "regression";
+  result["task"] = ingredients_.task();
   result["choices"] = ingredients_.choices();
-  result["tables"] = pooled_tables();
+  result["data"] = data_facts(ingredients_);
   result["environment"] = environment_;
   result["environment"]["baseline_memory_bytes"] = baseline_memory_;
   result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
-  result["time"] = time_record(timeline_, budget_.workers());
+  result["time"] = time_record(timeline_, budget_.workers(), ingredients_.shards());
   result["extensions"] =
       ingredients_.workflow().resolved.value("extensions", nlohmann::json::object());
 
-  audience_.between_calls([&] { history_.finish(names); });
-  ReportInput report{ingredients_.workflow().name, result, ingredients_.workflow().resolved,
-                     history_.curves(names)};
-  write_file_atomically(folder_.report(), render_report(report));
-  // Last: its presence says that the run is finished.
-  write_file_atomically(folder_.result(), result.dump(2) + "\n");
+  saying_how_to_go_on([&] { audience_.between_calls([&] { history_.finish(names); }); });
+  ReportInput report{
+      ingredients_.workflow().name,
+      result,
+      ingredients_.workflow().resolved,
+      history_.curves(names),
+      {drawing.value("parts", std::vector<std::vector<std::string>>()), drawing.value("svg", "")}};
+  saying_how_to_go_on([&] {
+    write_file_atomically(folder_.report(), render_report(report));
+    move_large_tables(result["tables"], folder_.path(), folder_.tables());
+    if (result.contains("fold_results")) {
+      for (nlohmann::json& fold : result["fold_results"]) {
+        move_large_tables(fold.at("validation").at("tables"), folder_.path(),
+                          folder_.tables() / fold.at("name").get<std::string>());
+      }
+    }
+    // Last: its presence says that the run is finished.
+    write_file_atomically(folder_.result(), result.dump(2) + "\n");
+  });
   result_ = std::move(result);
 }
 

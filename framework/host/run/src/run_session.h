@@ -42,7 +42,7 @@ class RunSession {
   struct Finished {
     nlohmann::json result;
     bool selects_best = false;
-    std::vector<std::unique_ptr<MetricComputer>> report_metrics;
+    std::vector<Metric> report_metrics;
   };
   class Context;
 
@@ -58,10 +58,23 @@ class RunSession {
   Finished run_trial(TrialId id, TrialRows rows, bool is_result, const engine::Settled& settled);
   template <typename Work>
   static auto saying_where(const Context& context, Work&& work);
+  template <typename Work>
+  void saying_how_to_go_on(Work&& work) const;
   TrainingResult train_keeping_what_is_saved(Trial& trial, Context& context);
-  std::optional<Finished> finished_before(const TrialId& id) const;
-  void check_environment(const nlohmann::json& now);
+  std::optional<Finished> finished_before(const TrialId& id);
+  Finished finished_from(const StateDict& saved) const;
+  /// Refuses to go on under other conditions than those that the run began with.
+  void compare_with_beginning();
+  void check_environment(const nlohmann::json& before);
+  /// What checkpoints and records keep, so that nothing of another run is taken for this one's.
+  StateDict marks_of_run(const std::string& history) const;
+  /// Expects `state`, kept at `place`, to be of this run; puts its history back where it was lost.
+  void recognize(const StateDict& state, const TrialId& id, const std::filesystem::path& place);
+  void write_model(Trial& trial) const;
   nlohmann::json pooled_tables() const;
+  /// Whether the run's model, or the first of its folds where it has none, is trained as `id`.
+  bool is_shown(const TrialId& id) const;
+  ModelDrawing drawing_of(Model& model) const;
 
   const std::int64_t baseline_memory_;
   const Runtime& runtime_;
@@ -78,6 +91,7 @@ class RunSession {
   Announcer announcer_;
   BackgroundWriter writer_;
   nlohmann::json environment_;
+  nlohmann::json document_;  ///< see document_identity()
   std::vector<Finished> folds_;
   std::optional<Finished> final_;
   nlohmann::json model_info_;

@@ -166,8 +166,9 @@ StateDict read_state_folder(const fs::path& folder) {
       state.put(kModelPart, std::move(model));
     }
     return state;
-  } catch (const nlohmann::json::exception& error) {
-    throw StorageError(values_path.string() + ": is damaged: " + error.what());
+  } catch (const nlohmann::json::exception&) {
+    // The library's words are about characters and types; nobody mends a state by hand.
+    throw StorageError(values_path.string() + ": is damaged: it is not what was written there");
   }
 }
 

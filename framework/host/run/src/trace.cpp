@@ -30,7 +30,7 @@ std::string text_of(const Timeline::Event& event) {
 
 }  // namespace
 
-nlohmann::json time_record(const Timeline& timeline, int workers) {
+nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards) {
   const double passed = timeline.seconds_passed();
   const double budget = passed * workers;
   nlohmann::json phases = nlohmann::json::object();
@@ -44,6 +44,7 @@ nlohmann::json time_record(const Timeline& timeline, int workers) {
   phases["idle"] = std::max(0.0, budget - used);
   return {{"seconds", passed},
           {"workers", workers},
+          {"shards", shards},
           {"phases", std::move(phases)},
           {"budget_used", budget > 0 ? std::min(1.0, used / budget) : 0.0},
           {"training_rows_per_second",

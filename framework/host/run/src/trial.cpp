@@ -5,19 +5,9 @@
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
 
+#include "target_units.h"
+
 namespace treadle::internal {
-namespace {
-
-template <typename T>
-std::vector<T*> pointers(const std::vector<std::unique_ptr<T>>& owned) {
-  std::vector<T*> result;
-  for (const auto& item : owned)
-    result.push_back(item.get());
-  return result;
-}
-
-}  // namespace
-
 Trial::Trial(const Ingredients& ingredients, TrialId id, TrialRows rows, Timeline* timeline)
     : ingredients_(ingredients),
       id_(std::move(id)),
@@ -49,7 +39,9 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
       fitted.push_back(transform.get());
     }
   }
-  model_spec_ = ingredients_.model_spec(engine::TransformedRows(rows, transforms()).spec());
+  const DataSpec transformed = engine::TransformedRows(rows, transforms()).spec();
+  model_spec_ = ingredients_.model_spec(transformed);
+  objective_.emplace(ingredients_.make_objective(transformed));
   {
     const TaskRandom random(random_.seed("init"));
     model_ = ingredients_.make_model(model_spec_);
@@ -80,21 +72,20 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
                                                       random_);
   if (!rows_.validation.empty()) {
     const engine::PipelineOptions to_judge{
-        .batch_size = engine::evaluation_batch(model_spec_.inputs, model_spec_.dtype,
-                                               plan.training_batch, plan.evaluation_batch),
+        .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.training_batch,
+                                               plan.evaluation_batch),
         .timeline = timeline_};
     validation_ = std::make_unique<engine::BatchPipeline>(rows, rows_.validation, transforms(),
                                                           to_judge, random_.part("validation", 0));
   }
 
   task_.model = model_.get();
-  task_.loss = &ingredients_.loss();
+  task_.objective = &*objective_;
   task_.optimizer = optimizer_.get();
   task_.schedule = schedule_.get();
-  task_.outputs = model_spec_.outputs.size();
   task_.training = training_.get();
   task_.validation = validation_.get();
-  task_.metrics = pointers(metrics_);
+  task_.metrics = views(metrics_);
   task_.transforms = transforms();
   task_.fixed_epochs = rows_.fixed_epochs;
   for (const OptimizerGroup& group : groups_)
@@ -124,9 +115,13 @@ TrainingResult Trial::train(RunContext& context) {
 
 ValidationResult Trial::validate(RunContext& context) {
   TrainingTask task = task_;
-  const std::vector<MetricComputer*> extra = pointers(report_metrics_);
+  const std::vector<TargetMetric> extra = views(report_metrics_);
   task.metrics.insert(task.metrics.end(), extra.begin(), extra.end());
   return workflow_->validate(task, context);
+}
+
+bool Trial::transforms_targets() const {
+  return change_targets(transforms(), ingredients_.data_spec().targets, ingredients_.dtype());
 }
 
 StateDict Trial::preprocessing() const {

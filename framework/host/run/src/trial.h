@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,10 +43,10 @@ class Trial {
   const ModelSpec& model_spec() const { return model_spec_; }
   /// Transforms and data dictionaries.
   StateDict preprocessing() const;
+  /// Whether the loss is in other units than the data's targets.
+  bool transforms_targets() const;
   /// What the report's metrics have seen, so that folds can be put together.
-  const std::vector<std::unique_ptr<MetricComputer>>& report_metrics() const {
-    return report_metrics_;
-  }
+  const std::vector<Metric>& report_metrics() const { return report_metrics_; }
 
  private:
   std::vector<const Transform*> transforms() const;
@@ -58,6 +59,7 @@ class Trial {
   RandomStreams random_;
   std::vector<std::unique_ptr<Transform>> transforms_;
   ModelSpec model_spec_;
+  std::optional<Objective> objective_;
   std::shared_ptr<Model> model_;
   std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first
   std::unique_ptr<Optimizer> optimizer_;
@@ -66,8 +68,8 @@ class Trial {
   std::unique_ptr<TrainingWorkflow> workflow_;
   std::unique_ptr<engine::BatchPipeline> training_;
   std::unique_ptr<engine::BatchPipeline> validation_;
-  std::vector<std::unique_ptr<MetricComputer>> metrics_;
-  std::vector<std::unique_ptr<MetricComputer>> report_metrics_;
+  std::vector<Metric> metrics_;
+  std::vector<Metric> report_metrics_;
   TrainingTask task_;
   std::vector<std::string> notes_;
 };

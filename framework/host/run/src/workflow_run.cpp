@@ -8,6 +8,7 @@
 
 #include "run_files.h"
 #include "run_session.h"
+#include "saved_model.h"
 #include "trace.h"
 
 namespace treadle {
@@ -40,12 +41,15 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
     std::ifstream file(folder.result());
     nlohmann::json result = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
     if (!result.is_discarded()) {
+      if (std::filesystem::exists(folder.weights()))
+        internal::read_preprocessing(folder.path());  // is what it left behind still good?
       // Nobody did anything: a file that says so, where one is expected.
       if (!options.trace.empty())
         internal::write_trace(Timeline(true), options.trace);
       return {folder.path(), std::move(result)};
     }
   }
+  internal::expect_plugins_of_run(runtime.catalog(), folder.path());
   ResolvedWorkflow workflow = runtime.read(folder.document());
   internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
                                /*resumed=*/true);

@@ -244,7 +244,120 @@ TEST(Report, DrawsResidualsOfARegression) {
   EXPECT_THAT(page, HasSubstr("id=\"scatter-chart\""));
   EXPECT_THAT(page, HasSubstr("id=\"histogram-chart\""));
   EXPECT_THAT(page, Not(HasSubstr("Confusion matrix")));
-  EXPECT_EQ(data_of(page)["residual_sample"], Json::parse("[[1.0, 1.5], [2.0, 1.75]]"));
+  const Json drawn = data_of(page)["residuals"];
+  ASSERT_EQ(drawn.size(), 1U);
+  EXPECT_EQ(drawn[0]["sample"], Json::parse("[[1.0, 1.5], [2.0, 1.75]]"));
+  EXPECT_EQ(drawn[0]["histogram"], Json::parse("[[-1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]"));
+  EXPECT_THAT(page, Not(HasSubstr("<select class=\"chip\" id=\"output-picker\"")));
+}
+
+TEST(Report, ShowsManyOutputsInOneSectionWithAChooserAndTheErrorOfEach) {
+  ReportInput input = hold_out_run();
+  input.result["task"] = "regression";
+  input.result["data"] = {{"rows", 4}, {"targets", {{{"name", "load"}}}}};
+  input.result["tables"] = {
+      {{"name", "residual_sample"},
+       {"column_labels", {"output", "actual", "predicted"}},
+       {"values", {{0, 1.0, 1.5}, {0, 2.0, 1.5}, {1, 5.0, 2.0}, {1, 1.0, 5.0}}}},
+      {{"name", "residual_histogram"},
+       {"column_labels", {"output", "from", "to", "count"}},
+       {"values", {{0, -1.0, 1.0, 2.0}, {1, -4.0, 4.0, 2.0}}}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("id=\"output-picker\""));
+  EXPECT_THAT(page, HasSubstr("<option value=\"1\">load.1</option>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">load.0</th><td>0.5000</td><td>0.5000</td>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">load.1</th><td>3.5000</td><td>3.5355</td>"));
+  const Json drawn = data_of(page)["residuals"];
+  ASSERT_EQ(drawn.size(), 2U);
+  EXPECT_EQ(drawn[1]["sample"], Json::parse("[[5.0, 2.0], [1.0, 5.0]]"));
+  EXPECT_THAT(without_scripts(page), Not(HasSubstr("<h2>residual_")));
+}
+
+TEST(Report, NamesTheWeightsThatWereKeptAndTheMeasure) {
+  ReportInput input = hold_out_run();
+  input.result["weights"] = {{"epoch", 2}, {"chosen", "best"}, {"by", "accuracy"}};
+  EXPECT_THAT(render_report(input), HasSubstr("weights of epoch 2, the best by accuracy."));
+  EXPECT_THAT(render_report(input), HasSubstr("<small>kept 2</small>"));
+
+  input.result["weights"] = {{"epoch", 3}, {"chosen", "last"}};
+  EXPECT_THAT(render_report(input), HasSubstr("weights of the last epoch, 3."));
+  EXPECT_THAT(render_report(input), Not(HasSubstr("<small>kept")));
+}
+
+TEST(Report, CallsNoEpochTheBestByTrainingLoss) {
+  ReportInput input = hold_out_run();
+  for (EpochSummary& row : input.curves[0].epochs)
+    row.validation_loss.reset();
+
+  EXPECT_THAT(render_report(input), Not(HasSubstr("(best)")));
+}
+
+TEST(Report, LabelsALossThatIsNotInTheDatasUnits) {
+  ReportInput input = hold_out_run();
+  EXPECT_THAT(render_report(input), Not(HasSubstr("of the transformed target")));
+
+  input.result["transformed_target"] = true;
+  EXPECT_THAT(render_report(input), HasSubstr("of the transformed target"));
+}
+
+TEST(Report, OrdersMetricsAsTheDocumentDoes) {
+  ReportInput input = hold_out_run();
+  input.curves.clear();
+  input.result["validation"]["metrics"] = {{"auc", 0.75}, {"zeal", 0.5}};
+  input.result["metric_list"] = {{{"name", "zeal"}}, {{"name", "auc"}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_LT(page.find("<th scope=\"row\">zeal"), page.find("<th scope=\"row\">auc"));
+}
+
+TEST(Report, NamesItsTimes) {
+  ReportInput input = cross_validation();
+  input.result["time"] = {{"seconds", 4.5}};
+  input.result["total_time_seconds"] = 6.75;
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<span>wall time</span><b>4.5 s</b>"));
+  EXPECT_THAT(page, HasSubstr("6.8 s, added up over the folds"));
+}
+
+TEST(Report, DescribesTheData) {
+  ReportInput input = hold_out_run();
+  input.result["data"] = Json::parse(R"({"rows": 200,
+    "inputs": [{"name": "features", "shape": [2], "columns": [
+      {"name": "age", "type": "number", "missing": 20},
+      {"name": "town", "type": "category", "categories": 12}]}],
+    "targets": [{"name": "kind", "classes": [{"name": "a", "rows": 150}, {"name": "b", "rows": 50}]}]})");
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">rows</th><td>200</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>20 <span class=\"spread\">10 %</span></td>"));
+  EXPECT_THAT(page, HasSubstr("<td>category, 12 values</td><td>none</td>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">a</th><td>150</td><td>75 %</td>"));
+}
+
+TEST(Report, ShowsTheModelsPictureAndItsNodes) {
+  ReportInput input = hold_out_run();
+  input.result["model_info"]["architecture"] = {
+      {"use", "flow"}, {"layers", {{{"use", "dense"}, {"units", 8}}, {{"use", "relu"}}}}};
+  input.model.parts = {{"node", "layer"}, {"dense_0", "dense"}, {"  inner<b>", "gru"}};
+
+  const std::string without_picture = render_report(input);
+  EXPECT_THAT(without_picture, HasSubstr("<h2>Model graph</h2>"));
+  EXPECT_THAT(without_picture, HasSubstr("<th scope=\"row\">dense_0</th><td>dense</td>"));
+  EXPECT_THAT(without_picture, HasSubstr("\u00A0\u00A0inner&lt;b&gt;"));
+  EXPECT_THAT(without_picture, HasSubstr("<td>flow: layers of 2</td>"));
+  EXPECT_THAT(without_picture, Not(HasSubstr("<img")));
+
+  input.model.svg = "<?xml version=\"1.0\"?>\n<svg><script>alert(1)</script></svg>";
+  const std::string page = render_report(input);
+  // base64 of "<svg><s…": an image, in which no script runs.
+  EXPECT_THAT(page, HasSubstr("src=\"data:image/svg+xml;base64,PHN2Zz48c"));
+  EXPECT_THAT(page, HasSubstr("<h2>Nodes</h2>"));
 }
 
 TEST(Report, ShowsATableItHasNeverHeardOf) {

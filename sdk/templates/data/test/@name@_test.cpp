@@ -56,7 +56,7 @@ TEST_F(@Name@Test, TakesTheLastColumnForTheTarget) {
   const treadle::Batch batch = everything(*table);
 
   EXPECT_TRUE(batch.inputs[0].equal(at::tensor({1.0, 2.5, 4.0, 50.0}, at::kFloat).view({2, 2})));
-  EXPECT_TRUE(batch.targets.equal(at::tensor({-3.0, 6.0}, at::kFloat).view({2, 1})));
+  EXPECT_TRUE(batch.targets[0].equal(at::tensor({-3.0, 6.0}, at::kFloat).view({2, 1})));
   EXPECT_EQ(table->spec().inputs[0].columns[1].name, "x2");
   EXPECT_EQ(table->ask<treadle::RowReader>()->describe_row(1),
             "line 4 of " + (folder_.path() / "table.txt").string());

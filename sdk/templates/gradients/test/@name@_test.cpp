@@ -42,7 +42,7 @@ std::shared_ptr<treadle::Model> sum_of_two() {
 treadle::Batch row(double x1, double x2, double target) {
   treadle::Batch batch;
   batch.inputs = {at::tensor({x1, x2}, at::kDouble).view({1, 2})};
-  batch.targets = batch.original_targets = at::full({1, 1}, target, at::kDouble);
+  batch.targets = batch.original_targets = {at::full({1, 1}, target, at::kDouble)};
   batch.weights = at::ones({1}, at::kDouble);
   batch.rows = at::arange(1);
   return batch;
@@ -53,9 +53,10 @@ std::vector<double> gradients_of(const treadle::GradientStrategy& strategy,
                                  const std::vector<treadle::Batch>& batches) {
   const auto model = sum_of_two();
   const SquaredError loss;  // half of it
+  const treadle::Objective objective = objective_of(loss);
   treadle::ForwardContext context;
   for (const treadle::Batch& batch : batches)
-    strategy.add_gradients({model.get(), &loss, 1}, batch, context);
+    strategy.add_gradients({model.get(), &objective}, batch, context);
   const auto named = model->named_parameters();
   const at::Tensor weight = named["net.weight"].grad();
   return {weight[0][0].item<double>(), weight[0][1].item<double>(),

@@ -35,8 +35,7 @@ double answer(double openness, double weight, double x) {
   parameters["change.weight"].fill_(weight);
   parameters["change.bias"].zero_();
   parameters["gate.weight"].zero_();
-  treadle::StateDict memory;
-  treadle::LayerContext context{{}, memory};
+  treadle::LayerContext context;
   const std::vector<at::Tensor> inputs{at::tensor({x}, at::kDouble).view({1, 1})};
   return layer->forward(inputs, context).item<double>();
 }

@@ -19,6 +19,8 @@ INSTANTIATE_TEST_SUITE_P(
     @Name@, LossContract,
     ::testing::Values(LossCase{"OneNumber", [] { return make(); }, LossCase::numbers(1)},
                       LossCase{"ThreeNumbers", [] { return make(); }, LossCase::numbers(3)},
+                      LossCase{"TimeSteps", [] { return make(); },
+                               LossCase::numbers(2, {treadle::kVaries})},
                       LossCase{"Narrow",
                                [] {
                                  return make({{"delta", 0.3}});
@@ -30,35 +32,34 @@ at::Tensor column(std::vector<double> values) {
   return at::tensor(values, at::kDouble).view({static_cast<std::int64_t>(values.size()), 1});
 }
 
-treadle::Batch batch_of(const at::Tensor& targets) {
-  treadle::Batch batch;
-  batch.targets = batch.original_targets = targets;
-  batch.rows = at::arange(targets.size(0));
-  return batch;
+treadle::LossTerms forward(const treadle::Loss& loss, const at::Tensor& outputs,
+                           const treadle::Batch& batch) {
+  return loss.forward({outputs}, treadle::TargetBatch::transformed(batch, 0, LossCase::numbers(1)));
 }
 
 // By hand: 0.5^2 / 2 = 0.125; 1 * (3 - 1 / 2) = 2.5.
 TEST(@Name@, IsQuadraticNearZeroAndLinearFarAway) {
-  const auto terms = make()->forward({column({1, 5})}, batch_of(column({1.5, 2})));
+  const auto terms = forward(*make(), column({1, 5}), batch_of_target(column({1.5, 2})));
 
   EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 0.125 + 2.5);
 }
 
 // By hand: 2 * (3 - 2 / 2) = 4.
 TEST(@Name@, TurnsWhereDeltaSays) {
-  const auto terms = make({{"delta", 2}})->forward({column({5})}, batch_of(column({2})));
+  const auto terms = forward(*make({{"delta", 2}}), column({5}), batch_of_target(column({2})));
 
   EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 4);
 }
 
 TEST(@Name@, WeighsRows) {
-  treadle::Batch batch = batch_of(column({1.5, 2}));
+  treadle::Batch batch = batch_of_target(column({1.5, 2}));
   batch.weights = at::tensor({2.0, 4.0}, at::kDouble);
 
-  const auto terms = make()->forward({column({1, 5})}, batch);
+  const auto terms = forward(*make(), column({1, 5}), batch);
 
   EXPECT_DOUBLE_EQ(terms.sum.item<double>(), 2 * 0.125 + 4 * 2.5);
-  EXPECT_DOUBLE_EQ(terms.weight.item<double>(), 6);
+  EXPECT_DOUBLE_EQ(
+      weight_of(terms, treadle::TargetBatch::transformed(batch, 0, LossCase::numbers(1))), 6);
 }
 
 TEST(@Name@, SaysWhyItCannotWorkOnClasses) {

@@ -19,6 +19,8 @@ INSTANTIATE_TEST_SUITE_P(
     @Name@, MetricContract,
     ::testing::Values(MetricCase{"OneNumber", [] { return make(); }, MetricCase::numbers(1)},
                       MetricCase{"TwoNumbers", [] { return make(); }, MetricCase::numbers(2)},
+                      MetricCase{"TimeSteps", [] { return make(); },
+                                 MetricCase::numbers(1, {treadle::kVaries})},
                       MetricCase{"HighFloor",
                                  [] {
                                    return make({{"floor", 0.5}});
@@ -28,18 +30,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Rows with targets 2, 4, -5 and predictions 1, 5, -5: off by 50, 25 and 0 percent.
 JudgedRows three_rows() {
-  JudgedRows rows;
-  rows.predictions = {treadle::TargetKind::kNumbers,
-                      at::tensor({1.0, 5.0, -5.0}, at::kDouble).view({3, 1})};
-  rows.batch.targets = rows.batch.original_targets =
-      at::tensor({2.0, 4.0, -5.0}, at::kDouble).view({3, 1});
-  rows.batch.rows = at::arange(3);
-  return rows;
+  return judged_rows(treadle::TargetKind::kNumbers,
+                     at::tensor({1.0, 5.0, -5.0}, at::kDouble).view({3, 1}),
+                     at::tensor({2.0, 4.0, -5.0}, at::kDouble).view({3, 1}));
 }
 
 double value_of(treadle::MetricComputer& metric, const JudgedRows& rows) {
   metric.start(MetricCase::numbers(1));
-  metric.update(rows.predictions, rows.batch);
+  update(metric, rows, MetricCase::numbers(1));
   return metric.compute().values.at(0).value;
 }
 
@@ -58,7 +56,7 @@ TEST(@Name@, WeighsRows) {
 // By hand: |0 - 1| / 0.5 is 200 percent.
 TEST(@Name@, TakesTargetsNearZeroForTheFloor) {
   JudgedRows rows = three_rows().part(0, 1);
-  rows.batch.original_targets = at::tensor({0.0}, at::kDouble).view({1, 1});
+  rows.batch.original_targets = {at::tensor({0.0}, at::kDouble).view({1, 1})};
 
   EXPECT_DOUBLE_EQ(value_of(*make({{"floor", 0.5}}), rows), 200);
 }

@@ -45,7 +45,7 @@ TEST(@Name@, AStepFollowsTheMeanGradient) {
   treadle::ForwardContext forward;
   rehearsal.model().forward(batch.inputs, outputs, forward);
   // The loss is half the squared error: its slope by the output's bias is the error.
-  const at::Tensor error = outputs[0].detach().sub(batch.targets).view(-1);
+  const at::Tensor error = outputs[0].detach().sub(batch.targets[0]).view(-1);
   const double slope = error.mul(batch.weights).sum().div(batch.weights.sum()).item<double>();
   RecordingContext context;
 

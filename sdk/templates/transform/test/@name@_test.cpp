@@ -31,13 +31,16 @@ INSTANTIATE_TEST_SUITE_P(@Name@, TransformContract,
                          CaseName());
 
 /// One row: a number, a category, and a number to predict.
-treadle::MatrixRows row_of(double number, double category, double target) {
+treadle::MatrixRows row_of(double number, std::int64_t category, double target) {
   treadle::MatrixRows::Matrices matrices;
+  matrices.dtype = at::kDouble;
   matrices.spec.inputs = {
-      {"features", {2}, {{"height", {}, false}, {"color", {"blue", "red"}, false}}}};
-  matrices.spec.target = {"price", treadle::TargetKind::kNumbers, 1, {}};
-  matrices.inputs = {at::tensor({number, category}, at::kDouble).view({1, 2})};
-  matrices.targets = at::tensor({target}, at::kDouble).view({1, 1});
+      {"features", {1}, {{"height", {}}}, treadle::Role::kFeatures, at::kDouble},
+      {"categories", {1}, {{"color", {"blue", "red"}}}, treadle::Role::kCategories, at::kLong}};
+  matrices.spec.targets = {treadle::number_target("price")};
+  matrices.inputs = {at::tensor({number}, at::kDouble).view({1, 1}),
+                     at::tensor({category}, at::kLong).view({1, 1})};
+  matrices.targets = {at::tensor({target}, at::kDouble).view({1, 1})};
   return treadle::MatrixRows(std::move(matrices));
 }
 
@@ -68,8 +71,8 @@ TEST(@Name@, MeasuresByTheScale) {
 TEST(@Name@, LeavesCategoriesAndTargetsAlone) {
   const treadle::Batch batch = applied(row_of(3, 1, 5), *make());
 
-  EXPECT_EQ(batch.inputs[0][0][1].item<double>(), 1);
-  EXPECT_EQ(batch.targets.item<double>(), 5);
+  EXPECT_EQ(batch.inputs[1].item<std::int64_t>(), 1);
+  EXPECT_EQ(batch.targets[0].item<double>(), 5);
 }
 
 TEST(@Name@, TurnsPredictionsBack) {
@@ -77,21 +80,20 @@ TEST(@Name@, TurnsPredictionsBack) {
 
   const treadle::Batch batch = applied(row_of(3, 1, -6), *transform);
 
-  EXPECT_DOUBLE_EQ(batch.targets.item<double>(), -std::log(4.0));
-  EXPECT_DOUBLE_EQ(transform->invert(batch.targets).item<double>(), -6);
-  EXPECT_EQ(batch.original_targets.item<double>(), -6);
+  EXPECT_DOUBLE_EQ(batch.targets[0].item<double>(), -std::log(4.0));
+  EXPECT_DOUBLE_EQ(transform->invert(batch.targets[0], "price").item<double>(), -6);
+  EXPECT_EQ(batch.original_targets[0].item<double>(), -6);
 }
 
 TEST(@Name@, SaysWhyItCannotChangeClasses) {
   treadle::DataSpec spec;
-  spec.target = {"species", treadle::TargetKind::kClasses, 1, {"a", "b"}};
+  spec.targets = {treadle::class_target("species", {"a", "b"})};
   try {
     make({{"target", true}})->output_spec(spec);
     ADD_FAILURE() << "expected a DataError";
   } catch (const treadle::DataError& error) {
     EXPECT_STREQ(error.what(),
-                 "@name@: \"target\": true needs number targets, but the target \"species\" is "
-                 "classes");
+                 "@name@: \"target\": true needs a target of numbers, but \"species\" is classes");
   }
 }
 

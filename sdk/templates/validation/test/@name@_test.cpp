@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(@Name@, ValidationContract,
 treadle::SplitRequest numbers(std::int64_t rows) {
   treadle::SplitRequest request;
   request.rows = rows;
-  request.target = {"price", treadle::TargetKind::kNumbers, 1, {}};
+  request.targets = {treadle::number_target("price")};
   return request;
 }
 

@@ -22,7 +22,10 @@ class FileWriter {
 /// The content goes to a temporary name in the same folder, is synced and renamed, and the folder
 /// is synced. Throws StorageError naming path and reason ("No space left on device"); the old file
 /// is then as it was and the temporary one gone. What `fill` throws passes through, with the same
-/// effect. Writing through a symbolic link replaces the link.
+/// effect. A symbolic link stays, and the file it leads to is replaced.
+///
+/// A device, a FIFO or /dev/stdout is written straight, as `fill` goes: nothing can be replaced
+/// there.
 void write_file_atomically(const std::filesystem::path& path,
                            const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);

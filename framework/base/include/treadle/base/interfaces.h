@@ -1,23 +1,48 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace treadle {
 
-/// How an interface is spoken of: in a document and on the command line by its `word`, between
-/// host and plugin by its `id`, whose revision grows when a compiled plugin would misread it.
+/// The two names of an interface: its `word` in documents and on the command line, its `id` between
+/// host and plugin. The id's revision grows when a compiled plugin would misread the interface; 0
+/// is a draft.
 struct InterfaceName {
-  std::string_view word;   ///< "optimizer"
-  std::string_view id;     ///< "treadle.optimizer/1"
-  std::string_view about;  ///< one line for people
+  std::string word;   ///< "optimizer"
+  std::string id;     ///< "treadle.optimizer/0"
+  std::string about;  ///< one line for people
+
+  bool operator==(const InterfaceName&) const = default;
 };
 
-/// Every interface a plugin can implement in this version, in the order a run meets them.
+/// Treadle's own interfaces, in the order a run meets them.
 std::span<const InterfaceName> interface_names();
 
-/// The id for a word, the word for an id; empty when there is none.
-std::string_view interface_id(std::string_view word);
-std::string_view interface_word(std::string_view id);
+/// The interfaces known in one place: Treadle's own and those that plugins declare. A plugin that
+/// implements or uses an interface of another plugin declares it, too.
+class InterfaceTable {
+ public:
+  /// Holds Treadle's own.
+  InterfaceTable();
+
+  /// Adds an interface. Word and id belong together: with a known word of another id, or a known id
+  /// of another word, the table stays as it is and the earlier one is returned. Null otherwise.
+  const InterfaceName* add(InterfaceName name);
+
+  /// The id for a word, the word for an id; empty when there is none.
+  std::string_view id(std::string_view word) const;
+  std::string_view word(std::string_view id) const;
+
+  /// Treadle's own first, then in the order they were added.
+  std::span<const InterfaceName> names() const { return names_; }
+  /// "unknown interface \"optimiser\"; did you mean \"optimizer\"?"
+  std::string explain_unknown(std::string_view word) const;
+
+ private:
+  std::vector<InterfaceName> names_;
+};
 
 }  // namespace treadle

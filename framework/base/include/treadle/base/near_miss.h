@@ -14,7 +14,8 @@ namespace treadle {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The candidates that `word` may have been meant to be, best first: at most three, each no further
-/// away than max(1, length / 3) edits and at most one edit further than the best.
+/// away than max(1, length / 3) edits and at most one edit further than the best. Where there are
+/// none: those that `word` is short for, as "sep" is for "separator" and "lr" for "learning_rate".
 std::vector<std::string> near_misses(std::string_view word,
                                      std::span<const std::string> candidates);
 

@@ -5,14 +5,14 @@
 #include <string_view>
 
 /// What a plugin file and its host agree on before any C++ crosses between them: one C function and
-/// the ELF notes that are read without running the file. Frozen: fields are only ever appended, and
-/// both sides read no more than the smaller struct_size.
+/// the ELF notes that are read without running the file. Fields are only ever appended, and both
+/// sides read no more than the smaller struct_size.
 
-/// Plugins with another major number are refused; a plugin may not have a higher minor number than
-/// its host. The major number grows when a compiled plugin would misread a header, and names the
-/// folder plugins are installed in.
-#define TREADLE_ABI_MAJOR 1
-#define TREADLE_ABI_MINOR 0
+/// Plugins with another major number are refused. Within major 0 nothing is frozen, so the minor
+/// number must be the host's; from 1.0 on a plugin's may be lower. The major number grows when a
+/// compiled plugin would misread a header, and names the folder plugins are installed in.
+#define TREADLE_ABI_MAJOR 0
+#define TREADLE_ABI_MINOR 1
 
 extern "C" {
 
@@ -43,7 +43,8 @@ inline constexpr std::string_view kPluginEntrySymbol = "treadle_plugin_entry_v1"
 inline constexpr std::string_view kNoteSection = ".note.treadle.plugin";
 inline constexpr std::string_view kNoteOwner = "TREADLE";
 /// The manifest, JSON text: {"manifest_version", "id", "version", "summary", "license",
-/// "components": [{"interface", "name", "summary", "schema"}]}.
+/// "interfaces": [{"word", "id", "summary"}], "components": [{"interface", "name", "summary",
+/// "schema"}]}. "interfaces" may be left out.
 inline constexpr std::uint32_t kManifestNote = 1;
 /// The fingerprint, one `key=value` a line. Keys that begin with "info." are not compared.
 inline constexpr std::uint32_t kFingerprintNote = 2;

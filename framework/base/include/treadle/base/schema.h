@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
+#include <treadle/base/interfaces.h>
 #include <treadle/base/problem.h>
 
 /// Schemas: what a component's parameters, or a whole document, may be.
@@ -40,9 +42,9 @@ namespace treadle {
 
 /// What is known about the component that a slot names.
 struct FoundComponent {
-  const nlohmann::json* schema = nullptr;  ///< null when there is a problem; owned by the index
-  std::string qualified_name;              ///< "org.treadle.optimizers/adamw"
-  std::string problem;                     ///< why there is no single such component: one sentence
+  std::shared_ptr<const nlohmann::json> schema;  ///< null when there is a problem
+  std::string qualified_name;                    ///< "org.treadle.optimizers/adamw"
+  std::string problem;           ///< why there is no single such component: one sentence
   bool plugin_at_fault = false;  ///< the problem is a plugin that offers it and cannot be used
 };
 
@@ -68,10 +70,12 @@ Checked check(const nlohmann::json& value, const nlohmann::json& schema, const S
 
 /// What is wrong with a schema itself: keywords that are not understood, values of keywords that
 /// make no sense, defaults that break their own schema (defaults of slots are left to check()). A
-/// schema with `x-treadle-interface` is also held to the rules for components. Pointers and places
-/// are those of the schema.
-std::vector<Problem> check_schema(const nlohmann::json& schema, const PlaceIndex& places);
-std::vector<Problem> check_schema(const nlohmann::json& schema);
+/// schema with `x-treadle-interface` is also held to the rules for components. Words for interfaces
+/// must be among `interfaces`. Pointers and places are those of the schema.
+std::vector<Problem> check_schema(const nlohmann::json& schema, const PlaceIndex& places,
+                                  const InterfaceTable& interfaces = InterfaceTable());
+std::vector<Problem> check_schema(const nlohmann::json& schema,
+                                  const InterfaceTable& interfaces = InterfaceTable());
 
 /// A schema as it stands in a plugin's source, with every `"x-treadle-type": "flow"` written out:
 /// an array of slots for layers, whose own properties are what a step says of itself (name, tag,
@@ -81,5 +85,17 @@ nlohmann::json expanded_schema(nlohmann::json schema);
 /// What a slot accepts once its component is known: the component's schema with `use` and the
 /// slot's own properties among its properties.
 nlohmann::json merged_schema(const nlohmann::json& component, const nlohmann::json& slot);
+
+/// The component's parameters among what stands in a slot: all but `use` and the slot's own keys.
+nlohmann::json component_parameters(nlohmann::json value, const nlohmann::json& slot);
+
+/// The component's parameters that could not be set in the slot, because the slot has properties of
+/// these names. A component that may stand in the slot has none.
+std::vector<std::string> hidden_parameters(const nlohmann::json& component,
+                                           const nlohmann::json& slot);
+
+/// Every slot for `interface_word` in a schema, at any depth.
+std::vector<nlohmann::json> slots_for(std::string_view interface_word,
+                                      const nlohmann::json& schema);
 
 }  // namespace treadle

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -11,23 +13,57 @@ namespace treadle {
 /// A stage that fills a Batch again and again (a pipeline slot) writes into the tensors already
 /// there when they have the right size, so a warm pipeline does not allocate.
 struct Batch {
-  /// One tensor per port of DataSpec::inputs, same order: [B, port.shape...], the run's dtype.
+  /// One tensor per port of DataSpec::inputs, same order: [B, port.shape...] of the port's dtype.
+  /// Dimensions that vary are padded, with zeros, to the longest row of the batch.
   std::vector<at::Tensor> inputs;
-  /// Classes: int64 [B]. Numbers: the run's dtype [B, width]. Undefined when there is no target.
-  at::Tensor targets;
-  /// The targets as the data gave them, before any transform: what metrics judge by. The same
-  /// handle as `targets` when no transform changes targets; a transform that does gives `targets` a
-  /// new tensor.
-  at::Tensor original_targets;
+  /// One per DataSpec::targets, same order: [B, target.shape...]. Empty when there are none.
+  std::vector<at::Tensor> targets;
+  /// The targets as the data gave them, before any transform: metrics compare with these. The same
+  /// handles as `targets` where no transform changes them.
+  std::vector<at::Tensor> original_targets;
+  /// How much each position of a target counts: [B, positions...], the run's dtype, >= 0; 0 for
+  /// padding. One per target, undefined where each counts 1; or empty: all are undefined.
+  std::vector<at::Tensor> position_weights;
   /// How much each row counts: the run's dtype [B], >= 0. Undefined means 1 each.
   at::Tensor weights;
-  /// Where each row came from: int64 [B], always on the CPU.
+  /// The index of each row in the data: int64 [B], always on the CPU.
   at::Tensor rows;
 
   std::int64_t size() const { return rows.defined() ? rows.size(0) : 0; }
 
   /// Rows [begin, begin + count), as views.
   Batch slice(std::int64_t begin, std::int64_t count) const;
+};
+
+struct TargetSpec;
+
+/// One target of a batch: what a loss or a metric is given. Views; made by the framework.
+class TargetBatch {
+ public:
+  /// The target as transforms left it, which a loss compares with. `batch` must outlive the view.
+  static TargetBatch transformed(const Batch& batch, std::size_t target, const TargetSpec& spec);
+  /// The target in the data's units, which a metric compares with.
+  static TargetBatch original(const Batch& batch, std::size_t target, const TargetSpec& spec);
+
+  /// [B, target.shape...]
+  const at::Tensor& values() const { return values_; }
+  /// How much each position counts, row weights included: the run's dtype, [B, positions...].
+  /// Undefined: 1 each.
+  const at::Tensor& weights() const { return weights_; }
+  std::int64_t rows() const { return values_.size(0); }
+  /// Rows times positions, padding included.
+  std::int64_t positions() const { return positions_; }
+  /// Everything else in the batch, for losses that need more than their target.
+  const Batch& batch() const { return batch_; }
+
+ private:
+  TargetBatch(const Batch& batch, std::size_t target, const at::Tensor& values,
+              const TargetSpec& spec);
+
+  const Batch& batch_;
+  at::Tensor values_;
+  at::Tensor weights_;
+  std::int64_t positions_ = 0;
 };
 
 }  // namespace treadle

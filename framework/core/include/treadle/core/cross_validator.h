@@ -16,10 +16,10 @@ namespace treadle {
 /// What there is to split.
 struct SplitRequest {
   std::int64_t rows = 0;
-  TargetSpec target;
-  at::Tensor targets;     ///< as RowReader::targets()
-  at::Tensor groups;      ///< int64 [rows], or undefined
-  at::Tensor timestamps;  ///< float64 [rows], or undefined
+  std::vector<TargetSpec> targets;
+  std::vector<at::Tensor> target_values;  ///< one per target, as RowReader::targets()
+  at::Tensor groups;                      ///< int64 [rows], or undefined
+  at::Tensor timestamps;                  ///< float64 [rows], or undefined
   RandomStreams random{0};
 };
 
@@ -40,7 +40,7 @@ struct ValidationPlan {
 /// Decides which rows train and which rows judge. Stateless: the plan is a function of the request.
 class CrossValidator : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.validation/1";
+  static constexpr std::string_view kInterface = "treadle.validation/0";
 
   ~CrossValidator() override;
 

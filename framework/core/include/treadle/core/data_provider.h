@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,10 +24,11 @@ struct OpenRequest {
     kPredict    ///< no target needed; columns are matched by name with load_state()'s
   };
   Purpose purpose = Purpose::kTrain;
-  /// kAuto: text labels are classes; numbers are classes when `loss_wants_classes`, else numbers.
+  /// kAuto: text labels are classes; numbers are what `loss_targets` names, else numbers.
   Task task = Task::kAuto;
-  /// What the loss in the document works on; kNone when the document leaves the loss open.
-  TargetKind loss_target = TargetKind::kNone;
+  /// The kind of target the document's loss works on. A loss without `target` stands under ""; a
+  /// target whose loss is left open, or works on several kinds, is not there.
+  std::map<std::string, TargetKind, std::less<>> loss_targets;
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of inputs, number targets and weights
   std::uint64_t seed = 0;                          ///< for data that is made, not read
 };
@@ -41,7 +44,7 @@ struct OpenRequest {
 /// expected and got.
 class DataProvider : public Component, public Stateful {
  public:
-  static constexpr std::string_view kInterface = "treadle.data/1";
+  static constexpr std::string_view kInterface = "treadle.data/0";
 
   ~DataProvider() override;
 

@@ -2,18 +2,31 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <c10/core/ScalarType.h>
 #include <nlohmann/json_fwd.hpp>
 
 /// What data looks like, without any data: shared by data providers, transforms, models and losses.
+///
+/// Shapes are those of one row: they leave out the batch dimension. `kVaries` stands for a
+/// dimension that differs from row to row, such as the length of a text; a batch pads it to its
+/// longest row.
 namespace treadle {
 
-/// What is to be predicted.
-enum class TargetKind {
-  kNone,     ///< nothing: rows to predict on
-  kClasses,  ///< one of `class_names`, as an index
-  kNumbers   ///< `width` real numbers
+inline constexpr std::int64_t kVaries = -1;
+
+/// What an input port holds.
+enum class Role {
+  kFeatures,    ///< numbers: a table, a signal; the run's dtype
+  kCategories,  ///< one index per column into `Column::categories`, -1 for a missing one; int64
+  kTokens,      ///< indices into one vocabulary of `vocabulary_size` entries; int64
+  kImage,       ///< [channels, height, width]: the run's dtype, or bytes (uint8)
+  // What belongs to another port, PortSpec::of:
+  kLengths,  ///< how many positions of a row are not padding; int64, shape {}
+  kMask,     ///< true where a position counts; bool
+  kSegments  ///< which document of a packed row a position belongs to, from 0; int64
 };
 
 /// The task a document asks for; kAuto leaves the choice to the data and the loss.
@@ -22,9 +35,10 @@ enum class Task { kAuto, kClassification, kRegression };
 /// One column of a table.
 struct Column {
   std::string name;
-  /// Not empty for a category: the value is an index into this list, stored as a number.
-  std::vector<std::string> categories;
-  /// Some values are NaN, meaning "missing". A model never sees such a column: `impute` fills it.
+  /// The dictionary of a category; empty for a number.
+  std::vector<std::string> categories = {};
+  /// Some values are missing: NaN for a number, -1 for a category. A model never receives such a
+  /// column: `impute` fills it.
   bool may_be_missing = false;
 
   bool operator==(const Column&) const = default;
@@ -33,30 +47,71 @@ struct Column {
 /// One named input of a model.
 struct PortSpec {
   std::string name;
-  /// The shape of one row, without the batch dimension: {4} for a table of four columns.
+  /// {4} for a table of four columns, {kVaries} for texts.
   std::vector<std::int64_t> shape;
-  /// For a table, its columns in order (shape[0] of them); empty for anything else.
-  std::vector<Column> columns;
+  /// The columns of a table in order, shape[0] of them; empty for anything else.
+  std::vector<Column> columns = {};
+  Role role = Role::kFeatures;
+  c10::ScalarType dtype = c10::ScalarType::Float;
+  std::int64_t vocabulary_size = 0;  ///< of tokens
+  std::string of = {};               ///< of lengths, masks and segments: the port they describe
 
+  /// Lengths, masks and segments: no data of its own.
+  bool is_auxiliary() const { return !of.empty(); }
   bool operator==(const PortSpec&) const = default;
 };
 
+/// What is to be predicted.
+enum class TargetKind {
+  kClasses,      ///< one of `class_names`, as an index, at each position; int64
+  kNumbers,      ///< real numbers; the run's dtype
+  kLabels,       ///< any number of `class_names` at once: 0 or 1 for each; the run's dtype
+  kDistribution  ///< a probability for each of `class_names`; the run's dtype
+};
+
+/// "classes", "numbers", "labels", "distribution": how documents and schemas spell it.
+std::string_view name_of(TargetKind kind);
+
 /// One named target.
+///
+/// Its *positions* are what a loss averages over and what a weight belongs to: rows, time steps,
+/// pixels. Classes have one value per position; the other kinds have their last dimension beside
+/// it: the numbers of a vector, or one value per class.
 struct TargetSpec {
   std::string name;
-  TargetKind kind = TargetKind::kNone;
-  std::int64_t width = 0;                ///< numbers: how many; classes: 1
-  std::vector<std::string> class_names;  ///< classes: in index order
+  TargetKind kind = TargetKind::kNumbers;
+  /// Classes: the positions: {} for one class a row, {28, 28} for one per pixel, {kVaries} for one
+  /// per time step. Others: the positions and the width: {1} for one number a row.
+  std::vector<std::int64_t> shape = {1};
+  std::vector<std::string> class_names = {};  ///< in index order; empty for numbers
+  /// The input port whose lengths this target shares: positions beyond them are padding and have
+  /// no weight. Empty: no padding.
+  std::string padded_like = {};
 
+  /// The shape without the width.
+  std::vector<std::int64_t> positions() const;
+  std::size_t position_dimensions() const {
+    return shape.size() - (kind == TargetKind::kClasses ? 0 : 1);
+  }
+  /// How many values a position has: 1 for classes.
+  std::int64_t width() const;
   std::int64_t class_count() const { return static_cast<std::int64_t>(class_names.size()); }
   bool operator==(const TargetSpec&) const = default;
 };
 
+/// Shorthands for the usual targets.
+TargetSpec class_target(std::string name, std::vector<std::string> class_names,
+                        std::vector<std::int64_t> positions = {});
+TargetSpec number_target(std::string name, std::int64_t width = 1);
+
 struct DataSpec {
   std::vector<PortSpec> inputs;
-  TargetSpec target;
+  std::vector<TargetSpec> targets = {};  ///< empty: rows to predict on
   bool has_weights = false;
 
+  /// The index of the target or port of that name. Throws a DataError that lists the names.
+  std::size_t target_index(std::string_view name) const;
+  std::size_t input_index(std::string_view name) const;
   bool operator==(const DataSpec&) const = default;
 };
 

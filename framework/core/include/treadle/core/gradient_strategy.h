@@ -1,21 +1,22 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
 #include <treadle/base/component.h>
 #include <treadle/core/batch.h>
-#include <treadle/core/loss.h>
 #include <treadle/core/model.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/timeline.h>
 
 namespace treadle {
 
-/// Whose gradients are wanted. Everything outlives the call.
+/// The model and the objective to differentiate. Made by the framework; everything outlives the
+/// call.
 struct GradientTask {
   Model* model = nullptr;
-  const Loss* loss = nullptr;
-  std::size_t outputs = 1;       ///< output ports of the model
+  const Objective* objective = nullptr;
+  /// How the terms of a part of the step are combined; null: the batch is the whole step.
+  const Objective::Scales* scales = nullptr;
   Timeline* timeline = nullptr;  ///< where forward and backward are timed; null: nowhere
 };
 
@@ -26,24 +27,24 @@ struct GradientTask {
 /// replica of the model of its own.
 class GradientStrategy : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.gradients/1";
+  static constexpr std::string_view kInterface = "treadle.gradients/0";
 
   ~GradientStrategy() override;
 
-  /// Adds the gradients of the loss' *sum* over `batch` to those of the model's parameters, and
-  /// returns the loss' terms without their graph. What the model carries in `context` comes out
-  /// detached: a next batch's gradients end there.
-  LossTerms add_gradients(const GradientTask& task, const Batch& batch,
+  /// Adds the gradients of the objective's *sum* over `batch` (Objective::Scales::combine) to those
+  /// of the model's parameters, and returns the terms without their graph. The model's state in
+  /// `context` comes out detached: a next batch's gradients end there.
+  BatchLoss add_gradients(const GradientTask& task, const Batch& batch,
                           ForwardContext& context) const;
 
  private:
-  virtual LossTerms do_add_gradients(const GradientTask& task, const Batch& batch,
+  virtual BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                                      ForwardContext& context) const = 0;
 };
 
 /// Forward, loss, backward: what strategies are made of, and what a training without a strategy
 /// does.
-LossTerms back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context);
+BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context);
 
 /// While one lives, gradients on this thread go back through one step of time only: a recurrent
 /// layer that asks one_step_gradients() detaches its state before every step. Layers without a

@@ -18,7 +18,7 @@ namespace treadle {
 /// **Rationale:** docs/decisions/0014-graph-builders-write-flows.md.
 class GraphBuilder : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.graph/1";
+  static constexpr std::string_view kInterface = "treadle.graph/0";
 
   ~GraphBuilder() override;
 

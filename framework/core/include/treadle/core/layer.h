@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -20,12 +21,59 @@
 
 namespace treadle {
 
-/// What belongs to one call of a layer, and therefore not to the layer.
-struct LayerContext {
-  std::stop_token stop;
+/// What a layer logged and added to the loss, in the order of its calls.
+struct LayerReports {
+  struct Report {
+    std::string name;
+    at::Tensor value;  ///< 0-dim; of a loss: differentiable
+    bool is_loss = false;
+  };
+  bool takes_logs = false;
+  bool takes_losses = false;
+  std::vector<Report> list = {};
+};
+
+/// Everything that belongs to one call of a layer, and therefore not to the layer. Made by the
+/// graph that calls it.
+class LayerContext {
+ public:
+  /// One that stands alone, for tests: its state is empty, and it takes logs and losses.
+  explicit LayerContext(std::stop_token stop = {});
+  /// For what calls layers. `state` and `reports` outlive the context.
+  LayerContext(std::stop_token stop, StateDict& state, LayerReports& reports)
+      : stop_(std::move(stop)), state_(state), reports_(reports) {}
+  LayerContext(const LayerContext&) = delete;
+  LayerContext& operator=(const LayerContext&) = delete;
+
+  const std::stop_token& stop() const { return stop_; }
+
   /// What this layer, which then Remembers, carries from call to call within one stream; saved in
   /// checkpoints, its gradients cut between steps. Empty at first.
-  StateDict& memory;
+  StateDict& state() { return state_; }
+
+  /// Whether values are logged: only training forwards are.
+  bool is_logging() const { return reports_.takes_logs; }
+  /// Logs a value of this batch: the history has its mean over an epoch as "<node>.<name>". See
+  /// ObservedValues::add(). The layer ShowsValues.
+  void log(std::string_view name, const at::Tensor& value, std::optional<Reduction> by = {});
+
+  /// Whether losses are taken: only training forwards do.
+  bool takes_losses() const { return reports_.takes_losses; }
+  /// Adds a term to the loss: a sum over the rows of this call, 0-dim, differentiable, scaled by
+  /// the layer. The history has its mean over rows as "<node>.<name>". The layer AddsLosses.
+  void add_loss(std::string_view name, at::Tensor sum);
+
+  const std::vector<LayerReports::Report>& reports() const { return reports_.list; }
+
+ private:
+  struct Own {
+    StateDict state;
+    LayerReports reports{true, true};
+  };
+  std::unique_ptr<Own> own_;
+  std::stop_token stop_;
+  StateDict& state_;
+  LayerReports& reports_;
 };
 
 /// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters,
@@ -83,7 +131,7 @@ class BeginsForward {
   virtual void begin_forward(std::int64_t rows, at::Device device, LayerContext& context) = 0;
 };
 
-/// Leaves something in LayerContext::memory for its next call. A layer that does says so: a graph
+/// Leaves something in LayerContext::state() for its next call. A layer that does says so: a graph
 /// that would call it several times on the way to one gradient, or with other rows every time,
 /// asks.
 class Remembers {
@@ -100,18 +148,31 @@ class Traced {
   virtual at::Tensor trace(const at::Tensor& state) const = 0;
 };
 
-/// Takes numbers of categories: an embedding. What does not may not be given a column of
-/// categories.
-class TakesCategories {
+/// Adds terms to the loss (LayerContext::add_loss). A graph runs it by itself, never beside other
+/// branches, and node by node while losses are taken: what it adds is a part of the gradient.
+class AddsLosses {
  public:
-  virtual ~TakesCategories();
+  virtual ~AddsLosses();
+  virtual std::vector<std::string> loss_names() const = 0;
+};
+
+/// Takes integers or booleans: indices into vocabularies, lengths, masks. A layer that does not is
+/// given floating-point numbers only; a graph refuses everything else when it is built.
+class TakesIndices {
+ public:
+  virtual ~TakesIndices();
+  /// Whether input `index` may be of integers or booleans; 0 is the stream.
+  virtual bool takes_indices(std::size_t index) const {
+    static_cast<void>(index);
+    return true;
+  }
 };
 
 /// What a layer must fit.
 struct LayerSpec {
   std::vector<TensorSpec> inputs;  ///< the stream (every branch of it), then the references
-  std::vector<OutputSpec>
-      outputs;  ///< what the loss asks of the whole model; empty where nobody asks
+  /// What the loss asks of the whole model; empty where nobody asks.
+  std::vector<OutputSpec> outputs = {};
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
 };
 
@@ -119,7 +180,7 @@ struct LayerSpec {
 /// structure, names and shapes every time: once per fold, trial and replica.
 class LayerFactory : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.layer/1";
+  static constexpr std::string_view kInterface = "treadle.layer/0";
 
   ~LayerFactory() override;
 

@@ -19,7 +19,7 @@ struct ScheduleSpan {
 /// The learning rate as a function of the step: no hidden state, so a resumed run needs none.
 class LearningRateSchedule : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.schedule/1";
+  static constexpr std::string_view kInterface = "treadle.schedule/0";
 
   ~LearningRateSchedule() override;
 

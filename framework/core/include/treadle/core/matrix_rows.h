@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,10 +23,17 @@ class MatrixRows final : public RowReader {
  public:
   struct Matrices {
     DataSpec spec;
-    /// One per port of spec.inputs: [N, port.shape...], float32 or float64.
+    /// One per port of spec.inputs: [N, port.shape...], of the port's dtype. A dimension that
+    /// varies is padded to the longest row; a port of lengths makes a batch no wider than its
+    /// longest.
     std::vector<at::Tensor> inputs;
-    /// As Batch has them, for all rows: int64 [N] or [N, width]; undefined without a target.
-    at::Tensor targets;
+    /// One per target of spec.targets: [N, target.shape...].
+    std::vector<at::Tensor> targets;
+    /// One per target, as Batch::position_weights, or empty. Padding needs none: it has weight 0
+    /// where TargetSpec::padded_like names a port with lengths.
+    std::vector<at::Tensor> position_weights;
+    /// Of numbers and weights: the run's.
+    c10::ScalarType dtype = c10::ScalarType::Float;
     at::Tensor weights;     ///< [N]; undefined means 1 each
     at::Tensor groups;      ///< int64 [N], or undefined
     at::Tensor timestamps;  ///< float64 [N], or undefined
@@ -46,13 +55,22 @@ class MatrixRows final : public RowReader {
   const DataSpec& do_spec() const override { return matrices_.spec; }
   std::int64_t do_rows() const override { return rows_; }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
-  at::Tensor do_targets() const override { return matrices_.targets; }
+  at::Tensor do_targets(std::size_t target) const override { return matrices_.targets[target]; }
+  at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return matrices_.groups; }
   at::Tensor do_timestamps() const override { return matrices_.timestamps; }
   std::string do_describe_row(std::int64_t row) const override;
 
+  void find_lengths();
+  /// The longest of the rows by the port with their lengths; -1 without one.
+  std::int64_t longest(std::optional<std::size_t> lengths,
+                       std::span<const std::int64_t> rows) const;
+
   Matrices matrices_;
   std::int64_t rows_ = 0;
+  // The port with the lengths of each input and target, where there is one.
+  std::vector<std::optional<std::size_t>> lengths_of_inputs_;
+  std::vector<std::optional<std::size_t>> lengths_of_targets_;
 };
 
 }  // namespace treadle

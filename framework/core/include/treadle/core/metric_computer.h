@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,7 @@ struct MetricResult {
 /// bounded unless the class comment says why it cannot (AUC keeps its scores).
 class MetricComputer : public Component, public Stateful {
  public:
-  static constexpr std::string_view kInterface = "treadle.metric/1";
+  static constexpr std::string_view kInterface = "treadle.metric/0";
 
   ~MetricComputer() override;
 
@@ -52,10 +53,9 @@ class MetricComputer : public Component, public Stateful {
   /// Forgets every batch seen so far.
   void reset();
 
-  /// Adds one batch. `predictions` in the data's units; judges by
-  /// batch.original_targets; rows count batch.weights (1 each when undefined). No gradients are
-  /// recorded.
-  void update(const Predictions& predictions, const Batch& batch);
+  /// Adds one batch, both in the data's units. Positions count target.weights() (1 each where
+  /// undefined); those of weight 0 are padding. No gradients are recorded.
+  void update(const Prediction& prediction, const TargetBatch& target);
 
   /// Adds everything `other` has seen, as if its batches had been given here, after ours. Expects
   /// `other` to be of the same class and configuration.
@@ -68,9 +68,21 @@ class MetricComputer : public Component, public Stateful {
  private:
   virtual void do_start(const TargetSpec& target) = 0;
   virtual void do_reset() = 0;
-  virtual void do_update(const Predictions& predictions, const Batch& batch) = 0;
+  virtual void do_update(const Prediction& prediction, const TargetBatch& target) = 0;
   virtual void do_merge(const MetricComputer& other) = 0;
   virtual MetricResult do_compute() const = 0;
+};
+
+/// A metric and the target it is computed for. The metric is borrowed.
+struct TargetMetric {
+  MetricComputer* metric = nullptr;
+  std::size_t target = 0;   ///< index in DataSpec::targets
+  TargetSpec spec = {};     ///< of that target, in the data's units
+  std::string prefix = {};  ///< "species/" where the data has several targets
+
+  void update(const Predictions& predictions, const Batch& batch) const;
+  /// MetricComputer::compute() with the prefix in front of every name.
+  MetricResult compute() const;
 };
 
 }  // namespace treadle

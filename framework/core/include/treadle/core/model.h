@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,29 +11,16 @@
 #include <torch/nn/module.h>
 
 #include <treadle/base/component.h>
+#include <treadle/core/forward_context.h>
 #include <treadle/core/model_spec.h>
 #include <treadle/core/state_dict.h>
 
 namespace treadle {
 
-/// What a model is given: one tensor per input port, in the order of ModelSpec::inputs.
+/// One tensor per input port, in the order of ModelSpec::inputs: [B, port.shape...].
 using Inputs = std::span<const at::Tensor>;
-/// What it gives back: one tensor per output port, in the order of ModelSpec::outputs: [B, width].
+/// One tensor per output, in the order of ModelSpec::outputs: [B, output.shape...].
 using Outputs = std::vector<at::Tensor>;
-
-class ObservedValues;
-
-/// Everything that belongs to one call, or to one stream of calls, and therefore not to the model:
-/// two streams may use one model at once.
-struct ForwardContext {
-  std::stop_token stop;
-  /// What the model carries from one call to the next within a stream (hidden states); saved in
-  /// checkpoints.
-  StateDict carried;
-  /// Where a model puts the values that people want to see of this batch (observed_values.h); their
-  /// means are in the history. Null: nobody asks.
-  ObservedValues* observed = nullptr;
-};
 
 /// A network with named ports. Also a torch::nn::Module: parameters, buffers, train() and eval(),
 /// names as libtorch knows them.
@@ -56,8 +42,8 @@ class Model : public torch::nn::Module, public Provided {
 
 // What a model can do beside forward(); found out by dynamic_cast.
 
-/// Puts values into ForwardContext::observed, and says which, so that a mistake in a name that is
-/// to be watched is found before the first batch.
+/// Declares the names of the values and auxiliary losses it logs (ForwardContext), so that a
+/// mistake in a name that is to be watched is found before the first batch.
 class ShowsValues {
  public:
   virtual ~ShowsValues();
@@ -87,7 +73,7 @@ class PreparesForInference {
 /// used.
 class ModelProvider : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.model/1";
+  static constexpr std::string_view kInterface = "treadle.model/0";
 
   ~ModelProvider() override;
 

@@ -10,20 +10,23 @@
 
 namespace treadle {
 
-/// One output a loss asks a model for.
+/// One output a loss needs from a model.
 struct OutputSpec {
   std::string name;
-  std::int64_t width = 0;  ///< the output is [B, width]
+  /// Without the batch dimension: {10} for one vector a row, {28, 28, 10} for one per pixel,
+  /// {kVaries, 65} for one per time step. The width comes last.
+  std::vector<std::int64_t> shape;
 
+  std::int64_t width() const { return shape.back(); }
   bool operator==(const OutputSpec&) const = default;
 };
 
-/// What a model must fit: inputs from the data (after transforms), outputs from the loss.
+/// What a model must fit: inputs from the data (after transforms), outputs from the losses.
 struct ModelSpec {
   std::vector<PortSpec> inputs;
   std::vector<OutputSpec> outputs;
-  TargetKind target = TargetKind::kNone;
-  c10::ScalarType dtype = c10::ScalarType::Float;
+  std::vector<TargetSpec> targets = {};
+  c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
 };
 
 }  // namespace treadle

@@ -105,7 +105,7 @@ class Block {
 /// for a step whose gradients are not finite.
 class Optimizer : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.optimizer/1";
+  static constexpr std::string_view kInterface = "treadle.optimizer/0";
 
   ~Optimizer() override;
 

@@ -13,7 +13,32 @@ namespace detail {
 [[noreturn]] void rethrow_from(const Provided& object, std::string_view method);
 /// The same, with the words before the colon: "optimizer \"adamw\" … could not be made".
 [[noreturn]] void rethrow_as(const std::string& what_failed);
+
+/// Marks on this thread whose code runs, so that a fatal signal can name it.
+class RunningCall {
+ public:
+  RunningCall(std::string_view origin, std::string_view method) noexcept;
+  ~RunningCall();
+  RunningCall(const RunningCall&) = delete;
+  RunningCall& operator=(const RunningCall&) = delete;
+
+  std::string_view origin() const noexcept { return origin_; }
+  std::string_view method() const noexcept { return method_; }
+
+ private:
+  std::string_view origin_;
+  std::string_view method_;
+  const RunningCall* outer_;
+};
 }  // namespace detail
+
+/// Which plugin's code runs on this thread.
+struct PluginCall {
+  std::string_view origin;  ///< as Provided::origin(); empty when none does
+  std::string_view method;  ///< "forward"; empty while the component is made
+};
+/// Safe to call from a signal handler.
+PluginCall running_plugin_call() noexcept;
 
 /// Calls into an object that a plugin may have provided. Every public function of an interface
 /// does.
@@ -25,6 +50,7 @@ namespace detail {
 /// exceptions pass unchanged.
 template <typename Call>
 decltype(auto) call_plugin(const Provided& object, std::string_view method, Call&& call) {
+  const detail::RunningCall running(object.origin(), method);
   try {
     return std::forward<Call>(call)();
   } catch (...) {

@@ -14,9 +14,13 @@
 
 namespace treadle {
 
+struct FoundComponent;
+class InterfaceTable;
+class SchemaIndex;
+
 /// What is known of a component without making one.
 struct ComponentEntry {
-  std::string interface_id;  ///< "treadle.optimizer/1"
+  std::string interface_id;  ///< "treadle.optimizer/0"
   std::string name;          ///< "adamw"
   std::string plugin;        ///< "org.treadle.optimizers"; empty for components added in code
   std::string version;       ///< of the plugin
@@ -37,6 +41,10 @@ class ComponentLoader {
   /// Resolves a plain or qualified name; throws PluginError with near misses and where it looked,
   /// or with the candidates when several plugins offer the name.
   virtual ComponentEntry find(std::string_view interface_id, std::string_view name) const = 0;
+  /// What documents are checked against. The default asks find().
+  virtual FoundComponent look_up(std::string_view interface_word, std::string_view name) const;
+  /// The interfaces that components may implement. The default: Treadle's own.
+  virtual const InterfaceTable& interfaces() const;
   /// Loads the plugin if need be. Throws PluginError.
   virtual ComponentFactory load(const ComponentEntry& entry) = 0;
 };
@@ -88,6 +96,10 @@ class PluginRegistry {
   bool remove(std::string_view name) {
     return remove_component(Interface::kInterface, name);
   }
+
+  /// The components that documents may name: those added in code, then the loader's. Lives as long
+  /// as the registry.
+  const SchemaIndex& schemas() const;
 
   /// How many components there are per interface word.
   std::map<std::string, std::size_t> summary() const;

@@ -1,17 +1,31 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 #include <treadle/core/data_spec.h>
 
 namespace treadle {
 
-/// What a model says about some rows, in terms people use.
-struct Predictions {
-  TargetKind kind = TargetKind::kNone;
-  /// Classes: probabilities [B, C] that sum to 1 (C >= 2, also for two classes with one logit).
-  /// Numbers: [B, width], in the data's units once transforms have been inverted.
+/// Model outputs for one target, as users read them.
+struct Prediction {
+  TargetKind kind = TargetKind::kNumbers;
+  /// Classes, distributions: probabilities [B, positions..., C] that sum to 1 (C >= 2, also for two
+  /// classes with one logit). Labels: a probability for each, [B, positions..., C]. Numbers:
+  /// [B, positions..., width], in the data's units once transforms have been inverted.
   at::Tensor values;
+
+  /// Further numbers about the same target, shaped and scaled like `values`: a quantile.
+  struct Extra {
+    std::string name;  ///< "q0.9"
+    at::Tensor values;
+  };
+  std::vector<Extra> extras = {};
 };
+
+/// One per target of the data, in their order.
+using Predictions = std::vector<Prediction>;
 
 }  // namespace treadle

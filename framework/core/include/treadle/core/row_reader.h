@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace treadle {
 /// give another RowReader. All functions are const and thread-safe.
 class RowReader : public Provided {
  public:
-  static constexpr std::string_view kInterface = "treadle.row-reader/1";
+  static constexpr std::string_view kInterface = "treadle.row-reader/0";
 
   virtual ~RowReader();
 
@@ -29,9 +30,12 @@ class RowReader : public Provided {
   /// else may be using them: the caller owns `out` alone.
   void gather(std::span<const std::int64_t> rows, Batch& out) const;
 
-  /// Targets of all rows: int64 [N] for classes, the run's dtype [N, width] for numbers, undefined
-  /// when there are none. A view, not a copy, where that is possible; never written to.
-  at::Tensor targets() const;
+  /// A target of all rows, as Batch::targets has it, padded to the longest row: what splits
+  /// stratify by. A view, not a copy, where that is possible; never written to. Expects a target of
+  /// spec().
+  at::Tensor targets(std::size_t target = 0) const;
+  /// How long each row of an input port is, for samplers: int64 [N]; undefined where all are alike.
+  at::Tensor lengths(std::size_t input) const;
   /// Which rows belong together: int64 [N], or undefined.
   at::Tensor groups() const;
   /// When each row was seen, in any unit that grows: float64 [N], or undefined.
@@ -43,9 +47,10 @@ class RowReader : public Provided {
  private:
   virtual const DataSpec& do_spec() const = 0;
   virtual std::int64_t do_rows() const = 0;
-  // `rows` has been checked; sets out.rows itself is not needed: gather() has done it.
+  // `rows` is valid, and gather() has already set out.rows.
   virtual void do_gather(std::span<const std::int64_t> rows, Batch& out) const = 0;
-  virtual at::Tensor do_targets() const = 0;
+  virtual at::Tensor do_targets(std::size_t target) const = 0;
+  virtual at::Tensor do_lengths(std::size_t /*input*/) const { return {}; }
   virtual at::Tensor do_groups() const { return {}; }
   virtual at::Tensor do_timestamps() const { return {}; }
   virtual std::string do_describe_row(std::int64_t row) const;

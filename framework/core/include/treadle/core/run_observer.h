@@ -59,7 +59,7 @@ struct TrialSummary {
 /// An observer that throws is reported once and not called again.
 class RunObserver : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.observer/1";
+  static constexpr std::string_view kInterface = "treadle.observer/0";
 
   ~RunObserver() override;
 

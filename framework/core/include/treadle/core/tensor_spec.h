@@ -35,10 +35,16 @@ struct TensorSpec {
   /// "[B, 32]", "[B, ?, 8] int64"; float32 and float64 are not named. "nothing" when absent.
   std::string text() const;
 
-  bool operator==(const TensorSpec&) const = default;
+  /// Sizes and dtype; a vocabulary changes nothing of what a tensor looks like.
+  bool operator==(const TensorSpec& other) const {
+    return sizes == other.sizes && dtype == other.dtype;
+  }
 
   std::vector<std::int64_t> sizes;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
+  /// Of indices, where it is known: how many entries their vocabulary has; for columns of
+  /// categories [B, K] one number for each of the K columns.
+  std::vector<std::int64_t> vocabulary = {};
 };
 
 }  // namespace treadle

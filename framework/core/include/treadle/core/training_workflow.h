@@ -7,9 +7,9 @@
 #include <treadle/base/component.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/learning_rate_schedule.h>
-#include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/run_context.h>
 #include <treadle/core/timeline.h>
@@ -28,13 +28,12 @@ struct BatchPlan {
 /// Everything one training works with. Made by the host, which owns it all and outlives the call.
 struct TrainingTask {
   Model* model = nullptr;
-  const Loss* loss = nullptr;
+  const Objective* objective = nullptr;
   const Optimizer* optimizer = nullptr;
   const LearningRateSchedule* schedule = nullptr;
-  std::size_t outputs = 1;  ///< output ports of the model
   BatchSource* training = nullptr;
-  BatchSource* validation = nullptr;     ///< null when every row trains
-  std::vector<MetricComputer*> metrics;  ///< started, for the validation rows
+  BatchSource* validation = nullptr;  ///< null when every row trains
+  std::vector<TargetMetric> metrics;  ///< started, for the validation rows
   /// Fitted; already in the sources; for inverting predictions.
   std::vector<const Transform*> transforms;
   /// Not 0: train exactly this many epochs, without early stopping or best-selection (a refit).
@@ -75,7 +74,7 @@ struct ValidationResult {
 /// continues from context.resume_state().
 class TrainingWorkflow : public Component {
  public:
-  static constexpr std::string_view kInterface = "treadle.training/1";
+  static constexpr std::string_view kInterface = "treadle.training/0";
 
   ~TrainingWorkflow() override;
 

@@ -24,7 +24,7 @@ struct ApplyContext {
 /// them.
 class Transform : public Component, public Stateful {
  public:
-  static constexpr std::string_view kInterface = "treadle.transform/1";
+  static constexpr std::string_view kInterface = "treadle.transform/0";
 
   ~Transform() override;
 
@@ -36,18 +36,21 @@ class Transform : public Component, public Stateful {
   DataSpec output_spec(const DataSpec& before) const;
 
   /// Changes the batch in place or gives it new tensors; never reads or keeps another batch.
-  /// Batch::targets may be undefined. Expects fit() or load_state().
+  /// Batch::targets may be empty. Expects fit() or load_state().
   void apply(Batch& batch, const ApplyContext& context) const;
 
-  /// Undoes what apply() did to number targets: a tensor [B, width] in the model's units becomes
-  /// one in the data's units. Returns its argument when this transform leaves targets alone.
-  at::Tensor invert(const at::Tensor& predictions) const;
+  /// Undoes what apply() did to a target of numbers: predictions [B, positions..., width] in the
+  /// model's units become the data's. Returns its argument when this transform leaves `target`
+  /// alone.
+  at::Tensor invert(const at::Tensor& predictions, std::string_view target) const;
 
  private:
   virtual void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) = 0;
   virtual DataSpec do_output_spec(const DataSpec& before) const = 0;
   virtual void do_apply(Batch& batch, const ApplyContext& context) const = 0;
-  virtual at::Tensor do_invert(const at::Tensor& predictions) const { return predictions; }
+  virtual at::Tensor do_invert(const at::Tensor& predictions, std::string_view /*target*/) const {
+    return predictions;
+  }
 };
 
 /// Calls `visit(const Batch&)` on consecutive chunks of the given rows: how fit() reads a large

@@ -6,13 +6,11 @@
 #include <stop_token>
 #include <vector>
 
-#include <c10/core/ScalarType.h>
-
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/data_spec.h>
-#include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/timeline.h>
 #include <treadle/core/transform.h>
 
@@ -21,24 +19,22 @@ namespace treadle::engine {
 /// What a trained model is judged or asked with. Everything outlives the call.
 struct EvaluationSetup {
   Model* model = nullptr;
-  const Loss* loss = nullptr;
-  std::size_t outputs = 1;                        ///< output ports of the model
+  const Objective* objective = nullptr;
   std::vector<const Transform*> transforms = {};  ///< to undo on predictions, last first
   Timeline* timeline = nullptr;                   ///< null: nobody asks where the time goes
 };
 
 struct EvaluationTotals {
-  double loss_sum = 0;
-  double loss_weight = 0;
+  double loss = 0;                 ///< the objective; auxiliary terms are not part of it
+  std::vector<MetricValue> terms;  ///< of it, where there are several
   std::int64_t rows = 0;
-  double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
 };
 
 /// How many rows to judge in one batch: as many as have 256 KiB of inputs, no fewer than `least`,
 /// no more than `most`. **Rationale:** what a layer leaves must stay in the caches of a core;
 /// images of 28 x 28 in batches of 1024 took twice as long a row as in batches of 64.
-std::int64_t evaluation_batch(std::span<const PortSpec> inputs, c10::ScalarType dtype,
-                              std::int64_t least, std::int64_t most);
+std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t least,
+                              std::int64_t most);
 
 /// Batches are judged at once up to this many.
 inline constexpr std::int64_t kMostJudgedAtOnce = 8;
@@ -48,14 +44,18 @@ inline constexpr std::int64_t kMostJudgedAtOnce = 8;
 /// calling thread. The model's mode is restored. Throws Interrupted when a stop is requested.
 ///
 /// Where there are workers, batches are judged at once, each with a context of its own, as many as
-/// fit into some memory; sums are added in order, so no bit depends on it. A model that carries
-/// something to its second batch is asked one batch after the other. When several fail, the failure
+/// fit into some memory; sums are added in order, so no bit depends on it. A model that keeps
+/// a state to its second batch is given one batch after the other. A loss that is not additive is
+/// computed once, over all rows, whose outputs are kept until then. When several fail, the failure
 /// of the first in order comes out. Expects to be inside ThreadBudget::run(), or has one worker.
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit);
 
-/// The same, feeding metrics; they are reset first.
+/// Predictions for one batch, in the data's units. The model must be in eval mode.
+Predictions predict(const EvaluationSetup& setup, const Batch& batch);
+
+/// The same as evaluate(), feeding metrics; they are reset first.
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
-                                  std::stop_token stop, std::span<MetricComputer* const> metrics);
+                                  std::stop_token stop, std::span<const TargetMetric> metrics);
 
 }  // namespace treadle::engine

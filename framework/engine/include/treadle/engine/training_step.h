@@ -5,12 +5,13 @@
 #include <vector>
 
 #include <treadle/core/gradient_strategy.h>
-#include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/timeline.h>
+#include <treadle/engine/loss_totals.h>
 
 namespace treadle::engine {
 
@@ -24,7 +25,6 @@ struct Clipping {
 
 /// How a step is made. What it points to must outlive the step.
 struct StepOptions {
-  std::size_t outputs = 1;  ///< output ports of the model
   Clipping clipping = {};
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
   std::vector<Model*> replicas = {};            ///< one for each shard but the first
@@ -35,8 +35,8 @@ struct StepOptions {
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward,
 /// backward, clip, update. The one place that knows the order of these things.
 ///
-/// The loss' sum is back-propagated and divided by its weight once, in the update, so ragged
-/// batches and weights are exact.
+/// The objective's sum is back-propagated and divided by its weight once, in the update, so ragged
+/// batches, padding and weights are exact.
 ///
 /// With replicas a batch is cut into as many shards as there are models, all but equal in rows.
 /// They run at once, as a flow graph: forward and backward of each → gradients added in the order
@@ -47,7 +47,7 @@ struct StepOptions {
 class TrainingStep {
  public:
   /// Moves the model's parameters, and the replicas' gradients, into arenas.
-  TrainingStep(Model& model, const Loss& loss, const Optimizer& optimizer,
+  TrainingStep(Model& model, const Objective& objective, const Optimizer& optimizer,
                StepOptions options = {});
   ~TrainingStep();
 
@@ -57,25 +57,22 @@ class TrainingStep {
   /// out, after all have ended.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
 
-  /// Sum and weight of the loss over all batches since the last clear_totals(), added in order.
-  double loss_sum() const { return loss_sum_; }
-  double loss_weight() const { return loss_weight_; }
-  void set_totals(double sum, double weight);
-  /// Forgets these sums, and those of what the model showed.
+  /// The loss of all batches since the last clear_totals(), added in order.
+  const LossTotals& totals() const { return totals_; }
+  /// Forgets it, and what the model logged.
   void clear_totals();
 
-  /// What the model showed of the batches since then: each mean is over the forwards of all shards,
-  /// added in their order.
-  std::vector<MetricValue> observed_means() const;
-  /// The sums behind that, of each shard: a checkpoint within an epoch needs them. Empty when the
-  /// model shows nothing.
-  StateDict observed() const;
-  void set_observed(const StateDict& observed);
+  /// The means of what the model logged since then, over the forwards of all shards, added in their
+  /// order; behind them, each term of the loss where there are several, and auxiliary terms.
+  std::vector<MetricValue> logged_means() const;
+  /// The sums behind totals() and logged_means(): a checkpoint within an epoch needs them.
+  StateDict sums() const;
+  void set_sums(const StateDict& sums);
 
-  /// What the model carries from one batch to the next, of each shard: a checkpoint needs it. Put
-  /// an empty one where a new stream of batches begins.
-  StateDict carried() const;
-  void set_carried(const StateDict& carried);
+  /// The model's recurrent state, of each shard: a checkpoint needs it. Set an empty one where a
+  /// new stream of batches begins.
+  StateDict model_state() const;
+  void set_model_state(const StateDict& state);
 
   std::size_t shards() const;
   ParameterArena& arena() { return arena_; }
@@ -89,14 +86,14 @@ class TrainingStep {
   double clip(double scale);
 
   Model& model_;
+  const Objective& objective_;
   const Clipping clipping_;
   Timeline* const timeline_;
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
-  double loss_sum_ = 0;
-  double loss_weight_ = 0;
+  LossTotals totals_;
 };
 
 }  // namespace treadle::engine

@@ -20,7 +20,8 @@ class TransformedRows final : public RowReader {
   const DataSpec& do_spec() const override { return spec_; }
   std::int64_t do_rows() const override { return source_.rows(); }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
-  at::Tensor do_targets() const override { return source_.targets(); }
+  at::Tensor do_targets(std::size_t target) const override { return source_.targets(target); }
+  at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return source_.groups(); }
   at::Tensor do_timestamps() const override { return source_.timestamps(); }
   std::string do_describe_row(std::int64_t row) const override { return source_.describe_row(row); }

@@ -71,8 +71,9 @@ class FlowBuilder {
 
   /// stream = part(stream)
   FlowBuilder& through(const Part& part);
-  /// stream = stream + part(stream)
-  FlowBuilder& also(const Part& part);
+  /// stream = stream + part(stream), which have the same sizes; with `broadcast`, sizes that
+  /// broadcast.
+  FlowBuilder& also(const Part& part, bool broadcast = false);
   /// Opens a stream for each branch (two at least); all of them start from the one there was.
   FlowBuilder& split(std::vector<Part> branches);
   /// One stream again: part(branch 0, branch 1, …)
@@ -117,6 +118,11 @@ class FlowBuilder {
   FlowBuilder& frozen();
   /// The tagged values are what the graph gives, in this order, instead of the stream.
   FlowBuilder& outputs(std::vector<std::string> tags);
+  /// The same for a model: `names` are those of the outputs that the loss asks for, one for each
+  /// tag. build_model() brings them into its order.
+  FlowBuilder& outputs(std::vector<std::string> names, std::vector<std::string> tags);
+  /// Inputs that stand before every other step.
+  FlowBuilder& begin_with_inputs(std::vector<std::string> names);
 
   /// The graph. `spec.inputs` are the graph's inputs; without them the graph is not checked for
   /// sizes, and every part must be a module that is there already. Throws a DocumentError with
@@ -132,6 +138,8 @@ class FlowBuilder {
   const std::vector<FlowStep>& steps() const { return steps_; }
   const std::vector<InitialState>& initial_states() const { return initial_; }
   const std::vector<std::string>& output_tags() const { return outputs_; }
+  /// As output_tags(); empty where outputs have no names.
+  const std::vector<std::string>& output_names() const { return output_names_; }
   const Config& place() const { return place_; }
 
  private:
@@ -141,6 +149,7 @@ class FlowBuilder {
   std::vector<FlowStep> steps_;
   std::vector<InitialState> initial_;
   std::vector<std::string> outputs_;
+  std::vector<std::string> output_names_;
   Config place_;
   Config place_of_step_;
 };
@@ -194,7 +203,7 @@ class FlowBuilder::Map {
 /// for by Component::ask.
 class FlowVerb {
  public:
-  static constexpr std::string_view kInterface = "treadle.flow-verb/1";
+  static constexpr std::string_view kInterface = "treadle.flow-verb/0";
 
   virtual ~FlowVerb();
   virtual void add_to(FlowBuilder& flow) const = 0;

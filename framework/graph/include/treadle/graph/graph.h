@@ -14,7 +14,10 @@
 #include <treadle/core/observed_values.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
-#include <treadle/graph/plan.h>
+
+namespace treadle::plan {
+class Plan;
+}
 
 namespace treadle::graph {
 
@@ -69,24 +72,28 @@ struct NodeInfo {
   std::vector<Inside> inside;
 };
 
-/// How nodes run of which none needs another: the branches of a split, the experts of a gate. The
-/// bits are the same. What remembers something runs by itself; so do, in the body of a loop or map,
-/// branches that use a weight more than once.
+/// How a graph's forward runs.
+enum class Execution : std::uint8_t {
+  kDynamic,  ///< node by node
+  kCompiled  ///< as a plan, compiled for each combination of input sizes
+};
+
+/// How independent nodes run: the branches of a split, the experts of a gate. The bits are the
+/// same. Stateful nodes run by themselves; so do, in the body of a loop or map, branches that use a
+/// weight more than once.
 enum class Branches {
-  kAsItPays,  ///< as oneTBB tasks, once the first forwards have shown that it saves a tenth of a
+  kAsItPays,  ///< as oneTBB tasks, once the first forwards have shown that this saves a tenth of a
               ///< millisecond or more
   kOneByOne,
   kAtOnce
 };
 
-/// A built flow: a module that can be run, trained, saved, looked at, and be a part of another
-/// flow.
+/// A built flow: a module that can be run, trained, saved, inspected, and nested in another flow.
 ///
-/// Nodes stand in the order of the flow, and so do parameters, in every process: `<node
-/// id>.<name>`. A module that graphs within each other share stands under each of its names;
-/// distinct_parameters() (core/module_state.h) has its weights once. All that a forward leaves
-/// behind is in a GraphState, so several may run at once; one in training with a module that counts
-/// (batch norm) not.
+/// Nodes, and so parameters, stand in the order of the flow, in every process: `<node id>.<name>`.
+/// A module that nested graphs share has several names; distinct_parameters()
+/// (core/module_state.h) lists its weights once. Per-call state lives in GraphState, so forward
+/// passes may run concurrently, except in training with running statistics (batch norm).
 class Graph final : public Model,
                     public ShowsValues,
                     public NamesParts,
@@ -94,12 +101,12 @@ class Graph final : public Model,
  public:
   ~Graph() override;
 
-  /// As a model: states and layers' memories are carried in the context.
+  /// As a model: states and layers' memories travel in the context.
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
 
-  /// One output for each of outputs(), or the stream's end. A stop ends it with Interrupted,
-  /// between two nodes or two rounds. What a node throws comes out with the node's id, what it was
-  /// given and by whom.
+  /// Returns one tensor for each of the outputs, or the end of the stream. Throws Interrupted after
+  /// a stop, between two nodes or two rounds. Errors of a node name the node, its inputs and where
+  /// they come from.
   std::vector<at::Tensor> run(const Inputs& inputs, GraphState& state,
                               std::stop_token stop = {}) const;
 
@@ -111,24 +118,23 @@ class Graph final : public Model,
 
   /// Before the first forward, or between forwards. Results are the same.
   ///
-  /// A compiled graph makes a plan for inputs of each sizes it meets: buffers in one block of
-  /// memory, kernels that write into it, passes over several element-wise steps, gradients without
-  /// a record of every operation. Nodes that cannot say themselves so are called as ever. Gradients
-  /// of parameters go straight into their grad(); there are no gradients of gradients, and one
-  /// backward for a forward. Under autocast it runs dynamically.
+  /// A compiled graph makes a plan for each combination of input sizes: values share one block of
+  /// memory, kernels write into it, adjacent element-wise operations are fused, and gradients need
+  /// no record of every operation. Nodes that cannot be lowered are called. Gradients of parameters
+  /// are added to grad() directly; one backward per forward, no gradients of gradients. Under
+  /// autocast the graph runs dynamically.
   void set_execution(Execution execution);
   Execution execution() const;
-  /// Forwards in evaluation without gradients fold constants from now on where the graph is
-  /// compiled: a batch norm becomes a part of the weights of the convolution before it. Results are
-  /// the same up to rounding, usually 1e-5 in float32. Weights may still change: plans are then
-  /// made anew; after writes that libtorch does not count, prepare again. Before the first forward,
-  /// or between forwards.
+  /// From now on, compiled forwards in evaluation without gradients fold constants: a batch norm
+  /// becomes a part of the weights of the convolution before it. Results are the same up to
+  /// rounding, usually 1e-5 in float32. Plans are remade after weights change; call this again
+  /// after writes that libtorch does not count. Before the first forward, or between forwards.
   void prepare_for_inference() override;
-  /// The plan for such inputs in the present mode (training or evaluation, gradients recorded or
-  /// not): runs a forward.
-  Plan compile(const Inputs& inputs);
+  /// The plan (treadle/plan/plan.h) for such inputs in the present mode (training or evaluation,
+  /// gradients recorded or not): runs a forward.
+  plan::Plan compile(const Inputs& inputs);
   /// The same for so many rows of zeros. Expects a graph whose inputs' sizes are known.
-  Plan compile(std::int64_t rows);
+  plan::Plan compile(std::int64_t rows);
 
   /// In the order in which they run.
   const std::vector<NodeInfo>& nodes() const;
@@ -148,7 +154,7 @@ class Graph final : public Model,
   /// The graph that stands behind a tag; null for anything else.
   std::shared_ptr<Graph> sub(std::string_view tag) const;
 
-  /// As a model: what each training forward shows, see ForwardContext::observed. The name of a
+  /// As a model: what each training forward logs, see ForwardContext::log(). The name of a
   /// group stands for its tags. Throws a UsageError for an unknown tag, and for one that is known
   /// to have several elements and no reduction. Before the first forward.
   void observe(const std::vector<ObservedTag>& tags);
@@ -166,13 +172,13 @@ class Graph final : public Model,
   /// Takes the gradients of frozen parameters away, so that an optimizer skips them.
   void zero_frozen_grads();
 
-  // For what builds graphs.
+  // Internal: for the code that builds graphs.
   struct Impl;
   explicit Graph(std::unique_ptr<Impl> impl);
   const Impl& impl() const { return *impl_; }
-  /// `input_order`: which of the model's inputs each of the graph's is. `output_widths`: what the
-  /// one output is cut into; empty: it is not cut.
-  void serve_as_model(std::vector<std::size_t> input_order,
+  /// `input_count`: of the model. `input_order`: which of them each of the graph's is; others are
+  /// not used. `output_widths`: what the one output is cut into; empty: it is not cut.
+  void serve_as_model(std::size_t input_count, std::vector<std::size_t> input_order,
                       std::vector<std::int64_t> output_widths);
   /// It is a part, or in a part, of what runs more than once in a forward, or shares weights with
   /// what else runs in it.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <treadle/graph/graph.h>
 #include <treadle/graph/profile.h>
@@ -33,6 +34,10 @@ std::string svg(const std::string& dot_source);
 /// the sizes of inputs are known also, for one row, the memory of what it gives and the
 /// floating-point operations it takes, by costs(). The last line sums up.
 std::string summary(Graph& graph);
+
+/// The rows of summary() as cells, the head first and without the last line. Rows of graphs within
+/// have two spaces for each depth before their names.
+std::vector<std::vector<std::string>> summary_cells(Graph& graph);
 
 /// "1.2K": a count for people.
 std::string short_count(std::int64_t count);

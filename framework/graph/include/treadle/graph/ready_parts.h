@@ -9,13 +9,13 @@
 /// "mean"}`.
 namespace treadle::graph {
 
-// --- Merging: all inputs have one shape, or shapes that broadcast.
+// --- Merging
 
-/// The sum of all inputs.
-Part add();
+/// The sum of all inputs. They have the same sizes; with `broadcast`, sizes that broadcast.
+Part add(bool broadcast = false);
 /// Their sum, divided by how many there are.
-Part mean();
-/// Their product.
+Part mean(bool broadcast = false);
+/// Their product; sizes may broadcast.
 Part multiply();
 /// One after the other along `dim`; negative counts from the end.
 Part cat(std::int64_t dim);

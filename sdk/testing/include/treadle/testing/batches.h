@@ -12,7 +12,7 @@
 #include <treadle/core/batch.h>
 #include <treadle/core/row_reader.h>
 
-/// What suites about rows of data say about batches.
+/// Batches for suites about rows of data: gathered, copied, compared.
 namespace treadle::testing {
 
 /// begin … end-1.
@@ -31,11 +31,17 @@ inline Batch gathered(const RowReader& reader, std::int64_t begin, std::int64_t 
 /// With tensors of its own.
 inline Batch copy_of(const Batch& batch) {
   const auto copy = [](const at::Tensor& t) { return t.defined() ? t.clone() : t; };
+  const auto copies = [&](const std::vector<at::Tensor>& tensors) {
+    std::vector<at::Tensor> copied;
+    for (const at::Tensor& tensor : tensors)
+      copied.push_back(copy(tensor));
+    return copied;
+  };
   Batch copied;
-  for (const at::Tensor& input : batch.inputs)
-    copied.inputs.push_back(copy(input));
-  copied.targets = copy(batch.targets);
-  copied.original_targets = copy(batch.original_targets);
+  copied.inputs = copies(batch.inputs);
+  copied.targets = copies(batch.targets);
+  copied.original_targets = copies(batch.original_targets);
+  copied.position_weights = copies(batch.position_weights);
   copied.weights = copy(batch.weights);
   copied.rows = copy(batch.rows);
   return copied;
@@ -50,14 +56,29 @@ inline bool same(const at::Tensor& a, const at::Tensor& b) {
           at::equal(at::isnan(a), at::isnan(b)) && at::equal(a.nan_to_num(), b.nan_to_num()));
 }
 
+/// Tensor by tensor; `what` names them in messages.
+inline void expect_same(const std::vector<at::Tensor>& got, const std::vector<at::Tensor>& expected,
+                        const char* what) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(same(got[i], expected[i])) << what << ' ' << i;
+}
+
 inline void expect_same(const Batch& got, const Batch& expected) {
-  ASSERT_EQ(got.inputs.size(), expected.inputs.size());
-  for (std::size_t i = 0; i < got.inputs.size(); ++i)
-    EXPECT_TRUE(same(got.inputs[i], expected.inputs[i])) << "input " << i;
-  EXPECT_TRUE(same(got.targets, expected.targets));
-  EXPECT_TRUE(same(got.original_targets, expected.original_targets));
-  EXPECT_TRUE(same(got.weights, expected.weights));
-  EXPECT_TRUE(same(got.rows, expected.rows));
+  expect_same(got.inputs, expected.inputs, "input");
+  expect_same(got.targets, expected.targets, "target");
+  expect_same(got.original_targets, expected.original_targets, "original target");
+  expect_same(got.position_weights, expected.position_weights, "position weights");
+  EXPECT_TRUE(same(got.weights, expected.weights)) << "weights";
+  EXPECT_TRUE(same(got.rows, expected.rows)) << "rows";
+}
+
+/// `padded` without the padding that a batch of these sizes does not have.
+inline at::Tensor trimmed(const at::Tensor& padded, at::IntArrayRef sizes) {
+  at::Tensor part = padded;
+  for (std::int64_t d = 1; d < padded.dim(); ++d)
+    part = part.slice(d, 0, sizes[static_cast<std::size_t>(d)]);
+  return part;
 }
 
 }  // namespace treadle::testing

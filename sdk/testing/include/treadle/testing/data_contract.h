@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/arange.h>
@@ -55,6 +56,99 @@ class DataContract : public ::testing::TestWithParam<DataCase> {
   static Batch everything(const DataProvider& data) {
     return gathered(reader(data), 0, reader(data).rows());
   }
+
+  static bool fits_shape(const at::Tensor& values, const std::vector<std::int64_t>& shape) {
+    if (values.dim() != static_cast<std::int64_t>(shape.size()) + 1)
+      return false;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] != kVaries && shape[d] != values.size(static_cast<std::int64_t>(d) + 1))
+        return false;
+    }
+    return true;
+  }
+
+  /// `got` are the rows from `begin` on of `whole`, but for padding that none of them needs.
+  static void expect_rows(const std::vector<at::Tensor>& got, const std::vector<at::Tensor>& whole,
+                          std::int64_t begin, const char* what) {
+    ASSERT_EQ(got.size(), whole.size()) << what;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].defined(), whole[i].defined()) << what << ' ' << i;
+      if (!got[i].defined())
+        continue;
+      const at::Tensor rows = whole[i].slice(0, begin, begin + got[i].size(0));
+      EXPECT_TRUE(same(got[i], trimmed(rows, got[i].sizes()))) << what << ' ' << i;
+    }
+  }
+
+  static void expect_role(const DataSpec& spec, const PortSpec& port, const at::Tensor& values,
+                          at::ScalarType dtype) {
+    switch (port.role) {
+      case Role::kFeatures:
+        EXPECT_EQ(port.dtype, dtype);
+        break;
+      case Role::kImage:
+        EXPECT_TRUE(port.dtype == dtype || port.dtype == at::kByte);
+        EXPECT_EQ(port.shape.size(), 3U);
+        break;
+      case Role::kTokens:
+        EXPECT_EQ(port.dtype, at::kLong);
+        EXPECT_GE(values.min().item<std::int64_t>(), 0);
+        EXPECT_LT(values.max().item<std::int64_t>(), port.vocabulary_size);
+        break;
+      case Role::kMask:
+        EXPECT_EQ(port.dtype, at::kBool);
+        break;
+      case Role::kLengths:
+        EXPECT_TRUE(port.shape.empty());
+        EXPECT_GE(values.min().item<std::int64_t>(), 0);
+        [[fallthrough]];
+      case Role::kCategories:
+      case Role::kSegments:
+        EXPECT_EQ(port.dtype, at::kLong);
+        break;
+    }
+    const bool describes_another =
+        port.role == Role::kLengths || port.role == Role::kMask || port.role == Role::kSegments;
+    EXPECT_EQ(port.is_auxiliary(), describes_another);
+    if (port.is_auxiliary()) {
+      EXPECT_NO_THROW(spec.input_index(port.of));
+    }
+    const bool is_table = port.role == Role::kCategories || !port.columns.empty();
+    if (is_table) {
+      const auto width = static_cast<std::int64_t>(port.columns.size());
+      EXPECT_EQ(port.shape, std::vector<std::int64_t>{width});
+    }
+  }
+
+  static void expect_column(const Column& column, const at::Tensor& values) {
+    SCOPED_TRACE(column.name);
+    if (column.categories.empty()) {
+      EXPECT_EQ(c10::isFloatingType(values.scalar_type()), true);
+      EXPECT_TRUE(column.may_be_missing || values.isfinite().all().item<bool>());
+      return;
+    }
+    EXPECT_EQ(values.scalar_type(), at::kLong);
+    EXPECT_LT(values.max().item<std::int64_t>(),
+              static_cast<std::int64_t>(column.categories.size()));
+    EXPECT_GE(values.min().item<std::int64_t>(), column.may_be_missing ? -1 : 0);
+  }
+
+  static void expect_kind(const TargetSpec& target, const at::Tensor& values,
+                          at::ScalarType dtype) {
+    EXPECT_EQ(values.scalar_type(), target.kind == TargetKind::kClasses ? at::kLong : dtype);
+    if (target.kind == TargetKind::kNumbers)
+      return;
+    EXPECT_GE(values.min().item<double>(), 0);
+    if (target.kind == TargetKind::kClasses) {
+      EXPECT_LT(values.max().item<std::int64_t>(), target.class_count());
+      return;
+    }
+    EXPECT_EQ(target.class_count(), target.width());
+    EXPECT_LE(values.max().item<double>(), 1);
+    if (target.kind == TargetKind::kLabels) {
+      EXPECT_TRUE(values.eq(0).logical_or(values.eq(1)).all().item<bool>());
+    }
+  }
 };
 
 TEST_P(DataContract, TouchesNothingBeforeItIsOpened) {
@@ -70,7 +164,7 @@ TEST_P(DataContract, IsOpenedOnce) {
   EXPECT_THROW(data->open({}), ContractViolation);
 }
 
-TEST_P(DataContract, RowsLookAsTheSpecSays) {
+TEST_P(DataContract, InputsLookAsTheSpecSays) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     OpenRequest request;
     request.dtype = dtype;
@@ -83,33 +177,90 @@ TEST_P(DataContract, RowsLookAsTheSpecSays) {
 
     ASSERT_EQ(batch.inputs.size(), spec.inputs.size());
     for (std::size_t port = 0; port < spec.inputs.size(); ++port) {
+      SCOPED_TRACE(spec.inputs[port].name);
       const at::Tensor& input = batch.inputs[port];
-      EXPECT_EQ(input.scalar_type(), dtype);
+      EXPECT_EQ(input.scalar_type(), spec.inputs[port].dtype);
       EXPECT_EQ(input.size(0), rows);
-      EXPECT_EQ(input.sizes().slice(1).vec(), spec.inputs[port].shape);
+      EXPECT_TRUE(fits_shape(input, spec.inputs[port].shape));
+      expect_role(spec, spec.inputs[port], input, dtype);
       const std::vector<Column>& columns = spec.inputs[port].columns;
-      for (std::size_t c = 0; c < columns.size(); ++c) {
-        const at::Tensor values = input.select(1, static_cast<std::int64_t>(c));
-        EXPECT_TRUE(columns[c].may_be_missing || values.isfinite().all().item<bool>())
-            << columns[c].name;
-        if (!columns[c].categories.empty()) {
-          EXPECT_LT(values.nan_to_num().max().item<double>(), columns[c].categories.size());
-          EXPECT_GE(values.nan_to_num().min().item<double>(), 0);
-        }
-      }
-    }
-    if (spec.target.kind == TargetKind::kClasses) {
-      EXPECT_EQ(batch.targets.scalar_type(), at::kLong);
-      EXPECT_EQ(batch.targets.sizes(), (std::vector<std::int64_t>{rows}));
-      EXPECT_GE(batch.targets.min().item<std::int64_t>(), 0);
-      EXPECT_LT(batch.targets.max().item<std::int64_t>(), spec.target.class_count());
-    } else {
-      EXPECT_EQ(batch.targets.scalar_type(), dtype);
-      EXPECT_EQ(batch.targets.sizes(), (std::vector<std::int64_t>{rows, spec.target.width}));
+      for (std::size_t c = 0; c < columns.size(); ++c)
+        expect_column(columns[c], input.select(1, static_cast<std::int64_t>(c)));
     }
     EXPECT_EQ(batch.weights.defined(), spec.has_weights);
-    EXPECT_TRUE(same(reader(*data).targets(), batch.targets));
     EXPECT_FALSE(reader(*data).describe_row(rows - 1).empty());
+  }
+}
+
+TEST_P(DataContract, TargetsLookAsTheSpecSays) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    OpenRequest request;
+    request.dtype = dtype;
+    const auto data = opened(request);
+    const std::vector<TargetSpec>& specs = data->spec().targets;
+
+    const Batch batch = everything(*data);
+
+    ASSERT_FALSE(specs.empty());
+    ASSERT_EQ(batch.targets.size(), specs.size());
+    ASSERT_TRUE(batch.position_weights.empty() || batch.position_weights.size() == specs.size());
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      SCOPED_TRACE(specs[i].name);
+      const at::Tensor& values = batch.targets[i];
+      EXPECT_EQ(values.size(0), reader(*data).rows());
+      EXPECT_TRUE(fits_shape(values, specs[i].shape));
+      expect_kind(specs[i], values, dtype);
+      EXPECT_TRUE(same(reader(*data).targets(i), values));
+      if (batch.position_weights.empty() || !batch.position_weights[i].defined())
+        continue;
+      const at::Tensor& weights = batch.position_weights[i];
+      EXPECT_EQ(weights.scalar_type(), dtype);
+      EXPECT_EQ(weights.sizes(), values.sizes().slice(0, specs[i].position_dimensions() + 1));
+      EXPECT_GE(weights.min().item<double>(), 0);
+    }
+  }
+}
+
+TEST_P(DataContract, NamesAreUnique) {
+  const auto data = opened();
+  std::set<std::string> inputs;
+  std::set<std::string> targets;
+
+  for (const PortSpec& port : data->spec().inputs)
+    EXPECT_TRUE(inputs.insert(port.name).second) << port.name;
+  for (const TargetSpec& target : data->spec().targets)
+    EXPECT_TRUE(targets.insert(target.name).second) << target.name;
+}
+
+// A batch's padding is 0 and weighs nothing, and is no longer than its longest row.
+TEST_P(DataContract, PaddingIsZeroAndHasNoWeight) {
+  const auto data = opened();
+  const DataSpec& spec = data->spec();
+  const Batch whole = everything(*data);
+  for (std::size_t port = 0; port < spec.inputs.size(); ++port) {
+    const at::Tensor lengths = reader(*data).lengths(port);
+    if (!lengths.defined())
+      continue;
+    SCOPED_TRACE(spec.inputs[port].name);
+    ASSERT_EQ(lengths.sizes(), (std::vector<std::int64_t>{whole.size()}));
+    for (std::int64_t row = 0; row < whole.size(); ++row) {
+      const std::int64_t length = lengths[row].item<std::int64_t>();
+      const Batch alone = gathered(reader(*data), row, row + 1);
+      EXPECT_EQ(alone.inputs[port].size(1), std::max<std::int64_t>(length, 1)) << "row " << row;
+      EXPECT_FALSE(whole.inputs[port][row].slice(0, length).any().item<bool>()) << "row " << row;
+      for (std::size_t i = 0; i < spec.targets.size(); ++i) {
+        if (spec.targets[i].padded_like != spec.inputs[port].name)
+          continue;
+        ASSERT_EQ(whole.position_weights.size(), spec.targets.size());
+        ASSERT_EQ(alone.position_weights.size(), spec.targets.size());
+        EXPECT_FALSE(whole.targets[i][row].slice(0, length).any().item<bool>()) << "row " << row;
+        const at::Tensor& weights = whole.position_weights[i];
+        EXPECT_FALSE(weights[row].slice(0, length).any().item<bool>()) << "row " << row;
+        EXPECT_TRUE(same(weights[row].slice(0, 0, length),
+                         alone.position_weights[i][0].slice(0, 0, length)))
+            << "row " << row;
+      }
+    }
   }
 }
 
@@ -119,7 +270,9 @@ TEST_P(DataContract, WhatBelongsToARowHasOneValuePerRow) {
   const std::vector<std::int64_t> rows = {reader(*data).rows()};
 
   EXPECT_TRUE(same(whole.rows, at::arange(rows[0], at::kLong)));
-  EXPECT_TRUE(whole.original_targets.is_same(whole.targets));
+  ASSERT_EQ(whole.original_targets.size(), whole.targets.size());
+  for (std::size_t i = 0; i < whole.targets.size(); ++i)
+    EXPECT_TRUE(whole.original_targets[i].is_same(whole.targets[i])) << "target " << i;
   if (whole.weights.defined()) {
     EXPECT_EQ(whole.weights.sizes(), rows);
     EXPECT_GE(whole.weights.min().item<double>(), 0);
@@ -156,9 +309,9 @@ TEST_P(DataContract, StreamsEachRowOnceInOrder) {
       const std::int64_t count = std::min(size, rows - begin);  // the last one has what is left
       ASSERT_EQ(batch.size(), count);
       EXPECT_TRUE(same(batch.rows, whole.rows.slice(0, begin, begin + count)));
-      for (std::size_t port = 0; port < whole.inputs.size(); ++port)
-        EXPECT_TRUE(same(batch.inputs[port], whole.inputs[port].slice(0, begin, begin + count)));
-      EXPECT_TRUE(same(batch.targets, whole.targets.slice(0, begin, begin + count)));
+      expect_rows(batch.inputs, whole.inputs, begin, "input");
+      expect_rows(batch.targets, whole.targets, begin, "target");
+      expect_rows(batch.position_weights, whole.position_weights, begin, "position weights");
       begin += count;
     }
     EXPECT_EQ(begin, rows);
@@ -233,14 +386,18 @@ TEST_P(DataContract, TwoStreamsKnowNothingOfEachOther) {
 TEST_P(DataContract, GathersIntoTheMemoryThatIsThere) {
   const auto data = opened();
   Batch batch = gathered(reader(*data), 0, 3);
-  std::vector<const void*> memory;
+  std::vector<std::pair<const void*, std::vector<std::int64_t>>> memory;
   for (const at::Tensor& input : batch.inputs)
-    memory.push_back(input.data_ptr());
+    memory.emplace_back(input.data_ptr(), input.sizes().vec());
 
   reader(*data).gather(row_numbers(2, 5), batch);
 
-  for (std::size_t port = 0; port < memory.size(); ++port)
-    EXPECT_EQ(batch.inputs[port].data_ptr(), memory[port]) << "input " << port;
+  for (std::size_t port = 0; port < memory.size(); ++port) {
+    const auto& [place, sizes] = memory[port];
+    if (batch.inputs[port].sizes() == sizes) {  // texts of another length need other memory
+      EXPECT_EQ(batch.inputs[port].data_ptr(), place) << "input " << port;
+    }
+  }
   expect_same(batch, gathered(reader(*data), 2, 5));
 }
 
@@ -251,9 +408,8 @@ TEST_P(DataContract, GathersNoRows) {
 
   EXPECT_EQ(batch.size(), 0);
   const Batch whole = everything(*data);
-  for (std::size_t port = 0; port < whole.inputs.size(); ++port)
-    EXPECT_EQ(batch.inputs[port].sizes(), whole.inputs[port].slice(0, 0, 0).sizes());
-  EXPECT_EQ(batch.targets.sizes(), whole.targets.slice(0, 0, 0).sizes());
+  expect_rows(batch.inputs, whole.inputs, 0, "input");
+  expect_rows(batch.targets, whole.targets, 0, "target");
 }
 
 TEST_P(DataContract, GathersInTheOrderAskedForWithoutWritingToOtherBatches) {
@@ -266,15 +422,15 @@ TEST_P(DataContract, GathersInTheOrderAskedForWithoutWritingToOtherBatches) {
   reader(*data).gather(some, batch);
 
   for (std::size_t i = 0; i < some.size(); ++i) {
-    for (std::size_t port = 0; port < whole.inputs.size(); ++port) {
-      EXPECT_TRUE(
-          same(batch.inputs[port][static_cast<std::int64_t>(i)], whole.inputs[port][some[i]]));
-    }
+    const Batch row = batch.slice(static_cast<std::int64_t>(i), 1);
+    expect_rows(row.inputs, whole.inputs, some[i], "input");
+    expect_rows(row.targets, whole.targets, some[i], "target");
   }
   Batch neighbours = everything(*data);
   for (Batch* mine : {&batch, &neighbours}) {
     mine->inputs[0].zero_();
-    mine->targets.zero_();
+    for (at::Tensor& target : mine->targets)
+      target.zero_();
   }
   expect_same(whole, copy);
   expect_same(everything(*data), copy);
@@ -320,8 +476,8 @@ TEST_P(DataContract, PredictingNeedsNoTarget) {
   const auto data = opened_for(Purpose::kPredict, *training);
 
   EXPECT_EQ(data->spec().inputs, training->spec().inputs);
-  EXPECT_EQ(data->spec().target.kind, TargetKind::kNone);
-  EXPECT_FALSE(everything(*data).targets.defined());
+  EXPECT_TRUE(data->spec().targets.empty());
+  EXPECT_TRUE(everything(*data).targets.empty());
   EXPECT_TRUE(same(everything(*data).inputs[0], everything(*training).inputs[0]));
 }
 

@@ -4,12 +4,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
@@ -80,7 +83,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
       if (traits_.dropout > 0)
         hidden = at::dropout(hidden, traits_.dropout, is_training());
       if (traits_.remembers)
-        hidden = hidden.add(remembered(hidden, context.carried));
+        hidden = hidden.add(remembered(hidden, context.state()));
       outputs[0] = output_->forward(hidden);
     }
 
@@ -106,28 +109,62 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     at::Tensor scale_;
   };
 
+  /// Logs a value, adds a term to the loss and looks at its batch's targets.
+  class TalkativeModel final : public Model {
+   public:
+    explicit TalkativeModel(bool adds_penalty = true)
+        : adds_penalty_(adds_penalty),
+          scale_(register_parameter("scale", at::full({}, 0.5, at::kDouble))) {}
+
+    void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
+      const std::int64_t rows = inputs[0].size(0);
+      could_be_stopped_ = context.stop().stop_possible();
+      if (context.batch() != nullptr && context.batch()->targets.at(0).size(0) == rows)
+        rows_with_targets_ += rows;
+      context.log("scale", scale_);
+      if (adds_penalty_)
+        context.add_loss("penalty", scale_.square().div(2).mul(static_cast<double>(rows)));
+      outputs[0] = inputs[0].slice(1, 0, 2).mul(scale_);
+    }
+
+    bool could_be_stopped() const { return could_be_stopped_; }
+    std::int64_t rows_with_targets() const { return rows_with_targets_; }
+    const at::Tensor& scale() const { return scale_; }
+
+   private:
+    bool adds_penalty_;
+    at::Tensor scale_;
+    bool could_be_stopped_ = false;
+    std::int64_t rows_with_targets_ = 0;
+  };
+
   /// Half the squared error of each row, weighted.
   class RowwiseLoss : public Loss {
     std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-      return {{"value", target.width}};
+      return {{"value", {target.width()}}};
     }
     LossTerms do_forward(const std::vector<at::Tensor>& outputs,
-                         const Batch& batch) const override {
-      const at::Tensor each = outputs[0].sub(batch.targets).square().sum(1).div(2);
-      if (!batch.weights.defined())
+                         const TargetBatch& target) const override {
+      const at::Tensor each = outputs[0].sub(target.values()).square().sum(1).div(2);
+      if (!target.weights().defined())
         return {each.sum(), {}};
-      return {each.mul(batch.weights).sum(), batch.weights.sum()};
+      return {each.mul(target.weights()).sum(), target.weights().sum()};
     }
-    Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+    Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
       return {TargetKind::kNumbers, outputs[0]};
     }
   };
 
   class FailingLoss final : public RowwiseLoss {
-    LossTerms do_forward(const std::vector<at::Tensor>&, const Batch&) const override {
+    LossTerms do_forward(const std::vector<at::Tensor>&, const TargetBatch&) const override {
       throw DataError("row 7 has no target");
     }
   };
+
+  static Objective objective_of_pairs(const Loss& loss) {
+    const TargetSpec target = number_target("pair", 2);
+    return {{{.loss = &loss}}, std::span(&target, 1)};
+  }
 
   /// Where the model has left its memory last: here, or in the part that a strategy keeps for some
   /// of the rows. Null when nowhere.
@@ -150,11 +187,12 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     Replica() : Replica(ManySidedModel::Traits()) {}
     explicit Replica(ManySidedModel::Traits traits) : model(traits) {}
 
-    LossTerms add(const GradientStrategy& strategy, const Batch& batch,
+    BatchLoss add(const GradientStrategy& strategy, const Batch& batch,
                   std::uint64_t seed = kSeed) {
       const TaskRandom random(seed);
-      return strategy.add_gradients({&model, &loss, 1}, batch, context);
+      return strategy.add_gradients(task(), batch, context);
     }
+    GradientTask task() { return {&model, &objective}; }
     Gradients gradients() const {
       Gradients all;
       for (const auto& parameter : model.named_parameters()) {
@@ -166,6 +204,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
 
     ManySidedModel model;
     RowwiseLoss loss;
+    Objective objective = objective_of_pairs(loss);
     ForwardContext context;
   };
 
@@ -173,7 +212,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     const TaskRandom random(static_cast<std::uint64_t>(rows));
     Batch batch;
     batch.inputs = {at::randn({rows, 3}, dtype)};
-    batch.targets = batch.original_targets = at::randn({rows, 2}, dtype);
+    batch.targets = batch.original_targets = {at::randn({rows, 2}, dtype)};
     if (weighted)
       batch.weights = at::rand({rows}, dtype);
     batch.rows = at::arange(rows);
@@ -199,7 +238,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
       return at::cat(picked);
     };
     chosen.inputs = {pick(batch.inputs[0])};
-    chosen.targets = chosen.original_targets = pick(batch.targets);
+    chosen.targets = chosen.original_targets = {pick(batch.targets[0])};
     chosen.rows = pick(batch.rows);
     return chosen;
   }
@@ -213,8 +252,8 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     return ::testing::AssertionSuccess();
   }
 
-  static double weight_of(const LossTerms& terms, const Batch& batch) {
-    return terms.weight.defined() ? terms.weight.item<double>() : static_cast<double>(batch.size());
+  static double weight_of(const BatchLoss::Term& term) {
+    return term.weight.defined() ? term.weight.item<double>() : term.count;
   }
 
   /// Calls `work(batch)` with batches of all kinds: whole, ragged, of one row; weighted or not.
@@ -232,7 +271,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
 TEST_P(GradientStrategyContract, GivesThoseOfBackPropagationIfItIsExact) {
   const auto by_back_propagation = [](const Batch& batch) {
     Replica replica;
-    back_propagate({&replica.model, &replica.loss, 1}, batch, replica.context);
+    back_propagate(replica.task(), batch, replica.context);
     return replica.gradients();
   };
   if (!GetParam().exact) {
@@ -249,16 +288,17 @@ TEST_P(GradientStrategyContract, GivesThoseOfBackPropagationIfItIsExact) {
 TEST_P(GradientStrategyContract, ReturnsTheLossOfTheBatch) {
   for_each_batch([](const Batch& batch) {
     Replica replica;
-    const LossTerms terms = replica.add(*make(), batch);
+    const BatchLoss loss = replica.add(*make(), batch);
 
     const at::NoGradGuard no_gradients;
     Replica judge;
     Outputs outputs(1);
     judge.model.forward(batch.inputs, outputs, judge.context);
-    const LossTerms expected = judge.loss.forward(outputs, batch);
+    const BatchLoss::Term expected = judge.objective.forward(outputs, batch).front();
 
-    EXPECT_TRUE(values_match(terms.sum, expected.sum, kRounding)) << "the sum";
-    EXPECT_NEAR(weight_of(terms, batch), weight_of(expected, batch), 1e-12 * kRows);
+    ASSERT_EQ(loss.terms.size(), 1U);
+    EXPECT_TRUE(values_match(loss.terms[0].sum, expected.sum, kRounding)) << "the sum";
+    EXPECT_NEAR(weight_of(loss.terms[0]), weight_of(expected), 1e-12 * kRows);
   });
 }
 
@@ -266,7 +306,8 @@ TEST_P(GradientStrategyContract, ReturnsScalarsInTheModelsDtypeWithoutAGraph) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     Replica replica({.dtype = dtype});
 
-    const LossTerms terms = replica.add(*make(), batch_of(kRows, true, dtype));
+    const BatchLoss loss = replica.add(*make(), batch_of(kRows, true, dtype));
+    const BatchLoss::Term& terms = loss.terms.front();
 
     EXPECT_EQ(terms.sum.dim(), 0);
     EXPECT_EQ(terms.sum.scalar_type(), dtype);
@@ -428,7 +469,7 @@ TEST_P(GradientStrategyContract, HandsOnWhatTheModelCarriesDetached) {
     SCOPED_TRACE(step);
     replica.add(*strategy, batch);
 
-    const StateDict* carried = last_with_memory(replica.context.carried);
+    const StateDict* carried = last_with_memory(replica.context.state());
     ASSERT_NE(carried, nullptr) << "what the model carries is lost";
     ASSERT_FALSE(carried->tensor("memory").requires_grad());
     ASSERT_FALSE(carried->part("layer").tensor("memory").requires_grad());
@@ -438,12 +479,55 @@ TEST_P(GradientStrategyContract, HandsOnWhatTheModelCarriesDetached) {
   }
 }
 
+// What a strategy hands a model is derived from the context it was given, whatever is in there.
+TEST_P(GradientStrategyContract, EverythingInTheContextReachesTheModel) {
+  const Batch batch = batch_of(kRows, true);
+  TalkativeModel model;
+  RowwiseLoss loss;
+  const Objective objective = objective_of_pairs(loss);
+  ObservedValues logged;
+  std::stop_source stop;
+  ForwardContext context(stop.get_token());
+  context.set_log(&logged);
+
+  const BatchLoss of_batch = make()->add_gradients({&model, &objective}, batch, context);
+
+  EXPECT_TRUE(model.could_be_stopped()) << "the stop token is lost";
+  EXPECT_EQ(model.rows_with_targets(), kRows) << "the model does not see the batch's targets";
+  ASSERT_FALSE(logged.empty()) << "what the model logs is lost";
+  EXPECT_EQ(logged.means().front().name, "scale");
+  ASSERT_EQ(of_batch.auxiliary.size(), 1U) << "the terms that the model adds to the loss are lost";
+  EXPECT_EQ(of_batch.auxiliary.front().name, "penalty");
+  // By hand: half the square of 0.5, for each of the rows.
+  EXPECT_NEAR(of_batch.auxiliary.front().sum.item<double>(), 0.125 * kRows, 1e-12);
+}
+
+// By hand: the penalty's slope is the scale, 0.5, for each row, as the weight of the batch over its
+// rows has it: what is divided by the weight later is then a mean over rows.
+TEST_P(GradientStrategyContract, TermsOfTheModelHaveTheirGradients) {
+  if (!GetParam().exact)
+    return;
+  const Batch batch = batch_of(kRows, true);
+  RowwiseLoss loss;
+  const Objective objective = objective_of_pairs(loss);
+  const auto slope_of_scale = [&](bool adds_penalty) {
+    TalkativeModel model(adds_penalty);
+    ForwardContext context;
+    make()->add_gradients({&model, &objective}, batch, context);
+    return model.scale().grad().item<double>();
+  };
+
+  EXPECT_NEAR(slope_of_scale(true) - slope_of_scale(false),
+              0.5 * batch.weights.sum().item<double>(), 1e-10);
+}
+
 TEST_P(GradientStrategyContract, LetsWhatTheLossThrowsThrough) {
   const auto strategy = make();
   Replica replica;
   const FailingLoss failing;
+  const Objective objective = objective_of_pairs(failing);
   try {
-    strategy->add_gradients({&replica.model, &failing, 1}, batch_of(kRows, true), replica.context);
+    strategy->add_gradients({&replica.model, &objective}, batch_of(kRows, true), replica.context);
     ADD_FAILURE() << "expected the loss' DataError";
   } catch (const DataError& error) {
     EXPECT_STREQ(error.what(), "row 7 has no target");

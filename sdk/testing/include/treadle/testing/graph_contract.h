@@ -52,7 +52,7 @@ class GraphContract : public ::testing::TestWithParam<GraphCase> {
   static LayerSpec spec(at::ScalarType dtype = at::kDouble, std::int64_t output_width = 0) {
     LayerSpec spec;
     spec.dtype = dtype;
-    spec.outputs = {{"output", output_width > 0 ? output_width : GetParam().output_width}};
+    spec.outputs = {{"output", {output_width > 0 ? output_width : GetParam().output_width}}};
     for (const std::vector<std::int64_t>& shape : GetParam().inputs) {
       std::vector<std::int64_t> sizes{TensorSpec::kVaries};
       sizes.insert(sizes.end(), shape.begin(), shape.end());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,8 +22,9 @@
 #include <treadle/core/layer.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
-#include <treadle/core/plan_folding.h>
 #include <treadle/core/task_random.h>
+#include <treadle/plan/folding.h>
+#include <treadle/plan/lowerable.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
@@ -46,8 +48,12 @@ struct LayerCase {
   /// Training gives other results than evaluation: it draws random numbers (dropout) or looks at
   /// the whole batch (batch norm).
   bool training_differs = false;
-  /// More than 0: inputs are numbers of so many categories, and have no slopes.
+  /// More than 0: the first input is indices of so many categories, int64.
   std::int64_t categories = 0;
+  /// What each input holds; inputs beyond them hold features. Lengths are of sequences of five, as
+  /// sizes that vary are.
+  std::vector<Role> roles = {};
+  std::vector<std::int64_t> output_positions = {};  ///< of what the loss asks for
   /// The result's rows are the input's, each a function of its own row.
   bool works_row_by_row = true;
   /// Gradients exist: not for a layer that chooses.
@@ -57,21 +63,41 @@ struct LayerCase {
 class LayerContract : public ::testing::TestWithParam<LayerCase> {
  protected:
   static constexpr std::int64_t kRows = 5;
+  static constexpr std::int64_t kLongest = 5;
 
   static LayerSpec spec(at::ScalarType dtype = at::kDouble) {
     LayerSpec spec;
     spec.dtype = dtype;
-    spec.outputs = {{"output", GetParam().output_width}};
-    for (const std::vector<std::int64_t>& shape : GetParam().inputs) {
-      if (shape.empty() && !spec.inputs.empty()) {
+    spec.outputs = {{"output", output_shape()}};
+    for (std::size_t i = 0; i < GetParam().inputs.size(); ++i) {
+      const std::vector<std::int64_t>& shape = GetParam().inputs[i];
+      if (shape.empty() && i > 0 && role_of(i) == Role::kFeatures) {
         spec.inputs.push_back(TensorSpec::absent());
         continue;
       }
       std::vector<std::int64_t> sizes{TensorSpec::kVaries};
       sizes.insert(sizes.end(), shape.begin(), shape.end());
-      spec.inputs.emplace_back(std::move(sizes), dtype);
+      spec.inputs.emplace_back(std::move(sizes), dtype_of(role_of(i), dtype));
     }
     return spec;
+  }
+
+  static std::vector<std::int64_t> output_shape() {
+    std::vector<std::int64_t> shape = GetParam().output_positions;
+    shape.push_back(GetParam().output_width);
+    return shape;
+  }
+
+  static Role role_of(std::size_t input) {
+    if (input < GetParam().roles.size())
+      return GetParam().roles[input];
+    return input == 0 && GetParam().categories > 0 ? Role::kCategories : Role::kFeatures;
+  }
+
+  static at::ScalarType dtype_of(Role role, at::ScalarType of_numbers) {
+    if (role == Role::kFeatures || role == Role::kImage)
+      return of_numbers;
+    return role == Role::kMask ? at::kBool : at::kLong;
   }
 
   std::shared_ptr<Layer> create(std::uint64_t seed, at::ScalarType dtype = at::kDouble) const {
@@ -83,25 +109,45 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
                                                at::ScalarType dtype = at::kDouble) {
     const TaskRandom random(99);
     std::vector<at::Tensor> inputs;
-    for (const TensorSpec& input : spec(dtype).inputs) {
-      if (input.is_absent()) {
+    const LayerSpec asked = spec(dtype);
+    for (std::size_t i = 0; i < asked.inputs.size(); ++i) {
+      if (asked.inputs[i].is_absent()) {
         inputs.emplace_back();
         continue;
       }
-      std::vector<std::int64_t> sizes = input.sizes;
+      std::vector<std::int64_t> sizes = asked.inputs[i].sizes;
+      std::replace(sizes.begin() + 1, sizes.end(), TensorSpec::kVaries, kLongest);
       sizes[0] = rows;
-      inputs.push_back(GetParam().categories > 0
-                           ? at::randint(GetParam().categories, sizes, at::TensorOptions(dtype))
-                           : at::randn(sizes, dtype));
+      inputs.push_back(random_input(role_of(i), sizes, dtype));
     }
     return inputs;
+  }
+
+  static at::Tensor random_input(Role role, const std::vector<std::int64_t>& sizes,
+                                 at::ScalarType dtype) {
+    const at::TensorOptions indices(at::kLong);
+    switch (role) {
+      case Role::kFeatures:
+      case Role::kImage:
+        return at::randn(sizes, dtype);
+      case Role::kLengths:
+        return at::randint(1, kLongest + 1, sizes, indices);
+      case Role::kMask:
+        return at::randint(2, sizes, indices).to(at::kBool);
+      default:
+        return at::randint(std::max<std::int64_t>(GetParam().categories, 1), sizes, indices);
+    }
+  }
+
+  /// Inputs that have slopes.
+  static bool is_of_numbers(const at::Tensor& input) {
+    return input.defined() && input.is_floating_point();
   }
 
   static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs,
                         std::uint64_t seed = 1) {
     const TaskRandom random(seed);
-    StateDict memory;
-    LayerContext context{{}, memory};
+    LayerContext context;
     return layer.forward(inputs, context);
   }
 
@@ -246,7 +292,7 @@ TEST_P(LayerContract, GradientsAreTheSlopesOfTheResult) {
   const auto inputs = random_inputs();
   std::vector<Differentiated> differentiated = parameters_of(*layer);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].defined() && GetParam().categories == 0)
+    if (is_of_numbers(inputs[i]))
       differentiated.push_back({"input " + std::to_string(i), inputs[i]});
   }
   for (const bool training : {true, false}) {
@@ -281,19 +327,19 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
       planned->train(training);
       std::vector<at::Tensor> inputs = random_inputs(kRows, dtype);
       const auto is_absent = [](const at::Tensor& input) { return !input.defined(); };
-      const auto* says = dynamic_cast<const Planned*>(planned.get());
+      const auto* says = dynamic_cast<const Lowerable*>(planned.get());
       if (says == nullptr || std::any_of(inputs.begin(), inputs.end(), is_absent))
         return;
-      const bool has_slopes = GetParam().categories == 0 && GetParam().is_differentiable;
       PlanTrial trial;
       std::vector<PlanValue> given;
       for (at::Tensor& input : inputs) {
+        const bool has_slopes = is_of_numbers(input) && GetParam().is_differentiable;
         given.push_back(trial.give(input, has_slopes));
         input.set_requires_grad(has_slopes);
       }
       const auto result = [&] {
         const TaskRandom random(7);
-        return says->plan(trial, given);
+        return says->lower(trial, given);
       }();
       if (!result)
         return;
@@ -328,7 +374,7 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
 TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
   constexpr double kTolerance = 1e-12;
   const auto layer = create(1);
-  const auto* says = dynamic_cast<const Planned*>(layer.get());
+  const auto* says = dynamic_cast<const Lowerable*>(layer.get());
   const std::vector<at::Tensor> inputs = random_inputs();
   if (says == nullptr || std::any_of(inputs.begin(), inputs.end(),
                                      [](const at::Tensor& input) { return !input.defined(); }))
@@ -343,7 +389,7 @@ TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
   std::vector<PlanValue> given;
   for (const at::Tensor& input : inputs)
     given.push_back(trial.give(input, /*needs_gradient=*/false));
-  if (!says->plan(trial, given))
+  if (!says->lower(trial, given))
     return;
   const auto mapped = [](const ChannelMap& map, const at::Tensor& values) {
     std::vector<std::int64_t> of_channels(static_cast<std::size_t>(values.dim()), 1);
@@ -381,14 +427,56 @@ TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
 TEST_P(LayerContract, RemembersOnlyIfItSaysSo) {
   const auto layer = create(1);
   const TaskRandom random(1);
-  StateDict memory;
-  LayerContext context{{}, memory};
+  LayerContext context;
 
   layer->forward(random_inputs(), context);
 
   const auto* says = dynamic_cast<const Remembers*>(layer.get());
-  EXPECT_TRUE(memory.empty() || (says != nullptr && says->remembers()))
-      << "it leaves something in LayerContext::memory, and does not derive from Remembers";
+  EXPECT_TRUE(context.state().empty() || (says != nullptr && says->remembers()))
+      << "it leaves something in LayerContext::state(), and does not derive from Remembers";
+}
+
+TEST_P(LayerContract, ReportsOnlyWhatItDeclares) {
+  const auto layer = create(1);
+  const auto* shows = dynamic_cast<const ShowsValues*>(layer.get());
+  const auto* adds = dynamic_cast<const AddsLosses*>(layer.get());
+  const auto logs = shows == nullptr ? std::vector<std::string>() : shows->observed_names();
+  const auto losses = adds == nullptr ? std::vector<std::string>() : adds->loss_names();
+  const TaskRandom random(1);
+  LayerContext context;
+
+  layer->forward(random_inputs(), context);
+
+  for (const LayerReports::Report& report : context.reports()) {
+    const std::vector<std::string>& declared = report.is_loss ? losses : logs;
+    EXPECT_EQ(std::count(declared.begin(), declared.end(), report.name), 1)
+        << report.name
+        << (report.is_loss ? ": derive from AddsLosses" : ": derive from ShowsValues");
+  }
+}
+
+TEST_P(LayerContract, LossesAddUpOverRows) {
+  if (!GetParam().works_row_by_row || GetParam().training_differs)
+    return;
+  const auto layer = create(1);
+  const auto inputs = random_inputs();
+  const auto losses_of = [&](std::int64_t begin, std::int64_t end) {
+    std::vector<at::Tensor> part;
+    for (const at::Tensor& input : inputs)
+      part.push_back(input.defined() ? input.slice(0, begin, end) : input);
+    const TaskRandom random(1);
+    LayerContext context;
+    layer->forward(part, context);
+    double sum = 0;
+    for (const LayerReports::Report& report : context.reports())
+      sum += report.is_loss ? report.value.item<double>() : 0.0;
+    return sum;
+  };
+
+  const double all = losses_of(0, kRows);
+
+  EXPECT_NEAR(losses_of(0, 2) + losses_of(2, kRows), all, 1e-9 * (1 + std::abs(all)))
+      << "what it adds to the loss is a sum over the rows of the call";
 }
 
 TEST_P(LayerContract, LeavesItsInputsAlone) {

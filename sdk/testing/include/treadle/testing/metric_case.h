@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/add.h>
@@ -31,13 +32,28 @@ struct MetricCase {
   /// The order of rows is part of what it judges, as with a metric of a series.
   bool depends_on_order = false;
 
-  static TargetSpec numbers(std::int64_t width) { return number_target(width); }
-  static TargetSpec classes(std::int64_t count) { return class_target(count); }
+  /// Further numbers of a prediction that the metric judges: "q0.1".
+  std::vector<std::string> extras = {};
+
+  // For one value a row, or one for each of the positions: {kVaries}, {2, 3}.
+  using Positions = std::vector<std::int64_t>;
+  static TargetSpec numbers(std::int64_t width, Positions positions = {}) {
+    return number_target(width, std::move(positions));
+  }
+  static TargetSpec classes(std::int64_t count, Positions positions = {}) {
+    return class_target(count, std::move(positions));
+  }
+  static TargetSpec labels(std::int64_t count, Positions positions = {}) {
+    return label_target(count, std::move(positions));
+  }
+  static TargetSpec distribution(std::int64_t count, Positions positions = {}) {
+    return distribution_target(count, std::move(positions));
+  }
 };
 
 /// Some rows that have been predicted.
 struct JudgedRows {
-  Predictions predictions;
+  Prediction prediction;
   Batch batch;
 
   JudgedRows part(std::int64_t begin, std::int64_t end) const {
@@ -47,19 +63,49 @@ struct JudgedRows {
   JudgedRows reversed() const {
     return with([](const at::Tensor& tensor) { return tensor.flip(0); });
   }
-
- private:
+  /// Every tensor changed.
   template <typename Change>
   JudgedRows with(Change&& change) const {
     const auto changed = [&](const at::Tensor& t) { return t.defined() ? change(t) : t; };
-    return {{predictions.kind, changed(predictions.values)},
-            {{},
-             changed(batch.targets),
-             changed(batch.original_targets),
-             changed(batch.weights),
-             changed(batch.rows)}};
+    const auto each = [&](const std::vector<at::Tensor>& tensors) {
+      std::vector<at::Tensor> all;
+      for (const at::Tensor& tensor : tensors)
+        all.push_back(changed(tensor));
+      return all;
+    };
+    JudgedRows rows = with_values(changed);
+    rows.batch.targets = each(batch.targets);
+    rows.batch.original_targets = each(batch.original_targets);
+    rows.batch.position_weights = each(batch.position_weights);
+    rows.batch.weights = changed(batch.weights);
+    rows.batch.rows = changed(batch.rows);
+    return rows;
+  }
+  /// Every tensor of the prediction changed.
+  template <typename Change>
+  JudgedRows with_values(Change&& change) const {
+    JudgedRows rows = *this;
+    rows.prediction.values = change(prediction.values);
+    for (Prediction::Extra& extra : rows.prediction.extras)
+      extra.values = change(extra.values);
+    return rows;
   }
 };
+
+/// Rows with these values, and targets as the data gives them.
+inline JudgedRows judged_rows(TargetKind kind, const at::Tensor& values,
+                              const at::Tensor& targets) {
+  JudgedRows rows;
+  rows.prediction = {kind, values};
+  rows.batch.targets = rows.batch.original_targets = {targets};
+  rows.batch.rows = at::arange(targets.size(0));
+  return rows;
+}
+
+/// Adds `rows` to what `metric`, started for `target`, has seen.
+inline void update(MetricComputer& metric, const JudgedRows& rows, const TargetSpec& target) {
+  metric.update(rows.prediction, TargetBatch::original(rows.batch, 0, target));
+}
 
 /// `tolerance` is relative, and absolute below 1.
 inline void expect_equal(const MetricResult& got, const MetricResult& expected, double tolerance) {
@@ -91,40 +137,45 @@ class MetricContract : public ::testing::TestWithParam<MetricCase> {
 
   std::unique_ptr<MetricComputer> started() const {
     auto metric = GetParam().make();
-    metric->start(GetParam().target);
+    metric->start(target());
     return metric;
   }
 
   /// Whole eighths, so that sums of weights are exact.
   static at::Tensor random_weights() { return at::randint(1, 16, {kRows}, at::kDouble).div(8); }
 
-  static JudgedRows random_rows(const TargetSpec& target, bool weighted = false) {
+  /// Predictions as a model might make them of `targets`.
+  static at::Tensor random_values(const TargetSpec& target, const at::Tensor& targets) {
+    std::vector<std::int64_t> sizes = sizes_of(targets.size(0), target.positions());
+    sizes.push_back(target.kind == TargetKind::kClasses ? target.class_count() : target.width());
+    const at::Tensor noise = at::randn(sizes, at::kDouble);
+    if (target.kind == TargetKind::kNumbers)
+      return targets.add(noise, 0.5);
+    return target.kind == TargetKind::kLabels ? noise.sigmoid() : noise.softmax(-1);
+  }
+
+  JudgedRows random_rows(bool weighted = false) const {
     const TaskRandom random(23);
-    JudgedRows rows;
-    rows.predictions.kind = target.kind;
-    Batch& batch = rows.batch;
-    if (target.kind == TargetKind::kClasses) {
-      rows.predictions.values = at::randn({kRows, target.class_count()}, at::kDouble).softmax(1);
-      batch.targets = random_targets(target, kRows);
-    } else {
-      batch.targets = random_targets(target, kRows);
-      rows.predictions.values =
-          batch.targets.add(at::randn({kRows, target.width}, at::kDouble), 0.5);
-    }
-    batch.original_targets = batch.targets;
-    batch.rows = at::arange(kRows);
+    const at::Tensor targets = random_targets(target(), kRows);
+    JudgedRows rows = judged_rows(target().kind, random_values(target(), targets), targets);
+    for (const std::string& name : GetParam().extras)
+      rows.prediction.extras.push_back({name, random_values(target(), targets)});
     if (weighted)
-      batch.weights = random_weights();
+      rows.batch.weights = random_weights();
     return rows;
   }
-  JudgedRows random_rows(bool weighted = false) const {
-    return random_rows(GetParam().target, weighted);
+  /// With padding in them.
+  JudgedRows padded_rows(bool weighted) const {
+    JudgedRows rows = random_rows(weighted);
+    rows.batch.position_weights = {padding_weights(target(), rows.batch.targets[0])};
+    return rows;
   }
 
   static void update(MetricComputer& metric, const JudgedRows& rows) {
-    metric.update(rows.predictions, rows.batch);
+    testing::update(metric, rows, target());
   }
 
+  static const TargetSpec& target() { return GetParam().target; }
   double tolerance() const { return GetParam().tolerance; }
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -264,14 +265,73 @@ TEST_P(MetricContract, WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow) {
   expect_equal(got, expected, tolerance());
 }
 
+TEST_P(MetricContract, PaddingChangesNothing) {
+  for (const bool weighted : {false, true}) {
+    const JudgedRows rows = padded_rows(weighted);
+    const at::Tensor& weights = rows.batch.position_weights[0];
+    const auto one = started();
+    const auto other = started();
+    const at::Tensor targets = random_targets(target(), kRows);
+    JudgedRows changed = rows.with_values([&](const at::Tensor& values) {
+      return with_padding(values, random_values(target(), targets), weights);
+    });
+    changed.batch.original_targets = {
+        with_padding(rows.batch.original_targets[0], targets, weights)};
+
+    update(*one, rows);
+    update(*other, changed);
+
+    expect_equal(other->compute(), one->compute(), tolerance());
+  }
+}
+
+TEST_P(MetricContract, NaNInPaddingChangesNothing) {
+  for (const bool weighted : {false, true}) {
+    const JudgedRows rows = padded_rows(weighted);
+    const auto one = started();
+    const auto other = started();
+
+    update(*one, rows);
+    update(*other, rows.with_values([&](const at::Tensor& values) {
+      return with_padding(values, at::full_like(values, NAN), rows.batch.position_weights[0]);
+    }));
+
+    expect_equal(other->compute(), one->compute(), tolerance());
+  }
+}
+
+TEST_P(MetricContract, APaddedBatchEqualsItsRowsOneByOne) {
+  for (const bool weighted : {false, true}) {
+    const JudgedRows rows = padded_rows(weighted);
+    const at::Tensor& weights = rows.batch.position_weights[0];
+    const auto whole = started();
+    const auto pieces = started();
+
+    update(*whole, rows);
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      JudgedRows one = rows.with([&](const at::Tensor& tensor) {
+        return tensor.dim() == 1 && weights.dim() > 1
+                   ? tensor.slice(0, row, row + 1)  // of the row, not of its positions
+                   : row_alone(tensor, weights, rows.batch.targets[0], row);
+      });
+      one.batch.position_weights.clear();
+      update(*pieces, one);
+    }
+
+    expect_equal(pieces->compute(), whole->compute(), tolerance());
+  }
+}
+
 TEST_P(MetricContract, DoesNotKeepTheCallersTensors) {
   const JudgedRows rows = random_rows(true);
   const auto metric = started();
   update(*metric, rows);
   const MetricResult before = metric->compute();
 
-  rows.predictions.values.zero_();
-  rows.batch.original_targets.zero_();
+  rows.prediction.values.zero_();
+  for (const Prediction::Extra& extra : rows.prediction.extras)
+    extra.values.zero_();
+  rows.batch.original_targets[0].zero_();
   rows.batch.weights.zero_();
   rows.batch.rows.zero_();
 
@@ -284,7 +344,7 @@ TEST_P(MetricContract, JudgesByTheTargetsAsTheDataGaveThem) {
   const auto transformed = started();
 
   update(*plain, rows);
-  rows.batch.targets = rows.batch.targets.mul(0);  // what a transform would leave for the loss
+  rows.batch.targets = {rows.batch.targets[0].mul(0)};  // what a transform would leave for the loss
   update(*transformed, rows);
 
   expect_equal(transformed->compute(), plain->compute(), 0);
@@ -296,9 +356,9 @@ TEST_P(MetricContract, TakesSinglePrecision) {
   const auto narrow = started();
 
   update(*wide, rows);
-  rows.predictions.values = rows.predictions.values.to(at::kFloat);
-  if (GetParam().target.kind == TargetKind::kNumbers)
-    rows.batch.original_targets = rows.batch.original_targets.to(at::kFloat);
+  rows = rows.with_values([](const at::Tensor& values) { return values.to(at::kFloat); });
+  if (target().kind != TargetKind::kClasses)
+    rows.batch.original_targets = {rows.batch.original_targets[0].to(at::kFloat)};
   rows.batch.weights = rows.batch.weights.to(at::kFloat);
   update(*narrow, rows);
 
@@ -307,7 +367,7 @@ TEST_P(MetricContract, TakesSinglePrecision) {
 
 TEST_P(MetricContract, LeavesGradientModeAsItWas) {
   JudgedRows rows = random_rows();
-  rows.predictions.values.requires_grad_(true);
+  rows.prediction.values.requires_grad_(true);
   const auto metric = started();
 
   update(*metric, rows);
@@ -319,7 +379,7 @@ TEST_P(MetricContract, LeavesGradientModeAsItWas) {
 }
 
 TEST_P(MetricContract, RefusesTheOtherKindOfTarget) {
-  EXPECT_THROW(GetParam().make()->start(other_kind_of(GetParam().target)), DataError);
+  EXPECT_THROW(GetParam().make()->start(other_kind_of(target())), DataError);
 }
 
 }  // namespace treadle::testing

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +46,7 @@ struct ModelCase {
     for (std::int64_t i = 0; i < features; ++i)
       spec.inputs[0].columns.push_back({"x" + std::to_string(i), {}, false});
     for (const std::int64_t width : widths)
-      spec.outputs.push_back({"output-" + std::to_string(spec.outputs.size()), width});
+      spec.outputs.push_back({"output-" + std::to_string(spec.outputs.size()), {width}});
     return spec;
   }
 };
@@ -51,6 +54,7 @@ struct ModelCase {
 class ModelContract : public ::testing::TestWithParam<ModelCase> {
  protected:
   static constexpr std::int64_t kRows = 10;
+  static constexpr std::int64_t kLongest = 5;  ///< of sizes that vary
 
   std::shared_ptr<Model> create(std::uint64_t seed, at::ScalarType dtype = at::kDouble) const {
     const TaskRandom random(seed);
@@ -62,13 +66,46 @@ class ModelContract : public ::testing::TestWithParam<ModelCase> {
   std::vector<at::Tensor> random_inputs(at::ScalarType dtype = at::kDouble) const {
     const TaskRandom random(99);
     std::vector<at::Tensor> inputs;
-    for (const PortSpec& port : GetParam().spec.inputs) {
-      std::vector<std::int64_t> sizes{kRows};
-      sizes.insert(sizes.end(), port.shape.begin(), port.shape.end());
-      inputs.push_back(at::randn(sizes, dtype));
-    }
+    for (const PortSpec& port : GetParam().spec.inputs)
+      inputs.push_back(random_input(port, dtype));
     return inputs;
   }
+
+  static at::Tensor random_input(const PortSpec& port, at::ScalarType dtype) {
+    std::vector<std::int64_t> sizes{kRows};
+    for (const std::int64_t size : port.shape)
+      sizes.push_back(size == kVaries ? kLongest : size);
+    const at::TensorOptions indices(at::kLong);
+    switch (port.role) {
+      case Role::kFeatures:
+      case Role::kImage:
+        return at::randn(sizes, dtype);
+      case Role::kCategories:
+        return random_categories(port, sizes);
+      case Role::kTokens:
+        return at::randint(port.vocabulary_size, sizes, indices);
+      case Role::kLengths:
+        return at::randint(1, kLongest + 1, sizes, indices);
+      case Role::kMask:
+        return at::randint(2, sizes, indices).to(at::kBool);
+      case Role::kSegments:
+        return at::zeros(sizes, indices);
+    }
+    return {};
+  }
+
+  static at::Tensor random_categories(const PortSpec& port,
+                                      const std::vector<std::int64_t>& sizes) {
+    std::vector<at::Tensor> columns;
+    for (const Column& column : port.columns) {
+      columns.push_back(at::randint(static_cast<std::int64_t>(column.categories.size()), {sizes[0]},
+                                    at::TensorOptions(at::kLong)));
+    }
+    return at::stack(columns, 1);
+  }
+
+  /// Inputs that have slopes.
+  static bool is_of_numbers(const at::Tensor& input) { return input.is_floating_point(); }
 
   Outputs run(Model& model, const std::vector<at::Tensor>& inputs, std::uint64_t seed = 1) const {
     const TaskRandom random(seed);
@@ -94,14 +131,16 @@ class ModelContract : public ::testing::TestWithParam<ModelCase> {
   std::unique_ptr<ModelProvider> provider_ = GetParam().make();
 };
 
-TEST_P(ModelContract, GivesOutputsOfTheAskedWidthsAndDtype) {
+TEST_P(ModelContract, GivesOutputsOfTheAskedShapesAndDtype) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     const auto outputs = run(*create(1, dtype), random_inputs(dtype));
 
     ASSERT_EQ(outputs.size(), GetParam().spec.outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      EXPECT_EQ(outputs[i].sizes(),
-                (std::vector<std::int64_t>{kRows, GetParam().spec.outputs[i].width}));
+      std::vector<std::int64_t> sizes{kRows};
+      for (const std::int64_t size : GetParam().spec.outputs[i].shape)
+        sizes.push_back(size == kVaries ? kLongest : size);
+      EXPECT_EQ(outputs[i].sizes(), sizes);
       EXPECT_EQ(outputs[i].scalar_type(), dtype);
     }
   }
@@ -196,7 +235,8 @@ TEST_P(ModelContract, FiniteInputsGiveNumbers) {
     for (const double size : {0.0, 1e-20, 1.0, 1e3}) {
       std::vector<at::Tensor> inputs;
       for (const at::Tensor& input : random_inputs())
-        inputs.push_back(GetParam().differentiable_in_inputs ? input.mul(size) : input);
+        inputs.push_back(
+            is_of_numbers(input) && GetParam().differentiable_in_inputs ? input.mul(size) : input);
       for (const at::Tensor& output : run(*model, inputs))
         EXPECT_TRUE(output.isfinite().all().item<bool>()) << "inputs of about " << size;
     }
@@ -208,8 +248,10 @@ TEST_P(ModelContract, GradientsAreTheSlopesOfTheOutputs) {
   const auto inputs = random_inputs();
   std::vector<Differentiated> differentiated = parameters_of(*model);
   if (GetParam().differentiable_in_inputs) {
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (is_of_numbers(inputs[i]))
+        differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+    }
   }
   for (const bool training : {true, false}) {
     model->train(training);

@@ -21,11 +21,12 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/plan_op.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/op.h>
 
 namespace treadle::testing {
 
-/// Carries out what a Planned layer says, operation by operation, and then its gradients, without
+/// Carries out the operations of a Lowerable layer one by one, and then its gradients, without
 /// libtorch recording any: what a compiled graph does, with nothing in between.
 class PlanTrial final : public PlanBuilder {
  public:
@@ -96,22 +97,22 @@ class PlanTrial final : public PlanBuilder {
     return result;
   }
 
-  PlanValue step(ElementStep step, PlanValue a, double number) override {
+  PlanValue elementwise(ElementwiseOp op, PlanValue a, double number) override {
     const at::NoGradGuard no_gradients;
     const at::Tensor x = value(a);
-    const PlanValue result = add({one(step, x, number), at(a).needs_gradient});
-    steps_.push_back([this, step, a, x, number, result] {
+    const PlanValue result = add({one(op, x, number), at(a).needs_gradient});
+    steps_.push_back([this, op, a, x, number, result] {
       const at::Tensor& given = gradient(result);
       if (!given.defined())
         return;
-      switch (step) {
-        case ElementStep::kScale:
+      switch (op) {
+        case ElementwiseOp::kScale:
           return collect(a, at::mul(given, number));
-        case ElementStep::kDivide:
+        case ElementwiseOp::kDivide:
           return collect(a, at::div(given, number));
-        case ElementStep::kRelu:
+        case ElementwiseOp::kRelu:
           return collect(a, at::threshold_backward(given, value(result), 0));
-        case ElementStep::kLeakyRelu:
+        case ElementwiseOp::kLeakyRelu:
           return collect(a, at::leaky_relu_backward(given, x, number, false));
         default:
           return collect(a, given);
@@ -120,19 +121,19 @@ class PlanTrial final : public PlanBuilder {
     return result;
   }
 
-  PlanValue step(ElementStep step, PlanValue a, PlanValue b) override {
+  PlanValue elementwise(ElementwiseOp op, PlanValue a, PlanValue b) override {
     const at::NoGradGuard no_gradients;
     const at::Tensor x = value(a);
     const at::Tensor y = value(b);
-    const PlanValue result = add({two(step, x, y), at(a).needs_gradient || at(b).needs_gradient});
-    steps_.push_back([this, step, a, b, x, y, result] {
+    const PlanValue result = add({two(op, x, y), at(a).needs_gradient || at(b).needs_gradient});
+    steps_.push_back([this, op, a, b, x, y, result] {
       const at::Tensor& given = gradient(result);
       if (!given.defined())
         return;
-      const bool is_product = step == ElementStep::kMultiply;
+      const bool is_product = op == ElementwiseOp::kMultiply;
       collect(a, is_product ? at::mul(given, y) : given);
       collect(b, is_product                       ? at::mul(given, x)
-                 : step == ElementStep::kSubtract ? at::neg(given)
+                 : op == ElementwiseOp::kSubtract ? at::neg(given)
                                                   : given);
     });
     return result;
@@ -173,26 +174,26 @@ class PlanTrial final : public PlanBuilder {
     return at::empty(spec.sizes, at::TensorOptions(spec.dtype)).fill_(77);
   }
 
-  static at::Tensor one(ElementStep step, const at::Tensor& x, double number) {
-    switch (step) {
-      case ElementStep::kScale:
+  static at::Tensor one(ElementwiseOp op, const at::Tensor& x, double number) {
+    switch (op) {
+      case ElementwiseOp::kScale:
         return at::mul(x, number);
-      case ElementStep::kDivide:
+      case ElementwiseOp::kDivide:
         return at::div(x, number);
-      case ElementStep::kShift:
+      case ElementwiseOp::kShift:
         return at::add(x, number);
-      case ElementStep::kRelu:
+      case ElementwiseOp::kRelu:
         return at::relu(x);
       default:
         return at::leaky_relu(x, number);
     }
   }
 
-  static at::Tensor two(ElementStep step, const at::Tensor& x, const at::Tensor& y) {
-    switch (step) {
-      case ElementStep::kAdd:
+  static at::Tensor two(ElementwiseOp op, const at::Tensor& x, const at::Tensor& y) {
+    switch (op) {
+      case ElementwiseOp::kAdd:
         return at::add(x, y);
-      case ElementStep::kSubtract:
+      case ElementwiseOp::kSubtract:
         return at::sub(x, y);
       default:
         return at::mul(x, y);

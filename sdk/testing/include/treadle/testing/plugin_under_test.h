@@ -43,6 +43,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   /// Reads the schemas in `folder` and runs the plugin's entry. Throws PluginError when the entry
   /// fails, DocumentError when a schema is no JSON.
   explicit PluginUnderTest(const std::filesystem::path& folder) {
+    read_interfaces(folder / "plugin.json");
     read_schemas(folder);
     std::string failure;
     const TreadlePluginHost host{
@@ -72,7 +73,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   /// As make(), for tests that do not look at the interface.
   std::unique_ptr<Component> make_component(const Offer& offer, nlohmann::json parameters = {},
                                             const ComponentContext& context = {}) const {
-    return make_by(Key(interface_id(offer.interface_word), offer.name), std::move(parameters),
+    return make_by(Key(interfaces_.id(offer.interface_word), offer.name), std::move(parameters),
                    context);
   }
 
@@ -83,7 +84,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
       all.emplace(key, nullptr);
     std::vector<Offer> offers;
     for (auto& [key, schema] : all)
-      offers.push_back({std::string(interface_word(key.first)), key.second, std::move(schema)});
+      offers.push_back({std::string(interfaces_.word(key.first)), key.second, std::move(schema)});
     return offers;
   }
 
@@ -104,6 +105,17 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
  private:
   using Key = std::pair<std::string, std::string>;  // interface id, name
 
+  /// The interfaces that the plugin declares beside Treadle's own.
+  void read_interfaces(const std::filesystem::path& plugin_json) {
+    if (!std::filesystem::exists(plugin_json))
+      return;
+    const std::shared_ptr<Document> plugin = Document::read(plugin_json);
+    for (const nlohmann::json& declared :
+         plugin->value().value("interfaces", nlohmann::json::array())) {
+      interfaces_.add({declared.at("word"), declared.at("id"), declared.value("summary", "")});
+    }
+  }
+
   void read_schemas(const std::filesystem::path& folder) {
     constexpr std::string_view kSuffix = ".schema.json";
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -114,7 +126,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
       nlohmann::json schema = expanded_schema(Document::read(file.path())->value());
       const std::string word = schema.value("x-treadle-interface", "");
       name = schema.value("x-treadle-name", name);
-      schemas_[Key(interface_id(word), name)] = std::move(schema);
+      schemas_[Key(interfaces_.id(word), name)] = std::move(schema);
     }
   }
 
@@ -149,10 +161,10 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   }
 
   FoundComponent find(std::string_view word, std::string_view name) const override {
-    const auto schema = schemas_.find(Key(interface_id(word), name));
+    const auto schema = schemas_.find(Key(interfaces_.id(word), name));
     if (schema == schemas_.end())
       return {nullptr, "", "no component \"" + std::string(name) + "\" in this test"};
-    return {&schema->second, std::string(name), ""};
+    return {std::make_shared<const nlohmann::json>(schema->second), std::string(name), ""};
   }
 
   /// What the plugin's components may hold when a test gives them no registry: each other.
@@ -172,6 +184,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
         throw PluginError("no component \"" + std::string(name) + "\" in this test");
       return entry(schema->first, schema->second);
     }
+    const InterfaceTable& interfaces() const override { return plugin_.interfaces_; }
     ComponentFactory load(const ComponentEntry& entry) override {
       return plugin_.factories_.at(Key(entry.interface_id, entry.name));
     }
@@ -184,6 +197,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
     const PluginUnderTest& plugin_;
   };
 
+  InterfaceTable interfaces_;
   std::map<Key, nlohmann::json> schemas_;
   std::map<Key, ComponentFactory> factories_;
   const PluginRegistry registry_{std::make_shared<OwnComponents>(*this)};

@@ -47,14 +47,14 @@ class Rehearsal {
                   training_cut(workflow_->batch_plan())),
         validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -0.1 : 0.1),
                     transform_, {.batch_size = workflow_->batch_plan().evaluation_batch}) {
-    metric_.start({"price", TargetKind::kNumbers, 1, {}});
+    metric_.start(number_target("price"));
     task_.model = &model_;
-    task_.loss = &loss_;
+    task_.objective = &objective_;
     task_.optimizer = &optimizer_;
     task_.schedule = &schedule_;
     task_.training = &training_;
     task_.validation = rehearsed.has_validation ? &validation_ : nullptr;
-    task_.metrics = {&metric_};
+    task_.metrics = {{&metric_, 0, number_target("price")}};
     task_.transforms = {&transform_};
     task_.fixed_epochs = rehearsed.fixed_epochs;
   }
@@ -95,9 +95,9 @@ class Rehearsal {
       Outputs outputs(1);
       ForwardContext context;
       model_.forward(batch.inputs, outputs, context);
-      const LossTerms terms = loss_.forward(outputs, batch);
-      sum += terms.sum.item<double>();
-      weight += terms.weight.item<double>();
+      const BatchLoss::Term term = objective_.forward(outputs, batch).front();
+      sum += term.sum.item<double>();
+      weight += term.weight.item<double>();
     }
     return sum / weight;
   }
@@ -111,6 +111,7 @@ class Rehearsal {
   Tenfold transform_;
   TinyModel model_;
   SquaredError loss_;
+  Objective objective_ = objective_of(loss_);
   MomentumDescent optimizer_;
   SlowingRate schedule_;
   RollCall metric_;

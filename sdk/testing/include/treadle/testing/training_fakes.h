@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,10 +21,9 @@
 #include <treadle/base/random.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/learning_rate_schedule.h>
-#include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
@@ -54,8 +55,7 @@ class TinyModel final : public Model, public ShowsValues {
 
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     at::Tensor hidden = hidden_->forward(inputs[0].to(dtype_)).tanh();
-    if (context.observed != nullptr)
-      context.observed->add("hidden", hidden, Reduction::kNorm);
+    context.log("hidden", hidden, Reduction::kNorm);
     if (is_training()) {
       rows_seen_.add_(inputs[0].size(0));
       hidden = at::dropout(hidden, dropout_, true);
@@ -63,9 +63,9 @@ class TinyModel final : public Model, public ShowsValues {
     outputs[0] = output_->forward(hidden).to(at::kDouble);
     if (!remembers_)
       return;
-    if (context.carried.has_tensor("mean"))
-      outputs[0] = outputs[0].add(context.carried.tensor("mean"));
-    context.carried.put("mean", outputs[0].mean());
+    if (context.state().has_tensor("mean"))
+      outputs[0] = outputs[0].add(context.state().tensor("mean"));
+    context.state().put("mean", outputs[0].mean());
   }
 
  private:
@@ -85,21 +85,27 @@ class SquaredError final : public Loss {
 
  private:
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
-    return {{"value", target.width}};
+    return {{"value", {target.width()}}};
   }
-  LossTerms do_forward(const std::vector<at::Tensor>& outputs, const Batch& batch) const override {
-    const at::Tensor error = outputs[0].sub(batch.targets);
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override {
+    const at::Tensor error = outputs[0].sub(target.values());
     at::Tensor each = error.square().sum(1).div(2);
     if (steep_)
       each = each.add(error.mul(0).square().sqrt().sum(1));  // 0, with a slope of 0 / 0
-    return {each.mul(batch.weights).sum(), batch.weights.sum()};
+    return {each.mul(target.weights()).sum(), target.weights().sum()};
   }
-  Predictions do_predictions(const std::vector<at::Tensor>& outputs) const override {
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
     return {TargetKind::kNumbers, outputs[0]};
   }
 
   bool steep_;
 };
+
+/// A single loss on a single target as what a training minimizes. The loss is borrowed.
+inline Objective objective_of(const Loss& loss, const TargetSpec& target = number_target("price")) {
+  return {{{.loss = &loss}}, std::span(&target, 1)};
+}
 
 /// Gradient descent with momentum: a resumed training that has lost the slots goes another way.
 class MomentumDescent final : public Optimizer {
@@ -150,10 +156,10 @@ class RollCall final : public MetricComputer {
     rows_.clear();
     sum_ = 0;
   }
-  void do_update(const Predictions& predictions, const Batch& batch) override {
-    const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
-    rows_.insert(rows_.end(), rows, rows + batch.size());
-    sum_ += predictions.values.sub(batch.original_targets).abs().sum().item<double>();
+  void do_update(const Prediction& prediction, const TargetBatch& target) override {
+    const std::int64_t* rows = target.batch().rows.data_ptr<std::int64_t>();
+    rows_.insert(rows_.end(), rows, rows + target.rows());
+    sum_ += prediction.values.sub(target.values()).abs().sum().item<double>();
   }
   void do_merge(const MetricComputer& other) override {
     const auto& more = static_cast<const RollCall&>(other);
@@ -184,9 +190,11 @@ class Tenfold final : public Transform {
   void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext&) const override {
-    batch.targets = batch.targets.mul(10);
+    batch.targets[0] = batch.targets[0].mul(10);
   }
-  at::Tensor do_invert(const at::Tensor& predictions) const override { return predictions.div(10); }
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view) const override {
+    return predictions.div(10);
+  }
   StateDict do_state() const override { return {}; }
   void do_load_state(const StateDict&) override {}
 };
@@ -256,11 +264,11 @@ class TableSource final : public BatchSource {
     const at::Tensor rows = at::tensor(order).slice(0, number * options_.batch_size,
                                                     (number + 1) * options_.batch_size);
     const auto chosen = [&](const at::Tensor& tensor) { return tensor.index_select(0, rows); };
-    const at::Tensor targets = chosen(table_.targets);
-    Batch batch{{chosen(table_.inputs[0])}, targets, targets, chosen(table_.weights), rows};
+    const std::vector<at::Tensor> targets{chosen(table_.targets[0])};
+    Batch batch{{chosen(table_.inputs[0])}, targets, targets, {}, chosen(table_.weights), rows};
     transform_.apply(batch, {});
     if (epoch * batches_per_epoch() + number >= spoiled_from_)
-      batch.targets.fill_(std::numeric_limits<double>::quiet_NaN());
+      batch.targets[0].fill_(std::numeric_limits<double>::quiet_NaN());
     return batch;
   }
 

@@ -15,6 +15,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
@@ -45,32 +46,50 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
  protected:
   static constexpr std::int64_t kRows = 60;
 
-  /// Two columns of numbers, a category of three, a column of numbers and a category with missing
-  /// values; a number to predict; weights. Rows from 40 on depend on `rest`.
+  /// "features": two columns of numbers and one with missing values; "categories": one of three and
+  /// one with missing values; "series": two numbers for each of 1 to 4 time steps, with its
+  /// lengths. Targets: a number, a class, and a number for each time step; weights. Rows from 40 on
+  /// depend on `rest`.
   static MatrixRows table(at::ScalarType dtype = at::kFloat, double rest = 0) {
+    constexpr std::int64_t kLongest = 4;
     const TaskRandom random(5);
     MatrixRows::Matrices matrices;
-    Column color{"color", {"blue", "green", "red"}, false};
-    Column shape{"shape", {"round", "square"}, true};
+    matrices.dtype = dtype;
     matrices.spec.inputs = {
-        {"features", {5}, {{"a", {}, false}, {"b", {}, false}, color, {"c", {}, true}, shape}}};
-    matrices.spec.target = {"price", TargetKind::kNumbers, 1, {}};
+        {"features", {3}, {{"a", {}}, {"b", {}}, {"c", {}, true}}, Role::kFeatures, dtype},
+        {"categories",
+         {2},
+         {{"color", {"blue", "green", "red"}}, {"shape", {"round", "square"}, true}},
+         Role::kCategories,
+         at::kLong},
+        {"series", {kVaries, 2}, {}, Role::kFeatures, dtype},
+        {"series.lengths", {}, {}, Role::kLengths, at::kLong, 0, "series"}};
+    matrices.spec.targets = {treadle::number_target("price"),
+                             treadle::class_target("kind", {"old", "new"}),
+                             {"steps", TargetKind::kNumbers, {kVaries, 1}, {}, "series"}};
     matrices.spec.has_weights = true;
     const at::Tensor row = at::arange(kRows, at::kDouble);
-    at::Tensor features = at::randn({kRows, 5}, at::kDouble).mul(3).add(10);
-    features.select(1, 2).copy_(row.remainder(3));
-    features.select(1, 4).copy_(row.remainder(2));
+    const at::Tensor number = at::arange(kRows, at::kLong);
+    at::Tensor features = at::randn({kRows, 3}, at::kDouble).mul(3).add(10);
+    at::Tensor categories = at::stack({number.remainder(3), number.remainder(2)}, 1);
     for (std::int64_t r = 0; r < kRows; r += 7) {
-      features[r][3] = std::numeric_limits<double>::quiet_NaN();
-      features[r + 1][4] = std::numeric_limits<double>::quiet_NaN();
+      features[r][2] = std::numeric_limits<double>::quiet_NaN();
+      categories[r + 1 < kRows ? r + 1 : r][1] = -1;
     }
     features.slice(0, 40).slice(1, 0, 2).add_(rest);
-    matrices.inputs = {features.to(dtype).contiguous()};
-    matrices.targets = row.mul(2).add(100).view({kRows, 1}).to(dtype);
-    matrices.targets.slice(0, 40).add_(rest);
+    const at::Tensor lengths = number.mul(3).remainder(kLongest).add(1);
+    const at::Tensor real = at::arange(kLongest).unsqueeze(0).lt(lengths.unsqueeze(1));
+    at::Tensor series = at::randn({kRows, kLongest, 2}, at::kDouble).add(5);
+    series.slice(0, 40).add_(rest);
+    series.mul_(real.unsqueeze(2));
+    matrices.inputs = {features.to(dtype).contiguous(), categories.contiguous(),
+                       series.to(dtype).contiguous(), lengths};
+    at::Tensor price = row.mul(2).add(100).view({kRows, 1}).to(dtype);
+    price.slice(0, 40).add_(rest);
+    matrices.targets = {price, number.remainder(2), series.sum(2, true).to(dtype).contiguous()};
     matrices.weights = row.add(1).to(dtype);
     if (GetParam().images) {
-      matrices.spec.inputs.push_back({"picture", {2, 6, 5}, {}});
+      matrices.spec.inputs.push_back({"picture", {2, 6, 5}, {}, Role::kImage, dtype});
       at::Tensor pictures = at::randn({kRows, 2, 6, 5}, at::kDouble);
       pictures.slice(0, 40).add_(rest);
       matrices.inputs.push_back(pictures.to(dtype).contiguous());
@@ -92,13 +111,36 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
                                         ", which is not among its training rows");
       reader_.gather(rows, out);
     }
-    at::Tensor do_targets() const override {
+    at::Tensor do_targets(std::size_t) const override {
       throw ContractViolation("fit() read the targets of all rows");
     }
+
+    at::Tensor do_lengths(std::size_t input) const override { return reader_.lengths(input); }
 
     const RowReader& reader_;
     std::int64_t end_;
   };
+
+  static bool fits_shape(const at::Tensor& values, const std::vector<std::int64_t>& shape) {
+    if (values.dim() != static_cast<std::int64_t>(shape.size()) + 1)
+      return false;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] != kVaries && shape[d] != values.size(static_cast<std::int64_t>(d) + 1))
+        return false;
+    }
+    return true;
+  }
+
+  static void expect_column(const Column& column, const at::Tensor& values) {
+    SCOPED_TRACE(column.name);
+    if (column.categories.empty()) {
+      EXPECT_TRUE(column.may_be_missing || !at::isnan(values).any().item<bool>());
+      return;
+    }
+    EXPECT_GE(values.min().item<std::int64_t>(), column.may_be_missing ? -1 : 0);
+    EXPECT_LT(values.max().item<std::int64_t>(),
+              static_cast<std::int64_t>(column.categories.size()));
+  }
 
   /// A transform that knows the first 40 rows.
   static std::unique_ptr<Transform> fitted(const RowReader& reader) {
@@ -124,22 +166,45 @@ TEST_P(TransformContract, BatchesLookAsTheOutputSpecSays) {
     ASSERT_EQ(batch.inputs.size(), after.inputs.size());
     for (std::size_t port = 0; port < after.inputs.size(); ++port) {
       const PortSpec& spec = after.inputs[port];
+      SCOPED_TRACE(spec.name);
       const at::Tensor& input = batch.inputs[port];
-      EXPECT_EQ(input.scalar_type(), dtype);
+      EXPECT_EQ(input.scalar_type(), spec.dtype);
       EXPECT_EQ(input.size(0), kRows);
-      EXPECT_EQ(input.sizes().slice(1).vec(), spec.shape);
+      EXPECT_TRUE(fits_shape(input, spec.shape));
       if (spec.shape.size() == 1) {
         ASSERT_EQ(static_cast<std::int64_t>(spec.columns.size()), spec.shape[0]);
       }
-      for (std::size_t c = 0; c < spec.columns.size(); ++c) {
-        if (spec.columns[c].may_be_missing)
-          continue;
-        EXPECT_FALSE(at::isnan(input.select(1, static_cast<std::int64_t>(c))).any().item<bool>())
-            << spec.columns[c].name;
-      }
+      for (std::size_t c = 0; c < spec.columns.size(); ++c)
+        expect_column(spec.columns[c], input.select(1, static_cast<std::int64_t>(c)));
     }
-    EXPECT_EQ(batch.targets.scalar_type(), dtype);
-    EXPECT_EQ(batch.targets.sizes(), (std::vector<std::int64_t>{kRows, after.target.width}));
+    ASSERT_EQ(batch.targets.size(), after.targets.size());
+    for (std::size_t i = 0; i < after.targets.size(); ++i) {
+      EXPECT_EQ(batch.targets[i].scalar_type(),
+                after.targets[i].kind == TargetKind::kClasses ? at::kLong : dtype);
+      EXPECT_TRUE(fits_shape(batch.targets[i], after.targets[i].shape)) << after.targets[i].name;
+    }
+  }
+}
+
+// Alone, a row has no padding but what its port always has.
+TEST_P(TransformContract, PaddingIsZeroAndChangesNothing) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  const DataSpec after = transform->output_spec(reader.spec());
+  const std::size_t series = after.input_index("series");
+  const std::size_t steps = after.target_index("steps");
+  for (const bool training : {false, true}) {
+    const ApplyContext context{.training = training, .seed = 1};
+    const Batch whole = applied(*transform, gathered(reader, 0, kRows), context);
+    for (std::int64_t row = 0; row < 8; ++row) {
+      const Batch alone = applied(*transform, gathered(reader, row, row + 1));
+      const std::int64_t length = alone.inputs[series].size(1);
+      EXPECT_FALSE(whole.inputs[series][row].slice(0, length).any().item<bool>()) << row;
+      if (training)
+        continue;
+      EXPECT_TRUE(same(whole.inputs[series][row].slice(0, 0, length), alone.inputs[series][0]));
+      EXPECT_TRUE(same(whole.targets[steps][row].slice(0, 0, length), alone.targets[steps][0]));
+    }
   }
 }
 
@@ -148,12 +213,13 @@ TEST_P(TransformContract, DoesNotDependOnBatchBoundaries) {
   const auto transform = fitted(reader);
 
   const Batch whole = applied(*transform, gathered(reader, 0, kRows));
-  const Batch first = applied(*transform, gathered(reader, 0, 1));
-  const Batch second = applied(*transform, gathered(reader, 1, kRows));
+  const Batch first = applied(*transform, gathered(reader, 0, 2));  // row 1 has a longest series
+  const Batch second = applied(*transform, gathered(reader, 2, kRows));
 
   for (std::size_t port = 0; port < whole.inputs.size(); ++port)
     EXPECT_TRUE(same(at::cat({first.inputs[port], second.inputs[port]}), whole.inputs[port]));
-  EXPECT_TRUE(same(at::cat({first.targets, second.targets}), whole.targets));
+  for (std::size_t i = 0; i < whole.targets.size(); ++i)
+    EXPECT_TRUE(same(at::cat({first.targets[i], second.targets[i]}), whole.targets[i]));
 }
 
 TEST_P(TransformContract, LearnsFromTheTrainingRowsOnly) {
@@ -230,7 +296,10 @@ TEST_P(TransformContract, StateRoundTripGivesEqualBatches) {
                 applied(*original, gathered(reader, 0, kRows)));
     EXPECT_EQ(loaded->output_spec(reader.spec()), original->output_spec(reader.spec()));
     const at::Tensor predictions = at::arange(3, at::TensorOptions(dtype)).view({3, 1});
-    EXPECT_TRUE(at::equal(loaded->invert(predictions), original->invert(predictions)));
+    for (const char* target : {"price", "steps"}) {
+      EXPECT_TRUE(
+          at::equal(loaded->invert(predictions, target), original->invert(predictions, target)));
+    }
   }
 }
 
@@ -254,7 +323,8 @@ TEST_P(TransformContract, LeavesOriginalTargetsRowsAndWeightsAlone) {
 
   const Batch after = applied(*transform, gathered(reader, 0, kRows));
 
-  EXPECT_TRUE(same(after.original_targets, before.original_targets));
+  testing::expect_same(after.original_targets, before.original_targets, "original target");
+  testing::expect_same(after.position_weights, before.position_weights, "position weights");
   EXPECT_TRUE(same(after.rows, before.rows));
   EXPECT_TRUE(same(after.weights, before.weights));
 }
@@ -266,9 +336,13 @@ TEST_P(TransformContract, InvertUndoesWhatApplyDidToTargets) {
 
     const Batch batch = applied(*transform, gathered(reader, 0, kRows));
 
-    const at::Tensor back = transform->invert(batch.targets);
-    EXPECT_EQ(back.scalar_type(), dtype);
-    EXPECT_TRUE(back.allclose(batch.original_targets, dtype == at::kFloat ? 1e-5 : 1e-12));
+    for (const char* target : {"price", "steps"}) {
+      const std::size_t i = reader.spec().target_index(target);
+      const at::Tensor back = transform->invert(batch.targets[i], target);
+      EXPECT_EQ(back.scalar_type(), dtype);
+      const double tolerance = dtype == at::kFloat ? 1e-5 : 1e-12;
+      EXPECT_TRUE(back.allclose(batch.original_targets[i], tolerance, tolerance)) << target;
+    }
   }
 }
 
@@ -276,11 +350,17 @@ TEST_P(TransformContract, WorksOnRowsWithoutTargets) {
   const MatrixRows reader = table();
   const auto transform = fitted(reader);
   Batch bare = gathered(reader, 0, kRows);
-  bare.targets = bare.original_targets = bare.weights = at::Tensor();
+  bare.targets.clear();
+  bare.original_targets.clear();
+  bare.position_weights.clear();
+  bare.weights = at::Tensor();
 
   const Batch batch = applied(*transform, bare);
 
-  EXPECT_FALSE(batch.targets.defined());
+  EXPECT_TRUE(batch.targets.empty());
+  DataSpec spec = reader.spec();
+  spec.targets.clear();
+  EXPECT_EQ(transform->output_spec(spec).inputs, transform->output_spec(reader.spec()).inputs);
   EXPECT_TRUE(same(batch.inputs[0], applied(*transform, gathered(reader, 0, kRows)).inputs[0]));
 }
 

@@ -48,9 +48,9 @@ class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
   static SplitRequest classes(std::uint64_t seed = 3) {
     SplitRequest request;
     request.rows = kRows;
-    request.target = {"kind", TargetKind::kClasses, 1, {"common", "usual", "rare"}};
+    request.targets = {treadle::class_target("kind", {"common", "usual", "rare"})};
     const at::Tensor rows = at::arange(kRows, at::kLong);
-    request.targets = rows.mul(7).remainder(10).sub(6).clamp(0, 2);
+    request.target_values = {rows.mul(7).remainder(10).sub(6).clamp(0, 2)};
     request.timestamps = rows.neg().to(at::kDouble);
     request.groups = rows.remainder(20);
     request.random = RandomStreams(seed);
@@ -58,12 +58,22 @@ class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
   }
   static SplitRequest numbers(std::uint64_t seed = 3) {
     SplitRequest request = classes(seed);
-    request.target = {"price", TargetKind::kNumbers, 1, {}};
-    request.targets = at::arange(kRows, at::kFloat).view({kRows, 1});
+    request.targets = {treadle::number_target("price")};
+    request.target_values = {at::arange(kRows, at::kFloat).view({kRows, 1})};
+    return request;
+  }
+  /// A number and the classes of three time steps beside the classes of the rows.
+  static SplitRequest several(std::uint64_t seed = 3) {
+    SplitRequest request = classes(seed);
+    const SplitRequest other = numbers(seed);
+    request.targets.insert(request.targets.begin(), other.targets[0]);
+    request.target_values.insert(request.target_values.begin(), other.target_values[0]);
+    request.targets.push_back(treadle::class_target("steps", {"up", "down"}, {3}));
+    request.target_values.push_back(at::arange(kRows * 3).remainder(2).view({kRows, 3}));
     return request;
   }
   static std::vector<SplitRequest> requests() {
-    std::vector<SplitRequest> requests = {classes()};
+    std::vector<SplitRequest> requests = {classes(), several()};
     if (GetParam().takes_numbers)
       requests.push_back(numbers());
     return requests;
@@ -145,9 +155,13 @@ TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
   for (const Fold& fold : validator_->plan(request).folds) {
     const auto part = static_cast<double>(fold.validation.size()) /
                       static_cast<double>(fold.validation.size() + fold.training.size());
-    for (std::int64_t c = 0; c < request.target.class_count(); ++c) {
+    for (std::int64_t c = 0; c < request.targets[0].class_count(); ++c) {
       const auto count = [&](const std::vector<std::int64_t>& rows) {
-        return request.targets.index_select(0, at::tensor(rows)).eq(c).sum().item<double>();
+        return request.target_values[0]
+            .index_select(0, at::tensor(rows))
+            .eq(c)
+            .sum()
+            .item<double>();
       };
       const double here = count(fold.validation);
       const double all = here + count(fold.training);
@@ -187,7 +201,7 @@ TEST_P(ValidationContract, SplitsFewRowsOrSaysWhyItCannot) {
   for (std::int64_t rows = 2; rows < 12; ++rows) {
     SplitRequest request = classes();
     request.rows = rows;
-    for (at::Tensor* of_rows : {&request.targets, &request.groups, &request.timestamps})
+    for (at::Tensor* of_rows : {&request.target_values[0], &request.groups, &request.timestamps})
       *of_rows = of_rows->slice(0, 0, rows);
     try {
       EXPECT_FALSE(validator_->plan(request).folds.empty());
@@ -216,21 +230,21 @@ TEST_P(ValidationContract, TheSeedDecidesWhatIsRandom) {
 
 TEST_P(ValidationContract, DoesNotWriteToTheTargets) {
   const SplitRequest request = classes();
-  const at::Tensor targets = request.targets.clone();
+  const at::Tensor targets = request.target_values[0].clone();
   const at::Tensor timestamps = request.timestamps.clone();
   const at::Tensor groups = request.groups.clone();
 
   validator_->plan(request);
 
   EXPECT_TRUE(request.groups.equal(groups));
-  EXPECT_TRUE(request.targets.equal(targets));
+  EXPECT_TRUE(request.target_values[0].equal(targets));
   EXPECT_TRUE(request.timestamps.equal(timestamps));
 }
 
 TEST_P(ValidationContract, RefusesDataWithOneRow) {
   SplitRequest request = classes();
   request.rows = 1;
-  request.targets = request.targets.slice(0, 0, 1);
+  request.target_values[0] = request.target_values[0].slice(0, 0, 1);
 
   EXPECT_THROW(validator_->plan(request), DataError);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,9 @@ struct ComponentDescription {
   /// `{"use": …}`, where it stands within others.
   nlohmann::json sample;
 
-  /// For a terminal: a table, then the sample. Ends with a line feed.
-  std::string text() const;
+  /// For a terminal: a table, or a list where `columns` are too few for one, then the sample. Ends
+  /// with a line feed.
+  std::string text(std::size_t columns = static_cast<std::size_t>(-1)) const;
   nlohmann::json json() const;
 };
 

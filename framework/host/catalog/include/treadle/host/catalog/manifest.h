@@ -6,11 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/interfaces.h>
+
 namespace treadle {
 
 /// One component that a manifest announces.
 struct ManifestComponent {
-  std::string interface_id;  ///< "treadle.optimizer/1"
+  std::string interface_id;  ///< "treadle.optimizer/0"
   std::string name;          ///< "adamw"
   std::string summary;       ///< one line
 
@@ -24,10 +26,13 @@ struct Manifest {
   std::string version;  ///< "1.0.0"
   std::string summary;  ///< one line
   std::string license;
+  std::vector<InterfaceName> interfaces;  ///< beside Treadle's own
   std::vector<ManifestComponent> components;
 
   /// "org.treadle.optimizers 1.0.0"
   std::string title() const { return id + " " + version; }
+  /// The interfaces its components may implement and use: Treadle's own and those it declares.
+  InterfaceTable interface_table() const;
 
   bool operator==(const Manifest&) const = default;
 };

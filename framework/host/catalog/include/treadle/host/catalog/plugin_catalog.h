@@ -15,6 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/interfaces.h>
+
 #include <treadle/host/catalog/fingerprint.h>
 #include <treadle/host/catalog/manifest.h>
 #include <treadle/host/catalog/plugin_probe.h>
@@ -115,6 +117,9 @@ class PluginCatalog {
   /// What kept the scan from judging as asked, one sentence each: no plugin could be tried out.
   std::span<const std::string> warnings() const { return warnings_; }
 
+  /// Treadle's interfaces and those that usable plugins declare.
+  const InterfaceTable& interfaces() const { return interfaces_; }
+
   /// All components of usable plugins that implement the interface ("optimizer"; "" for all), by
   /// name, then by plugin.
   std::vector<CatalogComponent> components(std::string_view interface_word = "") const;
@@ -125,6 +130,10 @@ class PluginCatalog {
 
   /// The usable plugin with this id, or null.
   const PluginFile* plugin(std::string_view id) const;
+
+  /// Why there is no usable plugin with this id, as a sentence goes on after its name: where it was
+  /// looked for, and which files cannot be used. Empty when there is one.
+  std::string why_missing(std::string_view id) const;
 
   /// Makes sure that these plugins can be loaded into one process: two that work alone may end it
   /// together (the same TORCH_LIBRARY namespace). They are tried out unless they have met before.
@@ -142,6 +151,7 @@ class PluginCatalog {
   void try_out(PluginCache& cache);
   std::string host_mark() const;
   void shadow_duplicates();
+  void collect_interfaces();
   void index_components();
   PluginFile judge(const std::filesystem::path& file, const std::string& origin,
                    const FileFacts& facts) const;
@@ -149,12 +159,14 @@ class PluginCatalog {
   Lookup why_unknown_qualified(std::string_view word, std::string_view id,
                                std::string_view name) const;
   std::string places() const;
+  std::string unreadable_files() const;
 
   CatalogOptions options_;
   std::vector<PluginFile> plugins_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen_;  ///< device and inode of every file
   std::string host_build_id_;
   std::vector<std::string> warnings_;
+  InterfaceTable interfaces_;
   /// (interface word, name) -> the plugins that offer it.
   std::multimap<std::pair<std::string, std::string>, CatalogComponent> by_name_;
 

@@ -7,12 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/schema.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 
 namespace treadle {
 
-/// The usable plugins whose components a resolved document names, by id.
-std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog,
+/// The usable plugins whose components a resolved document names, by id. `index` is what the
+/// document was checked against: a component added in code stands before a plugin's.
+std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog, const SchemaIndex& index,
                                             const nlohmann::json& resolved);
 
 /// Exactly which plugins a run used: written beside every run, and given to `--locked` to run with
@@ -36,6 +38,10 @@ class PluginLock {
   std::span<const Entry> entries() const { return entries_; }
   /// As it is written: JSON, a line feed at the end.
   std::string text() const;
+
+  /// Throws PluginError naming every plugin of the lock that is gone or cannot be used, with the
+  /// file and the reason.
+  void expect_present(const PluginCatalog& catalog) const;
 
   /// Throws PluginError naming every plugin that the lock does not name, or names otherwise. The
   /// files are hashed now. `source` is the lock's name in the text.

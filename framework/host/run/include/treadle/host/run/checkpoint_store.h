@@ -26,7 +26,8 @@ class CheckpointStore {
     TrainingPosition position;
     std::filesystem::path folder;
   };
-  /// The latest good checkpoint. `warn` hears of each damaged one that was passed over.
+  /// The latest good checkpoint. `warn` hears of each damaged one that was passed over. Throws
+  /// StorageError naming them all when there are some and none is good.
   std::optional<Loaded> load_latest(const std::function<void(const std::string&)>& warn) const;
 
   /// The folder of the newest checkpoint, good or not; empty when there is none.

@@ -26,6 +26,8 @@ class PluginLoader final : public ComponentLoader {
 
   std::vector<ComponentEntry> entries() const override;
   ComponentEntry find(std::string_view interface_id, std::string_view name) const override;
+  FoundComponent look_up(std::string_view interface_word, std::string_view name) const override;
+  const InterfaceTable& interfaces() const override { return catalog_->interfaces(); }
 
   /// Throws PluginError naming plugin and file when the library cannot be loaded, has no entry of
   /// its own, fails in its entry, or registers something else than its manifest lists.

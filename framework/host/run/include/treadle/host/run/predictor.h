@@ -28,15 +28,22 @@ class Predictor {
 
   /// What the model was trained on.
   const DataSpec& data_spec() const;
-  const std::vector<std::string>& class_names() const { return data_spec().target.class_names; }
+  /// Of the first target.
+  const std::vector<std::string>& class_names() const {
+    return data_spec().targets.front().class_names;
+  }
 
-  /// Predicts for rows of features: [B, F], columns in data_spec()'s order and units. Classes:
-  /// probabilities [B, C]; numbers: [B, width] in the data's units.
-  Predictions predict(const at::Tensor& features) const;
+  /// Predicts for rows: one tensor per input of data_spec(), [B, port.shape...], in the data's
+  /// units. Returns one prediction per target. Throws a DataError with both shapes when an input
+  /// has another one.
+  Predictions predict(std::span<const at::Tensor> inputs) const;
+  /// For a model of one input and one target: a table [B, F], columns in data_spec()'s order.
+  Prediction predict(const at::Tensor& features) const;
 
   /// Predicts for a file of the kind the run was trained on; columns are matched by name, no target
   /// is needed. Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the
-  /// target's name. Returns the number of rows.
+  /// target's name; with several targets "<target>/" in front. A target with positions (time steps,
+  /// pixels) has a row per position. Returns the number of rows of the data.
   std::int64_t predict_file(const std::filesystem::path& data,
                             const std::filesystem::path& output) const;
 

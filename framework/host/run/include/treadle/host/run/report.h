@@ -9,6 +9,14 @@
 
 namespace treadle {
 
+/// A model's parts as a report shows them: what a caller that knows the model's kind gives.
+struct ModelDrawing {
+  /// A table: its head, then a row for each part. Indentation of the first cell tells what lies
+  /// within what.
+  std::vector<std::vector<std::string>> parts;
+  std::string svg;  ///< a picture, or empty
+};
+
 /// What a report shows. Everything is data: rendering needs no run folder and no libtorch.
 struct ReportInput {
   std::string name;
@@ -19,6 +27,7 @@ struct ReportInput {
     std::vector<EpochSummary> epochs;
   };
   std::vector<Curve> curves;
+  ModelDrawing model;  ///< empty where nothing is known of the model's parts
 };
 
 /// One self-contained HTML file: curves, metric table, confusion matrix or residuals,

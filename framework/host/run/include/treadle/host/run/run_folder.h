@@ -31,16 +31,20 @@ class RunFolder {
     return folder / "history.csv";
   }
   std::filesystem::path events() const { return path_ / "events.jsonl"; }
+  /// Tables of the result that are too large for it.
+  std::filesystem::path tables() const { return path_ / "tables"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }
   /// Transforms, data dictionaries, shapes: what the model needs beside its weights.
   std::filesystem::path preprocessing() const { return path_ / "preprocessing"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path checkpoints(const std::string& trial) const {
-    return path_ / "checkpoints" / trial;
+    return checkpoints() / trial;
   }
+  std::filesystem::path trial_results() const { return path_ / "trials"; }
   /// What a finished training came to.
   std::filesystem::path trial_result(const std::string& trial) const {
-    return path_ / "trials" / trial;
+    return trial_results() / trial;
   }
 
  private:

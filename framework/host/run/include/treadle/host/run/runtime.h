@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/core/plugin_registry.h>
-#include <treadle/host/catalog/catalog_schema_index.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 #include <treadle/host/catalog/plugin_settings.h>
 #include <treadle/host/catalog/workflow_document.h>
@@ -27,7 +26,8 @@ class Runtime {
   ~Runtime();
 
   const PluginCatalog& catalog() const { return *catalog_; }
-  const SchemaIndex& schemas() const { return schemas_; }
+  /// What documents are checked against: components added in code, then those of plugins.
+  const SchemaIndex& schemas() const { return registry_->schemas(); }
   PluginRegistry& registry() { return *registry_; }
   const PluginRegistry& registry() const { return *registry_; }
 
@@ -44,7 +44,6 @@ class Runtime {
  private:
   RuntimeOptions options_;
   std::shared_ptr<const PluginCatalog> catalog_;
-  CatalogSchemaIndex schemas_;
   std::unique_ptr<PluginRegistry> registry_;
 };
 

@@ -36,6 +36,9 @@ struct RunOptions {
   /// other as far as they fit. Null: what system and cgroups have left. Called on the run's
   /// threads, one call at a time; throws nothing.
   std::function<std::optional<std::int64_t>()> available_memory;
+  /// Draws the trained model for the report; null, or an empty drawing, where it cannot be drawn.
+  /// Called once, on a thread of the run; throws nothing.
+  std::function<ModelDrawing(Model&)> draw_model;
 };
 
 struct RunOutcome {

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+/// Runs as their folders show them, read without libtorch and without a lock: also while they go
+/// on.
+namespace treadle::cli {
+
+enum class RunState { kFinished, kStopped, kRunning, kDamaged };
+
+std::string_view state_word(RunState state);
+
+struct RunRecord {
+  std::filesystem::path folder;
+  std::string name;
+  RunState state = RunState::kStopped;
+  std::optional<double> started;  ///< seconds since 1970
+  std::optional<double> seconds;  ///< wall time so far
+  std::int64_t epochs = 0;  ///< trained; of the training that came last while it is unfinished
+  std::int64_t planned_epochs = 0;
+  /// The first metric of the document, or the loss; empty before the first epoch.
+  std::string metric;
+  nlohmann::json metric_value;
+  nlohmann::json document;  ///< resolved
+  nlohmann::json result;    ///< null unless it is finished
+};
+
+/// Throws StorageError when the folder is not that of a run, or its files cannot be read.
+RunRecord read_run(const std::filesystem::path& folder);
+
+/// The runs in a folder, newest first. Folders that are no runs are passed over; of one that is
+/// damaged only its folder is known. Throws
+/// StorageError when the folder cannot be read.
+std::vector<RunRecord> runs_in(const std::filesystem::path& folder);
+
+/// The numbers a finished run is judged by: "loss" first, then the metrics in the document's order.
+/// With cross-validation they are means.
+struct Judged {
+  std::string name;
+  nlohmann::json value;
+  std::string better;  ///< "higher", "lower", or empty
+};
+std::vector<Judged> judged_numbers(const nlohmann::json& result);
+
+}  // namespace treadle::cli

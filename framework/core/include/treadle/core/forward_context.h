@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/core/batch.h>
+#include <treadle/core/objective.h>
+#include <treadle/core/observed_values.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// Everything that belongs to one call of a model, or to one stream of calls, and therefore not to
+/// the model: two streams may use one model at once.
+///
+/// Made by the framework. Whoever calls a model on part of a batch derives the part's context with
+/// part(), so that logs, losses and whatever else comes later reach the model on every way.
+class ForwardContext {
+ public:
+  explicit ForwardContext(std::stop_token stop = {}) : stop_(std::move(stop)) {}
+
+  const std::stop_token& stop() const { return stop_; }
+
+  /// The model's recurrent state: what it keeps from one call to the next within a stream. Saved in
+  /// checkpoints.
+  StateDict& state() { return state_; }
+  const StateDict& state() const { return state_; }
+
+  /// Whether values are logged: only training forwards are.
+  bool is_logging() const { return log_ != nullptr; }
+  /// Logs a value of this batch; its mean over an epoch is in the history. Ignored when nothing is
+  /// logged. See ObservedValues::add().
+  void log(std::string_view name, const at::Tensor& value, std::optional<Reduction> by = {});
+
+  /// Adds a term to the loss: a sum over the rows of this call, differentiable, scaled by the
+  /// model. Its mean over rows is in the history under `name`. Ignored outside training.
+  void add_loss(std::string_view name, at::Tensor sum);
+  bool takes_losses() const { return takes_losses_; }
+
+  /// The batch of this call, with targets, in training and validation; null in prediction. For
+  /// teacher forcing.
+  const Batch* batch() const { return batch_; }
+
+  /// The context of a part of the batch whose stream is called `name`: everything of this one, but
+  /// the part's own state. Give it back with join().
+  ForwardContext part(std::string_view name) const;
+  void join(std::string_view name, ForwardContext&& part);
+
+  // For the framework.
+  void set_log(ObservedValues* log) { log_ = log; }
+  void set_batch(const Batch* batch) { batch_ = batch; }
+  void set_takes_losses(bool takes) { takes_losses_ = takes; }
+  std::vector<BatchLoss::Auxiliary> take_losses();
+
+ private:
+  std::stop_token stop_;
+  StateDict state_;
+  ObservedValues* log_ = nullptr;
+  const Batch* batch_ = nullptr;
+  bool takes_losses_ = false;
+  std::vector<BatchLoss::Auxiliary> losses_;
+};
+
+}  // namespace treadle

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/core/loss.h>
+
+namespace treadle {
+
+/// The loss of some rows, term by term. Adds up over the parts of a batch and over batches.
+struct BatchLoss {
+  /// A term of the Objective, without its graph once it has been back-propagated.
+  struct Term {
+    at::Tensor sum;
+    at::Tensor weight;  ///< undefined: `count`
+    double count = 0;   ///< positions, where each counts 1
+  };
+  std::vector<Term> terms;  ///< one per Objective::terms()
+  /// Terms the model added (ForwardContext::add_loss): sums over rows, in the order of their first
+  /// appearance.
+  struct Auxiliary {
+    std::string name;
+    at::Tensor sum;
+  };
+  std::vector<Auxiliary> auxiliary;
+
+  void add(const BatchLoss& more);
+};
+
+/// What training minimizes:
+///
+///     sum over terms i:  factor_i * sum_i / weight_i   +   sum over auxiliary terms:  sum / rows
+///
+/// where sums and weights are over all rows of an optimizer step. Made by the host from the
+/// document's `loss`; const functions may be called from several threads.
+class Objective {
+ public:
+  /// One entry of the document's `loss`. The loss is borrowed.
+  struct Term {
+    const Loss* loss = nullptr;
+    std::size_t target = 0;  ///< index in DataSpec::targets
+    double factor = 1;
+    std::string name = "loss";  ///< unique; how logs call it
+  };
+
+  /// Asks every loss for its outputs. Terms of one target whose losses ask for the same output
+  /// share it; with several targets an output is named after its target.
+  Objective(std::vector<Term> terms, std::span<const TargetSpec> targets);
+
+  const std::vector<Term>& terms() const { return terms_; }
+  const std::vector<TargetSpec>& targets() const { return targets_; }
+  /// What the model must compute.
+  const std::vector<OutputSpec>& outputs() const { return outputs_; }
+  bool is_additive() const;
+
+  /// The terms of `batch`, differentiable.
+  std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
+                                       const Batch& batch) const;
+
+  /// One for each target, by its first term; that of a target without a term has no values.
+  Predictions predictions(const std::vector<at::Tensor>& outputs) const;
+
+  /// The mean over any rows, of the terms' sums and weights over them. Terms of weight 0 count 0.
+  double value(std::span<const double> sums, std::span<const double> weights) const;
+
+  /// What turns the sums of a part of a step into one number to back-propagate: dividing it by the
+  /// first term's weight over the whole step gives the objective. For a single term that number is
+  /// its sum.
+  class Scales {
+   public:
+    /// For a step that trains on `batch`. Both must outlive the scales.
+    Scales(const Objective& objective, const Batch& batch);
+
+    /// The differentiable number for a part of the batch.
+    at::Tensor combine(const BatchLoss& part) const;
+
+   private:
+    at::Tensor weight_of(const Term& term) const;
+
+    const Objective& objective_;
+    const Batch& batch_;
+    std::vector<at::Tensor> factors_;  // 0-dim, one per term; empty: a single term of factor 1
+  };
+
+ private:
+  BatchLoss::Term forward(const Term& term, const std::vector<at::Tensor>& outputs,
+                          const Batch& batch) const;
+  /// Calls `work` with the outputs of a term, which are all of them where there is one term.
+  template <typename Work>
+  auto with_outputs_of(std::size_t term, const std::vector<at::Tensor>& all, Work&& work) const;
+
+  std::vector<Term> terms_;
+  std::vector<TargetSpec> targets_;
+  std::vector<OutputSpec> outputs_;
+  std::vector<std::vector<std::size_t>> outputs_of_terms_;
+};
+
+}  // namespace treadle

@@ -1,0 +1,178 @@
+#include <treadle/core/objective.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+/// A term's weight as the dtype of its sum, so that adding over a million positions in float32 does
+/// not depend on the target's dtype.
+at::Tensor as_number_like(const at::Tensor& weight, const at::Tensor& sum) {
+  return weight.to(sum.options().requires_grad(false));
+}
+
+/// Of a part in which each position counts 1, beside one in which they do not: a batch without
+/// padding and one with.
+at::Tensor weight_of_term(const BatchLoss::Term& term) {
+  return term.weight.defined() ? term.weight : at::full({}, term.count, term.sum.options());
+}
+
+}  // namespace
+
+void BatchLoss::add(const BatchLoss& more) {
+  if (terms.empty()) {
+    terms = more.terms;
+  } else {
+    TREADLE_EXPECTS(terms.size() == more.terms.size(), "losses of two objectives do not add up");
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      Term& mine = terms[i];
+      const Term& its = more.terms[i];
+      mine.sum = mine.sum.add(its.sum);
+      if (mine.weight.defined() || its.weight.defined())
+        mine.weight = weight_of_term(mine).add(weight_of_term(its));
+      mine.count += its.count;
+    }
+  }
+  for (const Auxiliary& one : more.auxiliary) {
+    const auto known = std::find_if(auxiliary.begin(), auxiliary.end(),
+                                    [&](const Auxiliary& mine) { return mine.name == one.name; });
+    if (known == auxiliary.end()) {
+      auxiliary.push_back(one);
+    } else {
+      known->sum = known->sum + one.sum;
+    }
+  }
+}
+
+Objective::Objective(std::vector<Term> terms, std::span<const TargetSpec> targets)
+    : terms_(std::move(terms)), targets_(targets.begin(), targets.end()) {
+  TREADLE_EXPECTS(!terms_.empty(), "an objective has at least one term");
+  std::vector<std::pair<std::size_t, OutputSpec>> asked;  // target, as its loss calls it
+  for (const Term& term : terms_) {
+    TREADLE_EXPECTS(term.loss != nullptr && term.target < targets_.size(),
+                    "a term has a loss and a target");
+    std::vector<std::size_t>& mine = outputs_of_terms_.emplace_back();
+    for (const OutputSpec& output : term.loss->outputs_for(targets_[term.target])) {
+      const std::pair wanted(term.target, output);
+      const auto known = std::find(asked.begin(), asked.end(), wanted);
+      mine.push_back(static_cast<std::size_t>(known - asked.begin()));
+      if (known == asked.end())
+        asked.push_back(wanted);
+    }
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto& [target, output] = asked[i];
+    OutputSpec named = output;
+    if (targets_.size() > 1) {
+      const auto same_target = [&, t = target](const auto& other) { return other.first == t; };
+      const bool is_only = std::count_if(asked.begin(), asked.end(), same_target) == 1;
+      named.name = targets_[target].name + (is_only ? "" : "." + output.name);
+    }
+    outputs_.push_back(std::move(named));
+  }
+}
+
+bool Objective::is_additive() const {
+  return std::all_of(terms_.begin(), terms_.end(),
+                     [](const Term& term) { return term.loss->is_additive(); });
+}
+
+template <typename Work>
+auto Objective::with_outputs_of(std::size_t term, const std::vector<at::Tensor>& all,
+                                Work&& work) const {
+  if (terms_.size() == 1)
+    return work(all);
+  std::vector<at::Tensor> mine;
+  mine.reserve(outputs_of_terms_[term].size());
+  for (const std::size_t output : outputs_of_terms_[term])
+    mine.push_back(all[output]);
+  return work(mine);
+}
+
+std::vector<BatchLoss::Term> Objective::forward(const std::vector<at::Tensor>& outputs,
+                                                const Batch& batch) const {
+  std::vector<BatchLoss::Term> losses;
+  losses.reserve(terms_.size());
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    losses.push_back(with_outputs_of(
+        i, outputs, [&](const auto& mine) { return forward(terms_[i], mine, batch); }));
+  }
+  return losses;
+}
+
+BatchLoss::Term Objective::forward(const Term& term, const std::vector<at::Tensor>& outputs,
+                                   const Batch& batch) const {
+  const auto target = TargetBatch::transformed(batch, term.target, targets_[term.target]);
+  LossTerms loss = term.loss->forward(outputs, target);
+  if (!loss.weight.defined() && target.weights().defined())
+    loss.weight = target.weights().sum();
+  return {std::move(loss.sum), std::move(loss.weight), static_cast<double>(target.positions())};
+}
+
+Predictions Objective::predictions(const std::vector<at::Tensor>& outputs) const {
+  Predictions predictions(targets_.size());
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    Prediction& of_target = predictions[terms_[i].target];
+    if (of_target.values.defined())
+      continue;
+    of_target = with_outputs_of(i, outputs,
+                                [&](const auto& mine) { return terms_[i].loss->prediction(mine); });
+    // A loss for several kinds does not see which one it is.
+    of_target.kind = targets_[terms_[i].target].kind;
+  }
+  return predictions;
+}
+
+double Objective::value(std::span<const double> sums, std::span<const double> weights) const {
+  double value = 0;
+  for (std::size_t i = 0; i < terms_.size(); ++i)
+    value += weights[i] > 0 ? terms_[i].factor * sums[i] / weights[i] : 0.0;
+  return value;
+}
+
+Objective::Scales::Scales(const Objective& objective, const Batch& batch)
+    : objective_(objective), batch_(batch) {
+  if (objective.terms_.size() == 1 && objective.terms_[0].factor == 1)
+    return;
+  for (const Term& term : objective.terms_) {
+    const at::Tensor weight = weight_of(term);
+    factors_.push_back(factors_.empty() ? at::full_like(weight, term.factor)
+                                        : weight_of(objective.terms_[0])
+                                              .div(weight)
+                                              .mul(term.factor)
+                                              .masked_fill(weight.eq(0), 0));
+  }
+}
+
+at::Tensor Objective::Scales::weight_of(const Term& term) const {
+  return term.loss->weight(
+      TargetBatch::transformed(batch_, term.target, objective_.targets_[term.target]));
+}
+
+at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
+  at::Tensor total;
+  if (factors_.empty()) {
+    total = part.terms.front().sum;
+  } else {
+    for (std::size_t i = 0; i < factors_.size(); ++i) {
+      const at::Tensor& sum = part.terms[i].sum;
+      const at::Tensor term = sum.mul(as_number_like(factors_[i], sum));
+      total = total.defined() ? total.add(term) : term;
+    }
+  }
+  if (part.auxiliary.empty())
+    return total;
+  const at::Tensor per_row = as_number_like(weight_of(objective_.terms_.front()), total)
+                                 .div(static_cast<double>(batch_.size()));
+  for (const BatchLoss::Auxiliary& one : part.auxiliary)
+    total = total.add(one.sum.mul(per_row));
+  return total;
+}
+
+}  // namespace treadle

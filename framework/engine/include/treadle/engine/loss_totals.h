@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <treadle/core/metric_computer.h>
+#include <treadle/core/objective.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle::engine {
+
+/// The loss over many batches, as numbers: sums and weights of the objective's terms, and of the
+/// terms that the model added. Adding reads the tensors, so it waits for their device.
+class LossTotals final : public Stateful {
+ public:
+  explicit LossTotals(const Objective& objective);
+
+  void add(const BatchLoss& loss, std::int64_t rows);
+  void add(const LossTotals& more);
+  void clear();
+
+  /// The objective over everything that was added: sum over terms of factor * sum / weight, plus
+  /// each auxiliary sum per row. 0 when nothing was added.
+  double value() const;
+  /// Of the first term: what the gradients of a step are divided by.
+  double weight() const { return weights_.front(); }
+  std::int64_t rows() const { return rows_; }
+  bool is_finite() const;
+
+  /// Where there are several terms, each one's mean, not multiplied by its factor: "loss.<name>";
+  /// then the auxiliary terms per row.
+  std::vector<MetricValue> terms() const;
+
+ private:
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+
+  struct Auxiliary {
+    std::string name;
+    double sum = 0;
+  };
+
+  void add_auxiliary(const std::string& name, double sum);
+
+  const Objective& objective_;
+  std::vector<double> sums_;
+  std::vector<double> weights_;
+  std::vector<Auxiliary> auxiliary_;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace treadle::engine

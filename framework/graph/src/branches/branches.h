@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include <treadle/graph/graph.h>
+#include <treadle/graph/graph_state.h>
+
+namespace treadle::graph {
+
+/// Places that do not need each other's values: the branches of a split, the experts of a gate.
+/// They run one after the other or concurrently, with the same bits: each draws from a random
+/// stream of its own, and gradients are added in one order (run/gradient_order.h).
+struct BranchGroup {
+  std::vector<std::size_t> places;   ///< in order
+  std::vector<std::size_t> sources;  ///< the places they take values of, each once
+  /// For each of `places`, for each of its inputs: which of `sources`.
+  std::vector<std::vector<std::size_t>> inputs;
+
+  /// Where both hold, concurrent branches would sum gradients in another order than one by one: a
+  /// branch uses a weight more than once, and one backward passes the group several times.
+  bool adds_up_within = false;
+  bool is_repeated = false;
+  bool must_run_one_by_one() const { return adds_up_within && is_repeated; }
+
+  /// What running them concurrently would save, in nanoseconds: the least of the first forwards,
+  /// which run one by one. Atomic, since forwards of several threads measure.
+  struct Cost {
+    /// Forwards that are timed before a group may run at once.
+    static constexpr int kTimed = 3;
+    std::atomic<int> seen{0};
+    std::atomic<std::int64_t> saving{0};
+  };
+  std::unique_ptr<Cost> cost = std::make_unique<Cost>();
+};
+
+/// Whether they would run concurrently now: forced, or because it was measured to pay.
+bool runs_at_once(const BranchGroup& group, Branches branches);
+/// Whether tasks of this thread could run on another one, too.
+bool has_other_threads();
+
+/// The groups of a graph: places of one level. Without places that are stateful, and none where
+/// branches share parameters, whose gradients would be summed elsewhere.
+std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph);
+
+/// Runs the places of a group; `run(place, inputs)` is what one does. Their values are in `values`
+/// afterwards.
+void run_branches(const BranchGroup& group, Branches branches, std::uint64_t seed,
+                  const std::vector<std::vector<at::Tensor>>& parameters,
+                  std::vector<at::Tensor>& values,
+                  const std::function<at::Tensor(std::size_t place, const Inputs& inputs)>& run);
+
+}  // namespace treadle::graph

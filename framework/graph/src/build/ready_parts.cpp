@@ -1,0 +1,411 @@
+#include <treadle/graph/ready_parts.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <torch/nn/modules/linear.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/recomputed.h>
+#include <treadle/graph/flow_builder.h>
+#include <treadle/graph/graph.h>
+#include <treadle/graph/graph_state.h>
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
+
+#include "build/selector.h"
+#include "run/graph_data.h"
+#include "run/graph_result.h"
+
+// Parts without a plugin: merges, routers, conditions. forward() and lower() of each are one
+// definition in two forms and must agree bit by bit, so sums and products go from the first input
+// to the last in both.
+
+namespace treadle::graph {
+namespace {
+
+using Rule = std::function<at::Tensor(const Inputs&)>;
+
+/// The same for a plan.
+using PlanRule = std::function<std::optional<PlanValue>(PlanBuilder& builder,
+                                                        std::span<const PlanValue> inputs)>;
+
+/// A layer without weights.
+class RuleLayer final : public Layer, public Lowerable, public TakesIndices {
+ public:
+  RuleLayer(const std::string& name, Rule rule, PlanRule plan, bool takes_indices)
+      : Layer(name),
+        rule_(std::move(rule)),
+        plan_(std::move(plan)),
+        takes_indices_(takes_indices) {}
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return rule_(inputs); }
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return plan_ ? plan_(builder, inputs) : std::nullopt;
+  }
+  bool takes_indices(std::size_t) const override { return takes_indices_; }
+
+ private:
+  Rule rule_;
+  PlanRule plan_;
+  bool takes_indices_;
+};
+
+/// All in turn, where they have the same sizes.
+std::optional<PlanValue> plan_all(ElementwiseOp step, PlanBuilder& builder,
+                                  std::span<const PlanValue> inputs) {
+  for (const PlanValue input : inputs) {
+    if (builder.spec(input) != builder.spec(inputs[0]))
+      return std::nullopt;
+  }
+  PlanValue result = inputs[0];
+  for (const PlanValue input : inputs.subspan(1))
+    result = builder.elementwise(step, result, input);
+  return result;
+}
+
+std::optional<PlanValue> plan_sum(PlanBuilder& builder, std::span<const PlanValue> inputs) {
+  return plan_all(ElementwiseOp::kAdd, builder, inputs);
+}
+
+class StateAdd final : public Layer, public TakesAbsent, public Lowerable {
+ public:
+  StateAdd() : Layer("state_add") {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    at::Tensor sum;
+    for (const at::Tensor& input : inputs) {
+      if (input.defined())
+        sum = sum.defined() ? sum.add(input) : input;
+    }
+    if (!sum.defined())
+      throw DataError("none of its inputs is there");
+    return sum;
+  }
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return plan_sum(builder, inputs);
+  }
+};
+
+/// rule(Σ inputs · Wᵀ + b)
+class Projection : public Layer, public Lowerable {
+ public:
+  /// `function`: what `rule` is in a plan; null where it is no operation.
+  Projection(const std::string& name, std::int64_t in, std::int64_t out, c10::ScalarType dtype,
+             std::function<at::Tensor(const at::Tensor&)> rule,
+             std::shared_ptr<const PlanOp> function)
+      : Layer(name), linear_(in, out), rule_(std::move(rule)), function_(std::move(function)) {
+    linear_->to(dtype);
+    weight_ = register_parameter("weight", linear_->weight);
+    bias_ = register_parameter("bias", linear_->bias);
+  }
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    at::Tensor sum = inputs[0];
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      sum = sum.add(inputs[i]);
+    return rule_(at::linear(sum, weight_, bias_));
+  }
+
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    if (function_ == nullptr || builder.spec(inputs[0]).sizes.size() != 2)
+      return std::nullopt;
+    const auto sum = plan_sum(builder, inputs);
+    if (!sum)
+      return std::nullopt;
+    return builder.apply(function_, builder.apply(plan_linear(weight_, bias_), *sum));
+  }
+
+ private:
+  torch::nn::Linear linear_;  // draws the weights
+  at::Tensor weight_;
+  at::Tensor bias_;
+  std::function<at::Tensor(const at::Tensor&)> rule_;
+  std::shared_ptr<const PlanOp> function_;
+};
+
+class FixedSelector final : public Layer, public Selector, public TakesIndices {
+ public:
+  explicit FixedSelector(std::int64_t branch) : Layer("fixed_selector"), branch_(branch) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::full({1}, branch_, inputs[0].options().dtype(at::kLong));
+  }
+  std::int64_t first() const override { return branch_; }
+  std::int64_t last() const override { return branch_; }
+  bool chooses_by_row() const override { return false; }
+
+ private:
+  std::int64_t branch_;
+};
+
+/// The largest of each row's numbers, or of their means over all rows.
+class ArgmaxSelector final : public Projection, public Selector {
+ public:
+  ArgmaxSelector(std::int64_t in, std::int64_t branches, c10::ScalarType dtype, bool by_row)
+      : Projection("argmax_selector", in, branches, dtype,
+                   by_row ? largest_of_row : largest_of_mean, nullptr),
+        branches_(branches),
+        by_row_(by_row) {}
+  std::int64_t first() const override { return 0; }
+  std::int64_t last() const override { return branches_ - 1; }
+  bool chooses_by_row() const override { return by_row_; }
+
+ private:
+  static at::Tensor largest_of_row(const at::Tensor& x) { return at::argmax(x, -1); }
+  static at::Tensor largest_of_mean(const at::Tensor& x) {
+    return at::argmax(x.reshape({-1, x.size(-1)}).mean(0, /*keepdim=*/true), -1);
+  }
+
+  std::int64_t branches_;
+  bool by_row_;
+};
+
+class Recomputing final : public Layer, public TakesIndices {
+ public:
+  explicit Recomputing(std::shared_ptr<Graph> body)
+      : Layer("recompute"), body_(register_module("body", std::move(body))) {
+    if (body_->impl().remembers) {
+      throw DataError(
+          "what is computed twice may have no state: it would be a step ahead the second time");
+    }
+    if (body_->impl().reports)
+      throw DataError("what is computed twice may neither log values nor add to the loss");
+  }
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    const auto segment = [body = body_,
+                          stop = context.stop()](const std::vector<at::Tensor>& given) {
+      GraphState state(*body);
+      std::vector<at::Tensor> results = body->run(given, state, stop);
+      if (state.remembers()) {
+        throw DataError(
+            "a layer within carries something from forward to forward, and what is "
+            "computed twice may not");
+      }
+      return results;
+    };
+    return recomputed(*body_, segment, {inputs.begin(), inputs.end()}).front();
+  }
+
+ private:
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    return result_of(*body_, inputs);
+  }
+
+  std::shared_ptr<Graph> body_;
+};
+
+/// `moves_only`: it moves elements without computing with them, so they may be integers.
+Part rule_part(const std::string& type, Rule rule, PlanRule plan, nlohmann::json parameters,
+               bool moves_only = false) {
+  return Part(
+      type,
+      [type, rule = std::move(rule), plan = std::move(plan), moves_only](const LayerSpec&) {
+        return std::make_shared<RuleLayer>(type, rule, plan, moves_only);
+      },
+      std::move(parameters));
+}
+
+Part projection_part(const std::string& type, std::int64_t in, std::int64_t out,
+                     std::function<at::Tensor(const at::Tensor&)> rule,
+                     std::shared_ptr<const PlanOp> function, nlohmann::json parameters) {
+  return Part(
+      type,
+      [=](const LayerSpec& spec) {
+        return std::make_shared<Projection>(type, in, out, spec.dtype, rule, function);
+      },
+      std::move(parameters));
+}
+
+/// "[B, 4]"
+std::string rows_text(const at::Tensor& tensor) {
+  TensorSpec spec = TensorSpec::of(tensor);
+  if (!spec.sizes.empty())
+    spec.sizes[0] = TensorSpec::kVaries;
+  return spec.text();
+}
+
+at::Tensor added(const Inputs& inputs, bool broadcasts) {
+  at::Tensor sum = inputs[0];
+  for (std::size_t i = 1; i < inputs.size() && !broadcasts; ++i) {
+    if (inputs[i].sizes() != sum.sizes()) {
+      throw DataError("adds tensors of one size, but input 0 is " + rows_text(sum) + " and input " +
+                      std::to_string(i) + " is " + rows_text(inputs[i]) +
+                      "; \"broadcast\": true repeats dimensions of 1");
+    }
+  }
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    sum = sum.add(inputs[i]);
+  return sum;
+}
+
+/// Σ_i w[…, i] · x_i in one product: [L, rest, n] · [L, n, 1], where L are the dimensions that the
+/// weights have.
+at::Tensor contract(const Inputs& inputs) {
+  const at::Tensor& weights = inputs[0];
+  const Inputs values = inputs.subspan(1);
+  const auto experts = static_cast<std::int64_t>(values.size());
+  if (weights.dim() == 0 || weights.size(-1) != experts) {
+    throw DataError("the router gives " +
+                    std::to_string(weights.dim() == 0 ? 1 : weights.size(-1)) + " weights for " +
+                    std::to_string(experts) + " experts");
+  }
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i].sizes() != values[0].sizes()) {
+      throw DataError("the experts of a gate give one shape, but expert 0 gives " +
+                      rows_text(values[0]) + " and expert " + std::to_string(i) + " gives " +
+                      rows_text(values[i]));
+    }
+  }
+  const at::Tensor stacked = at::stack(at::TensorList(values.data(), values.size()), -1);
+  const auto leading = static_cast<std::size_t>(weights.dim() - 1);
+  if (values[0].sizes().slice(0, std::min(leading, values[0].sizes().size())) !=
+      weights.sizes().slice(0, leading)) {
+    throw DataError("the router gives weights " + TensorSpec::of(weights).text() +
+                    ", which do not fit the experts' " + TensorSpec::of(values[0]).text());
+  }
+  const std::int64_t rows = weights.numel() / experts;
+  return at::bmm(stacked.reshape({rows, -1, experts}), weights.reshape({rows, experts, 1}))
+      .view(values[0].sizes());
+}
+
+const nlohmann::json kNothing = nlohmann::json::object();
+
+nlohmann::json said_of(bool broadcast) {
+  return broadcast ? nlohmann::json{{"broadcast", true}} : kNothing;
+}
+
+}  // namespace
+
+Part add(bool broadcast) {
+  return rule_part(
+      "add", [broadcast](const Inputs& inputs) { return added(inputs, broadcast); }, plan_sum,
+      said_of(broadcast));
+}
+
+Part mean(bool broadcast) {
+  return rule_part(
+      "mean",
+      [broadcast](const Inputs& inputs) {
+        return added(inputs, broadcast).div(static_cast<double>(inputs.size()));
+      },
+      [](PlanBuilder& builder, std::span<const PlanValue> inputs) -> std::optional<PlanValue> {
+        const auto sum = plan_sum(builder, inputs);
+        if (!sum)
+          return std::nullopt;
+        return builder.elementwise(ElementwiseOp::kDivide, *sum,
+                                   static_cast<double>(inputs.size()));
+      },
+      said_of(broadcast));
+}
+
+Part multiply() {
+  return rule_part(
+      "multiply",
+      [](const Inputs& inputs) {
+        at::Tensor product = inputs[0];
+        for (std::size_t i = 1; i < inputs.size(); ++i)
+          product = product.mul(inputs[i]);
+        return product;
+      },
+      [](PlanBuilder& builder, std::span<const PlanValue> inputs) {
+        return plan_all(ElementwiseOp::kMultiply, builder, inputs);
+      },
+      kNothing);
+}
+
+Part cat(std::int64_t dim) {
+  return rule_part(
+      "cat",
+      [dim](const Inputs& inputs) {
+        return at::cat(at::TensorList(inputs.data(), inputs.size()), dim);
+      },
+      [dim](PlanBuilder& builder, std::span<const PlanValue> inputs) {
+        return std::optional(builder.apply(plan_cat(dim), inputs));
+      },
+      {{"dim", dim}}, /*moves_only=*/true);
+}
+
+Part state_add() {
+  return Part(
+      "state_add", [](const LayerSpec&) { return std::make_shared<StateAdd>(); }, kNothing);
+}
+
+Part weighted_sum() {
+  return rule_part("gate", contract, nullptr, kNothing);
+}
+
+Part identity() {
+  return rule_part(
+      "identity", [](const Inputs& inputs) { return inputs[0]; },
+      [](PlanBuilder&, std::span<const PlanValue> inputs) { return std::optional(inputs[0]); },
+      kNothing, /*moves_only=*/true);
+}
+
+Part recompute(const Part& body) {
+  return Part("recompute", [body](const LayerSpec& spec) {
+    return std::make_shared<Recomputing>(FlowBuilder::from(body).build(spec));
+  });
+}
+
+Part reshape(std::vector<std::int64_t> sizes) {
+  nlohmann::json parameters{{"sizes", sizes}};
+  return rule_part(
+      "reshape", [sizes](const Inputs& inputs) { return inputs[0].reshape(sizes); },
+      [sizes](PlanBuilder& builder, std::span<const PlanValue> inputs) {
+        return std::optional(builder.reshape(inputs[0], sizes));
+      },
+      std::move(parameters), /*moves_only=*/true);
+}
+
+Part softmax_router(std::int64_t in, std::int64_t experts) {
+  return projection_part("softmax_router", in, experts,
+                         [](const at::Tensor& x) { return at::softmax(x, -1); }, plan_softmax(-1),
+                         {{"experts", experts}});
+}
+
+Part sigmoid_router(std::int64_t in, std::int64_t experts) {
+  return projection_part("sigmoid_router", in, experts,
+                         [](const at::Tensor& x) { return at::sigmoid(x); }, plan_sigmoid(),
+                         {{"experts", experts}});
+}
+
+Part fixed_selector(std::int64_t branch) {
+  return Part("fixed_selector",
+              [branch](const LayerSpec&) { return std::make_shared<FixedSelector>(branch); },
+              {{"branch", branch}});
+}
+
+Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
+  return Part("argmax_selector",
+              [=](const LayerSpec& spec) {
+                return std::make_shared<ArgmaxSelector>(in, branches, spec.dtype, by_row);
+              },
+              {{"branches", branches}, {"by", by_row ? "row" : "batch"}});
+}
+
+Part threshold_halt(double threshold) {
+  return rule_part("threshold_halt",
+                   [threshold](const Inputs& inputs) { return inputs[0].max().sub(threshold); },
+                   nullptr, {{"threshold", threshold}});
+}
+
+Part learned_halt(std::int64_t in) {
+  return projection_part(
+      "learned_halt", in, 1, [](const at::Tensor& x) { return x; }, nullptr, kNothing);
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,494 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <boost/range/iterator_range.hpp>
+
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/graph/ready_parts.h>
+
+#include "build/assemble.h"
+
+// From the steps of a flow to nodes and edges. One function per verb, looked up in kVerbs; each
+// works on the open streams and leaves the streams that the next verb continues. A mistake is noted
+// with its step and wiring goes on as well as it can, so that all mistakes are reported at once.
+//
+// Ids are part of the saved format (they name parameters): they count nodes per type in the order
+// of the flow and skip names that people gave.
+
+namespace treadle::graph {
+namespace {
+
+constexpr std::string_view kNameLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+bool is_name(const std::string& text) {
+  return !text.empty() && text.find_first_not_of(kNameLetters) == std::string::npos;
+}
+
+/// "text", "text.lengths"
+bool is_port_name(const std::string& text) {
+  const std::size_t dot = text.find('.');
+  return is_name(text.substr(0, dot)) &&
+         (dot == std::string::npos || is_port_name(text.substr(dot + 1)));
+}
+
+class Wiring {
+ public:
+  explicit Wiring(const FlowBuilder& flow) : flow_(flow) {}
+
+  Wired wire() {
+    declare_tags();
+    const Vertex first = add_input(std::string(kDefaultInput));
+    streams_ = {first};
+    current_ = first;
+    for (const FlowStep& step : flow_.steps()) {
+      step_ = &step;
+      targets_.clear();
+      kVerbs.at(step.verb)(*this);
+      give_references();
+      put_tags();
+    }
+    step_ = nullptr;
+    close_states();
+    find_outputs();
+    return std::move(wired_);
+  }
+
+ private:
+  using Work = void (*)(Wiring&);
+  static const std::map<Verb, Work> kVerbs;
+
+  void complain(std::string message) {
+    wired_.problems.push_back(problem_of(flow_, step_, std::move(message)));
+  }
+
+  // The number that an id gets counts the nodes of its type; what people name is theirs.
+  std::string new_id(const std::string& type) {
+    std::string id;
+    do {
+      id = type + "_" + std::to_string(counters_[type]++);
+    } while (ids_.count(id) > 0 || wanted_names_.count(id) > 0);
+    ids_.insert(id);
+    return id;
+  }
+
+  std::string named_id(const std::string& name, const std::string& type) {
+    if (name.empty())
+      return new_id(type);
+    if (!is_name(name)) {
+      complain("the name " + quote_text(name) + " must be of letters, digits, _ and -");
+      return new_id(type);
+    }
+    if (!ids_.insert(name).second) {
+      complain("two nodes are named " + quote_text(name));
+      return new_id(type);
+    }
+    return name;
+  }
+
+  Vertex add(WantedNode node) {
+    node.step = step_;
+    // Not in one call: GCC 12 with sanitizers warns of Boost's code for it.
+    const Vertex vertex = boost::add_vertex(wired_.description);
+    wired_.description[vertex] = std::move(node);
+    return vertex;
+  }
+
+  Vertex add_part(const Part& part, const std::string& name) {
+    const bool is_graph = part.flow() || part.graph() || part.build_flow();
+    const NodeKind kind = is_graph ? NodeKind::kGraph : NodeKind::kLayer;
+    return add(
+        {.id = named_id(name, part.type()), .type = part.type(), .kind = kind, .parts = {part}});
+  }
+
+  Vertex add_input(const std::string& name) {
+    ids_.insert(name);
+    const Vertex vertex = add({.id = name, .type = "input", .kind = NodeKind::kInput});
+    wired_.inputs.push_back(vertex);
+    return vertex;
+  }
+
+  void connect(Vertex from, Vertex to, std::string port,
+               NodeInput::Kind kind = NodeInput::Kind::kStream) {
+    boost::add_edge(from, to, WantedEdge{std::move(port), kind}, wired_.description);
+  }
+
+  void connect_stream(Vertex from, Vertex to) { connect(from, to, std::string(kDefaultInput)); }
+
+  /// The one open stream; complains when there are several, and takes the first.
+  Vertex stream() {
+    if (streams_.size() > 1) {
+      complain("needs one stream, but " + std::to_string(streams_.size()) +
+               " are open; merge them first");
+    }
+    return streams_.front();
+  }
+
+  void go_on_from(Vertex vertex) {
+    streams_ = {vertex};
+    current_ = vertex;
+  }
+
+  void expect_parts(std::size_t fixed, const std::string& noun) {
+    const std::size_t count = step_->parts.size() - fixed;
+    if (count < 2)
+      complain("needs at least two " + noun + ", got " + std::to_string(count));
+  }
+
+  std::string name_of_part(std::size_t index) const {
+    return step_->name.empty() ? "" : step_->name + "_" + std::to_string(index);
+  }
+
+  void start() {
+    if (!step_->references.empty()) {
+      complain("using " + quote_text(step_->references.front()) +
+               " stands before any step that could take it");
+    }
+  }
+
+  void through() {
+    const Vertex from = stream();
+    const Vertex node = add_part(step_->parts[0], step_->name);
+    connect_stream(from, node);
+    targets_ = {node};
+    go_on_from(node);
+  }
+
+  void also() {
+    const Vertex from = stream();
+    const Vertex node = add_part(step_->parts[0], step_->name);
+    connect_stream(from, node);
+    targets_ = {node};
+    const Vertex sum = add_part(graph::add(step_->broadcast), "");
+    connect(from, sum, "input_0");
+    connect(node, sum, "input_1");
+    go_on_from(sum);
+  }
+
+  void split() {
+    expect_parts(0, "branches");
+    const Vertex from = stream();
+    std::vector<Vertex> branches;
+    for (std::size_t i = 0; i < step_->parts.size(); ++i) {
+      const Vertex node = add_part(step_->parts[i], name_of_part(i));
+      connect_stream(from, node);
+      branches.push_back(node);
+    }
+    targets_ = branches;
+    if (branches.empty())
+      return;
+    streams_ = branches;
+  }
+
+  void merge() {
+    if (streams_.size() < 2)
+      complain("needs at least two open streams; a split opens them");
+    const Vertex node = add_part(step_->parts[0], step_->name);
+    for (std::size_t i = 0; i < streams_.size(); ++i)
+      connect(streams_[i], node, "input_" + std::to_string(i));
+    targets_ = {node};
+    go_on_from(node);
+  }
+
+  void tag_group() {
+    const std::string& group = step_->words[0];
+    if (streams_.size() < 2) {
+      complain("tag group " + quote_text(group) + " needs at least two open streams");
+      return;
+    }
+    for (const auto& [name, tags] : wired_.groups) {
+      if (name == group) {
+        complain("there are two tag groups " + quote_text(group));
+        return;
+      }
+    }
+    if (tag_uses_.count(group) > 0) {
+      complain("tag group " + quote_text(group) + " is called as a tag is");
+      return;
+    }
+    std::vector<std::string> tags;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      tags.push_back(group + "_" + std::to_string(i));
+      put_tag(tags.back(), streams_[i]);
+    }
+    wired_.groups.emplace_back(group, std::move(tags));
+  }
+
+  void input() {
+    for (const std::string& name : step_->words) {
+      if (!is_port_name(name)) {
+        complain("the input " + quote_text(name) +
+                 " must be named with letters, digits, _, - and, between them, dots");
+        continue;
+      }
+      if (ids_.count(name) > 0 || tags_.count(name) > 0) {
+        complain("an input is called " + quote_text(name) + ", and so is something before it");
+        continue;
+      }
+      wired_.input_names.push_back(name);
+      put_tag(name, add_input(name));
+    }
+  }
+
+  void at() {
+    std::vector<Vertex> found;
+    for (const std::string& tag : step_->words) {
+      if (const auto vertex = find_tag(tag))
+        found.push_back(*vertex);
+    }
+    if (step_->words.empty())
+      complain("names no tag to go on from");
+    if (found.empty())
+      return;
+    streams_ = found;
+    current_ = found.front();
+  }
+
+  void gate() {
+    expect_parts(1, "experts");
+    const Vertex from = stream();
+    const Vertex router = add_part(step_->parts[0], "");
+    connect_stream(from, router);
+    targets_ = {router};
+    std::vector<Vertex> experts;
+    for (std::size_t i = 1; i < step_->parts.size(); ++i) {
+      experts.push_back(add_part(step_->parts[i], name_of_part(i - 1)));
+      connect_stream(from, experts.back());
+    }
+    const Vertex sum = add_part(weighted_sum(), step_->name);
+    connect(router, sum, "input_0");
+    for (std::size_t i = 0; i < experts.size(); ++i)
+      connect(experts[i], sum, "input_" + std::to_string(i + 1));
+    go_on_from(sum);
+  }
+
+  void add_composite(NodeKind kind, const std::string& type, Vertex from) {
+    const Vertex node =
+        add({.id = named_id(step_->name, type), .type = type, .kind = kind, .parts = step_->parts});
+    connect_stream(from, node);
+    targets_ = {node};
+    go_on_from(node);
+  }
+
+  void switch_() {
+    expect_parts(1, "branches");
+    if (step_->parts.size() < 2)
+      return;
+    add_composite(NodeKind::kSwitch, "switch", stream());
+  }
+
+  void loop() {
+    if (step_->loop == LoopKind::kUnfinished) {
+      complain("does not say for how long: times(), while_(), until() or adaptively()");
+    } else if (step_->rounds < 1) {
+      complain("needs at least one round, got " + std::to_string(step_->rounds));
+    }
+    if (const double epsilon = step_->pondering.epsilon; !(epsilon > 0 && epsilon < 1))
+      complain("halts within an epsilon between 0 and 1, got " + describe_value(epsilon));
+    if (const double cost = step_->pondering.cost; !(cost >= 0 && std::isfinite(cost)))
+      complain("needs a cost of pondering that is not negative, got " + describe_value(cost));
+    add_composite(NodeKind::kLoop, "loop", stream());
+  }
+
+  void map() {
+    Vertex from = current_;
+    if (step_->map == MapKind::kUnfinished) {
+      complain("does not say over what: each(), over() or slices()");
+      from = stream();
+    } else if (step_->map == MapKind::kOver) {
+      if (const auto vertex = find_tag(step_->over))
+        from = *vertex;
+    } else {
+      from = stream();
+    }
+    if (step_->map == MapKind::kSlices && step_->slices < 1)
+      complain("needs at least one slice, got " + std::to_string(step_->slices));
+    add_composite(NodeKind::kMap, "map", from);
+  }
+
+  // --- tags and references
+
+  /// Every tag that some step puts, so that a reference to a later one is told from a typing error.
+  void declare_tags() {
+    for (const FlowStep& step : flow_.steps()) {
+      for (const std::string& tag : step.tags)
+        tag_uses_.insert(tag);
+      if (!step.name.empty())
+        wanted_names_.insert(step.name);
+    }
+  }
+
+  std::vector<std::string> known_tags() const {
+    std::vector<std::string> names;
+    for (const auto& [tag, vertex] : tags_)
+      names.push_back(tag);
+    return names;
+  }
+
+  std::optional<Vertex> find_tag(const std::string& tag) {
+    const auto found = tags_.find(tag);
+    if (found != tags_.end())
+      return found->second;
+    complain(tag_uses_.count(tag) > 0
+                 ? "the tag " + quote_text(tag) +
+                       " comes only later; \"using\" can reach it, as a state"
+                 : "nothing is tagged " + quote_text(tag) + did_you_mean(tag, known_tags()));
+    return std::nullopt;
+  }
+
+  void put_tag(const std::string& tag, Vertex vertex) {
+    const bool is_input = wired_.description[vertex].kind == NodeKind::kInput;
+    if (!(is_input ? is_port_name(tag) : is_name(tag))) {
+      complain("the tag " + quote_text(tag) + " must be of letters, digits, _ and -");
+      return;
+    }
+    if (!tags_.emplace(tag, vertex).second) {
+      complain("the tag " + quote_text(tag) + " is used twice");
+      return;
+    }
+    wired_.description[vertex].tags.push_back(tag);
+    if (const auto state = states_.find(tag); state != states_.end()) {
+      connect(vertex, state->second.vertex, std::string(kDefaultInput), NodeInput::Kind::kState);
+      state->second.is_closed = true;
+    }
+  }
+
+  void put_tags() {
+    if (step_->tags.empty())
+      return;
+    if (streams_.size() > 1) {
+      complain("the tag " + quote_text(step_->tags.front()) + " needs one stream, but " +
+               std::to_string(streams_.size()) + " are open; a tag group names them all");
+      return;
+    }
+    for (const std::string& tag : step_->tags)
+      put_tag(tag, current_);
+  }
+
+  void give_references() {
+    if (step_->references.empty() || step_->verb == Verb::kStart)
+      return;
+    if (targets_.empty()) {
+      complain("takes no references, but is given " + quote_text(step_->references.front()));
+      return;
+    }
+    for (const std::string& tag : step_->references) {
+      const auto known = tags_.find(tag);
+      const Vertex from = known != tags_.end() ? known->second : state_of(tag);
+      for (const Vertex target : targets_)
+        connect(from, target, "ref_" + tag, NodeInput::Kind::kReference);
+    }
+  }
+
+  Vertex state_of(const std::string& tag) {
+    const auto found = states_.find(tag);
+    if (found != states_.end())
+      return found->second.vertex;
+    const Vertex vertex = add({.id = new_id("state_read"),
+                               .type = "state_read",
+                               .kind = NodeKind::kState,
+                               .state_tag = tag});
+    states_.emplace(tag, State{vertex, step_, false});
+    return vertex;
+  }
+
+  void close_states() {
+    for (const auto& [tag, state] : states_) {
+      if (state.is_closed)
+        continue;
+      step_ = state.first_used;
+      complain("uses " + quote_text(tag) + ", but nothing is tagged so" +
+               did_you_mean(tag, known_tags()));
+      step_ = nullptr;
+    }
+    for (const InitialState& initial : flow_.initial_states()) {
+      if (states_.count(initial.tag) == 0) {
+        std::vector<std::string> names;
+        for (const auto& [tag, state] : states_)
+          names.push_back(tag);
+        complain("an initial value is given for " + quote_text(initial.tag) +
+                 ", which is no state: no step uses it before it is there" +
+                 did_you_mean(initial.tag, names));
+      }
+    }
+  }
+
+  void find_outputs() {
+    for (const std::string& tag : flow_.output_tags()) {
+      if (const auto found = tags_.find(tag); found != tags_.end()) {
+        wired_.outputs.push_back(found->second);
+      } else {
+        complain("the outputs name " + quote_text(tag) + ", but nothing is tagged so" +
+                 did_you_mean(tag, known_tags()));
+      }
+    }
+    if (!flow_.output_tags().empty())
+      return;
+    if (streams_.size() > 1) {
+      complain(std::to_string(streams_.size()) +
+               " streams are open at the end of the flow; merge them");
+    }
+    wired_.outputs.push_back(streams_.front());
+  }
+
+  struct State {
+    Vertex vertex;
+    const FlowStep* first_used;
+    bool is_closed;
+  };
+
+  const FlowBuilder& flow_;
+  const FlowStep* step_ = nullptr;
+  Wired wired_;
+  std::vector<Vertex> streams_;
+  Vertex current_ = 0;           // what the last step gave
+  std::vector<Vertex> targets_;  // the nodes that this step's references go to
+  std::map<std::string, Vertex> tags_;
+  std::map<std::string, State> states_;
+  std::set<std::string> tag_uses_;
+  std::set<std::string> ids_;
+  std::set<std::string> wanted_names_;
+  std::map<std::string, std::size_t> counters_;
+};
+
+const std::map<Verb, Wiring::Work> Wiring::kVerbs{
+    {Verb::kStart, [](Wiring& wiring) { wiring.start(); }},
+    {Verb::kThrough, [](Wiring& wiring) { wiring.through(); }},
+    {Verb::kAlso, [](Wiring& wiring) { wiring.also(); }},
+    {Verb::kSplit, [](Wiring& wiring) { wiring.split(); }},
+    {Verb::kMerge, [](Wiring& wiring) { wiring.merge(); }},
+    {Verb::kTagGroup, [](Wiring& wiring) { wiring.tag_group(); }},
+    {Verb::kInput, [](Wiring& wiring) { wiring.input(); }},
+    {Verb::kAt, [](Wiring& wiring) { wiring.at(); }},
+    {Verb::kGate, [](Wiring& wiring) { wiring.gate(); }},
+    {Verb::kSwitch, [](Wiring& wiring) { wiring.switch_(); }},
+    {Verb::kLoop, [](Wiring& wiring) { wiring.loop(); }},
+    {Verb::kMap, [](Wiring& wiring) { wiring.map(); }},
+};
+
+}  // namespace
+
+Wired wire(const FlowBuilder& flow) {
+  return Wiring(flow).wire();
+}
+
+Problem problem_of(const FlowBuilder& flow, const FlowStep* step, std::string message) {
+  Problem problem;
+  const Config& place = step == nullptr ? flow.place() : step->place;
+  problem.pointer = place.pointer();
+  if (place.places())
+    problem.place = place.places()->place_of(problem.pointer);
+  // In a document the place is all it takes.
+  if (step != nullptr && problem.pointer.empty()) {
+    problem.message = std::string(spoken(step->verb)) + " in step " +
+                      std::to_string(step - flow.steps().data() + 1) + ": ";
+  }
+  problem.message += message;
+  return problem;
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+
+#include "run/graph_data.h"
+#include "run/graph_result.h"
+#include "run/node.h"
+#include "run/run_graph.h"
+
+namespace treadle::graph {
+
+Callee::Callee(std::string name, std::string type, std::shared_ptr<Layer> layer,
+               std::shared_ptr<torch::nn::Module> module)
+    : name_(std::move(name)),
+      type_(std::move(type)),
+      layer_(std::move(layer)),
+      module_(module ? std::move(module) : layer_) {}
+
+Callee::Callee(std::string name, std::string type, std::shared_ptr<Graph> graph)
+    : name_(std::move(name)), type_(std::move(type)), graph_(std::move(graph)), module_(graph_) {}
+
+at::Tensor Callee::call(const Inputs& inputs, State& state, const std::stop_token& stop) const {
+  if (layer_ != nullptr) {
+    LayerContext context(stop, state.memory, state.reports);
+    const std::size_t before = state.reports.list.size();
+    at::Tensor value = layer_->forward(inputs, context);
+    if (!value.defined())
+      throw DataError("it returned no tensor");
+    if (state.reports.list.size() > before)
+      expect_declared(std::span(state.reports.list).subspan(before));
+    return value;
+  }
+  const Graph::Impl& graph = graph_->impl();
+  if (inputs.size() != graph.inputs.size())
+    throw DataError(input_count_text(graph, inputs.size()));
+  std::vector<at::Tensor> outputs;
+  run_graph(graph, inputs, state.graph->data(), stop, outputs);
+  return std::move(outputs.front());
+}
+
+TensorSpec Callee::result(std::span<const TensorSpec> inputs) const {
+  if (layer_ != nullptr)
+    return layer_->result(inputs);
+  return result_of(*graph_, inputs);
+}
+
+bool Callee::remembers() const {
+  if (graph_ != nullptr)
+    return graph_->impl().remembers;
+  const auto* says = ability<Remembers>();
+  return says != nullptr && says->remembers();
+}
+
+bool Callee::reports() const {
+  if (graph_ != nullptr)
+    return graph_->impl().reports;
+  const auto* shows = ability<ShowsValues>();
+  return adds_losses() || (shows != nullptr && !shows->observed_names().empty());
+}
+
+bool Callee::adds_losses() const {
+  if (graph_ != nullptr)
+    return graph_->impl().adds_losses;
+  const auto* adds = ability<AddsLosses>();
+  return adds != nullptr && !adds->loss_names().empty();
+}
+
+/// A name that was not declared could not be watched, and a loss would have no gradient in a plan.
+void Callee::expect_declared(std::span<const LayerReports::Report> reports) const {
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const auto* shows = ability<ShowsValues>();
+  const auto* adds = ability<AddsLosses>();
+  for (const LayerReports::Report& report : reports) {
+    if (report.is_loss && (adds == nullptr || !has(adds->loss_names(), report.name))) {
+      throw DataError("it adds the loss " + quote_text(report.name) +
+                      " without declaring it; derive from treadle::AddsLosses and name it there");
+    }
+    if (!report.is_loss && (shows == nullptr || !has(shows->observed_names(), report.name))) {
+      throw DataError("it logs " + quote_text(report.name) +
+                      " without declaring it; derive from treadle::ShowsValues and name it there");
+    }
+  }
+}
+
+std::vector<std::string> Callee::reference_names() const {
+  if (graph_ != nullptr)
+    return graph_->input_names();
+  if (const auto* names = ability<NamesReferences>())
+    return names->reference_names();
+  return {};
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,363 @@
+#include <treadle/graph/graph.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <ATen/ops/split_with_sizes.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+
+#include "run/executor.h"
+#include "run/failure.h"
+#include "run/graph_data.h"
+#include "run/graph_result.h"
+#include "run/reports.h"
+#include "run/run_graph.h"
+#include "run/spare_state.h"
+
+// A graph as a module and as a model: registration of parameters, tags, freezing, and the way from
+// a Model's forward to the executor. Execution itself: run_graph.cpp (dynamic),
+// compile/compiled.cpp.
+//
+// Modules are registered in the order of nodes, once each: a module that several nodes share has
+// the name of the first. Names of parameters, and with them saved files, depend on this.
+
+namespace treadle::graph {
+namespace {
+
+class DynamicExecutor final : public Executor {
+ public:
+  Execution execution() const override { return Execution::kDynamic; }
+  void run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
+           const std::stop_token& stop, std::vector<at::Tensor>& outputs) override {
+    run_graph(graph.impl(), inputs, state, stop, outputs);
+  }
+};
+
+/// A nested graph used as a layer. Its state travels through the layer's memory, so that streams
+/// stay apart.
+class GraphLayer final : public Layer,
+                         public Remembers,
+                         public ShowsValues,
+                         public AddsLosses,
+                         public TakesIndices {
+ public:
+  explicit GraphLayer(std::shared_ptr<Graph> graph)
+      : graph_(register_module("graph", std::move(graph))) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    SpareState state(*graph_);
+    if (!context.state().empty())
+      state->load_state(context.state());
+    const Graph::Impl& impl = graph_->impl();
+    if (impl.reports)
+      begin_reports(impl, state->data(), context.is_logging(), context.takes_losses());
+    std::vector<at::Tensor> results = graph_->run(inputs, *state, context.stop());
+    if (state->remembers())
+      context.state() = state->state();
+    if (impl.reports) {
+      hand_over_reports(impl, state->data(), [&](LayerReports::Report&& report) {
+        if (report.is_loss) {
+          context.add_loss(report.name, std::move(report.value));
+        } else {
+          context.log(report.name, report.value);
+        }
+      });
+    }
+    return std::move(results.front());
+  }
+  bool remembers() const override { return graph_->impl().remembers; }
+  std::vector<std::string> observed_names() const override { return logged_names(graph_->impl()); }
+  std::vector<std::string> loss_names() const override { return graph::loss_names(graph_->impl()); }
+
+ private:
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    return graph_->results().front() ? result_of(*graph_, inputs) : tried_on_zeros(inputs);
+  }
+
+  std::shared_ptr<Graph> graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_dynamic_executor() {
+  return std::make_unique<DynamicExecutor>();
+}
+
+Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
+  impl_->executor = make_dynamic_executor();
+  impl_->remembers = !impl_->states.empty();
+  std::vector<const torch::nn::Module*> registered;
+  for (std::size_t i = 0; i < impl_->places.size(); ++i) {
+    const Node* node = impl_->places[i].node.get();
+    if (node == nullptr)
+      continue;
+    const auto register_once = [&](torch::nn::Module& at, const std::string& name,
+                                   const std::shared_ptr<torch::nn::Module>& module) {
+      // A module that several nodes share has the name of the first.
+      if (std::find(registered.begin(), registered.end(), module.get()) != registered.end())
+        return;
+      registered.push_back(module.get());
+      at.register_module(name, module);
+    };
+    impl_->has_branches = impl_->has_branches || impl_->places[i].group.has_value();
+    for (const Callee& callee : node->callees()) {
+      if (callee.graph() != nullptr && callee.graph()->impl().has_branches)
+        impl_->has_branches = true;
+      impl_->remembers = impl_->remembers || callee.remembers();
+      impl_->reports = impl_->reports || callee.reports();
+      impl_->adds_losses = impl_->adds_losses || callee.adds_losses();
+    }
+    const std::string& id = impl_->nodes[i].id;
+    if (node->callees().size() == 1 && node->main().name().empty()) {
+      register_once(*this, id, node->main().module());
+      continue;
+    }
+    const auto composite = std::make_shared<torch::nn::Module>(impl_->nodes[i].type);
+    for (const Callee& callee : node->callees())
+      register_once(*composite, callee.name(), callee.module());
+    register_module(id, composite);
+  }
+}
+
+Graph::~Graph() = default;
+
+void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) {
+  SpareState state(*this);
+  if (!context.state().empty())
+    state->load_state(context.state());
+  const bool shows = context.is_logging() && !impl_->observed.empty();
+  state->data().keeps_tags = shows;
+  if (impl_->reports)
+    begin_reports(*impl_, state->data(), context.is_logging(), context.takes_losses());
+  std::vector<at::Tensor> results;
+  if (impl_->input_order.empty()) {
+    results = run(inputs, *state, context.stop());
+  } else {
+    std::vector<at::Tensor> ordered;
+    for (const std::size_t input : impl_->input_order)
+      ordered.push_back(inputs[input]);
+    results = run(ordered, *state, context.stop());
+  }
+  if (state->remembers())
+    context.state() = state->state();
+  if (shows) {
+    for (const Impl::Observed& one : impl_->observed)
+      context.log(one.name, state->data().tags[one.tag_slot], one.by);
+  }
+  if (impl_->reports) {
+    hand_over_reports(*impl_, state->data(), [&](LayerReports::Report&& report) {
+      if (report.is_loss) {
+        context.add_loss(report.name, std::move(report.value));
+      } else {
+        context.log(report.name, report.value);
+      }
+    });
+  }
+  if (!impl_->output_widths.empty()) {
+    outputs = at::split_with_sizes(results.front(), impl_->output_widths, -1);
+  } else {
+    outputs = std::move(results);
+  }
+}
+
+void Graph::serve_as_model(std::size_t input_count, std::vector<std::size_t> input_order,
+                           std::vector<std::int64_t> output_widths) {
+  std::vector<std::size_t> all(input_count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  impl_->input_order = input_order == all ? std::vector<std::size_t>() : std::move(input_order);
+  impl_->output_widths = std::move(output_widths);
+}
+
+std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
+                                   std::stop_token stop) const {
+  const auto contiguous = checked_inputs(*impl_, inputs);
+  const Inputs given{contiguous.data(), contiguous.size()};
+  TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
+  std::vector<at::Tensor> outputs;
+  try {
+    // Losses of layers are results that a plan does not have.
+    const bool adds_losses = impl_->adds_losses && state.data().takes_losses;
+    if (adds_losses) {
+      run_graph(*impl_, given, state.data(), stop, outputs);
+    } else {
+      impl_->executor->run(*this, given, state.data(), stop, outputs);
+    }
+  } catch (const Failure& failure) {
+    failure.raise();
+  }
+  return outputs;
+}
+
+at::Tensor Graph::forward(const at::Tensor& input) const {
+  SpareState state(*this);
+  return std::move(run({&input, 1}, *state).front());
+}
+
+Execution Graph::execution() const {
+  return impl_->executor->execution();
+}
+
+void Graph::set_branches(Branches branches) {
+  for (const auto& module : modules()) {
+    if (const auto* graph = dynamic_cast<const Graph*>(module.get()))
+      graph->impl_->branches = branches;
+  }
+}
+
+void Graph::set_repeated() {
+  for (BranchGroup& group : impl_->groups_of_branches)
+    group.is_repeated = true;
+}
+
+const std::vector<NodeInfo>& Graph::nodes() const {
+  return impl_->nodes;
+}
+std::size_t Graph::input_count() const {
+  return impl_->inputs.size();
+}
+const std::vector<std::string>& Graph::input_names() const {
+  return impl_->input_names;
+}
+const std::vector<std::size_t>& Graph::output_nodes() const {
+  return impl_->outputs;
+}
+
+std::vector<std::optional<TensorSpec>> Graph::results() const {
+  std::vector<std::optional<TensorSpec>> results;
+  for (const std::size_t output : impl_->outputs)
+    results.push_back(impl_->nodes[output].result);
+  return results;
+}
+
+std::optional<std::size_t> Graph::find_tag(std::string_view tag) const {
+  const auto found = impl_->tags.find(tag);
+  return found == impl_->tags.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> Graph::tags() const {
+  std::vector<std::string> names;
+  for (const auto& [tag, place] : impl_->tags)
+    names.push_back(tag);
+  return names;
+}
+
+std::vector<std::string> Graph::tag_group(std::string_view name) const {
+  for (const auto& [group, tags] : impl_->groups) {
+    if (group == name)
+      return tags;
+  }
+  return {};
+}
+
+std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
+  const auto place = find_tag(tag);
+  if (!place || impl_->places[*place].node == nullptr)
+    return nullptr;
+  return impl_->places[*place].node->main().graph();
+}
+
+void Graph::observe(const std::vector<ObservedTag>& tags) {
+  std::vector<Impl::Observed> observed;
+  const auto add = [&](const std::string& tag, std::optional<Reduction> by) {
+    const auto place = find_tag(tag);
+    if (!place)
+      throw UsageError("the graph has no tag " + quote_text(tag) + did_you_mean(tag, part_names()));
+    const std::optional<TensorSpec>& result = impl_->nodes[*place].result;
+    const auto is_one = [](std::int64_t size) { return size == 1; };
+    if (!by && result && !std::all_of(result->sizes.begin(), result->sizes.end(), is_one)) {
+      throw UsageError(quote_text(tag) + " is " + result->text() +
+                       "; say how its elements become one number, mean, sum, max, min or norm: "
+                       "{\"tag\": " +
+                       quote_text(tag) + ", \"by\": \"mean\"}");
+    }
+    const bool is_known = std::any_of(observed.begin(), observed.end(),
+                                      [&](const Impl::Observed& one) { return one.name == tag; });
+    if (is_known)
+      throw UsageError(quote_text(tag) + " is to be observed twice; leave one of them out");
+    observed.push_back({tag, *impl_->places[*place].tag_slot, by});
+  };
+  for (const ObservedTag& one : tags) {
+    const std::vector<std::string> group = tag_group(one.tag);
+    if (group.empty())
+      add(one.tag, one.by);
+    for (const std::string& tag : group)
+      add(tag, one.by);
+  }
+  impl_->observed = std::move(observed);
+}
+
+std::vector<std::string> Graph::observed_names() const {
+  std::vector<std::string> names;
+  for (const Impl::Observed& one : impl_->observed)
+    names.push_back(one.name);
+  for (std::vector<std::string> more : {logged_names(*impl_), loss_names(*impl_)})
+    names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+std::vector<std::string> Graph::part_names() const {
+  std::vector<std::string> names = tags();
+  for (const auto& [group, tags] : impl_->groups)
+    names.push_back(group);
+  return names;
+}
+
+std::vector<std::string> Graph::parameters_of_part(std::string_view name) const {
+  std::vector<std::string> tags = tag_group(name);
+  if (tags.empty())
+    tags.emplace_back(name);
+  std::vector<at::Tensor> meant;
+  for (const std::string& tag : tags) {
+    const std::vector<at::Tensor> more = parameters_of(tag);
+    meant.insert(meant.end(), more.begin(), more.end());
+  }
+  std::vector<std::string> names;
+  for (const auto& item : named_parameters()) {
+    const auto is_it = [&](const at::Tensor& parameter) { return parameter.is_same(item.value()); };
+    if (std::any_of(meant.begin(), meant.end(), is_it))
+      names.push_back(item.key());
+  }
+  return names;
+}
+
+std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {
+  const auto place = find_tag(tag);
+  if (!place || impl_->places[*place].node == nullptr)
+    return {};
+  return impl_->places[*place].node->parameters();
+}
+
+void Graph::freeze(const std::vector<std::string>& tags) {
+  set_trained(tags, false);
+}
+void Graph::unfreeze(const std::vector<std::string>& tags) {
+  set_trained(tags, true);
+}
+
+void Graph::set_trained(const std::vector<std::string>& tags, bool trained) {
+  for (const std::string& tag : tags) {
+    const auto place = find_tag(tag);
+    if (!place)
+      throw UsageError("the graph has no tag \"" + tag + "\"" + did_you_mean(tag, this->tags()));
+    for (at::Tensor& parameter : parameters_of(tag))
+      parameter.set_requires_grad(trained);
+    impl_->nodes[*place].frozen = !trained;
+  }
+}
+
+void Graph::zero_frozen_grads() {
+  for (at::Tensor& parameter : parameters()) {
+    if (!parameter.requires_grad())
+      parameter.mutable_grad().reset();
+  }
+}
+
+std::shared_ptr<Layer> as_layer(std::shared_ptr<Graph> graph) {
+  return std::make_shared<GraphLayer>(std::move(graph));
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/graph/graph.h>
+#include <treadle/graph/graph_state.h>
+#include <treadle/graph/profile.h>
+
+#include "branches/branches.h"
+#include "run/executor.h"
+#include "run/node.h"
+
+/// The data of a graph and of its states. Graph::Impl is made by assemble.cpp and read-only from
+/// then on, except for settings between forwards (branches, executor, observed) and the pool of
+/// states; what a forward writes is in GraphState::Data. Nested graphs are owned by the callees of
+/// their nodes, and their states by the callees' states.
+namespace treadle::graph {
+
+/// A node at its place in the execution order. Everything is addressed by place: values, states of
+/// nodes, times.
+struct Place {
+  std::shared_ptr<const Node> node;  ///< null for inputs and states, whose values are given
+  std::vector<std::size_t> inputs;   ///< places whose values it takes
+  /// As inputs: whether the value has other users. Then it passes an accumulation point.
+  std::vector<bool> is_shared;
+  /// Places whose values are freed after this one.
+  std::vector<std::size_t> done;
+  std::optional<std::size_t> tag_slot;  ///< where its value is kept for people
+  std::optional<std::size_t> group;     ///< the group of branches that it belongs to
+};
+
+/// A state: the value of one place, read by another in the next forward.
+struct StateSlot {
+  std::string tag;
+  std::size_t read = 0;             ///< the place that yields it
+  std::size_t written = 0;          ///< the place that computes it
+  std::vector<std::int64_t> shape;  ///< of a row, where an initial value was declared
+  double fill = 0;
+  bool has_initial = false;
+  bool has_rows = false;  ///< its first dimension is the batch
+};
+
+struct Graph::Impl {
+  std::vector<NodeInfo> nodes;
+  std::vector<Place> places;  // as nodes
+  std::vector<std::size_t> inputs;
+  std::vector<std::string> input_names;
+  std::vector<std::size_t> outputs;
+  std::vector<StateSlot> states;
+  std::size_t levels = 1;  ///< of graphs within each other, this one included
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  std::map<std::string, std::size_t, std::less<>> tags;  // place
+  std::size_t tag_slots = 0;
+  std::vector<BranchGroup> groups_of_branches;
+  bool has_branches = false;  ///< itself, or a graph within
+  bool remembers = false;     ///< stateful: it has states, or something within it is stateful
+  bool reports = false;       ///< something within logs or adds to the loss
+  bool adds_losses = false;
+  std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
+  Branches branches = Branches::kAsItPays;
+  std::unique_ptr<Executor> executor;
+  bool is_for_inference = false;             ///< see Graph::prepare_for_inference()
+  std::vector<std::size_t> tells_beginning;  // places with a callee that is a BeginsForward
+  // As a model: what the one output is split into (empty: it is not), and which of the model's
+  // inputs each of the graph's is (empty: the same order).
+  std::vector<std::int64_t> output_widths;
+  std::vector<std::size_t> input_order;
+  struct Observed {
+    std::string name;
+    std::size_t tag_slot = 0;
+    std::optional<Reduction> by;
+  };
+  std::vector<Observed> observed;  // as a model: reported where the context asks for values
+  /// Of parameters; nothing for a graph that was built without sizes.
+  std::optional<c10::ScalarType> dtype;
+
+  // States for forwards that bring none (SpareState); each is used by one forward at a time.
+  mutable std::mutex spare_mutex;
+  mutable std::vector<std::unique_ptr<GraphState>> spare;
+};
+
+struct GraphState::Data {
+  using Clock = std::chrono::steady_clock;
+
+  const Graph* graph = nullptr;
+  std::vector<at::Tensor> values;  // of places, during a forward
+  std::vector<at::Tensor> states;  // as Graph::Impl::states; undefined: absent
+  std::vector<at::Tensor> tags;    // as tag slots
+  std::vector<NodeState> nodes;    // as places
+  bool keeps_tags = true;
+  bool takes_losses = false;  ///< of layers, see reports.h
+  /// When each place began and ended; empty where nothing is timed.
+  std::vector<std::pair<Clock::time_point, Clock::time_point>> times;
+  std::optional<Profile> profile;
+};
+
+}  // namespace treadle::graph

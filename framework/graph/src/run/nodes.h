@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "build/flow_step.h"
+#include "run/node.h"
+
+namespace treadle::graph {
+
+// Callees as in FlowStep::parts. The options of the step have been checked.
+std::unique_ptr<Node> make_loop_node(std::vector<Callee> callees, const FlowStep& step);
+std::unique_ptr<Node> make_adaptive_loop_node(std::vector<Callee> callees, std::int64_t most,
+                                              const Pondering& pondering);
+std::unique_ptr<Node> make_map_node(std::vector<Callee> callees, const FlowStep& step);
+std::unique_ptr<Node> make_switch_node(std::vector<Callee> callees, const FlowStep& step);
+
+}  // namespace treadle::graph

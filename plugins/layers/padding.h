@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/core/layer.h>
+
+/// Positions of a sequence that are not padding: what the optional reference of a layer describes,
+/// lengths (int64 [B]) or a mask (bool [B, length], true where a position counts).
+namespace treadle::layers {
+
+bool describes_padding(const TensorSpec& reference);
+
+/// The only reference of a layer over sequences, if there is one: its index among the inputs.
+/// Throws a DataError for anything else.
+std::optional<std::size_t> padding_reference(const LayerSpec& spec);
+
+/// bool [B, length], true where a position counts.
+at::Tensor real_positions(const at::Tensor& reference, std::int64_t length);
+
+/// `real` as [B, length, 1, ...], to stand beside `sequence`.
+at::Tensor beside(const at::Tensor& real, const at::Tensor& sequence);
+
+/// The last position that counts, of [B, length, ...]: [B, ...]; zeros where none does.
+at::Tensor last_position(const at::Tensor& sequence, const at::Tensor& real);
+
+}  // namespace treadle::layers

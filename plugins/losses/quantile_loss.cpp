@@ -1,0 +1,65 @@
+#include "quantile_loss.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/mv.h>
+#include <ATen/ops/tensor.h>
+
+#include "positions.h"
+#include "target_check.h"
+
+namespace treadle::losses {
+
+Quantile::Quantile(const Config& config)
+    : quantiles_(config.get<std::vector<double>>("quantiles")) {
+  if (std::adjacent_find(quantiles_.begin(), quantiles_.end(), std::greater_equal<>()) !=
+      quantiles_.end())
+    config.fail("quantiles", "must ascend, each greater than the one before");
+  if (std::find(quantiles_.begin(), quantiles_.end(), 0.5) == quantiles_.end())
+    config.fail("quantiles", "must contain 0.5: the median is the prediction");
+  for (const double quantile : quantiles_)
+    names_.push_back("q" + nlohmann::json(quantile).dump());
+}
+
+std::vector<OutputSpec> Quantile::do_outputs_for(const TargetSpec& target) const {
+  expect_kind("quantile", {TargetKind::kNumbers}, target);
+  const auto quantiles = static_cast<std::int64_t>(quantiles_.size());
+  return {{"quantiles", shape_per_position(target, quantiles * target.width())}};
+}
+
+LossTerms Quantile::do_forward(const std::vector<at::Tensor>& outputs,
+                               const TargetBatch& target) const {
+  const Positions numbers(outputs[0], target);
+  const at::Tensor& targets = numbers.target;
+  const auto quantiles = static_cast<std::int64_t>(quantiles_.size());
+  const at::Tensor q =
+      at::tensor(quantiles_, numbers.output.options().requires_grad(false)).view({quantiles, 1});
+  const at::Tensor d = targets.unsqueeze(1) - numbers.output.view({-1, quantiles, targets.size(1)});
+  const at::Tensor each = at::maximum(d * q, d * (q - 1));
+  return {
+      numbers.weights.defined() ? at::mv(each.flatten(1).t(), numbers.weights).sum() : each.sum(),
+      do_weight(target)};
+}
+
+at::Tensor Quantile::do_weight(const TargetBatch& target) const {
+  return weight_of_values(target,
+                          target.values().size(-1) * static_cast<std::int64_t>(quantiles_.size()));
+}
+
+Prediction Quantile::do_prediction(const std::vector<at::Tensor>& outputs) const {
+  Prediction prediction;
+  const std::int64_t width = outputs[0].size(-1) / static_cast<std::int64_t>(quantiles_.size());
+  for (std::size_t i = 0; i < quantiles_.size(); ++i) {
+    const at::Tensor values = outputs[0].narrow(-1, static_cast<std::int64_t>(i) * width, width);
+    if (quantiles_[i] == 0.5)
+      prediction.values = values;
+    else
+      prediction.extras.push_back({names_[i], values});
+  }
+  return prediction;
+}
+
+}  // namespace treadle::losses
