@@ -57,7 +57,7 @@ EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first, std::siz
     trial_width_ = std::max(columns_of(longest), columns_of(trial.name));
   }
   epoch_width_ = std::max<std::size_t>(5, position(first.epochs, first.epochs).size());
-  has_validation_ = first.validation_loss.has_value();
+  has_validation_ = first.val_loss.has_value();
   for (const MetricValue& metric : first.metrics) {
     if (!is_of_one_class(metric.name) && metrics_.size() < kMostMetrics)
       metrics_.push_back(metric.name);
@@ -103,9 +103,9 @@ std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) con
   if (trial_width_ > 0)
     line += left_aligned(trial.name, trial_width_) + "  ";
   line += right_aligned(position(epoch.epoch, epoch.epochs), epoch_width_) + "  " +
-          right_aligned(number_text(epoch.training_loss), kNumberWidth);
+          right_aligned(number_text(epoch.train_loss), kNumberWidth);
   if (has_validation_) {
-    line += "  " + right_aligned(epoch.validation_loss ? number_text(*epoch.validation_loss) : "-",
+    line += "  " + right_aligned(epoch.val_loss ? number_text(*epoch.val_loss) : "-",
                                  column_width("validation"));
   }
   const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
@@ -123,7 +123,7 @@ std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) con
     line += "  " + right_aligned(number_text(epoch.learning_rate), kNumberWidth);
   line += "  " + right_aligned(seconds_text(epoch.seconds), kNumberWidth);
   // Without validation rows the best is by training loss, which chooses nothing.
-  return epoch.best && epoch.validation_loss ? line + std::string(kBest) : line;
+  return epoch.best && epoch.val_loss ? line + std::string(kBest) : line;
 }
 
 std::string live_line(const LiveState& state, std::size_t columns) {

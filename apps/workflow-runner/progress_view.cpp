@@ -132,7 +132,7 @@ void ProgressView::print_epoch(Training& training, const EpochSummary& summary) 
     print(terminal_.dim(cut_to(table_->head(), terminal_.width())));
   }
   const std::string row = cut_to(table_->row(training.id, summary), terminal_.width());
-  print(summary.best && summary.validation_loss ? terminal_.green(row) : row);
+  print(summary.best && summary.val_loss ? terminal_.green(row) : row);
   training.is_last_shown = true;
 }
 
@@ -178,7 +178,7 @@ LiveState ProgressView::look() {
       continue;
     LiveTraining live{training.id.name, progress, {}, {}};
     if (training.last) {
-      live.loss = training.last->validation_loss.value_or(training.last->training_loss);
+      live.loss = training.last->val_loss.value_or(training.last->train_loss);
       if (!training.last->metrics.empty())
         live.metric = training.last->metrics.front();
     }

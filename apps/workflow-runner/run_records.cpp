@@ -85,7 +85,7 @@ class LastEpoch {
 
   /// The first metric, else the loss.
   void judge(RunRecord& record) const {
-    constexpr std::string_view kLastLoss = "validation_loss";
+    constexpr std::string_view kLastLoss = "val_loss";
     const auto loss = std::find(names_.begin(), names_.end(), kLastLoss);
     if (fields_.empty() || loss == names_.end())
       return;
@@ -94,7 +94,7 @@ class LastEpoch {
                             !first->starts_with("observed.") && !text(*first).empty();
     record.metric = has_metric ? *first : "loss";
     const std::string value = has_metric                ? text(*first)
-                              : text(kLastLoss).empty() ? text("training_loss")
+                              : text(kLastLoss).empty() ? text("train_loss")
                                                         : text(kLastLoss);
     if (const auto number = parsed<double>(value))
       record.metric_value = *number;

@@ -99,8 +99,8 @@ std::string Prometheus::exposition() const {
   Gauge epochs("treadle_epochs_planned", "Epochs planned; early stopping may end sooner.");
   Gauge step("treadle_step", "Optimizer steps done.");
   Gauge rate("treadle_learning_rate", "Learning rate of the last step.");
-  Gauge training_loss("treadle_training_loss", "Mean training loss of the last epoch.");
-  Gauge validation_loss("treadle_validation_loss", "Validation loss after the last epoch.");
+  Gauge train_loss("treadle_train_loss", "Mean training loss of the last epoch.");
+  Gauge val_loss("treadle_val_loss", "Validation loss after the last epoch.");
   Gauge seconds("treadle_epoch_seconds", "Wall time of the last epoch in seconds.");
   Gauge metric("treadle_metric", "Validation metrics after the last epoch.");
   Gauge observed("treadle_observed", "What the model showed: means over the last epoch.");
@@ -114,9 +114,9 @@ std::string Prometheus::exposition() const {
     epochs.add(labels, static_cast<double>(newest.epochs));
     step.add(labels, static_cast<double>(newest.step));
     rate.add(labels, newest.learning_rate);
-    training_loss.add(labels, newest.training_loss);
-    if (newest.validation_loss)
-      validation_loss.add(labels, *newest.validation_loss);
+    train_loss.add(labels, newest.train_loss);
+    if (newest.val_loss)
+      val_loss.add(labels, *newest.val_loss);
     seconds.add(labels, newest.seconds);
     for (const MetricValue& value : newest.metrics)
       metric.add(labels + "," + label("metric", value.name), value.value);
@@ -128,7 +128,7 @@ std::string Prometheus::exposition() const {
   }
 
   std::string text;
-  for (const Gauge* gauge : {&epoch, &epochs, &step, &rate, &training_loss, &validation_loss,
+  for (const Gauge* gauge : {&epoch, &epochs, &step, &rate, &train_loss, &val_loss,
                              &seconds, &metric, &observed, &best, &completed})
     text += gauge->text();
   return text;

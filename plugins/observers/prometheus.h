@@ -14,7 +14,7 @@ namespace treadle::observers {
 /// collector never reads half of one.
 ///
 /// Gauges, with labels `run` and `trial`: treadle_epoch, treadle_epochs_planned, treadle_step,
-/// treadle_learning_rate, treadle_training_loss, treadle_validation_loss (when there are validation
+/// treadle_learning_rate, treadle_train_loss, treadle_val_loss (when there are validation
 /// rows), treadle_epoch_seconds, treadle_metric (with a label `metric`), treadle_best_epoch and
 /// treadle_completed (0 or 1). The file stays when the run ends.
 ///

@@ -11,8 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::StartsWith;
 
 class BadInput : public CommandFixture {
  protected:
@@ -152,12 +154,13 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
 
 TEST_F(BadInput, WhatOnlyMakesSenseWithTheMetricsIsFoundBeforeTheFirstEpoch) {
   given_points();
-  EXPECT_EQ(verdict(3, {"training.keep_best=auc"}),
-            "--set training.keep_best=auc: /training/keep_best: there is no \"auc\" among what the "
-            "validation gives: loss, "
-            "accuracy; add it to \"metrics\", or name one of these");
-  EXPECT_THAT(verdict(3, {R"(training.early_stopping={"metric":"accuracies"})"}),
-              HasSubstr("/training/early_stopping/metric: there is no \"accuracies\" among"));
+  EXPECT_THAT(verdict(3, {"training.restore_best_weights.monitor=auc"}),
+              AllOf(StartsWith("--set training.restore_best_weights.monitor=auc: "),
+                    HasSubstr("/training/restore_best_weights/monitor: there is no \"auc\" in"),
+                    HasSubstr("train_loss, learning_rate, val_loss, accuracy"),
+                    HasSubstr("add it to \"metrics\"")));
+  EXPECT_THAT(verdict(3, {R"(training.early_stopping={"monitor":"accuracies"})"}),
+              HasSubstr("/training/early_stopping/monitor: there is no \"accuracies\" in"));
 }
 
 TEST_F(BadInput, LeavesNoRunFolderWhenNothingWasTrained) {

@@ -96,7 +96,7 @@ TEST_F(Reports, ShowManyOutputsInOneSectionAndKeepTheResultSmall) {
 
 TEST_F(Reports, SayWhichWeightsAreHeldInWhatUnitsTheLossIsAndWhereTimeWent) {
   given_run({{"metrics", {"rmse", "mae", "r2"}},
-             {"training", {{"epochs", 4}, {"keep_best", "r2"}}},
+             {"training", {{"epochs", 4}, {"restore_best_weights", {{"monitor", "r2"}}}}},
              {"validation", {{"use", "k_fold"}, {"folds", 2}}}});
 
   const json run = result();

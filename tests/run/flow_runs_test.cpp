@@ -51,7 +51,7 @@ std::vector<double> losses_of(const fs::path& run) {
   std::istringstream header(line);
   std::size_t column = 0;
   for (std::string name; std::getline(header, name, ','); ++column) {
-    if (name == "training_loss")
+    if (name == "train_loss")
       break;
   }
   while (std::getline(history, line)) {

@@ -85,7 +85,7 @@ fs::path write_document(const fs::path& folder) {
   document["training"]["epochs"] = 25;
   document["training"]["checkpoint"] = {{"every", "7st"}};
   document["training"].erase("early_stopping");
-  document["training"]["keep_best"] = "loss";
+  document["training"]["restore_best_weights"] = nlohmann::json::object();
   const fs::path path = folder / "moons.json";
   std::ofstream(path) << document;
   return path;

@@ -20,8 +20,10 @@ namespace {
 
 using nlohmann::json;
 using testing::bits_of;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing::Impatient;
 using testing::read_file;
 using testing::watching_runtime;
@@ -42,10 +44,11 @@ json stalling() {
     "optimizer": {"use": "adamw", "learning_rate": 1e-9, "weight_decay": 0},
     "schedule": "watched",
     "training": {"use": "standard", "epochs": 30, "batch_size": 16, "checkpoint": {"every": "4st"},
-      "freeze": ["encoded"],
-      "rate": [{"when": {"trend": "encoded", "stalled": [2, 0.5]}, "factor": 0.1, "times": 1}],
-      "unfreeze": [{"when": {"trend": ["loss", "validation_loss"], "stalled": [3, 0.5]}, "parameters": ["encoder.*"]}],
-      "stop": {"when": {"trend": "validation_loss", "converged": [4, 0.5]}}
+      "callbacks": [
+        {"use": "scale_learning_rate", "when": {"monitor": "encoded", "stalled": [2, 0.5]}, "factor": 0.1, "times": 1},
+        {"use": "freeze", "parameters": ["encoded"], "until": {"monitor": ["train_loss", "val_loss"], "stalled": [3, 0.5]}},
+        {"use": "stop", "when": {"monitor": "val_loss", "converged": [4, 0.5]}}
+      ]
     },
     "validation": {"use": "hold_out"},
     "resources": {"workers": 2, "shards": 2}
@@ -77,13 +80,13 @@ TEST(Trends, DropTheRateThenUnfreezeThenStop) {
   EXPECT_THAT(rows[1].decisions,
               ElementsAre("learning rate times 0.1: encoded stalled for 2 epochs"));
   EXPECT_THAT(rows[4].decisions,
-              ElementsAre("unfrozen encoder.*: loss and validation_loss stalled for 3 epochs"));
-  EXPECT_THAT(rows[8].decisions, ElementsAre("stopped: validation_loss converged for 4 epochs"));
+              ElementsAre("unfrozen encoded: train_loss and val_loss stalled for 3 epochs"));
+  EXPECT_THAT(rows[8].decisions, ElementsAre("stopped: val_loss converged for 4 epochs"));
   // The schedule "watched" halves the rate over 150 steps; an epoch has 5.
   EXPECT_DOUBLE_EQ(rows[1].learning_rate, 1e-9 * (1 - 0.5 * 9 / 150));
   EXPECT_DOUBLE_EQ(rows[2].learning_rate, 1e-10 * (1 - 0.5 * 14 / 150));
   const json result = json::parse(read_file(folder / "result.json"));
-  EXPECT_EQ(result.at("stop_reason"), "validation_loss converged for 4 epochs");
+  EXPECT_EQ(result.at("stop_reason"), "val_loss converged for 4 epochs");
   EXPECT_EQ(result.at("total_epochs"), 9);
   std::vector<std::string> notes;
   for (const json& event : events_of(folder, "noted"))
@@ -112,7 +115,7 @@ TEST(Trends, AreTheSameNumbersInHistoryEventsAndReport) {
   }
   EXPECT_THAT(page, HasSubstr("\"observed.encoded\":[" + drawn + "]"));
   EXPECT_THAT(page, HasSubstr("<option>observed.heads_1</option>"));
-  EXPECT_THAT(page, HasSubstr("unfrozen encoder.*: loss and validation_loss stalled for 3 epochs"));
+  EXPECT_THAT(page, HasSubstr("unfrozen encoded: train_loss and val_loss stalled for 3 epochs"));
   EXPECT_THAT(read_file(folder / "history.csv"),
               HasSubstr(",observed.encoded,observed.heads_0,observed.heads_1,decisions,best,"));
 }
@@ -206,7 +209,7 @@ TEST(Trends, AreDecidedAgainAfterAKill) {
 TEST(Trends, FrozenParametersStayUntilTheyAreUnfrozen) {
   const Runtime runtime = watching_runtime();
   json still = stalling();
-  still["training"].erase("unfreeze");
+  still["training"]["callbacks"][1].erase("until");
   const auto weights = [&](const json& document) {
     const Workspace workspace;
     return read_safetensors(run(runtime, document, workspace) / "model.safetensors").tensors;
@@ -235,8 +238,8 @@ TEST(Trends, OfWhatARefitDoesNotKnowAreLeftOutOfIt) {
   for (const json& event : events_of(folder, "noted"))
     notes.push_back(event.at("text"));
   EXPECT_THAT(notes, ::testing::Contains(
-                         "final has no validation rows, and goes without unfreezing encoder.* when "
-                         "loss and validation_loss stalled for 3 epochs"));
+                         "final has no validation rows, and goes without unfreezing encoded when "
+                         "train_loss and val_loss stalled for 3 epochs"));
   for (const ReportInput::Curve& curve : read_history(folder)) {
     ASSERT_EQ(curve.epochs.size(), 3U) << curve.trial;
     EXPECT_EQ(curve.epochs[1].decisions.size(), 1U) << curve.trial;
@@ -250,12 +253,16 @@ std::string mistake_in_change(const json& changes) {
   document.merge_patch(changes);
   try {
     run(runtime, document, workspace);
-  } catch (const DocumentError& error) {
+  } catch (const Error& error) {
     EXPECT_FALSE(fs::exists(workspace.options().output) &&
                  !fs::is_empty(workspace.options().output));
     return error.what();
   }
   return "nothing was thrown";
+}
+
+json callbacks(const json& callback) {
+  return {{"training", {{"callbacks", {callback}}}}};
 }
 
 TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
@@ -265,28 +272,25 @@ TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
       mistake_in_change({{"model", {{"observe", {"encoded"}}}}}),
       "/model/observe: \"encoded\" is [B, 6]; say how its elements become one number, mean, sum, "
       "max, min or norm: {\"tag\": \"encoded\", \"by\": \"mean\"}");
-  EXPECT_EQ(
-      mistake_in_change(
-          {{"training", {{"stop", {{"when", {{"trend", "acuracy"}, {"converged", {4, 1}}}}}}}}}),
-      "/training/stop/when/trend: there is no \"acuracy\" in the history of this training, which "
-      "has loss, validation_loss, accuracy, encoded, heads_0, heads_1; did you mean \"accuracy\"?");
-  EXPECT_THAT(mistake_in_change({{"training", {{"freeze", {"encodet"}}}}}),
-              ::testing::AllOf(
-                  HasSubstr("/training/freeze: \"encodet\" names no parameter of the model, which "
-                            "has encoder.weight, encoder.bias, "),
-                  ::testing::EndsWith("; did you mean \"encoded\"?")));
-  EXPECT_EQ(mistake_in_change({{"training", {{"freeze", {"heads"}}, {"unfreeze", json()}}}}),
+  EXPECT_THAT(mistake_in_change(callbacks(
+                  {{"use", "stop"}, {"when", {{"monitor", "acuracy"}, {"converged", {4, 1}}}}})),
+              AllOf(StartsWith("/training/callbacks/0/when/monitor: there is no \"acuracy\""),
+                    HasSubstr("train_loss, learning_rate, val_loss, accuracy, encoded, heads_0, "
+                              "heads_1; did you mean \"accuracy\"?")));
+  EXPECT_THAT(mistake_in_change({{"training", {{"freeze", {{"parameters", {"encodet"}}}}}}}),
+              AllOf(HasSubstr("/training/freeze/parameters: \"encodet\" names no parameter of the "
+                              "model, which has encoder.weight, encoder.bias, "),
+                    ::testing::EndsWith("; did you mean \"encoded\"?")));
+  EXPECT_EQ(mistake_in_change(callbacks({{"use", "freeze"}, {"parameters", {"heads"}}})),
             "nothing was thrown");
-  EXPECT_EQ(mistake_in_change({{"training", {{"freeze", {"*"}}}}}),
-            "/training/freeze: this leaves nothing to train");
-  const json frozen = {
-      {"flow", {{{"use", "head"}, {"frozen", true}}}}, {"observe", json()}, {"outputs", json()}};
-  const json plain = {{"freeze", json()}, {"unfreeze", json()}, {"stop", json()}, {"rate", json()}};
-  EXPECT_EQ(mistake_in_change({{"model", frozen}, {"training", plain}}),
-            "/training: all parameters of the model are frozen, so there is nothing to train");
-  EXPECT_THAT(mistake_in_change({{"training", {{"freeze", {"heads"}}}}}),
-              HasSubstr("/training/unfreeze/0/parameters: some of these are trained from the "
-                        "start; name them in \"freeze\", too, or only those that are frozen here"));
+  EXPECT_EQ(mistake_in_change(callbacks({{"use", "freeze"}, {"parameters", {"*"}}})),
+            "/training/callbacks/0/parameters: this leaves nothing to train");
+  json frozen = {{"model",
+                  {{"flow", {{{"use", "head"}, {"frozen", true}}}},
+                   {"observe", json()},
+                   {"outputs", json()}}},
+                 {"training", {{"callbacks", json::array()}}}};
+  EXPECT_THAT(mistake_in_change(frozen), HasSubstr("all parameters of the model are frozen"));
 }
 
 }  // namespace

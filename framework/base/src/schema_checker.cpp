@@ -347,7 +347,9 @@ class Walker {
       value = json{{"use", value}};
     if (!value.contains("use")) {
       // `--set optimizer.learning_rate=…` must work where the slot was left to its default.
-      const json* fallback = any_keyword(slot, "default");
+      const json* fallback = any_keyword(slot, "x-treadle-use");
+      if (!fallback)
+        fallback = any_keyword(slot, "default");
       if (fallback && fallback->is_object())
         fallback = any_keyword(*fallback, "use");
       if (!fallback || !fallback->is_string()) {

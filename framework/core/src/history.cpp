@@ -12,9 +12,9 @@ struct RowNumber {
   Direction direction;
 };
 constexpr RowNumber kNumbers[] = {
-    {"loss", [](const EpochSummary& row) { return std::optional(row.training_loss); },
+    {"train_loss", [](const EpochSummary& row) { return std::optional(row.train_loss); },
      Direction::kLowerIsBetter},
-    {"validation_loss", [](const EpochSummary& row) { return row.validation_loss; },
+    {"val_loss", [](const EpochSummary& row) { return row.val_loss; },
      Direction::kLowerIsBetter},
     {"learning_rate", [](const EpochSummary& row) { return std::optional(row.learning_rate); },
      Direction::kNone},

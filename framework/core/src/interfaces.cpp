@@ -7,11 +7,13 @@
 #include <treadle/core/layer.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
+#include <treadle/core/batch_stream.h>
+#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/plugin_registry.h>
-#include <treadle/core/run_context.h>
 #include <treadle/core/run_observer.h>
+#include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 
@@ -36,7 +38,6 @@ PreparesForInference::~PreparesForInference() = default;
 NamesReferences::~NamesReferences() = default;
 Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;
-RunContext::~RunContext() = default;
 RunObserver::~RunObserver() = default;
 ShowsValues::~ShowsValues() = default;
 Stateful::~Stateful() = default;
@@ -45,6 +46,9 @@ Remembers::~Remembers() = default;
 AddsLosses::~AddsLosses() = default;
 TakesIndices::~TakesIndices() = default;
 Traced::~Traced() = default;
+TrainingCallback::~TrainingCallback() = default;
+TrainingControl::~TrainingControl() = default;
+TrainingSession::~TrainingSession() = default;
 TrainingWorkflow::~TrainingWorkflow() = default;
 Transform::~Transform() = default;
 

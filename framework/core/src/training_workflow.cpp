@@ -3,34 +3,19 @@
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
-namespace {
 
-void expect_complete(const TrainingTask& task) {
-  TREADLE_EXPECTS(
-      task.model != nullptr && task.objective != nullptr && task.optimizer != nullptr &&
-          task.schedule != nullptr && task.training != nullptr,
-      "a training task needs a model, a loss, an optimizer, a schedule and training rows");
+void TrainingWorkflow::train(TrainingSession& session) {
+  call_plugin(*this, "train", [&] { do_train(session); });
+  if (!session.is_finished()) {
+    refuse_result(*this, "train",
+                  "returned before the training was finished; a loop goes on until next_epoch() is false");
+  }
 }
 
-}  // namespace
-
-BatchPlan TrainingWorkflow::batch_plan() const {
-  return call_plugin(*this, "batch_plan", [&] { return do_batch_plan(); });
+StateDict TrainingWorkflow::do_state() const {
+  return {};
 }
 
-std::int64_t TrainingWorkflow::planned_epochs() const {
-  return call_plugin(*this, "planned_epochs", [&] { return do_planned_epochs(); });
-}
-
-TrainingResult TrainingWorkflow::train(TrainingTask& task, RunContext& context) {
-  expect_complete(task);
-  return call_plugin(*this, "train", [&] { return do_train(task, context); });
-}
-
-ValidationResult TrainingWorkflow::validate(TrainingTask& task, RunContext& context) {
-  expect_complete(task);
-  TREADLE_EXPECTS(task.validation != nullptr, "validate() needs validation rows");
-  return call_plugin(*this, "validate", [&] { return do_validate(task, context); });
-}
+void TrainingWorkflow::do_load_state(const StateDict&) {}
 
 }  // namespace treadle

@@ -207,7 +207,8 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
       timeline_(options.timeline),
       arena_(model),
       update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)),
-      totals_(objective) {
+      totals_(objective),
+      batch_totals_(objective) {
   const auto add_shard = [&](Model* its) {
     shards_.push_back(std::make_unique<Shard>(
         GradientTask{its, &objective, nullptr, options.timeline}, options.gradients));
@@ -251,6 +252,8 @@ std::vector<MetricValue> TrainingStep::logged_means() const {
 StateDict TrainingStep::sums() const {
   StateDict all;
   all.put("loss", totals_.state());
+  all.put_number("gradient_norms", sum_of_norms_);
+  all.put("steps", nlohmann::json(norms_));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     if (!shards_[i]->logged.empty())
       all.put(shard_name(i), shards_[i]->logged.state());
@@ -260,6 +263,8 @@ StateDict TrainingStep::sums() const {
 
 void TrainingStep::set_sums(const StateDict& sums) {
   totals_.load_state(sums.part("loss"));
+  sum_of_norms_ = sums.number("gradient_norms");
+  norms_ = sums.value("steps").get<std::int64_t>();
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
     shards_[i]->logged.load_state(sums.has_part(name) ? sums.part(name) : StateDict());
@@ -278,6 +283,12 @@ void TrainingStep::clear_totals() {
   totals_.clear();
   for (const auto& shard : shards_)
     shard->logged.clear();
+  sum_of_norms_ = 0;
+  norms_ = 0;
+}
+
+double TrainingStep::mean_gradient_norm() const {
+  return norms_ > 0 ? sum_of_norms_ / static_cast<double>(norms_) : 0.0;
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
@@ -298,7 +309,15 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   for (const auto& shard : shards_) {
     weight += shard->totals.weight();
     finite = finite && shard->totals.is_finite();
-    totals_.add(shard->totals);
+  }
+  if (finite) {
+    for (const auto& shard : shards_)
+      totals_.add(shard->totals);
+  }
+  if (measured_.batch_loss) {
+    batch_totals_.clear();
+    for (const auto& shard : shards_)
+      batch_totals_.add(shard->totals);
   }
   if (timeline_ != nullptr)
     timeline_->count_rows(batch.size());
@@ -321,6 +340,8 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
 /// a gradient is not.
 double TrainingStep::clip(double scale) {
   const at::Tensor& gradients = arena_.gradients();
+  if (measured_.gradient_norm)
+    measure_norm(gradients, scale);
   if (clipping_.value > 0) {
     const double bound = clipping_.value / scale;
     gradients.clamp_(-bound, bound);
@@ -332,6 +353,14 @@ double TrainingStep::clip(double scale) {
   if (!std::isfinite(norm))
     return norm;
   return norm > clipping_.norm ? scale * (clipping_.norm / norm) : scale;
+}
+
+void TrainingStep::measure_norm(const at::Tensor& gradients, double scale) {
+  gradient_norm_ = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
+  if (!std::isfinite(gradient_norm_))
+    return;
+  sum_of_norms_ += gradient_norm_;
+  ++norms_;
 }
 
 }  // namespace treadle::engine

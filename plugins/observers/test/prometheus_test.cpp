@@ -42,8 +42,8 @@ class PrometheusTest : public ::testing::Test {
             .epochs = 60,
             .step = number * 8,
             .learning_rate = 0.001,
-            .training_loss = 0.25,
-            .validation_loss = 0.5,
+            .train_loss = 0.25,
+            .val_loss = 0.5,
             .metrics = {{"accuracy", 0.875, Direction::kHigherIsBetter}},
             .best = true,
             .seconds = 1.5};
@@ -80,14 +80,14 @@ treadle_step{run="iris",trial="fold-2"} 8
 # TYPE treadle_learning_rate gauge
 treadle_learning_rate{run="iris",trial="fold-1"} 0.001
 treadle_learning_rate{run="iris",trial="fold-2"} 0.001
-# HELP treadle_training_loss Mean training loss of the last epoch.
-# TYPE treadle_training_loss gauge
-treadle_training_loss{run="iris",trial="fold-1"} 0.25
-treadle_training_loss{run="iris",trial="fold-2"} 0.25
-# HELP treadle_validation_loss Validation loss after the last epoch.
-# TYPE treadle_validation_loss gauge
-treadle_validation_loss{run="iris",trial="fold-1"} 0.5
-treadle_validation_loss{run="iris",trial="fold-2"} 0.5
+# HELP treadle_train_loss Mean training loss of the last epoch.
+# TYPE treadle_train_loss gauge
+treadle_train_loss{run="iris",trial="fold-1"} 0.25
+treadle_train_loss{run="iris",trial="fold-2"} 0.25
+# HELP treadle_val_loss Validation loss after the last epoch.
+# TYPE treadle_val_loss gauge
+treadle_val_loss{run="iris",trial="fold-1"} 0.5
+treadle_val_loss{run="iris",trial="fold-2"} 0.5
 # HELP treadle_epoch_seconds Wall time of the last epoch in seconds.
 # TYPE treadle_epoch_seconds gauge
 treadle_epoch_seconds{run="iris",trial="fold-1"} 1.5
@@ -111,13 +111,13 @@ TEST_F(PrometheusTest, LeavesOutWhatIsNotThere) {
   const auto prometheus = observer(file());
   prometheus->run_started("iris", "runs/iris");
   EpochSummary summary = epoch(1);
-  summary.validation_loss.reset();
+  summary.val_loss.reset();
   summary.metrics.clear();
   summary.best = false;
 
   prometheus->epoch_completed({}, summary);
 
-  EXPECT_EQ(written().find("treadle_validation_loss"), std::string::npos);
+  EXPECT_EQ(written().find("treadle_val_loss"), std::string::npos);
   EXPECT_EQ(written().find("treadle_metric"), std::string::npos);
   EXPECT_EQ(written().find("treadle_best_epoch"), std::string::npos);
   EXPECT_NE(written().find("treadle_epoch{run=\"iris\",trial=\"final\"} 1\n"), std::string::npos);

@@ -29,11 +29,12 @@
 #include <treadle/core/predictions.h>
 #include <treadle/core/row_problems.h>
 #include <treadle/core/row_reader.h>
-#include <treadle/core/run_context.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/core/state_dict.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/tensor_spec.h>
+#include <treadle/core/training_callback.h>
+#include <treadle/core/training_session.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 #include <treadle/core/weights.h>

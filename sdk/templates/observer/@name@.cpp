@@ -32,7 +32,7 @@ class @Name@ final : public treadle::RunObserver {
     const nlohmann::json line{{"run", run_},
                               {"trial", trial.name},
                               {"epoch", summary.epoch},
-                              {"loss", summary.validation_loss.value_or(summary.training_loss)},
+                              {"loss", summary.val_loss.value_or(summary.train_loss)},
                               {"metrics", std::move(metrics)}};
     file_->append_line(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }

@@ -68,5 +68,6 @@ std::vector<Defect> schedule_defects();
 std::vector<Defect> metric_defects();
 std::vector<Defect> observer_defects();
 std::vector<Defect> training_defects();
+std::vector<Defect> callback_defects();
 
 }  // namespace treadle::testing

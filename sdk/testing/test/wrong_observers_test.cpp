@@ -29,7 +29,7 @@ class Listener : public RunObserver {
 
   void do_run_started(const std::string& name, const std::string&) override { write(name); }
   void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
-    write(trial.name + " " + std::to_string(summary.training_loss));
+    write(trial.name + " " + std::to_string(summary.train_loss));
   }
 
   fs::path file_;
@@ -88,7 +88,7 @@ class DiesOfMissingNumbers final : public Listener {
 
  private:
   void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
-    if (!summary.validation_loss)
+    if (!summary.val_loss)
       throw StorageError("no loss");
     Listener::do_epoch_completed(trial, summary);
   }

@@ -1,6 +1,7 @@
 #include <treadle/host/catalog/component_description.h>
 
 #include <algorithm>
+#include <optional>
 #include <array>
 #include <utility>
 
@@ -238,6 +239,39 @@ Json sample_value(const Json& schema) {
   return kTypical.value(type.get<std::string>(), Json("…"));
 }
 
+/// Whether one of the slots is for this component alone.
+bool has_key_of_its_own(const Json& properties, const Json& component) {
+  return std::any_of(properties.begin(), properties.end(), [&](const Json& slot) {
+    return slot.is_object() && slot.value("x-treadle-use", Json()) == component["use"];
+  });
+}
+
+/// Where a document has such a component: "optimizer", but "metrics", a list, and "callbacks" inside
+/// "training". Nothing where it has none.
+std::optional<Json> placed_in(const Json& properties, std::string_view interface_word,
+                              const Json& component) {
+  for (const auto& [key, property] : properties.items()) {
+    // "loss" is one or a list of them.
+    const Json slot = property.contains("anyOf") ? property["anyOf"][0] : property;
+    const Json fixed = slot.value("x-treadle-use", Json());
+    if (slot.value("x-treadle-component", "") == interface_word &&
+        (fixed.is_null() || fixed == component["use"])) {
+      Json placed = component;
+      if (!fixed.is_null())
+        placed.erase("use");
+      return Json{{key, placed}};
+    }
+    const Json items = property.value("items", Json::object());
+    if (items.value("x-treadle-component", "") == interface_word && !has_key_of_its_own(properties, component))
+      return Json{{key, Json::array({component})}};
+    if (!slot.contains("x-treadle-component") || !slot.contains("properties"))
+      continue;
+    if (const auto inside = placed_in(slot["properties"], interface_word, component))
+      return Json{{key, *inside}};
+  }
+  return std::nullopt;
+}
+
 Json sample_use(std::string_view interface_word, std::string_view name, const Json& schema) {
   Json component = {{"use", name}};
   if (schema.contains("properties")) {
@@ -247,19 +281,9 @@ Json sample_use(std::string_view interface_word, std::string_view name, const Js
         component[key] = sample_value(property);
     }
   }
-  // The document's key for the interface: "optimizer", but "metrics", a list.
-  const Json workflow = workflow_schema();
-  for (const auto& [key, property] : workflow["properties"].items()) {
-    // "loss" is one or a list of them.
-    const Json forms = property.value("anyOf", Json::array({property}));
-    if (forms.front().value("x-treadle-component", "") == interface_word)
-      return {{key, component}};
-    const Json items = property.value("items", Json::object());
-    if (items.value("x-treadle-component", "") == interface_word) {
-      return {{key, Json::array({component})}};
-    }
-  }
-  return component;
+  const std::optional<Json> placed =
+      placed_in(workflow_schema()["properties"], interface_word, component);
+  return placed ? *placed : component;
 }
 
 using Row = std::array<std::string, 6>;

@@ -41,12 +41,10 @@ class FakeComponents final : public SchemaIndex {
     add("schedule", "constant", R"({"type": "object"})");
     add("schedule", "cosine", R"({"properties": {"floor": {"x-treadle-type": "fraction"}}})");
     add("training", "standard", R"({"properties": {
-        "epochs": {"type": "integer", "minimum": 1, "default": 10},
-        "batch_size": {"type": "integer", "minimum": 1, "default": 32, "x-treadle-unit": "rows"},
-        "limit": {"type": "string", "x-treadle-type": "duration"},
-        "early_stopping": {"type": "object", "required": ["patience"], "properties": {
-            "patience": {"type": "string", "x-treadle-type": "duration"},
-            "mode": {"enum": ["min", "max"], "default": "min"}}}}})");
+        "limit": {"type": "string", "x-treadle-type": "duration"}}})");
+    add("callback", "early_stopping", R"({"required": ["patience"], "properties": {
+        "patience": {"type": "string", "x-treadle-type": "duration"},
+        "mode": {"enum": ["min", "max"], "default": "min"}}})");
     add("validation", "hold_out", R"({"properties": {"fraction": {"x-treadle-type": "fraction",
         "default": 0.2}}})");
     add("validation", "k_fold", R"({"properties": {"folds": {"type": "integer", "minimum": 2,

@@ -48,7 +48,9 @@ TEST(WorkflowDocument, FillsInEverythingThatDoesNotDependOnTheData) {
       "model": {"use": "mlp", "hidden": [64], "activation": "relu"},
       "optimizer": {"use": "adamw", "learning_rate": 0.001, "betas": [0.9, 0.999]},
       "schedule": {"use": "constant"},
-      "training": {"use": "standard", "epochs": 10, "batch_size": 32},
+      "training": {"use": "standard", "epochs": 100, "batch_size": 32,
+        "evaluation_batch_size": 1024, "evaluate_every": 1, "shuffle": true, "drop_last": false,
+        "callbacks": [], "checkpoint": {"every": "30s", "keep": 2}},
       "validation": {"use": "hold_out", "fraction": 0.2},
       "observers": [],
       "resources": {"workers": "auto", "shards": 1, "intra_op_threads": 1}})"));
@@ -65,7 +67,7 @@ TEST(WorkflowDocument, ResolvesTheDocumentOfTheReadme) {
             json::parse(R"([{"use": "accuracy"}, {"use": "macro_f1"}])"));
   EXPECT_EQ(workflow.resolved["schedule"], json::parse(R"({"use": "cosine", "warmup": "5%"})"));
   EXPECT_EQ(workflow.resolved["training"]["early_stopping"],
-            json::parse(R"({"patience": "10ep", "mode": "min"})"));
+            json::parse(R"({"use": "early_stopping", "patience": "10ep", "mode": "min"})"));
 }
 
 TEST(WorkflowDocument, ResolvesToItself) {
@@ -215,8 +217,14 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
   "training": {
     "use": "standard",
     "batch_size": 16,
-    "early_stopping": {"mode": "min", "patience": "10ep"},
-    "epochs": 60
+    "callbacks": [],
+    "checkpoint": {"every": "30s", "keep": 2},
+    "drop_last": false,
+    "early_stopping": {"use": "early_stopping", "mode": "min", "patience": "10ep"},
+    "epochs": 60,
+    "evaluate_every": 1,
+    "evaluation_batch_size": 1024,
+    "shuffle": true
   },
   "validation": {"use": "k_fold", "folds": 5, "stratify": true},
   "metrics": [{"use": "accuracy"}, {"use": "macro_f1"}],

@@ -102,6 +102,10 @@ TEST(EditorSchema, AcceptsAndRefusesWhatTheRunnerDoes) {
       {"/treadle", "2"},
       {"/seeds", "2"},
       {"/training/early_stopping", R"({"mode": "max"})"},
+      {"/training/early_stopping", R"({"mode": "max", "patience": "1ep"})"},
+      {"/training/ema", R"({})"},
+      {"/training/callbacks", R"([{"use": "early_stopping", "patience": "1ep"}])"},
+      {"/training/callbacks", R"([{"patience": "1ep"}])"},
   };
   int accepted = 0;
   for (const auto& [pointer, text] : changes) {
@@ -110,7 +114,7 @@ TEST(EditorSchema, AcceptsAndRefusesWhatTheRunnerDoes) {
     EXPECT_EQ(editor.accepts(changed), runner_accepts(changed)) << pointer << " = " << text;
     accepted += runner_accepts(changed) ? 1 : 0;
   }
-  EXPECT_EQ(accepted, 10);
+  EXPECT_EQ(accepted, 12);
 }
 
 TEST(EditorSchema, AgreesWithTheRunnerOnRandomChanges) {

@@ -23,7 +23,7 @@ constexpr std::int64_t kSteps = 24;
 constexpr std::chrono::seconds kPatience{10};
 
 /// Lets a training make a few steps and then asks it to stop. Keeps nothing.
-class BriefContext final : public RunContext {
+class BriefContext final : public engine::RunContext {
  public:
   explicit BriefContext(const internal::Trial& trial) : trial_(trial) {}
 
@@ -40,7 +40,7 @@ class BriefContext final : public RunContext {
   void do_epoch_completed(const EpochSummary&) override {}
   void do_note(const std::string&) override {}
   // A real run writes a copy, and keeps the copy's memory.
-  void do_save_checkpoint(const StateDict& state, const TrainingPosition&, int) override {
+  void do_save_checkpoint(const StateDict& state, const engine::TrainingPosition&, int) override {
     saved_.take(state);
   }
   std::optional<StateDict> do_resume_state() override { return std::nullopt; }
@@ -121,14 +121,14 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     const std::int64_t shared = internal::resident_memory_bytes() - baseline;
     const std::int64_t loading_peak = internal::peak_memory_bytes() - baseline;
     const Fold& fold = ingredients.plan().folds.front();
-    const BatchPlan batches = ingredients.make_training()->batch_plan();
-    const std::int64_t few = std::max<std::int64_t>(8192, (kSteps + 1) * batches.training_batch);
+    const internal::TrainingPlan batches = ingredients.training_plan();
+    const std::int64_t few = std::max<std::int64_t>(8192, (kSteps + 1) * batches.batch_size);
     // The first is judged alone, then as many at once as there are workers.
     const std::int64_t judged =
         1 + std::min<std::int64_t>(budget.workers(), engine::kMostJudgedAtOnce);
     internal::Trial trial(ingredients, {"final", 0, 1},
                           {first_of(fold.training, few),
-                           first_of(fold.validation, judged * batches.evaluation_batch), 0});
+                           first_of(fold.validation, judged * batches.evaluation_batch_size), 0});
     internal::reset_peak_memory();
     trial.prepare(nullptr);
     BriefContext training(trial);
@@ -137,8 +137,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     } catch (const Interrupted&) {
       // As asked.
     }
-    BriefContext judging(trial);
-    trial.validate(judging);
+    trial.validate(std::stop_token());
     const std::int64_t one_trial = internal::peak_memory_bytes() - baseline - shared;
     const auto at_once = std::min<std::int64_t>(
         budget.workers(), static_cast<std::int64_t>(ingredients.plan().folds.size()));

@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 
-#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/task_random.h>
 
 namespace treadle::internal {
@@ -145,6 +144,13 @@ std::vector<Config> Ingredients::slots(std::string_view key) const {
 template <typename Interface>
 std::unique_ptr<Interface> Ingredients::make_in(const Config& slot, std::string_view key) const {
   return runtime_.registry().make<Interface>(name_in(slot), component_config(slot, key));
+}
+
+template <typename Interface>
+std::unique_ptr<Interface> Ingredients::make_nested(const Config& slot) const {
+  return runtime_.registry().make<Interface>(
+      name_in(slot), Config(component_parameters(slot.json(), nlohmann::json::object()),
+                            slot.pointer(), slot.places()));
 }
 
 template <typename Interface>
@@ -326,7 +332,7 @@ void Ingredients::settle_shards() {
   nlohmann::json& shards = workflow_.resolved.at("resources").at("shards");
   if (shards.is_number())
     return;
-  const std::int64_t rows = make_training()->batch_plan().training_batch;
+  const std::int64_t rows = training_plan().batch_size;
   const bool is_additive =
       std::all_of(terms_.begin(), terms_.end(),
                   [](const Objective::Term& term) { return term.loss->is_additive(); });
@@ -415,8 +421,44 @@ std::unique_ptr<LearningRateSchedule> Ingredients::make_schedule() const {
   return std::make_unique<WarmedUpSchedule>(std::move(schedule), slot.get<Duration>("warmup"));
 }
 
+TrainingPlan Ingredients::training_plan() const {
+  const Config slot = workflow_.slot("training");
+  TrainingPlan plan;
+  plan.epochs = slot.get<std::int64_t>("epochs");
+  plan.batch_size = slot.get<std::int64_t>("batch_size");
+  plan.evaluation_batch_size = slot.get<std::int64_t>("evaluation_batch_size");
+  plan.evaluate_every = slot.get<std::int64_t>("evaluate_every");
+  plan.shuffle = slot.get<bool>("shuffle");
+  plan.drop_last = slot.get<bool>("drop_last");
+  if (slot.has("clip")) {
+    const Config clip = slot.child("clip");
+    plan.clipping = {clip.get_or<double>("norm", 0), clip.get_or<double>("value", 0)};
+  }
+  const Config checkpoint = slot.child("checkpoint");
+  plan.checkpoint_every = checkpoint.get<Duration>("every");
+  plan.keep_checkpoints = checkpoint.get<int>("keep");
+  return plan;
+}
+
 std::unique_ptr<TrainingWorkflow> Ingredients::make_training() const {
   return make<TrainingWorkflow>("training");
+}
+
+std::unique_ptr<GradientStrategy> Ingredients::make_gradients() const {
+  const Config slot = workflow_.slot("training");
+  return slot.has("gradients") ? make_nested<GradientStrategy>(slot.child("gradients")) : nullptr;
+}
+
+std::vector<std::unique_ptr<TrainingCallback>> Ingredients::make_callbacks() const {
+  std::vector<std::unique_ptr<TrainingCallback>> callbacks;
+  const Config slot = workflow_.slot("training");
+  for (const auto& [key, property] : slot_schema("training").at("properties").items()) {
+    if (property.value("x-treadle-component", "") == "callback" && slot.has(key))
+      callbacks.push_back(make_nested<TrainingCallback>(slot.child(key)));
+  }
+  for (const Config& callback : slot.children("callbacks"))
+    callbacks.push_back(make_nested<TrainingCallback>(callback));
+  return callbacks;
 }
 
 Metric Ingredients::started(std::unique_ptr<MetricComputer> metric, std::size_t target) const {

@@ -8,13 +8,17 @@
 
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/gradient_strategy.h>
+#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
+#include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 #include <treadle/engine/thread_budget.h>
+#include <treadle/engine/training_step.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle::internal {
@@ -40,6 +44,19 @@ std::vector<TargetMetric> views(const std::vector<Metric>& metrics);
 struct GivenWeights {
   std::filesystem::path path;
   bool is_strict = true;
+};
+
+/// What the document's `training` asks for, whichever its loop is.
+struct TrainingPlan {
+  std::int64_t epochs = 1;
+  std::int64_t batch_size = 32;
+  std::int64_t evaluation_batch_size = 1024;  ///< at most: fewer rows where they are large
+  std::int64_t evaluate_every = 1;            ///< epochs
+  bool shuffle = true;
+  bool drop_last = false;
+  engine::Clipping clipping = {};
+  Duration checkpoint_every;
+  int keep_checkpoints = 2;
 };
 
 /// Makes the components a document names. What the document leaves open is filled in here once the
@@ -81,7 +98,12 @@ class Ingredients {
   /// The parameters that the document gives an optimizer of their own, with it.
   std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;
   std::unique_ptr<LearningRateSchedule> make_schedule() const;
+  TrainingPlan training_plan() const;
   std::unique_ptr<TrainingWorkflow> make_training() const;
+  /// Null when the document names none.
+  std::unique_ptr<GradientStrategy> make_gradients() const;
+  /// In the order in which they are called.
+  std::vector<std::unique_ptr<TrainingCallback>> make_callbacks() const;
   /// The document's metrics: each for the target it names, or for every target it works on.
   std::vector<Metric> make_metrics() const;
   /// What the report shows beside them (confusion matrix, residuals), as far as plugins offer it
@@ -98,6 +120,9 @@ class Ingredients {
   std::unique_ptr<Interface> make(std::string_view slot) const;
   template <typename Interface>
   std::unique_ptr<Interface> make_in(const Config& slot, std::string_view key) const;
+  /// In a slot that has no keys of its own.
+  template <typename Interface>
+  std::unique_ptr<Interface> make_nested(const Config& slot) const;
   template <typename Interface>
   std::vector<std::unique_ptr<Interface>> make_each(std::string_view key) const;
   /// Those under a key of the document, which may have one or a list.

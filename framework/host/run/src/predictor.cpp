@@ -353,7 +353,7 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
                          for (const internal::Metric& metric : metrics)
                            metric.view().update(predictions, batch);
                        });
-  ValidationResult result;
+  engine::ValidationResult result;
   result.loss = totals.loss;
   result.sample_count = totals.rows;
   for (const internal::Metric& metric : metrics) {

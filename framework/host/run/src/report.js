@@ -113,11 +113,11 @@
     const datasets = [];
     curves.forEach((curve, index) => {
       const prefix = curves.length > 1 ? curve.trial + " " : "";
-      if (curve.validation_loss.some((v) => v !== null)) {
-        datasets.push(line(curve, index, prefix + "validation", curve.validation_loss, false));
-        datasets.push(line(curve, index, prefix + "training", curve.training_loss, true));
+      if (curve.val_loss.some((v) => v !== null)) {
+        datasets.push(line(curve, index, prefix + "validation", curve.val_loss, false));
+        datasets.push(line(curve, index, prefix + "training", curve.train_loss, true));
       } else {
-        datasets.push(line(curve, index, prefix + "training", curve.training_loss, curves.length > 1));
+        datasets.push(line(curve, index, prefix + "training", curve.train_loss, curves.length > 1));
       }
     });
     return { type: "line", data: { datasets }, options: curveOptions("loss", logarithmic, curves.length === 1) };

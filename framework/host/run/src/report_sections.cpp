@@ -51,7 +51,7 @@ std::string pretty_json(const std::string& text) {
 /// the best by training loss says nothing of a model.
 std::size_t best_epoch(const ReportInput::Curve& curve) {
   for (std::size_t i = curve.epochs.size(); i > 0; --i) {
-    if (curve.epochs[i - 1].best && curve.epochs[i - 1].validation_loss)
+    if (curve.epochs[i - 1].best && curve.epochs[i - 1].val_loss)
       return i - 1;
   }
   return curve.epochs.size();
@@ -146,8 +146,8 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
       if (several)
         row.push_back(html::escape(curve.trial));
       row.push_back(std::to_string(epoch.epoch) + (i == best ? " (best)" : ""));
-      row.push_back(html::number(epoch.training_loss));
-      row.push_back(html::number(epoch.validation_loss ? Json(*epoch.validation_loss) : Json()));
+      row.push_back(html::number(epoch.train_loss));
+      row.push_back(html::number(epoch.val_loss ? Json(*epoch.val_loss) : Json()));
       for (const std::string& name : names) {
         const MetricValue* metric = find_metric(epoch, name);
         row.push_back(html::number(metric != nullptr ? Json(metric->value) : Json()));
@@ -403,15 +403,15 @@ Json chart_data(const ReportInput& input) {
     if (curve.epochs.empty())
       continue;
     Json stored{{"trial", curve.trial},           {"epochs", Json::array()},
-                {"training_loss", Json::array()}, {"validation_loss", Json::array()},
+                {"train_loss", Json::array()}, {"val_loss", Json::array()},
                 {"learning_rate", Json::array()}, {"best", Json::array()},
                 {"metrics", Json::object()}};
     const std::size_t best = best_epoch(curve);
     for (std::size_t i : kept_epochs(curve, kMostPointsPerCurve)) {
       const EpochSummary& epoch = curve.epochs[i];
       stored["epochs"].push_back(epoch.epoch);
-      stored["training_loss"].push_back(epoch.training_loss);
-      stored["validation_loss"].push_back(epoch.validation_loss ? Json(*epoch.validation_loss)
+      stored["train_loss"].push_back(epoch.train_loss);
+      stored["val_loss"].push_back(epoch.val_loss ? Json(*epoch.val_loss)
                                                                 : Json());
       stored["learning_rate"].push_back(epoch.learning_rate);
       stored["best"].push_back(i == best);

@@ -138,7 +138,7 @@ Moments moments(const std::vector<nlohmann::json>& values) {
 
 }  // namespace
 
-nlohmann::json to_json(const TrainingResult& result) {
+nlohmann::json to_json(const engine::TrainingResult& result) {
   return {{"final_loss", number(result.final_loss)},
           {"best_loss", number(result.best_loss)},
           {"best_epoch", result.best_epoch},
@@ -147,7 +147,7 @@ nlohmann::json to_json(const TrainingResult& result) {
           {"stop_reason", result.stop_reason}};
 }
 
-nlohmann::json to_json(const ValidationResult& result) {
+nlohmann::json to_json(const engine::ValidationResult& result) {
   return {{"loss", number(result.loss)},
           {"metrics", metrics_to_json(result.metrics.values)},
           {"metric_list", metric_list(result.metrics.values)},
@@ -199,16 +199,10 @@ nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
   return list;
 }
 
-nlohmann::json weights_record(const TrainingResult& training, const nlohmann::json& document) {
+nlohmann::json weights_record(const engine::TrainingResult& training) {
   if (!training.selects_best)
     return {{"epoch", training.total_epochs}, {"chosen", "last"}};
-  nlohmann::json record{{"epoch", training.best_epoch}, {"chosen", "best"}};
-  const std::string kept = text_at_path(document, {"training", "keep_best"});
-  const std::string by =
-      kept.empty() ? text_at_path(document, {"training", "early_stopping", "metric"}) : kept;
-  if (!by.empty())
-    record["by"] = by;
-  return record;
+  return {{"epoch", training.best_epoch}, {"chosen", "best"}, {"by", training.chosen_by}};
 }
 
 nlohmann::json to_json(const MetricTable& table) {

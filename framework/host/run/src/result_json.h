@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/training_workflow.h>
+#include <treadle/engine/session.h>
 
 #include "ingredients.h"
 #include "trial.h"
@@ -13,8 +13,8 @@
 /// The shapes of result.json; docs/guide/results.md describes them for readers.
 namespace treadle::internal {
 
-nlohmann::json to_json(const TrainingResult& result);
-nlohmann::json to_json(const ValidationResult& result);
+nlohmann::json to_json(const engine::TrainingResult& result);
+nlohmann::json to_json(const engine::ValidationResult& result);
 nlohmann::json to_json(const MetricTable& table);
 
 /// The tables of a result, each name once. Those of several outputs ("residual_sample.0",
@@ -33,7 +33,7 @@ nlohmann::json metric_list(const std::vector<MetricValue>& metrics);
 
 /// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last") and, where the
 /// document's training names it, the measure they were chosen "by".
-nlohmann::json weights_record(const TrainingResult& training, const nlohmann::json& document);
+nlohmann::json weights_record(const engine::TrainingResult& training);
 
 /// name, version, architecture, parameter_count, input_shape, output_shape.
 nlohmann::json model_info(const Ingredients& ingredients, Trial& trial);

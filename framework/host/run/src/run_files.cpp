@@ -56,7 +56,7 @@ nlohmann::json number_json(double value) {
 }
 
 constexpr std::array kLeading{"trial",         "epoch",         "epochs",         "step",
-                              "learning_rate", "training_loss", "validation_loss"};
+                              "learning_rate", "train_loss", "val_loss"};
 constexpr std::array kTrailing{"best", "seconds"};
 // Between them: metrics, what the model showed, and what the training changed, where there was any.
 constexpr std::string_view kObserved = "observed.";
@@ -128,8 +128,8 @@ std::string HistoryFile::line(const Row& row) const {
   const EpochSummary& s = row.summary;
   std::string text = row.trial + "," + std::to_string(s.epoch) + "," + std::to_string(s.epochs) +
                      "," + std::to_string(s.step) + "," + number_text(s.learning_rate) + "," +
-                     number_text(s.training_loss) + "," +
-                     (s.validation_loss ? number_text(*s.validation_loss) : "") + ",";
+                     number_text(s.train_loss) + "," +
+                     (s.val_loss ? number_text(*s.val_loss) : "") + ",";
   const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
     const auto found = std::find_if(values.begin(), values.end(),
                                     [&](const MetricValue& m) { return m.name == name; });
@@ -233,9 +233,9 @@ HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t column
   s.epochs = line.number<std::int64_t>(2);
   s.step = line.number<std::int64_t>(3);
   s.learning_rate = line.number<double>(4);
-  s.training_loss = line.number<double>(5);
+  s.train_loss = line.number<double>(5);
   if (!line.text(6).empty())
-    s.validation_loss = line.number<double>(6);
+    s.val_loss = line.number<double>(6);
   const auto read = [&](std::vector<MetricValue>& values, const std::string& name,
                         std::size_t column) {
     if (line.text(column).empty())
@@ -426,8 +426,8 @@ void EventLog::do_epoch_completed(const TrialId& trial, const EpochSummary& s) {
       {"epoch", s.epoch},
       {"step", s.step},
       {"learning_rate", number_json(s.learning_rate)},
-      {"training_loss", number_json(s.training_loss)},
-      {"validation_loss", s.validation_loss ? number_json(*s.validation_loss) : nlohmann::json()},
+      {"train_loss", number_json(s.train_loss)},
+      {"val_loss", s.val_loss ? number_json(*s.val_loss) : nlohmann::json()},
       {"metrics", metrics_to_json(s.metrics)},
       {"best", s.best},
       {"seconds", s.seconds}};

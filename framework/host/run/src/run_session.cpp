@@ -33,7 +33,7 @@ namespace treadle::internal {
 namespace fs = std::filesystem;
 
 /// A training's way to the run: files, observers, the stop.
-class RunSession::Context final : public RunContext {
+class RunSession::Context final : public engine::RunContext {
  public:
   /// `settled` is called once: after the first steps, or the first epoch.
   Context(RunSession& session, Trial& trial, engine::Settled settled)
@@ -108,7 +108,7 @@ class RunSession::Context final : public RunContext {
     voice_.tell([text](RunObserver& o) { o.noted(text); });
   }
 
-  void do_save_checkpoint(const StateDict& state, const TrainingPosition& position,
+  void do_save_checkpoint(const StateDict& state, const engine::TrainingPosition& position,
                           int keep) override {
     const Timeline::Span span(&session_.timeline_, Phase::kSaving);
     // Fitted before the first step, and the same ever after.
@@ -121,7 +121,7 @@ class RunSession::Context final : public RunContext {
   }
 
   /// On the writer's thread. `told` marks what was told before the state was copied.
-  void write_checkpoint(const StateDict& state, const TrainingPosition& position, int keep,
+  void write_checkpoint(const StateDict& state, const engine::TrainingPosition& position, int keep,
                         std::uint64_t told) {
     // The history must not be behind the checkpoint, or a resumed run would have a gap in it.
     session_.announcer_.wait_for(told);
@@ -396,7 +396,7 @@ void RunSession::train_final() {
     return;
   std::vector<std::int64_t> all(static_cast<std::size_t>(ingredients_.rows().rows()));
   std::iota(all.begin(), all.end(), 0);
-  std::int64_t epochs = ingredients_.make_training()->planned_epochs();
+  std::int64_t epochs = ingredients_.training_plan().epochs;
   if (folds_.front().selects_best) {
     double sum = 0;
     for (const Finished& fold : folds_)
@@ -465,10 +465,10 @@ auto RunSession::saying_where(const Context& context, Work&& work) {
   }
 }
 
-TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
+engine::TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
   try {
     try {
-      const TrainingResult result = saying_where(context, [&] { return trial.train(context); });
+      const engine::TrainingResult result = saying_where(context, [&] { return trial.train(context); });
       context.finish();
       return result;
     } catch (const Interrupted&) {
@@ -502,19 +502,19 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
     for (const std::string& note : trial.notes())
       announcer_.tell([note](RunObserver& o) { o.noted(note); });
   }
-  const TrainingResult training = train_keeping_what_is_saved(trial, context);
+  const engine::TrainingResult training = train_keeping_what_is_saved(trial, context);
 
   Finished finished;
   finished.selects_best = training.selects_best;
   finished.result = to_json(training);
   finished.result["name"] = id.name;
   finished.result["model_info"] = model_info(ingredients_, trial);
-  finished.result["weights"] = weights_record(training, ingredients_.workflow().resolved);
+  finished.result["weights"] = weights_record(training);
   finished.result["transformed_target"] = trial.transforms_targets();
   std::vector<MetricValue> metrics;
   if (judged) {
-    const ValidationResult validation =
-        saying_where(context, [&] { return trial.validate(context); });
+    const engine::ValidationResult validation =
+        saying_where(context, [&] { return trial.validate(options_.stop); });
     metrics = validation.metrics.values;
     finished.result["validation"] = to_json(validation);
   }

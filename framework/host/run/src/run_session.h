@@ -60,7 +60,7 @@ class RunSession {
   static auto saying_where(const Context& context, Work&& work);
   template <typename Work>
   void saying_how_to_go_on(Work&& work) const;
-  TrainingResult train_keeping_what_is_saved(Trial& trial, Context& context);
+  engine::TrainingResult train_keeping_what_is_saved(Trial& trial, Context& context);
   std::optional<Finished> finished_before(const TrialId& id);
   Finished finished_from(const StateDict& saved) const;
   /// Refuses to go on under other conditions than those that the run began with.

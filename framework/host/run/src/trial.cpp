@@ -53,17 +53,19 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
   optimizer_ = ingredients_.make_optimizer();
   groups_ = ingredients_.make_optimizer_groups(*model_);
   schedule_ = ingredients_.make_schedule();
-  workflow_ = ingredients_.make_training();
+  loop_ = ingredients_.make_training();
+  gradients_ = ingredients_.make_gradients();
+  callbacks_ = ingredients_.make_callbacks();
   metrics_ = ingredients_.make_metrics();
   report_metrics_ = ingredients_.make_report_metrics();
 
-  const BatchPlan plan = workflow_->batch_plan();
-  if (plan.drop_last && static_cast<std::int64_t>(rows_.training.size()) < plan.training_batch) {
+  const TrainingPlan plan = ingredients_.training_plan();
+  if (plan.drop_last && static_cast<std::int64_t>(rows_.training.size()) < plan.batch_size) {
     throw DataError("training.drop_last leaves nothing: there are " +
                     std::to_string(rows_.training.size()) + " training rows and a batch has " +
-                    std::to_string(plan.training_batch));
+                    std::to_string(plan.batch_size));
   }
-  const engine::PipelineOptions to_train{.batch_size = plan.training_batch,
+  const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
                                          .shuffle = plan.shuffle,
                                          .drop_last = plan.drop_last,
                                          .training = true,
@@ -72,27 +74,35 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
                                                       random_);
   if (!rows_.validation.empty()) {
     const engine::PipelineOptions to_judge{
-        .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.training_batch,
-                                               plan.evaluation_batch),
+        .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
+                                               plan.evaluation_batch_size),
         .timeline = timeline_};
     validation_ = std::make_unique<engine::BatchPipeline>(rows, rows_.validation, transforms(),
                                                           to_judge, random_.part("validation", 0));
   }
 
-  task_.model = model_.get();
-  task_.objective = &*objective_;
-  task_.optimizer = optimizer_.get();
-  task_.schedule = schedule_.get();
-  task_.training = training_.get();
-  task_.validation = validation_.get();
-  task_.metrics = views(metrics_);
-  task_.transforms = transforms();
-  task_.fixed_epochs = rows_.fixed_epochs;
-  for (const OptimizerGroup& group : groups_)
-    task_.groups.push_back({group.optimizer.get(), group.parameters});
-  task_.timeline = timeline_;
+  setup_.model = model_.get();
+  setup_.objective = &*objective_;
+  setup_.optimizer = optimizer_.get();
+  setup_.schedule = schedule_.get();
+  setup_.training = training_.get();
+  setup_.validation = validation_.get();
+  setup_.metrics = views(metrics_);
+  setup_.transforms = transforms();
+  for (const auto& callback : callbacks_)
+    setup_.callbacks.push_back(callback.get());
+  setup_.is_refit = rows_.fixed_epochs > 0;
+  setup_.epochs = setup_.is_refit ? rows_.fixed_epochs : plan.epochs;
+  setup_.evaluate_every = plan.evaluate_every;
+  setup_.clipping = plan.clipping;
+  setup_.gradients = gradients_.get();
   for (const auto& replica : replicas_)
-    task_.replicas.push_back(replica.get());
+    setup_.replicas.push_back(replica.get());
+  for (const OptimizerGroup& group : groups_)
+    setup_.groups.push_back({group.optimizer.get(), group.parameters});
+  setup_.checkpoint_every = plan.checkpoint_every;
+  setup_.keep_checkpoints = plan.keep_checkpoints;
+  setup_.timeline = timeline_;
 }
 
 void Trial::load_given_weights() {
@@ -109,15 +119,15 @@ void Trial::load_given_weights() {
                    (left.empty() ? "" : ", as far as they fit; " + left));
 }
 
-TrainingResult Trial::train(RunContext& context) {
-  return workflow_->train(task_, context);
+engine::TrainingResult Trial::train(engine::RunContext& context) {
+  return engine::train(*loop_, setup_, context);
 }
 
-ValidationResult Trial::validate(RunContext& context) {
-  TrainingTask task = task_;
+engine::ValidationResult Trial::validate(std::stop_token stop) {
+  engine::SessionSetup setup = setup_;
   const std::vector<TargetMetric> extra = views(report_metrics_);
-  task.metrics.insert(task.metrics.end(), extra.begin(), extra.end());
-  return workflow_->validate(task, context);
+  setup.metrics.insert(setup.metrics.end(), extra.begin(), extra.end());
+  return engine::validate(setup, std::move(stop));
 }
 
 bool Trial::transforms_targets() const {

@@ -2,10 +2,12 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include <treadle/engine/batch_pipeline.h>
+#include <treadle/engine/session.h>
 #include <treadle/host/run/checkpoint_store.h>
 
 #include "ingredients.h"
@@ -17,7 +19,8 @@ namespace treadle::internal {
 struct TrialRows {
   std::vector<std::int64_t> training;
   std::vector<std::int64_t> validation;  ///< empty: every row trains
-  std::int64_t fixed_epochs = 0;         ///< see TrainingTask
+  /// Not 0: a refit of exactly so many epochs.
+  std::int64_t fixed_epochs = 0;
 };
 
 /// One training with everything it owns: its transforms, fitted on its own rows, its model, its
@@ -32,9 +35,9 @@ class Trial {
   /// Brings transforms, model and sources to life. `saved` transforms are restored instead of
   /// fitted.
   void prepare(const StateDict* saved_preprocessing);
-  TrainingResult train(RunContext& context);
+  engine::TrainingResult train(engine::RunContext& context);
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
-  ValidationResult validate(RunContext& context);
+  engine::ValidationResult validate(std::stop_token stop);
 
   /// What people should know of how it began.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -65,12 +68,14 @@ class Trial {
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<OptimizerGroup> groups_;
   std::unique_ptr<LearningRateSchedule> schedule_;
-  std::unique_ptr<TrainingWorkflow> workflow_;
+  std::unique_ptr<TrainingWorkflow> loop_;
+  std::unique_ptr<GradientStrategy> gradients_;
+  std::vector<std::unique_ptr<TrainingCallback>> callbacks_;
   std::unique_ptr<engine::BatchPipeline> training_;
   std::unique_ptr<engine::BatchPipeline> validation_;
   std::vector<Metric> metrics_;
   std::vector<Metric> report_metrics_;
-  TrainingTask task_;
+  engine::SessionSetup setup_;
   std::vector<std::string> notes_;
 };
 

@@ -19,8 +19,8 @@ EpochSummary epoch(std::int64_t number, double loss, double accuracy, bool best)
   summary.epoch = number;
   summary.epochs = 3;
   summary.learning_rate = 0.01;
-  summary.training_loss = loss;
-  summary.validation_loss = loss + 0.125;
+  summary.train_loss = loss;
+  summary.val_loss = loss + 0.125;
   summary.metrics = {{"accuracy", accuracy, Direction::kHigherIsBetter}};
   summary.best = best;
   return summary;
@@ -174,8 +174,8 @@ TEST(Report, GivesTheScriptEveryCurve) {
   ASSERT_EQ(data["curves"].size(), 2U);
   EXPECT_EQ(data["curves"][1]["trial"], "final");
   EXPECT_EQ(data["curves"][1]["epochs"], Json({1, 2, 3}));
-  EXPECT_EQ(data["curves"][1]["training_loss"], Json({1.0, 0.5, 0.6}));
-  EXPECT_EQ(data["curves"][1]["validation_loss"], Json({1.125, 0.625, 0.725}));
+  EXPECT_EQ(data["curves"][1]["train_loss"], Json({1.0, 0.5, 0.6}));
+  EXPECT_EQ(data["curves"][1]["val_loss"], Json({1.125, 0.625, 0.725}));
   EXPECT_EQ(data["curves"][1]["metrics"]["accuracy"], Json({0.5, 0.75, 0.7}));
   EXPECT_EQ(data["curves"][1]["best"], Json({false, true, false}));
 }
@@ -198,12 +198,12 @@ TEST(Report, ThinsLongCurvesButKeepsTheBestAndTheLastEpoch) {
 TEST(Report, ShowsWhatIsNotANumberAsADash) {
   ReportInput input = hold_out_run();
   input.result["validation"]["loss"] = std::numeric_limits<double>::quiet_NaN();
-  input.curves[0].epochs[0].training_loss = std::numeric_limits<double>::infinity();
+  input.curves[0].epochs[0].train_loss = std::numeric_limits<double>::infinity();
 
   const std::string page = render_report(input);
 
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">loss</th><td>–</td>"));
-  EXPECT_TRUE(data_of(page)["curves"][0]["training_loss"][0].is_null());
+  EXPECT_TRUE(data_of(page)["curves"][0]["train_loss"][0].is_null());
 }
 
 TEST(Report, ShowsNumbersOfOneClassInATableByClass) {
@@ -289,7 +289,7 @@ TEST(Report, NamesTheWeightsThatWereKeptAndTheMeasure) {
 TEST(Report, CallsNoEpochTheBestByTrainingLoss) {
   ReportInput input = hold_out_run();
   for (EpochSummary& row : input.curves[0].epochs)
-    row.validation_loss.reset();
+    row.val_loss.reset();
 
   EXPECT_THAT(render_report(input), Not(HasSubstr("(best)")));
 }

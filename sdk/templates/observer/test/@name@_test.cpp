@@ -28,8 +28,8 @@ INSTANTIATE_TEST_SUITE_P(@Name@, ObserverContract,
 treadle::EpochSummary epoch(std::int64_t number) {
   return {.epoch = number,
           .epochs = 10,
-          .training_loss = 0.25,
-          .validation_loss = 0.5,
+          .train_loss = 0.25,
+          .val_loss = 0.5,
           .metrics = {{"rmse", 0.75, treadle::Direction::kLowerIsBetter}}};
 }
 
@@ -63,7 +63,7 @@ TEST_F(@Name@Test, TakesTheTrainingLossWhereNothingIsValidated) {
   const auto observer = make(file());
   observer->run_started("iris", "runs/iris");
   treadle::EpochSummary summary = epoch(7);
-  summary.validation_loss.reset();
+  summary.val_loss.reset();
   summary.metrics = {{"auc", std::nan("")}};
 
   observer->epoch_completed({}, summary);

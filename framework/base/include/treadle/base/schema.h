@@ -28,6 +28,8 @@
 /// Extensions:
 ///  - `x-treadle-component: "<interface word>"` is a slot: a name, or an object with the name under
 ///    `use`. The other keys are the named component's parameters and the slot's own `properties`.
+///  - `x-treadle-use: "<name>"` beside it: the component of an object that has no `use`. Unlike a
+///    `default`, it puts nothing where the slot is left out.
 ///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time),
 ///  `path`
 ///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).

@@ -11,8 +11,8 @@
 
 namespace treadle {
 
-/// A number of a row of history: "loss" (of the training), "validation_loss", "learning_rate", a
-/// metric or an observed value. Where two have one name, the first of these counts.
+/// A number of a row of history: "train_loss", "val_loss", "learning_rate", a metric or a logged
+/// value. Where two have one name, the first of these counts.
 std::optional<MetricValue> find_value(const EpochSummary& row, std::string_view name);
 
 /// How that number went; rows that do not have it are left out.

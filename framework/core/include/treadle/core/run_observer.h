@@ -31,8 +31,8 @@ struct EpochSummary {
   std::int64_t epochs = 0;   ///< as planned; early stopping may end sooner
   std::int64_t step = 0;     ///< optimizer steps done, over all epochs
   double learning_rate = 0;  ///< of the last step
-  double training_loss = 0;  ///< sum / weight over the epoch
-  std::optional<double> validation_loss;
+  double train_loss = 0;  ///< sum / weight over the epoch
+  std::optional<double> val_loss;
   std::vector<MetricValue> metrics;  ///< on the validation rows
   bool best = false;                 ///< the best epoch so far
   double seconds = 0;                ///< wall time of the epoch; never compared between runs

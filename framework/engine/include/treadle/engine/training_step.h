@@ -57,10 +57,24 @@ class TrainingStep {
   /// out, after all have ended.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
 
-  /// The loss of all batches since the last clear_totals(), added in order.
+  /// The loss of all batches since the last clear_totals(), added in order. A batch whose loss is
+  /// not finite is left out.
   const LossTotals& totals() const { return totals_; }
-  /// Forgets it, and what the model logged.
+  /// Forgets it, what the model logged, and the mean of gradient norms.
   void clear_totals();
+
+  /// What else is found out in each step, where somebody asks.
+  struct Measured {
+    bool batch_loss = false;
+    bool gradient_norm = false;
+  };
+  void measure(Measured measured) { measured_ = measured; }
+  /// The loss of the last batch alone.
+  double batch_loss() const { return batch_totals_.value(); }
+  /// The L2 norm of the last step's gradients before clipping, and its mean over the steps since the
+  /// last clear_totals() that were not skipped.
+  double gradient_norm() const { return gradient_norm_; }
+  double mean_gradient_norm() const;
 
   /// The means of what the model logged since then, over the forwards of all shards, added in their
   /// order; behind them, each term of the loss where there are several, and auxiliary terms.
@@ -84,6 +98,7 @@ class TrainingStep {
   class ShardGraph;
 
   double clip(double scale);
+  void measure_norm(const at::Tensor& gradients, double scale);
 
   Model& model_;
   const Objective& objective_;
@@ -94,6 +109,11 @@ class TrainingStep {
   std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
   LossTotals totals_;
+  Measured measured_;
+  LossTotals batch_totals_;
+  double gradient_norm_ = 0;
+  double sum_of_norms_ = 0;
+  std::int64_t norms_ = 0;
 };
 
 }  // namespace treadle::engine

@@ -7,18 +7,18 @@
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/core/run_context.h>
+#include <treadle/engine/run_context.h>
 
 namespace treadle::testing {
 
-/// What a training workflow says to its host, written down. Stops the training when told to, keeps
+/// What a training reports to its host, written down. Stops the training when told to, keeps
 /// all its checkpoints, and can continue from each of them.
-class RecordingContext final : public RunContext {
+class RecordingContext final : public engine::RunContext {
  public:
   /// A checkpoint, with what had been told by then.
   struct Saved {
     StateDict state;
-    TrainingPosition position;
+    engine::TrainingPosition position;
     int keep = 0;
     std::size_t steps_told = 0;
     std::size_t epochs_told = 0;
@@ -49,6 +49,8 @@ class RecordingContext final : public RunContext {
   /// How many steps had been told when each epoch of this process ended.
   const std::vector<std::size_t>& steps_before_epochs() const { return steps_before_epochs_; }
   const std::vector<Saved>& checkpoints() const { return checkpoints_; }
+  /// Of this process.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   static std::ptrdiff_t index(std::size_t count) { return static_cast<std::ptrdiff_t>(count); }
@@ -68,9 +70,9 @@ class RecordingContext final : public RunContext {
     if (summary.epoch == stop_epoch_)
       stop_.request_stop();
   }
-  void do_note(const std::string&) override {}
+  void do_note(const std::string& text) override { notes_.push_back(text); }
 
-  void do_save_checkpoint(const StateDict& state, const TrainingPosition& position,
+  void do_save_checkpoint(const StateDict& state, const engine::TrainingPosition& position,
                           int keep) override {
     if (disk_is_full_)
       throw StorageError("no space left on device");
@@ -91,6 +93,7 @@ class RecordingContext final : public RunContext {
   std::vector<EpochSummary> epochs_;
   std::vector<std::size_t> steps_before_epochs_;
   std::vector<Saved> checkpoints_;
+  std::vector<std::string> notes_;
   std::optional<StateDict> resumes_from_;
 };
 

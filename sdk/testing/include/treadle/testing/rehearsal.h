@@ -10,16 +10,31 @@
 #include <gtest/gtest.h>
 
 #include <treadle/core/module_state.h>
+#include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
+#include <treadle/engine/session.h>
 #include <treadle/testing/recording_context.h>
 #include <treadle/testing/tiny_data.h>
 #include <treadle/testing/training_fakes.h>
 
 namespace treadle::testing {
 
+/// The loop of the standard training.
+class EveryBatch final : public TrainingWorkflow {
+  void do_train(TrainingSession& session) override {
+    while (session.next_epoch()) {
+      while (session.step(session.scheduled_rate())) {
+      }
+      session.finish_epoch();
+    }
+  }
+};
+
 /// What a rehearsal departs from the usual in.
 struct Rehearsed {
-  std::int64_t fixed_epochs = 0;
+  std::int64_t epochs = 5;
+  bool is_refit = false;
+  std::int64_t evaluate_every = 1;
   bool has_validation = true;
   /// The validation rows say the opposite of the training rows: training makes that loss larger.
   bool contrary_validation = false;
@@ -28,53 +43,64 @@ struct Rehearsed {
   bool steep_loss = false;    ///< see SquaredError
   bool remembers = false;     ///< see TinyModel
   bool sixteen_bits = false;  ///< see TinyModel
+  Duration checkpoint_every{3, Duration::Unit::kSteps};
 };
 
-/// A workflow and all it trains with, made as a host makes them. Two of the same are equal to the
-/// bit and share nothing.
+/// A training with a loop, callbacks and all they work with, made as a host makes them. Two of the
+/// same are equal to the bit and share nothing.
 class Rehearsal {
  public:
   static constexpr std::int64_t kTrainingRows = 43;
   static constexpr std::int64_t kValidationRows = 17;
+  static constexpr std::int64_t kBatch = 16;
 
-  explicit Rehearsal(std::unique_ptr<TrainingWorkflow> workflow, const Rehearsed& rehearsed = {})
-      : workflow_(std::move(workflow)),
+  using Callbacks = std::vector<std::unique_ptr<TrainingCallback>>;
+
+  explicit Rehearsal(std::unique_ptr<TrainingWorkflow> loop, const Rehearsed& rehearsed = {},
+                     Callbacks callbacks = {})
+      : loop_(std::move(loop)),
+        callbacks_(std::move(callbacks)),
         model_(1, rehearsed.dropout, rehearsed.remembers,
                rehearsed.sixteen_bits ? at::kBFloat16 : at::kDouble),
         loss_(rehearsed.steep_loss),
         optimizer_(rehearsed.learning_rate),
-        training_(noisy_line(kTrainingRows, 2, 0.1), transform_,
-                  training_cut(workflow_->batch_plan())),
+        training_(noisy_line(kTrainingRows, 2, 0.1), transform_, {.batch_size = kBatch, .shuffle = true}),
         validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -0.1 : 0.1),
-                    transform_, {.batch_size = workflow_->batch_plan().evaluation_batch}) {
+                    transform_, {.batch_size = 10}) {
     metric_.start(number_target("price"));
-    task_.model = &model_;
-    task_.objective = &objective_;
-    task_.optimizer = &optimizer_;
-    task_.schedule = &schedule_;
-    task_.training = &training_;
-    task_.validation = rehearsed.has_validation ? &validation_ : nullptr;
-    task_.metrics = {{&metric_, 0, number_target("price")}};
-    task_.transforms = {&transform_};
-    task_.fixed_epochs = rehearsed.fixed_epochs;
+    setup_.model = &model_;
+    setup_.objective = &objective_;
+    setup_.optimizer = &optimizer_;
+    setup_.schedule = &schedule_;
+    setup_.training = &training_;
+    setup_.validation = rehearsed.has_validation ? &validation_ : nullptr;
+    setup_.metrics = {{&metric_, 0, number_target("price")}};
+    setup_.transforms = {&transform_};
+    for (const auto& callback : callbacks_)
+      setup_.callbacks.push_back(callback.get());
+    setup_.epochs = rehearsed.epochs;
+    setup_.is_refit = rehearsed.is_refit;
+    setup_.evaluate_every = rehearsed.evaluate_every;
+    setup_.checkpoint_every = rehearsed.checkpoint_every;
   }
+  explicit Rehearsal(const Rehearsed& rehearsed = {}, Callbacks callbacks = {})
+      : Rehearsal(std::make_unique<EveryBatch>(), rehearsed, std::move(callbacks)) {}
   Rehearsal(const Rehearsal&) = delete;
   Rehearsal& operator=(const Rehearsal&) = delete;
 
-  TrainingResult train(RunContext& context) { return workflow_->train(task_, context); }
-  ValidationResult validate(RunContext& context) { return workflow_->validate(task_, context); }
+  engine::TrainingResult train(engine::RunContext& context) {
+    return engine::train(*loop_, setup_, context);
+  }
+  engine::ValidationResult validate() { return engine::validate(setup_, std::stop_token()); }
 
-  const TrainingWorkflow& workflow() const { return *workflow_; }
-  TrainingTask& task() { return task_; }
+  engine::SessionSetup& setup() { return setup_; }
   TinyModel& model() { return model_; }
   TableSource& training() { return training_; }
   TableSource& validation() { return validation_; }
   const RollCall& metric() const { return metric_; }
 
   std::int64_t steps_per_epoch() const { return training_.batches_per_epoch(); }
-  std::int64_t epochs() const {
-    return task_.fixed_epochs > 0 ? task_.fixed_epochs : workflow_->planned_epochs();
-  }
+  std::int64_t epochs() const { return setup_.epochs; }
   std::int64_t total_steps() const { return epochs() * steps_per_epoch(); }
   /// The rate that the schedule gives to a step, from 1.
   double rate_of(std::int64_t step) const {
@@ -103,11 +129,8 @@ class Rehearsal {
   }
 
  private:
-  static TableSource::Options training_cut(const BatchPlan& plan) {
-    return {plan.training_batch, plan.shuffle, plan.drop_last};
-  }
-
-  std::unique_ptr<TrainingWorkflow> workflow_;
+  std::unique_ptr<TrainingWorkflow> loop_;
+  Callbacks callbacks_;
   Tenfold transform_;
   TinyModel model_;
   SquaredError loss_;
@@ -117,7 +140,7 @@ class Rehearsal {
   RollCall metric_;
   TableSource training_;
   TableSource validation_;
-  TrainingTask task_;
+  engine::SessionSetup setup_;
 };
 
 inline bool same_bits(const StateDict& a, const StateDict& b) {
@@ -153,8 +176,8 @@ inline void expect_same_history(const std::vector<EpochSummary>& got,
     EXPECT_EQ(got[i].epochs, expected[i].epochs);
     EXPECT_EQ(got[i].step, expected[i].step);
     EXPECT_EQ(got[i].learning_rate, expected[i].learning_rate);
-    EXPECT_EQ(got[i].training_loss, expected[i].training_loss);
-    EXPECT_EQ(got[i].validation_loss, expected[i].validation_loss);
+    EXPECT_EQ(got[i].train_loss, expected[i].train_loss);
+    EXPECT_EQ(got[i].val_loss, expected[i].val_loss);
     EXPECT_EQ(got[i].best, expected[i].best);
     ASSERT_EQ(got[i].metrics.size(), expected[i].metrics.size());
     for (std::size_t m = 0; m < got[i].metrics.size(); ++m) {
@@ -171,12 +194,14 @@ inline void expect_same_history(const std::vector<EpochSummary>& got,
 }
 
 /// Compares all but the time it took.
-inline void expect_same_result(const TrainingResult& got, const TrainingResult& expected) {
+inline void expect_same_result(const engine::TrainingResult& got,
+                               const engine::TrainingResult& expected) {
   EXPECT_EQ(got.final_loss, expected.final_loss);
   EXPECT_EQ(got.best_loss, expected.best_loss);
   EXPECT_EQ(got.best_epoch, expected.best_epoch);
   EXPECT_EQ(got.total_epochs, expected.total_epochs);
   EXPECT_EQ(got.selects_best, expected.selects_best);
+  EXPECT_EQ(got.chosen_by, expected.chosen_by);
   EXPECT_EQ(got.stop_reason, expected.stop_reason);
 }
 

@@ -31,20 +31,20 @@ struct ToldRun {
                          .epochs = 5,
                          .step = 2 * number,
                          .learning_rate = 0.001,
-                         .training_loss = 0.5,
-                         .validation_loss = 0.75,
+                         .train_loss = 0.5,
+                         .val_loss = 0.75,
                          .metrics = {{"accuracy", 0.875, Direction::kHigherIsBetter}},
                          .best = number == 1,
                          .seconds = 1.5};
     if (number == 2) {
-      summary.training_loss = kNone;
-      summary.validation_loss = kTooLarge;
+      summary.train_loss = kNone;
+      summary.val_loss = kTooLarge;
       summary.metrics = {{"auc", kNone}, {"gain", -kTooLarge}, {"accuracy", 0}};
     }
     if (number == 3) {
       summary.observed = {{"encoded.norm", 2.5}, {"", kNone}};
       summary.decisions = {"learning rate times 0.1: loss stalled for 5 epochs", ""};
-      summary.validation_loss.reset();
+      summary.val_loss.reset();
       summary.metrics.clear();
     }
     if (number == 4) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <treadle/core/run_context.h>
+#include <treadle/engine/run_context.h>
 #include <treadle/core/state_dict.h>
 
 namespace treadle {
@@ -19,11 +19,11 @@ class CheckpointStore {
 
   /// Saves and then deletes all but the newest `keep`; returns the checkpoint's folder. When saving
   /// fails the older ones are as they were: throws StorageError.
-  std::filesystem::path save(const StateDict& state, const TrainingPosition& position, int keep);
+  std::filesystem::path save(const StateDict& state, const engine::TrainingPosition& position, int keep);
 
   struct Loaded {
     StateDict state;
-    TrainingPosition position;
+    engine::TrainingPosition position;
     std::filesystem::path folder;
   };
   /// The latest good checkpoint. `warn` hears of each damaged one that was passed over. Throws

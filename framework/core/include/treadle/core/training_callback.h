@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/base/component.h>
+#include <treadle/base/duration.h>
+#include <treadle/core/model.h>
+#include <treadle/core/run_observer.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// One step, for callbacks. Made by the framework.
+struct StepReport {
+  std::int64_t step = 0;  ///< batches trained on, with this one
+  double learning_rate = 0;
+  double loss = 0;  ///< mean over the batch; not finite where `updated` is false
+  /// L2 norm of all gradients before clipping; nothing unless a callback asked for it.
+  std::optional<double> gradient_norm;
+  bool updated = true;  ///< false: loss or gradients were not finite, and the step was skipped
+};
+
+/// Which weights of a training are averaged, and how.
+struct WeightAveraging {
+  Duration start;                             ///< the first weights
+  Duration every{1, Duration::Unit::kSteps};  ///< between two
+  /// Of the average that stays at each addition, in (0, 1): an exponential moving average. Nothing:
+  /// all weights count the same.
+  std::optional<double> decay = std::nullopt;
+};
+
+/// What a callback may see and change of its training. Made by the framework; valid in the call.
+class TrainingControl {
+ public:
+  virtual ~TrainingControl();
+
+  /// "fold-2", "final".
+  virtual const std::string& name() const = 0;
+  /// The training has the epochs that earlier ones have found best, and no validation rows (a
+  /// refit): it is not to be stopped, nor does it end with other weights than the last.
+  virtual bool is_refit() const = 0;
+  virtual std::int64_t epochs_done() const = 0;
+  virtual std::int64_t steps_done() const = 0;
+  /// No step will follow: all epochs are trained, or something has stopped the training.
+  virtual bool is_ending() const = 0;
+  /// Time trained, with that before a resume.
+  virtual double seconds() const = 0;
+  /// Of the last step; 0 before the first.
+  virtual double learning_rate() const = 0;
+  virtual Model& model() = 0;
+
+  /// What a length of this training is in steps, or in whole epochs, rounded up. Expects one that
+  /// is not wall time.
+  virtual std::int64_t steps(const Duration& duration) const = 0;
+  virtual std::int64_t epochs(const Duration& duration) const = 0;
+
+  /// The numbers that every row of the history will have, by the names of treadle::find_value().
+  /// In begin(): may evaluate some rows to learn the names of the metrics.
+  virtual const std::vector<std::string>& logged_names() = 0;
+  /// Fails at `config`'s `key` unless one of them, and only one, is called `name`.
+  void expect_logged(const std::string& name, const Config& config, std::string_view key);
+
+  // In begin() alone, for the whole training.
+
+  /// Evaluate, and end with, an average of the weights. At most one a training.
+  virtual void average_weights(const WeightAveraging& averaging) = 0;
+  /// End with the weights that keep_weights() was called for last, which are the best by the number
+  /// `chosen_by`. At most one callback a training may ask for it.
+  virtual void end_with_kept_weights(const std::string& chosen_by) = 0;
+  /// Puts `gradient_norm` into steps and, as its mean, into the history.
+  virtual void log_gradient_norm() = 0;
+  /// Skip up to so many steps in a row whose loss or gradients are not finite, instead of ending
+  /// the training with an error.
+  virtual void tolerate_skipped_steps(std::int64_t most_in_a_row) = 0;
+
+  // In after_step() and after_epoch().
+
+  /// End the training with this epoch. The first reason counts.
+  virtual void stop(const std::string& reason) = 0;
+  /// From the next step on, beside what the schedule does.
+  virtual void multiply_rate(double factor) = 0;
+  /// The product of these factors so far.
+  virtual double rate_factor() const = 0;
+  /// The weights that were evaluated in this epoch are the best so far.
+  virtual void keep_weights() = 0;
+
+  /// Tells people of a change to the training, in a few words: it is noted, and stands in the row
+  /// of the history. What was before it says nothing of how the training goes now, so callbacks that
+  /// follow a number over several epochs begin anew.
+  virtual void changed(const std::string& what) = 0;
+  /// The epoch (from 1) in which any callback last called changed(); 0: none has.
+  virtual std::int64_t last_changed_epoch() const = 0;
+  /// Tells people something that changes nothing.
+  virtual void note(const std::string& text) = 0;
+  /// Adds a number to the row of the history, under one of the callback's log_names().
+  virtual void log(const std::string& name, double value) = 0;
+};
+
+/// Something that happens in a training loop, whichever loop it is: stop, change the rate, freeze,
+/// average, guard. Named in the document's `training.callbacks`; called in that order.
+///
+/// One object per training. What it remembers is part of every checkpoint; on a resume begin() is
+/// called as for a new training, and load_state() after it.
+class TrainingCallback : public Component, public Stateful {
+ public:
+  static constexpr std::string_view kInterface = "treadle.callback/0";
+
+  ~TrainingCallback() override;
+
+  /// Numbers that it adds to each row of the history. A function of the configuration alone.
+  std::vector<std::string> log_names() const;
+
+  // All on the training thread, none within a step.
+
+  /// Before the first step, and before a resumed one.
+  void begin(TrainingControl& control);
+  /// Whether after_step() is to be called. A function of the configuration alone.
+  bool wants_steps() const;
+  void after_step(const StepReport& step, TrainingControl& control);
+  /// After the epoch's validation rows were evaluated. The row has what earlier callbacks logged.
+  void after_epoch(const EpochSummary& epoch, TrainingControl& control);
+
+ private:
+  virtual std::vector<std::string> do_log_names() const;
+  virtual void do_begin(TrainingControl& control);
+  virtual bool do_wants_steps() const;
+  virtual void do_after_step(const StepReport& step, TrainingControl& control);
+  virtual void do_after_epoch(const EpochSummary& epoch, TrainingControl& control);
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+};
+
+}  // namespace treadle

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <treadle/base/duration.h>
+#include <treadle/core/batch_stream.h>
+#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/metric_computer.h>
+#include <treadle/core/training_callback.h>
+#include <treadle/core/training_workflow.h>
+#include <treadle/core/transform.h>
+#include <treadle/engine/run_context.h>
+#include <treadle/engine/training_step.h>
+
+namespace treadle::engine {
+
+/// Everything that one training works with. What it points to outlives the call.
+struct SessionSetup {
+  Model* model = nullptr;
+  const Objective* objective = nullptr;
+  const Optimizer* optimizer = nullptr;
+  const LearningRateSchedule* schedule = nullptr;
+  BatchSource* training = nullptr;
+  BatchSource* validation = nullptr;      ///< null when every row trains
+  std::vector<TargetMetric> metrics = {};  ///< started, for the validation rows
+  /// Fitted; already in the sources; for inverting predictions.
+  std::vector<const Transform*> transforms = {};
+  /// Called in this order. Each belongs to this training alone.
+  std::vector<TrainingCallback*> callbacks = {};
+
+  std::int64_t epochs = 1;
+  /// See TrainingControl::is_refit().
+  bool is_refit = false;
+  /// Evaluate after every so many epochs, and after the last.
+  std::int64_t evaluate_every = 1;
+
+  Clipping clipping = {};
+  const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
+  std::vector<Model*> replicas = {};            ///< one for each shard of a step but the first
+  std::vector<ParameterGroup> groups = {};      ///< parameters that are not `optimizer`'s
+
+  Duration checkpoint_every{30, Duration::Unit::kSeconds};
+  int keep_checkpoints = 2;
+  Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
+};
+
+/// How a training went. Losses are means over rows (sum / weight).
+struct TrainingResult {
+  double final_loss = 0;          ///< of the last epoch: validation loss, else training loss
+  double best_loss = 0;           ///< of the best epoch
+  std::int64_t best_epoch = 0;    ///< from 1
+  std::int64_t total_epochs = 0;  ///< trained
+  double training_time_seconds = 0;
+  /// The training ended with the weights of best_epoch, which so means something for a refit.
+  bool selects_best = false;
+  std::string chosen_by;    ///< the number that best_epoch is the best by, where selects_best
+  std::string stop_reason;  ///< empty when all epochs were trained
+};
+
+struct ValidationResult {
+  double loss = 0;
+  MetricResult metrics;
+  std::int64_t sample_count = 0;
+  double validation_time_seconds = 0;
+};
+
+/// Trains with `loop` from the first step, or from context.resume_state(), to the end. The model
+/// then has the weights that the training ends with, and is in eval mode.
+///
+/// The same setup and random streams give the same bits, however often the training was stopped and
+/// resumed on the way. Throws Interrupted after saving when a stop is requested; TrainingError when
+/// the loss or a gradient is no longer finite. Inside ThreadBudget::run() where there are replicas.
+/// [training thread]
+TrainingResult train(TrainingWorkflow& loop, const SessionSetup& setup, RunContext& context);
+
+/// Evaluates the model on the validation rows. Does not change it. Expects validation rows.
+ValidationResult validate(const SessionSetup& setup, std::stop_token stop);
+
+}  // namespace treadle::engine

@@ -1,0 +1,601 @@
+#include <treadle/engine/session.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/base/problem.h>
+#include <treadle/core/history.h>
+#include <treadle/core/module_state.h>
+#include <treadle/engine/batch_norm_refresh.h>
+#include <treadle/engine/evaluation.h>
+#include <treadle/engine/weight_average.h>
+
+#include "checkpoint_clock.h"
+
+namespace treadle::engine {
+
+RunContext::~RunContext() = default;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+EvaluationSetup evaluation_setup(const SessionSetup& setup) {
+  return {setup.model, setup.objective, setup.transforms, setup.timeline};
+}
+
+constexpr const char* kGradientNorm = "gradient_norm";
+constexpr const char* kSkippedSteps = "skipped_steps";
+
+/// The average in place of the weights, for as long as one of these lives.
+class AverageInModel {
+ public:
+  explicit AverageInModel(WeightAverage& average) : average_(average) { average.put_in(); }
+  ~AverageInModel() { average_.take_out(); }
+  AverageInModel(const AverageInModel&) = delete;
+  AverageInModel& operator=(const AverageInModel&) = delete;
+
+ private:
+  WeightAverage& average_;
+};
+
+/// One training: what its loop sees, what its callbacks see, and all they share.
+///
+/// An epoch is: steps → the average put in → validation → callbacks → the average taken out → row of
+/// history → checkpoint.
+class Session final : public TrainingSession, public TrainingControl {
+ public:
+  Session(TrainingWorkflow& loop, const SessionSetup& setup, RunContext& context)
+      : loop_(loop),
+        setup_(setup),
+        context_(context),
+        step_(*setup.model, *setup.objective, *setup.optimizer,
+              {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline}),
+        batches_per_epoch_(setup.training->batches_per_epoch()),
+        span_{setup.optimizer->learning_rate(), setup.epochs * batches_per_epoch_,
+              batches_per_epoch_},
+        checkpoints_(setup.checkpoint_every, batches_per_epoch_, span_.total_steps) {
+    for (TrainingCallback* callback : setup.callbacks) {
+      if (callback->wants_steps())
+        step_callbacks_.push_back(callback);
+    }
+    step_.measure({!step_callbacks_.empty(), false});
+  }
+
+  TrainingResult train() {
+    for (TrainingCallback* callback : setup_.callbacks)
+      callback->begin(*this);
+    has_begun_ = true;
+    expect_something_to_train();
+    if (const std::optional<StateDict> saved = context_.resume_state()) {
+      load(*saved);
+    } else if (average_) {
+      average_->add_after(0);
+    }
+    setup_.model->train();
+    loop_.train(*this);
+    save_finished_epoch();
+    choose_weights();
+    setup_.model->eval();
+    TrainingResult result;
+    result.final_loss = last_loss_;
+    result.best_loss = best_loss_;
+    result.best_epoch = best_epoch_;
+    result.total_epochs = epoch_;
+    result.training_time_seconds = seconds();
+    result.selects_best = ends_with_kept_ && !kept_weights_.empty();
+    if (result.selects_best)
+      result.chosen_by = chosen_by_;
+    result.stop_reason = stop_reason_;
+    return result;
+  }
+
+  // For the loop.
+
+  bool is_finished() const override { return is_ending() && batches_done_ == 0; }
+  std::int64_t epochs_done() const override { return epoch_; }
+  std::int64_t steps_done() const override { return step_count_; }
+  std::optional<std::int64_t> epochs() const override { return setup_.epochs; }
+  std::optional<std::int64_t> steps_per_epoch() const override { return batches_per_epoch_; }
+  const RandomStreams& random() const override { return context_.random(); }
+
+  double scheduled_rate() const override {
+    return setup_.schedule->rate_at(step_count_, span_) * rate_factor_;
+  }
+
+  bool next_epoch() override {
+    save_finished_epoch();
+    return !is_finished();
+  }
+
+  bool step(double learning_rate) override {
+    save_finished_epoch();
+    TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
+    // A callback may have ended the epoch. All its batches may be behind it: a training can be
+    // stopped while it is evaluated.
+    if (!stop_reason_.empty() || batches_done_ == batches_per_epoch_)
+      return false;
+    if (batches_done_ == 0) {
+      step_.set_model_state({});
+      epoch_start_ = Clock::now();
+    }
+    if (!stream_)
+      stream_ = setup_.training->epoch(epoch_, batches_done_);
+    Batch batch;
+    if (!stream_->next(batch))
+      return false;
+    const std::uint64_t seed =
+        context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
+    learning_rate_ = learning_rate;
+    const bool updated = step_.run(batch, step_count_ + 1, learning_rate, seed);
+    batch = Batch();  // its memory is needed for a batch to come
+    ++step_count_;
+    ++batches_done_;
+    skipped_in_a_row_ = updated ? 0 : skipped_in_a_row_ + 1;
+    if (skipped_in_a_row_ > tolerated_skips_)
+      report_divergence();
+    skipped_steps_ += updated ? 0 : 1;
+    if (average_ && updated) {
+      const Timeline::Span span(setup_.timeline, Phase::kUpdate);
+      average_->add_after(step_count_);
+    }
+    if (!step_callbacks_.empty())
+      tell_callbacks(updated);
+    context_.step_completed({epoch_ + 1, setup_.epochs, step_count_, span_.total_steps});
+    if (batches_done_ < batches_per_epoch_ && stop_reason_.empty())
+      save_if_due(false);
+    return true;
+  }
+
+  EpochSummary finish_epoch() override {
+    TREADLE_EXPECTS(batches_done_ > 0, "an epoch ends after at least one step of its own");
+    if (is_interrupted_)
+      interrupt();
+    stream_.reset();
+    EpochSummary summary;
+    summary.epoch = epoch_ + 1;
+    summary.epochs = setup_.epochs;
+    summary.step = step_count_;
+    summary.learning_rate = learning_rate_;
+    summary.train_loss = step_.totals().value();
+    summary.observed = step_.logged_means();
+    if (logs_gradient_norm_) {
+      summary.observed.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
+    }
+    if (tolerated_skips_ > 0) {
+      summary.observed.push_back(
+          {kSkippedSteps, static_cast<double>(skipped_steps_), Direction::kLowerIsBetter});
+    }
+    {
+      // What is evaluated, and kept when it is the best, is what the training would end with.
+      std::optional<AverageInModel> averaged;
+      try {
+        const bool is_due =
+            epoch_ + 1 == setup_.epochs || (epoch_ + 1) % setup_.evaluate_every == 0 ||
+            !stop_reason_.empty();
+        if (setup_.validation != nullptr && is_due) {
+          if (average_ && average_->count() > 0) {
+            averaged.emplace(*average_);
+            refresh_statistics(epoch_);
+          }
+          evaluate(summary);
+        }
+      } catch (const Interrupted&) {
+        averaged.reset();
+        save({epoch_, step_count_, false, false});
+        interrupt();
+      }
+      step_.clear_totals();
+      skipped_steps_ = 0;
+      last_loss_ = summary.val_loss.value_or(summary.train_loss);
+      ++epoch_;
+      batches_done_ = 0;
+      run_callbacks(summary);
+    }
+    summary.best = is_best(summary);
+    summary.decisions = std::exchange(epoch_changes_, {});
+    summary.seconds = seconds_since(epoch_start_);
+    context_.epoch_completed(summary);
+    has_unsaved_epoch_ = true;
+    return summary;
+  }
+
+  // For both.
+
+  void stop(const std::string& reason) override {
+    if (stop_reason_.empty() && epoch_ < setup_.epochs)
+      stop_reason_ = reason.empty() ? "stopped" : reason;
+  }
+
+  // For callbacks.
+
+  const std::string& name() const override { return context_.trial().name; }
+  bool is_refit() const override { return setup_.is_refit; }
+  bool is_ending() const override { return epoch_ == setup_.epochs || !stop_reason_.empty(); }
+  double seconds() const override { return earlier_seconds_ + seconds_since(started_); }
+  double learning_rate() const override { return learning_rate_; }
+  Model& model() override { return *setup_.model; }
+  double rate_factor() const override { return rate_factor_; }
+  std::int64_t last_changed_epoch() const override { return last_changed_epoch_; }
+
+  std::int64_t steps(const Duration& duration) const override {
+    return duration.steps(batches_per_epoch_, span_.total_steps);
+  }
+  std::int64_t epochs(const Duration& duration) const override {
+    return (steps(duration) + batches_per_epoch_ - 1) / batches_per_epoch_;
+  }
+
+  const std::vector<std::string>& logged_names() override {
+    if (names_.empty())
+      names_ = names_of_history();
+    return names_;
+  }
+
+  void average_weights(const WeightAveraging& averaging) override {
+    expect_beginning("average_weights");
+    if (average_) {
+      refuse(
+          "a training has one average of its weights, and two were asked for; leave one of \"ema\" "
+          "and \"swa\" out");
+    }
+    const AveragingPlan plan{steps(averaging.start),
+                             std::max<std::int64_t>(1, steps(averaging.every)), averaging.decay};
+    average_ = std::make_unique<WeightAverage>(step_.arena(), *setup_.model, plan);
+    refreshes_ = !plan.decay && has_batch_norm(*setup_.model);
+  }
+  void end_with_kept_weights(const std::string& chosen_by) override {
+    expect_beginning("end_with_kept_weights");
+    if (ends_with_kept_) {
+      refuse(
+          "two callbacks would choose the weights that the training ends with; give early_stopping "
+          "\"restore_best_weights\": false, or leave the other out");
+    }
+    ends_with_kept_ = true;
+    chosen_by_ = chosen_by;
+  }
+  void log_gradient_norm() override {
+    expect_beginning("log_gradient_norm");
+    logs_gradient_norm_ = true;
+    step_.measure({!step_callbacks_.empty(), true});
+  }
+  void tolerate_skipped_steps(std::int64_t most_in_a_row) override {
+    expect_beginning("tolerate_skipped_steps");
+    tolerated_skips_ = std::max(tolerated_skips_, most_in_a_row);
+  }
+
+  void multiply_rate(double factor) override { rate_factor_ *= factor; }
+  void keep_weights() override {
+    TREADLE_EXPECTS(ends_with_kept_, "keep_weights() needs end_with_kept_weights() in begin()");
+    kept_weights_ = module_state(*setup_.model).snapshot();
+    keeps_epoch_ = true;
+  }
+  void changed(const std::string& what) override {
+    last_changed_epoch_ = epoch_of_last_step();
+    epoch_changes_.push_back(what);
+    context_.note(name() + ", epoch " + std::to_string(last_changed_epoch_) + ": " + what);
+  }
+  void note(const std::string& text) override { context_.note(text); }
+  void log(const std::string& name, double value) override {
+    logged_.push_back({name, value, Direction::kNone});
+  }
+
+ private:
+  void expect_beginning(const char* function) const {
+    TREADLE_EXPECTS(!has_begun_, std::string(function) + "() belongs in begin()");
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw DocumentError({Problem{{}, "/training", why}});
+  }
+
+  /// The numbers of a row of history.
+  std::vector<std::string> names_of_history() const {
+    std::vector<std::string> names{"train_loss", "learning_rate"};
+    const auto add = [&](const std::vector<std::string>& more) {
+      names.insert(names.end(), more.begin(), more.end());
+    };
+    if (setup_.validation != nullptr) {
+      names.emplace_back("val_loss");
+      add(metric_names());
+    }
+    if (const auto* shows = dynamic_cast<const ShowsValues*>(setup_.model))
+      add(shows->observed_names());
+    for (const TrainingCallback* callback : setup_.callbacks)
+      add(callback->log_names());
+    if (logs_gradient_norm_)
+      names.emplace_back(kGradientNorm);
+    if (tolerated_skips_ > 0)
+      names.emplace_back(kSkippedSteps);
+    return names;
+  }
+
+  /// Metrics name their values when they have seen something; the last batch is as good as any.
+  std::vector<std::string> metric_names() const {
+    std::vector<std::string> names;
+    const auto stream =
+        setup_.validation->epoch(0, setup_.validation->batches_per_epoch() - 1);
+    evaluate_metrics(evaluation_setup(setup_), *stream, std::stop_token(), setup_.metrics);
+    for (const TargetMetric& metric : setup_.metrics) {
+      for (const MetricValue& value : metric.compute().values)
+        names.push_back(value.name);
+    }
+    return names;
+  }
+
+  void expect_something_to_train() const {
+    const std::vector<at::Tensor> parameters = setup_.model->parameters();
+    if (std::any_of(parameters.begin(), parameters.end(),
+                    [](const at::Tensor& parameter) { return parameter.requires_grad(); }))
+      return;
+    throw TrainingError(parameters.empty()
+                            ? "the model has no parameters, so there is nothing to train"
+                            : "all parameters of the model are frozen, so there is nothing to "
+                              "train; freeze fewer of them");
+  }
+
+  void tell_callbacks(bool updated) {
+    StepReport report{step_count_, learning_rate_, step_.batch_loss(), {}, updated};
+    if (logs_gradient_norm_)
+      report.gradient_norm = step_.gradient_norm();
+    for (TrainingCallback* callback : step_callbacks_)
+      callback->after_step(report, *this);
+  }
+
+  void run_callbacks(EpochSummary& summary) {
+    keeps_epoch_ = false;
+    for (TrainingCallback* callback : setup_.callbacks) {
+      callback->after_epoch(summary, *this);
+      // What one has logged, those after it see.
+      summary.observed.insert(summary.observed.end(), logged_.begin(), logged_.end());
+      logged_.clear();
+    }
+  }
+
+  /// Throws Interrupted when a stop is requested.
+  void evaluate(EpochSummary& summary) {
+    const auto stream = setup_.validation->epoch(0);
+    const EvaluationTotals totals = evaluate_metrics(evaluation_setup(setup_), *stream,
+                                                     context_.stop_token(), setup_.metrics);
+    summary.val_loss = totals.loss;
+    for (const TargetMetric& metric : setup_.metrics) {
+      const MetricResult result = metric.compute();
+      summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
+    }
+  }
+
+  /// For an average in the model: batch normalization's statistics from the training rows of
+  /// `epoch`.
+  void refresh_statistics(std::int64_t epoch) {
+    if (!refreshes_)
+      return;
+    const auto stream = setup_.training->epoch(epoch);
+    const std::uint64_t seed =
+        context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
+    refresh_batch_norm(*setup_.model, setup_.objective->outputs().size(), *stream, seed,
+                       context_.stop_token());
+  }
+
+  /// After the last epoch: those kept, the average, or the last.
+  void choose_weights() {
+    if (ends_with_kept_ && !kept_weights_.empty()) {
+      load_module_state(*setup_.model, kept_weights_);
+    } else if (average_ && average_->count() > 0) {
+      average_->put_in();
+      refresh_statistics(epoch_ - 1);
+    } else if (average_) {
+      context_.note(
+          "the training ended before the averaging of its weights began; it ends with the last "
+          "weights");
+    }
+  }
+
+  /// Whether the epoch that has just ended is the best so far: by the callback that keeps weights,
+  /// else by the loss.
+  bool is_best(const EpochSummary& summary) {
+    const bool is_evaluated = summary.val_loss || setup_.validation == nullptr;
+    // Any number is better than none: a loss may overflow in the first epochs.
+    const bool by_loss = is_evaluated && (best_epoch_ == 0 || last_loss_ < best_loss_ ||
+                                          (std::isnan(best_loss_) && !std::isnan(last_loss_)));
+    const bool best = ends_with_kept_ && !kept_weights_.empty() ? keeps_epoch_ : by_loss;
+    if (best) {
+      best_loss_ = last_loss_;
+      best_epoch_ = epoch_;
+    }
+    return best;
+  }
+
+  /// Whatever the loop has done after the epoch is part of its end.
+  void save_finished_epoch() {
+    if (is_interrupted_)
+      interrupt();
+    if (std::exchange(has_unsaved_epoch_, false))
+      save_if_due(true);
+  }
+
+  void save_if_due(bool at_epoch_end) {
+    const bool stopping = context_.stop_token().stop_requested();
+    const bool finished = at_epoch_end && is_finished();
+    if (!stopping && !finished && !checkpoints_.due(step_count_))
+      return;
+    save({epoch_, step_count_, at_epoch_end, finished});
+    if (stopping && !finished)
+      interrupt();
+  }
+
+  void save(const TrainingPosition& position) {
+    // A gradient can overflow although the loss did not: a checkpoint must never hold such weights.
+    if (!std::isfinite(step_.arena().parameters().sum().item<double>()))
+      report_divergence();
+    context_.save_checkpoint(state(), position, setup_.keep_checkpoints);
+    checkpoints_.saved(step_count_);
+  }
+
+  std::int64_t epoch_of_last_step() const { return batches_done_ > 0 ? epoch_ + 1 : epoch_; }
+
+  [[noreturn]] void interrupt() {
+    is_interrupted_ = true;
+    throw Interrupted("stopped after step " + std::to_string(step_count_) + " of epoch " +
+                      std::to_string(epoch_of_last_step()));
+  }
+
+  /// The last step is the one that went wrong.
+  [[noreturn]] void report_divergence() {
+    const std::string checkpoint = context_.last_checkpoint();
+    throw TrainingError(
+        "the loss or its gradient became NaN or infinite in epoch " +
+        std::to_string(epoch_of_last_step()) + ", step " + std::to_string(step_count_) + " (" +
+        name() + "); " +
+        (checkpoint.empty() ? "there is no checkpoint yet"
+                            : "the last good checkpoint is " + checkpoint) +
+        "; try a lower optimizer.learning_rate, or bound the gradients with training.clip.norm");
+  }
+
+  StateDict state() {
+    StateDict state;
+    state.put("model", module_state(*setup_.model));
+    state.put("optimizer", step_.slots().state());
+    if (const StateDict model_state = step_.model_state(); !model_state.empty())
+      state.put("model_state", model_state);
+    state.put("epoch", nlohmann::json(epoch_));
+    state.put("step", nlohmann::json(step_count_));
+    state.put("batch", nlohmann::json(batches_done_));
+    state.put("sums", step_.sums());
+    state.put_number("learning_rate", learning_rate_);
+    state.put_number("rate_factor", rate_factor_);
+    state.put_number("last_loss", last_loss_);
+    state.put_number("best_loss", best_loss_);
+    state.put("best_epoch", nlohmann::json(best_epoch_));
+    state.put("stop_reason", nlohmann::json(stop_reason_));
+    state.put("last_changed_epoch", nlohmann::json(last_changed_epoch_));
+    state.put("epoch_changes", nlohmann::json(epoch_changes_));
+    state.put("skipped_steps", nlohmann::json(skipped_steps_));
+    state.put("skipped_in_a_row", nlohmann::json(skipped_in_a_row_));
+    state.put("seconds", nlohmann::json(seconds()));
+    if (!kept_weights_.empty())
+      state.put("kept_model", kept_weights_);
+    if (average_)
+      state.put("average", average_->state());
+    if (const StateDict loop = loop_.state(); !loop.empty())
+      state.put("loop", loop);
+    for (std::size_t i = 0; i < setup_.callbacks.size(); ++i) {
+      if (const StateDict callback = setup_.callbacks[i]->state(); !callback.empty())
+        state.put("callback-" + std::to_string(i), callback);
+    }
+    return state;
+  }
+
+  void load(const StateDict& saved) {
+    load_module_state(*setup_.model, saved.part("model"));
+    step_.slots().load_state(saved.part("optimizer"));
+    if (saved.has_part("model_state"))
+      step_.set_model_state(saved.part("model_state"));
+    step_.set_sums(saved.part("sums"));
+    epoch_ = saved.value("epoch").get<std::int64_t>();
+    step_count_ = saved.value("step").get<std::int64_t>();
+    batches_done_ = saved.value("batch").get<std::int64_t>();
+    learning_rate_ = saved.number("learning_rate");
+    rate_factor_ = saved.number("rate_factor");
+    last_loss_ = saved.number("last_loss");
+    best_loss_ = saved.number("best_loss");
+    best_epoch_ = saved.value("best_epoch").get<std::int64_t>();
+    stop_reason_ = saved.value("stop_reason").get<std::string>();
+    last_changed_epoch_ = saved.value("last_changed_epoch").get<std::int64_t>();
+    epoch_changes_ = saved.value("epoch_changes").get<std::vector<std::string>>();
+    skipped_steps_ = saved.value("skipped_steps").get<std::int64_t>();
+    skipped_in_a_row_ = saved.value("skipped_in_a_row").get<std::int64_t>();
+    earlier_seconds_ = saved.value("seconds").get<double>();
+    if (saved.has_part("kept_model"))
+      kept_weights_ = saved.part("kept_model");
+    if (average_)
+      average_->load_state(saved.part("average"));
+    loop_.load_state(saved.has_part("loop") ? saved.part("loop") : StateDict());
+    for (std::size_t i = 0; i < setup_.callbacks.size(); ++i) {
+      const std::string part = "callback-" + std::to_string(i);
+      if (saved.has_part(part))
+        setup_.callbacks[i]->load_state(saved.part(part));
+    }
+    checkpoints_.saved(step_count_);
+  }
+
+  TrainingWorkflow& loop_;
+  const SessionSetup& setup_;
+  RunContext& context_;
+  TrainingStep step_;
+  const std::int64_t batches_per_epoch_;
+  const ScheduleSpan span_;
+  CheckpointClock checkpoints_;
+  std::vector<TrainingCallback*> step_callbacks_;  // those that want steps
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point epoch_start_ = started_;
+
+  // What callbacks asked for in begin().
+  bool has_begun_ = false;
+  std::unique_ptr<WeightAverage> average_;  // null: the weights are not averaged
+  bool refreshes_ = false;                  // an average needs statistics of its own
+  bool ends_with_kept_ = false;
+  std::string chosen_by_;
+  bool logs_gradient_norm_ = false;
+  std::int64_t tolerated_skips_ = 0;
+  std::vector<std::string> names_;  // see logged_names()
+
+  std::unique_ptr<BatchStream> stream_;  // of the epoch; null before its first step here
+  std::int64_t epoch_ = 0;               // epochs done
+  std::int64_t step_count_ = 0;          // steps done
+  std::int64_t batches_done_ = 0;        // of the epoch
+  double learning_rate_ = 0;             // of the last step
+  double rate_factor_ = 1;
+  double earlier_seconds_ = 0;  // before the checkpoint this training continues from
+  double last_loss_ = 0;
+  double best_loss_ = 0;
+  std::int64_t best_epoch_ = 0;
+  std::string stop_reason_;
+  StateDict kept_weights_;
+  bool keeps_epoch_ = false;
+  std::int64_t last_changed_epoch_ = 0;
+  std::vector<std::string> epoch_changes_;
+  std::int64_t skipped_steps_ = 0;  // of the epoch
+  std::int64_t skipped_in_a_row_ = 0;
+  std::vector<MetricValue> logged_;
+  bool has_unsaved_epoch_ = false;
+  bool is_interrupted_ = false;
+};
+
+}  // namespace
+
+TrainingResult train(TrainingWorkflow& loop, const SessionSetup& setup, RunContext& context) {
+  TREADLE_EXPECTS(setup.model != nullptr && setup.objective != nullptr &&
+                      setup.optimizer != nullptr && setup.schedule != nullptr &&
+                      setup.training != nullptr,
+                  "a training needs a model, an objective, an optimizer, a schedule and rows");
+  return Session(loop, setup, context).train();
+}
+
+ValidationResult validate(const SessionSetup& setup, std::stop_token stop) {
+  TREADLE_EXPECTS(setup.validation != nullptr, "validate() needs validation rows");
+  const auto start = Clock::now();
+  const auto stream = setup.validation->epoch(0);
+  const EvaluationTotals totals =
+      evaluate_metrics(evaluation_setup(setup), *stream, std::move(stop), setup.metrics);
+  ValidationResult result;
+  result.loss = totals.loss;
+  result.sample_count = totals.rows;
+  for (const TargetMetric& metric : setup.metrics) {
+    const MetricResult part = metric.compute();
+    result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
+                                 part.values.end());
+    result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),
+                                 part.tables.end());
+  }
+  result.validation_time_seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace treadle::engine
