@@ -13,6 +13,13 @@ DivergenceGuard::DivergenceGuard(const Config& config)
       min_factor_(config.get<double>("min_factor")),
       skip_(config.get<std::int64_t>("skip")) {}
 
+std::vector<std::string> DivergenceGuard::do_log_names() const {
+  std::vector<std::string> names{"divergence_guard.factor"};
+  if (skip_ > 0)
+    names.emplace_back("skipped_steps");
+  return names;
+}
+
 void DivergenceGuard::do_begin(TrainingControl& control) {
   control.tolerate_skipped_steps(skip_);
 }

@@ -19,7 +19,7 @@ class DivergenceGuard final : public TrainingCallback {
   explicit DivergenceGuard(const Config& config);
 
  private:
-  std::vector<std::string> do_log_names() const override { return {"divergence_guard.factor"}; }
+  std::vector<std::string> do_log_names() const override;
   void do_begin(TrainingControl& control) override;
   bool do_wants_steps() const override { return true; }
   void do_after_step(const StepReport& step, TrainingControl& control) override;

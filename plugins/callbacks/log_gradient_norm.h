@@ -11,6 +11,7 @@ class LogGradientNorm final : public TrainingCallback {
   explicit LogGradientNorm(const Config&) {}
 
  private:
+  std::vector<std::string> do_log_names() const override { return {"gradient_norm"}; }
   void do_begin(TrainingControl& control) override { control.log_gradient_norm(); }
 };
 

@@ -178,8 +178,8 @@ TEST_F(PluginCommands, ALockedRunUsesWhatIsLockedOrNothing) {
   EXPECT_THAT(
       ids, testing::ElementsAre("org.treadle.data-csv", "org.treadle.losses", "org.treadle.metrics",
                                 "org.treadle.models-basic", "org.treadle.optimizers",
-                                "org.treadle.schedules", "org.treadle.transforms",
-                                "org.treadle.validation", "org.treadle.workflow-standard"));
+                                "org.treadle.schedules", "org.treadle.training",
+                                "org.treadle.transforms", "org.treadle.validation"));
 
   json without_losses = used;
   without_losses.at("plugins").erase(1);

@@ -19,6 +19,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/run_observer.h>
+#include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 #include <treadle/host/run/runtime.h>
@@ -48,6 +49,7 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"schedule", make<LearningRateSchedule>},
                                                           {"metric", make<MetricComputer>},
                                                           {"training", make<TrainingWorkflow>},
+                                                          {"callback", make<TrainingCallback>},
                                                           {"observer", make<RunObserver>}};
 
 struct Wish {
@@ -57,12 +59,18 @@ struct Wish {
 };
 
 /// A value for what cannot be left out: a path or a name, a number, a layer, a builder, steps of a
-/// flow.
+/// flow, a condition, a length of time.
 json value_of(const json& schema) {
   if (schema.contains("x-treadle-component"))
     return {{"use", schema["x-treadle-component"] == "graph" ? "residual_mlp" : "identity"}};
   if (schema.contains("minimum"))
     return schema["minimum"];
+  if (schema.contains("exclusiveMinimum"))
+    return schema["exclusiveMinimum"].get<double>() + 0.5;
+  if (schema.value("type", json()) == "object")
+    return {{"after", "1ep"}};  // the conditions of callbacks
+  if (schema.value("x-treadle-type", "") == "duration")
+    return "2h";
   if (schema.value("type", json()) == "array")
     return json(schema.value("minItems", std::size_t{1}), value_of(schema["items"]));
   return schema.contains("pattern") ? "x" : "x.prom";

@@ -108,6 +108,8 @@ class Session final : public TrainingSession, public TrainingControl {
   const RandomStreams& random() const override { return context_.random(); }
 
   double scheduled_rate() const override {
+    if (batches_done_ == batches_per_epoch_)
+      return learning_rate_;  // no step will have it
     return setup_.schedule->rate_at(step_count_, span_) * rate_factor_;
   }
 
@@ -310,10 +312,6 @@ class Session final : public TrainingSession, public TrainingControl {
       add(shows->observed_names());
     for (const TrainingCallback* callback : setup_.callbacks)
       add(callback->log_names());
-    if (logs_gradient_norm_)
-      names.emplace_back(kGradientNorm);
-    if (tolerated_skips_ > 0)
-      names.emplace_back(kSkippedSteps);
     return names;
   }
 

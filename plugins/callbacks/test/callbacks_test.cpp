@@ -169,6 +169,16 @@ TEST(Monitor, NamesWhatItCouldBe) {
   }
 }
 
+// early_stopping asks for the names first, before the norm is logged.
+TEST(Monitor, IsAlsoWhatALaterCallbackLogs) {
+  const Trained trained(Json{
+      {{"use", "early_stopping"}, {"monitor", "gradient_norm"}, {"patience", "100ep"}},
+      {{"use", "stop"}, {"when", {{"monitor", "gradient_norm"}, {"below", 1e9}}}},
+      {{"use", "log_gradient_norm"}}});
+
+  EXPECT_EQ(trained.result.stop_reason, "gradient_norm below 1e+09");
+}
+
 TEST(Callbacks, OnlyOneChoosesTheWeightsTheTrainingEndsWith) {
   Rehearsal rehearsal({}, make_all({{{"use", "early_stopping"}},
                                     {{"use", "restore_best_weights"}, {"monitor", "mae"}}}));
@@ -246,7 +256,8 @@ StepReport step_of(std::int64_t step, double loss, bool updated = true) {
 // is an explosion.
 TEST(DivergenceGuard, LowersTheRateWhileTheLossExplodes) {
   RecordingControl control;
-  const auto guard = make("divergence_guard", {{"baseline_steps", 2}, {"min_factor", 0.2}});
+  const auto guard = make(
+      "divergence_guard", {{"baseline_steps", 2}, {"min_factor", 0.2}, {"growth", 1.5}});
   guard->begin(control);
   EXPECT_EQ(control.tolerated, 10);
   std::vector<double> factors;

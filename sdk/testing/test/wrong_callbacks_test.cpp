@@ -1,4 +1,4 @@
-#include <clocale>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,8 +73,11 @@ class WantsStepsLater final : public Plain {
   bool has_begun_ = false;
 };
 
-class ChangesTheLocale final : public Plain {
-  void do_begin(TrainingControl&) override { std::setlocale(LC_NUMERIC, "C.UTF-8"); }
+class ChangesTheEnvironment final : public Plain {
+  void do_begin(TrainingControl&) override {
+    static int times = 0;
+    setenv("WRONG_CALLBACK", std::to_string(++times).c_str(), 1);
+  }
 };
 
 template <typename T>
@@ -94,7 +97,7 @@ std::vector<Wrong<CallbackCase>> all() {
           {one<LogsNothing>("LogsNothing"), {"EveryRowHasTheNumbersThatItLogs"}},
           {one<WantsStepsLater>("WantsStepsLater"),
            {"WhatItLogsAndWantsIsAFunctionOfTheConfiguration"}},
-          {one<ChangesTheLocale>("ChangesTheLocale"), {"LeavesTheProcessAlone"}}};
+          {one<ChangesTheEnvironment>("ChangesTheEnvironment"), {"LeavesTheProcessAlone"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, CallbackContract, ::testing::Values(one<Plain>("Plain")),

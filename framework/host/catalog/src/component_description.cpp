@@ -242,7 +242,7 @@ Json sample_value(const Json& schema) {
 /// Whether one of the slots is for this component alone.
 bool has_key_of_its_own(const Json& properties, const Json& component) {
   return std::any_of(properties.begin(), properties.end(), [&](const Json& slot) {
-    return slot.is_object() && slot.value("x-treadle-use", Json()) == component["use"];
+    return slot.is_object() && slot.value("x-treadle-use", Json()) == component.at("use");
   });
 }
 
@@ -255,7 +255,7 @@ std::optional<Json> placed_in(const Json& properties, std::string_view interface
     const Json slot = property.contains("anyOf") ? property["anyOf"][0] : property;
     const Json fixed = slot.value("x-treadle-use", Json());
     if (slot.value("x-treadle-component", "") == interface_word &&
-        (fixed.is_null() || fixed == component["use"])) {
+        (fixed.is_null() || fixed == component.at("use"))) {
       Json placed = component;
       if (!fixed.is_null())
         placed.erase("use");

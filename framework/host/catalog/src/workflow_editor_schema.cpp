@@ -1,5 +1,6 @@
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -154,7 +155,8 @@ class Composer {
       object = false;
     if (!choices.empty())
       object["allOf"] = std::move(choices);
-    if (fallback.empty() && object.is_object())
+    const bool has_fallback = std::find(names.begin(), names.end(), fallback) != names.end();
+    if (!has_fallback && object.is_object())
       object["required"] = {"use"};
     json text = short_forms.empty() ? json(false) : json{{"enum", std::move(short_forms)}};
     return {{"type", {"string", "object"}},

@@ -220,7 +220,11 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
     "callbacks": [],
     "checkpoint": {"every": "30s", "keep": 2},
     "drop_last": false,
-    "early_stopping": {"use": "early_stopping", "mode": "min", "patience": "10ep"},
+    "early_stopping": {
+      "use": "early_stopping",
+      "mode": "min",
+      "patience": "10ep"
+    },
     "epochs": 60,
     "evaluate_every": 1,
     "evaluation_batch_size": 1024,

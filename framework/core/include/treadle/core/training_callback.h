@@ -71,10 +71,12 @@ class TrainingControl {
   /// End with the weights that keep_weights() was called for last, which are the best by the number
   /// `chosen_by`. At most one callback a training may ask for it.
   virtual void end_with_kept_weights(const std::string& chosen_by) = 0;
-  /// Puts `gradient_norm` into steps and, as its mean, into the history.
+  /// Puts the gradient norm into steps and, as its mean, into the history: as "gradient_norm", which
+  /// is one of the callback's log_names().
   virtual void log_gradient_norm() = 0;
   /// Skip up to so many steps in a row whose loss or gradients are not finite, instead of ending
-  /// the training with an error.
+  /// the training with an error. Their number is in the history as "skipped_steps", which is one of
+  /// the callback's log_names().
   virtual void tolerate_skipped_steps(std::int64_t most_in_a_row) = 0;
 
   // In after_step() and after_epoch().
