@@ -49,11 +49,11 @@ class Recurrent : public Model {
     cell = register_module("cell", torch::nn::Linear(2, 2));
     to(at::kDouble);
   }
-  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     most_rows = std::max(most_rows, inputs[0].size(0));
     at::Tensor state = at::zeros({inputs[0].size(0), 2}, at::kDouble);
     for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
-      if (one_step_gradients())
+      if (context.one_step_gradients())
         state = state.detach();
       state = cell(state + inputs[0].select(1, time)).tanh();
     }
