@@ -18,7 +18,7 @@ OneStep::OneStep(const Config& config, const ComponentContext& context)
 
 BatchLoss OneStep::do_add_gradients(const GradientTask& task, const Batch& batch,
                                     ForwardContext& context) const {
-  const OneStepGradients one_step;
+  const OneStepGradients one_step(context);
   return inner_->add_gradients(task, batch, context);
 }
 

@@ -18,8 +18,8 @@ class BackPropagation final : public GradientStrategy {
                              ForwardContext& context) const override;
 };
 
-/// Another strategy, with gradients that go back through one step of time only (see
-/// OneStepGradients). An approximation for models that remember; for others it changes nothing.
+/// Another strategy, with gradients that end at every step of time (see OneStepGradients). An
+/// approximation for recurrent models; for others it changes nothing.
 class OneStep final : public GradientStrategy {
  public:
   OneStep(const Config& config, const ComponentContext& context);

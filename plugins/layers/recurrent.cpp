@@ -1,12 +1,15 @@
 #include "recurrent.h"
 
+#include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <tuple>
 
 #include <ATen/ops/_pack_padded_sequence.h>
 #include <ATen/ops/_pad_packed_sequence.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/gru_cell.h>
@@ -15,6 +18,8 @@
 #include <ATen/ops/rnn_tanh.h>
 #include <ATen/ops/rnn_tanh_cell.h>
 #include <ATen/ops/sort.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -36,6 +41,75 @@ at::Tensor drawn(const std::vector<std::int64_t>& sizes, std::int64_t units,
   const at::NoGradGuard no_gradients;
   const double bound = 1 / std::sqrt(static_cast<double>(units));
   return at::empty(sizes, dtype).uniform_(-bound, bound);
+}
+
+/// [B, units] each. `cell`: of an lstm.
+struct State {
+  at::Tensor hidden;
+  at::Tensor cell;
+};
+
+/// `weights`: of one layer and direction: weight_ih, weight_hh, bias_ih, bias_hh.
+template <Recurrence kRecurrence>
+State after_step(const at::Tensor& x, const State& before, std::span<const at::Tensor> weights) {
+  if constexpr (kRecurrence == Recurrence::kLstm) {
+    auto [hidden, cell] = at::lstm_cell(x, {before.hidden, before.cell}, weights[0], weights[1],
+                                        weights[2], weights[3]);
+    return {std::move(hidden), std::move(cell)};
+  } else if constexpr (kRecurrence == Recurrence::kGru) {
+    return {at::gru_cell(x, before.hidden, weights[0], weights[1], weights[2], weights[3]), {}};
+  } else {
+    return {at::rnn_tanh_cell(x, before.hidden, weights[0], weights[1], weights[2], weights[3]),
+            {}};
+  }
+}
+
+at::Tensor detached(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.detach() : tensor;
+}
+
+/// `next` where a row goes on, else what there was: with its gradient, for a row's last state is
+/// that of its own last step.
+at::Tensor carried(const at::Tensor& goes_on, const at::Tensor& next, const at::Tensor& before) {
+  return next.defined() ? at::where(goes_on, next, before) : next;
+}
+
+/// One layer in one direction over [T, B, in]: [T, B, units], and the last state. Each step takes
+/// the state before it as a number. `goes_on`: [T, B, 1], false in padding; undefined: no padding.
+template <Recurrence kRecurrence>
+std::pair<at::Tensor, at::Tensor> cut_at_steps(const at::Tensor& x, const at::Tensor& goes_on,
+                                               bool backwards,
+                                               std::span<const at::Tensor> weights) {
+  const std::int64_t steps = x.size(0);
+  const at::Tensor zeros = at::zeros({x.size(1), weights[1].size(1)}, x.options());
+  State state{zeros, kRecurrence == Recurrence::kLstm ? zeros : at::Tensor()};
+  std::vector<at::Tensor> sequence(static_cast<std::size_t>(steps));
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t time = backwards ? steps - 1 - i : i;
+    State next =
+        after_step<kRecurrence>(x[time], {detached(state.hidden), detached(state.cell)}, weights);
+    at::Tensor& given = sequence[static_cast<std::size_t>(time)];
+    if (goes_on.defined()) {
+      given = next.hidden.masked_fill(goes_on[time].logical_not(), 0);
+      state = {carried(goes_on[time], next.hidden, state.hidden),
+               carried(goes_on[time], next.cell, state.cell)};
+    } else {
+      given = next.hidden;
+      state = std::move(next);
+    }
+  }
+  return {at::stack(sequence), std::move(state.hidden)};
+}
+
+/// Dropout between layers, [T, B, width], with the numbers that libtorch draws: of packed sequences
+/// it drops out what is packed.
+at::Tensor dropped_out(const at::Tensor& x, const at::Tensor& lengths, double rate) {
+  if (!lengths.defined())
+    return at::dropout(x, rate, /*train=*/true);
+  const auto [data, sizes] = at::_pack_padded_sequence(x, lengths.cpu(), /*batch_first=*/false);
+  return std::get<0>(at::_pad_packed_sequence(at::dropout(data, rate, /*train=*/true), sizes,
+                                              /*batch_first=*/false, /*padding_value=*/0.0,
+                                              /*total_length=*/x.size(0)));
 }
 
 }  // namespace
@@ -61,19 +135,18 @@ at::Tensor RecurrentCell<kRecurrence>::forward(const Inputs& inputs, LayerContex
   at::Tensor state = inputs.size() > 1 ? inputs[1] : at::Tensor();
   if (!state.defined())
     state = at::zeros({x.size(0), kParts * units_}, x.options());
+  const std::array weights{weight_ih_, weight_hh_, bias_ih_, bias_hh_};
   if constexpr (kRecurrence == Recurrence::kLstm) {
     if (state.size(-1) != kParts * units_) {
       throw DataError("the state of an lstm_cell is [B, " + std::to_string(kParts * units_) +
                       "] (hidden and cell), got " + TensorSpec::of(state).text());
     }
     const std::vector<at::Tensor> hidden_and_cell = state.chunk(2, 1);
-    const auto [hidden, cell] =
-        at::lstm_cell(x, hidden_and_cell, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
-    return at::cat({hidden, cell}, 1);
-  } else if constexpr (kRecurrence == Recurrence::kGru) {
-    return at::gru_cell(x, state, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+    const State next =
+        after_step<kRecurrence>(x, {hidden_and_cell[0], hidden_and_cell[1]}, weights);
+    return at::cat({next.hidden, next.cell}, 1);
   } else {
-    return at::rnn_tanh_cell(x, state, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+    return after_step<kRecurrence>(x, {state, {}}, weights).hidden;
   }
 }
 
@@ -127,13 +200,9 @@ std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_all(const at::Ten
 }
 
 template <Recurrence kRecurrence>
-std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_lengths(
+std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_packed(
     const at::Tensor& x, const at::Tensor& lengths) const {
-  // Rows by falling length, as libtorch packs them. Packing has no empty rows: they are cleared.
-  const auto [sorted, order] = at::sort(lengths.clamp(1, x.size(1)), /*stable=*/true, /*dim=*/0,
-                                        /*descending=*/true);
-  const auto [data, sizes] =
-      at::_pack_padded_sequence(x.index_select(0, order), sorted.cpu(), /*batch_first=*/true);
+  const auto [data, sizes] = at::_pack_padded_sequence(x, lengths.cpu(), /*batch_first=*/true);
   const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());
   const bool training = is_training();
   at::Tensor packed;
@@ -149,8 +218,50 @@ std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_lengths(
     std::tie(packed, last) =
         at::rnn_tanh(data, sizes, zeros, weights_, true, layers_, dropout_, training, both_);
   }
-  const at::Tensor sequence = std::get<0>(at::_pad_packed_sequence(
+  at::Tensor sequence = std::get<0>(at::_pad_packed_sequence(
       packed, sizes, /*batch_first=*/true, /*padding_value=*/0.0, /*total_length=*/x.size(1)));
+  return {std::move(sequence), std::move(last)};
+}
+
+template <Recurrence kRecurrence>
+std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::step_by_step(
+    const at::Tensor& x, const at::Tensor& lengths) const {
+  at::Tensor given = x.transpose(0, 1);
+  at::Tensor goes_on;
+  if (lengths.defined()) {
+    goes_on = real_positions(lengths, x.size(1)).t().unsqueeze(2);
+    // Whatever stands there, its slopes times zero are zero.
+    given = given.masked_fill(goes_on.logical_not(), 0);
+  }
+  constexpr std::size_t kWeights = 4;
+  const std::span<const at::Tensor> weights(weights_);
+  std::vector<at::Tensor> last;
+  for (std::int64_t layer = 0; layer < layers_; ++layer) {
+    if (layer > 0 && dropout_ > 0 && is_training())
+      given = dropped_out(given, lengths, dropout_);
+    std::vector<at::Tensor> directions;
+    for (const bool backwards : {false, true}) {
+      if (backwards && !both_)
+        continue;
+      auto [sequence, state] = cut_at_steps<kRecurrence>(
+          given, goes_on, backwards, weights.subspan(last.size() * kWeights, kWeights));
+      directions.push_back(std::move(sequence));
+      last.push_back(std::move(state));
+    }
+    given = both_ ? at::cat(directions, 2) : directions.front();
+  }
+  return {given.transpose(0, 1), at::stack(last)};
+}
+
+template <Recurrence kRecurrence>
+std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_lengths(const at::Tensor& x,
+                                                                       const at::Tensor& lengths,
+                                                                       bool by_steps) const {
+  // Rows by falling length, as libtorch packs them. Packing has no empty rows: they are cleared.
+  const auto [sorted, order] = at::sort(lengths.clamp(1, x.size(1)), /*stable=*/true, /*dim=*/0,
+                                        /*descending=*/true);
+  const at::Tensor rows = x.index_select(0, order);
+  const auto [sequence, last] = by_steps ? step_by_step(rows, sorted) : over_packed(rows, sorted);
   const at::Tensor place = order.argsort();
   const at::Tensor empty = lengths.lt(1).view({-1, 1});
   return {sequence.index_select(0, place).masked_fill(empty.unsqueeze(2), 0),
@@ -158,9 +269,11 @@ std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_lengths(
 }
 
 template <Recurrence kRecurrence>
-at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext&) {
-  const auto [sequence, last] =
-      inputs.size() == 1 ? over_all(inputs[0]) : over_lengths(inputs[0], inputs[1]);
+at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext& context) {
+  const bool by_steps = context.one_step_gradients() && at::GradMode::is_enabled();
+  const auto [sequence, last] = inputs.size() > 1 ? over_lengths(inputs[0], inputs[1], by_steps)
+                                : by_steps        ? step_by_step(inputs[0], {})
+                                                  : over_all(inputs[0]);
   if (!only_last_)
     return sequence;
   return both_ ? at::cat({last[last.size(0) - 2], last[last.size(0) - 1]}, 1)

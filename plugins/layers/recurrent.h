@@ -39,6 +39,9 @@ class RecurrentCell final : public Layer, public TakesAbsent {
 ///
 /// With lengths [B] as its reference it goes over each row's own steps, as torch.nn does over a
 /// packed sequence: padding changes nothing, and what it gives for padding is zeros.
+///
+/// Where gradients end at every step of time it runs step by step, each taking the state before it
+/// as a number: libtorch's loop over the steps cannot be cut. Values are the same but for rounding.
 template <Recurrence kRecurrence>
 class Recurrent final : public Layer, public TakesIndices {
  public:
@@ -49,7 +52,13 @@ class Recurrent final : public Layer, public TakesIndices {
  private:
   /// The sequence, and the last state of each layer and direction: [layers · directions, B, units].
   std::pair<at::Tensor, at::Tensor> over_all(const at::Tensor& x) const;
-  std::pair<at::Tensor, at::Tensor> over_lengths(const at::Tensor& x,
+  std::pair<at::Tensor, at::Tensor> over_lengths(const at::Tensor& x, const at::Tensor& lengths,
+                                                 bool by_steps) const;
+  /// The same for rows by falling length, none of which is 0.
+  std::pair<at::Tensor, at::Tensor> over_packed(const at::Tensor& x,
+                                                const at::Tensor& lengths) const;
+  /// Over all, or by falling length where `lengths` are defined; gradients end at every step.
+  std::pair<at::Tensor, at::Tensor> step_by_step(const at::Tensor& x,
                                                  const at::Tensor& lengths) const;
 
   std::int64_t units_;

@@ -9,8 +9,6 @@
 namespace treadle {
 namespace {
 
-thread_local bool one_step = false;
-
 /// A carried state belongs to the graph of the batch that made it, and that graph is gone after its
 /// backward.
 void detach(StateDict& state) {
@@ -68,14 +66,13 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
   return loss;
 }
 
-OneStepGradients::OneStepGradients() : before_(std::exchange(one_step, true)) {}
-
-OneStepGradients::~OneStepGradients() {
-  one_step = before_;
+OneStepGradients::OneStepGradients(ForwardContext& context)
+    : context_(context), before_(context.one_step_gradients()) {
+  context_.set_one_step_gradients(true);
 }
 
-bool one_step_gradients() {
-  return one_step;
+OneStepGradients::~OneStepGradients() {
+  context_.set_one_step_gradients(before_);
 }
 
 }  // namespace treadle

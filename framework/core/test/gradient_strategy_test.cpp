@@ -8,7 +8,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <span>
-#include <thread>
 
 #include <treadle/base/error.h>
 
@@ -24,7 +23,7 @@ class Integrator : public Model {
                            ? context.state().part("cell").tensor("state")
                            : at::zeros({inputs[0].size(0), 1}, at::kDouble);
     for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
-      if (one_step_gradients())
+      if (context.one_step_gradients())
         state = state.detach();
       state = state * w + inputs[0].slice(1, time, time + 1);
     }
@@ -92,27 +91,32 @@ TEST(OneStepGradients, ReachBackOneStepOfTime) {
   const Objective objective({{.loss = &loss}}, std::span(&target, 1));
   ForwardContext context;
   {
-    const OneStepGradients one_step;
+    const OneStepGradients one_step(context);
     back_propagate({&model, &objective}, ones(1, 3), context);
   }
   // d(state·w + 1)/dw with the state w + 1 = 1.5 as a number; all of time would give 2.
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.5);
 }
 
-TEST(OneStepGradients, AreForOneThreadAndNest) {
-  EXPECT_FALSE(one_step_gradients());
+TEST(OneStepGradients, EndWithTheirScopeAndNest) {
+  ForwardContext context;
+  EXPECT_FALSE(context.one_step_gradients());
   {
-    const OneStepGradients outer;
+    const OneStepGradients outer(context);
     {
-      const OneStepGradients inner;
-      EXPECT_TRUE(one_step_gradients());
+      const OneStepGradients inner(context);
+      EXPECT_TRUE(context.one_step_gradients());
     }
-    EXPECT_TRUE(one_step_gradients());
-    bool elsewhere = true;
-    std::thread([&] { elsewhere = one_step_gradients(); }).join();
-    EXPECT_FALSE(elsewhere);
+    EXPECT_TRUE(context.one_step_gradients());
   }
-  EXPECT_FALSE(one_step_gradients());
+  EXPECT_FALSE(context.one_step_gradients());
+}
+
+TEST(OneStepGradients, AreThoseOfThePartsToo) {
+  ForwardContext context;
+  const OneStepGradients one_step(context);
+
+  EXPECT_TRUE(context.part("part-1").one_step_gradients());
 }
 
 class NoLoss : public GradientStrategy {

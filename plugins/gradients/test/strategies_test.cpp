@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include <treadle/core/recomputed.h>
 #include <treadle/core/task_random.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/training_fakes.h>
@@ -49,11 +50,11 @@ class Recurrent : public Model {
     cell = register_module("cell", torch::nn::Linear(2, 2));
     to(at::kDouble);
   }
-  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     most_rows = std::max(most_rows, inputs[0].size(0));
     at::Tensor state = at::zeros({inputs[0].size(0), 2}, at::kDouble);
     for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
-      if (one_step_gradients())
+      if (context.one_step_gradients())
         state = state.detach();
       state = cell(state + inputs[0].select(1, time)).tanh();
     }
@@ -182,6 +183,49 @@ TEST(OneStep, ReachesBackOneStepOfTime) {
 
   EXPECT_LT((one_step.weight - model.cell->weight.grad()).abs().max().item<double>(), 1e-15);
   EXPECT_FALSE(at::equal(one_step.weight, gradients_of("backprop", {}, batch).weight));
+}
+
+// Backward runs the steps again, when the strategy has long returned from the forward.
+TEST(OneStep, HoldsInWhatIsComputedAgain) {
+  class Recomputed final : public Recurrent {
+   public:
+    void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
+      const auto again = [this, of_forward = context.part("again")](
+                             const std::vector<at::Tensor>& given) {
+        ForwardContext own = of_forward;
+        Outputs within(1);
+        Recurrent::forward(given, within, own);
+        return within;
+      };
+      outputs = recomputed(*this, again, {inputs[0]});
+    }
+  };
+  const Batch batch = sequences(5, false);
+  const SquaredError loss;
+  const Objective objective = testing::objective_of(loss, number_target("y", 2));
+  Recomputed model;
+  ForwardContext context;
+
+  plugin().make<GradientStrategy>("one_step", {})->add_gradients({&model, &objective}, batch,
+                                                                 context);
+
+  EXPECT_TRUE(at::equal(model.cell->weight.grad(), gradients_of("one_step", {}, batch).weight));
+}
+
+TEST(OneStep, EndsWithTheCall) {
+  const Batch batch = sequences(5, false);
+  const SquaredError loss;
+  const Objective objective = testing::objective_of(loss, number_target("y", 2));
+  Recurrent model;
+  ForwardContext context;
+  plugin().make<GradientStrategy>("one_step", {})->add_gradients({&model, &objective}, batch,
+                                                                 context);
+  model.zero_grad();
+
+  plugin().make<GradientStrategy>("backprop", {})->add_gradients({&model, &objective}, batch,
+                                                                 context);
+
+  EXPECT_TRUE(at::equal(model.cell->weight.grad(), gradients_of("backprop", {}, batch).weight));
 }
 
 TEST(Strategies, MayHoldEachOther) {

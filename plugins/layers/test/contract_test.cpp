@@ -3,6 +3,8 @@
 #include <treadle/testing/layer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
+#include "recurrent_by_hand.h"
+
 namespace treadle::testing {
 namespace {
 
@@ -128,6 +130,13 @@ INSTANTIATE_TEST_SUITE_P(
         layer("Sines", "positions", {{"kind", "sines"}}, kSequences)),
     CaseName());
 
+/// Whole sequences, with the same in plain operators beside it.
+LayerCase recurrent(std::string name, const std::string& component, const Json& parameters) {
+  LayerCase one = layer(std::move(name), component, parameters, kSequences);
+  one.by_hand = RecurrentByHand(component, parameters);
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Recurrent, LayerContract,
     ::testing::Values(
@@ -135,20 +144,25 @@ INSTANTIATE_TEST_SUITE_P(
         layer("GruCell", "gru_cell", {{"units", 3}}, {{6}, {3}}),
         layer("LstmCell", "lstm_cell", {{"units", 3}}, {{6}, {6}}),
         layer("LstmCellAtFirst", "lstm_cell", {{"units", 3}}, {{6}, {}}),
-        layer("Rnn", "rnn", {{"units", 3}}, kSequences),
-        layer("Gru", "gru", {{"units", 3}, {"both_directions", true}}, kSequences),
-        layer("Lstm", "lstm", {{"units", 3}, {"layers", 2}, {"gives", "last"}}, kSequences),
-        layer("LstmBothLast", "lstm", {{"units", 2}, {"both_directions", true}, {"gives", "last"}},
-              kSequences),
-        with_padding(layer("RnnOfLengths", "rnn", {{"units", 3}}, kSequences)),
-        with_padding(layer("GruOfLengths", "gru", {{"units", 3}, {"both_directions", true}},
-                           kSequences)),
+        recurrent("Rnn", "rnn", {{"units", 3}}),
+        recurrent("RnnBothLast", "rnn",
+                  {{"units", 3}, {"layers", 2}, {"both_directions", true}, {"gives", "last"}}),
+        recurrent("Gru", "gru", {{"units", 3}, {"both_directions", true}}),
+        recurrent("GruLast", "gru", {{"units", 3}, {"gives", "last"}}),
+        recurrent("Lstm", "lstm", {{"units", 3}, {"layers", 2}, {"gives", "last"}}),
+        recurrent("LstmBoth", "lstm", {{"units", 3}, {"both_directions", true}}),
+        recurrent("LstmBothLast", "lstm",
+                  {{"units", 2}, {"both_directions", true}, {"gives", "last"}}),
+        with_padding(recurrent("RnnOfLengths", "rnn", {{"units", 3}})),
+        with_padding(recurrent("GruOfLengths", "gru", {{"units", 3}, {"both_directions", true}})),
         with_padding(
-            layer("LstmOfLengths", "lstm",
-                  {{"units", 2}, {"layers", 2}, {"both_directions", true}, {"gives", "last"}},
-                  kSequences)),
-        in_training(layer("GruDropout", "gru", {{"units", 3}, {"layers", 2}, {"dropout", 0.5}},
-                          kSequences))),
+            recurrent("LstmOfLengths", "lstm",
+                      {{"units", 2}, {"layers", 2}, {"both_directions", true}, {"gives", "last"}})),
+        in_training(recurrent("GruDropout", "gru",
+                              {{"units", 3}, {"layers", 2}, {"dropout", 0.5}})),
+        in_training(
+            recurrent("LstmBothDropout", "lstm",
+                      {{"units", 3}, {"layers", 3}, {"both_directions", true}, {"dropout", 0.5}}))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(

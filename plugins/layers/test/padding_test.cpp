@@ -1,9 +1,12 @@
 // Padding never changes a result: a padded batch gives what its rows give one by one, and so do
 // gradients.
+#include <cmath>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +31,7 @@ struct PaddingCase {
   bool by_mask = false;
   bool keeps_steps = false;  ///< gives a value for every step
   bool attends_elsewhere = false;
+  bool one_step_gradients = false;
 };
 
 std::shared_ptr<Layer> made(const PaddingCase& one, const std::vector<at::Tensor>& inputs) {
@@ -64,6 +68,7 @@ class Padding : public ::testing::TestWithParam<PaddingCase> {
 
   static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& given) {
     LayerContext context;
+    context.set_one_step_gradients(GetParam().one_step_gradients);
     return layer.forward(given, context);
   }
 };
@@ -152,6 +157,11 @@ Json reduce(const std::string& by) {
   return {{"by", by}, {"dims", {1}}};
 }
 
+PaddingCase cut(PaddingCase one) {
+  one.one_step_gradients = true;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Layers, Padding,
     ::testing::Values(
@@ -167,6 +177,12 @@ INSTANTIATE_TEST_SUITE_P(
         PaddingCase{"GruLastOfBoth",
                     "gru",
                     {{"units", 2}, {"gives", "last"}, {"both_directions", true}, {"layers", 2}}},
+        cut(PaddingCase{"RnnCut", "rnn", {{"units", 3}}, false, true}),
+        cut(PaddingCase{"LstmLastCut", "lstm", {{"units", 3}, {"gives", "last"}}}),
+        cut(PaddingCase{
+            "GruLastOfBothCut",
+            "gru",
+            {{"units", 2}, {"gives", "last"}, {"both_directions", true}, {"layers", 2}}}),
         PaddingCase{"Attention", "attention", {{"heads", 2}}, false, true},
         PaddingCase{"AttentionOfMasked", "attention", {{"heads", 2}}, true, true},
         PaddingCase{"CausalAttention", "attention", {{"causal", true}}, false, true},
@@ -189,6 +205,26 @@ TEST(PaddingOfLastStates, ARowOfOneStepEndsWhereItBegins) {
   EXPECT_TRUE(ends[0].allclose(all[0][0]));
   EXPECT_TRUE(ends[1].allclose(all[1][3]));
   EXPECT_TRUE(ends[2].allclose(all[2][5]));
+}
+
+TEST(PaddingOfCutSequences, MayHoldAnything) {
+  const TaskRandom random(2);
+  const at::Tensor sequence = at::randn({3, kLength, kWidth}, at::kDouble);
+  const at::Tensor lengths = lengths_of({1, 4, 6});
+  const at::Tensor real = at::arange(kLength).unsqueeze(0).lt(lengths.unsqueeze(1)).unsqueeze(2);
+  for (const char* name : {"rnn", "gru", "lstm"}) {
+    const auto layer = made({"", name, {{"units", 3}}}, {sequence, lengths});
+    LayerContext context;
+    context.set_one_step_gradients(true);
+    const std::vector<at::Tensor> inputs{
+        at::where(real, sequence, at::full_like(sequence, NAN)).requires_grad_(true), lengths};
+
+    layer->forward(inputs, context).square().sum().backward();
+
+    EXPECT_TRUE(inputs[0].grad().isfinite().all().item<bool>()) << name;
+    for (const at::Tensor& parameter : layer->parameters())
+      EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
+  }
 }
 
 TEST(PaddingReferences, AreLengthsOrMasks) {

@@ -1,11 +1,15 @@
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
 #include <treadle/testing/graph_contract.h>
 
 #include "wrong.h"
@@ -56,6 +60,33 @@ class PlainFactory final : public LayerFactory {
   Prepare prepare_;
 };
 
+/// Plain; asked for gradients through one step of time it takes its input as a number, but not in a
+/// plan.
+class CutWhereCalled final : public Layer, public Lowerable {
+ public:
+  CutWhereCalled(const LayerSpec& spec, std::int64_t units) {
+    weight_ =
+        register_parameter("weight", at::randn({units, spec.inputs[0].width()}, spec.dtype).div(4));
+  }
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    const at::Tensor weight = context.one_step_gradients() ? weight_.detach() : weight_;
+    return at::linear(inputs[0], weight.add(weight_).div(2));
+  }
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_linear(weight_, {}), inputs[0]);
+  }
+
+ private:
+  at::Tensor weight_;
+};
+
+class CutWhereCalledFactory final : public LayerFactory {
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<CutWhereCalled>(spec, 5);
+  }
+};
+
 /// A step whose part has no name that a document could say.
 class Nameless final : public LayerFactory, public graph::FlowVerb {
  public:
@@ -91,6 +122,9 @@ std::unique_ptr<const PluginRegistry> make_components() {
     layer.parameters()[0].add_(at::randn({1}, at::kDouble));
   });
   add("of_another_dtype", [](const at::Tensor& x) { return x.to(at::kDouble); });
+  registry->add<LayerFactory>("cut_where_called", [](const Config&, const ComponentContext&) {
+    return std::make_unique<CutWhereCalledFactory>();
+  });
   registry->add<LayerFactory>("nameless", [](const Config&, const ComponentContext&) {
     return std::make_unique<Nameless>();
   });
@@ -184,6 +218,7 @@ std::vector<Wrong<GraphCase>> all() {
        {"NetworksCanBeWrittenDown"}},
       {with("HalvesAGradient", "half_differentiated"), {"GradientsAreTheSlopesOfTheResult"}},
       {with("HasAnUnusedParameter", "with_more_than_it_uses"), {"EveryParameterGetsAGradient"}},
+      {with("CutsNothingInAPlan", "cut_where_called"), {"OneStepGradientsAreTheSameOnEveryWay"}},
       {with("CannotLearn", "mute"), {"NetworksLearn"}},
       {two_layers("SharesItsScratch",
                   [] {

@@ -1,13 +1,19 @@
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
 #include <treadle/testing/layer_contract.h>
 
 #include "wrong.h"
@@ -136,6 +142,101 @@ LayerCase reporting(std::string name, Reporting::What what = {}) {
   return one;
 }
 
+/// h_t = tanh(W x_t + b + h_{t-1} / 2), for sequences [B, T, width]: [B, T, 3].
+class Recurrent final : public Layer {
+ public:
+  struct What {
+    bool cuts_state = true;
+    bool cuts_too_much = false;
+    bool gives_other_numbers = false;
+  };
+  Recurrent(const LayerSpec& spec, What what)
+      : affine_(register_module("affine", std::make_shared<Affine>(spec, Affine::Change()))),
+        what_(what) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    const bool is_cut = context.one_step_gradients();
+    const at::Tensor& x = inputs[0];
+    const at::Tensor result = over(*this, is_cut && what_.cuts_too_much ? x.detach() : x,
+                                   is_cut && what_.cuts_state ? cut : HandOn(whole));
+    return is_cut && what_.gives_other_numbers ? result.add(1) : result;
+  }
+
+  static at::Tensor over(const Layer& layer, const at::Tensor& x, const HandOn& hand_on) {
+    const std::vector<at::Tensor> weights = layer.parameters();
+    std::vector<at::Tensor> states;
+    for (std::int64_t time = 0; time < x.size(1); ++time) {
+      at::Tensor sum = at::linear(x.select(1, time), weights[0], weights[1]);
+      if (time > 0)
+        sum = sum.add(hand_on(states.back()).div(2));
+      states.push_back(sum.tanh());
+    }
+    return at::stack(states, 1);
+  }
+
+ private:
+  static at::Tensor whole(const at::Tensor& state) { return state; }
+  static at::Tensor cut(const at::Tensor& state) { return state.detach(); }
+
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    return {{TensorSpec::kVaries, inputs[0].sizes[1], 3}, inputs[0].dtype};
+  }
+
+  std::shared_ptr<Affine> affine_;
+  What what_;
+};
+
+class RecurrentFactory final : public LayerFactory {
+ public:
+  explicit RecurrentFactory(Recurrent::What what) : what_(what) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Recurrent>(spec, what_);
+  }
+  Recurrent::What what_;
+};
+
+LayerCase recurrent(std::string name, Recurrent::What what = {}) {
+  LayerCase one;
+  one.name = std::move(name);
+  one.make = [what] { return std::make_unique<RecurrentFactory>(what); };
+  one.inputs = {{4, 6}};
+  one.by_hand = [](const Layer& layer, const std::vector<at::Tensor>& inputs,
+                   const HandOn& hand_on) { return Recurrent::over(layer, inputs[0], hand_on); };
+  return one;
+}
+
+LayerCase without_reference(LayerCase one) {
+  one.by_hand = nullptr;
+  return one;
+}
+
+/// Affine; asked for gradients through one step of time it halves them, but not in a plan.
+class CutWhereCalled final : public Layer, public Lowerable {
+ public:
+  explicit CutWhereCalled(const LayerSpec& spec)
+      : affine_(register_module("affine", std::make_shared<Affine>(spec, Affine::Change()))) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    const at::Tensor result = affine_->forward(inputs, context);
+    return context.one_step_gradients() ? result.detach().add(result).div(2) : result;
+  }
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return builder.apply(plan_linear(affine_->weight, affine_->bias), inputs[0]);
+  }
+
+ private:
+  std::shared_ptr<Affine> affine_;
+};
+
+class CutWhereCalledFactory final : public LayerFactory {
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<CutWhereCalled>(spec);
+  }
+};
+
 class RememberingFactory final : public LayerFactory {
   std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
     return std::make_shared<Remembering>(spec);
@@ -251,6 +352,19 @@ std::vector<Wrong<LayerCase>> all() {
       {reporting("LogsSilently", {.declares_log = false}), {"ReportsOnlyWhatItDeclares"}},
       {reporting("AddsLossesSilently", {.declares_loss = false}), {"ReportsOnlyWhatItDeclares"}},
       {reporting("AddsTheMeanToTheLoss", {.adds_mean = true}), {"LossesAddUpOverRows"}},
+      {recurrent("HandsItsStateOnWhole", {.cuts_state = false}),
+       {"OneStepGradientsEndAtEveryStepOfTime"}},
+      {recurrent("CutsWhatItIsGiven", {.cuts_too_much = true}),
+       {"OneStepGradientsEndAtEveryStepOfTime"}},
+      {recurrent("GivesOtherNumbersWhenCut", {.gives_other_numbers = true}),
+       {"OneStepGradientsLeaveTheResultAlone"}},
+      {without_reference(recurrent("HandsItsStateOnSilently", {.cuts_state = false})),
+       {"AStateCarriedThroughTimeHasAReference"}},
+      {without_reference(recurrent("CutsSilently")),
+       {"AStateCarriedThroughTimeHasAReference", "OneStepGradientsEndAtEveryStepOfTime"}},
+      {LayerCase{.name = "CutsNothingInAPlan",
+                 .make = [] { return std::make_unique<CutWhereCalledFactory>(); }},
+       {"APlanOfItGivesTheSameBits", "OneStepGradientsEndAtEveryStepOfTime"}},
       {affine("SharesItsScratch", {.after =
                                        [thread = OneThread()](Affine&, Tensor result) {
                                          return thread.is_mine() ? result : result.add(1);
@@ -259,7 +373,9 @@ std::vector<Wrong<LayerCase>> all() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, LayerContract,
-                         ::testing::Values(affine("Affine"), reporting("Reporting")), CaseName());
+                         ::testing::Values(affine("Affine"), reporting("Reporting"),
+                                           recurrent("Recurrent")),
+                         CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());
 

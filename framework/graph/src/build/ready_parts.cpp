@@ -187,9 +187,10 @@ class Recomputing final : public Layer, public TakesIndices {
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     const auto segment = [body = body_,
-                          stop = context.stop()](const std::vector<at::Tensor>& given) {
+                          scope = ForwardScope{context.stop(), context.one_step_gradients()}](
+                             const std::vector<at::Tensor>& given) {
       GraphState state(*body);
-      std::vector<at::Tensor> results = body->run(given, state, stop);
+      std::vector<at::Tensor> results = body->run_within(given, state, scope);
       if (state.remembers()) {
         throw DataError(
             "a layer within carries something from forward to forward, and what is "

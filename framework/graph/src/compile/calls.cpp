@@ -26,7 +26,7 @@ class CalleeCall final : public plan::PlanCall {
   void call(Inputs inputs, plan::Run& run, std::vector<at::Tensor>& results) const override {
     const GraphCallContext& context = context_of(run);
     Callee::State& own = node_state(context, path_).callees[path_.back().second];
-    results.push_back(contiguous_with_gradient(callee_.call(inputs, own, context.stop)));
+    results.push_back(contiguous_with_gradient(callee_.call(inputs, own, context.scope)));
   }
   std::vector<at::Tensor> parameters() const override { return callee_.module()->parameters(); }
 
@@ -42,7 +42,7 @@ class NodeCall final : public plan::PlanCall {
   void call(Inputs inputs, plan::Run& run, std::vector<at::Tensor>& results) const override {
     const GraphCallContext& context = context_of(run);
     results.push_back(
-        contiguous_with_gradient(node_.run(inputs, node_state(context, path_), context.stop)));
+        contiguous_with_gradient(node_.run(inputs, node_state(context, path_), context.scope)));
   }
   std::vector<at::Tensor> parameters() const override { return node_.parameters(); }
 
@@ -64,7 +64,7 @@ class GroupCall final : public plan::PlanCall {
       values[group_.sources[i]] = inputs[i];
     run_branches(group_, Branches::kAtOnce, run.seeds[seed_], graph_.parameters, values,
                  [&](std::size_t place, const Inputs& given) {
-                   return run_place(graph_, place, given, own, context.stop);
+                   return run_place(graph_, place, given, own, context.scope);
                  });
     for (const std::size_t place : group_.places)
       results.push_back(std::move(values[place]));

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -22,11 +21,11 @@ GraphState::Data& graph_state(GraphState::Data& top, const StatePath& path, std:
 
 /// What the calls of a graph's plan find in plan::Run::context.
 struct GraphCallContext final : plan::CallContext {
-  GraphCallContext(GraphState::Data& state, const std::stop_token& stop)
-      : state(state), stop(stop) {}
+  GraphCallContext(GraphState::Data& state, const ForwardScope& scope)
+      : state(state), scope(scope) {}
 
   GraphState::Data& state;  ///< of the graph that is compiled
-  const std::stop_token& stop;
+  const ForwardScope& scope;
 };
 
 // Opaque calls of a plan. They refer to the graph, whose plans live in it.

@@ -61,9 +61,10 @@ bool is_zero(const at::Tensor& tensor) {
 }
 
 PlanKey key_of(const Graph& owner, const Inputs& inputs, const GraphState::Data& state,
-               bool is_for_inference) {
+               const ForwardScope& scope, bool is_for_inference) {
   PlanKey key;
   key.records_gradients = at::GradMode::is_enabled();
+  key.one_step_gradients = scope.one_step_gradients;
   key.keeps_tags = state.keeps_tags;
   key.is_for_inference = is_for_inference;
   key.has_other_threads = owner.impl().has_branches && has_other_threads();
@@ -344,7 +345,7 @@ std::vector<std::size_t> tag_places(const Graph::Impl& graph) {
 
 std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
                                  const std::vector<at::Tensor>& given, GraphState::Data& state,
-                                 const std::stop_token& stop) {
+                                 const ForwardScope& scope) {
   const Graph::Impl& graph = owner.impl();
   auto program = std::make_shared<plan::Program>();
   auto run = std::make_unique<plan::Run>();
@@ -352,9 +353,9 @@ std::shared_ptr<Lease> make_plan(const Graph& owner, const PlanKey& key,
   program->device = given.front().device();
   program->is_for_inference = key.is_for_inference;
   program->watch(owner);
-  const GraphCallContext context(state, stop);
+  const GraphCallContext context(state, scope);
   const WithContext with_context(*run, context);
-  PlanLowering lowering(*program, *run, state);
+  PlanLowering lowering(*program, *run, context);
   std::vector<PlanValue> values;
   for (const at::Tensor& tensor : given)
     values.push_back(lowering.take(tensor));
@@ -388,13 +389,13 @@ bool trains_a_part(const Graph& graph) {
 std::shared_ptr<const plan::Program> plan_beforehand(const Graph& owner, const PlanKey& key,
                                                      const std::vector<at::Tensor>& given,
                                                      const GraphState::Data& state,
-                                                     const std::stop_token& stop) {
+                                                     const ForwardScope& scope) {
   const TaskRandom random(0);
   GraphState own(owner);
   own.data().states = state.states;
   own.data().keeps_tags = state.keeps_tags;
-  tell_beginning(owner.impl(), given.front(), own.data(), stop);
-  return make_plan(owner, key, given, own.data(), stop)->shared_program();
+  tell_beginning(owner.impl(), given.front(), own.data(), scope);
+  return make_plan(owner, key, given, own.data(), scope)->shared_program();
 }
 
 /// Whether branches, or those of a graph within, are to run at once where it pays.
@@ -459,37 +460,37 @@ bool CompiledExecutor::times_branches(const Graph& graph) const {
 }
 
 void CompiledExecutor::run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
-                           const std::stop_token& stop, std::vector<at::Tensor>& outputs) {
+                           const ForwardScope& scope, std::vector<at::Tensor>& outputs) {
   if (torch_versions::is_autocast_enabled())
-    return run_graph(graph.impl(), inputs, state, stop, outputs);
+    return run_graph(graph.impl(), inputs, state, scope, outputs);
   if (!times_branches(graph)) {
-    run_plan(graph, inputs, state, stop, outputs);
+    run_plan(graph, inputs, state, scope, outputs);
     return;
   }
-  run_graph(graph.impl(), inputs, state, stop, outputs);
+  run_graph(graph.impl(), inputs, state, scope, outputs);
   plans_.note_timed();
 }
 
 std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& owner,
                                                                 const Inputs& inputs,
                                                                 GraphState::Data& state,
-                                                                const std::stop_token& stop,
+                                                                const ForwardScope& scope,
                                                                 std::vector<at::Tensor>& outputs) {
   const Graph::Impl& graph = owner.impl();
-  begin_states(graph, inputs[0], state);
-  tell_beginning(graph, inputs[0], state, stop);
+  begin_states(graph, inputs[0], state, scope);
+  tell_beginning(graph, inputs[0], state, scope);
   std::fill(state.times.begin(), state.times.end(),
             std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>());
   std::vector<at::Tensor> given(inputs.begin(), inputs.end());
   given.insert(given.end(), state.states.begin(), state.states.end());
-  PlanKey key = key_of(owner, inputs, state, folds_constants(owner));
+  PlanKey key = key_of(owner, inputs, state, scope, folds_constants(owner));
   std::shared_ptr<Lease> lease;
   auto program = plans_.find(key);
   if (program == nullptr && key.is_for_inference) {
     const bool is_evaluated = !trains_a_part(owner);  // else a forward more would leave traces
     if (is_evaluated) {
       plans_.drop_idle_memory();
-      program = plan_beforehand(owner, key, given, state, stop);
+      program = plan_beforehand(owner, key, given, state, scope);
     }
     if (program != nullptr && !program->folded.empty()) {
       plans_.add(key, program);
@@ -508,12 +509,12 @@ std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& own
         run.slots[program->inputs[i]] = given[i].requires_grad() ? given[i].detach() : given[i];
     }
     std::fill(run.absent.begin(), run.absent.end(), std::uint8_t{0});
-    const GraphCallContext context(state, stop);
+    const GraphCallContext context(state, scope);
     const WithContext with_context(run, context);
-    run_list(*program, program->forward, run, &stop);
+    run_list(*program, program->forward, run, &scope.stop);
   } else {
     plans_.drop_idle_memory();
-    lease = make_plan(owner, key, given, state, stop);
+    lease = make_plan(owner, key, given, state, scope);
     program = lease->shared_program();
     plans_.add(key, program);
   }

@@ -23,6 +23,7 @@ struct PlanKey {
   };
   std::vector<Given> given;  ///< inputs, then states
   bool records_gradients = false;
+  bool one_step_gradients = false;
   bool keeps_tags = false;
   bool is_for_inference = false;   ///< constants are folded
   bool has_other_threads = false;  ///< branches may run at once
@@ -66,12 +67,11 @@ class CompiledExecutor final : public Executor {
 
   /// Node by node under autocast, and while the first forwards tell whether branches pay.
   void run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
-           const std::stop_token& stop, std::vector<at::Tensor>& outputs) override;
+           const ForwardScope& scope, std::vector<at::Tensor>& outputs) override;
 
   /// A forward from a plan. Returns the plan.
   std::shared_ptr<const plan::Program> run_plan(const Graph& graph, const Inputs& inputs,
-                                                GraphState::Data& state,
-                                                const std::stop_token& stop,
+                                                GraphState::Data& state, const ForwardScope& scope,
                                                 std::vector<at::Tensor>& outputs);
 
  private:

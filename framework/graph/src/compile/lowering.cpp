@@ -88,8 +88,11 @@ PlanPosition PlanPosition::within(std::string what) const {
   return position;
 }
 
-PlanLowering::PlanLowering(plan::Program& program, plan::Run& run, GraphState::Data& state)
-    : program_(program), run_(run), state_(state) {
+PlanLowering::PlanLowering(plan::Program& program, plan::Run& run, const GraphCallContext& context)
+    : program_(program),
+      run_(run),
+      state_(context.state),
+      one_step_gradients_(context.scope.one_step_gradients) {
   program_.sites.emplace_back();  // of what belongs to no node: the graph itself
 }
 
@@ -462,6 +465,16 @@ PlanValue PlanLowering::elementwise(ElementwiseOp op, PlanValue a, PlanValue b) 
 PlanValue PlanLowering::reshape(PlanValue value, std::vector<std::int64_t> sizes) {
   sizes = resolved(std::move(sizes), elements_of(spec(value).sizes));
   return sizes == spec(value).sizes ? value : alias(value, std::move(sizes));
+}
+
+/// An alias without needs_gradient: the backward gives it nothing, and calls take it as a leaf of
+/// their own.
+PlanValue PlanLowering::detached(PlanValue value) {
+  if (is_absent(value) || !program_.slots[slot_of(value)].needs_gradient)
+    return value;
+  const PlanValue end = alias(value, spec(value).sizes);
+  program_.slots[slot_of(end)].needs_gradient = false;
+  return end;
 }
 
 PlanValue PlanLowering::alias(PlanValue value, std::vector<std::int64_t> sizes) {

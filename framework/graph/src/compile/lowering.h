@@ -31,8 +31,8 @@ struct PlanPosition {
 /// so that the sizes that an opaque call returns are known to the next. One thread; used once.
 class PlanLowering final : public PlanBuilder {
  public:
-  /// `run.context` is set. `state`: of the graph that is compiled.
-  PlanLowering(plan::Program& program, plan::Run& run, GraphState::Data& state);
+  /// `context`: what calls find in `run.context`.
+  PlanLowering(plan::Program& program, plan::Run& run, const GraphCallContext& context);
 
   /// All places of a graph. Returns their values.
   std::vector<PlanValue> lower_graph(const Graph::Impl& graph, const StatePath& path,
@@ -63,6 +63,8 @@ class PlanLowering final : public PlanBuilder {
   PlanValue elementwise(ElementwiseOp op, PlanValue a, double number) override;
   PlanValue elementwise(ElementwiseOp op, PlanValue a, PlanValue b) override;
   PlanValue reshape(PlanValue value, std::vector<std::int64_t> sizes) override;
+  PlanValue detached(PlanValue value) override;
+  bool one_step_gradients() const override { return one_step_gradients_; }
 
   static PlanValue absent() { return static_cast<PlanValue>(kAbsent); }
   static bool is_absent(PlanValue value) { return static_cast<std::uint32_t>(value) == kAbsent; }
@@ -102,6 +104,7 @@ class PlanLowering final : public PlanBuilder {
   plan::Program& program_;
   plan::Run& run_;
   GraphState::Data& state_;
+  const bool one_step_gradients_;
   std::size_t site_ = 0;
   struct Branch {
     std::size_t seed = 0;

@@ -54,8 +54,7 @@ class AdaptiveLoopNode final : public Node {
         pondering_(pondering),
         traced_(main().ability<Traced>()) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state,
-                 const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
     if (inputs[0].dim() == 0)
       throw DataError("rows halt by themselves, but there are none: the stream is one number");
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
@@ -65,14 +64,16 @@ class AdaptiveLoopNode final : public Node {
     trace(current, state);
     at::Tensor output;
     for (std::int64_t round = 0; round < most_; ++round) {
-      if (stop.stop_requested())
+      if (scope.stop.stop_requested())
         throw Interrupted("stopped within a forward of the model");
       const bool is_last = round + 1 == most_;
+      if (round > 0 && scope.one_step_gradients)
+        current = current.detach();
       try {
-        const at::Tensor next = main().call({given.data(), given.size()}, state.callees[0], stop);
+        const at::Tensor next = main().call({given.data(), given.size()}, state.callees[0], scope);
         // What a row that has halted would go on to might be anything, infinity included.
         current = round == 0 ? next : at::where(rows.over(rows.running, next), next, current);
-        const at::Tensor share = rows.halt(halting(current, state, stop), pondering_, is_last);
+        const at::Tensor share = rows.halt(halting(current, state, scope), pondering_, is_last);
         const at::Tensor part = current.mul(rows.over(share, current));
         output = output.defined() ? output.add(part) : part;
       } catch (...) {
@@ -151,8 +152,8 @@ class AdaptiveLoopNode final : public Node {
     at::Tensor rounds;     // N
   };
 
-  at::Tensor halting(const at::Tensor& value, NodeState& state, const std::stop_token& stop) const {
-    const at::Tensor said = callees_[1].call({&value, 1}, state.callees[1], stop);
+  at::Tensor halting(const at::Tensor& value, NodeState& state, const ForwardScope& scope) const {
+    const at::Tensor said = callees_[1].call({&value, 1}, state.callees[1], scope);
     if (said.numel() != value.size(0)) {
       throw DataError("what decides whether to halt gave " + std::to_string(said.numel()) +
                       " numbers for " + std::to_string(value.size(0)) + " rows");

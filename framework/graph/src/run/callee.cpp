@@ -21,9 +21,12 @@ Callee::Callee(std::string name, std::string type, std::shared_ptr<Layer> layer,
 Callee::Callee(std::string name, std::string type, std::shared_ptr<Graph> graph)
     : name_(std::move(name)), type_(std::move(type)), graph_(std::move(graph)), module_(graph_) {}
 
-at::Tensor Callee::call(const Inputs& inputs, State& state, const std::stop_token& stop) const {
+at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& scope) const {
   if (layer_ != nullptr) {
-    LayerContext context(stop, state.memory, state.reports);
+    if (scope.one_step_gradients)
+      detach_memory(state.memory);
+    LayerContext context(scope.stop, state.memory, state.reports);
+    context.set_one_step_gradients(scope.one_step_gradients);
     const std::size_t before = state.reports.list.size();
     at::Tensor value = layer_->forward(inputs, context);
     if (!value.defined())
@@ -36,7 +39,7 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const std::stop_toke
   if (inputs.size() != graph.inputs.size())
     throw DataError(input_count_text(graph, inputs.size()));
   std::vector<at::Tensor> outputs;
-  run_graph(graph, inputs, state.graph->data(), stop, outputs);
+  run_graph(graph, inputs, state.graph->data(), scope, outputs);
   return std::move(outputs.front());
 }
 

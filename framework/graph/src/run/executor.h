@@ -1,11 +1,12 @@
 #pragma once
 
 #include <memory>
-#include <stop_token>
 #include <vector>
 
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
+
+#include "run/forward_scope.h"
 
 namespace treadle::graph {
 
@@ -21,7 +22,7 @@ class Executor {
   /// `inputs` are contiguous, one for each of the graph's. Throws a Failure, or what passes
   /// rethrow_failed().
   virtual void run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
-                   const std::stop_token& stop, std::vector<at::Tensor>& outputs) = 0;
+                   const ForwardScope& scope, std::vector<at::Tensor>& outputs) = 0;
 };
 
 std::unique_ptr<Executor> make_dynamic_executor();

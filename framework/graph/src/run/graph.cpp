@@ -32,8 +32,8 @@ class DynamicExecutor final : public Executor {
  public:
   Execution execution() const override { return Execution::kDynamic; }
   void run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
-           const std::stop_token& stop, std::vector<at::Tensor>& outputs) override {
-    run_graph(graph.impl(), inputs, state, stop, outputs);
+           const ForwardScope& scope, std::vector<at::Tensor>& outputs) override {
+    run_graph(graph.impl(), inputs, state, scope, outputs);
   }
 };
 
@@ -55,7 +55,8 @@ class GraphLayer final : public Layer,
     const Graph::Impl& impl = graph_->impl();
     if (impl.reports)
       begin_reports(impl, state->data(), context.is_logging(), context.takes_losses());
-    std::vector<at::Tensor> results = graph_->run(inputs, *state, context.stop());
+    std::vector<at::Tensor> results =
+        graph_->run_within(inputs, *state, {context.stop(), context.one_step_gradients()});
     if (state->remembers())
       context.state() = state->state();
     if (impl.reports) {
@@ -133,14 +134,15 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   state->data().keeps_tags = shows;
   if (impl_->reports)
     begin_reports(*impl_, state->data(), context.is_logging(), context.takes_losses());
+  const ForwardScope scope{context.stop(), context.one_step_gradients()};
   std::vector<at::Tensor> results;
   if (impl_->input_order.empty()) {
-    results = run(inputs, *state, context.stop());
+    results = run_within(inputs, *state, scope);
   } else {
     std::vector<at::Tensor> ordered;
     for (const std::size_t input : impl_->input_order)
       ordered.push_back(inputs[input]);
-    results = run(ordered, *state, context.stop());
+    results = run_within(ordered, *state, scope);
   }
   if (state->remembers())
     context.state() = state->state();
@@ -174,6 +176,11 @@ void Graph::serve_as_model(std::size_t input_count, std::vector<std::size_t> inp
 
 std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
                                    std::stop_token stop) const {
+  return run_within(inputs, state, {std::move(stop)});
+}
+
+std::vector<at::Tensor> Graph::run_within(const Inputs& inputs, GraphState& state,
+                                          const ForwardScope& scope) const {
   const auto contiguous = checked_inputs(*impl_, inputs);
   const Inputs given{contiguous.data(), contiguous.size()};
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
@@ -182,9 +189,9 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
     // Losses of layers are results that a plan does not have.
     const bool adds_losses = impl_->adds_losses && state.data().takes_losses;
     if (adds_losses) {
-      run_graph(*impl_, given, state.data(), stop, outputs);
+      run_graph(*impl_, given, state.data(), scope, outputs);
     } else {
-      impl_->executor->run(*this, given, state.data(), stop, outputs);
+      impl_->executor->run(*this, given, state.data(), scope, outputs);
     }
   } catch (const Failure& failure) {
     failure.raise();

@@ -101,4 +101,7 @@ struct GraphState::Data {
   std::optional<Profile> profile;
 };
 
+/// Cuts the gradients of all tensors that a layer carries.
+void detach_memory(StateDict& memory);
+
 }  // namespace treadle::graph

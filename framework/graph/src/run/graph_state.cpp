@@ -59,7 +59,15 @@ std::string saved_name(const Callee& callee) {
                    did_you_mean(tag, graph.tags()));
 }
 
+at::Tensor detached(const at::Tensor& tensor) {
+  return tensor.detach();
+}
+
 }  // namespace
+
+void detach_memory(StateDict& memory) {
+  change_memory(memory, detached);
+}
 
 GraphState::GraphState(const Graph& graph) : data_(std::make_unique<Data>()) {
   const Graph::Impl& impl = graph.impl();
@@ -156,7 +164,7 @@ void GraphState::reset() {
 }
 
 void GraphState::detach() {
-  change_tensors(*data_, [](const at::Tensor& tensor) { return tensor.detach(); });
+  change_tensors(*data_, detached);
 }
 
 void GraphState::to(c10::Device device) {

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,8 @@
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/plan/lowerable.h>
+
+#include "run/forward_scope.h"
 
 namespace treadle::graph {
 
@@ -32,7 +33,7 @@ class Callee {
          std::shared_ptr<torch::nn::Module> module);
   Callee(std::string name, std::string type, std::shared_ptr<Graph> graph);
 
-  at::Tensor call(const Inputs& inputs, State& state, const std::stop_token& stop) const;
+  at::Tensor call(const Inputs& inputs, State& state, const ForwardScope& scope) const;
   TensorSpec result(std::span<const TensorSpec> inputs) const;
 
   const std::string& name() const { return name_; }
@@ -86,7 +87,7 @@ class Node {
   virtual ~Node() = default;
 
   virtual at::Tensor run(const Inputs& inputs, NodeState& state,
-                         const std::stop_token& stop) const = 0;
+                         const ForwardScope& scope) const = 0;
   /// Expects `inputs` that are known or absent. Throws what does not fit.
   virtual TensorSpec result(std::span<const TensorSpec> inputs) const = 0;
 

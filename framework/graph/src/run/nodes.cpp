@@ -24,8 +24,8 @@
 namespace treadle::graph {
 namespace {
 
-void stop_if_asked(const std::stop_token& stop) {
-  if (stop.stop_requested())
+void stop_if_asked(const ForwardScope& scope) {
+  if (scope.stop.stop_requested())
     throw Interrupted("stopped within a forward of the model");
 }
 
@@ -38,9 +38,8 @@ class CallNode final : public Node {
  public:
   using Node::Node;
 
-  at::Tensor run(const Inputs& inputs, NodeState& state,
-                 const std::stop_token& stop) const override {
-    return main().call(inputs, state.callees[0], stop);
+  at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
+    return main().call(inputs, state.callees[0], scope);
   }
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
     return main().result(inputs);
@@ -62,26 +61,27 @@ class LoopNode final : public Node {
         traced_(main().ability<Traced>()),
         remembers_(main().remembers()) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state,
-                 const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     state.traces.clear();
     trace(given[0], state);
     for (std::int64_t round = 0; round < rounds_; ++round) {
-      stop_if_asked(stop);
-      if (kind_ == LoopKind::kWhile && halts(given[0], state, stop))
+      stop_if_asked(scope);
+      if (kind_ == LoopKind::kWhile && halts(given[0], state, scope))
         break;
+      if (round > 0 && scope.one_step_gradients)
+        given[0] = given[0].detach();
       try {
         for (std::size_t i = 1; i < given.size(); ++i)
           given[i] = accumulation_point(inputs[i]);
         given[0] = contiguous_with_gradient(
-            main().call({given.data(), given.size()}, state.callees[0], stop));
+            main().call({given.data(), given.size()}, state.callees[0], scope));
       } catch (...) {
         rethrow_within("round " + std::to_string(round + 1));
       }
       trace(given[0], state);
       const bool is_last = round + 1 == rounds_;
-      if (kind_ == LoopKind::kUntil && !is_last && halts(given[0], state, stop))
+      if (kind_ == LoopKind::kUntil && !is_last && halts(given[0], state, scope))
         break;
     }
     return given[0];
@@ -106,6 +106,8 @@ class LoopNode final : public Node {
       return std::nullopt;
     std::vector<PlanValue> given(inputs.begin(), inputs.end());
     for (std::int64_t round = 0; round < rounds_; ++round) {
+      if (round > 0 && plan.one_step_gradients())
+        given[0] = plan.detached(given[0]);
       for (std::size_t i = 1; i < given.size(); ++i)
         given[i] = plan.accumulation_point(inputs[i]);
       given[0] = plan.lower_callee(position.within("round " + std::to_string(round + 1)), 0, given);
@@ -128,8 +130,8 @@ class LoopNode final : public Node {
       state.traces.push_back(traced_->trace(value));
   }
 
-  bool halts(const at::Tensor& value, NodeState& state, const std::stop_token& stop) const {
-    const at::Tensor said = callees_[1].call({&value, 1}, state.callees[1], stop);
+  bool halts(const at::Tensor& value, NodeState& state, const ForwardScope& scope) const {
+    const at::Tensor said = callees_[1].call({&value, 1}, state.callees[1], scope);
     if (said.numel() == 0)
       throw DataError("the condition gave no number");
     switch (halt_by_) {
@@ -161,13 +163,12 @@ class MapNode final : public Node {
   MapNode(std::vector<Callee> callees, std::int64_t slices, bool batched)
       : Node(std::move(callees)), slices_(slices), batched_(batched) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state,
-                 const std::stop_token& stop) const override {
+  at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     given[0] = pieces_of(given[0]);
     const at::Tensor joined =
-        batched_ ? main().call({given.data(), given.size()}, state.callees[0], stop)
-                 : piece_by_piece({given.data(), given.size()}, state, stop);
+        batched_ ? main().call({given.data(), given.size()}, state.callees[0], scope)
+                 : piece_by_piece({given.data(), given.size()}, state, scope);
     return slices_ > 0 ? joined_slices(joined, inputs[0]) : joined;
   }
 
@@ -242,16 +243,16 @@ class MapNode final : public Node {
   }
 
   at::Tensor piece_by_piece(const Inputs& inputs, NodeState& state,
-                            const std::stop_token& stop) const {
+                            const ForwardScope& scope) const {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     std::vector<at::Tensor> results;
     const std::int64_t count = inputs[0].size(0);
     results.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
-      stop_if_asked(stop);
+      stop_if_asked(scope);
       given[0] = inputs[0].narrow(0, i, 1);
       try {
-        results.push_back(main().call({given.data(), given.size()}, state.callees[0], stop));
+        results.push_back(main().call({given.data(), given.size()}, state.callees[0], scope));
       } catch (...) {
         rethrow_within("piece " + std::to_string(i));
       }
@@ -273,13 +274,12 @@ class SwitchNode final : public Node {
  public:
   SwitchNode(std::vector<Callee> callees, SwitchBy by) : Node(std::move(callees)), by_(by) {}
 
-  at::Tensor run(const Inputs& inputs, NodeState& state,
-                 const std::stop_token& stop) const override {
-    const at::Tensor choice = main().call(inputs, state.callees[0], stop);
+  at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
+    const at::Tensor choice = main().call(inputs, state.callees[0], scope);
     if (choice.numel() == 0)
       throw DataError("the router chose nothing: it gave " + TensorSpec::of(choice).text());
-    return by_ == SwitchBy::kBatch ? whole_batch(inputs[0], choice, state, stop)
-                                   : row_by_row(inputs[0], choice, state, stop);
+    return by_ == SwitchBy::kBatch ? whole_batch(inputs[0], choice, state, scope)
+                                   : row_by_row(inputs[0], choice, state, scope);
   }
 
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
@@ -305,10 +305,10 @@ class SwitchNode final : public Node {
   std::int64_t branch_count() const { return static_cast<std::int64_t>(callees_.size()) - 1; }
 
   at::Tensor call_branch(std::int64_t branch, const at::Tensor& input, NodeState& state,
-                         const std::stop_token& stop) const {
+                         const ForwardScope& scope) const {
     const auto callee = static_cast<std::size_t>(branch) + 1;
     try {
-      return callees_[callee].call({&input, 1}, state.callees[callee], stop);
+      return callees_[callee].call({&input, 1}, state.callees[callee], scope);
     } catch (...) {
       rethrow_within("branch " + std::to_string(branch));
     }
@@ -322,16 +322,16 @@ class SwitchNode final : public Node {
   }
 
   at::Tensor whole_batch(const at::Tensor& input, const at::Tensor& choice, NodeState& state,
-                         const std::stop_token& stop) const {
+                         const ForwardScope& scope) const {
     const auto branch = choice.reshape({-1})[0].to(at::kLong).item<std::int64_t>();
     expect_branch(branch);
-    return call_branch(branch, input, state, stop);
+    return call_branch(branch, input, state, scope);
   }
 
   // Rows of one branch lie together in between: each branch is called once, and the results are put
   // back in the rows' order.
   at::Tensor row_by_row(const at::Tensor& input, const at::Tensor& choice, NodeState& state,
-                        const std::stop_token& stop) const {
+                        const ForwardScope& scope) const {
     const std::int64_t rows = input.size(0);
     if (choice.numel() != rows) {
       throw DataError("the router chose for " + std::to_string(choice.numel()) + " rows of " +
@@ -346,7 +346,7 @@ class SwitchNode final : public Node {
       at::Tensor indices = branch_of_row.eq(branch).nonzero().reshape({-1});
       if (indices.numel() == 0)
         continue;
-      results.push_back(call_branch(branch, input.index_select(0, indices), state, stop));
+      results.push_back(call_branch(branch, input.index_select(0, indices), state, scope));
       taken.push_back(std::move(indices));
     }
     return at::cat(results, 0).index_select(0, at::cat(taken, 0).argsort());

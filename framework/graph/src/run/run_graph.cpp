@@ -49,41 +49,41 @@ void fit_rows(const StateSlot& slot, std::int64_t rows, at::Tensor& value) {
 }
 
 void run_alone(const Graph::Impl& graph, std::size_t index, GraphState::Data& state,
-               const std::stop_token& stop) {
+               const ForwardScope& scope) {
   c10::SmallVector<at::Tensor, 4> inputs;
   const Place& place = graph.places[index];
   for (std::size_t i = 0; i < place.inputs.size(); ++i) {
     const at::Tensor& value = state.values[place.inputs[i]];
     inputs.push_back(place.is_shared[i] ? accumulation_point(value) : value);
   }
-  state.values[index] = run_place(graph, index, {inputs.data(), inputs.size()}, state, stop);
+  state.values[index] = run_place(graph, index, {inputs.data(), inputs.size()}, state, scope);
 }
 
 /// All of the group that begins at this place; its others do nothing.
 void run_group(const Graph::Impl& graph, std::size_t index, std::uint64_t seed,
-               GraphState::Data& state, const std::stop_token& stop) {
+               GraphState::Data& state, const ForwardScope& scope) {
   const BranchGroup& group = graph.groups_of_branches[*graph.places[index].group];
   if (group.places.front() != index)
     return;
   run_branches(group, graph.branches, seed, graph.parameters, state.values,
                [&](std::size_t place, const Inputs& given) {
-                 return run_place(graph, place, given, state, stop);
+                 return run_place(graph, place, given, state, scope);
                });
 }
 
 }  // namespace
 
 at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& given,
-                     GraphState::Data& state, const std::stop_token& stop) {
-  if (stop.stop_requested())
+                     GraphState::Data& state, const ForwardScope& scope) {
+  if (scope.stop.stop_requested())
     throw Interrupted("stopped within a forward of the model");
   try {
     if (state.times.empty())
       return contiguous_with_gradient(
-          graph.places[index].node->run(given, state.nodes[index], stop));
+          graph.places[index].node->run(given, state.nodes[index], scope));
     state.times[index].first = GraphState::Data::Clock::now();
     at::Tensor value =
-        contiguous_with_gradient(graph.places[index].node->run(given, state.nodes[index], stop));
+        contiguous_with_gradient(graph.places[index].node->run(given, state.nodes[index], scope));
     state.times[index].second = GraphState::Data::Clock::now();
     return value;
   } catch (...) {
@@ -94,8 +94,8 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
   }
 }
 
-void begin_states(const Graph::Impl& graph, const at::Tensor& first_input,
-                  GraphState::Data& state) {
+void begin_states(const Graph::Impl& graph, const at::Tensor& first_input, GraphState::Data& state,
+                  const ForwardScope& scope) {
   for (std::size_t i = 0; i < graph.states.size(); ++i) {
     const StateSlot& slot = graph.states[i];
     at::Tensor& value = state.states[i];
@@ -103,18 +103,21 @@ void begin_states(const Graph::Impl& graph, const at::Tensor& first_input,
       value = initial_value(slot, first_input, graph.dtype);
     if (slot.has_rows && first_input.dim() > 0)
       fit_rows(slot, first_input.size(0), value);
+    if (scope.one_step_gradients && value.defined())
+      value = value.detach();
   }
 }
 
 void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
-                    GraphState::Data& state, const std::stop_token& stop) {
+                    GraphState::Data& state, const ForwardScope& scope) {
   const std::int64_t rows = first_input.dim() == 0 ? 1 : first_input.size(0);
   for (const std::size_t place : graph.tells_beginning) {
     const auto& callees = graph.places[place].node->callees();
     for (std::size_t i = 0; i < callees.size(); ++i) {
       if (auto* told = callees[i].ability<BeginsForward>()) {
         Callee::State& own = state.nodes[place].callees[i];
-        LayerContext context(stop, own.memory, own.reports);
+        LayerContext context(scope.stop, own.memory, own.reports);
+        context.set_one_step_gradients(scope.one_step_gradients);
         told->begin_forward(rows, first_input.device(), context);
       }
     }
@@ -156,7 +159,7 @@ Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
 }
 
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
-               const std::stop_token& stop, std::vector<at::Tensor>& outputs) {
+               const ForwardScope& scope, std::vector<at::Tensor>& outputs) {
   // Nothing of a forward that failed may reach the next one.
   struct Cleared {
     ~Cleared() {
@@ -168,18 +171,18 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
 
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     state.values[graph.inputs[i]] = inputs[i];
-  begin_states(graph, inputs[0], state);
+  begin_states(graph, inputs[0], state, scope);
   for (std::size_t i = 0; i < graph.states.size(); ++i)
     state.values[graph.states[i].read] = state.states[i];
-  tell_beginning(graph, inputs[0], state, stop);
+  tell_beginning(graph, inputs[0], state, scope);
 
   const std::uint64_t seed = graph.groups_of_branches.empty() ? 0 : draw_from_task();
   for (std::size_t index = 0; index < graph.places.size(); ++index) {
     const Place& place = graph.places[index];
     if (place.group) {
-      run_group(graph, index, seed, state, stop);
+      run_group(graph, index, seed, state, scope);
     } else if (place.node != nullptr) {
-      run_alone(graph, index, state, stop);
+      run_alone(graph, index, state, scope);
     }
     if (place.tag_slot && state.keeps_tags)
       state.tags[*place.tag_slot] = state.values[index];

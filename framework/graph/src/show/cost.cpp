@@ -78,7 +78,7 @@ std::vector<NodeCost> costs(Graph& graph, std::int64_t rows) {
   const InEvaluation in_evaluation(graph);
   const at::NoGradGuard no_gradients;
   GraphState state(graph);
-  begin_states(impl, values[impl.inputs[0]], state.data());
+  begin_states(impl, values[impl.inputs[0]], state.data(), {});
   tell_beginning(impl, values[impl.inputs[0]], state.data(), {});
   for (std::size_t i = 0; i < impl.states.size(); ++i)
     values[impl.states[i].read] = state.data().states[i];

@@ -47,6 +47,12 @@ class ForwardContext {
   /// teacher forcing.
   const Batch* batch() const { return batch_; }
 
+  /// Whether gradients end at every step of time: a recurrent model then detaches its state before
+  /// each step takes it. Values stay the same. Set by OneStepGradients (gradient_strategy.h).
+  ///
+  /// Source: truncated back-propagation through time (Williams & Peng 1990) with a horizon of 1.
+  bool one_step_gradients() const { return one_step_gradients_; }
+
   /// The context of a part of the batch whose stream is called `name`: everything of this one, but
   /// the part's own state. Give it back with join().
   ForwardContext part(std::string_view name) const;
@@ -56,6 +62,7 @@ class ForwardContext {
   void set_log(ObservedValues* log) { log_ = log; }
   void set_batch(const Batch* batch) { batch_ = batch; }
   void set_takes_losses(bool takes) { takes_losses_ = takes; }
+  void set_one_step_gradients(bool one_step) { one_step_gradients_ = one_step; }
   std::vector<BatchLoss::Auxiliary> take_losses();
 
  private:
@@ -64,6 +71,7 @@ class ForwardContext {
   ObservedValues* log_ = nullptr;
   const Batch* batch_ = nullptr;
   bool takes_losses_ = false;
+  bool one_step_gradients_ = false;
   std::vector<BatchLoss::Auxiliary> losses_;
 };
 

@@ -46,22 +46,18 @@ class GradientStrategy : public Component {
 /// does.
 BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context);
 
-/// While one lives, gradients on this thread go back through one step of time only: a recurrent
-/// layer that asks one_step_gradients() detaches its state before every step. Layers without a
-/// memory need not ask. Scopes nest.
-///
-/// Source: truncated back-propagation through time (Williams & Peng 1990) with a horizon of 1.
+/// While one lives, forwards with this context have gradients through one step of time only:
+/// ForwardContext::one_step_gradients(). The context outlives it. Scopes nest.
 class OneStepGradients {
  public:
-  OneStepGradients();
+  explicit OneStepGradients(ForwardContext& context);
   ~OneStepGradients();
   OneStepGradients(const OneStepGradients&) = delete;
   OneStepGradients& operator=(const OneStepGradients&) = delete;
 
  private:
+  ForwardContext& context_;
   bool before_;
 };
-
-bool one_step_gradients();
 
 }  // namespace treadle

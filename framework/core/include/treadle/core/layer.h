@@ -65,6 +65,13 @@ class LayerContext {
 
   const std::vector<LayerReports::Report>& reports() const { return reports_.list; }
 
+  /// Whether gradients end at every step of time: a layer that carries a state through the steps of
+  /// a sequence then detaches it before each step takes it. Values stay the same. What state()
+  /// holds is detached already.
+  bool one_step_gradients() const { return one_step_gradients_; }
+  /// For what calls layers, and for tests.
+  void set_one_step_gradients(bool one_step) { one_step_gradients_ = one_step; }
+
  private:
   struct Own {
     StateDict state;
@@ -74,6 +81,7 @@ class LayerContext {
   std::stop_token stop_;
   StateDict& state_;
   LayerReports& reports_;
+  bool one_step_gradients_ = false;
 };
 
 /// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters,

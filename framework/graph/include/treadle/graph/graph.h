@@ -41,6 +41,7 @@ struct NodeInput {
 };
 
 class Graph;
+struct ForwardScope;
 
 /// A tagged value that is to be shown, and how its elements become one number; nothing: it has one.
 struct ObservedTag {
@@ -176,6 +177,9 @@ class Graph final : public Model,
   struct Impl;
   explicit Graph(std::unique_ptr<Impl> impl);
   const Impl& impl() const { return *impl_; }
+  /// run() within a forward of something larger.
+  std::vector<at::Tensor> run_within(const Inputs& inputs, GraphState& state,
+                                     const ForwardScope& scope) const;
   /// `input_count`: of the model. `input_order`: which of them each of the graph's is; others are
   /// not used. `output_widths`: what the one output is cut into; empty: it is not cut.
   void serve_as_model(std::size_t input_count, std::vector<std::size_t> input_order,

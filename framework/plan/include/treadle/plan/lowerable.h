@@ -50,6 +50,12 @@ class PlanBuilder {
 
   /// The same elements in another shape. Free: no instruction is left of it.
   virtual PlanValue reshape(PlanValue value, std::vector<std::int64_t> sizes) = 0;
+
+  /// The same value, at which gradients end. Free, too.
+  virtual PlanValue detached(PlanValue value) = 0;
+
+  /// As LayerContext::one_step_gradients(), for layers that carry a state through time.
+  virtual bool one_step_gradients() const { return false; }
 };
 
 /// A layer, or a module adapted as one, that can be lowered. Found by dynamic_cast.

@@ -119,6 +119,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
       const std::int64_t rows = inputs[0].size(0);
       could_be_stopped_ = context.stop().stop_possible();
+      is_one_step_ = context.one_step_gradients();
       if (context.batch() != nullptr && context.batch()->targets.at(0).size(0) == rows)
         rows_with_targets_ += rows;
       context.log("scale", scale_);
@@ -128,6 +129,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     }
 
     bool could_be_stopped() const { return could_be_stopped_; }
+    bool is_one_step() const { return is_one_step_; }
     std::int64_t rows_with_targets() const { return rows_with_targets_; }
     const at::Tensor& scale() const { return scale_; }
 
@@ -135,6 +137,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     bool adds_penalty_;
     at::Tensor scale_;
     bool could_be_stopped_ = false;
+    bool is_one_step_ = false;
     std::int64_t rows_with_targets_ = 0;
   };
 
@@ -398,6 +401,8 @@ TEST_P(GradientStrategyContract, LeavesModelAndBatchAlone) {
     EXPECT_EQ(parameter.value().requires_grad(), parameter.key() != "frozen") << parameter.key();
   EXPECT_TRUE(replica.model.is_training());
   EXPECT_FALSE(replica.model.children()[0]->is_training());
+  EXPECT_FALSE(replica.context.one_step_gradients())
+      << "the next forward with this context goes on with gradients of one step";
   expect_same(batch, batch_before);
   EXPECT_FALSE(batch.inputs[0].requires_grad());
 }
@@ -415,7 +420,6 @@ TEST_P(GradientStrategyContract, LeavesTheProcessAlone) {
 
     for (const std::string& change : before.changes_until(ProcessState::now()))
       ADD_FAILURE() << "it changed the process: " << change;
-    EXPECT_FALSE(one_step_gradients()) << "the thread goes on with gradients of one step";
   });
 
   EXPECT_EQ(errors, kNoErrors);
@@ -489,10 +493,12 @@ TEST_P(GradientStrategyContract, EverythingInTheContextReachesTheModel) {
   std::stop_source stop;
   ForwardContext context(stop.get_token());
   context.set_log(&logged);
+  const OneStepGradients one_step(context);
 
   const BatchLoss of_batch = make()->add_gradients({&model, &objective}, batch, context);
 
   EXPECT_TRUE(model.could_be_stopped()) << "the stop token is lost";
+  EXPECT_TRUE(model.is_one_step()) << "the model does not see that gradients end at every step";
   EXPECT_EQ(model.rows_with_targets(), kRows) << "the model does not see the batch's targets";
   ASSERT_FALSE(logged.empty()) << "what the model logs is lost";
   EXPECT_EQ(logged.means().front().name, "scale");

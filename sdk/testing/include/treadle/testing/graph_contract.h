@@ -8,6 +8,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
@@ -204,6 +205,47 @@ TEST_P(GraphContract, EveryParameterGetsAGradient) {
 
   for (const auto& parameter : built->named_parameters())
     EXPECT_TRUE(parameter.value().grad().defined()) << parameter.key();
+}
+
+// Node by node or as a plan, branches one by one or at once: wherever a network carries a state
+// through time, gradients end in the same places.
+TEST_P(GraphContract, OneStepGradientsAreTheSameOnEveryWay) {
+  const auto built = network();
+  const auto seen_on = [&](graph::Execution execution, graph::Branches branches, bool one_step) {
+    built->set_execution(execution);
+    built->set_branches(branches);
+    built->zero_grad();
+    const TaskRandom random(1);
+    ForwardContext context;
+    context.set_one_step_gradients(one_step);
+    Outputs outputs(1);
+    built->forward(random_inputs(), outputs, context);
+    outputs[0].square().sum().backward();
+    std::vector<at::Tensor> seen{outputs[0].detach()};
+    for (const at::Tensor& parameter : built->parameters()) {
+      const at::Tensor& gradient = parameter.grad();
+      seen.push_back(gradient.defined() ? gradient.clone() : at::zeros_like(parameter));
+    }
+    return seen;
+  };
+  using graph::Branches;
+  using graph::Execution;
+  const auto all_of_time = seen_on(Execution::kDynamic, Branches::kOneByOne, false);
+  const auto one_step = seen_on(Execution::kDynamic, Branches::kOneByOne, true);
+  EXPECT_TRUE(values_match(one_step[0], all_of_time[0],
+                           {.relative = 1e-10, .absolute = 1e-12}));  // in float64
+
+  for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
+    for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+      const std::string way =
+          std::string(execution == Execution::kCompiled ? "compiled" : "dynamic") +
+          (branches == Branches::kAtOnce ? ", branches at once" : ", branches one by one");
+      EXPECT_TRUE(same_bits(seen_on(execution, branches, false), all_of_time)) << way;
+      EXPECT_TRUE(same_bits(seen_on(execution, branches, true), one_step))
+          << way << ": what asks LayerContext::one_step_gradients() in forward() asks "
+          << "PlanBuilder::one_step_gradients() in lower()";
+    }
+  }
 }
 
 TEST_P(GraphContract, NetworksLearn) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +28,7 @@
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/testing/at_once.h>
+#include <treadle/testing/autograd_depth.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/plan_trial.h>
@@ -37,6 +40,9 @@
 ///     INSTANTIATE_TEST_SUITE_P(Layers, LayerContract, ::testing::Values(
 ///         LayerCase{"Dense", [] { return plugin().make<LayerFactory>("dense"); }}), CaseName());
 namespace treadle::testing {
+
+/// What one step of time hands to the next: the state it is given, or the same as a number.
+using HandOn = std::function<at::Tensor(const at::Tensor& state)>;
 
 struct LayerCase {
   std::string name;
@@ -58,6 +64,12 @@ struct LayerCase {
   bool works_row_by_row = true;
   /// Gradients exist: not for a layer that chooses.
   bool is_differentiable = true;
+  /// Of a layer that carries a state through the steps of a sequence, and of no other: what
+  /// forward() returns, in plain operators, where each state passes through `hand_on` before the
+  /// next step takes it. Draws as forward() does.
+  std::function<at::Tensor(const Layer& layer, const std::vector<at::Tensor>& inputs,
+                           const HandOn& hand_on)>
+      by_hand = nullptr;
 };
 
 class LayerContract : public ::testing::TestWithParam<LayerCase> {
@@ -65,12 +77,13 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
   static constexpr std::int64_t kRows = 5;
   static constexpr std::int64_t kLongest = 5;
 
-  static LayerSpec spec(at::ScalarType dtype = at::kDouble) {
+  static LayerSpec spec(at::ScalarType dtype = at::kDouble,
+                        const std::vector<std::vector<std::int64_t>>& inputs = GetParam().inputs) {
     LayerSpec spec;
     spec.dtype = dtype;
     spec.outputs = {{"output", output_shape()}};
-    for (std::size_t i = 0; i < GetParam().inputs.size(); ++i) {
-      const std::vector<std::int64_t>& shape = GetParam().inputs[i];
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::vector<std::int64_t>& shape = inputs[i];
       if (shape.empty() && i > 0 && role_of(i) == Role::kFeatures) {
         spec.inputs.push_back(TensorSpec::absent());
         continue;
@@ -107,9 +120,12 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
 
   static std::vector<at::Tensor> random_inputs(std::int64_t rows = kRows,
                                                at::ScalarType dtype = at::kDouble) {
+    return random_inputs(rows, spec(dtype));
+  }
+
+  static std::vector<at::Tensor> random_inputs(std::int64_t rows, const LayerSpec& asked) {
     const TaskRandom random(99);
     std::vector<at::Tensor> inputs;
-    const LayerSpec asked = spec(dtype);
     for (std::size_t i = 0; i < asked.inputs.size(); ++i) {
       if (asked.inputs[i].is_absent()) {
         inputs.emplace_back();
@@ -118,7 +134,7 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
       std::vector<std::int64_t> sizes = asked.inputs[i].sizes;
       std::replace(sizes.begin() + 1, sizes.end(), TensorSpec::kVaries, kLongest);
       sizes[0] = rows;
-      inputs.push_back(random_input(role_of(i), sizes, dtype));
+      inputs.push_back(random_input(role_of(i), sizes, asked.dtype));
     }
     return inputs;
   }
@@ -144,12 +160,53 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
     return input.defined() && input.is_floating_point();
   }
 
-  static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs,
-                        std::uint64_t seed = 1) {
+  static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs, std::uint64_t seed = 1,
+                        bool one_step_gradients = false) {
     const TaskRandom random(seed);
     LayerContext context;
+    context.set_one_step_gradients(one_step_gradients);
     return layer.forward(inputs, context);
   }
+
+  /// Of a layer's parameters and of the inputs that have slopes; zeros where there is none.
+  struct Slopes {
+    std::vector<std::string> names;
+    std::vector<at::Tensor> gradients;
+  };
+
+  template <typename Forward>
+  static Slopes slopes_of(const Layer& layer, std::vector<at::Tensor> inputs,
+                          const Forward& forward) {
+    std::vector<Differentiated> by = parameters_of(layer);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (is_of_numbers(inputs[i])) {
+        inputs[i] = inputs[i].detach().set_requires_grad(true);
+        by.push_back({"input " + std::to_string(i), inputs[i]});
+      }
+    }
+    const TaskRandom random(1);
+    if (const at::Tensor result = forward(inputs); result.requires_grad())
+      weighted_sum({result}).backward();
+    Slopes slopes;
+    for (const Differentiated& one : by) {
+      slopes.names.push_back(one.name);
+      const at::Tensor& gradient = one.tensor.grad();
+      slopes.gradients.push_back(gradient.defined() ? gradient : at::zeros_like(one.tensor));
+      one.tensor.mutable_grad() = at::Tensor();
+    }
+    return slopes;
+  }
+
+  static ::testing::AssertionResult slopes_match(const Slopes& got, const Slopes& expected) {
+    for (std::size_t i = 0; i < expected.names.size(); ++i) {
+      if (auto result = values_match(got.gradients[i], expected.gradients[i], kRounding); !result)
+        return result << ", in the gradient of \"" << expected.names[i] << "\"";
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  /// Of sums of about ten numbers of about 1, in float64.
+  static constexpr Closeness kRounding{.relative = 1e-10, .absolute = 1e-12};
 
   static StateDict state_of(const Layer& layer) { return module_state(layer).snapshot(); }
 
@@ -318,8 +375,10 @@ TEST_P(LayerContract, EveryParameterGetsAGradient) {
 
 TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    for (const bool training : {true, false}) {
+    for (const auto& [training, one_step] :
+         {std::pair(true, false), std::pair(true, true), std::pair(false, false)}) {
       SCOPED_TRACE(std::string(training ? "in training" : "in evaluation") +
+                   (one_step ? ", through one step of time" : "") +
                    (dtype == at::kFloat ? ", float32" : ", float64"));
       const auto layer = create(1, dtype);
       const auto planned = create(1, dtype);
@@ -330,7 +389,7 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
       const auto* says = dynamic_cast<const Lowerable*>(planned.get());
       if (says == nullptr || std::any_of(inputs.begin(), inputs.end(), is_absent))
         return;
-      PlanTrial trial;
+      PlanTrial trial(one_step);
       std::vector<PlanValue> given;
       for (at::Tensor& input : inputs) {
         const bool has_slopes = is_of_numbers(input) && GetParam().is_differentiable;
@@ -342,9 +401,9 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
         return says->lower(trial, given);
       }();
       if (!result)
-        return;
+        continue;
 
-      const at::Tensor wanted = run(*layer, inputs, 7);
+      const at::Tensor wanted = run(*layer, inputs, 7, one_step);
       ASSERT_TRUE(at::equal(trial.value(*result), wanted));
       if (!wanted.requires_grad())
         continue;
@@ -369,6 +428,81 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
       }
     }
   }
+}
+
+TEST_P(LayerContract, OneStepGradientsLeaveTheResultAlone) {
+  const auto layer = create(1);
+  const auto inputs = random_inputs();
+  for (const bool training : {true, false}) {
+    layer->train(training);
+    EXPECT_TRUE(values_match(run(*layer, inputs, 1, true), run(*layer, inputs, 1), kRounding))
+        << (training ? "in training" : "in evaluation");
+  }
+}
+
+// The reference is the same in plain operators, its state detached between steps.
+TEST_P(LayerContract, OneStepGradientsEndAtEveryStepOfTime) {
+  if (!GetParam().is_differentiable)
+    return;
+  const auto layer = create(1);
+  const auto inputs = random_inputs();
+  const auto of_layer = [&](bool one_step) {
+    return slopes_of(*layer, inputs, [&](const std::vector<at::Tensor>& given) {
+      return run(*layer, given, 1, one_step);
+    });
+  };
+  const Slopes all_of_time = of_layer(false);
+  const Slopes one_step = of_layer(true);
+  if (!GetParam().by_hand) {
+    EXPECT_TRUE(slopes_match(one_step, all_of_time))
+        << "LayerContext::one_step_gradients() changes its gradients, and nothing says to what: "
+           "give LayerCase::by_hand, what it computes in plain operators";
+    return;
+  }
+  const auto by_hand = [&](const HandOn& hand_on) {
+    return slopes_of(*layer, inputs, [&](const std::vector<at::Tensor>& given) {
+      return GetParam().by_hand(*layer, given, hand_on);
+    });
+  };
+  const Slopes cut = by_hand([](const at::Tensor& state) { return state.detach(); });
+  const Slopes whole = by_hand([](const at::Tensor& state) { return state; });
+
+  ASSERT_TRUE(slopes_match(whole, all_of_time)) << "LayerCase::by_hand is another layer";
+  ASSERT_FALSE(slopes_match(cut, whole))
+      << "LayerCase::by_hand hands no state on: pass it through `hand_on`, in a sequence of two "
+         "steps or more";
+  EXPECT_TRUE(slopes_match(one_step, cut))
+      << "where LayerContext::one_step_gradients() is true, detach the state before each step";
+}
+
+// In twice as many steps autograd's graph is as deep, unless each step follows from the one before.
+TEST_P(LayerContract, AStateCarriedThroughTimeHasAReference) {
+  const LayerCase& one = GetParam();
+  if (!one.is_differentiable || one.by_hand || one.inputs[0].size() != 2 || one.categories > 0)
+    return;
+  const auto depth_for = [&](std::int64_t steps) -> std::optional<std::size_t> {
+    auto inputs = one.inputs;
+    inputs[0][0] = steps;
+    if (role_of(inputs.size() - 1) == Role::kMask)
+      inputs.back()[0] = steps;
+    try {
+      const LayerSpec asked = spec(at::kDouble, inputs);
+      const TaskRandom random(1);
+      const auto layer = factory_->create(asked);
+      std::vector<at::Tensor> given = random_inputs(kRows, asked);
+      given[0].set_requires_grad(true);
+      return autograd_depth(run(*layer, given));
+    } catch (const std::exception&) {  // it takes no such sizes
+      return std::nullopt;
+    }
+  };
+  const auto few = depth_for(kLongest);
+  const auto many = depth_for(2 * kLongest);
+
+  EXPECT_EQ(few.value_or(0), many.value_or(few.value_or(0)))
+      << "it carries a state from step to step, for its autograd graph is deeper for more steps: "
+         "detach the state between them where LayerContext::one_step_gradients() is true, and give "
+         "LayerCase::by_hand";
 }
 
 TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {

@@ -30,6 +30,8 @@ namespace treadle::testing {
 /// libtorch recording any: what a compiled graph does, with nothing in between.
 class PlanTrial final : public PlanBuilder {
  public:
+  explicit PlanTrial(bool one_step_gradients = false) : one_step_gradients_(one_step_gradients) {}
+
   PlanValue give(const at::Tensor& tensor, bool needs_gradient) {
     return add({tensor.detach(), needs_gradient});
   }
@@ -149,6 +151,11 @@ class PlanTrial final : public PlanBuilder {
     return result;
   }
 
+  PlanValue detached(PlanValue value) override {
+    return add({this->value(value), /*needs_gradient=*/false});
+  }
+  bool one_step_gradients() const override { return one_step_gradients_; }
+
  private:
   struct Entry {
     Entry(at::Tensor tensor, bool needs_gradient)
@@ -239,6 +246,7 @@ class PlanTrial final : public PlanBuilder {
     }
   }
 
+  bool one_step_gradients_;
   std::vector<Applied> applied_;
   std::vector<Entry> entries_;
   std::vector<std::function<void()>> steps_;
