@@ -50,24 +50,37 @@ bool says_a_flow(const json& schema) {
 
 RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed)
     : registry_(registry), seed_(seed), random_(seed) {
-  for (const std::string& name : registry.names<LayerFactory>()) {
-    json schema = registry.describe<LayerFactory>(name).schema;
-    // Verbs have a function each, and an embedding takes the input's categories, not numbers.
-    if (!says_a_flow(schema) && name != "merge" && name != "at" && name != "input" &&
-        name != "embedding")
-      layers_.push_back({name, std::move(schema)});
-  }
-  for (const std::string& name : registry.names<GraphBuilder>())
-    builders_.push_back({name, registry.describe<GraphBuilder>(name).schema});
-
+  learn_components();
   const c10::ScalarType dtype = chance(70) ? at::kFloat : at::kDouble;
   constexpr std::int64_t kRows = TensorSpec::kVaries;
   const std::vector<TensorSpec> inputs{TensorSpec({kRows, 6}, dtype), TensorSpec({kRows, 5}, dtype),
                                        TensorSpec({kRows, 4, 3}, dtype),
                                        TensorSpec({kRows, 2, 5, 5}, dtype),
                                        TensorSpec({kRows, 4}, at::kLong)};
+  grow_from(one_of(inputs));
+}
+
+RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed, TensorSpec input)
+    : registry_(registry), seed_(seed), random_(seed) {
+  learn_components();
+  grow_from(std::move(input));
+}
+
+void RandomFlow::learn_components() {
+  for (const std::string& name : registry_.names<LayerFactory>()) {
+    json schema = registry_.describe<LayerFactory>(name).schema;
+    // Verbs have a function each, and an embedding takes the input's categories, not numbers.
+    if (!says_a_flow(schema) && name != "merge" && name != "at" && name != "input" &&
+        name != "embedding")
+      layers_.push_back({name, std::move(schema)});
+  }
+  for (const std::string& name : registry_.names<GraphBuilder>())
+    builders_.push_back({name, registry_.describe<GraphBuilder>(name).schema});
+}
+
+void RandomFlow::grow_from(TensorSpec input) {
   Scope scope;
-  scope.inputs = {one_of(inputs)};
+  scope.inputs = {std::move(input)};
   input_ = scope.now = scope.inputs[0];
   if (input_.dtype == at::kLong) {
     adds(scope, {{{"use", "embedding"},

@@ -23,6 +23,8 @@ namespace treadle::testing {
 class RandomFlow {
  public:
   RandomFlow(const PluginRegistry& registry, std::uint64_t seed);
+  /// The same for a stream that is given; of indices, they are below kCategories.
+  RandomFlow(const PluginRegistry& registry, std::uint64_t seed, TensorSpec input);
 
   /// What the steps take: the stream.
   const TensorSpec& input() const { return input_; }
@@ -88,6 +90,9 @@ class RandomFlow {
                                       std::vector<TensorSpec> inputs) const;
   /// Whether the flow builds with these, too; they are then a part of it.
   bool adds(Scope& scope, const nlohmann::json& steps);
+
+  void learn_components();
+  void grow_from(TensorSpec input);
 
   const PluginRegistry& registry_;
   const std::uint64_t seed_;

@@ -1,0 +1,245 @@
+#include "document_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string_view>
+
+#include "npy_bytes.h"
+
+namespace treadle::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kFewestRows = 20;
+constexpr std::int64_t kMostRows = 44;
+constexpr std::int64_t kPositions = 5;
+constexpr std::int64_t kWords = 10;
+
+/// One of the four kinds of target, as parts of a document.
+struct FileTarget {
+  std::string name;
+  json spoken;
+};
+
+std::vector<std::string> texts(const json& names) {
+  return names.get<std::vector<std::string>>();
+}
+
+void write_table(Drawing& drawing, std::int64_t rows) {
+  Dice& dice = drawing.dice;
+  std::ofstream file(drawing.folder / "table.csv");
+  file << "a,b,c,holes,town,size,weight,group,time,label,grade,number,other,l1,l2,l3,p1,p2\n";
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double a = dice.normal();
+    const double b = dice.normal();
+    const double c = dice.between(0, 10);
+    const double p = dice.between(0, 1);
+    file << a << ',' << b << ',' << c << ',' << (dice.chance(20) ? "" : std::to_string(a + b))
+         << ',' << (dice.chance(50) ? "Ulm" : dice.chance(50) ? "Bonn" : "Kiel") << ','
+         << (c > 6 ? "large" : "small") << ',' << dice.whole(1, 3) << ',' << row / 3 << ','
+         << dice.whole(1, 1000) << ',' << (a + b > 0.5 ? "x" : b > 0 ? "y" : "z") << ','
+         << dice.whole(0, 2) << ',' << a - 2 * b + 0.1 * c << ',' << a * b << ',' << (a > 0) << ','
+         << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << '\n';
+  }
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "(";
+  for (const std::int64_t size : shape)
+    text += std::to_string(size) + ", ";
+  return text + ")";
+}
+
+std::size_t product(const std::vector<std::int64_t>& shape) {
+  std::size_t count = 1;
+  for (const std::int64_t size : shape)
+    count *= static_cast<std::size_t>(size);
+  return count;
+}
+
+class Arrays {
+ public:
+  explicit Arrays(Drawing& drawing)
+      : dice_(drawing.dice), folder_(drawing.folder), rows_(dice_.whole(kFewestRows, kMostRows)) {}
+
+  template <typename Next>
+  std::string write(const std::string& name, std::vector<std::int64_t> shape, Next&& next) {
+    shape.insert(shape.begin(), rows_);
+    std::vector<decltype(next())> values(product(shape));
+    std::generate(values.begin(), values.end(), next);
+    const std::string path = (folder_ / (name + ".npy")).string();
+    std::ofstream(path, std::ios::binary) << arrays::npy_of(shape_text(shape), values);
+    return path;
+  }
+  std::string numbers(const std::string& name, std::vector<std::int64_t> shape) {
+    return write(name, std::move(shape), [this] { return static_cast<float>(dice_.normal()); });
+  }
+  std::string integers(const std::string& name, std::vector<std::int64_t> shape,
+                       std::int64_t least, std::int64_t most) {
+    return write(name, std::move(shape), [=, this] { return dice_.whole(least, most); });
+  }
+  std::string distributions(const std::string& name) {
+    double rest = 0;
+    return write(name, {2}, [this, rest, second = false]() mutable {
+      second = !second;
+      rest = second ? dice_.between(0, 1) : 1 - rest;
+      return static_cast<float>(rest);
+    });
+  }
+
+ private:
+  Dice& dice_;
+  const std::filesystem::path folder_;
+  const std::int64_t rows_;
+};
+
+/// The inputs that a document may choose from; each a description, or a path alone.
+json draw_inputs(Dice& dice, Arrays& arrays) {
+  json inputs = json::object();
+  const auto add_table = [&] { inputs["table"] = arrays.numbers("table", {4}); };
+  const auto add_image = [&] {
+    inputs["image"] = {{"path", arrays.numbers("image", {2, 5, 5})}, {"role", "image"}};
+  };
+  const auto add_words = [&] {
+    inputs["words"] = {{"path", arrays.integers("words", {kPositions}, 0, kWords - 1)},
+                       {"role", "tokens"},
+                       {"vocabulary_size", kWords}};
+    if (dice.chance(60))
+      inputs["words"]["lengths"] = arrays.integers("lengths", {}, 1, kPositions);
+  };
+  const auto add_signal = [&] {
+    inputs["signal"] = {{"path", arrays.numbers("signal", {kPositions, 3})}};
+    if (dice.chance(40))
+      inputs["signal"]["lengths"] = arrays.integers("signal-lengths", {}, 1, kPositions);
+  };
+  switch (dice.below(6)) {
+    case 0:
+      add_image();
+      break;
+    case 1:
+      add_words();
+      break;
+    case 2:
+      add_signal();
+      break;
+    case 3:
+      add_image();
+      add_table();
+      break;
+    case 4:
+      add_signal();
+      add_table();
+      break;
+    default:
+      add_table();
+  }
+  return inputs;
+}
+
+json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
+  std::vector<FileTarget> all{
+      {"class", {{"path", arrays.integers("class", {}, 0, 2)}, {"kind", "classes"}}},
+      {"price", {{"path", arrays.numbers("price", {1})}, {"kind", "numbers"}}},
+      {"pair", {{"path", arrays.numbers("pair", {2})}, {"kind", "numbers"}}},
+      {"marks",
+       {{"path", arrays.integers("marks", {3}, 0, 1)},
+        {"kind", "labels"},
+        {"classes", {"m1", "m2", "m3"}}}},
+      {"share",
+       {{"path", arrays.distributions("share")}, {"kind", "distribution"}, {"classes", {"p", "q"}}}}};
+  for (const char* const name : {"words", "signal"}) {
+    if (!inputs.contains(name) || dice.chance(40))
+      continue;
+    all = {{"tag",
+            {{"path", arrays.integers("tag", {kPositions}, 0, 2)}, {"kind", "classes"}}},
+           {"curve", {{"path", arrays.numbers("curve", {kPositions, 1})}, {"kind", "numbers"}}}};
+    for (FileTarget& target : all) {
+      if (inputs[name].contains("lengths"))
+        target.spoken["padded_like"] = name;
+    }
+  }
+  json targets = json::object();
+  for (std::size_t count = dice.chance(70) ? 1 : 2; count-- > 0;) {
+    const FileTarget& target = dice.one_of(all);
+    targets[target.name] = target.spoken;
+  }
+  return targets;
+}
+
+}  // namespace
+
+json csv_parameters(Drawing& drawing) {
+  Dice& dice = drawing.dice;
+  write_table(drawing, dice.whole(kFewestRows, kMostRows));
+  json parameters = {{"path", (drawing.folder / "table.csv").string()}, {"inputs", nullptr},
+                     {"columns", nullptr},     {"categorical", nullptr}, {"header", nullptr},
+                     {"separator", nullptr},   {"quote", nullptr},       {"skip_rows", nullptr},
+                     {"class_weights", nullptr}};
+  const std::vector<json> targets{
+      "label",
+      "number",
+      {{"name", "grade"}, {"columns", json::array({"grade"})}, {"kind", "classes"}},
+      {{"name", "both"}, {"columns", {"number", "other"}}, {"kind", "numbers"}},
+      {{"name", "marks"}, {"columns", {"l1", "l2", "l3"}}, {"kind", "labels"}},
+      {{"name", "share"}, {"columns", {"p1", "p2"}}, {"kind", "distribution"}}};
+  const std::size_t first = dice.below(targets.size());
+  const std::size_t second = dice.below(targets.size());
+  const bool overlap = (first == 1 && second == 3) || (first == 3 && second == 1);
+  if (first < 2 && dice.chance(50)) {
+    parameters["target"] = targets[first];
+  } else {
+    parameters["target"] = json::array({targets[first]});
+    if (second != first && !overlap && dice.chance(40))
+      parameters["target"].push_back(targets[second]);
+  }
+  if (first == 0 && parameters["target"].is_string() && dice.chance(30)) {
+    parameters["class_weights"] = "balanced";
+    if (dice.chance(50))
+      parameters["class_weights"] = {{"x", 1}, {"y", 2}, {"z", 0.5}};
+  }
+  const bool with_holes = dice.chance(25);
+  std::vector<std::string> columns = texts({"a", "b", "c"});
+  if (with_holes)
+    columns.emplace_back("holes");
+  parameters["missing"] = with_holes ? json(dice.chance(70) ? "nan" : "drop_row") : json();
+  std::vector<std::string> categorical;
+  if (dice.chance(35))
+    categorical = dice.some_of(texts({"town", "size"}));
+  if (!categorical.empty())
+    parameters["categorical"] = categorical;
+  columns.insert(columns.end(), categorical.begin(), categorical.end());
+  if (dice.chance(80)) {
+    parameters["columns"] = columns;
+  } else {
+    const std::size_t cut = 1 + dice.below(columns.size() - 1);
+    const auto middle = columns.begin() + static_cast<std::ptrdiff_t>(cut);
+    parameters["inputs"] = {{"left", std::vector<std::string>(columns.begin(), middle)},
+                            {"right", std::vector<std::string>(middle, columns.end())}};
+  }
+  for (const char* const key : {"weight", "group", "time"})
+    parameters[key] = dice.chance(25) ? json(key) : json();
+  return parameters;
+}
+
+json npy_parameters(Drawing& drawing) {
+  Dice& dice = drawing.dice;
+  Arrays arrays(drawing);
+  const json inputs = draw_inputs(dice, arrays);
+  json parameters = {{"inputs", inputs},      {"target", draw_targets(dice, arrays, inputs)},
+                     {"classes", nullptr},    {"columns", nullptr},
+                     {"missing", nullptr},    {"weights", nullptr},
+                     {"groups", nullptr},     {"times", nullptr}};
+  if (inputs.size() == 1 && inputs.contains("table") && dice.chance(30))
+    parameters["columns"] = {"t0", "t1", "t2", "t3"};
+  if (dice.chance(25))
+    parameters["weights"] = arrays.integers("weights", {}, 1, 3);
+  if (dice.chance(25))
+    parameters["groups"] = arrays.integers("groups", {}, 0, 8);
+  if (dice.chance(25))
+    parameters["times"] = arrays.integers("times", {}, 1, 1000);
+  return parameters;
+}
+
+}  // namespace treadle::testing

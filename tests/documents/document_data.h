@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "drawing.h"
+
+/// Small files for the data components that read some, and what a document says of them.
+namespace treadle::testing {
+
+/// Writes table.csv and returns parameters of the component "csv" that suit it.
+nlohmann::json csv_parameters(Drawing& drawing);
+/// Writes arrays and returns parameters of the component "npy" that suit them.
+nlohmann::json npy_parameters(Drawing& drawing);
+
+}  // namespace treadle::testing

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/data_spec.h>
+#include <treadle/host/run/runtime.h>
+
+#include "dice.h"
+
+namespace treadle::testing {
+
+/// A document while it is drawn: what is known of it so far, and of the place it is drawn for.
+struct Drawing {
+  const Runtime& runtime;
+  Dice dice;
+  std::filesystem::path folder;  ///< of the files it names
+
+  DataSpec data = {};                   ///< as the data component opened it
+  std::vector<std::string> columns = {};  ///< of all inputs
+  std::vector<std::string> inputs = {};
+  std::vector<std::string> targets = {};
+  std::vector<std::string> metrics = {};  ///< as the history calls them
+  std::vector<std::string> tags = {};     ///< of the model
+  nlohmann::json flow = {};               ///< steps that suit the data
+};
+
+}  // namespace treadle::testing

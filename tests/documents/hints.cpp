@@ -1,0 +1,212 @@
+#include "hints.h"
+
+#include <algorithm>
+#include <map>
+
+#include "document_data.h"
+
+namespace treadle::testing {
+namespace {
+
+using nlohmann::json;
+using Value = std::optional<json>;
+
+template <std::int64_t kLeast, std::int64_t kMost>
+Value small(Drawing& drawing, const json&, const Spot&) {
+  return drawing.dice.whole(kLeast, kMost);
+}
+
+/// A trend and what is true of it, or a time alone.
+Value condition(Drawing& drawing, const json& schema, const Spot& spot) {
+  Dice& dice = drawing.dice;
+  json condition = json::object();
+  const json& properties = schema.at("properties");
+  const auto add = [&](const char* key) {
+    Spot within = spot;
+    within.key = key;
+    condition[key] = draw_value(drawing, properties.at(key), within);
+  };
+  if (dice.chance(25)) {
+    add("after");
+    return condition;
+  }
+  add("trend");
+  switch (dice.below(4)) {
+    case 0:
+      condition["stalled"] = json::array({dice.whole(2, 3), dice.chance(50) ? 100 : 0.01});
+      break;
+    case 1:
+      condition["converged"] = json::array({dice.whole(2, 3), dice.chance(50) ? 100 : 0.001});
+      break;
+    case 2:
+      condition["improving"] = 2;
+      break;
+    default:
+      condition["not_improving"] = 2;
+  }
+  for (const char* const key : {"of", "better", "after"}) {
+    if (dice.chance(20))
+      add(key);
+  }
+  return condition;
+}
+
+/// As many numbers as there are classes, where that is known.
+Value per_class(Drawing& drawing, const json& schema, const Spot& spot) {
+  const auto& targets = drawing.data.targets;
+  if (targets.empty() || targets[0].class_count() == 0)
+    return std::nullopt;
+  if (!schema.contains("items"))
+    return draw_value(drawing, schema, spot);
+  json numbers = json::array();
+  for (std::int64_t i = 0; i < targets[0].class_count(); ++i)
+    numbers.push_back(drawing.dice.short_number(drawing.dice.between(0.1, 3)));
+  return numbers;
+}
+
+Value quantiles(Drawing& drawing, const json&, const Spot&) {
+  const std::vector<std::vector<double>> all{
+      {0.5}, {0.1, 0.5, 0.9}, {0.25, 0.5}, {0.05, 0.5, 0.75, 0.95}};
+  return json(drawing.dice.one_of(all));
+}
+
+Value range(Drawing& drawing, const json&, const Spot&) {
+  return json::array({-drawing.dice.whole(0, 2), drawing.dice.whole(1, 3)});
+}
+
+/// A file that is written when everything else of the document is known.
+Value weights(Drawing& drawing, const json&, const Spot&) {
+  json weights = {{"path", (drawing.folder / "weights.safetensors").string()}};
+  if (drawing.dice.chance(30))
+    weights["strict"] = drawing.dice.chance(50);
+  return weights;
+}
+
+/// "component:key", or ":key" for every component. The first line that fits counts.
+const std::map<std::string, Hint>& table() {
+  static const std::map<std::string, Hint> hints{
+      // Small trainings: most defaults are for real data.
+      {":rows", {100, small<16, 48>}},
+      {"validation/hold_out:rows", {25, small<3, 12>}},
+      {":length", {100, small<24, 60>}},
+      {"schedule/cosine:length", {30}},
+      {"schedule/linear:length", {30}},
+      {":epochs", {100, small<1, 5>}},
+      {":batch_size", {100, small<3, 20>}},
+      {":folds", {100, small<2, 4>}},
+      {":features", {50, small<5, 8>}},
+      {":intra_op_threads", {5, small<1, 2>}},
+      {":workers", {0}},  // set for each run
+      {":checkpoint", {70}},
+      {":window", {30, small<1, 6>}},
+      // What belongs together.
+      {":when", {100, condition}},
+      {":class_weights", {25, per_class}},
+      {":quantiles", {60, quantiles}},
+      {"transform/min_max:range", {30, range}},
+      {"model/*:weights", {10, weights}},
+      // Rarely of use, or only with other data.
+      {":columns", {10}},
+      {":inputs", {10}},
+      {":category", {5}},
+      {":task", {10}},
+      {":fill", {20}},
+      {":initial", {3}},
+      {":outputs", {3}},
+  };
+  return hints;
+}
+
+using Together = json (*)(Drawing&);
+
+const std::map<std::string, Together>& together() {
+  static const std::map<std::string, Together> all{{"data/csv", csv_parameters},
+                                                   {"data/npy", npy_parameters}};
+  return all;
+}
+
+std::vector<std::string> joined(std::vector<std::string> some,
+                                const std::vector<std::string>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
+using KnownNames = std::vector<std::string> (*)(const Drawing&);
+
+const std::map<std::string, KnownNames>& names() {
+  constexpr KnownNames kMetrics = [](const Drawing& d) { return joined({"loss"}, d.metrics); };
+  constexpr KnownNames kParameters = [](const Drawing& d) {
+    return joined({"*", "*bias", "*weight", "*0*", "*1*"}, d.tags);
+  };
+  constexpr KnownNames kTags = [](const Drawing& d) { return d.tags; };
+  constexpr KnownNames kTargets = [](const Drawing& d) { return d.targets; };
+  constexpr KnownNames kColumns = [](const Drawing& d) { return joined(d.columns, d.inputs); };
+  static const std::map<std::string, KnownNames> all{
+      {"metric", kMetrics},
+      {"keep_best", kMetrics},
+      {"trend",
+       [](const Drawing& d) {
+         return joined(joined({"loss", "validation_loss"}, d.metrics), d.tags);
+       }},
+      {"freeze", kParameters},
+      {"parameters", kParameters},
+      {"target", kTargets},
+      {"stratify_by", kTargets},
+      {"columns", [](const Drawing& d) { return d.columns; }},
+      {"inputs", [](const Drawing& d) { return d.inputs; }},
+      {"deviation", kColumns},
+      {"observe", kTags},
+      {"tag", kTags},
+      {"using", kTags},
+      {"tags", kTags},
+  };
+  return all;
+}
+
+}  // namespace
+
+const Hint* find_hint(const std::string& component, const std::string& key) {
+  const std::string word = component.substr(0, component.find('/'));
+  for (const std::string& place : {component + ":" + key, word + "/*:" + key, ":" + key}) {
+    const auto found = table().find(place);
+    if (found != table().end())
+      return &found->second;
+  }
+  return nullptr;
+}
+
+json settled_keys(Drawing& drawing, const std::string& component) {
+  const auto found = together().find(component);
+  return found == together().end() ? json::object() : found->second(drawing);
+}
+
+std::vector<std::string> known_names(const Drawing& drawing, const std::string& key) {
+  const auto found = names().find(key);
+  return found == names().end() ? std::vector<std::string>{} : found->second(drawing);
+}
+
+std::vector<std::string> preferred(Drawing& drawing, const std::string& interface_word,
+                                   std::vector<std::string> names) {
+  const auto keep = [&](const auto& fits) {
+    std::vector<std::string> kept;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(kept), fits);
+    if (!kept.empty())
+      names = std::move(kept);
+  };
+  if (interface_word == "model") {
+    const bool is_plain_table = drawing.data.inputs.size() == 1 &&
+                                drawing.data.inputs[0].shape.size() == 1 &&
+                                drawing.data.inputs[0].role == Role::kFeatures;
+    if (!is_plain_table || drawing.dice.chance(40))
+      keep([](const std::string& name) { return name == "flow"; });
+  }
+  if ((interface_word == "loss" || interface_word == "metric") && !drawing.data.targets.empty()) {
+    keep([&](const std::string& name) {
+      const FoundComponent found = drawing.runtime.schemas().find(interface_word, name);
+      return works_on(*found.schema, drawing.data.targets[0].kind);
+    });
+  }
+  return names;
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,422 @@
+#include "random_document.h"
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <treadle/base/error.h>
+#include <treadle/base/problem.h>
+#include <treadle/core/data_provider.h>
+#include <treadle/core/task_random.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "document_keys.h"
+#include "random_flow.h"
+
+namespace treadle::testing {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int kMostAttempts = 60;
+constexpr int kMostRepairs = 10;
+constexpr int kValuesPerKey = 4;
+
+/// How often a key of the top level is there that need not be.
+const std::map<std::string, int>& top_level_chances() {
+  static const std::map<std::string, int> chances{
+      {"$schema", 3},  {"name", 20},       {"seed", 70},       {"dtype", 30},
+      {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},   {"training", 100},
+      {"validation", 65}, {"observers", 8},  {"resources", 60},  {"extensions", 5}};
+  return chances;
+}
+
+const json& slot_in(const json& schema) {
+  if (schema.contains("x-treadle-component"))
+    return schema;
+  if (schema.contains("items"))
+    return slot_in(schema["items"]);
+  return slot_in(schema["anyOf"][0]);
+}
+
+class Drawer {
+ public:
+  Drawer(const Runtime& runtime, Dice dice, const fs::path& folder)
+      : schema_(workflow_schema()), drawing_{runtime, std::move(dice), folder} {}
+
+  Drawing& drawing() { return drawing_; }
+
+  json document() {
+    document_ = {{"treadle", 1}};
+    if (drawing_.dice.chance(30))
+      document_["dtype"] = "float64";
+    document_["data"] = component("data");
+    open_data();
+    draw_losses();
+    draw_metrics();
+    drawing_.flow = flow();
+    document_["model"] = component("model");
+    for (const auto& [key, property] : schema_["properties"].items()) {
+      const auto chance = top_level_chances().find(key);
+      const int percent = chance == top_level_chances().end() ? 30 : chance->second;
+      if (settled_.contains(key) || document_.contains(key) || !drawing_.dice.chance(percent))
+        continue;
+      document_[key] = draw_value(drawing_, property, {"", key});
+    }
+    return document_;
+  }
+
+ private:
+  json component(const std::string& key) {
+    return draw_value(drawing_, schema_["properties"][key], {"", key});
+  }
+
+  void open_data() {
+    const json& slot = schema_["properties"]["data"];
+    OpenRequest request;
+    request.dtype = document_.contains("dtype") ? at::kDouble : at::kFloat;
+    auto provider = drawing_.runtime.registry().make<DataProvider>(
+        document_["data"]["use"].get<std::string>(),
+        Config(component_parameters(document_["data"], slot), "/data"));
+    provider->open(request);
+    drawing_.data = provider->spec();
+    for (const PortSpec& input : drawing_.data.inputs) {
+      if (!input.is_auxiliary())
+        drawing_.inputs.push_back(input.name);
+      for (const Column& column : input.columns)
+        drawing_.columns.push_back(column.name);
+    }
+    for (const TargetSpec& target : drawing_.data.targets)
+      drawing_.targets.push_back(target.name);
+  }
+
+  /// A loss for each target, now and then two.
+  void draw_losses() {
+    const auto& targets = drawing_.data.targets;
+    const bool is_one = targets.size() == 1;
+    if (drawing_.dice.chance(is_one ? 30 : 20))
+      return;
+    const json& slot = slot_in(schema_["properties"]["loss"]);
+    json losses = json::array();
+    for (const TargetSpec& target : targets) {
+      for (int count = drawing_.dice.chance(20) ? 2 : 1; count-- > 0;) {
+        json loss = draw_for("loss", slot, target);
+        if (!is_one || drawing_.dice.chance(10))
+          loss["target"] = target.name;
+        losses.push_back(std::move(loss));
+      }
+    }
+    document_["loss"] = losses.size() == 1 && drawing_.dice.chance(70) ? losses[0] : losses;
+  }
+
+  void draw_metrics() {
+    const auto& targets = drawing_.data.targets;
+    if (drawing_.dice.chance(30))
+      return;
+    const json& slot = slot_in(schema_["properties"]["metrics"]);
+    document_["metrics"] = json::array();
+    std::set<std::string> names;
+    for (int count = static_cast<int>(drawing_.dice.whole(0, 3)); count-- > 0;) {
+      const TargetSpec& target = drawing_.dice.one_of(targets);
+      json metric = draw_for("metric", slot, target);
+      const std::string name = metric["use"];
+      const std::string called = targets.size() == 1 ? name : target.name + "/" + name;
+      if (!names.insert(called).second)
+        continue;
+      if (targets.size() > 1)
+        metric["target"] = target.name;
+      document_["metrics"].push_back(std::move(metric));
+      drawing_.metrics.push_back(called);
+    }
+  }
+
+  json draw_for(const std::string& word, const json& slot, const TargetSpec& target) {
+    const auto names = components_for(drawing_.runtime, word, target.kind);
+    json drawn = draw_component(drawing_, slot, drawing_.dice.one_of(names), {"", word, nullptr});
+    drawn.erase("target");
+    return drawn;
+  }
+
+  bool has_positions() const {
+    for (const TargetSpec& target : drawing_.data.targets) {
+      if (target.position_dimensions() > 0)
+        return true;
+    }
+    return false;
+  }
+
+  json flow() {
+    std::vector<const PortSpec*> inputs;
+    for (const PortSpec& port : drawing_.data.inputs) {
+      if (!port.is_auxiliary())
+        inputs.push_back(&port);
+    }
+    json steps = json::array();
+    TensorSpec stream = spec_of(*inputs[0]);
+    bool varies = std::find(inputs[0]->shape.begin(), inputs[0]->shape.end(), kVaries) !=
+                  inputs[0]->shape.end();
+    if (inputs.size() > 1 && drawing_.dice.chance(70)) {
+      steps = joined(inputs, stream);
+      varies = false;
+    }
+    if (varies || has_positions() || drawing_.dice.chance(10)) {
+      const json more = plain_steps(stream);
+      steps.insert(steps.end(), more.begin(), more.end());
+    } else {
+      const RandomFlow random(drawing_.runtime.registry(), drawing_.dice.below(1'000'000), stream);
+      if (!random.surprises().empty())
+        throw ContractViolation(random.surprises().front());
+      steps.insert(steps.end(), random.steps().begin(), random.steps().end());
+      if (random.build()->results()[0]->sizes.size() > 2)
+        steps.push_back("flatten");
+    }
+    add_heads(steps);
+    for (const json& step : steps) {
+      if (step.is_object() && step.contains("tag"))
+        drawing_.tags.push_back(step["tag"]);
+    }
+    return steps;
+  }
+
+  TensorSpec spec_of(const PortSpec& port) const {
+    std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+    for (const std::int64_t size : port.shape)
+      sizes.push_back(size == kVaries ? 5 : size);
+    const bool is_index = port.role == Role::kTokens || port.role == Role::kCategories;
+    return {sizes, is_index                     ? at::kLong
+                   : document_.contains("dtype") ? at::kDouble
+                                                 : at::kFloat};
+  }
+
+  /// All inputs beside each other.
+  json joined(const std::vector<const PortSpec*>& inputs, TensorSpec& stream) {
+    json names = json::array();
+    json tags = json::array();
+    json steps = json::array();
+    std::int64_t width = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      std::int64_t elements = 1;
+      for (const std::int64_t size : inputs[i]->shape)
+        elements *= size;
+      width += elements;
+      if (i > 0) {
+        names.push_back(inputs[i]->name);
+        steps.push_back({{"use", "at"}, {"tags", json::array({inputs[i]->name})}});
+      }
+      if (inputs[i]->shape.size() == 1 && i > 0) {
+        steps.erase(steps.size() - 1);
+        tags.push_back(inputs[i]->name);
+        continue;
+      }
+      tags.push_back("flat" + std::to_string(i));
+      steps.push_back(
+          {{"use", inputs[i]->shape.size() == 1 ? "identity" : "flatten"}, {"tag", tags.back()}});
+    }
+    steps.insert(steps.begin(), {{"use", "input"}, {"names", names}});
+    steps.push_back({{"use", "at"}, {"tags", tags}});
+    steps.push_back({{"use", "merge"}, {"with", "cat"}});
+    stream.sizes = {TensorSpec::kVaries, width};
+    return steps;
+  }
+
+  /// What keeps positions, and works for rows of any length.
+  json plain_steps(const TensorSpec& stream) {
+    Dice& dice = drawing_.dice;
+    json steps = json::array();
+    if (stream.dtype == at::kLong)
+      steps.push_back({{"use", "embedding"}, {"embedding_dim", dice.whole(2, 5)}});
+    const bool is_sequence = stream.sizes.size() == 3 || stream.dtype == at::kLong;
+    for (std::size_t count = 1 + dice.below(3); count-- > 0;) {
+      const auto units = dice.whole(2, 6);
+      const std::vector<json> choices{
+          {{"use", "dense"}, {"units", units}, {"tag", "d" + std::to_string(count)}},
+          "tanh",
+          "layer_norm",
+          {{"use", "dropout"}, {"p", 0.3}},
+          {{"use", "gru"}, {"units", units}, {"gives", "sequence"}},
+          {{"use", "lstm"}, {"units", units}, {"gives", "sequence"}}};
+      steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);
+    }
+    if (is_sequence && !has_positions())
+      steps.push_back({{"use", "gru"}, {"units", 4}, {"gives", "last"}});
+    return steps;
+  }
+
+  void add_heads(json& steps) {
+    const auto& targets = drawing_.data.targets;
+    if (targets.size() == 1 || (!has_positions() && drawing_.dice.chance(40))) {
+      steps.push_back("head");
+      return;
+    }
+    steps.push_back({{"use", "identity"}, {"tag", "trunk"}});
+    for (const TargetSpec& target : targets) {
+      if (&target != &targets[0])
+        steps.push_back({{"use", "at"}, {"tags", json::array({"trunk"})}});
+      steps.push_back({{"use", "head"}, {"output", target.name}, {"tag", target.name}});
+    }
+  }
+
+  const json schema_;
+  const std::set<std::string> settled_{"treadle", "dtype", "loss", "metrics"};
+  Drawing drawing_;
+  json document_;
+};
+
+/// Takes away what a problem points at; false where that is needed.
+bool erase_at(json& document, const std::string& text) {
+  json::json_pointer pointer;
+  try {
+    pointer = json::json_pointer(text);
+  } catch (const json::exception&) {
+    return false;
+  }
+  while (!pointer.empty() && !document.contains(pointer))
+    pointer.pop_back();
+  while (!pointer.empty()) {
+    const std::string key = pointer.back();
+    pointer.pop_back();
+    json& parent = document[pointer];
+    if (pointer.empty() && (key == "data" || key == "model" || key == "treadle"))
+      return false;
+    if (parent.is_object() && key != "use") {
+      parent.erase(key);
+      return true;
+    }
+    if (parent.is_array() && parent.size() > 1) {
+      parent.erase(std::stoul(key));
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Weights for the model to start from: those of the document without any.
+void write_weights(const Runtime& runtime, json document, const fs::path& folder) {
+  const json::json_pointer place("/model/weights");
+  if (!document.contains(place) || !document[place].contains("path"))
+    return;
+  const fs::path path = document[place]["path"].get<std::string>();
+  document["model"].erase("weights");
+  document["seed"] = document.value("seed", 0) + 1;
+  RunOptions options;
+  options.output = folder / "first";
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
+  if (fs::exists(outcome.folder / "model.safetensors"))
+    fs::copy_file(outcome.folder / "model.safetensors", path, fs::copy_options::overwrite_existing);
+}
+
+class Attempts {
+ public:
+  Attempts(const Runtime& runtime, const fs::path& folder, RandomDocument& result)
+      : runtime_(runtime), folder_(folder), result_(result) {}
+
+  /// Whether it, or what is left of it, is accepted.
+  bool accepts(json& document) {
+    for (int repair = 0; repair <= kMostRepairs; ++repair) {
+      std::ofstream(folder_ / "attempt.json") << document.dump(1);
+      try {
+        write_weights(runtime_, document, folder_);
+        static_cast<void>(dry_run(runtime_, runtime_.resolve(document)));
+        return true;
+      } catch (const DocumentError& error) {
+        refuse(error);
+        bool is_less = false;
+        for (const Problem& problem : error.problems())
+          is_less = erase_at(document, problem.pointer) || is_less;
+        if (!is_less)
+          return false;
+      } catch (const Error& error) {
+        refuse(error);
+        return false;
+      }
+    }
+    return false;
+  }
+
+  void refuse(const std::exception& error) {
+    if (!is_refusal(error))
+      throw;
+    result_.refusals.emplace_back(error.what());
+  }
+
+ private:
+  const Runtime& runtime_;
+  const fs::path& folder_;
+  RandomDocument& result_;
+};
+
+/// The same document with other values for one key, each of them legal.
+void add_changes(const Runtime& runtime, Drawing& drawing, const fs::path& folder, int changes,
+                 RandomDocument& result) {
+  const json resolved = runtime.resolve(result.document).resolved;
+  const std::vector<DocumentKey> keys = keys_of(runtime, resolved);
+  std::size_t files = 0;
+  for (int attempt = 0; attempt < changes * 5 && result.changes.size() < static_cast<std::size_t>(changes);
+       ++attempt) {
+    const DocumentKey& key = drawing.dice.one_of(keys);
+    if (key.schema.contains("const"))
+      continue;
+    json values = json::array();
+    for (int draw = 0; draw < kValuesPerKey * 3 && values.size() < kValuesPerKey; ++draw) {
+      drawing.folder = folder / ("changed-" + std::to_string(files++));
+      fs::create_directory(drawing.folder);
+      json changed = with_another_value(drawing, resolved, key);
+      if (changed == resolved || std::find(values.begin(), values.end(), changed) != values.end())
+        continue;
+      try {
+        if (runtime.resolve(changed).resolved != resolved)
+          values.push_back(std::move(changed));
+      } catch (const DocumentError&) {
+        ++result.refused_changes;
+      }
+    }
+    if (!values.empty())
+      result.changes.push_back(
+          {{"label", key.label}, {"pointer", key.pointer}, {"documents", std::move(values)}});
+  }
+}
+
+}  // namespace
+
+bool is_refusal(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  if (known == nullptr)
+    return false;
+  switch (known->kind()) {
+    case ErrorKind::kUsage:
+    case ErrorKind::kDocument:
+    case ErrorKind::kData:
+    case ErrorKind::kTraining:
+      return true;
+    default:
+      return false;
+  }
+}
+
+RandomDocument draw_document(const Runtime& runtime, std::uint64_t seed, const fs::path& folder,
+                             int changes) {
+  RandomDocument result;
+  Attempts attempts(runtime, folder, result);
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const fs::path files = folder / ("files-" + std::to_string(attempt));
+    fs::create_directories(files);
+    Drawer drawer(runtime,
+                  Dice(RandomStreams(seed).seed("document", {static_cast<std::uint64_t>(attempt)})),
+                  files);
+    try {
+      result.document = drawer.document();
+    } catch (const Error& error) {
+      attempts.refuse(error);
+      continue;
+    }
+    if (!attempts.accepts(result.document))
+      continue;
+    if (changes > 0)
+      add_changes(runtime, drawer.drawing(), files, changes, result);
+    return result;
+  }
+  throw ContractViolation("no document was accepted; the last refusal: " + result.refusals.back());
+}
+
+}  // namespace treadle::testing

@@ -1,0 +1,395 @@
+// Random documents, each held to three laws:
+//  - the same bits for 1, 2 and 3 workers;
+//  - broken off at random steps and resumed, the same bits as never stopped;
+//  - a key has an effect or is an error.
+// TREADLE_RANDOM_DOCUMENTS=5000 tries that many, TREADLE_RANDOM_DOCUMENTS_SEED=20261123000 begins
+// with that seed: the next document has the next seed. Without it, each day has others.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "dice.h"
+#include "random_document.h"
+#include "runs_in_children.h"
+#include "table_of_keys.h"
+#include "workspace.h"
+
+namespace treadle::testing {
+namespace {
+
+using nlohmann::json;
+using Kind = Ending::Kind;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kChangesADocument = 3;
+constexpr int kMostRuns = 20;  // of documents whose training diverges
+constexpr std::chrono::seconds kPatienceForDrawing{120};
+constexpr std::chrono::seconds kPatienceForShrinking{60};
+// A key that may seldom show has been tried often enough to be judged.
+constexpr int kEnoughTries = 12;
+
+std::uint64_t from_environment(const char* name, std::uint64_t usual) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? usual : std::stoull(text);
+}
+
+/// 20261123000000 on that day, and on.
+std::uint64_t seed_of_today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm day{};
+  gmtime_r(&now, &day);
+  return ((static_cast<std::uint64_t>(day.tm_year) + 1900) * 10'000 +
+          (static_cast<std::uint64_t>(day.tm_mon) + 1) * 100 +
+          static_cast<std::uint64_t>(day.tm_mday)) *
+         1'000'000;
+}
+
+/// What came of all documents that one process tried.
+struct Tally {
+  std::map<std::string, std::int64_t> counts;
+  std::map<std::string, std::int64_t> components;  ///< in documents that were run
+  std::map<std::string, std::int64_t> refusals;
+  /// By label: tries, and those with an effect.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> keys;
+
+  json spoken() const {
+    json spoken_keys = json::object();
+    for (const auto& [label, tries] : keys)
+      spoken_keys[label] = {tries.first, tries.second};
+    return {{"counts", counts}, {"components", components}, {"refusals", refusals}, {"keys", spoken_keys}};
+  }
+  void add(const json& other) {
+    const auto add_up = [](std::map<std::string, std::int64_t>& sums, const json& more) {
+      for (const auto& [name, count] : more.items())
+        sums[name] += count.get<std::int64_t>();
+    };
+    add_up(counts, other["counts"]);
+    add_up(components, other["components"]);
+    add_up(refusals, other["refusals"]);
+    for (const auto& [label, entry] : other["keys"].items()) {
+      auto& [tries, effects] = keys[label];
+      tries += entry[0].get<std::int64_t>();
+      effects += entry[1].get<std::int64_t>();
+    }
+  }
+};
+
+/// Numbers and quoted words left out, so that the same refusal is counted once.
+std::string kind_of_refusal(const std::string& text) {
+  std::string line = text.substr(0, text.find('\n'));
+  std::string kind;
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      is_quoted = !is_quoted;
+    else if (!is_quoted && (c < '0' || c > '9'))
+      kind += c;
+  }
+  return kind.substr(0, 100);
+}
+
+void count_components(const json& value, std::map<std::string, std::int64_t>& components) {
+  if (value.is_object() && value.contains("use") && value["use"].is_string())
+    ++components[value["use"].get<std::string>()];
+  if (value.is_structured()) {
+    for (const json& part : value)
+      count_components(part, components);
+  }
+}
+
+/// Leaves out what can be left out while `fails` stays true, and there is time.
+json shrunk(json document, const std::function<bool(const json&)>& fails) {
+  const auto until = Clock::now() + kPatienceForShrinking;
+  const auto shrink = [&] {
+    const json leaves = document.flatten();
+    std::set<std::string> tried;
+    for (const auto& [pointer, value] : leaves.items()) {
+      std::vector<json::json_pointer> places;
+      for (json::json_pointer place(pointer); !place.empty(); place.pop_back())
+        places.insert(places.begin(), place);
+      for (const json::json_pointer& place : places) {
+        if (!tried.insert(place.to_string()).second || place.back() == "use")
+          continue;
+        if (Clock::now() > until)
+          return false;
+        json less = document;
+        json& parent = less[place.parent_pointer()];
+        if (parent.is_array())
+          parent.erase(std::stoul(place.back()));
+        else
+          parent.erase(place.back());
+        if (fails(less)) {
+          document = std::move(less);
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  while (shrink())
+    continue;
+  return document;
+}
+
+/// Draws the documents of some seeds and judges them; a process of its own.
+class Judge {
+ public:
+  explicit Judge(const Runtime& runtime) : runtime_(runtime) {}
+
+  void judge(std::uint64_t seed) {
+    const auto begin = Clock::now();
+    const Workspace workspace;
+    seed_ = seed;
+    for (int attempt = 0; attempt < kMostRuns; ++attempt) {
+      // Redrawn as a whole where the training cannot be done.
+      if (judge_one(seed + static_cast<std::uint64_t>(attempt) * 1'000'003, workspace.folder()))
+        break;
+    }
+    tally_.counts["milliseconds"] +=
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
+  }
+
+  const Tally& tally() const { return tally_; }
+
+ private:
+  bool judge_one(std::uint64_t seed, const fs::path& workspace) {
+    const fs::path folder = workspace / std::to_string(seed);
+    fs::create_directory(folder);
+    const Ending drawing = Child(
+                               [&] {
+                                 const RandomDocument drawn =
+                                     draw_document(runtime_, seed, folder, kChangesADocument);
+                                 return json{{"document", drawn.document},
+                                             {"changes", drawn.changes},
+                                             {"refusals", drawn.refusals},
+                                             {"refused_changes", drawn.refused_changes}}
+                                     .dump();
+                               },
+                               kPatienceForDrawing)
+                               .wait();
+    if (drawing.kind != Kind::kDone) {
+      fail("while it was drawn", drawing.text, read_file(folder / "attempt.json"));
+      return true;
+    }
+    const json drawn = json::parse(drawing.text);
+    for (const json& refusal : drawn["refusals"])
+      refused(refusal);
+    tally_.counts["changes refused"] += drawn["refused_changes"].get<std::int64_t>();
+    DocumentRuns runs(runtime_, folder);
+    const json document = drawn["document"];
+    const auto begin = Clock::now();
+    const DocumentRun first = runs.run(document, 1);
+    if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr)
+      std::cerr << seed << ' ' << document << ' ' << (Clock::now() - begin) / std::chrono::milliseconds(1)
+                << " ms\n";
+    if (first.ending.kind == Kind::kRefused) {
+      refused(first.ending.text);
+      expect_same_refusal(runs, document, first.ending);
+      return false;
+    }
+    if (first.ending.kind != Kind::kDone) {
+      fail("with 1 worker", first.ending.text, document.dump(1));
+      return true;
+    }
+    ++tally_.counts["documents"];
+    count_components(document, tally_.components);
+    expect_same_for_workers(runs, document, first.remains);
+    expect_same_resumed(runs, document, first.remains);
+    for (const json& change : drawn["changes"])
+      expect_effect(runs, document, change, first.remains);
+    return true;
+  }
+
+  void refused(const std::string& why) {
+    ++tally_.counts["refused"];
+    ++tally_.refusals[kind_of_refusal(why)];
+  }
+
+  /// A training that diverges does so with any number of workers.
+  void expect_same_refusal(DocumentRuns& runs, const json& document, const Ending& first) {
+    const Ending other = runs.run(document, 3).ending;
+    if (other.kind != Kind::kRefused)
+      fail("with 3 workers it is not refused, with 1: " + first.text, other.text, document.dump(1));
+  }
+
+  void expect_same_for_workers(DocumentRuns& runs, const json& document, const Remains& wanted) {
+    for (const int workers : {2, 3}) {
+      const auto found = [&, workers](const json& tried, const Remains& one) {
+        const DocumentRun run = runs.run(tried, workers);
+        return run.ending.kind == Kind::kDone ? difference(run.remains, one) : run.ending.text;
+      };
+      const std::string other = found(document, wanted);
+      if (other.empty())
+        continue;
+      const json smallest = shrunk(document, [&](const json& less) {
+        const DocumentRun one = runs.run(less, 1);
+        return one.ending.kind == Kind::kDone && !found(less, one.remains).empty();
+      });
+      fail("with " + std::to_string(workers) + " workers", other, document.dump(1), smallest);
+      return;
+    }
+  }
+
+  void expect_same_resumed(DocumentRuns& runs, const json& document, const Remains& wanted) {
+    Dice dice(seed_ + 1);
+    const std::int64_t steps = steps_in(wanted);
+    std::vector<std::pair<int, Break>> breaks;
+    std::string spoken;
+    for (int count = dice.chance(30) ? 2 : 1; count-- > 0;) {
+      const int workers = static_cast<int>(dice.whole(1, 3));
+      const Break at{dice.whole(1, steps), dice.chance(70)};
+      breaks.emplace_back(workers, at);
+      spoken += std::string(at.is_kill ? "killed" : "stopped") + " before step " +
+                std::to_string(at.step) + " with " + std::to_string(workers) + " workers, ";
+    }
+    const int last_workers = static_cast<int>(dice.whole(1, 3));
+    const auto found = [&](const json& tried, const Remains& one) -> std::optional<std::string> {
+      const auto run = runs.run_with_breaks(tried, breaks, last_workers);
+      if (!run)
+        return std::nullopt;
+      return run->ending.kind == Kind::kDone ? difference(run->remains, one) : run->ending.text;
+    };
+    const auto other = found(document, wanted);
+    if (!other) {
+      ++tally_.counts["not broken off"];
+      return;
+    }
+    ++tally_.counts["resumed"];
+    if (other->empty())
+      return;
+    const json smallest = shrunk(document, [&](const json& less) {
+      const DocumentRun one = runs.run(less, 1);
+      return one.ending.kind == Kind::kDone && !found(less, one.remains).value_or("").empty();
+    });
+    fail(spoken + "resumed with " + std::to_string(last_workers), *other, document.dump(1),
+         smallest);
+  }
+
+  void expect_effect(DocumentRuns& runs, const json& document, const json& change,
+                     const Remains& unchanged) {
+    const std::string label = change["label"];
+    const bool should_not = why_without_effect(label).has_value();
+    const Remains wanted = results_in(unchanged);
+    const json::json_pointer place(change["pointer"].get<std::string>());
+    const json before = document.contains(place) ? document[place] : json();
+    std::string values;
+    for (const json& changed : change["documents"]) {
+      const DocumentRun run = runs.run(changed, 1);
+      const std::string value = changed.contains(place) ? changed[place].dump() : "left out";
+      if (run.ending.kind == Kind::kFailed) {
+        fail(label + " with another value", run.ending.text, changed.dump(1));
+        return;
+      }
+      const bool is_refused = run.ending.kind == Kind::kRefused;
+      if (is_refused)
+        ++tally_.counts["changes refused"];
+      const bool has_effect = is_refused || results_in(run.remains) != wanted;
+      ++tally_.counts["changes"];
+      if (should_not && has_effect && !is_refused) {
+        fail(label + " should change no result",
+             value + ": " + difference(results_in(run.remains), wanted), document.dump(1));
+        return;
+      }
+      if (has_effect || should_not) {
+        ++tally_.keys[label].first;
+        tally_.keys[label].second += has_effect ? 1 : 0;
+        return;
+      }
+      values += "  " + value + "\n";
+    }
+    ++tally_.keys[label].first;
+    ++tally_.counts["changes without effect"];
+    if (!why_seldom(label))
+      fail(label + " has no effect at " + place.to_string(),
+           "it was " + before.dump() + ", and these are the same:\n" + values, document.dump(1));
+  }
+
+  void fail(const std::string& law, const std::string& found, const std::string& document,
+            const json& smallest = json()) {
+    ++tally_.counts["failed"];
+    std::ostringstream text;
+    text << "\nFAILED: " << law << "\n" << found << "\n" << document << "\n";
+    if (!smallest.is_null())
+      text << "smaller: " << smallest << "\n";
+    text << "again: OMP_NUM_THREADS=1 TREADLE_RANDOM_DOCUMENTS=1 TREADLE_RANDOM_DOCUMENTS_SEED="
+         << seed_ << " treadle-random-documents-tests\n";
+    std::cerr << text.str() << std::flush;
+  }
+
+  const Runtime& runtime_;
+  std::uint64_t seed_ = 0;
+  Tally tally_;
+};
+
+/// So that no child has to.
+void load_plugins(const Runtime& runtime) {
+  for (const PluginFile& plugin : runtime.catalog().plugins()) {
+    if (plugin.verdict == Verdict::kUsable)
+      dlopen(plugin.file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
+void print(const std::string& title, const std::map<std::string, std::int64_t>& counts) {
+  std::cout << title << "\n";
+  for (const auto& [name, count] : counts)
+    std::cout << "  " << count << "  " << name << "\n";
+}
+
+TEST(RandomDocuments, HoldTheirLaws) {
+  const std::uint64_t count = from_environment("TREADLE_RANDOM_DOCUMENTS", 60);
+  const std::uint64_t first = from_environment("TREADLE_RANDOM_DOCUMENTS_SEED", seed_of_today());
+  const auto lanes = std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  const Workspace home;
+  setenv("HOME", home.folder().c_str(), 1);
+  Runtime runtime;
+  add_breaks(runtime);
+  load_plugins(runtime);
+  ASSERT_EQ(threads_here(), 1) << "processes are forked from here; set OMP_NUM_THREADS=1";
+  std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
+
+  std::vector<std::unique_ptr<Child>> children;
+  for (std::uint64_t lane = 0; lane < lanes; ++lane) {
+    children.push_back(std::make_unique<Child>(
+        [&, lane] {
+          Judge judge(runtime);
+          for (std::uint64_t i = lane; i < count; i += lanes)
+            judge.judge(first + i);
+          return judge.tally().spoken().dump();
+        },
+        std::chrono::hours(24)));
+  }
+  Tally tally;
+  for (const auto& child : children) {
+    const Ending ending = child->wait();
+    EXPECT_EQ(ending.kind, Kind::kDone) << ending.text;
+    if (ending.kind == Kind::kDone)
+      tally.add(json::parse(ending.text));
+  }
+
+  print("random documents", tally.counts);
+  EXPECT_EQ(tally.counts["failed"], 0) << "see above";
+  EXPECT_EQ(tally.counts["documents"], count);
+  for (const auto& [label, tries] : tally.keys) {
+    if (tries.first >= kEnoughTries && tries.second == 0 && !why_without_effect(label))
+      ADD_FAILURE() << label << " had no effect in " << tries.first << " documents";
+  }
+  if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr) {
+    print("refusals", tally.refusals);
+    for (const CatalogComponent& component : runtime.catalog().components())
+      tally.components.emplace(component.component->name, 0);
+    print("components", tally.components);
+    std::cout << "keys: tries, effects\n";
+    for (const auto& [label, tries] : tally.keys)
+      std::cout << "  " << tries.first << " " << tries.second << "  " << label << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace treadle::testing

@@ -1,0 +1,58 @@
+#include "table_of_keys.h"
+
+namespace treadle::testing {
+namespace {
+
+const std::vector<KeyReason>& without_effect() {
+  static const std::vector<KeyReason> all{
+      {":$schema", "for editors"},
+      {":name", "names the run's folder"},
+      {":extensions*", "for other programs"},
+      {":observers*", "hear what happens, cannot change it"},
+      {"observer/*", "hear what happens, cannot change it"},
+      {":resources.workers", "results do not depend on it"},
+      {"training/*:evaluation_batch_size", "metrics are sums over rows"},
+      {"training/*:checkpoint*", "what a crash costs"},
+      {"data/npy:access", "where inputs are kept between two uses"},
+      {"data/npy:chunk_rows", "how inputs are kept"},
+      {"data/npy:resident_bytes", "how inputs are kept"},
+      {"model/*:execution", "another way to compute the same bits"},
+      {"model/mlp:recompute_layers", "another way to compute the same bits"},
+  };
+  return all;
+}
+
+const std::vector<KeyReason>& seldom() {
+  static const std::vector<KeyReason> all{
+      {"layer/*", "a step may lead nowhere, or to where no gradient passes"},
+  };
+  return all;
+}
+
+bool fits(const char* pattern, const char* text) {
+  if (*pattern == '\0')
+    return *text == '\0';
+  if (*pattern == '*')
+    return fits(pattern + 1, text) || (*text != '\0' && fits(pattern, text + 1));
+  return *pattern == *text && fits(pattern + 1, text + 1);
+}
+
+std::optional<std::string> reason_in(const std::vector<KeyReason>& all, const std::string& label) {
+  for (const KeyReason& entry : all) {
+    if (fits(entry.label.c_str(), label.c_str()))
+      return entry.reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> why_without_effect(const std::string& label) {
+  return reason_in(without_effect(), label);
+}
+
+std::optional<std::string> why_seldom(const std::string& label) {
+  return reason_in(seldom(), label);
+}
+
+}  // namespace treadle::testing
