@@ -156,6 +156,13 @@ nlohmann::json to_json(const ValidationResult& result) {
           {"tables", to_json(result.metrics.tables)}};
 }
 
+nlohmann::json test_record(const ValidationResult& result) {
+  nlohmann::json record = to_json(result);
+  record["test_time_seconds"] = record.at("validation_time_seconds");
+  record.erase("validation_time_seconds");
+  return record;
+}
+
 nlohmann::json to_json(const std::vector<MetricTable>& tables) {
   nlohmann::json stored = nlohmann::json::array();
   for (const MetricTable& table : tables) {
@@ -202,7 +209,7 @@ nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
 nlohmann::json weights_record(const TrainingResult& training, const nlohmann::json& document) {
   if (!training.selects_best)
     return {{"epoch", training.total_epochs}, {"chosen", "last"}};
-  nlohmann::json record{{"epoch", training.best_epoch}, {"chosen", "best"}};
+  nlohmann::json record{{"epoch", training.best_epoch}, {"chosen", "best"}, {"on", "validation"}};
   const std::string kept = text_at_path(document, {"training", "keep_best"});
   const std::string by =
       kept.empty() ? text_at_path(document, {"training", "early_stopping", "metric"}) : kept;

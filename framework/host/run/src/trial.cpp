@@ -120,6 +120,23 @@ ValidationResult Trial::validate(RunContext& context) {
   return workflow_->validate(task, context);
 }
 
+ValidationResult Trial::test(RunContext& context) {
+  const BatchPlan plan = workflow_->batch_plan();
+  const engine::PipelineOptions to_judge{
+      .batch_size =
+          engine::evaluation_batch(model_spec_.inputs, plan.training_batch, plan.evaluation_batch),
+      .timeline = timeline_};
+  engine::BatchPipeline rows(ingredients_.rows(), rows_.test, transforms(), to_judge,
+                             random_.part("test", 0));
+  std::vector<Metric> metrics = ingredients_.make_metrics();
+  for (Metric& metric : ingredients_.make_report_metrics())
+    metrics.push_back(std::move(metric));
+  TrainingTask task = task_;
+  task.validation = &rows;
+  task.metrics = views(metrics);
+  return workflow_->validate(task, context);
+}
+
 bool Trial::transforms_targets() const {
   return change_targets(transforms(), ingredients_.data_spec().targets, ingredients_.dtype());
 }

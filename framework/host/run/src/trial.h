@@ -18,6 +18,7 @@ struct TrialRows {
   std::vector<std::int64_t> training;
   std::vector<std::int64_t> validation;  ///< empty: every row trains
   std::int64_t fixed_epochs = 0;         ///< see TrainingTask
+  std::vector<std::int64_t> test = {};   ///< empty: this training's model is not tested
 };
 
 /// One training with everything it owns: its transforms, fitted on its own rows, its model, its
@@ -35,6 +36,9 @@ class Trial {
   TrainingResult train(RunContext& context);
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
   ValidationResult validate(RunContext& context);
+
+  /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
+  ValidationResult test(RunContext& context);
 
   /// What people should know of how it began.
   const std::vector<std::string>& notes() const { return notes_; }
