@@ -7,6 +7,7 @@ namespace {
 
 constexpr Argument kDocument{"DOCUMENT", "the workflow, a JSON file"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
+constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
 constexpr Argument kRuns{"RUN", "folders of runs, two or more to learn something",
                          /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
@@ -29,6 +30,7 @@ constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"
 constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
 constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
 constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write", true};
+constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write", true};
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
 constexpr Option kPluginId{"id", 0, "ID", false, "", "the plugin's id (default: org.example.NAME)"};
 constexpr Option kDryRun{
@@ -85,14 +87,14 @@ std::span<const Command> commands() {
        ""},
       {"evaluate",
        "Judges a run's model on a file that has the target.",
-       {kRun, kData},
+       {kModelOfRun, kData},
        {kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
        "evaluate runs/iris-20300501-101500 more.csv",
        true,
        ""},
       {"predict",
        "Predicts for the rows of a file; columns are matched by name.",
-       {kRun, kData},
+       {kModelOfRun, kData},
        {kOutputFile, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
        "predict runs/iris-20300501-101500 new.csv -o predicted.csv",
        true,
@@ -110,6 +112,13 @@ std::span<const Command> commands() {
        {kSort, kCsv, kJson},
        "runs compare runs/* --sort accuracy",
        false,
+       ""},
+      {"runs export",
+       "Writes a run's model as one file, with all that predicting needs.",
+       {kRun},
+       {kModelFile, kQuiet, kJson},
+       "runs export runs/iris-20300501-101500 -o iris.safetensors",
+       true,
        ""},
       {"plugins list",
        "Lists the components there are, and plugins that cannot be used.",

@@ -144,6 +144,23 @@ std::string kept_weights(const Json& weights) {
          (by.is_string() ? " by " + by.get<std::string>() : "");
 }
 
+/// Whether a training's weights were chosen by its validation rows.
+bool did_validation_choose(const Json& training) {
+  return member(member(training, "weights"), "on") == "validation";
+}
+
+/// What the test rows came to, under a name of its own; nothing without any. `result` has the
+/// metrics' order and the loss's units.
+std::string test_table(const Json& result, const Terminal& terminal) {
+  const Json& test = member(result, "test");
+  if (!test.is_object())
+    return {};
+  return "Test (on " + cell_text(member(test, "sample_count")) +
+         " rows that neither trained nor chose)\n" +
+         aligned(metric_rows(result, member(test, "loss"), member(test, "metrics"), Json(), Json()),
+                 terminal);
+}
+
 /// What a run with idle workers can do about it: one training uses one of them unless its steps are
 /// cut into shards.
 std::string idle_hint(const Json& time, double idle_share) {
@@ -202,14 +219,18 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   std::string head = "Result";
   std::vector<Row> rows;
   if (folds.is_array()) {
-    head += " (mean ± deviation over " + std::to_string(folds.size()) + " folds)";
+    head += " (mean ± deviation over " + std::to_string(folds.size()) + " folds" +
+            (!folds.empty() && did_validation_choose(folds.front())
+                 ? ", whose rows also chose the weights)"
+                 : ")");
     rows = metric_rows(result, member(result, "mean_loss"), member(result, "mean_metrics"),
                        member(result, "std_loss"), member(result, "std_metrics"));
   } else {
     const Json& validation = member(result, "validation");
     const Json& count = member(validation, "sample_count");
     if (count.is_number_integer())
-      head += " (on " + count.dump() + " validation rows)";
+      head += " (on " + count.dump() + " validation rows" +
+              (did_validation_choose(result) ? ", which also chose the weights)" : ")");
     const Json& metrics = member(validation, "metrics");
     rows = metric_rows(
         result, validation.is_object() ? member(validation, "loss") : member(result, "final_loss"),
@@ -225,7 +246,7 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   } else if (const Json& time = member(result, "training_time_seconds"); time.is_number()) {
     rows.emplace_back("training time", right_aligned(seconds_text(time.get<double>()), 9));
   }
-  return head + "\n" + aligned(rows, terminal);
+  return head + "\n" + aligned(rows, terminal) + test_table(result, terminal);
 }
 
 std::string time_table(const Json& result, const Terminal& terminal) {

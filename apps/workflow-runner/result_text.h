@@ -20,7 +20,7 @@ std::string seconds_text(double seconds);
 std::string bytes_text(double bytes);
 
 /// The table at the end of a run: loss, metrics in the document's order, which weights the model
-/// holds; for a cross-validation mean and deviation.
+/// holds; for a cross-validation mean and deviation; and what the test rows came to.
 std::string result_table(const nlohmann::json& result, const Terminal& terminal);
 
 /// Where the time of a run went, a hint where workers were idle, and an empty line; nothing when

@@ -206,6 +206,19 @@ void predict(const CommandLine& line) {
   }
 }
 
+void export_run(const CommandLine& line) {
+  const std::string output = line.output_file("output");
+  export_model(line.arguments[0], output);
+  if (is_standard_output(output))
+    return;  // nothing but the bytes
+  if (line.has("json")) {
+    print(Json{{"output", output}});
+  } else if (!line.has("quiet")) {
+    print("the model is in " + output + "; to use it: workflow-runner predict " + output +
+          " DATA -o OUT\n");
+  }
+}
+
 /// The model's graph; expects a document whose model is one.
 std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const auto model = std::dynamic_pointer_cast<graph::Graph>(untrained_model(runtime, workflow));
@@ -266,6 +279,7 @@ int main(int argc, char** argv) {
                          {"check", check_with_data},
                          {"evaluate", evaluate},
                          {"predict", predict},
+                         {"runs export", export_run},
                          {"graph", draw_graph}},
                         [](const CommandLine& line) {
                           throw treadle::UsageError("treadle-run does not execute \"" +

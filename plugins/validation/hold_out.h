@@ -8,6 +8,8 @@
 #include <treadle/base/config.h>
 #include <treadle/core/cross_validator.h>
 
+#include "test_rows.h"
+
 namespace treadle::validation {
 
 /// `hold_out`: one fold. The model trained on it is the result.
@@ -17,17 +19,17 @@ class HoldOut final : public CrossValidator {
   ~HoldOut() override;
 
  private:
-  /// Chooses `count` rows to validate on, stratified by a target where it can be.
-  using Choose = Fold (*)(const SplitRequest& request, std::int64_t count,
-                          std::optional<std::size_t> target);
+  /// How rows are chosen, stratified by a target where there is one.
+  using Choose = SetAside (*)(const SplitRequest& request, std::optional<std::size_t> target);
 
   ValidationPlan do_plan(const SplitRequest& request) const override;
-  std::int64_t count_of(std::int64_t rows) const;
+  std::int64_t count_of(std::int64_t all, std::int64_t rest) const;
 
   double fraction_ = 0.2;
   std::optional<std::int64_t> rows_;
   Choose choose_ = nullptr;
   std::optional<std::string> stratify_by_;
+  TestRows test_;
 };
 
 }  // namespace treadle::validation

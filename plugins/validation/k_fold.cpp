@@ -1,7 +1,6 @@
 #include "k_fold.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -9,7 +8,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-#include "class_rows.h"
+#include "stratified_target.h"
 
 namespace treadle::validation {
 namespace {
@@ -43,27 +42,57 @@ KFold::KFold(const Config& config)
       stratify_(stratify_of(config)),
       stratify_by_(config.find<std::string>("stratify_by")),
       keep_groups_(config.get_or("keep_groups", false)),
-      refit_(config.get_or("refit", true)) {
+      refit_(config.get_or("refit", true)),
+      test_(config, stratify_by_) {
   if (keep_groups_ && (stratify_.value_or(false) || stratify_by_)) {
     config.fail("keep_groups",
                 "keeps groups together, which excludes " +
                     std::string(stratify_by_ ? "\"stratify_by\"" : "\"stratify\": true"));
   }
-  if (stratify_by_ && !stratify_.value_or(true))
+  if (stratify_by_ && !stratify_.value_or(true) && !test_.is_stratified())
     config.fail("stratify_by", "has no effect with \"stratify\": false");
+  if (test_.has_any() && !refit_) {
+    config.fail(
+        "test_fraction",
+        "sets rows aside to test the model on, and \"refit\": false leaves no single model");
+  }
+  if (keep_groups_ && test_.strategy() != "auto") {
+    config.fail("test_strategy",
+                "may cut a group in two, which excludes \"keep_groups\": true; leave it out, and "
+                "whole groups are set aside");
+  }
 }
 
 KFold::~KFold() = default;
 
-ValidationPlan KFold::do_plan(const SplitRequest& request) const {
-  if (folds_ > request.rows) {
-    throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
-                    std::to_string(request.rows) + " rows");
-  }
+std::optional<std::size_t> KFold::target_in(const SplitRequest& request) const {
   const std::optional<std::size_t> target =
       stratify_.value_or(!keep_groups_) ? stratified_target(request, stratify_by_) : std::nullopt;
   if (stratify_.value_or(false) && !target)
     fail_without_classes(request, "\"stratify\": true");
+  return target;
+}
+
+ValidationPlan KFold::do_plan(const SplitRequest& request) const {
+  if (keep_groups_ && !request.groups.defined()) {
+    throw DataError(
+        "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv and "
+        "\"groups\" of npy name them");
+  }
+  const std::optional<std::size_t> target = target_in(request);
+  const SetAside::By by = keep_groups_ ? SetAside::By::kGroup
+                          : target     ? SetAside::By::kClass
+                                       : SetAside::By::kRow;
+  return test_.plan(request, {by, shuffle_, target.value_or(0)},
+                    [&](const SplitRequest& rest) { return folds_of(rest); });
+}
+
+ValidationPlan KFold::folds_of(const SplitRequest& request) const {
+  if (folds_ > request.rows) {
+    throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
+                    std::to_string(request.rows) + " rows");
+  }
+  const std::optional<std::size_t> target = target_in(request);
   const std::vector<std::int64_t> fold_of = keep_groups_ ? grouped_fold_of_rows(request)
                                             : target     ? stratified_fold_of_rows(request, *target)
                                                          : fold_of_rows(request);
@@ -100,21 +129,7 @@ std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const
 // The largest groups first, each to the fold with the fewest rows; groups of one size in the order
 // of their first rows, or shuffled.
 std::vector<std::int64_t> KFold::grouped_fold_of_rows(const SplitRequest& request) const {
-  if (!request.groups.defined()) {
-    throw DataError(
-        "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv and "
-        "\"groups\" of npy name them");
-  }
-  const at::Tensor groups = request.groups.to(at::kLong).contiguous();
-  std::map<std::int64_t, std::size_t> numbers;
-  std::vector<std::vector<std::int64_t>> rows;
-  for (std::int64_t row = 0; row < request.rows; ++row) {
-    const auto [number, is_new] =
-        numbers.emplace(groups.data_ptr<std::int64_t>()[row], rows.size());
-    if (is_new)
-      rows.emplace_back();
-    rows[number->second].push_back(row);
-  }
+  const std::vector<std::vector<std::int64_t>> rows = rows_of_groups(request);
   if (folds_ > static_cast<std::int64_t>(rows.size())) {
     throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
                     std::to_string(rows.size()) + " groups to keep together");

@@ -9,6 +9,8 @@
 #include <treadle/base/config.h>
 #include <treadle/core/cross_validator.h>
 
+#include "test_rows.h"
+
 namespace treadle::validation {
 
 /// `k_fold`: every row validates once. The folds' sizes differ by at most one; stratified, so do
@@ -22,6 +24,9 @@ class KFold final : public CrossValidator {
 
  private:
   ValidationPlan do_plan(const SplitRequest& request) const override;
+  ValidationPlan folds_of(const SplitRequest& request) const;
+  /// The target to stratify by, if any.
+  std::optional<std::size_t> target_in(const SplitRequest& request) const;
   /// The fold in which each row validates.
   std::vector<std::int64_t> fold_of_rows(const SplitRequest& request) const;
   std::vector<std::int64_t> grouped_fold_of_rows(const SplitRequest& request) const;
@@ -34,6 +39,7 @@ class KFold final : public CrossValidator {
   std::optional<std::string> stratify_by_;
   bool keep_groups_ = false;
   bool refit_ = true;
+  TestRows test_;
 };
 
 }  // namespace treadle::validation

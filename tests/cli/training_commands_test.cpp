@@ -239,6 +239,28 @@ TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
   EXPECT_THAT(lines[2], HasSubstr(",red,"));
 }
 
+TEST_F(TrainingCommands, AnExportedModelStandsForItsRun) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+  const std::string trained = only_run().string();
+  ASSERT_EQ(run({"predict", trained, "points.csv", "-o", "by-run.csv"}).code, 0);
+
+  const Finished exported = run({"runs", "export", trained, "-o", "points.safetensors"});
+
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  EXPECT_EQ(exported.out,
+            "the model is in points.safetensors; to use it: workflow-runner predict "
+            "points.safetensors DATA -o OUT\n");
+  fs::remove_all(trained);
+  ASSERT_EQ(run({"predict", "points.safetensors", "points.csv", "-o", "by-file.csv"}).code, 0);
+  EXPECT_EQ(read("by-file.csv"), read("by-run.csv"));
+  EXPECT_EQ(
+      run({"evaluate", "points.safetensors", "points.csv", "--json"}).json().at("sample_count"),
+      60);
+  const Finished wrong = run({"predict", "points.csv", "points.csv", "-o", "out.csv"});
+  EXPECT_EQ(wrong.code, 7);
+  EXPECT_THAT(wrong.err, HasSubstr("points.csv: not a valid safetensors file: "));
+}
+
 TEST_F(TrainingCommands, PredictWritesTheDigitsOfTheRunsPrecision) {
   const auto longest_number = [&](const std::string& dtype) {
     EXPECT_EQ(run({"run", "points.json", "--quiet", "-o", dtype, "--set", "dtype=" + dtype}).code,

@@ -116,6 +116,42 @@ TEST(ResultText, NamesTheWeightsAndTheMeasureTheyWereChosenBy) {
   EXPECT_THAT(result_table(result, kPiped), Not(HasSubstr("41")));
 }
 
+TEST(ResultText, TellsTheRowsThatChoseFromThoseThatJudge) {
+  Json result{{"validation", {{"loss", 0.5}, {"metrics", {{"r2", 0.75}}}, {"sample_count", 30}}},
+              {"metrics", {{"r2", 0.75}}},
+              {"total_epochs", 60},
+              {"weights", {{"epoch", 41}, {"chosen", "best"}, {"by", "r2"}, {"on", "validation"}}}};
+  EXPECT_THAT(result_table(result, kPiped),
+              HasSubstr("Result (on 30 validation rows, which also chose the weights)\n"));
+
+  result["test"] = {{"loss", 0.625}, {"metrics", {{"r2", 0.5}}}, {"sample_count", 20}};
+  EXPECT_EQ(result_table(result, kPiped),
+            "Result (on 30 validation rows, which also chose the weights)\n"
+            "  loss       0.5000\n"
+            "  r2         0.7500\n"
+            "  epochs         60\n"
+            "  model   weights of epoch 41, the best by r2\n"
+            "Test (on 20 rows that neither trained nor chose)\n"
+            "  loss     0.6250\n"
+            "  r2       0.5000\n");
+}
+
+TEST(ResultText, ShowsTheTestOfACrossValidationsModel) {
+  const Json fold{{"weights", {{"epoch", 4}, {"chosen", "best"}, {"on", "validation"}}}};
+  const Json result{{"fold_results", {fold, fold}},
+                    {"mean_loss", 0.5},
+                    {"mean_metrics", Json::object()},
+                    {"total_epochs", 4},
+                    {"test", {{"loss", 0.625}, {"metrics", Json::object()}, {"sample_count", 20}}}};
+
+  EXPECT_EQ(result_table(result, kPiped),
+            "Result (mean ± deviation over 2 folds, whose rows also chose the weights)\n"
+            "  loss       0.5000\n"
+            "  epochs          4\n"
+            "Test (on 20 rows that neither trained nor chose)\n"
+            "  loss     0.6250\n");
+}
+
 TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTarget) {
   const Json result{{"metrics", {{"mae", 1.0}, {"r2", 0.5}, {"rmse", 2.0}}},
                     {"metric_list", {{{"name", "rmse"}}, {{"name", "mae"}}, {{"name", "r2"}}}},

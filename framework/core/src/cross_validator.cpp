@@ -1,29 +1,51 @@
 #include <treadle/core/cross_validator.h>
 
+#include <algorithm>
+
 #include <treadle/base/error.h>
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
 
+/// Counts the uses of rows.
+class Uses {
+ public:
+  explicit Uses(std::int64_t rows) : seen_(static_cast<std::size_t>(rows), 0) {}
+
+  /// What is wrong with these rows of `part`; empty when nothing is.
+  std::string defect_of(const std::string& part, const std::vector<std::int64_t>& rows) {
+    for (const std::int64_t row : rows) {
+      if (row < 0 || row >= static_cast<std::int64_t>(seen_.size())) {
+        return part + " has row " + std::to_string(row) + " of " + std::to_string(seen_.size());
+      }
+      char& mark = seen_[static_cast<std::size_t>(row)];
+      if (mark == kTest)
+        return part + " uses row " + std::to_string(row) + ", which is set aside for the test";
+      if (mark != 0)
+        return part + " uses row " + std::to_string(row) + " twice";
+      mark = 1;
+    }
+    return "";
+  }
+  /// All that was counted so far is for the test.
+  void mark_as_test() { std::replace(seen_.begin(), seen_.end(), char{1}, kTest); }
+
+ private:
+  static constexpr char kTest = 2;
+  std::vector<char> seen_;
+};
+
 /// What is wrong with the fold, to go on after "it returned a plan in which"; empty when nothing
-/// is.
-std::string defect_of(const Fold& fold, std::int64_t rows) {
+/// is. `uses` has the test rows.
+std::string defect_of(const Fold& fold, Uses uses) {
   if (fold.training.empty())
     return fold.name + " has no training rows";
   if (fold.validation.empty())
     return fold.name + " has no validation rows";
-  std::vector<char> seen(static_cast<std::size_t>(rows), 0);
   for (const std::vector<std::int64_t>* part : {&fold.training, &fold.validation}) {
-    for (const std::int64_t row : *part) {
-      if (row < 0 || row >= rows) {
-        return fold.name + " has row " + std::to_string(row) + " of " + std::to_string(rows);
-      }
-      char& mark = seen[static_cast<std::size_t>(row)];
-      if (mark != 0)
-        return fold.name + " uses row " + std::to_string(row) + " twice";
-      mark = 1;
-    }
+    if (std::string defect = uses.defect_of(fold.name, *part); !defect.empty())
+      return defect;
   }
   return "";
 }
@@ -38,10 +60,17 @@ ValidationPlan CrossValidator::plan(const SplitRequest& request) const {
   ValidationPlan plan = call_plugin(*this, "plan", [&] { return do_plan(request); });
   if (plan.folds.empty())
     refuse_result(*this, "plan", "returned a plan without folds");
-  for (const Fold& fold : plan.folds) {
-    if (const std::string defect = defect_of(fold, request.rows); !defect.empty()) {
-      refuse_result(*this, "plan", "returned a plan in which " + defect);
-    }
+  Uses uses(request.rows);
+  std::string defect = uses.defect_of("the test", plan.test);
+  uses.mark_as_test();
+  for (std::size_t i = 0; i < plan.folds.size() && defect.empty(); ++i)
+    defect = defect_of(plan.folds[i], uses);
+  if (!defect.empty())
+    refuse_result(*this, "plan", "returned a plan in which " + defect);
+  if (!plan.test.empty() && !plan.refit && plan.folds.size() > 1) {
+    refuse_result(*this, "plan",
+                  "returned a plan with test rows and without a model to test: it has several "
+                  "folds and no refit");
   }
   return plan;
 }

@@ -44,6 +44,28 @@ TEST(CrossValidator, RefusesPlansThatWouldLeakOrStarve) {
   EXPECT_EQ(refusal({{}, false}, 3), plan + "without folds");
 }
 
+TEST(CrossValidator, RefusesTestRowsThatAlsoTrainOrValidate) {
+  const std::string plan = "a component failed in plan(): it returned a plan ";
+  EXPECT_EQ(refusal({{{"fold-1", {0, 1}, {2}}}, false, {3}}, 4), "");
+  EXPECT_EQ(refusal({{{"fold-1", {0, 1}, {2}}}, false, {1}}, 4),
+            plan + "in which fold-1 uses row 1, which is set aside for the test");
+  EXPECT_EQ(refusal({{{"fold-1", {0, 1}, {2}}}, false, {2, 3}}, 4),
+            plan + "in which fold-1 uses row 2, which is set aside for the test");
+  EXPECT_EQ(refusal({{{"fold-1", {0}, {1}}, {"fold-2", {1}, {2}}}, true, {2}}, 4),
+            plan + "in which fold-2 uses row 2, which is set aside for the test");
+  EXPECT_EQ(refusal({{{"fold-1", {0, 1}, {2}}}, false, {3, 3}}, 4),
+            plan + "in which the test uses row 3 twice");
+  EXPECT_EQ(refusal({{{"fold-1", {0, 1}, {2}}}, false, {4}}, 4),
+            plan + "in which the test has row 4 of 4");
+}
+
+TEST(CrossValidator, RefusesTestRowsWithoutAModelToTest) {
+  EXPECT_EQ(refusal({{{"fold-1", {0}, {1}}, {"fold-2", {1}, {0}}}, false, {2}}, 3),
+            "a component failed in plan(): it returned a plan with test rows and without a model "
+            "to test: it has several folds and no refit");
+  EXPECT_EQ(refusal({{{"fold-1", {0}, {1}}, {"fold-2", {1}, {0}}}, true, {2}}, 3), "");
+}
+
 TEST(CrossValidator, SaysThatOneRowIsTooFew) {
   EXPECT_EQ(refusal({{{"fold-1", {0}, {}}}, false}, 1),
             "the data has 1 row(s); training and validation need at least one each");

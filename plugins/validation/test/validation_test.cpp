@@ -54,6 +54,11 @@ ValidationCase for_classes(ValidationCase one) {
   return one;
 }
 
+ValidationCase with_test(ValidationCase one) {
+  one.has_test_rows = true;
+  return one;
+}
+
 ValidationCase keeping_groups(ValidationCase one) {
   one.keeps_groups = true;
   return one;
@@ -73,7 +78,21 @@ INSTANTIATE_TEST_SUITE_P(
         stratified(hold_out("HoldOutRows", {{"rows", 7}})),
         hold_out("HoldOutRandom", {{"strategy", "random"}, {"fraction", "35%"}}),
         for_classes(stratified(hold_out("HoldOutStratified", {{"strategy", "stratified"}}))),
-        by_time(not_random(hold_out("HoldOutChronological", {{"strategy", "chronological"}})))),
+        by_time(not_random(hold_out("HoldOutChronological", {{"strategy", "chronological"}}))),
+        with_test(stratified(k_fold("KFoldTest", {{"test_fraction", 0.2}}))),
+        with_test(not_random(stratified(k_fold("KFoldTestInOrder",
+                                               {{"shuffle", false}, {"test_fraction", "10%"}})))),
+        with_test(keeping_groups(k_fold("KFoldTestGroups",
+                                        {{"keep_groups", true}, {"test_fraction", 0.3}}))),
+        with_test(k_fold("KFoldTestLatest", {{"stratify", false},
+                                             {"test_fraction", 0.1},
+                                             {"test_strategy", "chronological"}})),
+        with_test(stratified(hold_out("HoldOutTest", {{"test_fraction", 0.25}}))),
+        with_test(hold_out("HoldOutTestRandom",
+                           {{"strategy", "random"}, {"rows", 9}, {"test_fraction", 0.25}})),
+        with_test(by_time(not_random(hold_out("HoldOutTestChronological",
+                                              {{"strategy", "chronological"},
+                                               {"test_fraction", 0.25}}))))),
     CaseName());
 
 SplitRequest request_for(const Rows& targets, std::int64_t class_count) {
@@ -383,6 +402,96 @@ TEST(HoldOut, ChronologicalJudgesOnTheLatestRows) {
   EXPECT_THAT(in_order.validation, ElementsAre(3, 4));
   EXPECT_THAT(by_time.training, ElementsAre(1, 3, 4));
   EXPECT_THAT(by_time.validation, ElementsAre(0, 2));
+}
+
+TEST(HoldOut, FractionsAreOfAllRows) {
+  const auto plan =
+      make("hold_out", {{"fraction", 0.2}, {"test_fraction", 0.3}})->plan(numbers(50));
+
+  EXPECT_EQ(plan.test.size(), 15U);
+  EXPECT_EQ(plan.folds[0].validation.size(), 10U);
+  EXPECT_EQ(plan.folds[0].training.size(), 25U);
+}
+
+TEST(HoldOut, ChronologicalTestsOnTheLatestRowsAndValidatesOnThoseBefore) {
+  SplitRequest request = numbers(6);
+  request.timestamps = at::tensor({30., 10., 50., 60., 20., 40.}, at::kDouble);
+  const Json parameters = {{"strategy", "chronological"}, {"rows", 1}, {"test_fraction", "33%"}};
+
+  const auto plan = make("hold_out", parameters)->plan(request);
+
+  EXPECT_THAT(plan.folds[0].training, ElementsAre(1, 4, 0));
+  EXPECT_THAT(plan.folds[0].validation, ElementsAre(5));
+  EXPECT_THAT(plan.test, ElementsAre(2, 3));
+}
+
+TEST(KFold, TestsOnTheLatestRowsWhereItIsTold) {
+  const Json parameters = {
+      {"folds", 2}, {"shuffle", false}, {"test_fraction", 0.5}, {"test_strategy", "chronological"}};
+  SplitRequest request = numbers(8);
+  request.timestamps = at::tensor({0., 7., 1., 6., 2., 5., 3., 4.}, at::kDouble);
+
+  const auto plan = make("k_fold", parameters)->plan(request);
+
+  EXPECT_THAT(plan.test, ElementsAre(7, 5, 3, 1));
+  EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 2));
+  EXPECT_THAT(plan.folds[1].validation, ElementsAre(4, 6));
+}
+
+TEST(KFold, WithoutShufflingTheLastOfEachClassTest) {
+  const auto plan = make("k_fold", {{"folds", 2}, {"shuffle", false}, {"test_fraction", 0.25}})
+                        ->plan(request_for({0, 0, 0, 0, 1, 1, 1, 1}, 2));
+
+  EXPECT_THAT(plan.test, ElementsAre(3, 7));
+  EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 1, 4));
+}
+
+TEST(TestRows, StratifyByTheNamedTargetAlsoWhereValidationDoesNot) {
+  const SplitRequest request = several();  // counts() looks at its last target, "second"
+  for (const Json& parameters :
+       {Json{{"strategy", "random"}}, Json{{"strategy", "chronological"}}}) {
+    Json all = parameters;
+    all.update(
+        {{"test_fraction", 0.5}, {"test_strategy", "stratified"}, {"stratify_by", "second"}});
+
+    EXPECT_THAT(counts(request, make("hold_out", all)->plan(request).test), ElementsAre(2, 2));
+  }
+}
+
+TEST(TestRows, WhatHasNoEffectIsRefused) {
+  const auto by = [](const char* component, const Json& parameters) {
+    return message_of([&] { make(component, parameters)->plan(numbers(30)); });
+  };
+
+  EXPECT_EQ(by("hold_out", {{"test_strategy", "random"}}),
+            "/test_strategy: has no effect without \"test_fraction\", the part of the rows to test "
+            "on");
+  EXPECT_EQ(by("hold_out", {{"fraction", 0.6}, {"test_fraction", 0.4}}),
+            "/test_fraction: and \"fraction\" add up to all rows or more, which leaves none to "
+            "train on");
+  EXPECT_EQ(by("k_fold", {{"test_fraction", 0.2}, {"refit", false}}),
+            "/test_fraction: sets rows aside to test the model on, and \"refit\": false leaves no "
+            "single model");
+  EXPECT_EQ(
+      by("k_fold", {{"test_fraction", 0.2}, {"test_strategy", "random"}, {"keep_groups", true}}),
+      "/test_strategy: may cut a group in two, which excludes \"keep_groups\": true; leave it "
+      "out, and whole groups are set aside");
+}
+
+TEST(TestRows, WhatIsMissingIsNamed) {
+  const auto by = [](const char* component, const Json& parameters) {
+    return message_of([&] { make(component, parameters)->plan(numbers(30)); });
+  };
+
+  EXPECT_EQ(by("k_fold", {{"test_fraction", 0.2}, {"test_strategy", "stratified"}}),
+            "validation has \"test_strategy\": \"stratified\", which needs a target with one class "
+            "per row; the target is \"price\" (numbers)");
+  EXPECT_EQ(by("k_fold", {{"folds", 25}, {"test_fraction", 0.2}}),
+            "validation asks for 25 folds, but there are 24 rows; 6 of the 30 rows are set aside "
+            "for the test");
+  EXPECT_EQ(by("hold_out", {{"rows", 24}, {"test_fraction", 0.2}}),
+            "validation asks for 24 rows, but there are 24, and training needs at least one; 6 of "
+            "the 30 rows are set aside for the test");
 }
 
 TEST(HoldOut, SaysWhyItCannotSplit) {

@@ -1,7 +1,6 @@
 #include <treadle/sdk.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace {
 
@@ -25,7 +24,7 @@ class @Name@ final : public treadle::CrossValidator {
       throw treadle::DataError("validation asks for " + std::to_string(folds_) +
                                " blocks, but there are " + std::to_string(request.rows) + " rows");
     }
-    const std::vector<std::int64_t> order = in_time(request);
+    const std::vector<std::int64_t> order = treadle::rows_in_time(request);
     treadle::ValidationPlan plan;
     plan.refit = refit_;
     for (std::int64_t k = 0; k < folds_; ++k) {
@@ -34,18 +33,6 @@ class @Name@ final : public treadle::CrossValidator {
       plan.folds.push_back(fold(order, begin, end, "block-" + std::to_string(k + 1)));
     }
     return plan;
-  }
-
-  static std::vector<std::int64_t> in_time(const treadle::SplitRequest& request) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(request.rows));
-    std::iota(rows.begin(), rows.end(), 0);
-    if (request.timestamps.defined()) {
-      const at::Tensor times = request.timestamps.contiguous();
-      const double* const when = times.data_ptr<double>();
-      std::stable_sort(rows.begin(), rows.end(),
-                       [&](std::int64_t a, std::int64_t b) { return when[a] < when[b]; });
-    }
-    return rows;
   }
 
   treadle::Fold fold(const std::vector<std::int64_t>& order, std::int64_t begin, std::int64_t end,

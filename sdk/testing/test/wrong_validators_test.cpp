@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +14,13 @@ namespace wrong_validators {
 namespace {
 
 using Rows = std::vector<std::int64_t>;
+
+/// 0 … count - 1.
+Rows in_order(std::int64_t count) {
+  Rows rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
 
 /// Two folds of random halves. `change` makes it wrong.
 class Halves final : public CrossValidator {
@@ -58,17 +66,88 @@ std::vector<Wrong<ValidationCase>> all() {
     one.is_random = false;
     return one;
   };
-  const auto by_class = [](Plan plan, Request request) {
-    Rows order(static_cast<std::size_t>(request.rows));
-    for (std::size_t i = 0; i < order.size(); ++i)
-      order[i] = static_cast<std::int64_t>(i);
+  const auto sorted_by_class = [](Request request) {
+    Rows order = in_order(request.rows);
     const at::Tensor& values = request.target_values[0];
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
       return values[a].item<double>() < values[b].item<double>();
     });
-    plan = Halves::plan_of(order, request.rows / 2);
+    return order;
+  };
+  const auto by_class = [sorted_by_class](Plan plan, Request request) {
+    plan = Halves::plan_of(sorted_by_class(request), request.rows / 2);
+  };
+  // The places of `order` in turn in one and the other half, after the first ones, which are for
+  // the test.
+  const auto with_test = [](const Rows& order, std::size_t test) {
+    if (order.size() < test + 2)
+      throw DataError("too few rows to set " + std::to_string(test) + " aside");
+    Rows first;
+    Rows second;
+    for (std::size_t i = test; i < order.size(); ++i)
+      (i % 2 == 0 ? first : second).push_back(order[i]);
+    for (Rows* half : {&first, &second})
+      std::sort(half->begin(), half->end());
+    ValidationPlan plan{{{"first", second, first}, {"second", first, second}}, true};
+    plan.test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(test));
+    return plan;
+  };
+  const auto tested = [not_random](ValidationCase one) {
+    one.has_test_rows = true;
+    return not_random(std::move(one));
+  };
+  const auto leaving_some = [](ValidationCase one) {
+    one.covers_every_row = false;
+    return one;
   };
   return {
+      {not_random(halves("TestsOnRowsThatNobodyAskedFor",
+                         [with_test](Plan plan, Request request) {
+                           plan = with_test(in_order(request.rows), 8);
+                         })),
+       {"SetsTestRowsAsideIfItWasAskedTo"}},
+      {tested(halves("ForgetsTheTestRows",
+                     [with_test](Plan plan, Request request) {
+                       plan = with_test(in_order(request.rows), 0);
+                     })),
+       {"SetsTestRowsAsideIfItWasAskedTo"}},
+      {leaving_some(tested(halves(
+           "DrawsTestRowsAnew",
+           [with_test, count = std::make_shared<std::int64_t>(0)](Plan plan, Request request) {
+             plan = with_test(in_order(request.rows), 2);
+             plan.test = {++*count % 2};
+           }))),
+       {"ThePlanIsAFunctionOfTheRequest"}},
+      {tested(halves("LeavesTestRowsInDisorder",
+                     [with_test](Plan plan, Request request) {
+                       plan = with_test(in_order(request.rows), 3);
+                       std::swap(plan.test[0], plan.test[1]);
+                     })),
+       {"RowsAreInOrder"}},
+      {leaving_some(tested(declared(halves("TestsOnThePast",
+                                           [with_test](Plan plan, Request request) {
+                                             // Time runs against the rows' numbers.
+                                             plan = with_test({2, 1, 0}, 1);
+                                             if (request.rows < 3)
+                                               throw DataError("too few rows");
+                                             plan.folds.resize(1);
+                                           }),
+                                    &ValidationCase::orders_by_time))),
+       {"RowsAreInOrder"}},
+      {tested(declared(halves("TestsOnOneClass",
+                              [with_test, sorted_by_class](Plan plan, Request request) {
+                                plan = with_test(sorted_by_class(request), 8);
+                                std::sort(plan.test.begin(), plan.test.end());
+                              }),
+                       &ValidationCase::stratifies)),
+       {"ClassesHaveTheirShareIfItSaysSo"}},
+      // Of the groups, row % 20, one half is even.
+      {tested(declared(halves("CutsAGroupForTheTest",
+                              [with_test](Plan plan, Request request) {
+                                plan = with_test(in_order(request.rows), 2);
+                              }),
+                       &ValidationCase::keeps_groups)),
+       {"GroupsStayTogetherIfItSaysSo"}},
       {halves("JudgesARowTwice",
               [](Plan plan, Request) {
                 Rows& training = plan.folds[0].training;

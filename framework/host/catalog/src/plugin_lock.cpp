@@ -79,18 +79,26 @@ PluginLock PluginLock::of(std::span<const PluginFile* const> plugins) {
 }
 
 PluginLock PluginLock::read(const std::filesystem::path& file) {
-  const json lock = Document::read(file)->value();
+  return from(*Document::read(file));
+}
+
+PluginLock PluginLock::parse(std::string_view text, const std::string& source) {
+  return from(*Document::parse(text, source));
+}
+
+PluginLock PluginLock::from(const Document& document) {
+  const json& lock = document.value();
   PluginLock read;
   try {
     if (lock.at("treadle_lock") != kLockVersion)
-      throw DocumentError({{{file.string(), 0, 0}, "/treadle_lock", "expected version 1"}});
+      throw DocumentError({{{document.file(), 0, 0}, "/treadle_lock", "expected version 1"}});
     for (const json& plugin : lock.at("plugins")) {
       read.entries_.push_back(
           {plugin.at("id").get<std::string>(), plugin.at("version").get<std::string>(),
            plugin.at("build_id").get<std::string>(), plugin.at("sha256").get<std::string>()});
     }
   } catch (const json::exception&) {
-    throw DocumentError({{{file.string(), 0, 0},
+    throw DocumentError({{{document.file(), 0, 0},
                           "",
                           "is not a lock file; make one with `workflow-runner plugins lock`, or "
                           "take plugins.lock from a run's folder"}});

@@ -84,7 +84,7 @@ nlohmann::json plan_summary(const ValidationPlan& plan) {
                      {"training_rows", fold.training.size()},
                      {"validation_rows", fold.validation.size()}});
   }
-  return {{"folds", std::move(folds)}, {"refit", plan.refit}};
+  return {{"folds", std::move(folds)}, {"refit", plan.refit}, {"test_rows", plan.test.size()}};
 }
 
 /// Enough rows for the steps and the evaluation batches; the first of the fold.

@@ -14,13 +14,11 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
-#include <treadle/host/run/run_folder.h>
 
 #include "ingredients.h"
 #include "result_json.h"
@@ -209,10 +207,10 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
 }  // namespace
 
 struct Predictor::Impl {
-  Impl(const Runtime& runtime, const fs::path& folder)
+  Impl(const Runtime& runtime, internal::SavedModel stored)
       : runtime(runtime),
-        saved(internal::read_preprocessing(folder)),
-        ingredients(runtime, runtime.read(folder / "workflow.json")) {
+        saved(std::move(stored.preprocessing)),
+        ingredients(runtime, std::move(stored.workflow)) {
     ingredients.recall_data(data_spec_from_json(saved.value("data_spec")));
     transforms = ingredients.make_transforms();
     internal::load_transforms(transforms, saved);
@@ -223,9 +221,8 @@ struct Predictor::Impl {
     objective.emplace(ingredients.make_objective(spec));
     model = ingredients.make_model(model_spec);
     StateDict weights;
-    for (const auto& [name, tensor] : read_safetensors(folder / "model.safetensors").tensors) {
+    for (const auto& [name, tensor] : stored.weights)
       weights.put(name, tensor);
-    }
     load_module_state(*model, weights);
     model->eval();
     if (auto* prepares = dynamic_cast<PreparesForInference*>(model.get()))
@@ -278,18 +275,22 @@ struct Predictor::Impl {
   std::shared_ptr<Model> model;
 };
 
-Predictor Predictor::load(const Runtime& runtime, const fs::path& run_folder) {
-  if (!fs::exists(run_folder / "workflow.json")) {
-    throw StorageError(run_folder.string() +
-                       ": is not the folder of a run: it has no workflow.json");
+Predictor Predictor::load(const Runtime& runtime, const fs::path& saved) {
+  internal::SavedModel stored = internal::read_saved_model(runtime, saved);
+  try {
+    return Predictor(std::make_unique<Impl>(runtime, std::move(stored)));
+  } catch (const StorageError& error) {
+    const std::string what = error.what();
+    const std::string name = saved.string();
+    throw StorageError(what.find(name) == std::string::npos ? name + ": " + what : what);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    // What a stranger's file holds may fail anywhere, in libtorch or as JSON.
+    const std::string what = error.what();
+    throw StorageError(saved.string() + ": holds a state that does not fit its document: " +
+                       what.substr(0, what.find('\n')));
   }
-  if (!fs::exists(run_folder / "model.safetensors")) {
-    throw StorageError(run_folder.string() +
-                       ": has no model: the run is not finished (continue it with "
-                       "\"workflow-runner resume\"), or it only scored folds (\"refit\": false)");
-  }
-  internal::expect_plugins_of_run(runtime.catalog(), run_folder);
-  return Predictor(std::make_unique<Impl>(runtime, run_folder));
 }
 
 Predictor::Predictor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -53,6 +53,30 @@ bool is_of_one_class(std::string_view name) {
   return name.find('.') != std::string_view::npos;
 }
 
+const Json& test_of(const ReportInput& input) {
+  return at_path(input.result, {"test"});
+}
+
+std::string judging_note(const ReportInput& input) {
+  const Json& training =
+      is_cross_validation(input) ? at_path(input.result, {"fold_results"}).front() : input.result;
+  const bool did_choose = text_at_path(training, {"weights", "on"}) == "validation";
+  std::string by = text_at_path(training, {"weights", "by"});
+  if (!by.empty())
+    by = " by " + html::escape(by);
+  if (const Json& rows = at_path(test_of(input), {"sample_count"}); rows.is_number_integer()) {
+    return "The test rows (" + html::count(rows) +
+           ") neither trained nor chose anything: their numbers judge the model. The validation "
+           "rows " +
+           (did_choose ? "chose the weights" + by : "chose nothing in this run") + ".";
+  }
+  if (!did_choose)
+    return {};
+  return "The validation rows chose the weights" + by +
+         " and judge them, so their numbers are optimistic; \"test_fraction\" in \"validation\" "
+         "sets rows aside that only judge.";
+}
+
 std::string mean_and_deviation(const Json& mean, const Json& deviation) {
   std::string text = html::number(mean);
   if (deviation.is_number())

@@ -211,6 +211,26 @@ std::string environment_card(const Json& environment) {
   return html::card("Environment", rows.empty() && plugins.empty() ? "" : text);
 }
 
+std::string note_of(const std::string& text) {
+  return text.empty() ? text : "<p class=\"note\">" + text + "</p>";
+}
+
+/// Behind what validation came to, in a table whose rows are the loss and the metrics.
+void add_test_column(const ReportInput& input, const std::vector<std::string>& names,
+                     std::vector<std::string>& head, std::vector<std::vector<std::string>>& rows) {
+  constexpr std::ptrdiff_t kBehindValidation = 2;
+  const Json& test = test_of(input);
+  if (!test.is_object())
+    return;
+  head.insert(head.begin() + kBehindValidation, "test");
+  const auto add = [](std::vector<std::string>& row, const Json& value) {
+    row.insert(row.begin() + kBehindValidation, html::number(value));
+  };
+  add(rows.front(), at_path(test, {"loss"}));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    add(rows[i + 1], at_path(test, {"metrics", names[i]}));
+}
+
 }  // namespace
 
 std::string subtitle(const ReportInput& input) {
@@ -235,10 +255,18 @@ std::string subtitle(const ReportInput& input) {
 std::string headline(const ReportInput& input) {
   const Json& result = input.result;
   std::vector<std::string> tiles;
-  for (const std::string& name : overall_names(input)) {
-    if (tiles.size() == 3)
-      break;
-    tiles.push_back(tile(judged_metric(input, name), html::escape(name), tiles.empty()));
+  std::vector<std::string> names = overall_names(input);
+  const bool is_tested = test_of(input).is_object();
+  names.resize(std::min<std::size_t>(names.size(), is_tested ? 2 : 3));
+  if (is_tested) {
+    for (const std::string& name : names) {
+      tiles.push_back(tile(html::number(at_path(test_of(input), {"metrics", name})),
+                           "test " + html::escape(name), tiles.empty()));
+    }
+  }
+  for (const std::string& name : names) {
+    tiles.push_back(tile(judged_metric(input, name),
+                         (is_tested ? "validation " : "") + html::escape(name), tiles.empty()));
   }
   tiles.push_back(tile(judged_loss(input),
                        is_cross_validation(input) || at_path(result, {"validation"}).is_object()
@@ -264,7 +292,8 @@ std::string headline(const ReportInput& input) {
     tiles.push_back(tile(html::count(parameters), "parameters"));
   const Json& judged_rows = at_path(result, {"validation", "sample_count"});
   if (judged_rows.is_number_integer() && tiles.size() < kMostTiles)
-    tiles.push_back(tile(html::count(judged_rows), "rows judged on"));
+    tiles.push_back(
+        tile(html::count(judged_rows), is_tested ? "validation rows" : "rows judged on"));
   std::string text = "<div class=\"tiles\">";
   for (const std::string& one : tiles)
     text += one;
@@ -275,12 +304,14 @@ std::string metric_table(const ReportInput& input) {
   const std::vector<std::string> names = overall_names(input);
   std::vector<std::vector<std::string>> rows;
   if (!is_cross_validation(input)) {
+    const bool is_judged = at_path(input.result, {"validation"}).is_object();
+    std::vector<std::string> head{"", is_judged ? "validation" : "training"};
     rows.push_back({loss_label(input.result), judged_loss(input)});
     for (const std::string& name : names)
       rows.push_back({html::escape(name) + direction_of(input, name), judged_metric(input, name)});
-    const bool is_judged = at_path(input.result, {"validation"}).is_object();
+    add_test_column(input, names, head, rows);
     return html::side_by_side(
-        html::card("Result", html::table("", {"", is_judged ? "validation" : "training"}, rows)) +
+        html::card("Result", html::table("", head, rows) + note_of(judging_note(input))) +
         model_card(input));
   }
 
@@ -304,6 +335,7 @@ std::string metric_table(const ReportInput& input) {
     for (const Json& fold : folds)
       rows.back().push_back(html::number(fold_value(fold, name)));
   }
+  add_test_column(input, names, head, rows);
   rows.push_back({"epochs", ""});
   for (const Json& fold : folds) {
     rows.back().push_back(html::count(at_path(fold, {"total_epochs"})) +
@@ -321,11 +353,12 @@ std::string metric_table(const ReportInput& input) {
       std::any_of(input.curves.begin(), input.curves.end(),
                   [](const ReportInput::Curve& curve) { return curve.trial == "final"; });
   if (is_refit && at_path(input.result, {"total_epochs"}).is_number_integer()) {
-    note += " The model of this run was then trained on all rows, for " +
+    note += " The model of this run was then trained on all " +
+            std::string(test_of(input).is_object() ? "other " : "") + "rows, for " +
             html::count(at_path(input.result, {"total_epochs"})) + " epochs.";
   }
-  return html::card("Result", html::scrolling(html::table("wide", head, rows)) +
-                                  "<p class=\"note\">" + note + "</p>");
+  return html::card("Result", html::scrolling(html::table("wide", head, rows)) + note_of(note) +
+                                  note_of(judging_note(input)));
 }
 
 std::string curves(const ReportInput& input) {

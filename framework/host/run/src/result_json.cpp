@@ -156,6 +156,13 @@ nlohmann::json to_json(const engine::ValidationResult& result) {
           {"tables", to_json(result.metrics.tables)}};
 }
 
+nlohmann::json test_record(const engine::ValidationResult& result) {
+  nlohmann::json record = to_json(result);
+  record["test_time_seconds"] = record.at("validation_time_seconds");
+  record.erase("validation_time_seconds");
+  return record;
+}
+
 nlohmann::json to_json(const std::vector<MetricTable>& tables) {
   nlohmann::json stored = nlohmann::json::array();
   for (const MetricTable& table : tables) {
@@ -202,7 +209,10 @@ nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
 nlohmann::json weights_record(const engine::TrainingResult& training) {
   if (!training.selects_best)
     return {{"epoch", training.total_epochs}, {"chosen", "last"}};
-  return {{"epoch", training.best_epoch}, {"chosen", "best"}, {"by", training.chosen_by}};
+  return {{"epoch", training.best_epoch},
+          {"chosen", "best"},
+          {"on", training.chosen_by == "train_loss" ? "training" : "validation"},
+          {"by", training.chosen_by}};
 }
 
 nlohmann::json to_json(const MetricTable& table) {

@@ -16,6 +16,8 @@ namespace treadle::internal {
 nlohmann::json to_json(const engine::TrainingResult& result);
 nlohmann::json to_json(const engine::ValidationResult& result);
 nlohmann::json to_json(const MetricTable& table);
+/// Of the test rows: as of validation rows, but "test_time_seconds".
+nlohmann::json test_record(const engine::ValidationResult& result);
 
 /// The tables of a result, each name once. Those of several outputs ("residual_sample.0",
 /// "residual_sample.1" …) become one table whose first column is the output.
@@ -31,8 +33,9 @@ constexpr std::size_t kMostNumbersInResult = 200;
 /// ("higher" or "lower") where a direction is better.
 nlohmann::json metric_list(const std::vector<MetricValue>& metrics);
 
-/// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last") and, where the
-/// document's training names it, the measure they were chosen "by".
+/// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last") and, where
+/// the best were, the rows they were chosen "on" and the number that they
+/// were chosen "by".
 nlohmann::json weights_record(const engine::TrainingResult& training);
 
 /// name, version, architecture, parameter_count, input_shape, output_shape.

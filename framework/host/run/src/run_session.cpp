@@ -4,7 +4,6 @@
 #include <cmath>
 #include <exception>
 #include <fstream>
-#include <numeric>
 #include <utility>
 
 #include <treadle/base/atomic_file.h>
@@ -12,6 +11,7 @@
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/safetensors.h>
+#include <treadle/core/set_aside.h>
 #include <treadle/engine/available_memory.h>
 #include <treadle/engine/trials.h>
 #include <treadle/host/catalog/plugin_lock.h>
@@ -382,11 +382,13 @@ void RunSession::train_folds() {
                      static_cast<std::int64_t>(names.size())};
     const bool is_result = !plan.refit && plan.folds.size() == 1;
     memory.begin();
-    folds_[i] =
-        run_trial(id, {plan.folds[i].training, plan.folds[i].validation, 0}, is_result, [&] {
-          memory.settle();
-          settled();
-        });
+    folds_[i] = run_trial(id,
+                          {plan.folds[i].training, plan.folds[i].validation, 0,
+                           is_result ? plan.test : std::vector<std::int64_t>()},
+                          is_result, [&] {
+                            memory.settle();
+                            settled();
+                          });
   });
 }
 
@@ -394,8 +396,6 @@ void RunSession::train_final() {
   const ValidationPlan& plan = ingredients_.plan();
   if (!plan.refit)
     return;
-  std::vector<std::int64_t> all(static_cast<std::size_t>(ingredients_.rows().rows()));
-  std::iota(all.begin(), all.end(), 0);
   std::int64_t epochs = ingredients_.training_plan().epochs;
   if (folds_.front().selects_best) {
     double sum = 0;
@@ -404,7 +404,9 @@ void RunSession::train_final() {
     epochs = std::max<std::int64_t>(1, std::llround(sum / static_cast<double>(folds_.size())));
   }
   const auto index = static_cast<std::int64_t>(plan.folds.size());
-  final_ = run_trial({"final", index, index + 1}, {std::move(all), {}, epochs}, true, nullptr);
+  final_ = run_trial({"final", index, index + 1},
+                     {all_rows_but(ingredients_.rows().rows(), plan.test), {}, epochs, plan.test},
+                     true, nullptr);
 }
 
 std::optional<RunSession::Finished> RunSession::finished_before(const TrialId& id) {
@@ -494,6 +496,7 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
     return std::move(*before);
   }
   const bool judged = !rows.validation.empty();
+  const bool is_tested = !rows.test.empty();
   Trial trial(ingredients_, id, std::move(rows), &timeline_);
   Context context(*this, trial, settled);
   announcer_.tell([id](RunObserver& o) { o.trial_started(id); });
@@ -519,6 +522,10 @@ RunSession::Finished RunSession::run_trial(TrialId id, TrialRows rows, bool is_r
     finished.result["validation"] = to_json(validation);
   }
   finished.result["metrics"] = metrics_to_json(metrics);
+  if (is_tested) {
+    finished.result["test"] =
+        test_record(saying_where(context, [&] { return trial.test(options_.stop); }));
+  }
   StateDict report_state;
   finished.report_metrics = ingredients_.make_report_metrics();
   for (std::size_t i = 0; judged && i < finished.report_metrics.size(); ++i) {
@@ -622,6 +629,7 @@ void RunSession::write_result() {
     if (result.contains("validation"))
       result.at("validation").erase("tables");
   }
+  result["judged_on"] = result.contains("test") ? "test" : "validation";
   result["metric_list"] = folds_.front().result.at("validation").at("metric_list");
   result["started_at"] = events_.started_at();
   result["task"] = ingredients_.task();
@@ -644,6 +652,9 @@ void RunSession::write_result() {
   saying_how_to_go_on([&] {
     write_file_atomically(folder_.report(), render_report(report));
     move_large_tables(result["tables"], folder_.path(), folder_.tables());
+    if (result.contains("test")) {
+      move_large_tables(result["test"].at("tables"), folder_.path(), folder_.tables() / "test");
+    }
     if (result.contains("fold_results")) {
       for (nlohmann::json& fold : result["fold_results"]) {
         move_large_tables(fold.at("validation").at("tables"), folder_.path(),

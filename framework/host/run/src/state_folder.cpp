@@ -11,6 +11,8 @@
 #include <treadle/base/hash.h>
 #include <treadle/core/safetensors.h>
 
+#include "state_tree.h"
+
 namespace treadle {
 namespace {
 
@@ -21,39 +23,6 @@ constexpr const char* kTensors = "state.safetensors";
 constexpr const char* kValues = "state.json";
 constexpr const char* kModelPart = "model";
 constexpr int kFormat = 1;
-
-/// Takes the state apart: values and structure into JSON, tensors into a flat map.
-nlohmann::json flatten(const StateDict& state, const std::string& prefix, TensorFile& tensors) {
-  nlohmann::json parts = nlohmann::json::object();
-  for (const auto& [name, tensor] : state.tensors())
-    tensors.tensors.emplace(prefix + name, tensor);
-  for (const auto& [name, part] : state.parts()) {
-    parts[name] = flatten(part, prefix + name + "/", tensors);
-  }
-  return {{"version", state.version()}, {"values", state.values()}, {"parts", std::move(parts)}};
-}
-
-StateDict unflatten(const nlohmann::json& stored) {
-  StateDict state(stored.at("version").get<int>());
-  for (const auto& [name, value] : stored.at("values").items())
-    state.put(name, value);
-  for (const auto& [name, part] : stored.at("parts").items())
-    state.put(name, unflatten(part));
-  return state;
-}
-
-/// Puts a tensor under its path "part/part/name".
-void place(StateDict& state, std::string_view path, const at::Tensor& tensor) {
-  const std::size_t slash = path.find('/');
-  if (slash == std::string_view::npos) {
-    state.put(path, tensor);
-    return;
-  }
-  const std::string_view part_name = path.substr(0, slash);
-  StateDict part = state.has_part(part_name) ? state.part(part_name) : StateDict();
-  place(part, path.substr(slash + 1), tensor);
-  state.put(part_name, std::move(part));
-}
 
 void sync_folder(const fs::path& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +86,7 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
     }
     if (state.has_part(kModelPart))
       weights.tensors = state.part(kModelPart).tensors();
-    const nlohmann::json structure = flatten(rest, "", tensors);
+    const nlohmann::json structure = internal::take_apart(rest, "", tensors.tensors);
     write_safetensors(making / kWeights, weights);
     write_safetensors(making / kTensors, tensors);
     const std::string body = structure.dump();
@@ -154,9 +123,9 @@ StateDict read_state_folder(const fs::path& folder) {
     }
     expect_hash(folder / kWeights, hashes);
     expect_hash(folder / kTensors, hashes);
-    StateDict state = unflatten(structure);
+    StateDict state = internal::put_together(structure);
     for (const auto& [path, tensor] : read_safetensors(folder / kTensors).tensors) {
-      place(state, path, tensor);
+      internal::put_at(state, path, tensor);
     }
     if (content.at("has_model").get<bool>()) {
       StateDict model;

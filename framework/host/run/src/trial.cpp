@@ -130,6 +130,23 @@ engine::ValidationResult Trial::validate(std::stop_token stop) {
   return engine::validate(setup, std::move(stop));
 }
 
+engine::ValidationResult Trial::test(std::stop_token stop) {
+  const TrainingPlan plan = ingredients_.training_plan();
+  const engine::PipelineOptions to_evaluate{
+      .batch_size =
+          engine::evaluation_batch(model_spec_.inputs, plan.batch_size, plan.evaluation_batch_size),
+      .timeline = timeline_};
+  engine::BatchPipeline rows(ingredients_.rows(), rows_.test, transforms(), to_evaluate,
+                             random_.part("test", 0));
+  std::vector<Metric> metrics = ingredients_.make_metrics();
+  for (Metric& metric : ingredients_.make_report_metrics())
+    metrics.push_back(std::move(metric));
+  engine::SessionSetup setup = setup_;
+  setup.validation = &rows;
+  setup.metrics = views(metrics);
+  return engine::validate(setup, std::move(stop));
+}
+
 bool Trial::transforms_targets() const {
   return change_targets(transforms(), ingredients_.data_spec().targets, ingredients_.dtype());
 }

@@ -21,6 +21,7 @@ struct TrialRows {
   std::vector<std::int64_t> validation;  ///< empty: every row trains
   /// Not 0: a refit of exactly so many epochs.
   std::int64_t fixed_epochs = 0;
+  std::vector<std::int64_t> test = {};  ///< empty: this training's model is not tested
 };
 
 /// One training with everything it owns: its transforms, fitted on its own rows, its model, its
@@ -38,6 +39,9 @@ class Trial {
   engine::TrainingResult train(engine::RunContext& context);
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
   engine::ValidationResult validate(std::stop_token stop);
+
+  /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
+  engine::ValidationResult test(std::stop_token stop);
 
   /// What people should know of how it began.
   const std::vector<std::string>& notes() const { return notes_; }

@@ -135,6 +135,48 @@ TEST(Report, ShowsTheValidationResultNotTheLastEpochs) {
   EXPECT_THAT(without_scripts(page), Not(HasSubstr("0.9375")));
 }
 
+TEST(Report, ShowsValidationAndTestUnderTheirOwnNames) {
+  ReportInput input = hold_out_run();
+  input.result["test"] = {
+      {"loss", 0.4375}, {"metrics", {{"accuracy", 0.8125}}}, {"sample_count", 50}};
+  input.result["weights"] = {
+      {"epoch", 2}, {"chosen", "best"}, {"by", "accuracy"}, {"on", "validation"}};
+
+  const std::string page = without_scripts(render_report(input));
+
+  EXPECT_THAT(page, HasSubstr("<span>test accuracy</span><b>0.8125</b>"));
+  EXPECT_THAT(page, HasSubstr("<span>validation accuracy</span><b>0.9062</b>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"col\">validation</th><th scope=\"col\">test</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>0.9062</td><td>0.8125</td>"));
+  EXPECT_THAT(page,
+              HasSubstr("The test rows (50) neither trained nor chose anything: their numbers "
+                        "judge the model. The validation rows chose the weights by accuracy."));
+}
+
+TEST(Report, ShowsTheTestOfACrossValidationsModel) {
+  ReportInput input = cross_validation();
+  input.result["test"] = {
+      {"loss", 0.4375}, {"metrics", {{"accuracy", 0.8125}}}, {"sample_count", 50}};
+
+  const std::string page = without_scripts(render_report(input));
+
+  EXPECT_THAT(page,
+              HasSubstr("<th scope=\"col\">mean ± deviation</th><th scope=\"col\">test</th>"));
+  EXPECT_THAT(page, HasSubstr("then trained on all other rows"));
+  EXPECT_THAT(page, HasSubstr("The validation rows chose nothing in this run."));
+}
+
+TEST(Report, SaysThatRowsWhichChoseAreOptimisticJudges) {
+  ReportInput input = hold_out_run();
+  EXPECT_THAT(without_scripts(render_report(input)), Not(HasSubstr("optimistic")));
+
+  input.result["weights"] = {{"epoch", 2}, {"chosen", "best"}, {"on", "validation"}};
+  EXPECT_THAT(
+      without_scripts(render_report(input)),
+      HasSubstr("The validation rows chose the weights and judge them, so their numbers are "
+                "optimistic"));
+}
+
 TEST(Report, WritesNumbersForPeople) {
   const std::string page = render_report(hold_out_run());
 

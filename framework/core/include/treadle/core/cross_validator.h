@@ -35,9 +35,14 @@ struct ValidationPlan {
   /// True: the folds' models are only scored, then one model is trained on all rows. False with one
   /// fold: that fold's model is the result. False with several: there is no single model.
   bool refit = false;
+  /// Rows that no fold trains or validates on; a refit leaves them out, too. The plan's model is
+  /// tested on them once, at the end: validation rows may choose (the epoch, the document), these
+  /// only judge. set_aside.h chooses them. Empty: there are none.
+  std::vector<std::int64_t> test = {};
 };
 
-/// Decides which rows train and which rows judge. Stateless: the plan is a function of the request.
+/// Decides which rows train, which validate and which test. Stateless: the plan is a function of
+/// the request.
 class CrossValidator : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.validation/0";
@@ -45,8 +50,9 @@ class CrossValidator : public Component {
   ~CrossValidator() override;
 
   /// Checks what every plan must satisfy: at least one fold; no row in both parts of a fold or
-  /// outside the data; no empty part. Throws DataError with the reason when the data cannot be
-  /// split so (more folds than rows, a class with fewer rows than folds).
+  /// outside the data; no empty part; test rows in no fold, and only where there is a model to
+  /// test. Throws DataError with the reason when the data cannot be split so (more folds than rows,
+  /// a class with fewer rows than folds).
   ValidationPlan plan(const SplitRequest& request) const;
 
  private:

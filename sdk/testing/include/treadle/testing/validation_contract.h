@@ -26,18 +26,21 @@ namespace treadle::testing {
 struct ValidationCase {
   std::string name;
   std::function<std::unique_ptr<CrossValidator>()> make;
-  /// Each row validates in exactly one fold.
+  /// Each row that is not set aside for the test validates in exactly one fold.
   bool covers_every_row = true;
   /// Another seed gives another plan.
   bool is_random = true;
   /// Works on number targets as well as on classes.
   bool takes_numbers = true;
-  /// Each part of a fold has its share of each class, within a row.
+  /// Each part of a fold has its share of each class, within a row; so have the test rows.
   bool stratifies = false;
-  /// Rows of one group are never on both sides of a fold.
+  /// Rows of one group are never on both sides of a fold, nor in a fold and in the test.
   bool keeps_groups = false;
-  /// Rows are in the order of time, not of their numbers: training is before validation.
+  /// Rows are in the order of time, not of their numbers: training is before validation, and the
+  /// test after both.
   bool orders_by_time = false;
+  /// It was asked for test rows.
+  bool has_test_rows = false;
 };
 
 class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
@@ -81,6 +84,7 @@ class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
 
   static void expect_same(const ValidationPlan& got, const ValidationPlan& expected) {
     EXPECT_EQ(got.refit, expected.refit);
+    EXPECT_EQ(got.test, expected.test);
     ASSERT_EQ(got.folds.size(), expected.folds.size());
     for (std::size_t i = 0; i < got.folds.size(); ++i) {
       EXPECT_EQ(got.folds[i].name, expected.folds[i].name);
@@ -116,7 +120,27 @@ TEST_P(ValidationContract, EachRowValidatesAsOftenAsItShould) {
     }
     const auto once = std::count(uses.begin(), uses.end(), 1);
     EXPECT_EQ(std::count(uses.begin(), uses.end(), 0) + once, kRows);
-    EXPECT_EQ(once == kRows, GetParam().covers_every_row);
+    const auto aside = static_cast<std::int64_t>(validator_->plan(request).test.size());
+    EXPECT_EQ(once + aside == kRows, GetParam().covers_every_row);
+  }
+}
+
+TEST_P(ValidationContract, SetsTestRowsAsideIfItWasAskedTo) {
+  for (const SplitRequest& request : requests())
+    EXPECT_EQ(!validator_->plan(request).test.empty(), GetParam().has_test_rows);
+}
+
+TEST_P(ValidationContract, TestRowsNeitherTrainNorValidate) {
+  for (const SplitRequest& request : requests()) {
+    const ValidationPlan plan = validator_->plan(request);
+    std::set<std::int64_t> test(plan.test.begin(), plan.test.end());
+    EXPECT_EQ(test.size(), plan.test.size()) << "a row is set aside twice";
+    for (const Fold& fold : plan.folds) {
+      for (const auto* const part : {&fold.training, &fold.validation}) {
+        for (const std::int64_t row : *part)
+          EXPECT_EQ(test.count(row), 0U) << fold.name << ", row " << row;
+      }
+    }
   }
 }
 
@@ -132,7 +156,14 @@ TEST_P(ValidationContract, FoldsHaveNamesOfTheirOwn) {
 
 TEST_P(ValidationContract, RowsAreInOrder) {
   for (const SplitRequest& request : requests()) {
-    for (const Fold& fold : validator_->plan(request).folds) {
+    const ValidationPlan plan = validator_->plan(request);
+    const auto is_earlier = [&](std::int64_t a, std::int64_t b) {
+      return request.timestamps[a].item<double>() < request.timestamps[b].item<double>();
+    };
+    EXPECT_TRUE(std::is_sorted(plan.test.begin(), plan.test.end()) ||
+                std::is_sorted(plan.test.begin(), plan.test.end(), is_earlier))
+        << "the test rows are neither in their own order nor in that of time";
+    for (const Fold& fold : plan.folds) {
       if (GetParam().orders_by_time) {
         const auto times = [&](const std::vector<std::int64_t>& rows) {
           return request.timestamps.index_select(0, at::tensor(rows));
@@ -140,6 +171,11 @@ TEST_P(ValidationContract, RowsAreInOrder) {
         EXPECT_LE(times(fold.training).max().item<double>(),
                   times(fold.validation).min().item<double>())
             << fold.name << " trains on rows that come after those it judges";
+        if (!plan.test.empty()) {
+          EXPECT_LE(times(fold.validation).max().item<double>(),
+                    times(plan.test).min().item<double>())
+              << fold.name << " validates on rows that come after those of the test";
+        }
       } else {
         EXPECT_TRUE(std::is_sorted(fold.training.begin(), fold.training.end())) << fold.name;
         EXPECT_TRUE(std::is_sorted(fold.validation.begin(), fold.validation.end())) << fold.name;
@@ -152,9 +188,10 @@ TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
   if (!GetParam().stratifies)
     return;
   const SplitRequest request = classes();
-  for (const Fold& fold : validator_->plan(request).folds) {
-    const auto part = static_cast<double>(fold.validation.size()) /
-                      static_cast<double>(fold.validation.size() + fold.training.size());
+  const auto expect_shares = [&](const std::string& name, const std::vector<std::int64_t>& part,
+                                 const std::vector<std::int64_t>& rest) {
+    const auto share =
+        static_cast<double>(part.size()) / static_cast<double>(part.size() + rest.size());
     for (std::int64_t c = 0; c < request.targets[0].class_count(); ++c) {
       const auto count = [&](const std::vector<std::int64_t>& rows) {
         return request.target_values[0]
@@ -163,24 +200,41 @@ TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
             .sum()
             .item<double>();
       };
-      const double here = count(fold.validation);
-      const double all = here + count(fold.training);
-      EXPECT_LE(std::abs(here - part * all), 1.0 + 1e-9) << fold.name << ", class " << c;
+      const double here = count(part);
+      const double all = here + count(rest);
+      EXPECT_LE(std::abs(here - share * all), 1.0 + 1e-9) << name << ", class " << c;
     }
-  }
+  };
+  const ValidationPlan plan = validator_->plan(request);
+  for (const Fold& fold : plan.folds)
+    expect_shares(fold.name, fold.validation, fold.training);
+  if (plan.test.empty())
+    return;
+  std::vector<std::int64_t> rest = plan.folds[0].training;
+  rest.insert(rest.end(), plan.folds[0].validation.begin(), plan.folds[0].validation.end());
+  expect_shares("test", plan.test, rest);
 }
 
 TEST_P(ValidationContract, GroupsStayTogetherIfItSaysSo) {
   if (!GetParam().keeps_groups)
     return;
   for (const SplitRequest& request : requests()) {
-    for (const Fold& fold : validator_->plan(request).folds) {
-      std::set<std::int64_t> training;
-      for (const std::int64_t row : fold.training)
-        training.insert(request.groups[row].item<std::int64_t>());
-      for (const std::int64_t row : fold.validation)
-        EXPECT_EQ(training.count(request.groups[row].item<std::int64_t>()), 0U)
-            << fold.name << ", row " << row;
+    const auto groups_of = [&](const std::vector<std::int64_t>& rows) {
+      std::set<std::int64_t> groups;
+      for (const std::int64_t row : rows)
+        groups.insert(request.groups[row].item<std::int64_t>());
+      return groups;
+    };
+    const ValidationPlan plan = validator_->plan(request);
+    for (const Fold& fold : plan.folds) {
+      const std::set<std::int64_t> training = groups_of(fold.training);
+      const std::set<std::int64_t> validation = groups_of(fold.validation);
+      for (const std::int64_t group : validation)
+        EXPECT_EQ(training.count(group), 0U) << fold.name << ", group " << group;
+      for (const std::int64_t group : groups_of(plan.test)) {
+        EXPECT_EQ(training.count(group) + validation.count(group), 0U)
+            << fold.name << " and the test, group " << group;
+      }
     }
   }
 }

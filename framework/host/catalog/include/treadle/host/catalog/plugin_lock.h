@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/document.h>
 #include <treadle/base/schema.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 
@@ -34,6 +36,8 @@ class PluginLock {
   static PluginLock of(std::span<const PluginFile* const> plugins);
   /// Throws DocumentError naming the file for what is no lock.
   static PluginLock read(const std::filesystem::path& file);
+  /// The same for a lock's text; `source` is its name in messages.
+  static PluginLock parse(std::string_view text, const std::string& source);
 
   std::span<const Entry> entries() const { return entries_; }
   /// As it is written: JSON, a line feed at the end.
@@ -48,6 +52,8 @@ class PluginLock {
   void expect(std::span<const PluginFile* const> plugins, const std::string& source) const;
 
  private:
+  static PluginLock from(const Document& document);
+
   std::vector<Entry> entries_;  // by id
 };
 

@@ -17,12 +17,13 @@ namespace treadle {
 /// A finished run's model, ready to be used: with the run's own transforms, class names and
 /// columns.
 ///
-/// Loads model.safetensors and the fitted transforms; does not need the training data. Const
+/// Loads weights and fitted transforms; does not need the training data. Const
 /// functions may be called from several threads.
 class Predictor {
  public:
-  /// Throws StorageError when the folder is no finished run or a file in it is damaged.
-  static Predictor load(const Runtime& runtime, const std::filesystem::path& run_folder);
+  /// `saved`: the folder of a run, or a file that export_model() wrote. Throws StorageError when it
+  /// is no finished run or is damaged, PluginError when a plugin that the run used is missing.
+  static Predictor load(const Runtime& runtime, const std::filesystem::path& saved);
   ~Predictor();
   Predictor(Predictor&&) noexcept;
 
@@ -56,5 +57,11 @@ class Predictor {
   explicit Predictor(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Writes the model of a finished run as one file with all that predicting needs: weights, the
+/// document, fitted transforms and data dictionaries, and which plugins the run used. It is a
+/// safetensors file. Throws StorageError when the folder holds no such run, or the file cannot be
+/// written.
+void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file);
 
 }  // namespace treadle

@@ -1,4 +1,4 @@
-#include "class_rows.h"
+#include "stratified_target.h"
 
 #include <algorithm>
 #include <string>
@@ -55,36 +55,6 @@ std::optional<std::size_t> stratified_target(const SplitRequest& request,
     fail_without_classes(request, ("\"stratify_by\": " + quote_text(*name)).c_str());
   }
   return static_cast<std::size_t>(found - targets.begin());
-}
-
-std::vector<std::vector<std::int64_t>> rows_of_classes(const SplitRequest& request,
-                                                       std::size_t target) {
-  const at::Tensor& values = request.target_values.at(target);
-  TREADLE_EXPECTS(values.defined() && values.scalar_type() == at::kLong && values.dim() == 1 &&
-                      values.size(0) == request.rows,
-                  "targets of classes are int64 [rows]");
-  const at::Tensor targets = values.contiguous();
-  const auto* const classes = targets.data_ptr<std::int64_t>();
-  std::vector<std::vector<std::int64_t>> rows(
-      static_cast<std::size_t>(request.targets[target].class_count()));
-  for (std::int64_t row = 0; row < request.rows; ++row)
-    rows.at(static_cast<std::size_t>(classes[row])).push_back(row);
-  return rows;
-}
-
-std::vector<std::int64_t> all_rows_but(std::int64_t rows,
-                                       const std::vector<std::int64_t>& without) {
-  std::vector<std::int64_t> rest;
-  rest.reserve(static_cast<std::size_t>(rows) - without.size());
-  auto next = without.begin();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (next != without.end() && *next == row) {
-      ++next;
-    } else {
-      rest.push_back(row);
-    }
-  }
-  return rest;
 }
 
 }  // namespace treadle::validation

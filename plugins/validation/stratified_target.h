@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <treadle/core/cross_validator.h>
 
@@ -18,13 +16,5 @@ std::optional<std::size_t> stratified_target(const SplitRequest& request,
 /// Throws a DataError that lists the targets; `what` is the parameter that needs one,
 /// as it stands in the document.
 [[noreturn]] void fail_without_classes(const SplitRequest& request, const char* what);
-
-/// The rows of each class in ascending order, by class index. Expects a target of one class per
-/// row. Classes without rows are empty lists.
-std::vector<std::vector<std::int64_t>> rows_of_classes(const SplitRequest& request,
-                                                       std::size_t target);
-
-/// 0 … rows-1 without the given ones, which are in ascending order.
-std::vector<std::int64_t> all_rows_but(std::int64_t rows, const std::vector<std::int64_t>& without);
 
 }  // namespace treadle::validation

@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/safetensors.h>
+#include <treadle/host/run/predictor.h>
+#include <treadle/host/run/state_folder.h>
+
+#include "watched_runs.h"
+
+namespace treadle {
+namespace {
+
+using testing::read_file;
+using testing::watching_runtime;
+using testing::Workspace;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+/// Classes, categories, missing values and a transformed input: every kind of state that predicting
+/// needs beside the weights.
+void write_flowers(const fs::path& path) {
+  std::ofstream file(path);
+  file << "width,colour,kind\n";
+  for (int row = 0; row < 48; ++row) {
+    file << (row % 7 == 0 ? "" : std::to_string(row % 12)) << ',' << (row % 3 == 0 ? "red" : "blue")
+         << ',' << (row % 2 == 0 ? "iris" : "rose") << '\n';
+  }
+}
+
+Json flowers(const fs::path& data) {
+  return {{"treadle", 1},
+          {"name", "flowers"},
+          {"seed", 3},
+          {"data", {{"use", "csv"}, {"path", data.string()}, {"target", "kind"},
+            {"categorical", {"colour"}}, {"missing", "nan"}}},
+          {"transforms", {"impute", "one_hot", "standardize"}},
+          {"model", {{"use", "mlp"}, {"hidden", {4}}}},
+          {"training", {{"use", "standard"}, {"epochs", 2}, {"batch_size", 16}}},
+          {"resources", {{"workers", 1}}}};
+}
+
+class ExportedModels : public ::testing::Test {
+ protected:
+  ExportedModels() {
+    write_flowers(data_);
+    run_ = run_workflow(runtime_, runtime_.resolve(flowers(data_)), workspace_.options()).folder;
+    export_model(run_, file_);
+  }
+
+  std::string predictions_of(const fs::path& saved) const {
+    const fs::path output = workspace_.folder() / "out.csv";
+    Predictor::load(runtime_, saved).predict_file(data_, output);
+    return read_file(output);
+  }
+  /// Of loading the file after `change`, checksum and all as they were.
+  std::string refusal_of(const fs::path& saved) const {
+    try {
+      Predictor::load(runtime_, saved);
+    } catch (const StorageError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+
+  const Runtime runtime_ = watching_runtime();
+  const Workspace workspace_;
+  const fs::path data_ = workspace_.folder() / "flowers.csv";
+  const fs::path file_ = workspace_.folder() / "flowers.model";
+  fs::path run_;
+};
+
+TEST_F(ExportedModels, PredictWithoutTheRunAsItDid) {
+  const std::string expected = predictions_of(run_);
+  fs::remove_all(run_);
+
+  EXPECT_EQ(predictions_of(file_), expected);
+}
+
+TEST_F(ExportedModels, EvaluateAsTheRunDid) {
+  Json expected = Predictor::load(runtime_, run_).evaluate_file(data_);
+  fs::remove_all(run_);
+  Json judged = Predictor::load(runtime_, file_).evaluate_file(data_);
+
+  for (Json* one : {&expected, &judged})
+    one->erase("validation_time_seconds");
+  EXPECT_EQ(judged, expected);
+}
+
+TEST_F(ExportedModels, AreTheSameEveryTime) {
+  const fs::path again = workspace_.folder() / "again.model";
+  export_model(run_, again);
+
+  EXPECT_EQ(read_file(again), read_file(file_));
+}
+
+TEST_F(ExportedModels, NameThePluginsTheyNeed) {
+  const Json plugins = Json::parse(read_safetensors(file_).metadata.at("plugins"));
+  ASSERT_FALSE(plugins.at("plugins").empty());
+  EXPECT_EQ(plugins.at("plugins")[0].at("sha256").get<std::string>().size(), 64U);
+
+  Json few = plugins;
+  few["plugins"] = {{{"id", "org.example.gone"}, {"version", "2.1"}, {"build_id", ""}, {"sha256", ""}}};
+  std::ofstream(run_ / "plugins.lock") << few.dump();
+  export_model(run_, file_);
+  try {
+    Predictor::load(runtime_, file_);
+    FAIL();
+  } catch (const PluginError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the run used plugin org.example.gone 2.1, which "));
+  }
+}
+
+// As a stranger would write them, who makes the checksums right.
+TEST_F(ExportedModels, WhoseStateDoesNotFitTheirDocumentAreRefused) {
+  const StateDict good = read_state_folder(run_ / "preprocessing");
+  const auto refusal_with = [&](const char* name, const auto& part) {
+    StateDict state = good;
+    state.put(name, part);
+    write_state_folder(run_ / "preprocessing", state);
+    export_model(run_, file_);
+    return refusal_of(file_);
+  };
+  Json spec = good.value("data_spec");
+  spec["inputs"][0]["shape"] = {"wide"};
+
+  for (const Json& wrong : {Json("nothing"), Json::object(), spec}) {
+    EXPECT_THAT(refusal_with("data_spec", wrong), StartsWith(file_.string() + ": ")) << wrong;
+  }
+  EXPECT_THAT(refusal_with("transforms", StateDict()), StartsWith(file_.string() + ": "));
+}
+
+TEST_F(ExportedModels, CannotBeMadeOfARunWithoutAModel) {
+  const fs::path target = workspace_.folder() / "none.model";
+  const auto refusal = [&](const fs::path& run) -> std::string {
+    try {
+      export_model(run, target);
+    } catch (const StorageError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_EQ(refusal(workspace_.folder()),
+            workspace_.folder().string() + ": is not the folder of a run: it has no workflow.json");
+  fs::remove(run_ / "model.safetensors");
+  EXPECT_EQ(refusal(run_),
+            run_.string() +
+                ": has no model: the run is not finished (continue it with \"workflow-runner "
+                "resume\"), or it only scored folds (\"refit\": false)");
+  EXPECT_FALSE(fs::exists(target));
+}
+
+TEST_F(ExportedModels, AreToldFromOtherFiles) {
+  EXPECT_THAT(refusal_of(data_), HasSubstr("flowers.csv: not a valid safetensors file: "));
+  EXPECT_THAT(refusal_of(data_), HasSubstr("; expected the folder of a run, or a file that "));
+  EXPECT_THAT(refusal_of(run_ / "model.safetensors"),
+              HasSubstr("is no exported run, but some other safetensors file"));
+}
+
+}  // namespace
+}  // namespace treadle
