@@ -1,6 +1,7 @@
 #include "activations.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,6 @@
 #include <ATen/ops/elu.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/glu.h>
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardswish.h>
@@ -24,11 +24,9 @@
 #include <ATen/ops/selu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
-#include <ATen/ops/silu_backward.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/tanh.h>
-#include <ATen/ops/tanh_backward.h>
 
 #include <treadle/core/layer.h>
 #include <treadle/plan/lowerable.h>
@@ -64,26 +62,14 @@ class Plain final : public Layer {
 };
 
 /// The same, where a plan knows the function.
-template <at::Tensor (*kRule)(const at::Tensor&), const PlanUnary& kPlanned>
+template <at::Tensor (*kRule)(const at::Tensor&), std::shared_ptr<const PlanOp> (*kPlanned)()>
 class PlainUnary final : public Layer, public Lowerable {
  public:
   PlainUnary(const Config&, const LayerSpec& spec) { only_input(spec); }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override { return kRule(inputs[0]); }
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override {
-    return builder.apply(plan_unary(kPlanned), inputs[0]);
-  }
-};
-
-class Sigmoid final : public Layer, public Lowerable {
- public:
-  Sigmoid(const Config&, const LayerSpec& spec) { only_input(spec); }
-  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
-    return at::sigmoid(inputs[0]);
-  }
-  std::optional<PlanValue> lower(PlanBuilder& builder,
-                                 std::span<const PlanValue> inputs) const override {
-    return builder.apply(plan_sigmoid(), inputs[0]);
+    return builder.apply(kPlanned(), inputs[0]);
   }
 };
 
@@ -125,21 +111,10 @@ class Gelu final : public Layer, public Lowerable {
   }
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override {
-    return builder.apply(plan_unary(by_tanh_ ? kGeluByTanh : kGelu), inputs[0]);
+    return builder.apply(plan_gelu(by_tanh_), inputs[0]);
   }
 
  private:
-  static constexpr PlanUnary kGelu{
-      "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "none"); },
-      [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-        at::gelu_backward_out(of_input, gradient, x, "none");
-      }};
-  static constexpr PlanUnary kGeluByTanh{
-      "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "tanh"); },
-      [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-        at::gelu_backward_out(of_input, gradient, x, "tanh");
-      }};
-
   bool by_tanh_;
 };
 
@@ -183,20 +158,11 @@ class PRelu final : public Layer {
 at::Tensor relu6(const at::Tensor& x) {
   return at::clamp(x, 0, 6);
 }
-constexpr PlanUnary kTanh{
-    "tanh", [](at::Tensor& out, const at::Tensor& x) { at::tanh_out(out, x); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
-      at::tanh_backward_out(of_input, gradient, output);
-    },
-    /*reads_output=*/true};
-constexpr PlanUnary kSilu{
-    "silu", [](at::Tensor& out, const at::Tensor& x) { at::silu_out(out, x); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-      at::silu_backward_out(of_input, gradient, x);
-    }};
-
 at::Tensor log_sigmoid(const at::Tensor& x) {
   return at::log_sigmoid(x);
+}
+at::Tensor sigmoid(const at::Tensor& x) {
+  return at::sigmoid(x);
 }
 at::Tensor tanh(const at::Tensor& x) {
   return at::tanh(x);
@@ -264,10 +230,10 @@ class MadeActivation final : public LayerFactory {
 void add_activations(Registrar& registrar) {
   registrar.add<Made<Relu>, LayerFactory>("relu");
   registrar.add<Made<Plain<relu6>>, LayerFactory>("relu6");
-  registrar.add<Made<Sigmoid>, LayerFactory>("sigmoid");
+  registrar.add<Made<PlainUnary<sigmoid, plan_sigmoid>>, LayerFactory>("sigmoid");
   registrar.add<Made<Plain<log_sigmoid>>, LayerFactory>("log_sigmoid");
-  registrar.add<Made<PlainUnary<tanh, kTanh>>, LayerFactory>("tanh");
-  registrar.add<Made<PlainUnary<silu, kSilu>>, LayerFactory>("silu");
+  registrar.add<Made<PlainUnary<tanh, plan_tanh>>, LayerFactory>("tanh");
+  registrar.add<Made<PlainUnary<silu, plan_silu>>, LayerFactory>("silu");
   registrar.add<Made<Plain<selu>>, LayerFactory>("selu");
   registrar.add<Made<Plain<mish>>, LayerFactory>("mish");
   registrar.add<Made<Plain<softsign>>, LayerFactory>("softsign");

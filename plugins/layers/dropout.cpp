@@ -1,49 +1,13 @@
 #include "dropout.h"
 
-#include <memory>
-
 #include <ATen/ops/alpha_dropout.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/feature_dropout.h>
-#include <ATen/ops/mul.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <treadle/plan/op.h>
+#include <treadle/plan/ops.h>
 
 namespace treadle::layers {
-namespace {
-
-class DropoutOp final : public PlanOp {
- public:
-  explicit DropoutOp(double rate) : left_(1 - rate) {}
-
-  std::string_view name() const override { return "dropout"; }
-  TensorSpec result(std::span<const TensorSpec> inputs) const override { return inputs[0]; }
-  Reads backward_reads() const override { return {.inputs = false, .output = false}; }
-  bool draws() const override { return true; }
-
-  /// What each element is multiplied with.
-  std::vector<TensorSpec> keeps(std::span<const TensorSpec> inputs) const override {
-    return {inputs[0]};
-  }
-
-  void forward(const Inputs& inputs, at::Tensor& output,
-               std::span<at::Tensor> kept) const override {
-    kept[0].bernoulli_(left_).div_(left_);
-    at::mul_out(output, inputs[0], kept[0]);
-  }
-
-  void backward(const PlanGradients& gradients) const override {
-    if (gradients.wanted[0])
-      at::mul_out(gradients.of_inputs[0], gradients.of_output, gradients.kept[0]);
-  }
-
- private:
-  double left_;
-};
-
-}  // namespace
-
 template <Drops kDrops>
 Dropout<kDrops>::Dropout(const Config& config, const LayerSpec& spec)
     : rate_(config.get<double>("rate")) {
@@ -74,7 +38,7 @@ std::optional<PlanValue> Dropout<kDrops>::lower(PlanBuilder& builder,
     return inputs[0];
   if (kDrops != Drops::kElements || rate_ >= 1)
     return std::nullopt;
-  return builder.apply(std::make_shared<DropoutOp>(rate_), inputs[0]);
+  return builder.apply(plan_dropout(rate_), inputs[0]);
 }
 
 template class Dropout<Drops::kElements>;

@@ -1,26 +1,18 @@
 #include "normalization.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <tuple>
-#include <utility>
 
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/native_batch_norm.h>
-#include <ATen/ops/native_batch_norm_backward.h>
-#include <ATen/ops/native_layer_norm.h>
-#include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/plan/ops.h>
 
 namespace treadle::layers {
 namespace {
@@ -34,107 +26,6 @@ std::int64_t width_of(const LayerSpec& spec) {
   only_input(spec);
   return expect_at_least(spec, 2, "rows of numbers [B, width]").width();
 }
-
-class LayerNormOp final : public PlanOp {
- public:
-  LayerNormOp(at::Tensor weight, at::Tensor bias, std::int64_t width, double eps)
-      : weight_(std::move(weight)), bias_(std::move(bias)), width_(width), eps_(eps) {}
-
-  std::string_view name() const override { return "layer_norm"; }
-  bool allocates() const override { return true; }
-
-  /// Mean and reciprocal deviation of each position.
-  std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
-    return std::vector<TensorSpec>(2);
-  }
-
-  void forward(const Inputs& inputs, at::Tensor& output,
-               std::span<at::Tensor> kept) const override {
-    std::tie(output, kept[0], kept[1]) =
-        at::native_layer_norm(inputs[0], {width_}, weight_, bias_, eps_);
-  }
-
-  void backward(const PlanGradients& gradients) const override {
-    const bool has_weights = weight_.defined();
-    const bool of_weight = has_weights && gradients.of_parameters[0].defined();
-    const bool of_bias = has_weights && gradients.of_parameters[1].defined();
-    auto [input, weight, bias] = at::native_layer_norm_backward(
-        gradients.of_output, gradients.inputs[0], {width_}, gradients.kept[0], gradients.kept[1],
-        weight_, bias_, {gradients.wanted[0], of_weight, of_bias});
-    gradients.of_inputs[0] = std::move(input);
-    if (of_weight)
-      gradients.of_parameters[0].add_(weight);
-    if (of_bias)
-      gradients.of_parameters[1].add_(bias);
-  }
-
-  std::vector<at::Tensor> parameters() const override {
-    return weight_.defined() ? std::vector{weight_, bias_} : std::vector<at::Tensor>();
-  }
-
- private:
-  at::Tensor weight_;
-  at::Tensor bias_;
-  std::int64_t width_;
-  double eps_;
-};
-
-class BatchNormOp final : public PlanOp, public MapsChannels {
- public:
-  BatchNormOp(std::vector<at::Tensor> weights, std::vector<at::Tensor> running, bool training,
-              double momentum, double eps)
-      : weights_(std::move(weights)),
-        running_(std::move(running)),
-        training_(training),
-        momentum_(momentum),
-        eps_(eps) {}
-
-  std::string_view name() const override { return "batch_norm"; }
-  bool allocates() const override { return true; }
-
-  /// Mean and reciprocal deviation of each channel.
-  std::vector<TensorSpec> keeps(std::span<const TensorSpec>) const override {
-    return std::vector<TensorSpec>(2);
-  }
-
-  void forward(const Inputs& inputs, at::Tensor& output,
-               std::span<at::Tensor> kept) const override {
-    std::tie(output, kept[0], kept[1]) = at::native_batch_norm(
-        inputs[0], weights_[0], weights_[1], running_[0], running_[1], training_, momentum_, eps_);
-  }
-
-  void backward(const PlanGradients& gradients) const override {
-    const bool of_weight = gradients.of_parameters[0].defined();
-    const bool of_bias = gradients.of_parameters[1].defined();
-    auto [input, weight, bias] = at::native_batch_norm_backward(
-        gradients.of_output, gradients.inputs[0], weights_[0], running_[0], running_[1],
-        gradients.kept[0], gradients.kept[1], training_, eps_,
-        {gradients.wanted[0], of_weight, of_bias});
-    gradients.of_inputs[0] = std::move(input);
-    if (of_weight)
-      gradients.of_parameters[0].add_(weight);
-    if (of_bias)
-      gradients.of_parameters[1].add_(bias);
-  }
-
-  std::vector<at::Tensor> parameters() const override { return weights_; }
-
-  std::optional<ChannelMap> channel_map() const override {
-    if (training_)
-      return std::nullopt;
-    const at::NoGradGuard no_gradients;
-    const auto exactly = [](const at::Tensor& tensor) { return tensor.to(at::kDouble); };
-    const at::Tensor scale = exactly(weights_[0]).mul(at::rsqrt(exactly(running_[1]).add(eps_)));
-    return ChannelMap{1, scale, exactly(weights_[1]).sub(exactly(running_[0]).mul(scale))};
-  }
-
- private:
-  std::vector<at::Tensor> weights_;  // weight, bias
-  std::vector<at::Tensor> running_;  // mean, variance
-  bool training_;
-  double momentum_;
-  double eps_;
-};
 
 }  // namespace
 
@@ -168,9 +59,8 @@ std::optional<PlanValue> BatchNorm::lower(PlanBuilder& builder,
       sizes[0] == 1;
   if (is_training() && has_one_value)
     return std::nullopt;
-  return builder.apply(std::make_shared<BatchNormOp>(std::vector{weight_, bias_},
-                                                     std::vector{running_mean_, running_var_},
-                                                     is_training(), momentum_, eps_),
+  return builder.apply(plan_batch_norm({weight_, bias_, running_mean_, running_var_, is_training(),
+                                        momentum_, eps_}),
                        inputs[0]);
 }
 
@@ -188,7 +78,7 @@ at::Tensor LayerNorm::forward(const Inputs& inputs, LayerContext&) {
 
 std::optional<PlanValue> LayerNorm::lower(PlanBuilder& builder,
                                           std::span<const PlanValue> inputs) const {
-  return builder.apply(std::make_shared<LayerNormOp>(weight_, bias_, width_, eps_), inputs[0]);
+  return builder.apply(plan_layer_norm(weight_, bias_, width_, eps_), inputs[0]);
 }
 
 RmsNorm::RmsNorm(const Config& config, const LayerSpec& spec)

@@ -32,8 +32,7 @@ std::vector<graph::ObservedTag> observed_tags(const Config& config) {
 FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContext& context)
     : config_(config),
       flow_(graph::read_whole_flow(config, registry_of(context))),
-      execution_(config.get<std::string>("execution") == "compiled" ? graph::Execution::kCompiled
-                                                                    : graph::Execution::kDynamic),
+      execution_(graph::execution_named(config.get<std::string>("execution"))),
       observed_(observed_tags(config)) {}
 
 std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const {

@@ -2,72 +2,38 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
-#include <ATen/ops/batch_norm.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
-#include <ATen/ops/elu.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/layer_norm.h>
-#include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/silu.h>
-#include <ATen/ops/split_with_sizes.h>
-#include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros.h>
-#include <c10/core/GradMode.h>
-
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/recomputed.h>
+#include <treadle/graph/flow_model.h>
+#include <treadle/graph/ready_parts.h>
+
+#include "mlp_layers.h"
 
 namespace treadle::models {
 namespace {
 
-struct NamedActivation {
-  std::string_view name;
-  Activation function;
-};
-
-// Where the derivative can be had from the result, the layer's own output is overwritten: one
-// tensor less to allocate and to keep.
-constexpr std::array kActivations{
-    NamedActivation{"relu", [](at::Tensor x) { return at::relu_(x); }},
-    NamedActivation{"gelu", [](at::Tensor x) { return at::gelu(x); }},
-    NamedActivation{"tanh", [](at::Tensor x) { return at::tanh_(x); }},
-    NamedActivation{"silu", [](at::Tensor x) { return at::silu(x); }},
-    NamedActivation{"sigmoid", [](at::Tensor x) { return at::sigmoid_(x); }},
-    NamedActivation{"leaky_relu", [](at::Tensor x) { return at::leaky_relu_(x); }},
-    NamedActivation{"elu", [](at::Tensor x) { return at::elu_(x); }},
-};
+using graph::FlowBuilder;
+using graph::Part;
 
 struct NamedNorm {
   std::string_view name;
-  Norm norm;
+  Part (*part)();  ///< null: none
 };
 
-constexpr std::array kNorms{NamedNorm{"none", Norm::kNone}, NamedNorm{"batch", Norm::kBatch},
-                            NamedNorm{"layer", Norm::kLayer}};
+constexpr std::array kNorms{NamedNorm{"none", nullptr}, NamedNorm{"batch", batch_norm},
+                            NamedNorm{"layer", layer_norm}};
 
-// The schema has already refused other names; this catches a schema and a table that disagree.
-template <typename Table>
-const auto& find_by_name(const Table& table, std::string_view name) {
-  for (const auto& row : table) {
-    if (row.name == name)
-      return row;
+std::optional<Part> norm_named(std::string_view name) {
+  for (const NamedNorm& norm : kNorms) {
+    if (norm.name == name)
+      return norm.part == nullptr ? std::nullopt : std::optional(norm.part());
   }
-  throw ContractViolation("mlp knows no \"" + std::string(name) + "\"");
+  // The schema has already refused other names; this catches a schema and a table that disagree.
+  throw ContractViolation("mlp knows no norm \"" + std::string(name) + "\"");
 }
-
-constexpr double kNormEps = 1e-5;  // PyTorch's defaults
-constexpr double kNormMomentum = 0.1;
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
@@ -99,161 +65,98 @@ void refuse_columns(const std::vector<std::string>& names, std::string_view one,
                   std::string(transform) + "\"} to transforms");
 }
 
-}  // namespace
+/// -1 for the rows, then `shape`.
+std::vector<std::int64_t> rows_of(std::vector<std::int64_t> shape) {
+  shape.insert(shape.begin(), -1);
+  return shape;
+}
 
-struct MlpModel::Layer : torch::nn::Module {
-  Layer(std::int64_t in, std::int64_t out, c10::ScalarType dtype)
-      : weight(register_parameter("weight", at::empty({out, in}, dtype))),
-        bias(register_parameter("bias", at::empty({out}, dtype))) {
-    // Kaiming's uniform rule with a = sqrt(5), in the order of operations of torch.nn.init: the
-    // same generator gives the bits of torch.nn.Linear.
-    const at::NoGradGuard no_gradients;
-    const double gain = std::sqrt(2.0 / (1 + std::pow(std::sqrt(5.0), 2)));
-    const double spread = gain / std::sqrt(static_cast<double>(in));
-    const double weight_bound = std::sqrt(3.0) * spread;
-    const double bias_bound = 1 / std::sqrt(static_cast<double>(in));
-    weight.uniform_(-weight_bound, weight_bound);
-    bias.uniform_(-bias_bound, bias_bound);
+/// One vector a row, of all that the model takes.
+FlowBuilder features(const ModelSpec& spec) {
+  FlowBuilder flow;
+  const std::vector<std::size_t> ports = taken_ports(spec);
+  if (ports.size() == 1) {
+    const std::vector<std::int64_t>& shape = spec.inputs[ports[0]].shape;
+    if (shape.size() != 1)
+      flow.through(graph::reshape(rows_of({element_count(shape)})));
+    return flow;
   }
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < ports.size(); ++i)
+    others.push_back(spec.inputs[ports[i]].name);
+  flow.input(others).through(graph::cat(1)).using_(others);
+  return flow;
+}
 
-  at::Tensor weight;
-  at::Tensor bias;
-};
+void add_hidden_layer(FlowBuilder& flow, const MlpShape& shape, std::size_t index) {
+  const std::string name = std::to_string(index);
+  flow.through(dense(shape.hidden[index])).named("layers." + name);
+  if (shape.norm)
+    flow.through(*shape.norm).named("norms." + name);
+  flow.through(*shape.activation).named("activations." + name);
+  if (shape.dropout > 0)
+    flow.through(dropout(shape.dropout)).named("dropouts." + name);
+}
 
-struct MlpModel::BatchNorm : torch::nn::Module {
-  BatchNorm(std::int64_t width, c10::ScalarType dtype)
-      : weight(register_parameter("weight", at::ones({width}, dtype))),
-        bias(register_parameter("bias", at::zeros({width}, dtype))),
-        running_mean(register_buffer("running_mean", at::zeros({width}, dtype))),
-        running_var(register_buffer("running_var", at::ones({width}, dtype))) {}
-
-  at::Tensor forward(const at::Tensor& values) {
-    if (is_training() && values.size(0) < 2) {
-      throw TrainingError(
-          "batch norm cannot train on a batch of one row; choose a batch_size that "
-          "leaves no single row over, set \"drop_last\" or use \"norm\": \"layer\"");
-    }
-    return at::batch_norm(values, weight, bias, running_mean, running_var, is_training(),
-                          kNormMomentum, kNormEps, /*cudnn_enabled=*/true);
+void add_hidden_layers(FlowBuilder& flow, const MlpShape& shape) {
+  const std::size_t count = shape.hidden.size();
+  if (shape.recompute_layers == 0) {
+    for (std::size_t i = 0; i < count; ++i)
+      add_hidden_layer(flow, shape, i);
+    return;
   }
-
-  at::Tensor weight;
-  at::Tensor bias;
-  at::Tensor running_mean;
-  at::Tensor running_var;
-};
-
-struct MlpModel::LayerNorm : torch::nn::Module {
-  LayerNorm(std::int64_t width, c10::ScalarType dtype)
-      : weight(register_parameter("weight", at::ones({width}, dtype))),
-        bias(register_parameter("bias", at::zeros({width}, dtype))) {}
-
-  at::Tensor forward(const at::Tensor& values) const {
-    return at::layer_norm(values, weight.sizes(), weight, bias, kNormEps);
+  for (std::size_t begin = 0; begin < count; begin += shape.recompute_layers) {
+    FlowBuilder group;
+    for (std::size_t i = begin; i < std::min(count, begin + shape.recompute_layers); ++i)
+      add_hidden_layer(group, shape, i);
+    flow.through(graph::recompute(group, graph::RecomputedNames::kOfFlow));
   }
+}
 
-  at::Tensor weight;
-  at::Tensor bias;
-};
-
-MlpModel::MlpModel(const MlpShape& shape, const ModelSpec& spec)
-    : shape_(shape), ports_(taken_ports(spec)) {
-  for (const std::size_t port : ports_)
-    features_ += element_count(spec.inputs[port].shape);
-  std::int64_t total_width = 0;
+/// The last layer has all outputs beside each other. Rows of numbers are cut apart by the model;
+/// an output with positions is a stretch of the columns in another shape.
+void add_outputs(FlowBuilder& flow, const ModelSpec& spec, const std::string& last_layer) {
+  std::int64_t width = 0;
+  for (const OutputSpec& output : spec.outputs)
+    width += element_count(output.shape);
+  flow.through(dense(width)).named(last_layer);
+  const bool are_rows =
+      std::all_of(spec.outputs.begin(), spec.outputs.end(),
+                  [](const OutputSpec& output) { return output.shape.size() == 1; });
+  if (are_rows)
+    return;
+  if (spec.outputs.size() == 1) {
+    flow.through(graph::reshape(rows_of(spec.outputs[0].shape)));
+    return;
+  }
+  const std::string all = "all_outputs";
+  flow.tag(all);
+  std::vector<std::string> names;
+  std::vector<std::string> tags;
+  std::int64_t begin = 0;
   for (const OutputSpec& output : spec.outputs) {
-    output_sizes_.push_back(element_count(output.shape));
-    total_width += output_sizes_.back();
-    std::vector<std::int64_t>& sizes = output_shapes_.emplace_back();
-    if (output.shape.size() > 1) {
-      sizes = output.shape;
-      sizes.insert(sizes.begin(), -1);
-    }
+    const std::int64_t size = element_count(output.shape);
+    names.push_back(output.name);
+    tags.push_back("output_" + std::to_string(tags.size()));
+    flow.at({all}).through(columns(begin, size));
+    flow.through(graph::reshape(rows_of(output.shape))).tag(tags.back());
+    begin += size;
   }
-  const auto layers = register_module("layers", std::make_shared<torch::nn::Module>("Layers"));
-  std::shared_ptr<torch::nn::Module> norms;
-  if (shape_.norm != Norm::kNone && !shape_.hidden.empty())
-    norms = register_module("norms", std::make_shared<torch::nn::Module>("Norms"));
-
-  std::int64_t width = features_;
-  for (std::size_t i = 0; i < shape_.hidden.size(); ++i) {
-    const std::string name = std::to_string(i);
-    const std::int64_t next = shape_.hidden[i];
-    layers_.push_back(
-        layers->register_module(name, std::make_shared<Layer>(width, next, spec.dtype)));
-    if (shape_.norm == Norm::kBatch)
-      batch_norms_.push_back(
-          norms->register_module(name, std::make_shared<BatchNorm>(next, spec.dtype)));
-    if (shape_.norm == Norm::kLayer)
-      layer_norms_.push_back(
-          norms->register_module(name, std::make_shared<LayerNorm>(next, spec.dtype)));
-    width = next;
-  }
-  layers_.push_back(
-      layers->register_module(std::to_string(shape_.hidden.size()),
-                              std::make_shared<Layer>(width, total_width, spec.dtype)));
+  flow.outputs(names, tags);
 }
 
-MlpModel::~MlpModel() = default;
-
-at::Tensor MlpModel::hidden_layer(std::size_t index, const at::Tensor& values) const {
-  const Layer& layer = *layers_[index];
-  at::Tensor result = at::linear(values, layer.weight, layer.bias);
-  if (!batch_norms_.empty())
-    result = batch_norms_[index]->forward(result);
-  else if (!layer_norms_.empty())
-    result = layer_norms_[index]->forward(result);
-  result = shape_.activation(std::move(result));
-  if (shape_.dropout > 0 && is_training())
-    result = at::dropout(result, shape_.dropout, /*train=*/true);
-  return result;
+std::shared_ptr<Model> make_model(const MlpShape& shape, const ModelSpec& spec,
+                                  graph::Execution execution) {
+  FlowBuilder flow = features(spec);
+  add_hidden_layers(flow, shape);
+  add_outputs(flow, spec, "layers." + std::to_string(shape.hidden.size()));
+  const std::shared_ptr<graph::Graph> model = graph::build_model(flow, spec);
+  model->set_execution(execution);
+  return model;
 }
 
-at::Tensor MlpModel::hidden_layers(std::size_t begin, std::size_t end, at::Tensor values) const {
-  for (std::size_t i = begin; i < end; ++i)
-    values = hidden_layer(i, values);
-  return values;
-}
-
-at::Tensor MlpModel::features_of(const Inputs& inputs) const {
-  if (ports_.size() > 1) {
-    std::vector<at::Tensor> tables;
-    for (const std::size_t port : ports_)
-      tables.push_back(inputs[port]);
-    return at::cat(tables, 1);
-  }
-  const at::Tensor& values = inputs[ports_[0]];
-  return values.dim() == 2 ? values : values.reshape({values.size(0), features_});
-}
-
-void MlpModel::forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) {
-  at::Tensor values = features_of(inputs);
-  const std::size_t count = shape_.hidden.size();
-  if (shape_.recompute_layers == 0) {
-    values = hidden_layers(0, count, std::move(values));
-  } else {
-    for (std::size_t begin = 0; begin < count; begin += shape_.recompute_layers) {
-      const std::size_t end = std::min(count, begin + shape_.recompute_layers);
-      values = recomputed(*this,
-                          [this, begin, end](const std::vector<at::Tensor>& given) {
-                            return std::vector<at::Tensor>{hidden_layers(begin, end, given[0])};
-                          },
-                          {values})[0];
-    }
-  }
-  const Layer& last = *layers_.back();
-  values = at::linear(values, last.weight, last.bias);
-  if (outputs.size() == 1) {
-    outputs[0] = std::move(values);
-  } else {
-    outputs = at::split_with_sizes(values, output_sizes_, 1);
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!output_shapes_[i].empty())
-      outputs[i] = outputs[i].reshape(output_shapes_[i]);
-  }
-}
-
+/// Throws the DataError that says why `model` cannot take the inputs or give the outputs, and what
+/// to do: it takes numbers, none of them missing, and knows nothing of sizes that vary.
 void expect_numbers(const std::string& model, const ModelSpec& spec) {
   const std::string start = "model \"" + model + "\" ";
   const std::vector<std::size_t> taken = taken_ports(spec);
@@ -302,24 +205,27 @@ void expect_numbers(const std::string& model, const ModelSpec& spec) {
   }
 }
 
+}  // namespace
+
 Mlp::Mlp(const Config& config)
-    : shape_{
-          .hidden = config.get<std::vector<std::int64_t>>("hidden"),
-          .activation = find_by_name(kActivations, config.get<std::string>("activation")).function,
-          .dropout = config.get<double>("dropout"),
-          .norm = find_by_name(kNorms, config.get<std::string>("norm")).norm,
-          .recompute_layers = config.get<std::size_t>("recompute_layers")} {}
+    : shape_{.hidden = config.get<std::vector<std::int64_t>>("hidden"),
+             .activation = activation(config.get<std::string>("activation")),
+             .dropout = config.get<double>("dropout"),
+             .norm = norm_named(config.get<std::string>("norm")),
+             .recompute_layers = config.get<std::size_t>("recompute_layers")},
+      execution_(graph::execution_named(config.get<std::string>("execution"))) {}
 
 std::shared_ptr<Model> Mlp::do_create(const ModelSpec& spec) const {
   expect_numbers("mlp", spec);
-  return std::make_shared<MlpModel>(shape_, spec);
+  return make_model(shape_, spec, execution_);
 }
 
-Linear::Linear(const Config&) {}
+Linear::Linear(const Config& config)
+    : execution_(graph::execution_named(config.get<std::string>("execution"))) {}
 
 std::shared_ptr<Model> Linear::do_create(const ModelSpec& spec) const {
   expect_numbers("linear", spec);
-  return std::make_shared<MlpModel>(MlpShape{}, spec);
+  return make_model(MlpShape{}, spec, execution_);
 }
 
 }  // namespace treadle::models

@@ -194,6 +194,75 @@ TEST(CompiledRun, PredictsWhatADynamicOneDoesUpToRounding) {  // constants are f
 
   EXPECT_TRUE(at::allclose(folded, wanted, 1e-5, 1e-6));
   EXPECT_FALSE(at::equal(folded, wanted)) << "nothing was folded";
+  EXPECT_TRUE(at::equal(predicted("auto"), wanted)) << "only what was asked for may round";
+}
+
+json built(const std::string& builder) {
+  return {{"use", "graph"}, {"builder", {{"use", builder}}}};
+}
+
+struct ReadyNetwork {
+  std::string name;
+  json model;
+};
+
+class ReadyNetworks : public ::testing::TestWithParam<ReadyNetwork> {};
+
+TEST_P(ReadyNetworks, AreCompiledByThemselvesWithTheBitsOfADynamicRun) {
+  const Runtime runtime = watching_runtime();
+  json document = testing::watched_moons(1);
+  document["data"] = {{"use", "moons"}, {"rows", 150}};
+  document["training"] = {{"use", "standard"}, {"epochs", 3}, {"batch_size", 16}};
+  document["model"] = GetParam().model;
+  const std::string dynamic = bits_after(runtime, with_execution(document, "dynamic"));
+  EXPECT_EQ(bits_after(runtime, with_execution(document, "compiled")), dynamic);
+
+  const Workspace workspace;
+  const fs::path folder =
+      run_workflow(runtime, runtime.resolve(document), workspace.options()).folder;
+  EXPECT_EQ(bits_of(folder), dynamic);
+  const json result = json::parse(read_file(folder / "result.json"));
+  EXPECT_THAT(result.at("choices"), ::testing::Contains("execution: compiled"));
+  EXPECT_EQ(result.at("model_info").at("execution"), "compiled");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ReadyNetworks,
+    ::testing::Values(ReadyNetwork{"Linear", {{"use", "linear"}}},
+                      ReadyNetwork{"Mlp", {{"use", "mlp"}, {"norm", "batch"}, {"dropout", 0.1}}},
+                      ReadyNetwork{"MlpThatRecomputes", {{"use", "mlp"}, {"recompute_layers", 1}}},
+                      ReadyNetwork{"ResidualMlp",
+                                   {{"use", "flow"}, {"flow", {built("residual_mlp")}}}},
+                      ReadyNetwork{"ConvNet",
+                                   {{"use", "flow"},
+                                    {"flow",
+                                     {{{"use", "dense"}, {"units", 16}},
+                                      {{"use", "reshape"}, {"sizes", {-1, 2, 8}}},
+                                      built("conv_net")}}}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(AutomaticExecution, SaysWhyItLeavesARunDynamic) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document = {{"treadle", 1},
+                         {"data", "moons"},
+                         {"training", {{"use", "standard"}, {"epochs", 1}}},
+                         {"model",
+                          {{"use", "flow"},
+                           {"flow",
+                            {{{"use", "dense"}, {"units", 4}},
+                             {{"use", "loop"},
+                              {"body", {{{"use", "dense"}, {"units", 4}}, "tanh"}},
+                              {"until", {{"use", "threshold_halt"}, {"threshold", 0.5}}},
+                              {"at_most", 3}},
+                             "head"}}}}};
+  const fs::path folder =
+      run_workflow(runtime, runtime.resolve(document), workspace.options()).folder;
+
+  EXPECT_THAT(json::parse(read_file(folder / "result.json")).at("choices"),
+              ::testing::Contains("execution: dynamic, because \"loop_0\" decides by the numbers "
+                                  "it is given"));
+  EXPECT_THAT(read_file(folder / "events.jsonl"), ::testing::HasSubstr("execution: dynamic"));
 }
 
 TEST(CompiledRun, FoldsNormsIntoConvolutions) {

@@ -1,17 +1,25 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "workspace.h"
 
 namespace treadle {
 namespace {
 
+using ::testing::AllOf;
 using testing::bits_of;
+using ::testing::Contains;
+using ::testing::EndsWith;
 using testing::moons;
+using ::testing::StartsWith;
 using testing::Workspace;
 
 std::string bits_with(const Runtime& runtime, const nlohmann::json& document) {
   const Workspace workspace;
   return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+}
+
+nlohmann::json result_of(const std::filesystem::path& folder) {
+  return nlohmann::json::parse(testing::read_file(folder / "result.json"));
 }
 
 TEST(SameSeed, GivesTheSameBitsTwiceAndForAnyNumberOfWorkers) {
@@ -60,14 +68,27 @@ TEST(Shards, GiveTheSameBitsForAnyNumberOfWorkers) {
 
 TEST(Shards, AreChosenByTheDocumentAloneAndWrittenDown) {
   const Runtime runtime;
+  const auto heavy = [](const nlohmann::json& shards, int workers) {
+    nlohmann::json document = with_shards(shards, workers);
+    document["model"]["hidden"] = {512, 512};
+    return document;
+  };
   for (const int workers : {1, 8}) {
     const Workspace workspace;
     const auto run =
-        run_workflow(runtime, runtime.resolve(with_shards("auto", workers)), workspace.options());
+        run_workflow(runtime, runtime.resolve(heavy("auto", workers)), workspace.options());
     const auto resolved = nlohmann::json::parse(testing::read_file(run.folder / "workflow.json"));
-    EXPECT_EQ(resolved.at("resources").at("shards"), 2) << "one for 32 of 64 rows";
-    EXPECT_EQ(bits_of(run.folder), bits_with(runtime, with_shards(2, 3)));
+    EXPECT_EQ(resolved.at("resources").at("shards"), 2) << "a millisecond of work for each";
+    EXPECT_EQ(bits_of(run.folder), bits_with(runtime, heavy(2, 3)));
+    EXPECT_THAT(
+        result_of(run.folder).at("choices"),
+        Contains(AllOf(StartsWith("shards: 2 (about "),
+                       EndsWith("batch normalization sees 32 rows at a time instead of 64)"))));
   }
+  const Workspace workspace;
+  const auto small =
+      run_workflow(runtime, runtime.resolve(with_shards("auto", 2)), workspace.options());
+  EXPECT_THAT(result_of(small.folder).at("choices"), Contains(StartsWith("shards: 1 (about ")));
 }
 
 TEST(OtherSeed, GivesOtherBits) {

@@ -111,8 +111,17 @@ TEST(FlowMistakes, LoopsAndMapsThatDoNotSayHowLong) {
 TEST(FlowMistakes, NamesThatClash) {
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).named("a").through(times(1)).named("a")),
             "through() in step 2: two nodes are named \"a\"");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).named("a.b")),
-            "through() in step 1: the name \"a.b\" must be of letters, digits, _ and -");
+  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).named("a..b")),
+            "through() in step 1: the name \"a..b\" must be of letters, digits, _, - and, between "
+            "them, dots");
+  EXPECT_EQ(
+      mistakes(FlowBuilder::from(times(1)).named("a").through(times(1)).named("a.b.c")),
+      "through() in step 2: a node is named \"a.b.c\" and another \"a\"; what stands before a "
+      "dot is a group of nodes, not a node");
+  EXPECT_EQ(
+      mistakes(FlowBuilder::from(times(1)).named("a.b.c").through(times(1)).named("a.b")),
+      "through() in step 2: a node is named \"a.b\" and another \"a.b.c\"; what stands before "
+      "a dot is a group of nodes, not a node");
   EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").input({"x"})),
             "input() in step 2: an input is called \"x\", and so is something before it");
 }

@@ -7,10 +7,18 @@
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/elu.h>
+#include <ATen/ops/elu_backward.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/tanh_backward.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/model.h>
@@ -185,6 +193,33 @@ constexpr PlanUnary kSigmoid{
       at::sigmoid_backward_out(of_input, gradient, output);
     },
     /*reads_output=*/true};
+constexpr PlanUnary kTanh{
+    "tanh", [](at::Tensor& out, const at::Tensor& x) { at::tanh_out(out, x); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
+      at::tanh_backward_out(of_input, gradient, output);
+    },
+    /*reads_output=*/true};
+constexpr PlanUnary kSilu{
+    "silu", [](at::Tensor& out, const at::Tensor& x) { at::silu_out(out, x); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+      at::silu_backward_out(of_input, gradient, x);
+    }};
+constexpr PlanUnary kGelu{
+    "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "none"); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+      at::gelu_backward_out(of_input, gradient, x, "none");
+    }};
+constexpr PlanUnary kGeluByTanh{
+    "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "tanh"); },
+    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+      at::gelu_backward_out(of_input, gradient, x, "tanh");
+    }};
+constexpr PlanUnary kElu{"elu", [](at::Tensor& out, const at::Tensor& x) { at::elu_out(out, x); },
+                         [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
+                           at::elu_backward_out(of_input, gradient, /*alpha=*/1, /*scale=*/1,
+                                                /*input_scale=*/1,
+                                                /*is_result=*/false, x);
+                         }};
 
 }  // namespace
 
@@ -206,6 +241,18 @@ std::shared_ptr<const PlanOp> plan_cat(std::int64_t dim) {
 
 std::shared_ptr<const PlanOp> plan_sigmoid() {
   return plan_unary(kSigmoid);
+}
+std::shared_ptr<const PlanOp> plan_tanh() {
+  return plan_unary(kTanh);
+}
+std::shared_ptr<const PlanOp> plan_silu() {
+  return plan_unary(kSilu);
+}
+std::shared_ptr<const PlanOp> plan_gelu(bool by_tanh) {
+  return plan_unary(by_tanh ? kGeluByTanh : kGelu);
+}
+std::shared_ptr<const PlanOp> plan_elu() {
+  return plan_unary(kElu);
 }
 
 }  // namespace treadle

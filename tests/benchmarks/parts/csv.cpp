@@ -20,19 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kRows = 400'000;
-constexpr int kColumns = 20;
+constexpr int kTableRows = 400'000;
+constexpr int kTableColumns = 20;
 
 void write_table(const fs::path& path) {
   std::ofstream file(path, std::ios::binary);
   std::string line;
-  for (int c = 0; c < kColumns; ++c)
+  for (int c = 0; c < kTableColumns; ++c)
     line += (c == 0 ? "x" : ",x") + std::to_string(c);
   file << line << '\n';
   std::uint32_t state = 1;
-  for (int r = 0; r < kRows; ++r) {
+  for (int r = 0; r < kTableRows; ++r) {
     line.clear();
-    for (int c = 0; c < kColumns; ++c) {
+    for (int c = 0; c < kTableColumns; ++c) {
       state = state * 1664525u + 1013904223u;
       char text[32];
       const auto end =

@@ -18,18 +18,18 @@
 namespace treadle::benchmarks {
 namespace {
 
-constexpr std::int64_t kRows = 1'000'000;
-constexpr std::int64_t kColumns = 20;
+constexpr std::int64_t kMatrixRows = 1'000'000;
+constexpr std::int64_t kMatrixColumns = 20;
 constexpr std::int64_t kBatch = 32;
 
 MatrixRows make_table() {
   MatrixRows::Matrices matrices;
-  matrices.spec.inputs = {{"x", {kColumns}, {}}};
-  for (std::int64_t i = 0; i < kColumns; ++i)
+  matrices.spec.inputs = {{"x", {kMatrixColumns}, {}}};
+  for (std::int64_t i = 0; i < kMatrixColumns; ++i)
     matrices.spec.inputs[0].columns.push_back({"x" + std::to_string(i), {}, false});
   matrices.spec.targets = {number_target("y")};
-  matrices.inputs = {at::rand({kRows, kColumns})};
-  matrices.targets = {at::rand({kRows, 1})};
+  matrices.inputs = {at::rand({kMatrixRows, kMatrixColumns})};
+  matrices.targets = {at::rand({kMatrixRows, 1})};
   return MatrixRows(std::move(matrices));
 }
 
@@ -40,7 +40,7 @@ const MatrixRows& table() {
 }
 
 void load_with_treadle(benchmark::State& state) {
-  std::vector<std::int64_t> rows(kRows);
+  std::vector<std::int64_t> rows(kMatrixRows);
   std::iota(rows.begin(), rows.end(), 0);
   engine::ThreadBudget budget(static_cast<int>(state.range(0)));
   budget.run([&] {
@@ -65,11 +65,11 @@ void load_with_index_select(benchmark::State& state) {
   at::set_num_threads(1);
   const at::Tensor inputs = table().matrices().inputs[0];
   const at::Tensor targets = table().matrices().targets.front();
-  at::Tensor order = at::randperm(kRows, at::kLong);
+  at::Tensor order = at::randperm(kMatrixRows, at::kLong);
   std::int64_t begin = 0;
   for (auto _ : state) {
-    if (begin + kBatch > kRows) {
-      order = at::randperm(kRows, at::kLong);
+    if (begin + kBatch > kMatrixRows) {
+      order = at::randperm(kMatrixRows, at::kLong);
       begin = 0;
     }
     const at::Tensor rows = order.narrow(0, begin, kBatch);

@@ -101,7 +101,7 @@ void kernels_by_hand(benchmark::State& state) {
 }
 
 constexpr std::size_t kBranches = 8;
-constexpr std::int64_t kRows = 256;
+constexpr std::int64_t kBranchRows = 256;
 constexpr std::int64_t kWidth = 768;
 
 std::vector<graph::Part> heavy_parts() {
@@ -116,14 +116,14 @@ void branches(benchmark::State& state, graph::Branches how) {
   const auto flow = FlowBuilder::from(&same).split(heavy_parts()).merge(graph::add()).build();
   flow->set_branches(how);
   const TaskRandom random(2);
-  const at::Tensor input = at::randn({kRows, kWidth});
+  const at::Tensor input = at::randn({kBranchRows, kWidth});
   for (auto _ : state)
     flow->forward(input).sum().backward();
 }
 
 void plain_threads(benchmark::State& state, std::size_t count) {
   const TaskRandom random(2);
-  const at::Tensor input = at::randn({kRows, kWidth});
+  const at::Tensor input = at::randn({kBranchRows, kWidth});
   std::vector<torch::nn::Linear> layers;
   for (std::size_t i = 0; i < kBranches; ++i)
     layers.emplace_back(kWidth, kWidth);

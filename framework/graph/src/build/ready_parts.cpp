@@ -26,6 +26,7 @@
 #include "build/selector.h"
 #include "run/graph_data.h"
 #include "run/graph_result.h"
+#include "run/stands_for_body.h"
 
 // Parts without a plugin: merges, routers, conditions. forward() and lower() of each are one
 // definition in two forms and must agree bit by bit, so sums and products go from the first input
@@ -173,10 +174,10 @@ class ArgmaxSelector final : public Projection, public Selector {
   bool by_row_;
 };
 
-class Recomputing final : public Layer, public TakesIndices {
+class Recomputing final : public Layer, public TakesIndices, public StandsForBody {
  public:
-  explicit Recomputing(std::shared_ptr<Graph> body)
-      : Layer("recompute"), body_(register_module("body", std::move(body))) {
+  Recomputing(std::shared_ptr<Graph> body, RecomputedNames names)
+      : Layer("recompute"), body_(register_module("body", std::move(body))), names_(names) {
     if (body_->impl().remembers) {
       throw DataError(
           "what is computed twice may have no state: it would be a step ahead the second time");
@@ -201,12 +202,17 @@ class Recomputing final : public Layer, public TakesIndices {
     return recomputed(*body_, segment, {inputs.begin(), inputs.end()}).front();
   }
 
+  const Graph* body() const override {
+    return names_ == RecomputedNames::kOfFlow ? body_.get() : nullptr;
+  }
+
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override {
     return result_of(*body_, inputs);
   }
 
   std::shared_ptr<Graph> body_;
+  RecomputedNames names_;
 };
 
 /// `moves_only`: it moves elements without computing with them, so they may be integers.
@@ -356,9 +362,11 @@ Part identity() {
       kNothing, /*moves_only=*/true);
 }
 
-Part recompute(const Part& body) {
-  return Part("recompute", [body](const LayerSpec& spec) {
-    return std::make_shared<Recomputing>(FlowBuilder::from(body).build(spec));
+Part recompute(const Part& body, RecomputedNames names) {
+  return Part("recompute", [body, names](const LayerSpec& spec) {
+    const bool is_flow = names == RecomputedNames::kOfFlow && body.flow() != nullptr;
+    const FlowBuilder flow = is_flow ? *body.flow() : FlowBuilder::from(body);
+    return std::make_shared<Recomputing>(flow.build(spec), names);
   });
 }
 

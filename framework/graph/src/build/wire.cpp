@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -71,23 +72,48 @@ class Wiring {
     std::string id;
     do {
       id = type + "_" + std::to_string(counters_[type]++);
-    } while (ids_.count(id) > 0 || wanted_names_.count(id) > 0);
+    } while (ids_.count(id) > 0 || wanted_names_.count(id) > 0 || name_within(id));
     ids_.insert(id);
+    nodes_.insert(id);
     return id;
   }
 
   std::string named_id(const std::string& name, const std::string& type) {
     if (name.empty())
       return new_id(type);
-    if (!is_name(name)) {
-      complain("the name " + quote_text(name) + " must be of letters, digits, _ and -");
+    if (!is_port_name(name)) {
+      complain("the name " + quote_text(name) +
+               " must be of letters, digits, _, - and, between them, dots");
       return new_id(type);
     }
     if (!ids_.insert(name).second) {
       complain("two nodes are named " + quote_text(name));
       return new_id(type);
     }
+    if (const auto other = clashing_name(name)) {
+      complain("a node is named " + quote_text(name) + " and another " + quote_text(*other) +
+               "; what stands before a dot is a group of nodes, not a node");
+      return new_id(type);
+    }
+    nodes_.insert(name);
     return name;
+  }
+
+  /// A node "encoder.0", where `name` is "encoder".
+  std::optional<std::string> name_within(const std::string& name) const {
+    const auto next = nodes_.lower_bound(name + ".");
+    return next != nodes_.end() && next->starts_with(name + ".") ? std::optional(*next)
+                                                                 : std::nullopt;
+  }
+
+  /// A node cannot be a group as well: parameters would have names of both.
+  std::optional<std::string> clashing_name(const std::string& name) const {
+    for (std::size_t dot = name.find('.'); dot != std::string::npos;
+         dot = name.find('.', dot + 1)) {
+      if (nodes_.count(name.substr(0, dot)) > 0)
+        return name.substr(0, dot);
+    }
+    return name_within(name);
   }
 
   Vertex add(WantedNode node) {
@@ -451,6 +477,7 @@ class Wiring {
   std::map<std::string, State> states_;
   std::set<std::string> tag_uses_;
   std::set<std::string> ids_;
+  std::set<std::string> nodes_;  // those of them that are no inputs
   std::set<std::string> wanted_names_;
   std::map<std::string, std::size_t> counters_;
 };

@@ -18,6 +18,7 @@
 #include <treadle/plan/plan.h>
 #include <treadle/plan/run.h>
 
+#include "compile/choice.h"
 #include "compile/lowering.h"
 #include "compile/run_plan.h"
 #include "run/failure.h"
@@ -537,6 +538,12 @@ std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& own
 // compile/.
 
 void Graph::set_execution(Execution execution) {
+  impl_->execution_choice.clear();
+  if (execution == Execution::kAuto) {
+    const std::optional<std::string> reason = why_dynamic(*this);
+    impl_->execution_choice = reason ? "dynamic, because " + *reason : "compiled";
+    execution = reason ? Execution::kDynamic : Execution::kCompiled;
+  }
   if (execution == Execution::kCompiled) {
     impl_->executor = std::make_unique<CompiledExecutor>();
   } else {
@@ -545,6 +552,8 @@ void Graph::set_execution(Execution execution) {
 }
 
 void Graph::prepare_for_inference() {
+  if (!impl_->execution_choice.empty())
+    return;  // nobody asked for a plan, so none may round otherwise
   impl_->is_for_inference = true;
   set_execution(execution());  // plans that were made before fold nothing
 }

@@ -111,6 +111,7 @@ class AdaptiveLoopNode final : public Node {
 
   bool repeats_its_parts() const override { return most_ > 1; }
   bool depends_on_numbers() const override { return true; }
+  double calls_of(std::size_t) const override { return static_cast<double>(most_); }
   std::string why_called() const override {
     return "how many rounds a row makes depends on the numbers it is given";
   }

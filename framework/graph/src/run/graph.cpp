@@ -1,6 +1,7 @@
 #include <treadle/graph/graph.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -17,13 +18,14 @@
 #include "run/reports.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"
+#include "run/stands_for_body.h"
 
 // A graph as a module and as a model: registration of parameters, tags, freezing, and the way from
 // a Model's forward to the executor. Execution itself: run_graph.cpp (dynamic),
 // compile/compiled.cpp.
 //
-// Modules are registered in the order of nodes, once each: a module that several nodes share has
-// the name of the first. Names of parameters, and with them saved files, depend on this.
+// Modules are registered in the order of nodes, once each. Names of parameters, and with them saved
+// files, depend on this.
 
 namespace treadle::graph {
 namespace {
@@ -82,6 +84,66 @@ class GraphLayer final : public Layer,
   std::shared_ptr<Graph> graph_;
 };
 
+/// Registers the modules of nodes under the nodes' names. "encoder.0" is "0" in a module "encoder".
+class Registration {
+ public:
+  explicit Registration(torch::nn::Module& owner) : owner_(owner) {}
+
+  void add_nodes(const Graph::Impl& graph) {
+    for (std::size_t i = 0; i < graph.places.size(); ++i) {
+      if (graph.places[i].node != nullptr)
+        add_node(graph.nodes[i].id, graph.nodes[i].type, *graph.places[i].node);
+    }
+  }
+
+ private:
+  void add_node(const std::string& id, const std::string& type, const Node& node) {
+    if (node.callees().size() == 1 && node.main().name().empty()) {
+      const std::shared_ptr<torch::nn::Module>& module = node.main().module();
+      const auto* stands_for = dynamic_cast<const StandsForBody*>(module.get());
+      if (stands_for != nullptr && stands_for->body() != nullptr) {
+        add_nodes(stands_for->body()->impl());
+      } else if (is_new(*module)) {
+        add(id, module);
+      }
+      return;
+    }
+    const auto composite = std::make_shared<torch::nn::Module>(type);
+    for (const Callee& callee : node.callees()) {
+      if (is_new(*callee.module()))
+        composite->register_module(callee.name(), callee.module());
+    }
+    add(id, composite);
+  }
+
+  /// A module that several nodes share has the name of the first.
+  bool is_new(const torch::nn::Module& module) {
+    if (std::find(registered_.begin(), registered_.end(), &module) != registered_.end())
+      return false;
+    registered_.push_back(&module);
+    return true;
+  }
+
+  void add(const std::string& id, const std::shared_ptr<torch::nn::Module>& module) {
+    torch::nn::Module* at = &owner_;
+    std::size_t begin = 0;
+    for (std::size_t dot = id.find('.'); dot != std::string::npos; dot = id.find('.', begin)) {
+      std::shared_ptr<torch::nn::Module>& group = groups_[id.substr(0, dot)];
+      if (group == nullptr) {
+        group = at->register_module(id.substr(begin, dot - begin),
+                                    std::make_shared<torch::nn::Module>("Group"));
+      }
+      at = group.get();
+      begin = dot + 1;
+    }
+    at->register_module(id.substr(begin), module);
+  }
+
+  torch::nn::Module& owner_;
+  std::vector<const torch::nn::Module*> registered_;
+  std::map<std::string, std::shared_ptr<torch::nn::Module>> groups_;
+};
+
 }  // namespace
 
 std::unique_ptr<Executor> make_dynamic_executor() {
@@ -91,36 +153,18 @@ std::unique_ptr<Executor> make_dynamic_executor() {
 Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
   impl_->executor = make_dynamic_executor();
   impl_->remembers = !impl_->states.empty();
-  std::vector<const torch::nn::Module*> registered;
-  for (std::size_t i = 0; i < impl_->places.size(); ++i) {
-    const Node* node = impl_->places[i].node.get();
-    if (node == nullptr)
+  Registration(*this).add_nodes(*impl_);
+  for (const Place& place : impl_->places) {
+    if (place.node == nullptr)
       continue;
-    const auto register_once = [&](torch::nn::Module& at, const std::string& name,
-                                   const std::shared_ptr<torch::nn::Module>& module) {
-      // A module that several nodes share has the name of the first.
-      if (std::find(registered.begin(), registered.end(), module.get()) != registered.end())
-        return;
-      registered.push_back(module.get());
-      at.register_module(name, module);
-    };
-    impl_->has_branches = impl_->has_branches || impl_->places[i].group.has_value();
-    for (const Callee& callee : node->callees()) {
+    impl_->has_branches = impl_->has_branches || place.group.has_value();
+    for (const Callee& callee : place.node->callees()) {
       if (callee.graph() != nullptr && callee.graph()->impl().has_branches)
         impl_->has_branches = true;
       impl_->remembers = impl_->remembers || callee.remembers();
       impl_->reports = impl_->reports || callee.reports();
       impl_->adds_losses = impl_->adds_losses || callee.adds_losses();
     }
-    const std::string& id = impl_->nodes[i].id;
-    if (node->callees().size() == 1 && node->main().name().empty()) {
-      register_once(*this, id, node->main().module());
-      continue;
-    }
-    const auto composite = std::make_shared<torch::nn::Module>(impl_->nodes[i].type);
-    for (const Callee& callee : node->callees())
-      register_once(*composite, callee.name(), callee.module());
-    register_module(id, composite);
   }
 }
 
@@ -206,6 +250,10 @@ at::Tensor Graph::forward(const at::Tensor& input) const {
 
 Execution Graph::execution() const {
   return impl_->executor->execution();
+}
+
+const std::string& Graph::execution_choice() const {
+  return impl_->execution_choice;
 }
 
 void Graph::set_branches(Branches branches) {

@@ -66,6 +66,7 @@ struct Graph::Impl {
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kAsItPays;
   std::unique_ptr<Executor> executor;
+  std::string execution_choice;              ///< of Execution::kAuto; empty: it was not asked
   bool is_for_inference = false;             ///< see Graph::prepare_for_inference()
   std::vector<std::size_t> tells_beginning;  // places with a callee that is a BeginsForward
   // As a model: what the one output is split into (empty: it is not), and which of the model's

@@ -101,6 +101,11 @@ class Node {
   virtual bool repeats_its_parts() const { return false; }
   /// Whether its control flow depends on values.
   virtual bool depends_on_numbers() const { return false; }
+  /// How often a row meets a callee in a run: at most in a loop, on average in a switch.
+  virtual double calls_of(std::size_t callee) const {
+    static_cast<void>(callee);
+    return 1;
+  }
 
   const std::vector<Callee>& callees() const { return callees_; }
   /// Of all callees, each once.

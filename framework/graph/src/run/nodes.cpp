@@ -117,6 +117,7 @@ class LoopNode final : public Node {
   }
   bool repeats_its_parts() const override { return rounds_ > 1; }
   bool depends_on_numbers() const override { return kind_ != LoopKind::kTimes; }
+  double calls_of(std::size_t) const override { return static_cast<double>(rounds_); }
   std::string why_called() const override {
     if (depends_on_numbers())
       return "how many rounds it makes depends on the numbers it is given";
@@ -196,6 +197,10 @@ class MapNode final : public Node {
       result.sizes[0] = is_known ? result.sizes[0] * inputs[0].sizes[0] : TensorSpec::kVaries;
     }
     return result;
+  }
+
+  double calls_of(std::size_t) const override {
+    return slices_ > 0 ? static_cast<double>(slices_) : 1;
   }
 
   std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
@@ -297,6 +302,9 @@ class SwitchNode final : public Node {
   }
 
   bool depends_on_numbers() const override { return true; }
+  double calls_of(std::size_t callee) const override {
+    return callee == 0 ? 1 : 1 / static_cast<double>(branch_count());
+  }
   std::string why_called() const override {
     return "which branch it takes depends on the numbers it is given";
   }

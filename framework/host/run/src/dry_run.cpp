@@ -148,6 +148,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
         loading_peak, shared + at_once * (std::max<std::int64_t>(one_trial, 0) + row_lists));
     result.data = data_summary(ingredients);
     result.model = internal::model_info(ingredients, trial);
+    for (const std::string& note : trial.notes())
+      result.data["choices"].push_back(note);
     result.validation = plan_summary(ingredients.plan());
   });
   return result;

@@ -7,6 +7,9 @@
 #include <functional>
 
 #include <treadle/core/task_random.h>
+#include <treadle/engine/transformed_rows.h>
+
+#include "shard_count.h"
 
 namespace treadle::internal {
 namespace {
@@ -327,17 +330,47 @@ std::string Ingredients::metric_prefix(const TargetSpec& target) const {
 
 /// Never from the machine: the result depends on it.
 void Ingredients::settle_shards() {
-  constexpr std::int64_t kRowsAShard = 32;
-  constexpr std::int64_t kMost = 8;
   nlohmann::json& shards = workflow_.resolved.at("resources").at("shards");
   if (shards.is_number())
     return;
-  const std::int64_t rows = training_plan().batch_size;
   const bool is_additive =
       std::all_of(terms_.begin(), terms_.end(),
                   [](const Objective::Term& term) { return term.loss->is_additive(); });
-  shards = is_additive ? std::clamp<std::int64_t>(rows / kRowsAShard, 1, kMost) : 1;
-  choices_.push_back("shards: " + shards.dump());
+  ShardChoice choice{1, "the loss is computed over whole batches"};
+  if (is_additive) {
+    const std::shared_ptr<Model> model = tried_model();
+    choice = model == nullptr
+                 ? ShardChoice{1, "the work of a step is not known before the training"}
+                 : choose_shards(*model, training_plan().batch_size);
+  }
+  shards = choice.shards;
+  choices_.push_back("shards: " + shards.dump() + " (" + choice.reason + ")");
+}
+
+/// A model like those that will be trained, to see how large it is: for the data as transforms
+/// leave it that have been fitted to a few rows. Null where that does not work; the training will
+/// say why.
+std::shared_ptr<Model> Ingredients::tried_model() const {
+  constexpr std::int64_t kRows = 1024;
+  if (rows_ == nullptr)
+    return nullptr;
+  const std::int64_t count = rows_->rows();
+  std::vector<std::int64_t> some;
+  for (std::int64_t i = 0; i < std::min(count, kRows); ++i)
+    some.push_back(count <= kRows ? i : i * count / kRows);
+  const TaskRandom random(0);
+  try {
+    const std::vector<std::unique_ptr<Transform>> transforms = make_transforms();
+    std::vector<const Transform*> fitted;
+    for (const auto& transform : transforms) {
+      const engine::TransformedRows so_far(*rows_, fitted);
+      transform->fit(so_far, some);
+      fitted.push_back(transform.get());
+    }
+    return make_model(model_spec(engine::TransformedRows(*rows_, fitted).spec()));
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 std::size_t Ingredients::shards() const {

@@ -138,6 +138,7 @@ class Ingredients {
   void expect_whole_batches() const;
   void settle_metrics();
   void settle_shards();
+  std::shared_ptr<Model> tried_model() const;
 
   const Runtime& runtime_;
   ResolvedWorkflow workflow_;

@@ -244,12 +244,15 @@ nlohmann::json model_info(const Ingredients& ingredients, Trial& trial) {
     outputs[port.name] = port.shape;
   }
   const ResolvedWorkflow& workflow = ingredients.workflow();
-  return {{"name", workflow.name},
-          {"version", "1"},
-          {"architecture", workflow.resolved.at("model")},
-          {"parameter_count", count},
-          {"input_shape", std::move(inputs)},
-          {"output_shape", std::move(outputs)}};
+  nlohmann::json info = {{"name", workflow.name},
+                         {"version", "1"},
+                         {"architecture", workflow.resolved.at("model")},
+                         {"parameter_count", count},
+                         {"input_shape", std::move(inputs)},
+                         {"output_shape", std::move(outputs)}};
+  if (const std::string choice = execution_choice(trial.model()); !choice.empty())
+    info["execution"] = choice;
+  return info;
 }
 
 nlohmann::json cross_validation_summary(const nlohmann::json& folds) {

@@ -634,6 +634,8 @@ void RunSession::write_result() {
   result["started_at"] = events_.started_at();
   result["task"] = ingredients_.task();
   result["choices"] = ingredients_.choices();
+  if (const auto& info = chosen.result.at("model_info"); info.contains("execution"))
+    result["choices"].push_back("execution: " + info.at("execution").get<std::string>());
   result["data"] = data_facts(ingredients_);
   result["environment"] = environment_;
   result["environment"]["baseline_memory_bytes"] = baseline_memory_;

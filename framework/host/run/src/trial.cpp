@@ -4,10 +4,17 @@
 #include <treadle/core/weights.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
+#include <treadle/graph/graph.h>
 
 #include "target_units.h"
 
 namespace treadle::internal {
+
+std::string execution_choice(const Model& model) {
+  const auto* graph = dynamic_cast<const graph::Graph*>(&model);
+  return graph == nullptr ? std::string() : graph->execution_choice();
+}
+
 Trial::Trial(const Ingredients& ingredients, TrialId id, TrialRows rows, Timeline* timeline)
     : ingredients_(ingredients),
       id_(std::move(id)),
@@ -48,6 +55,8 @@ void Trial::prepare(const StateDict* saved_preprocessing) {
     while (replicas_.size() + 1 < ingredients_.shards())
       replicas_.push_back(ingredients_.make_model(model_spec_));
   }
+  if (const std::string choice = execution_choice(*model_); !choice.empty())
+    notes_.push_back("execution: " + choice);
   if (saved_preprocessing == nullptr)
     load_given_weights();  // else they are in the checkpoint
   optimizer_ = ingredients_.make_optimizer();

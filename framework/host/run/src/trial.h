@@ -83,6 +83,10 @@ class Trial {
   std::vector<std::string> notes_;
 };
 
+/// What `"execution": "auto"` decided for the model: "compiled", or "dynamic, because …". Empty
+/// where nobody left it open.
+std::string execution_choice(const Model& model);
+
 /// Restores transforms from what Trial::preprocessing() gave.
 void load_transforms(const std::vector<std::unique_ptr<Transform>>& transforms,
                      const StateDict& preprocessing);

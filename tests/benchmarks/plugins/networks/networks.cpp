@@ -42,7 +42,7 @@ const treadle::PortSpec& only_input(const std::string& model, const treadle::Mod
 /// Adopts a network that only knows libtorch, in the dtype that was asked for.
 template <typename Net, typename... Sizes>
 std::shared_ptr<treadle::Model> adapted(const treadle::ModelSpec& spec, const Sizes&... sizes) {
-  auto net = std::make_shared<Net>(sizes..., spec.outputs[0].width);
+  auto net = std::make_shared<Net>(sizes..., spec.outputs[0].width());
   net->to(spec.dtype);
   return treadle::adapt(std::move(net));
 }

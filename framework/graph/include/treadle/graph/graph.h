@@ -75,9 +75,12 @@ struct NodeInfo {
 
 /// How a graph's forward runs.
 enum class Execution : std::uint8_t {
-  kDynamic,  ///< node by node
-  kCompiled  ///< as a plan, compiled for each combination of input sizes
+  kDynamic,   ///< node by node
+  kCompiled,  ///< as a plan, compiled for each combination of input sizes
+  kAuto       ///< compiled where that is known to be no slower, else dynamic
 };
+/// By its name in documents: "auto", "compiled" or "dynamic".
+Execution execution_named(std::string_view name);
 
 /// How independent nodes run: the branches of a split, the experts of a gate. The bits are the
 /// same. Stateful nodes run by themselves; so do, in the body of a loop or map, branches that use a
@@ -124,8 +127,15 @@ class Graph final : public Model,
   /// no record of every operation. Nodes that cannot be lowered are called. Gradients of parameters
   /// are added to grad() directly; one backward per forward, no gradients of gradients. Under
   /// autocast the graph runs dynamically.
+  ///
+  /// kAuto decides now, from the graph alone, and folds no constants for inference: results are the
+  /// same bits, whatever it decides.
   void set_execution(Execution execution);
+  /// kDynamic or kCompiled.
   Execution execution() const;
+  /// What kAuto decided, for people: "compiled", or "dynamic, because …". Empty where it was not
+  /// asked.
+  const std::string& execution_choice() const;
   /// From now on, compiled forwards in evaluation without gradients fold constants: a batch norm
   /// becomes a part of the weights of the convolution before it. Results are the same up to
   /// rounding, usually 1e-5 in float32. Plans are remade after weights change; call this again

@@ -31,7 +31,11 @@ Part identity();
 /// A part whose values are not kept for backward but computed once more there: a forward of it more
 /// for the memory of what enters it. Gradients are the true ones, and random operators draw the
 /// same numbers both times; see recomputed.h. It may have no state and no memory.
-Part recompute(const Part& body);
+///
+/// `names`: what its parameters are called. kOfFlow: as if the body's nodes stood in the flow
+/// itself, which has no others of these names; so the same weights fit with and without it.
+enum class RecomputedNames : std::uint8_t { kOfNode, kOfFlow };
+Part recompute(const Part& body, RecomputedNames names = RecomputedNames::kOfNode);
 /// To sizes as Tensor::reshape takes them; one may be -1.
 Part reshape(std::vector<std::int64_t> sizes);
 

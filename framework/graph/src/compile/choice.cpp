@@ -1,0 +1,124 @@
+#include "compile/choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/plan/lowerable.h>
+
+#include "run/graph_data.h"
+
+// The rule of Execution::kAuto: compiled, unless
+//
+// - a node decides by the numbers it is given (switch, while, until, adaptive): a plan calls it,
+// and
+//   refuses values whose sizes change with those numbers;
+// - more than the number of rows varies (sequences of any length): every length would need a plan,
+//   and eight are kept;
+// - something is carried from batch to batch: with gradients accumulated, a compiled sum may differ
+//   in its last bit (docs/decisions/0012-compiled-graphs.md);
+// - a layer adds to the loss: training runs node by node then, whatever was asked for;
+// - branches are to run at once whatever they cost;
+// - no layer can be lowered: there is nothing to gain.
+//
+// Everything else was measured to be no slower (whole steps with Adam, one thread, compiled beside
+// dynamic, `parts --benchmark_filter=step/` of tests/benchmarks): small dense networks 0.60, with
+// batch norms and residuals 0.61, four small branches 0.42, experts behind a gate 0.63, a loop
+// 0.62, one layer 0.81; 0.89 to 0.93 where every second layer is called; 0.96 to 0.99 where kernels
+// take all of the time (convolutions, LSTM, transformer).
+
+namespace treadle::graph {
+namespace {
+
+/// Whether a plan knows any of its layers, those of graphs within included.
+bool has_lowered_layer(const Graph::Impl& graph) {
+  for (const Place& place : graph.places) {
+    if (place.node == nullptr)
+      continue;
+    for (const Callee& callee : place.node->callees()) {
+      if (callee.graph() != nullptr ? has_lowered_layer(callee.graph()->impl())
+                                    : callee.ability<Lowerable>() != nullptr)
+        return true;
+    }
+  }
+  return false;
+}
+
+/// The way to a node that decides by the numbers it is given: "body.switch_0".
+std::optional<std::string> dynamic_node(const Graph::Impl& graph) {
+  for (std::size_t i = 0; i < graph.places.size(); ++i) {
+    const Node* node = graph.places[i].node.get();
+    if (node == nullptr)
+      continue;
+    if (node->depends_on_numbers())
+      return graph.nodes[i].id;
+    for (const Callee& callee : node->callees()) {
+      if (callee.graph() == nullptr)
+        continue;
+      if (const auto within = dynamic_node(callee.graph()->impl()))
+        return graph.nodes[i].id + "." + *within;
+    }
+  }
+  return std::nullopt;
+}
+
+/// A node of whose value more than the number of rows varies.
+std::optional<std::string> varying_node(const Graph::Impl& graph) {
+  for (const NodeInfo& node : graph.nodes) {
+    if (!node.result)
+      return node.id;
+    const std::vector<std::int64_t>& sizes = node.result->sizes;
+    if (!sizes.empty() &&
+        std::find(sizes.begin() + 1, sizes.end(), TensorSpec::kVaries) != sizes.end())
+      return node.id;
+  }
+  return std::nullopt;
+}
+
+bool runs_branches_at_once(const Graph::Impl& graph) {
+  return graph.has_branches && graph.branches == Branches::kAtOnce;
+}
+
+}  // namespace
+
+std::optional<std::string> why_dynamic(const Graph& graph) {
+  const Graph::Impl& impl = graph.impl();
+  if (const auto node = dynamic_node(impl))
+    return quote_text(*node) + " decides by the numbers it is given";
+  if (const auto node = varying_node(impl))
+    return "the sizes of " + quote_text(*node) + " vary from batch to batch";
+  if (impl.remembers)
+    return "it carries a state from batch to batch";
+  if (impl.adds_losses)
+    return "a layer adds to the loss";
+  if (runs_branches_at_once(impl))
+    return "its branches run at once";
+  if (!has_lowered_layer(impl))
+    return "none of its layers can be compiled";
+  return std::nullopt;
+}
+
+namespace {
+
+struct NamedExecution {
+  std::string_view name;
+  Execution execution;
+};
+constexpr std::array kExecutions{NamedExecution{"auto", Execution::kAuto},
+                                 NamedExecution{"compiled", Execution::kCompiled},
+                                 NamedExecution{"dynamic", Execution::kDynamic}};
+
+}  // namespace
+
+Execution execution_named(std::string_view name) {
+  for (const NamedExecution& one : kExecutions) {
+    if (one.name == name)
+      return one.execution;
+  }
+  throw ContractViolation("no execution is called \"" + std::string(name) + "\"");
+}
+
+}  // namespace treadle::graph

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cstdint>
+
+#include <treadle/base/error.h>
+#include <treadle/core/module_state.h>
+#include <treadle/graph/cost.h>
+
+#include "run/graph_data.h"
+
+// Counts by sizes: a weight is used once for each position of the values around its layer.
+
+namespace treadle::graph {
+namespace {
+
+constexpr double kUnknownSize = 64;
+/// Forward, gradient of the values, gradient of the weights.
+constexpr double kPasses = 3;
+/// A value is written and read, and so is its gradient.
+constexpr double kTouches = 4;
+
+/// Elements of a row.
+double row_elements(const TensorSpec& spec) {
+  double count = 1;
+  for (std::size_t i = 1; i < spec.sizes.size(); ++i)
+    count *=
+        spec.sizes[i] == TensorSpec::kVaries ? kUnknownSize : static_cast<double>(spec.sizes[i]);
+  return count;
+}
+
+/// Those of a row that lie along the last dimension.
+double positions(const TensorSpec& spec) {
+  if (spec.sizes.size() < 2)
+    return 1;
+  const std::int64_t last = spec.sizes.back();
+  return row_elements(spec) /
+         (last == TensorSpec::kVaries ? kUnknownSize : static_cast<double>(last));
+}
+
+double operations(const torch::nn::Module& module, const TensorSpec& input,
+                  const TensorSpec& result) {
+  double sum = 0;
+  for (const at::Tensor& weight : distinct_parameters(module)) {
+    const bool is_looked_up = !c10::isFloatingType(input.dtype);
+    if (weight.dim() < 2 || is_looked_up || weight.numel() == 0)
+      continue;
+    // Of a convolution [out, in, ...], each output has used its filter once.
+    const double uses = weight.dim() > 2
+                            ? row_elements(result) / static_cast<double>(weight.size(0))
+                            : std::max(positions(input), positions(result));
+    sum += 2 * kPasses * static_cast<double>(weight.numel()) * uses;
+  }
+  return sum;
+}
+
+/// The graph that a layer is made of; null for others.
+const Graph* graph_in(const torch::nn::Module& layer) {
+  for (const auto& child : layer.children()) {
+    if (const auto* graph = dynamic_cast<const Graph*>(child.get()))
+      return graph;
+  }
+  return nullptr;
+}
+
+RowWork work_of(const Callee& callee, const TensorSpec& input, const TensorSpec& result) {
+  const Graph* graph = callee.graph() ? callee.graph().get() : graph_in(*callee.module());
+  if (graph != nullptr && graph->impl().nodes[graph->impl().inputs[0]].result)
+    return training_work(*graph);
+  return {operations(*callee.module(), input, result), 0};
+}
+
+}  // namespace
+
+RowWork training_work(const Graph& graph) {
+  const Graph::Impl& impl = graph.impl();
+  RowWork sum;
+  for (std::size_t i = 0; i < impl.places.size(); ++i) {
+    const Place& place = impl.places[i];
+    const NodeInfo& info = impl.nodes[i];
+    if (place.node == nullptr || !info.result)
+      continue;
+    const auto& source = impl.nodes[place.inputs.front()].result;
+    for (std::size_t c = 0; c < place.node->callees().size(); ++c) {
+      RowWork work =
+          work_of(place.node->callees()[c], source ? *source : *info.result, *info.result);
+      work.operations *= place.node->calls_of(c);
+      work.bytes *= place.node->calls_of(c);
+      sum += work;
+    }
+    sum.bytes += kTouches * row_elements(*info.result) *
+                 static_cast<double>(c10::elementSize(info.result->dtype));
+  }
+  return sum;
+}
+
+}  // namespace treadle::graph

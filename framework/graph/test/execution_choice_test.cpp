@@ -1,0 +1,93 @@
+// Execution::kAuto: what is compiled, what stays dynamic, and why.
+#include <gmock/gmock.h>
+
+#include <treadle/core/layer.h>
+#include <treadle/graph/graph.h>
+
+#include "planned_parts.h"
+#include "small_parts.h"
+
+namespace treadle::graph::testing {
+namespace {
+
+std::string choice(const FlowBuilder& flow, std::vector<std::int64_t> row = {4}) {
+  std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+  sizes.insert(sizes.end(), row.begin(), row.end());
+  LayerSpec spec;
+  spec.inputs = {TensorSpec(std::move(sizes), at::kDouble)};
+  spec.dtype = at::kDouble;
+  const auto graph = flow.build(spec);
+  graph->set_execution(Execution::kAuto);
+  EXPECT_EQ(graph->execution() == Execution::kCompiled, graph->execution_choice() == "compiled");
+  return graph->execution_choice();
+}
+
+TEST(AutomaticExecution, CompilesWhatIsKnownToBeNoSlower) {
+  EXPECT_EQ(choice(FlowBuilder::from(sigmoid_router(4, 2))), "compiled");
+  EXPECT_EQ(choice(FlowBuilder::from(times(2)).through(sigmoid_router(4, 2))), "compiled")
+      << "a layer that is called does not keep the others from it";
+  EXPECT_EQ(choice(FlowBuilder().loop(sigmoid_router(4, 4)).times(3)), "compiled");
+  EXPECT_EQ(choice(FlowBuilder().split({sigmoid_router(4, 2), sigmoid_router(4, 2)}).merge(mean())),
+            "compiled");
+}
+
+TEST(AutomaticExecution, LeavesDynamicWhatDecidesByNumbers) {
+  const FlowBuilder switching =
+      FlowBuilder().switch_(fixed_selector(0), {sigmoid_router(4, 4), sigmoid_router(4, 4)});
+  EXPECT_EQ(choice(switching), "dynamic, because \"switch_0\" decides by the numbers it is given");
+  EXPECT_EQ(choice(FlowBuilder().loop(sigmoid_router(4, 4)).until(threshold_halt(1), 3)),
+            "dynamic, because \"loop_0\" decides by the numbers it is given");
+  EXPECT_EQ(choice(FlowBuilder::from(sigmoid_router(4, 4)).loop(switching).times(2)),
+            "dynamic, because \"loop_0.switch_0\" decides by the numbers it is given")
+      << "wherever it stands";
+}
+
+TEST(AutomaticExecution, LeavesDynamicWhatVariesByMoreThanRows) {
+  EXPECT_EQ(choice(FlowBuilder::from(add()), {TensorSpec::kVaries, 4}),
+            "dynamic, because the sizes of \"input\" vary from batch to batch");
+  EXPECT_EQ(choice(FlowBuilder::from(sigmoid_router(4, 2)), {3, 4}), "compiled");
+}
+
+TEST(AutomaticExecution, LeavesDynamicWhatCarriesAState) {
+  const FlowBuilder recurrent =
+      FlowBuilder::from(sigmoid_router(4, 4)).through(state_add()).using_({"sum"}).tag("sum");
+  EXPECT_EQ(choice(recurrent), "dynamic, because it carries a state from batch to batch");
+}
+
+TEST(AutomaticExecution, LeavesDynamicWhatCannotBeLowered) {
+  EXPECT_EQ(choice(FlowBuilder::from(times(2)).through(plus(1))),
+            "dynamic, because none of its layers can be compiled");
+}
+
+TEST(AutomaticExecution, LeavesBranchesAloneThatRunAtOnceWhateverTheyCost) {
+  LayerSpec spec;
+  spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kDouble)};
+  spec.dtype = at::kDouble;
+  const auto graph =
+      FlowBuilder().split({sigmoid_router(4, 2), sigmoid_router(4, 2)}).merge(mean()).build(spec);
+  graph->set_branches(Branches::kAtOnce);
+  graph->set_execution(Execution::kAuto);
+  EXPECT_EQ(graph->execution_choice(), "dynamic, because its branches run at once");
+}
+
+TEST(AutomaticExecution, IsForgottenWhereSomebodyDecides) {
+  LayerSpec spec;
+  spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kDouble)};
+  spec.dtype = at::kDouble;
+  const auto graph = FlowBuilder::from(sigmoid_router(4, 2)).build(spec);
+  EXPECT_EQ(graph->execution_choice(), "") << "nobody asked";
+  graph->set_execution(Execution::kAuto);
+  graph->set_execution(Execution::kDynamic);
+  EXPECT_EQ(graph->execution_choice(), "");
+  EXPECT_EQ(graph->execution(), Execution::kDynamic);
+}
+
+TEST(AutomaticExecution, HasTheNamesThatDocumentsHave) {
+  EXPECT_EQ(execution_named("auto"), Execution::kAuto);
+  EXPECT_EQ(execution_named("compiled"), Execution::kCompiled);
+  EXPECT_EQ(execution_named("dynamic"), Execution::kDynamic);
+  EXPECT_THROW(execution_named("fast"), ContractViolation);
+}
+
+}  // namespace
+}  // namespace treadle::graph::testing

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <treadle/core/model.h>
+
+namespace treadle::internal {
+
+/// What `"shards": "auto"` decides, and why.
+struct ShardChoice {
+  std::int64_t shards = 1;
+  std::string reason;  ///< for people
+};
+
+/// Shards for a step on `rows` rows, each of about a millisecond of work or more. From the model's
+/// sizes alone: the same on every machine.
+ShardChoice choose_shards(const Model& model, std::int64_t rows);
+
+}  // namespace treadle::internal
