@@ -37,7 +37,8 @@ Condition Condition::configured_by(const Config& config) {
     if (!config.has(word.key))
       continue;
     if (condition.kind_ != Kind::kNone)
-      config.fail(word.key, "a condition asks one thing of its numbers; write another for this one");
+      config.fail(word.key,
+                  "a condition asks one thing of its numbers; write another for this one");
     condition.kind_ = word.kind;
     if (word.value == Word::kBound) {
       condition.window_ = 1;

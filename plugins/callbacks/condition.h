@@ -48,7 +48,7 @@ class Condition {
   bool any_ = false;
   Kind kind_ = Kind::kNone;
   std::int64_t window_ = 0;
-  double bound_ = 0;  // or the tolerance of a trend
+  double bound_ = 0;                     // or the tolerance of a trend
   Direction better_ = Direction::kNone;  // kNone: as the number itself says
   std::optional<Duration> after_;
 };

@@ -10,10 +10,12 @@ namespace treadle::callbacks {
 /// The mean loss of the first `baseline_steps` steps is the baseline. After that a step whose loss
 /// is more than `growth` times that of the step before, or more than `ratio` times the baseline, is
 /// a bad one: the rate is multiplied by 0.7, from the fifth bad step in a row on by 0.5, from the
-/// tenth on by 0.3. A good step multiplies it by 1.05. All this together never takes the rate out of
-/// [min_factor, 1] of what it would be. Losses are compared by size: a loss below 0 says nothing.
+/// tenth on by 0.3. A good step multiplies it by 1.05. All this together never takes the rate out
+/// of [min_factor, 1] of what it would be. Losses are compared by size: a loss below 0 says
+/// nothing.
 ///
-/// Steps whose loss or gradients are not finite are skipped, up to `skip` in a row, and count as bad.
+/// Steps whose loss or gradients are not finite are skipped, up to `skip` in a row, and count as
+/// bad.
 class DivergenceGuard final : public TrainingCallback {
  public:
   explicit DivergenceGuard(const Config& config);

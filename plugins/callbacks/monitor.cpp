@@ -43,9 +43,9 @@ std::optional<MetricValue> value_in(const EpochSummary& row, const std::string& 
 }
 
 bool BestValue::offer(const MetricValue& value) {
-  const bool is_better = !has_any_ || (std::isnan(best_) && !std::isnan(value.value)) ||
-                         (value.direction == Direction::kHigherIsBetter ? value.value > best_
-                                                                        : value.value < best_);
+  const bool is_better =
+      !has_any_ || (std::isnan(best_) && !std::isnan(value.value)) ||
+      (value.direction == Direction::kHigherIsBetter ? value.value > best_ : value.value < best_);
   if (is_better)
     best_ = value.value;
   has_any_ = true;

@@ -18,9 +18,9 @@ class Monitor {
   /// neither stopped nor chosen from.
   bool begin(TrainingControl& control) const;
 
-  /// Its value in this row, with the direction that "mode" or the number itself has; lower is better
-  /// for one without. Nothing when the validation rows were not evaluated. Throws a TrainingError
-  /// when the number is gone.
+  /// Its value in this row, with the direction that "mode" or the number itself has; lower is
+  /// better for one without. Nothing when the validation rows were not evaluated. Throws a
+  /// TrainingError when the number is gone.
   std::optional<MetricValue> value(const EpochSummary& row) const;
 
   const std::string& name() const { return name_; }

@@ -23,8 +23,8 @@ class Patience final : public Stateful {
   };
   explicit Patience(Options options) : options_(options) {}
 
-  /// Takes one value, `epochs` after the one before; true: patience is at an end. A value that is not
-  /// a number ends it with that reason: it would never get better again.
+  /// Takes one value, `epochs` after the one before; true: patience is at an end. A value that is
+  /// not a number ends it with that reason: it would never get better again.
   bool step(double value, std::int64_t epochs = 1);
 
   /// Whether the last value given to step() was an improvement (the first one is).

@@ -36,8 +36,8 @@ class ReduceOnPlateau final : public TrainingCallback {
   std::int64_t cooldown_ = 0;  // epochs
   bool has_best_ = false;
   double best_ = 0;
-  std::int64_t since_ = 0;         // the epoch from which the count runs
-  std::int64_t cool_until_ = 0;    // the last epoch that does not count
+  std::int64_t since_ = 0;       // the epoch from which the count runs
+  std::int64_t cool_until_ = 0;  // the last epoch that does not count
 };
 
 }  // namespace treadle::callbacks

@@ -7,8 +7,7 @@ namespace treadle::callbacks {
 /// Ends the training when a condition holds.
 class Stop final : public TrainingCallback {
  public:
-  explicit Stop(const Config& config)
-      : when_(Condition::configured_by(config.child("when"))) {}
+  explicit Stop(const Config& config) : when_(Condition::configured_by(config.child("when"))) {}
 
  private:
   void do_begin(TrainingControl& control) override {

@@ -128,8 +128,8 @@ std::string Prometheus::exposition() const {
   }
 
   std::string text;
-  for (const Gauge* gauge : {&epoch, &epochs, &step, &rate, &train_loss, &val_loss,
-                             &seconds, &metric, &observed, &best, &completed})
+  for (const Gauge* gauge : {&epoch, &epochs, &step, &rate, &train_loss, &val_loss, &seconds,
+                             &metric, &observed, &best, &completed})
     text += gauge->text();
   return text;
 }

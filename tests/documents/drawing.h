@@ -19,7 +19,7 @@ struct Drawing {
   Dice dice;
   std::filesystem::path folder;  ///< of the files it names
 
-  DataSpec data = {};                   ///< as the data component opened it
+  DataSpec data = {};                     ///< as the data component opened it
   std::vector<std::string> columns = {};  ///< of all inputs
   std::vector<std::string> inputs = {};
   std::vector<std::string> targets = {};

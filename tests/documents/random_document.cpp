@@ -26,9 +26,9 @@ constexpr int kValuesPerKey = 4;
 /// How often a key of the top level is there that need not be.
 const std::map<std::string, int>& top_level_chances() {
   static const std::map<std::string, int> chances{
-      {"$schema", 3},  {"name", 20},       {"seed", 70},       {"dtype", 30},
-      {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},   {"training", 100},
-      {"validation", 65}, {"observers", 8},  {"resources", 60},  {"extensions", 5}};
+      {"$schema", 3},     {"name", 20},      {"seed", 70},      {"dtype", 30},
+      {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
+      {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5}};
   return chances;
 }
 
@@ -184,9 +184,7 @@ class Drawer {
     for (const std::int64_t size : port.shape)
       sizes.push_back(size == kVaries ? 5 : size);
     const bool is_index = port.role == Role::kTokens || port.role == Role::kCategories;
-    return {sizes, is_index                     ? at::kLong
-                   : document_.contains("dtype") ? at::kDouble
-                                                 : at::kFloat};
+    return {sizes, is_index ? at::kLong : document_.contains("dtype") ? at::kDouble : at::kFloat};
   }
 
   /// All inputs beside each other.
@@ -352,7 +350,8 @@ void add_changes(const Runtime& runtime, Drawing& drawing, const fs::path& folde
   const json resolved = runtime.resolve(result.document).resolved;
   const std::vector<DocumentKey> keys = keys_of(runtime, resolved);
   std::size_t files = 0;
-  for (int attempt = 0; attempt < changes * 5 && result.changes.size() < static_cast<std::size_t>(changes);
+  for (int attempt = 0;
+       attempt < changes * 5 && result.changes.size() < static_cast<std::size_t>(changes);
        ++attempt) {
     const DocumentKey& key = drawing.dice.one_of(keys);
     if (key.schema.contains("const"))

@@ -63,7 +63,10 @@ struct Tally {
     json spoken_keys = json::object();
     for (const auto& [label, tries] : keys)
       spoken_keys[label] = {tries.first, tries.second};
-    return {{"counts", counts}, {"components", components}, {"refusals", refusals}, {"keys", spoken_keys}};
+    return {{"counts", counts},
+            {"components", components},
+            {"refusals", refusals},
+            {"keys", spoken_keys}};
   }
   void add(const json& other) {
     const auto add_up = [](std::map<std::string, std::int64_t>& sums, const json& more) {
@@ -187,8 +190,8 @@ class Judge {
     const auto begin = Clock::now();
     const DocumentRun first = runs.run(document, 1);
     if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr)
-      std::cerr << seed << ' ' << document << ' ' << (Clock::now() - begin) / std::chrono::milliseconds(1)
-                << " ms\n";
+      std::cerr << seed << ' ' << document << ' '
+                << (Clock::now() - begin) / std::chrono::milliseconds(1) << " ms\n";
     if (first.ending.kind == Kind::kRefused) {
       refused(first.ending.text);
       expect_same_refusal(runs, document, first.ending);
@@ -345,7 +348,8 @@ void print(const std::string& title, const std::map<std::string, std::int64_t>& 
 TEST(RandomDocuments, HoldTheirLaws) {
   const std::uint64_t count = from_environment("TREADLE_RANDOM_DOCUMENTS", 60);
   const std::uint64_t first = from_environment("TREADLE_RANDOM_DOCUMENTS_SEED", seed_of_today());
-  const auto lanes = std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  const auto lanes =
+      std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
   const Workspace home;
   setenv("HOME", home.folder().c_str(), 1);
   Runtime runtime;

@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cxxabi.h>
 #include <atomic>
 #include <cstdlib>
-#include <cxxabi.h>
-#include <stop_token>
 #include <sstream>
+#include <stop_token>
 #include <typeinfo>
 
 #include <treadle/base/error.h>
@@ -346,7 +346,8 @@ Remains results_in(const Remains& remains) {
       results[name] = text;
   }
   json result = json::parse(remains.at("result.json"));
-  for (const char* const key : {"choices", "data", "extensions", "model_info", "metric_list", "task"})
+  for (const char* const key :
+       {"choices", "data", "extensions", "model_info", "metric_list", "task"})
     result.erase(key);
   results["result.json"] = result.dump(1);
   return results;

@@ -19,13 +19,13 @@ namespace treadle {
 namespace {
 
 using nlohmann::json;
-using testing::bits_of;
 using ::testing::AllOf;
+using testing::bits_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using testing::Impatient;
 using testing::read_file;
+using ::testing::StartsWith;
 using testing::watching_runtime;
 using testing::Workspace;
 namespace fs = std::filesystem;
@@ -285,11 +285,10 @@ TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
             "nothing was thrown");
   EXPECT_EQ(mistake_in_change(callbacks({{"use", "freeze"}, {"parameters", {"*"}}})),
             "/training/callbacks/0/parameters: this leaves nothing to train");
-  json frozen = {{"model",
-                  {{"flow", {{{"use", "head"}, {"frozen", true}}}},
-                   {"observe", json()},
-                   {"outputs", json()}}},
-                 {"training", {{"callbacks", json::array()}}}};
+  json frozen = {
+      {"model",
+       {{"flow", {{{"use", "head"}, {"frozen", true}}}}, {"observe", json()}, {"outputs", json()}}},
+      {"training", {{"callbacks", json::array()}}}};
   EXPECT_THAT(mistake_in_change(frozen), HasSubstr("all parameters of the model are frozen"));
 }
 

@@ -23,7 +23,8 @@ const std::array kNames{
     InterfaceName{"schedule", "treadle.schedule/0", "the learning rate as a function of the step"},
     InterfaceName{"metric", "treadle.metric/0", "a number people judge a model by"},
     InterfaceName{"training", "treadle.training/0", "the training loop"},
-    InterfaceName{"callback", "treadle.callback/0", "acts in the training loop: stops, keeps, averages"},
+    InterfaceName{"callback", "treadle.callback/0",
+                  "acts in the training loop: stops, keeps, averages"},
     InterfaceName{"observer", "treadle.observer/0", "hears what happens in a run"},
 };
 

@@ -14,8 +14,7 @@ struct RowNumber {
 constexpr RowNumber kNumbers[] = {
     {"train_loss", [](const EpochSummary& row) { return std::optional(row.train_loss); },
      Direction::kLowerIsBetter},
-    {"val_loss", [](const EpochSummary& row) { return row.val_loss; },
-     Direction::kLowerIsBetter},
+    {"val_loss", [](const EpochSummary& row) { return row.val_loss; }, Direction::kLowerIsBetter},
     {"learning_rate", [](const EpochSummary& row) { return std::optional(row.learning_rate); },
      Direction::kNone},
 };

@@ -1,14 +1,14 @@
 // Out-of-line destructors give every interface one home for its virtual table and type information,
 // so casts and exceptions work across plugins.
+#include <treadle/core/batch_stream.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
-#include <treadle/core/batch_stream.h>
-#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/plugin_registry.h>

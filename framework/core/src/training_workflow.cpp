@@ -7,8 +7,9 @@ namespace treadle {
 void TrainingWorkflow::train(TrainingSession& session) {
   call_plugin(*this, "train", [&] { do_train(session); });
   if (!session.is_finished()) {
-    refuse_result(*this, "train",
-                  "returned before the training was finished; a loop goes on until next_epoch() is false");
+    refuse_result(
+        *this, "train",
+        "returned before the training was finished; a loop goes on until next_epoch() is false");
   }
 }
 

@@ -49,8 +49,8 @@ class AverageInModel {
 
 /// One training: what its loop sees, what its callbacks see, and all they share.
 ///
-/// An epoch is: steps → the average put in → validation → callbacks → the average taken out → row of
-/// history → checkpoint.
+/// An epoch is: steps → the average put in → validation → callbacks → the average taken out → row
+/// of history → checkpoint.
 class Session final : public TrainingSession, public TrainingControl {
  public:
   Session(TrainingWorkflow& loop, const SessionSetup& setup, RunContext& context)
@@ -180,9 +180,8 @@ class Session final : public TrainingSession, public TrainingControl {
       // What is evaluated, and kept when it is the best, is what the training would end with.
       std::optional<AverageInModel> averaged;
       try {
-        const bool is_due =
-            epoch_ + 1 == setup_.epochs || (epoch_ + 1) % setup_.evaluate_every == 0 ||
-            !stop_reason_.empty();
+        const bool is_due = epoch_ + 1 == setup_.epochs ||
+                            (epoch_ + 1) % setup_.evaluate_every == 0 || !stop_reason_.empty();
         if (setup_.validation != nullptr && is_due) {
           if (average_ && average_->count() > 0) {
             averaged.emplace(*average_);
@@ -318,8 +317,7 @@ class Session final : public TrainingSession, public TrainingControl {
   /// Metrics name their values when they have seen something; the last batch is as good as any.
   std::vector<std::string> metric_names() const {
     std::vector<std::string> names;
-    const auto stream =
-        setup_.validation->epoch(0, setup_.validation->batches_per_epoch() - 1);
+    const auto stream = setup_.validation->epoch(0, setup_.validation->batches_per_epoch() - 1);
     evaluate_metrics(evaluation_setup(setup_), *stream, std::stop_token(), setup_.metrics);
     for (const TargetMetric& metric : setup_.metrics) {
       for (const MetricValue& value : metric.compute().values)
@@ -360,8 +358,8 @@ class Session final : public TrainingSession, public TrainingControl {
   /// Throws Interrupted when a stop is requested.
   void evaluate(EpochSummary& summary) {
     const auto stream = setup_.validation->epoch(0);
-    const EvaluationTotals totals = evaluate_metrics(evaluation_setup(setup_), *stream,
-                                                     context_.stop_token(), setup_.metrics);
+    const EvaluationTotals totals =
+        evaluate_metrics(evaluation_setup(setup_), *stream, context_.stop_token(), setup_.metrics);
     summary.val_loss = totals.loss;
     for (const TargetMetric& metric : setup_.metrics) {
       const MetricResult result = metric.compute();

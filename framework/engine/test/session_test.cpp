@@ -58,8 +58,7 @@ TEST(Session, EvaluatesEveryValidationRowOnceAnEpoch) {
 
   for (const EpochSummary& epoch : whole.context.epochs()) {
     ASSERT_TRUE(epoch.val_loss.has_value());
-    EXPECT_NEAR(*epoch.val_loss, whole.rehearsal->loss_on(whole.rehearsal->validation()),
-                1e-12);
+    EXPECT_NEAR(*epoch.val_loss, whole.rehearsal->loss_on(whole.rehearsal->validation()), 1e-12);
     ASSERT_EQ(epoch.metrics.size(), 1U);
     EXPECT_EQ(epoch.metrics[0].name, "mae");
   }

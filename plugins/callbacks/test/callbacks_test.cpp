@@ -171,10 +171,10 @@ TEST(Monitor, NamesWhatItCouldBe) {
 
 // early_stopping asks for the names first, before the norm is logged.
 TEST(Monitor, IsAlsoWhatALaterCallbackLogs) {
-  const Trained trained(Json{
-      {{"use", "early_stopping"}, {"monitor", "gradient_norm"}, {"patience", "100ep"}},
-      {{"use", "stop"}, {"when", {{"monitor", "gradient_norm"}, {"below", 1e9}}}},
-      {{"use", "log_gradient_norm"}}});
+  const Trained trained(
+      Json{{{"use", "early_stopping"}, {"monitor", "gradient_norm"}, {"patience", "100ep"}},
+           {{"use", "stop"}, {"when", {{"monitor", "gradient_norm"}, {"below", 1e9}}}},
+           {{"use", "log_gradient_norm"}}});
 
   EXPECT_EQ(trained.result.stop_reason, "gradient_norm below 1e+09");
 }
@@ -187,8 +187,8 @@ TEST(Callbacks, OnlyOneChoosesTheWeightsTheTrainingEndsWith) {
     rehearsal.train(context);
     FAIL();
   } catch (const DocumentError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("/training"),
-                                    HasSubstr("\"restore_best_weights\": false")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("/training"), HasSubstr("\"restore_best_weights\": false")));
   }
 }
 
@@ -215,10 +215,9 @@ EpochSummary with_loss(double loss) {
 TEST(ReduceOnPlateau, CountsEpochsWithoutAnImprovement) {
   RecordingControl control;
   control.planned_epochs = 100;
-  const auto reduce = make("reduce_on_plateau", {{"patience", "2ep"},
-                                                 {"factor", 0.5},
-                                                 {"min_delta", 0.2},
-                                                 {"cooldown", "1ep"}});
+  const auto reduce =
+      make("reduce_on_plateau",
+           {{"patience", "2ep"}, {"factor", 0.5}, {"min_delta", 0.2}, {"cooldown", "1ep"}});
   reduce->begin(control);
   std::vector<double> factors;
   for (const double loss : {5.0, 4.9, 5.0, 4.9, 4.9, 4.9, 1.0, 1.0, std::nan("")}) {
@@ -234,8 +233,8 @@ TEST(ReduceOnPlateau, CountsEpochsWithoutAnImprovement) {
 TEST(ReduceOnPlateau, StopsAtTheLowestRate) {
   RecordingControl control;
   control.planned_epochs = 100;
-  const auto reduce = make("reduce_on_plateau",
-                           {{"patience", "1ep"}, {"factor", 0.1}, {"min_rate", 0.004}});
+  const auto reduce =
+      make("reduce_on_plateau", {{"patience", "1ep"}, {"factor", 0.1}, {"min_rate", 0.004}});
   reduce->begin(control);
   for (int epoch = 0; epoch < 6; ++epoch)
     control.after_epoch(*reduce, with_loss(1));
@@ -256,8 +255,8 @@ StepReport step_of(std::int64_t step, double loss, bool updated = true) {
 // is an explosion.
 TEST(DivergenceGuard, LowersTheRateWhileTheLossExplodes) {
   RecordingControl control;
-  const auto guard = make(
-      "divergence_guard", {{"baseline_steps", 2}, {"min_factor", 0.2}, {"growth", 1.5}});
+  const auto guard =
+      make("divergence_guard", {{"baseline_steps", 2}, {"min_factor", 0.2}, {"growth", 1.5}});
   guard->begin(control);
   EXPECT_EQ(control.tolerated, 10);
   std::vector<double> factors;
@@ -271,9 +270,12 @@ TEST(DivergenceGuard, LowersTheRateWhileTheLossExplodes) {
 
   const double recovered = 0.7 * 1.05;
   const std::vector<double> expected{
-      1,         1,
-      1,         0.7,
-      recovered, recovered * 0.7,
+      1,
+      1,
+      1,
+      0.7,
+      recovered,
+      recovered * 0.7,
       recovered * 0.7 * 0.7,  // still more than 10 times the baseline
       recovered * 0.7 * 0.7 * 0.7};
   ASSERT_EQ(factors.size(), expected.size());

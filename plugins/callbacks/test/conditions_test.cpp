@@ -164,12 +164,12 @@ TEST(Condition, SaysWhatIsWrongWithIt) {
 struct Callbacks {
   Callbacks()
       : rate(Config(Json{{"when", {{"monitor", "train_loss"}, {"stalled", {2, 0.1}}}},
-                     {"factor", 0.1},
-                     {"times", 2}})),
+                         {"factor", 0.1},
+                         {"times", 2}})),
         hidden(Config(Json{{"until", {{"monitor", "encoded"}, {"stalled", {3, 0.1}}}},
-                       {"parameters", {"hidden.*"}}})),
+                           {"parameters", {"hidden.*"}}})),
         bias(Config(Json{{"until", {{"monitor", "encoded"}, {"stalled", {3, 0.1}}}},
-                     {"parameters", {"output.bias"}}})),
+                         {"parameters", {"output.bias"}}})),
         stop(Config(Json{{"when", {{"monitor", "train_loss"}, {"stalled", {4, 0.1}}}}})) {}
 
   std::vector<TrainingCallback*> all() { return {&rate, &hidden, &bias, &stop}; }
@@ -280,9 +280,9 @@ TEST(Conditions, OfARefitAreThoseOfWhatItWillKnow) {
   first.train_loss = 2;
   EpochSummary second;
   second.train_loss = 1;
-  for (TrainingCallback* callback : {static_cast<TrainingCallback*>(&never),
-                                     static_cast<TrainingCallback*>(&stop),
-                                     static_cast<TrainingCallback*>(&twice)}) {
+  for (TrainingCallback* callback :
+       {static_cast<TrainingCallback*>(&never), static_cast<TrainingCallback*>(&stop),
+        static_cast<TrainingCallback*>(&twice)}) {
     its.epoch = 0;
     its.after_epoch(*callback, first);
     its.after_epoch(*callback, second);

@@ -5,9 +5,10 @@
 namespace treadle::testing {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Standard, TrainingContract, ::testing::Values(TrainingCase{"Standard", [] {
-                           return std::make_unique<StandardTraining>(Config());
-                         }}),
+INSTANTIATE_TEST_SUITE_P(Standard, TrainingContract,
+                         ::testing::Values(TrainingCase{
+                             "Standard",
+                             [] { return std::make_unique<StandardTraining>(Config()); }}),
                          CaseName());
 
 }  // namespace

@@ -86,18 +86,18 @@ CallbackCase one(std::string name) {
 }
 
 std::vector<Wrong<CallbackCase>> all() {
-  return {{one<Forgets>("Forgets"),
-           {"StopsAfterEveryStepChangeNothing", "EveryCheckpointLeadsToTheSameEnd"}},
-          {one<ActsByChance>("ActsByChance"),
-           {"TheSameInputsGiveTheSameBits", "StopsAfterEveryStepChangeNothing",
-            "EveryCheckpointLeadsToTheSameEnd", "LeavesTheProcessAlone"}},
-          {one<StopsRefits>("StopsRefits"),
-           {"ARefitIsTrainedToItsLastEpochAndKeepsItsLastWeights"}},
-          {one<LogsTwice>("LogsTwice"), {"EveryRowHasTheNumbersThatItLogs"}},
-          {one<LogsNothing>("LogsNothing"), {"EveryRowHasTheNumbersThatItLogs"}},
-          {one<WantsStepsLater>("WantsStepsLater"),
-           {"WhatItLogsAndWantsIsAFunctionOfTheConfiguration"}},
-          {one<ChangesTheEnvironment>("ChangesTheEnvironment"), {"LeavesTheProcessAlone"}}};
+  return {
+      {one<Forgets>("Forgets"),
+       {"StopsAfterEveryStepChangeNothing", "EveryCheckpointLeadsToTheSameEnd"}},
+      {one<ActsByChance>("ActsByChance"),
+       {"TheSameInputsGiveTheSameBits", "StopsAfterEveryStepChangeNothing",
+        "EveryCheckpointLeadsToTheSameEnd", "LeavesTheProcessAlone"}},
+      {one<StopsRefits>("StopsRefits"), {"ARefitIsTrainedToItsLastEpochAndKeepsItsLastWeights"}},
+      {one<LogsTwice>("LogsTwice"), {"EveryRowHasTheNumbersThatItLogs"}},
+      {one<LogsNothing>("LogsNothing"), {"EveryRowHasTheNumbersThatItLogs"}},
+      {one<WantsStepsLater>("WantsStepsLater"),
+       {"WhatItLogsAndWantsIsAFunctionOfTheConfiguration"}},
+      {one<ChangesTheEnvironment>("ChangesTheEnvironment"), {"LeavesTheProcessAlone"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, CallbackContract, ::testing::Values(one<Plain>("Plain")),

@@ -95,25 +95,24 @@ TrainingCase one(std::string name) {
 }
 
 std::vector<Wrong<TrainingCase>> all() {
-  return {
-      {one<TrainsOneEpoch>("TrainsOneEpoch"),
-       {"TrainsThePlannedEpochs", "ARefitIsTrainedToItsLastEpoch", "TheLossGoesDown",
-        "TheSameInputsGiveTheSameBits", "StopsAfterEveryStepChangeNothing",
-        "EveryCheckpointLeadsToTheSameEnd", "AStopBetweenTwoEpochsIsSaved",
-        "AFinishedTrainingIsNotTrainedAgain", "WhatTheSessionThrowsPasses"}},
-      {one<TakesAStepTooMany>("TakesAStepTooMany"),
-       {"EveryCheckpointLeadsToTheSameEnd", "AFinishedTrainingIsNotTrainedAgain"}},
-      {one<StopsAsItLikes>("StopsAsItLikes"),
-       {"TrainsThePlannedEpochs", "ARefitIsTrainedToItsLastEpoch", "TheLossGoesDown"}},
-      {one<NeverLearns>("NeverLearns"), {"TheLossGoesDown"}},
-      {one<RatesByChance>("RatesByChance"),
-       {"TheSameInputsGiveTheSameBits", "StopsAfterEveryStepChangeNothing",
-        "EveryCheckpointLeadsToTheSameEnd"}},
-      {one<ForgetsItsSteps>("ForgetsItsSteps"),
-       {"StopsAfterEveryStepChangeNothing", "EveryCheckpointLeadsToTheSameEnd"}},
-      {one<SwallowsErrors>("SwallowsErrors"),
-       {"StopsAfterEveryStepChangeNothing", "AStopCostsNoMoreThanAStep",
-        "AStopBetweenTwoEpochsIsSaved", "WhatTheSessionThrowsPasses"}}};
+  return {{one<TrainsOneEpoch>("TrainsOneEpoch"),
+           {"TrainsThePlannedEpochs", "ARefitIsTrainedToItsLastEpoch", "TheLossGoesDown",
+            "TheSameInputsGiveTheSameBits", "StopsAfterEveryStepChangeNothing",
+            "EveryCheckpointLeadsToTheSameEnd", "AStopBetweenTwoEpochsIsSaved",
+            "AFinishedTrainingIsNotTrainedAgain", "WhatTheSessionThrowsPasses"}},
+          {one<TakesAStepTooMany>("TakesAStepTooMany"),
+           {"EveryCheckpointLeadsToTheSameEnd", "AFinishedTrainingIsNotTrainedAgain"}},
+          {one<StopsAsItLikes>("StopsAsItLikes"),
+           {"TrainsThePlannedEpochs", "ARefitIsTrainedToItsLastEpoch", "TheLossGoesDown"}},
+          {one<NeverLearns>("NeverLearns"), {"TheLossGoesDown"}},
+          {one<RatesByChance>("RatesByChance"),
+           {"TheSameInputsGiveTheSameBits", "StopsAfterEveryStepChangeNothing",
+            "EveryCheckpointLeadsToTheSameEnd"}},
+          {one<ForgetsItsSteps>("ForgetsItsSteps"),
+           {"StopsAfterEveryStepChangeNothing", "EveryCheckpointLeadsToTheSameEnd"}},
+          {one<SwallowsErrors>("SwallowsErrors"),
+           {"StopsAfterEveryStepChangeNothing", "AStopCostsNoMoreThanAStep",
+            "AStopBetweenTwoEpochsIsSaved", "WhatTheSessionThrowsPasses"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, TrainingContract, ::testing::Values(one<Plain>("Plain")),

@@ -117,8 +117,8 @@ Outcome Runner::train(const Workload& workload, const Assignment& assignment) co
   outcome.libtorch = result.at("environment").at("libtorch").get<std::string>();
   outcome.validation_share = share_of(time.at("phases"), "metrics");
   if (result.contains("total_epochs")) {  // a cross-validation has none of its own
-    outcome.losses = column_of(fs::path(printed.at("folder").get<std::string>()) / "history.csv",
-                               "train_loss");
+    outcome.losses =
+        column_of(fs::path(printed.at("folder").get<std::string>()) / "history.csv", "train_loss");
     outcome.microseconds_per_step =
         result.at("training_time_seconds").get<double>() * 1e6 /
         static_cast<double>(workload.steps_per_epoch() *

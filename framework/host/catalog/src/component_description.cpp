@@ -1,8 +1,8 @@
 #include <treadle/host/catalog/component_description.h>
 
 #include <algorithm>
-#include <optional>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <treadle/base/json_words.h>
@@ -246,8 +246,8 @@ bool has_key_of_its_own(const Json& properties, const Json& component) {
   });
 }
 
-/// Where a document has such a component: "optimizer", but "metrics", a list, and "callbacks" inside
-/// "training". Nothing where it has none.
+/// Where a document has such a component: "optimizer", but "metrics", a list, and "callbacks"
+/// inside "training". Nothing where it has none.
 std::optional<Json> placed_in(const Json& properties, std::string_view interface_word,
                               const Json& component) {
   for (const auto& [key, property] : properties.items()) {
@@ -262,7 +262,8 @@ std::optional<Json> placed_in(const Json& properties, std::string_view interface
       return Json{{key, placed}};
     }
     const Json items = property.value("items", Json::object());
-    if (items.value("x-treadle-component", "") == interface_word && !has_key_of_its_own(properties, component))
+    if (items.value("x-treadle-component", "") == interface_word &&
+        !has_key_of_its_own(properties, component))
       return Json{{key, Json::array({component})}};
     if (!slot.contains("x-treadle-component") || !slot.contains("properties"))
       continue;

@@ -128,7 +128,8 @@ class Composer {
   }
 
   static std::string default_use(const json& slot) {
-    json fallback = slot.contains("x-treadle-use") ? slot["x-treadle-use"] : slot.value("default", json());
+    json fallback =
+        slot.contains("x-treadle-use") ? slot["x-treadle-use"] : slot.value("default", json());
     if (fallback.is_object())
       fallback = fallback.value("use", json());
     return fallback.is_string() ? fallback.get<std::string>() : "";

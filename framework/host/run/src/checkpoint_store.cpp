@@ -33,7 +33,8 @@ bool is_checkpoint(const fs::path& path) {
 
 CheckpointStore::CheckpointStore(fs::path folder) : folder_(std::move(folder)) {}
 
-fs::path CheckpointStore::save(const StateDict& state, const engine::TrainingPosition& position, int keep) {
+fs::path CheckpointStore::save(const StateDict& state, const engine::TrainingPosition& position,
+                               int keep) {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) {

@@ -436,7 +436,7 @@ Json chart_data(const ReportInput& input) {
     if (curve.epochs.empty())
       continue;
     Json stored{{"trial", curve.trial},           {"epochs", Json::array()},
-                {"train_loss", Json::array()}, {"val_loss", Json::array()},
+                {"train_loss", Json::array()},    {"val_loss", Json::array()},
                 {"learning_rate", Json::array()}, {"best", Json::array()},
                 {"metrics", Json::object()}};
     const std::size_t best = best_epoch(curve);
@@ -444,8 +444,7 @@ Json chart_data(const ReportInput& input) {
       const EpochSummary& epoch = curve.epochs[i];
       stored["epochs"].push_back(epoch.epoch);
       stored["train_loss"].push_back(epoch.train_loss);
-      stored["val_loss"].push_back(epoch.val_loss ? Json(*epoch.val_loss)
-                                                                : Json());
+      stored["val_loss"].push_back(epoch.val_loss ? Json(*epoch.val_loss) : Json());
       stored["learning_rate"].push_back(epoch.learning_rate);
       stored["best"].push_back(i == best);
       for (const MetricValue& first : curve.epochs.front().metrics) {

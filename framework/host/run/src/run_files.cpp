@@ -55,7 +55,7 @@ nlohmann::json number_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
-constexpr std::array kLeading{"trial",         "epoch",         "epochs",         "step",
+constexpr std::array kLeading{"trial",         "epoch",      "epochs",  "step",
                               "learning_rate", "train_loss", "val_loss"};
 constexpr std::array kTrailing{"best", "seconds"};
 // Between them: metrics, what the model showed, and what the training changed, where there was any.
@@ -421,16 +421,15 @@ void EventLog::do_trial_started(const TrialId& trial) {
 }
 
 void EventLog::do_epoch_completed(const TrialId& trial, const EpochSummary& s) {
-  nlohmann::json content{
-      {"trial", trial.name},
-      {"epoch", s.epoch},
-      {"step", s.step},
-      {"learning_rate", number_json(s.learning_rate)},
-      {"train_loss", number_json(s.train_loss)},
-      {"val_loss", s.val_loss ? number_json(*s.val_loss) : nlohmann::json()},
-      {"metrics", metrics_to_json(s.metrics)},
-      {"best", s.best},
-      {"seconds", s.seconds}};
+  nlohmann::json content{{"trial", trial.name},
+                         {"epoch", s.epoch},
+                         {"step", s.step},
+                         {"learning_rate", number_json(s.learning_rate)},
+                         {"train_loss", number_json(s.train_loss)},
+                         {"val_loss", s.val_loss ? number_json(*s.val_loss) : nlohmann::json()},
+                         {"metrics", metrics_to_json(s.metrics)},
+                         {"best", s.best},
+                         {"seconds", s.seconds}};
   if (!s.observed.empty())
     content["observed"] = metrics_to_json(s.observed);
   if (!s.decisions.empty())

@@ -470,7 +470,8 @@ auto RunSession::saying_where(const Context& context, Work&& work) {
 engine::TrainingResult RunSession::train_keeping_what_is_saved(Trial& trial, Context& context) {
   try {
     try {
-      const engine::TrainingResult result = saying_where(context, [&] { return trial.train(context); });
+      const engine::TrainingResult result =
+          saying_where(context, [&] { return trial.train(context); });
       context.finish();
       return result;
     } catch (const Interrupted&) {

@@ -31,7 +31,7 @@ struct EpochSummary {
   std::int64_t epochs = 0;   ///< as planned; early stopping may end sooner
   std::int64_t step = 0;     ///< optimizer steps done, over all epochs
   double learning_rate = 0;  ///< of the last step
-  double train_loss = 0;  ///< sum / weight over the epoch
+  double train_loss = 0;     ///< sum / weight over the epoch
   std::optional<double> val_loss;
   std::vector<MetricValue> metrics;  ///< on the validation rows
   bool best = false;                 ///< the best epoch so far

@@ -71,8 +71,8 @@ class TrainingControl {
   /// End with the weights that keep_weights() was called for last, which are the best by the number
   /// `chosen_by`. At most one callback a training may ask for it.
   virtual void end_with_kept_weights(const std::string& chosen_by) = 0;
-  /// Puts the gradient norm into steps and, as its mean, into the history: as "gradient_norm", which
-  /// is one of the callback's log_names().
+  /// Puts the gradient norm into steps and, as its mean, into the history: as "gradient_norm",
+  /// which is one of the callback's log_names().
   virtual void log_gradient_norm() = 0;
   /// Skip up to so many steps in a row whose loss or gradients are not finite, instead of ending
   /// the training with an error. Their number is in the history as "skipped_steps", which is one of
@@ -91,8 +91,8 @@ class TrainingControl {
   virtual void keep_weights() = 0;
 
   /// Tells people of a change to the training, in a few words: it is noted, and stands in the row
-  /// of the history. What was before it says nothing of how the training goes now, so callbacks that
-  /// follow a number over several epochs begin anew.
+  /// of the history. What was before it says nothing of how the training goes now, so callbacks
+  /// that follow a number over several epochs begin anew.
   virtual void changed(const std::string& what) = 0;
   /// The epoch (from 1) in which any callback last called changed(); 0: none has.
   virtual std::int64_t last_changed_epoch() const = 0;

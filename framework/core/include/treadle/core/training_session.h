@@ -16,9 +16,9 @@ namespace treadle {
 /// gradient strategy), clip, update, averages, callbacks. finish_epoch() evaluates the validation
 /// rows, runs the callbacks and adds a row to the history.
 ///
-/// Checkpoints are saved when they are due, with the state of the loop: at the end of a step, and in
-/// next_epoch(), so what a loop does between finish_epoch() and next_epoch() is in them. A resumed
-/// training begins where the last one was saved, which may be in the middle of an epoch.
+/// Checkpoints are saved when they are due, with the state of the loop: at the end of a step, and
+/// in next_epoch(), so what a loop does between finish_epoch() and next_epoch() is in them. A
+/// resumed training begins where the last one was saved, which may be in the middle of an epoch.
 ///
 /// Made by the framework (engine::Session). Used from the training thread.
 class TrainingSession {
@@ -47,8 +47,8 @@ class TrainingSession {
   /// Trains on the next batch of the epoch; false: there is none, call finish_epoch(). The rate is
   /// the first optimizer's; groups follow in proportion.
   ///
-  /// Throws Interrupted, after saving, when a stop is requested, and TrainingError, naming epoch and
-  /// step, when the loss or a gradient is no longer finite. Let both pass.
+  /// Throws Interrupted, after saving, when a stop is requested, and TrainingError, naming epoch
+  /// and step, when the loss or a gradient is no longer finite. Let both pass.
   virtual bool step(double learning_rate) = 0;
 
   /// Ends the epoch; steps that it has left are not made. Expects a step since the last call, or a

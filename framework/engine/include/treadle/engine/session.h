@@ -25,7 +25,7 @@ struct SessionSetup {
   const Optimizer* optimizer = nullptr;
   const LearningRateSchedule* schedule = nullptr;
   BatchSource* training = nullptr;
-  BatchSource* validation = nullptr;      ///< null when every row trains
+  BatchSource* validation = nullptr;       ///< null when every row trains
   std::vector<TargetMetric> metrics = {};  ///< started, for the validation rows
   /// Fitted; already in the sources; for inverting predictions.
   std::vector<const Transform*> transforms = {};

@@ -71,8 +71,8 @@ class TrainingStep {
   void measure(Measured measured) { measured_ = measured; }
   /// The loss of the last batch alone.
   double batch_loss() const { return batch_totals_.value(); }
-  /// The L2 norm of the last step's gradients before clipping, and its mean over the steps since the
-  /// last clear_totals() that were not skipped.
+  /// The L2 norm of the last step's gradients before clipping, and its mean over the steps since
+  /// the last clear_totals() that were not skipped.
   double gradient_norm() const { return gradient_norm_; }
   double mean_gradient_norm() const;
 

@@ -67,8 +67,9 @@ TEST_P(CallbackContract, EveryRowHasTheNumbersThatItLogs) {
   const std::vector<std::string> names = GetParam().make()->log_names();
   for (const EpochSummary& row : whole.context.epochs()) {
     for (const std::string& name : names) {
-      const auto count = std::count_if(row.observed.begin(), row.observed.end(),
-                                       [&](const MetricValue& value) { return value.name == name; });
+      const auto count =
+          std::count_if(row.observed.begin(), row.observed.end(),
+                        [&](const MetricValue& value) { return value.name == name; });
       EXPECT_EQ(count, 1) << name << " in epoch " << row.epoch;
     }
   }

@@ -59,9 +59,7 @@ class RecordingControl final : public TrainingControl {
   }
   const std::vector<std::string>& logged_names() override { return names; }
 
-  void average_weights(const WeightAveraging& averaging) override {
-    averages.push_back(averaging);
-  }
+  void average_weights(const WeightAveraging& averaging) override { averages.push_back(averaging); }
   void end_with_kept_weights(const std::string& by) override { chosen_by = by; }
   void log_gradient_norm() override { logs_norm = true; }
   void tolerate_skipped_steps(std::int64_t most) override { tolerated = std::max(tolerated, most); }

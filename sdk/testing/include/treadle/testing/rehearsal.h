@@ -64,7 +64,8 @@ class Rehearsal {
                rehearsed.sixteen_bits ? at::kBFloat16 : at::kDouble),
         loss_(rehearsed.steep_loss),
         optimizer_(rehearsed.learning_rate),
-        training_(noisy_line(kTrainingRows, 2, 0.1), transform_, {.batch_size = kBatch, .shuffle = true}),
+        training_(noisy_line(kTrainingRows, 2, 0.1), transform_,
+                  {.batch_size = kBatch, .shuffle = true}),
         validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -0.1 : 0.1),
                     transform_, {.batch_size = 10}) {
     metric_.start(number_target("price"));

@@ -93,7 +93,8 @@ TEST_P(TrainingContract, AFinishedTrainingIsNotTrainedAgain) {
   const Whole whole(rehearsal());
   RecordingContext context(whole.context, whole.context.checkpoints().back());
 
-  expect_same_end(context, [] { return rehearsal(); }, whole);
+  expect_same_end(
+      context, [] { return rehearsal(); }, whole);
 
   EXPECT_EQ(context.steps().size(), whole.context.steps().size());
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include <treadle/engine/run_context.h>
 #include <treadle/core/state_dict.h>
+#include <treadle/engine/run_context.h>
 
 namespace treadle {
 
@@ -19,7 +19,8 @@ class CheckpointStore {
 
   /// Saves and then deletes all but the newest `keep`; returns the checkpoint's folder. When saving
   /// fails the older ones are as they were: throws StorageError.
-  std::filesystem::path save(const StateDict& state, const engine::TrainingPosition& position, int keep);
+  std::filesystem::path save(const StateDict& state, const engine::TrainingPosition& position,
+                             int keep);
 
   struct Loaded {
     StateDict state;
