@@ -17,7 +17,8 @@ class Dice {
   bool chance(int percent) { return static_cast<int>(below(100)) < percent; }
   /// Both ends included.
   std::int64_t whole(std::int64_t least, std::int64_t most) {
-    return least + static_cast<std::int64_t>(bits_.below(static_cast<std::uint64_t>(most - least) + 1));
+    return least +
+           static_cast<std::int64_t>(bits_.below(static_cast<std::uint64_t>(most - least) + 1));
   }
   double between(double low, double high) { return low + (high - low) * bits_.uniform(); }
   /// Few digits, so that a person can read the document.

@@ -37,11 +37,17 @@ void write_table(Drawing& drawing, std::int64_t rows) {
     const double c = dice.between(0, 10);
     const double p = dice.between(0, 1);
     file << a << ',' << b << ',' << c << ',' << (dice.chance(20) ? "" : std::to_string(a + b))
-         << ',' << (dice.chance(50) ? "Ulm" : dice.chance(50) ? "Bonn" : "Kiel") << ','
-         << (c > 6 ? "large" : "small") << ',' << dice.whole(1, 3) << ',' << row / 3 << ','
-         << dice.whole(1, 1000) << ',' << (a + b > 0.5 ? "x" : b > 0 ? "y" : "z") << ','
-         << dice.whole(0, 2) << ',' << a - 2 * b + 0.1 * c << ',' << a * b << ',' << (a > 0) << ','
-         << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << '\n';
+         << ','
+         << (dice.chance(50)   ? "Ulm"
+             : dice.chance(50) ? "Bonn"
+                               : "Kiel")
+         << ',' << (c > 6 ? "large" : "small") << ',' << dice.whole(1, 3) << ',' << row / 3 << ','
+         << dice.whole(1, 1000) << ','
+         << (a + b > 0.5 ? "x"
+             : b > 0     ? "y"
+                         : "z")
+         << ',' << dice.whole(0, 2) << ',' << a - 2 * b + 0.1 * c << ',' << a * b << ',' << (a > 0)
+         << ',' << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << '\n';
   }
 }
 
@@ -76,8 +82,8 @@ class Arrays {
   std::string numbers(const std::string& name, std::vector<std::int64_t> shape) {
     return write(name, std::move(shape), [this] { return static_cast<float>(dice_.normal()); });
   }
-  std::string integers(const std::string& name, std::vector<std::int64_t> shape,
-                       std::int64_t least, std::int64_t most) {
+  std::string integers(const std::string& name, std::vector<std::int64_t> shape, std::int64_t least,
+                       std::int64_t most) {
     return write(name, std::move(shape), [=, this] { return dice_.whole(least, most); });
   }
   std::string distributions(const std::string& name) {
@@ -148,12 +154,13 @@ json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
         {"kind", "labels"},
         {"classes", {"m1", "m2", "m3"}}}},
       {"share",
-       {{"path", arrays.distributions("share")}, {"kind", "distribution"}, {"classes", {"p", "q"}}}}};
+       {{"path", arrays.distributions("share")},
+        {"kind", "distribution"},
+        {"classes", {"p", "q"}}}}};
   for (const char* const name : {"words", "signal"}) {
     if (!inputs.contains(name) || dice.chance(40))
       continue;
-    all = {{"tag",
-            {{"path", arrays.integers("tag", {kPositions}, 0, 2)}, {"kind", "classes"}}},
+    all = {{"tag", {{"path", arrays.integers("tag", {kPositions}, 0, 2)}, {"kind", "classes"}}},
            {"curve", {{"path", arrays.numbers("curve", {kPositions, 1})}, {"kind", "numbers"}}}};
     for (FileTarget& target : all) {
       if (inputs[name].contains("lengths"))
@@ -173,9 +180,14 @@ json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
 json csv_parameters(Drawing& drawing) {
   Dice& dice = drawing.dice;
   write_table(drawing, dice.whole(kFewestRows, kMostRows));
-  json parameters = {{"path", (drawing.folder / "table.csv").string()}, {"inputs", nullptr},
-                     {"columns", nullptr},     {"categorical", nullptr}, {"header", nullptr},
-                     {"separator", nullptr},   {"quote", nullptr},       {"skip_rows", nullptr},
+  json parameters = {{"path", (drawing.folder / "table.csv").string()},
+                     {"inputs", nullptr},
+                     {"columns", nullptr},
+                     {"categorical", nullptr},
+                     {"header", nullptr},
+                     {"separator", nullptr},
+                     {"quote", nullptr},
+                     {"skip_rows", nullptr},
                      {"class_weights", nullptr}};
   const std::vector<json> targets{
       "label",
@@ -227,10 +239,10 @@ json npy_parameters(Drawing& drawing) {
   Dice& dice = drawing.dice;
   Arrays arrays(drawing);
   const json inputs = draw_inputs(dice, arrays);
-  json parameters = {{"inputs", inputs},      {"target", draw_targets(dice, arrays, inputs)},
-                     {"classes", nullptr},    {"columns", nullptr},
-                     {"missing", nullptr},    {"weights", nullptr},
-                     {"groups", nullptr},     {"times", nullptr}};
+  json parameters = {{"inputs", inputs},   {"target", draw_targets(dice, arrays, inputs)},
+                     {"classes", nullptr}, {"columns", nullptr},
+                     {"missing", nullptr}, {"weights", nullptr},
+                     {"groups", nullptr},  {"times", nullptr}};
   if (inputs.size() == 1 && inputs.contains("table") && dice.chance(30))
     parameters["columns"] = {"t0", "t1", "t2", "t3"};
   if (dice.chance(25))

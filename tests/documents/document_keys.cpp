@@ -25,7 +25,8 @@ class KeyCollector {
       if (!schema.contains(choice))
         continue;
       for (const json& branch : schema[choice]) {
-        if (!value.is_null() && check(value, branch, runtime_.schemas(), NoPlaces()).problems.empty())
+        if (!value.is_null() &&
+            check(value, branch, runtime_.schemas(), NoPlaces()).problems.empty())
           return visit(value, branch, std::move(at));
       }
       return;

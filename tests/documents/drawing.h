@@ -13,13 +13,16 @@
 
 namespace treadle::testing {
 
+/// Weights for a model to start from.
+inline constexpr const char* kWeightsFile = "weights.safetensors";
+
 /// A document while it is drawn: what is known of it so far, and of the place it is drawn for.
 struct Drawing {
   const Runtime& runtime;
   Dice dice;
   std::filesystem::path folder;  ///< of the files it names
 
-  DataSpec data = {};                   ///< as the data component opened it
+  DataSpec data = {};                     ///< as the data component opened it
   std::vector<std::string> columns = {};  ///< of all inputs
   std::vector<std::string> inputs = {};
   std::vector<std::string> targets = {};

@@ -11,6 +11,7 @@
 #include <treadle/host/run/workflow_run.h>
 
 #include "document_keys.h"
+#include "hints.h"
 #include "random_flow.h"
 
 namespace treadle::testing {
@@ -26,9 +27,9 @@ constexpr int kValuesPerKey = 4;
 /// How often a key of the top level is there that need not be.
 const std::map<std::string, int>& top_level_chances() {
   static const std::map<std::string, int> chances{
-      {"$schema", 3},  {"name", 20},       {"seed", 70},       {"dtype", 30},
-      {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},   {"training", 100},
-      {"validation", 65}, {"observers", 8},  {"resources", 60},  {"extensions", 5}};
+      {"$schema", 3},     {"name", 20},      {"seed", 70},      {"dtype", 30},
+      {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
+      {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5}};
   return chances;
 }
 
@@ -63,6 +64,11 @@ class Drawer {
       if (settled_.contains(key) || document_.contains(key) || !drawing_.dice.chance(percent))
         continue;
       document_[key] = draw_value(drawing_, property, {"", key});
+    }
+    for (const std::string& name : needed_transforms(drawing_.data)) {
+      if (document_.value("transforms", json::array()).dump().find(name) == std::string::npos &&
+          drawing_.dice.chance(90))
+        document_["transforms"].push_back(name);
     }
     return document_;
   }
@@ -184,9 +190,7 @@ class Drawer {
     for (const std::int64_t size : port.shape)
       sizes.push_back(size == kVaries ? 5 : size);
     const bool is_index = port.role == Role::kTokens || port.role == Role::kCategories;
-    return {sizes, is_index                     ? at::kLong
-                   : document_.contains("dtype") ? at::kDouble
-                                                 : at::kFloat};
+    return {sizes, is_index ? at::kLong : document_.contains("dtype") ? at::kDouble : at::kFloat};
   }
 
   /// All inputs beside each other.
@@ -213,7 +217,8 @@ class Drawer {
       steps.push_back(
           {{"use", inputs[i]->shape.size() == 1 ? "identity" : "flatten"}, {"tag", tags.back()}});
     }
-    steps.insert(steps.begin(), {{"use", "input"}, {"names", names}});
+    const json input = {{"use", "input"}, {"names", names}};
+    steps.insert(steps.begin(), input);
     steps.push_back({{"use", "at"}, {"tags", tags}});
     steps.push_back({{"use", "merge"}, {"with", "cat"}});
     stream.sizes = {TensorSpec::kVaries, width};
@@ -233,7 +238,7 @@ class Drawer {
           {{"use", "dense"}, {"units", units}, {"tag", "d" + std::to_string(count)}},
           "tanh",
           "layer_norm",
-          {{"use", "dropout"}, {"p", 0.3}},
+          {{"use", "dropout"}, {"rate", 0.3}},
           {{"use", "gru"}, {"units", units}, {"gives", "sequence"}},
           {{"use", "lstm"}, {"units", units}, {"gives", "sequence"}}};
       steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);
@@ -352,7 +357,8 @@ void add_changes(const Runtime& runtime, Drawing& drawing, const fs::path& folde
   const json resolved = runtime.resolve(result.document).resolved;
   const std::vector<DocumentKey> keys = keys_of(runtime, resolved);
   std::size_t files = 0;
-  for (int attempt = 0; attempt < changes * 5 && result.changes.size() < static_cast<std::size_t>(changes);
+  for (int attempt = 0;
+       attempt < changes * 5 && result.changes.size() < static_cast<std::size_t>(changes);
        ++attempt) {
     const DocumentKey& key = drawing.dice.one_of(keys);
     if (key.schema.contains("const"))

@@ -28,9 +28,9 @@ using nlohmann::json;
 using Kind = Ending::Kind;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChangesADocument = 3;
+constexpr int kChangesADocument = 2;
 constexpr int kMostRuns = 20;  // of documents whose training diverges
-constexpr std::chrono::seconds kPatienceForDrawing{120};
+constexpr std::chrono::seconds kPatienceForDrawing{1800};
 constexpr std::chrono::seconds kPatienceForShrinking{60};
 // A key that may seldom show has been tried often enough to be judged.
 constexpr int kEnoughTries = 12;
@@ -63,7 +63,10 @@ struct Tally {
     json spoken_keys = json::object();
     for (const auto& [label, tries] : keys)
       spoken_keys[label] = {tries.first, tries.second};
-    return {{"counts", counts}, {"components", components}, {"refusals", refusals}, {"keys", spoken_keys}};
+    return {{"counts", counts},
+            {"components", components},
+            {"refusals", refusals},
+            {"keys", spoken_keys}};
   }
   void add(const json& other) {
     const auto add_up = [](std::map<std::string, std::int64_t>& sums, const json& more) {
@@ -115,7 +118,10 @@ json shrunk(json document, const std::function<bool(const json&)>& fails) {
       for (json::json_pointer place(pointer); !place.empty(); place.pop_back())
         places.insert(places.begin(), place);
       for (const json::json_pointer& place : places) {
-        if (!tried.insert(place.to_string()).second || place.back() == "use")
+        // Without a key the number of rows is that of real data.
+        const bool is_small = place.back() == "rows" || place.back() == "length" ||
+                              place.back() == "epochs" || place.back() == "batch_size";
+        if (!tried.insert(place.to_string()).second || place.back() == "use" || is_small)
           continue;
         if (Clock::now() > until)
           return false;
@@ -187,8 +193,8 @@ class Judge {
     const auto begin = Clock::now();
     const DocumentRun first = runs.run(document, 1);
     if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr)
-      std::cerr << seed << ' ' << document << ' ' << (Clock::now() - begin) / std::chrono::milliseconds(1)
-                << " ms\n";
+      std::cerr << seed << ' ' << document << ' '
+                << (Clock::now() - begin) / std::chrono::milliseconds(1) << " ms\n";
     if (first.ending.kind == Kind::kRefused) {
       refused(first.ending.text);
       expect_same_refusal(runs, document, first.ending);
@@ -330,6 +336,8 @@ class Judge {
 
 /// So that no child has to.
 void load_plugins(const Runtime& runtime) {
+  for (const CatalogComponent& component : runtime.catalog().components())
+    static_cast<void>(runtime.catalog().schema(component));
   for (const PluginFile& plugin : runtime.catalog().plugins()) {
     if (plugin.verdict == Verdict::kUsable)
       dlopen(plugin.file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -345,9 +353,11 @@ void print(const std::string& title, const std::map<std::string, std::int64_t>& 
 TEST(RandomDocuments, HoldTheirLaws) {
   const std::uint64_t count = from_environment("TREADLE_RANDOM_DOCUMENTS", 60);
   const std::uint64_t first = from_environment("TREADLE_RANDOM_DOCUMENTS_SEED", seed_of_today());
-  const auto lanes = std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  const auto lanes =
+      std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
   const Workspace home;
   setenv("HOME", home.folder().c_str(), 1);
+  setenv("TREADLE_PLUGIN_PROBE", "never", 1);  // each new set of plugins would be tried out
   Runtime runtime;
   add_breaks(runtime);
   load_plugins(runtime);

@@ -29,8 +29,8 @@ json draw_number(Drawing& drawing, const json& schema, const Spot& spot) {
                                                    : json();
   const bool excludes_least = schema.contains("exclusiveMinimum");
   const bool excludes_most = schema.contains("exclusiveMaximum");
-  const double least = excludes_least ? schema["exclusiveMinimum"].get<double>()
-                                      : schema.value("minimum", -1.0);
+  const double least =
+      excludes_least ? schema["exclusiveMinimum"].get<double>() : schema.value("minimum", -1.0);
   const double most = excludes_most ? schema["exclusiveMaximum"].get<double>()
                                     : schema.value("maximum", std::max(least, 0.0) + 1);
   if (!excludes_least && schema.contains("minimum") && dice.chance(5))
@@ -42,8 +42,9 @@ json draw_number(Drawing& drawing, const json& schema, const Spot& spot) {
     value = std::pow(10, dice.between(-2, 1));
   }
   value = dice.short_number(value);
-  const bool is_within = (excludes_least ? value > least : value >= least) &&
-                         (excludes_most ? value < most : !schema.contains("maximum") || value <= most);
+  const bool is_within =
+      (excludes_least ? value > least : value >= least) &&
+      (excludes_most ? value < most : !schema.contains("maximum") || value <= most);
   return is_within ? value : least + (most - least) / 2;
 }
 
@@ -77,7 +78,8 @@ json draw_text(Drawing& drawing, const json& schema, const Spot& spot) {
   return "n" + std::to_string(drawing.dice.below(10));
 }
 
-json draw_object(Drawing& drawing, const json& schema, const Spot& spot, json object = json::object()) {
+json draw_object(Drawing& drawing, const json& schema, const Spot& spot,
+                 json object = json::object()) {
   const json required = schema.value("required", json::array());
   const json properties = schema.value("properties", json::object());
   for (const auto& [key, property] : properties.items()) {
@@ -183,8 +185,7 @@ json draw_component(Drawing& drawing, const json& slot, const Spot& spot) {
   return draw_component(drawing, slot, name, spot);
 }
 
-json draw_component(Drawing& drawing, const json& slot, const std::string& name,
-                    const Spot& spot) {
+json draw_component(Drawing& drawing, const json& slot, const std::string& name, const Spot& spot) {
   const std::string word = slot["x-treadle-component"];
   const FoundComponent found = drawing.runtime.schemas().find(word, name);
   json merged = merged_schema(*found.schema, slot);
