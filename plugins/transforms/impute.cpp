@@ -78,6 +78,8 @@ Impute::Impute(const Config& config)
   if (found == kStrategies.end())
     config.fail("strategy", "must be mean, median, most_frequent or constant");
   statistic_ = found->statistic;
+  if (statistic_ != nullptr && config.has("value"))
+    config.fail("value", "has no effect with \"strategy\": \"" + name + "\"");
 }
 
 Impute::~Impute() = default;

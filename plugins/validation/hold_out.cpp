@@ -78,6 +78,8 @@ HoldOut::HoldOut(const Config& config)
   if (found == kStrategies.end())
     config.fail("strategy", "must be auto, random, stratified or chronological");
   choose_ = found->choose;
+  if (rows_ && config.has("fraction"))
+    config.fail("fraction", "has no effect beside \"rows\"; leave one of them out");
   if (stratify_by_ && !found->stratifies && !test_.is_stratified())
     config.fail("stratify_by", "has no effect with \"strategy\": " + quote_text(name));
   if (!rows_ && fraction_ + test_.fraction() >= 1) {

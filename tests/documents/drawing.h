@@ -13,6 +13,9 @@
 
 namespace treadle::testing {
 
+/// Weights for a model to start from.
+inline constexpr const char* kWeightsFile = "weights.safetensors";
+
 /// A document while it is drawn: what is known of it so far, and of the place it is drawn for.
 struct Drawing {
   const Runtime& runtime;

@@ -30,7 +30,7 @@ Value condition(Drawing& drawing, const json& schema, const Spot& spot) {
     add("after");
     return condition;
   }
-  add("trend");
+  add("monitor");
   switch (dice.below(4)) {
     case 0:
       condition["stalled"] = json::array({dice.whole(2, 3), dice.chance(50) ? 100 : 0.01});
@@ -76,10 +76,25 @@ Value range(Drawing& drawing, const json&, const Spot&) {
 
 /// A file that is written when everything else of the document is known.
 Value weights(Drawing& drawing, const json&, const Spot&) {
-  json weights = {{"path", (drawing.folder / "weights.safetensors").string()}};
+  json weights = {{"path", (drawing.folder / kWeightsFile).string()}};
   if (drawing.dice.chance(30))
     weights["strict"] = drawing.dice.chance(50);
   return weights;
+}
+
+/// One of several targets; of one, nothing need be said.
+Value target(Drawing& drawing, const json& schema, const Spot& spot) {
+  if (drawing.targets.size() < 2 && schema.value("type", json()) == "string")
+    return std::nullopt;
+  return draw_value(drawing, schema, spot);
+}
+
+/// Wide enough that a network does not die at once.
+Value widths(Drawing& drawing, const json&, const Spot&) {
+  json widths = json::array();
+  for (std::size_t layers = drawing.dice.below(3); layers-- > 0;)
+    widths.push_back(drawing.dice.whole(4, 9));
+  return widths;
 }
 
 /// "component:key", or ":key" for every component. The first line that fits counts.
@@ -101,10 +116,14 @@ const std::map<std::string, Hint>& table() {
       {":window", {30, small<1, 6>}},
       // What belongs together.
       {":when", {100, condition}},
+      {":until", {60, condition}},
+      {":limit", {0}},
       {":class_weights", {25, per_class}},
       {":quantiles", {60, quantiles}},
       {"transform/min_max:range", {30, range}},
       {"model/*:weights", {10, weights}},
+      {":target", {40, target}},
+      {"model/mlp:hidden", {60, widths}},
       // Rarely of use, or only with other data.
       {":columns", {10}},
       {":inputs", {10}},
@@ -134,7 +153,6 @@ std::vector<std::string> joined(std::vector<std::string> some,
 using KnownNames = std::vector<std::string> (*)(const Drawing&);
 
 const std::map<std::string, KnownNames>& names() {
-  constexpr KnownNames kMetrics = [](const Drawing& d) { return joined({"loss"}, d.metrics); };
   constexpr KnownNames kParameters = [](const Drawing& d) {
     return joined({"*", "*bias", "*weight", "*0*", "*1*"}, d.tags);
   };
@@ -142,13 +160,10 @@ const std::map<std::string, KnownNames>& names() {
   constexpr KnownNames kTargets = [](const Drawing& d) { return d.targets; };
   constexpr KnownNames kColumns = [](const Drawing& d) { return joined(d.columns, d.inputs); };
   static const std::map<std::string, KnownNames> all{
-      {"metric", kMetrics},
-      {"keep_best", kMetrics},
-      {"trend",
+      {"monitor",
        [](const Drawing& d) {
-         return joined(joined({"loss", "validation_loss"}, d.metrics), d.tags);
+         return joined(joined({"train_loss", "val_loss"}, d.metrics), d.tags);
        }},
-      {"freeze", kParameters},
       {"parameters", kParameters},
       {"target", kTargets},
       {"stratify_by", kTargets},
@@ -163,7 +178,44 @@ const std::map<std::string, KnownNames>& names() {
   return all;
 }
 
+using Need = bool (*)(const DataSpec&);
+
+template <typename Condition>
+bool any_column(const DataSpec& data, const Condition& condition) {
+  return std::any_of(data.inputs.begin(), data.inputs.end(), [&](const PortSpec& input) {
+    return std::any_of(input.columns.begin(), input.columns.end(), condition);
+  });
+}
+
+/// Transforms that only some data can have.
+const std::map<std::string, Need>& needs() {
+  constexpr Need kImage = [](const DataSpec& data) {
+    return std::any_of(data.inputs.begin(), data.inputs.end(),
+                       [](const PortSpec& input) { return input.role == Role::kImage; });
+  };
+  static const std::map<std::string, Need> all{
+      {"random_crop", kImage},
+      {"random_flip", kImage},
+      {"impute",
+       [](const DataSpec& data) {
+         return any_column(data, [](const Column& column) { return column.may_be_missing; });
+       }},
+      {"one_hot", [](const DataSpec& data) {
+         return any_column(data, [](const Column& column) { return !column.categories.empty(); });
+       }}};
+  return all;
+}
+
 }  // namespace
+
+std::vector<std::string> needed_transforms(const DataSpec& data) {
+  std::vector<std::string> needed;
+  for (const char* const name : {"impute", "one_hot"}) {
+    if (needs().at(name)(data))
+      needed.emplace_back(name);
+  }
+  return needed;
+}
 
 const Hint* find_hint(const std::string& component, const std::string& key) {
   const std::string word = component.substr(0, component.find('/'));
@@ -193,6 +245,14 @@ std::vector<std::string> preferred(Drawing& drawing, const std::string& interfac
     if (!kept.empty())
       names = std::move(kept);
   };
+  if (interface_word == "data" && drawing.dice.chance(60))
+    keep([](const std::string& name) { return together().contains("data/" + name); });
+  if (interface_word == "transform") {
+    keep([&](const std::string& name) {
+      const auto need = needs().find(name);
+      return need == needs().end() || need->second(drawing.data);
+    });
+  }
   if (interface_word == "model") {
     const bool is_plain_table = drawing.data.inputs.size() == 1 &&
                                 drawing.data.inputs[0].shape.size() == 1 &&

@@ -30,6 +30,9 @@ nlohmann::json settled_keys(Drawing& drawing, const std::string& component);
 /// What text under this key may name.
 std::vector<std::string> known_names(const Drawing& drawing, const std::string& key);
 
+/// Without these most models refuse the data.
+std::vector<std::string> needed_transforms(const DataSpec& data);
+
 /// Those among `names` that suit the document, or all.
 std::vector<std::string> preferred(Drawing& drawing, const std::string& interface_word,
                                    std::vector<std::string> names);

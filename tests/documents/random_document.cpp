@@ -11,6 +11,7 @@
 #include <treadle/host/run/workflow_run.h>
 
 #include "document_keys.h"
+#include "hints.h"
 #include "random_flow.h"
 
 namespace treadle::testing {
@@ -63,6 +64,11 @@ class Drawer {
       if (settled_.contains(key) || document_.contains(key) || !drawing_.dice.chance(percent))
         continue;
       document_[key] = draw_value(drawing_, property, {"", key});
+    }
+    for (const std::string& name : needed_transforms(drawing_.data)) {
+      if (document_.value("transforms", json::array()).dump().find(name) == std::string::npos &&
+          drawing_.dice.chance(90))
+        document_["transforms"].push_back(name);
     }
     return document_;
   }
@@ -211,7 +217,8 @@ class Drawer {
       steps.push_back(
           {{"use", inputs[i]->shape.size() == 1 ? "identity" : "flatten"}, {"tag", tags.back()}});
     }
-    steps.insert(steps.begin(), {{"use", "input"}, {"names", names}});
+    const json input = {{"use", "input"}, {"names", names}};
+    steps.insert(steps.begin(), input);
     steps.push_back({{"use", "at"}, {"tags", tags}});
     steps.push_back({{"use", "merge"}, {"with", "cat"}});
     stream.sizes = {TensorSpec::kVaries, width};
@@ -231,7 +238,7 @@ class Drawer {
           {{"use", "dense"}, {"units", units}, {"tag", "d" + std::to_string(count)}},
           "tanh",
           "layer_norm",
-          {{"use", "dropout"}, {"p", 0.3}},
+          {{"use", "dropout"}, {"rate", 0.3}},
           {{"use", "gru"}, {"units", units}, {"gives", "sequence"}},
           {{"use", "lstm"}, {"units", units}, {"gives", "sequence"}}};
       steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);

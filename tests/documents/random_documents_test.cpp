@@ -28,9 +28,9 @@ using nlohmann::json;
 using Kind = Ending::Kind;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChangesADocument = 3;
+constexpr int kChangesADocument = 2;
 constexpr int kMostRuns = 20;  // of documents whose training diverges
-constexpr std::chrono::seconds kPatienceForDrawing{120};
+constexpr std::chrono::seconds kPatienceForDrawing{1800};
 constexpr std::chrono::seconds kPatienceForShrinking{60};
 // A key that may seldom show has been tried often enough to be judged.
 constexpr int kEnoughTries = 12;
@@ -118,7 +118,10 @@ json shrunk(json document, const std::function<bool(const json&)>& fails) {
       for (json::json_pointer place(pointer); !place.empty(); place.pop_back())
         places.insert(places.begin(), place);
       for (const json::json_pointer& place : places) {
-        if (!tried.insert(place.to_string()).second || place.back() == "use")
+        // Without a key the number of rows is that of real data.
+        const bool is_small = place.back() == "rows" || place.back() == "length" ||
+                              place.back() == "epochs" || place.back() == "batch_size";
+        if (!tried.insert(place.to_string()).second || place.back() == "use" || is_small)
           continue;
         if (Clock::now() > until)
           return false;
@@ -333,6 +336,8 @@ class Judge {
 
 /// So that no child has to.
 void load_plugins(const Runtime& runtime) {
+  for (const CatalogComponent& component : runtime.catalog().components())
+    static_cast<void>(runtime.catalog().schema(component));
   for (const PluginFile& plugin : runtime.catalog().plugins()) {
     if (plugin.verdict == Verdict::kUsable)
       dlopen(plugin.file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -352,6 +357,7 @@ TEST(RandomDocuments, HoldTheirLaws) {
       std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
   const Workspace home;
   setenv("HOME", home.folder().c_str(), 1);
+  setenv("TREADLE_PLUGIN_PROBE", "never", 1);  // each new set of plugins would be tried out
   Runtime runtime;
   add_breaks(runtime);
   load_plugins(runtime);

@@ -9,6 +9,7 @@
 #include <cxxabi.h>
 #include <atomic>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <stop_token>
 #include <typeinfo>
@@ -17,6 +18,7 @@
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/host/run/workflow_run.h>
 
+#include "drawing.h"
 #include "random_document.h"
 #include "workspace.h"
 
@@ -26,7 +28,8 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{120};
+// A run takes a fraction of a second, but of a machine that may be busy.
+constexpr std::chrono::seconds kPatience{900};
 
 std::string type_of(const std::exception& error) {
   int status = 0;
@@ -96,8 +99,8 @@ json with_breaks(json document) {
   json inner = document.contains("schedule") ? document["schedule"] : json("constant");
   json schedule = {{"use", "broken_off"}};
   if (inner.is_object()) {
-    for (const auto& [key, unused] :
-         workflow_schema()["properties"]["schedule"]["properties"].items()) {
+    const json own = workflow_schema()["properties"]["schedule"]["properties"];
+    for (const auto& [key, unused] : own.items()) {
       if (inner.contains(key)) {
         schedule[key] = inner[key];
         inner.erase(key);
@@ -109,22 +112,24 @@ json with_breaks(json document) {
   return document;
 }
 
+template <typename Condition>
+void erase_keys(json& value, const Condition& condition) {
+  if (!value.is_structured())
+    return;
+  if (value.is_object()) {
+    for (auto key = value.begin(); key != value.end();)
+      key = condition(key.key()) ? value.erase(key) : std::next(key);
+  }
+  for (json& part : value)
+    erase_keys(part, condition);
+}
+
 /// Without times, and what says where and when it ran.
 std::string result_of(const fs::path& run) {
   json result = json::parse(read_file(run / "result.json"));
-  for (const char* const key : {"environment", "time", "started_at"})
+  for (const char* const key : {"environment", "time", "started_at", "choices"})
     result.erase(key);
-  const std::function<void(json&)> erase_times = [&](json& value) {
-    if (!value.is_structured())
-      return;
-    if (value.is_object()) {
-      for (auto key = value.begin(); key != value.end();)
-        key = key.key().ends_with("_seconds") ? value.erase(key) : std::next(key);
-    }
-    for (json& part : value)
-      erase_times(part);
-  };
-  erase_times(result);
+  erase_keys(result, [](const std::string& key) { return key.ends_with("_seconds"); });
   return result.dump(1);
 }
 
@@ -244,8 +249,16 @@ Ending DocumentRuns::start(const json& document, const fs::path& output,
         options.output = output;
         options.stop = breaker().stop.get_token();
         const auto begun = run_in(output);
-        return begun ? resume_run(runtime_, *begun, options).folder.string()
+        try {
+          return begun
+                     ? resume_run(runtime_, *begun, options).folder.string()
                      : run_workflow(runtime_, runtime_.resolve(document), options).folder.string();
+        } catch (const StorageError& error) {
+          // Given weights that do not fit are a mistake of the document.
+          if (std::string(error.what()).find(kWeightsFile) != std::string::npos)
+            throw DataError(error.what());
+          throw;
+        }
       },
       kPatience);
   return child.wait();
@@ -346,9 +359,9 @@ Remains results_in(const Remains& remains) {
       results[name] = text;
   }
   json result = json::parse(remains.at("result.json"));
-  for (const char* const key :
-       {"choices", "data", "extensions", "model_info", "metric_list", "task"})
-    result.erase(key);
+  const std::set<std::string> about_others{"choices",    "data",       "extensions",  "model_info",
+                                           "model_path", "metric_list", "task"};
+  erase_keys(result, [&](const std::string& key) { return about_others.contains(key); });
   results["result.json"] = result.dump(1);
   return results;
 }

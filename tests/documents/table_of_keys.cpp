@@ -11,7 +11,6 @@ const std::vector<KeyReason>& without_effect() {
       {":observers*", "hear what happens, cannot change it"},
       {"observer/*", "hear what happens, cannot change it"},
       {":resources.workers", "results do not depend on it"},
-      {"training/*:evaluation_batch_size", "metrics are sums over rows"},
       {"training/*:checkpoint*", "what a crash costs"},
       {"data/npy:access", "where inputs are kept between two uses"},
       {"data/npy:chunk_rows", "how inputs are kept"},
@@ -25,6 +24,25 @@ const std::vector<KeyReason>& without_effect() {
 const std::vector<KeyReason>& seldom() {
   static const std::vector<KeyReason> all{
       {"layer/*", "a step may lead nowhere, or to where no gradient passes"},
+      {"model/flow:flow*", "a step may lead nowhere, or to where no gradient passes"},
+      {"model/flow:initial*", "a state may lead nowhere"},
+      {"*:target", "may name the only one there is"},
+      {"data/csv:missing_values*", "no field need have the text"},
+      {"transform/*:columns*", "may name all there are"},
+      {"transform/*:inputs*", "may name all there are"},
+      {"data/*:task", "may say what auto decides"},
+      {":resources.intra_op_threads", "small operators are not cut"},
+      {":resources.shards", "may say what auto decides"},
+      {"training/*:evaluation_batch_size", "sums of other parts differ in the last digits"},
+      {"training/*:clip*", "a bound that gradients need not reach"},
+      {"training/*:evaluate_every", "the last epoch is evaluated in any case"},
+      {"training/*:early_stopping*", "the last epoch may be the best"},
+      {"training/*:restore_best_weights*", "the last epoch may be the best"},
+      {"training/*:reduce_on_plateau*", "the number may get better all the time"},
+      {"training/*:freeze*", "a condition that need not hold"},
+      {"training/*:ema*", "begins within the same step, or after the last"},
+      {"training/*:swa*", "moments may fall together, or after the last"},
+      {"callback/*", "acts under a condition that need not hold"},
   };
   return all;
 }

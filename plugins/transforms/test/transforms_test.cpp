@@ -362,6 +362,8 @@ TEST_F(TransformsTest, MistakesAreOneSentenceEach) {
   EXPECT_EQ(fit("impute", {}, numbers({1, 2, 3, kNan})),
             "impute: column \"c3\" has no value in the training rows; leave it out of the data's "
             "\"columns\", or give it one with \"strategy\": \"constant\"");
+  EXPECT_EQ(fit("impute", {{"value", 1}}, table),
+            "/value: has no effect with \"strategy\": \"mean\"");
 }
 
 TEST_F(TransformsTest, ATransformWithNothingToChangeIsAMistake) {

@@ -357,6 +357,15 @@ TEST(HoldOut, RoundsToWholeRowsAndLeavesBothPartsOne) {
   EXPECT_EQ(size({{"rows", 4}}, 10), 4U);
 }
 
+TEST(HoldOut, RefusesAFractionBesideRows) {
+  try {
+    make("hold_out", {{"fraction", 0.25}, {"rows", 4}});
+    ADD_FAILURE() << "one of them would change nothing";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "/fraction: has no effect beside \"rows\"; leave one of them out");
+  }
+}
+
 TEST(HoldOut, StratifiedSharesAreWithinOneRowAndAddUp) {
   Rows targets;
   for (std::int64_t i = 0; i < 103; ++i)
