@@ -31,7 +31,7 @@ Value condition(Drawing& drawing, const json& schema, const Spot& spot) {
     return condition;
   }
   add("monitor");
-  switch (dice.below(4)) {
+  switch (dice.below(5)) {
     case 0:
       condition["stalled"] = json::array({dice.whole(2, 3), dice.chance(50) ? 100 : 0.01});
       break;
@@ -41,10 +41,13 @@ Value condition(Drawing& drawing, const json& schema, const Spot& spot) {
     case 2:
       condition["improving"] = 2;
       break;
+    case 3:
+      condition[dice.chance(50) ? "above" : "below"] = dice.short_number(dice.between(0.1, 2));
+      break;
     default:
       condition["not_improving"] = 2;
   }
-  for (const char* const key : {"of", "better", "after"}) {
+  for (const char* const key : {"of", "mode", "after"}) {
     if (dice.chance(20))
       add(key);
   }
@@ -117,7 +120,7 @@ const std::map<std::string, Hint>& table() {
       // What belongs together.
       {":when", {100, condition}},
       {":until", {60, condition}},
-      {":limit", {0}},
+
       {":class_weights", {25, per_class}},
       {":quantiles", {60, quantiles}},
       {"transform/min_max:range", {30, range}},
@@ -260,6 +263,8 @@ std::vector<std::string> preferred(Drawing& drawing, const std::string& interfac
     if (!is_plain_table || drawing.dice.chance(40))
       keep([](const std::string& name) { return name == "flow"; });
   }
+  if (interface_word == "callback")  // where it ends a training depends on the machine
+    keep([](const std::string& name) { return name != "time_limit"; });
   if ((interface_word == "loss" || interface_word == "metric") && !drawing.data.targets.empty()) {
     keep([&](const std::string& name) {
       const FoundComponent found = drawing.runtime.schemas().find(interface_word, name);

@@ -359,7 +359,7 @@ Remains results_in(const Remains& remains) {
       results[name] = text;
   }
   json result = json::parse(remains.at("result.json"));
-  const std::set<std::string> about_others{"choices",    "data",       "extensions",  "model_info",
+  const std::set<std::string> about_others{"choices",    "data",        "extensions", "model_info",
                                            "model_path", "metric_list", "task"};
   erase_keys(result, [&](const std::string& key) { return about_others.contains(key); });
   results["result.json"] = result.dump(1);

@@ -178,6 +178,8 @@ json draw_value(Drawing& drawing, const json& schema, const Spot& spot) {
 
 json draw_component(Drawing& drawing, const json& slot, const Spot& spot) {
   const std::string word = slot["x-treadle-component"];
+  if (slot.contains("x-treadle-use"))
+    return draw_component(drawing, slot, slot["x-treadle-use"].get<std::string>(), spot);
   std::vector<std::string> names;
   for (const CatalogComponent& component : drawing.runtime.catalog().components(word))
     names.push_back(component.component->name);
