@@ -119,7 +119,7 @@ const std::map<std::string, Hint>& table() {
       {":window", {30, small<1, 6>}},
       // What belongs together.
       {":when", {100, condition}},
-      {":until", {60, condition}},
+      {"callback/freeze:until", {60, condition}},
 
       {":class_weights", {25, per_class}},
       {":quantiles", {60, quantiles}},

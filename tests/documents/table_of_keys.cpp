@@ -35,6 +35,7 @@ const std::vector<KeyReason>& seldom() {
       {":resources.shards", "may say what auto decides"},
       {"training/*:evaluation_batch_size", "sums of other parts differ in the last digits"},
       {"training/*:clip*", "a bound that gradients need not reach"},
+      {"schedule/*", "may act after the last epoch, or after the one whose weights are kept"},
       {"training/*:evaluate_every", "the last epoch is evaluated in any case"},
       {"training/*:early_stopping*", "the last epoch may be the best"},
       {"training/*:restore_best_weights*", "the last epoch may be the best"},
