@@ -11,11 +11,11 @@
 namespace treadle {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::read_file;
+using ::testing::StartsWith;
 using testing::watching_runtime;
 using testing::Workspace;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -34,8 +34,12 @@ Json flowers(const fs::path& data) {
   return {{"treadle", 1},
           {"name", "flowers"},
           {"seed", 3},
-          {"data", {{"use", "csv"}, {"path", data.string()}, {"target", "kind"},
-            {"categorical", {"colour"}}, {"missing", "nan"}}},
+          {"data",
+           {{"use", "csv"},
+            {"path", data.string()},
+            {"target", "kind"},
+            {"categorical", {"colour"}},
+            {"missing", "nan"}}},
           {"transforms", {"impute", "one_hot", "standardize"}},
           {"model", {{"use", "mlp"}, {"hidden", {4}}}},
           {"training", {{"use", "standard"}, {"epochs", 2}, {"batch_size", 16}}},
@@ -102,7 +106,8 @@ TEST_F(ExportedModels, NameThePluginsTheyNeed) {
   EXPECT_EQ(plugins.at("plugins")[0].at("sha256").get<std::string>().size(), 64U);
 
   Json few = plugins;
-  few["plugins"] = {{{"id", "org.example.gone"}, {"version", "2.1"}, {"build_id", ""}, {"sha256", ""}}};
+  few["plugins"] = {
+      {{"id", "org.example.gone"}, {"version", "2.1"}, {"build_id", ""}, {"sha256", ""}}};
   std::ofstream(run_ / "plugins.lock") << few.dump();
   export_model(run_, file_);
   try {

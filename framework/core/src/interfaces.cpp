@@ -12,6 +12,7 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/run_context.h>
 #include <treadle/core/run_observer.h>
+#include <treadle/core/source_columns.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 
@@ -38,6 +39,7 @@ Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;
 RunContext::~RunContext() = default;
 RunObserver::~RunObserver() = default;
+SourceColumns::~SourceColumns() = default;
 ShowsValues::~ShowsValues() = default;
 Stateful::~Stateful() = default;
 TakesAbsent::~TakesAbsent() = default;

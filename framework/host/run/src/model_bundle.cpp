@@ -24,7 +24,7 @@ constexpr const char* kChecksum = "checksum";
 constexpr std::string_view kWeightsPrefix = "model/";
 constexpr std::string_view kPreprocessingPrefix = "preprocessing/";
 
-constexpr int kMostLevels = 32;      // of parts in parts; four are in use
+constexpr int kMostLevels = 32;       // of parts in parts; four are in use
 constexpr int kMostJsonLevels = 128;  // of those, and of what their values hold
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
@@ -71,8 +71,8 @@ class BundleReader {
     if (format == content_.metadata.end())
       refuse(file_, "is no exported run, but some other safetensors file");
     if (format->second != kFormatVersion) {
-      refuse(file_, "has format " + plain_text(format->second) + "; this version reads " +
-                        kFormatVersion);
+      refuse(file_,
+             "has format " + plain_text(format->second) + "; this version reads " + kFormatVersion);
     }
     if (text(kChecksum) != checksum_of(content_))
       refuse(file_, "is damaged: its checksum does not match");

@@ -22,8 +22,8 @@ struct ModelBundle {
 /// Throws StorageError when the file cannot be written.
 void write_model_bundle(const std::filesystem::path& file, const ModelBundle& bundle);
 
-/// Reads a file from anyone: sizes, names and nesting are bounded by what the file holds, nothing in
-/// it is used as a path. Throws StorageError naming file and defect.
+/// Reads a file from anyone: sizes, names and nesting are bounded by what the file holds, nothing
+/// in it is used as a path. Throws StorageError naming file and defect.
 ModelBundle read_model_bundle(const std::filesystem::path& file);
 
 }  // namespace treadle::internal
