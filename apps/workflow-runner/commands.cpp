@@ -30,6 +30,9 @@ constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"
 constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
 constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
 constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write", true};
+constexpr Option kKeep{
+    "keep", 0,  "COLUMN[,COLUMN]",
+    true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
 constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write", true};
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
 constexpr Option kPluginId{"id", 0, "ID", false, "", "the plugin's id (default: org.example.NAME)"};
@@ -95,8 +98,8 @@ std::span<const Command> commands() {
       {"predict",
        "Predicts for the rows of a file; columns are matched by name.",
        {kModelOfRun, kData},
-       {kOutputFile, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
-       "predict runs/iris-20300501-101500 new.csv -o predicted.csv",
+       {kOutputFile, kKeep, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       "predict runs/iris-20300501-101500 new.csv -o predicted.csv --keep id",
        true,
        ""},
       {"runs list",

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <exception>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <c10/core/GradMode.h>
 
@@ -191,11 +193,23 @@ void evaluate(const CommandLine& line) {
   }
 }
 
+/// "id,date" names two columns.
+std::vector<std::string> column_names(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    std::istringstream parts(list);
+    for (std::string name; std::getline(parts, name, ',');)
+      names.push_back(name);
+  }
+  return names;
+}
+
 void predict(const CommandLine& line) {
   const std::string output = line.output_file("output");
   const Runtime runtime = make_runtime(line);
   const std::int64_t rows =
-      Predictor::load(runtime, line.arguments[0]).predict_file(line.arguments[1], output);
+      Predictor::load(runtime, line.arguments[0])
+          .predict_file(line.arguments[1], output, column_names(line.texts("keep")));
   if (is_standard_output(output))
     return;  // nothing but the rows
   if (line.has("json")) {

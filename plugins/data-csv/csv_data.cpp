@@ -74,7 +74,13 @@ void CsvData::do_open(const OpenRequest& request) {
   }
   Table table = read_table(options_, request, description_);
   description_ = std::move(table.description);
+  texts_.emplace(options_, std::move(table.lines));
   rows_.emplace(std::move(table.matrices));
+}
+
+std::vector<std::vector<std::string>> CsvData::Texts::do_texts(
+    const std::vector<std::string>& names) const {
+  return read_texts(options_, *lines_, names);
 }
 
 StateDict CsvData::do_state() const {
@@ -108,6 +114,8 @@ void CsvData::do_load_state(const StateDict& state) {
 void* CsvData::do_ask(std::string_view interface_id) {
   if (interface_id == RowReader::kInterface && rows_)
     return static_cast<RowReader*>(&*rows_);
+  if (interface_id == SourceColumns::kInterface && texts_)
+    return static_cast<SourceColumns*>(&*texts_);
   return nullptr;
 }
 

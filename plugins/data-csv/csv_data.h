@@ -1,13 +1,19 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <treadle/base/config.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/matrix_rows.h>
+#include <treadle/core/source_columns.h>
 
 #include "csv_options.h"
+#include "line_index.h"
 #include "table_layout.h"
 
 namespace treadle::csv {
@@ -23,6 +29,20 @@ class CsvData final : public DataProvider {
   ~CsvData() override;
 
  private:
+  /// What the file holds beside numbers and classes, read anew.
+  class Texts final : public SourceColumns {
+   public:
+    Texts(const CsvOptions& options, std::shared_ptr<const LineIndex> lines)
+        : options_(options), lines_(std::move(lines)) {}
+
+   private:
+    std::vector<std::vector<std::string>> do_texts(
+        const std::vector<std::string>& names) const override;
+
+    const CsvOptions& options_;
+    std::shared_ptr<const LineIndex> lines_;
+  };
+
   void do_open(const OpenRequest& request) override;
   const DataSpec& do_spec() const override { return rows_->spec(); }
   std::string do_content_hash() const override { return rows_->content_hash(); }
@@ -33,6 +53,7 @@ class CsvData final : public DataProvider {
   CsvOptions options_;
   std::optional<TableDescription> description_;  // after open() or load_state()
   std::optional<MatrixRows> rows_;               // after open()
+  std::optional<Texts> texts_;                   // after open()
 };
 
 }  // namespace treadle::csv

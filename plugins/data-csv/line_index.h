@@ -18,6 +18,8 @@ class LineIndex {
     ++rows_;
   }
 
+  std::int64_t rows() const { return rows_; }
+
   /// Expects a row that was added.
   std::int64_t line_of(std::int64_t row) const {
     auto after =

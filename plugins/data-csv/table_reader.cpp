@@ -71,6 +71,7 @@ Table TableBuilder<T>::finish() {
     matrices.timestamps = parsed_.times.release({parsed_.rows}, at::kDouble);
   matrices.dtype = kDtype;
   matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, kDtype);
+  table.lines = parsed_.lines;
   matrices.describe_row = [shown = shown_, lines = parsed_.lines](std::int64_t row) {
     return shown + ":" + std::to_string(lines->line_of(row));
   };
@@ -299,7 +300,55 @@ void check_separator(const CsvOptions& options, const std::string& place,
   }
 }
 
+/// Where each of `names` is among the columns.
+std::vector<std::size_t> places_of(const std::vector<std::string>& names,
+                                   const std::vector<std::string>& columns,
+                                   const std::string& place) {
+  std::vector<std::size_t> places;
+  for (const std::string& name : names) {
+    const auto found = std::find(columns.begin(), columns.end(), name);
+    if (found == columns.end()) {
+      throw DataError(place + ": there is no column " + quote_text(name) + " to keep; there are " +
+                      quoted_list(columns) + did_you_mean(name, columns));
+    }
+    if (std::count(columns.begin(), columns.end(), name) > 1)
+      throw DataError(place + ": the column " + quote_text(name) + " to keep is there twice");
+    places.push_back(static_cast<std::size_t>(found - columns.begin()));
+  }
+  return places;
+}
+
 }  // namespace
+
+std::vector<std::vector<std::string>> read_texts(const CsvOptions& options, const LineIndex& rows,
+                                                 const std::vector<std::string>& names) {
+  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
+  scanner.skip_lines(options.skip_rows);
+  const std::string place = scanner.shown();
+  const auto changed = [&] {
+    return DataError(place + ": was changed while it was read, or can only be read once");
+  };
+  if (scanner.begin_row() == nullptr)
+    throw changed();
+  const std::vector<std::string> columns =
+      options.header ? scanner.read_row()
+                     : numbered_columns(static_cast<std::int64_t>(scanner.peek_row().size()));
+  const std::vector<std::size_t> places = places_of(names, columns, place);
+  std::vector<std::vector<std::string>> texts(names.size());
+  for (std::int64_t row = 0; row < rows.rows(); ++row) {
+    // Rows in between were left out for a missing value.
+    while (scanner.begin_row() != nullptr && scanner.line() < rows.line_of(row))
+      scanner.read_row();
+    if (scanner.begin_row() == nullptr || scanner.line() != rows.line_of(row))
+      throw changed();
+    std::vector<std::string> fields = scanner.read_row();
+    if (fields.size() != columns.size())
+      throw changed();
+    for (std::size_t i = 0; i < places.size(); ++i)
+      texts[i].push_back(fields[places[i]]);
+  }
+  return texts;
+}
 
 Table read_table(const CsvOptions& options, const OpenRequest& request,
                  const std::optional<TableDescription>& known) {

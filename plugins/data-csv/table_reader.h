@@ -1,11 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <treadle/core/data_provider.h>
 #include <treadle/core/matrix_rows.h>
 
 #include "csv_options.h"
+#include "line_index.h"
 #include "table_layout.h"
 
 namespace treadle::csv {
@@ -13,6 +17,7 @@ namespace treadle::csv {
 struct Table {
   TableDescription description;
   MatrixRows::Matrices matrices;
+  std::shared_ptr<const LineIndex> lines;  ///< where each row starts
 };
 
 /// Reads the file. With `known`, the description of the training file, columns, classes and
@@ -23,5 +28,10 @@ struct Table {
 /// understood, "FILE:LINE: …" each, and how many more there are.
 Table read_table(const CsvOptions& options, const OpenRequest& request,
                  const std::optional<TableDescription>& known);
+
+/// The fields of the columns `names`, a list for each, of the rows that were read from the file
+/// before. Throws DataError for a name that is not in it, or is in it twice.
+std::vector<std::vector<std::string>> read_texts(const CsvOptions& options, const LineIndex& rows,
+                                                 const std::vector<std::string>& names);
 
 }  // namespace treadle::csv

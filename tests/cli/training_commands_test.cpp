@@ -239,6 +239,31 @@ TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
   EXPECT_THAT(lines[2], HasSubstr(",red,"));
 }
 
+TEST_F(TrainingCommands, PredictKeepsTheColumnsItIsTold) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+  const std::string trained = only_run().string();
+  write("new.csv", "id,y,comment,x\n007,3,\"left, below\",-18\n008,4,,25\n");
+
+  const Finished predicted =
+      run({"predict", trained, "new.csv", "-o", "out.csv", "--keep", "id,comment", "--keep", "x"});
+
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  const std::vector<std::string> lines = lines_of(read("out.csv"));
+  EXPECT_EQ(lines.at(0), "row,id,comment,x,predicted,p(blue),p(red)");
+  EXPECT_THAT(lines.at(1), StartsWith("0,007,\"left, below\",-18,"));
+  EXPECT_THAT(lines.at(2), StartsWith("1,008,,25,"));
+  const Finished wrong = run({"predict", trained, "new.csv", "-o", "none.csv", "--keep", "ident"});
+  EXPECT_EQ(wrong.code, 5);
+  EXPECT_THAT(wrong.err, HasSubstr("new.csv: there is no column \"ident\" to keep; there are "
+                                   "\"id\", \"y\", \"comment\", \"x\""));
+  EXPECT_FALSE(fs::exists(folder() / "none.csv"));
+
+  write("judged.csv", "predicted,x,y\nred,1,2\n");
+  ASSERT_EQ(
+      run({"predict", trained, "judged.csv", "-o", "both.csv", "--keep", "predicted"}).code, 0);
+  EXPECT_THAT(read("both.csv"), StartsWith("row,predicted (data),predicted,p(blue),p(red)\n0,red,"));
+}
+
 TEST_F(TrainingCommands, AnExportedModelStandsForItsRun) {
   ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
   const std::string trained = only_run().string();

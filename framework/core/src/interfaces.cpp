@@ -15,6 +15,7 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/core/training_callback.h>
+#include <treadle/core/source_columns.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 
@@ -42,6 +43,7 @@ NamesReferences::~NamesReferences() = default;
 Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;
 RunObserver::~RunObserver() = default;
+SourceColumns::~SourceColumns() = default;
 ShowsValues::~ShowsValues() = default;
 Stateful::~Stateful() = default;
 TakesAbsent::~TakesAbsent() = default;

@@ -202,6 +202,37 @@ TEST_F(CsvDataTest, LeavesOutRowsWithMissingValues) {
   EXPECT_EQ(rows(*data).describe_row(1), file().string() + ":5");
 }
 
+TEST_F(CsvDataTest, KeepsTextsAsTheyStandInTheRowsThatWereRead) {
+  using Texts = std::vector<std::vector<std::string>>;
+  write("id,a,note,y\n007,1,\"two\nlines\",A\n008,,left out,B\n\n009, 3 ,\"a \"\"b\"\"\",B\n");
+  const auto data = open({{"missing", "drop_row"}, {"columns", {"a"}}});
+
+  const auto& source = *data->ask<SourceColumns>();
+
+  EXPECT_EQ(source.texts({"note", "id"}), (Texts{{"two\nlines", "a \"b\""}, {"007", "009"}}));
+  EXPECT_EQ(source.texts({"y"}), (Texts{{"A", "B"}}));
+  EXPECT_EQ(message_of([&] { source.texts({"nte"}); }),
+            "x.csv: there is no column \"nte\" to keep; there are \"id\", \"a\", \"note\", \"y\"; "
+            "did you mean \"note\"?");
+}
+
+TEST_F(CsvDataTest, KeepsTextsOfColumnsWithoutAHeaderByNumber) {
+  write("1,x\n2,y\n");
+  const auto data = open({{"header", false}});
+
+  EXPECT_EQ(data->ask<SourceColumns>()->texts({data->spec().inputs[0].columns[0].name}),
+            (std::vector<std::vector<std::string>>{{"1", "2"}}));
+}
+
+TEST_F(CsvDataTest, SaysThatAFileWasChangedBeforeItsTextsWereRead) {
+  write("a,y\n1,A\n2,B\n");
+  const auto data = open();
+  write("a,y\n1,A\n");
+
+  EXPECT_EQ(message_of([&] { data->ask<SourceColumns>()->texts({"a"}); }),
+            "x.csv: was changed while it was read, or can only be read once");
+}
+
 TEST_F(CsvDataTest, WeighsRowsByColumnAndClass) {
   write("a,w,y\n1,2,A\n2,1,B\n3,0.5,B\n4,1,B\n");
 

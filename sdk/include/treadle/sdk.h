@@ -32,6 +32,7 @@
 #include <treadle/core/row_reader.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/core/set_aside.h>
+#include <treadle/core/source_columns.h>
 #include <treadle/core/state_dict.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/tensor_spec.h>

@@ -128,6 +128,24 @@ class Hoarder final : public Right {
   mutable std::vector<Batch> all_;
 };
 
+/// Has texts of its columns for the first row alone.
+class LosesALine final : public Right {
+  class Texts final : public SourceColumns {
+    std::vector<std::vector<std::string>> do_texts(
+        const std::vector<std::string>& names) const override {
+      const std::vector<std::string> unknown = {"no column has this name"};
+      if (names == unknown)
+        throw DataError("there is no such column");
+      return std::vector<std::vector<std::string>>(names.size(), {"of the first row"});
+    }
+  };
+  void* do_ask(std::string_view id) override {
+    return id == SourceColumns::kInterface ? static_cast<SourceColumns*>(&texts_)
+                                           : Right::do_ask(id);
+  }
+  Texts texts_;
+};
+
 class HashesItsAddress final : public Right {
   std::string do_content_hash() const override {
     std::string hash = Right::do_content_hash();
@@ -335,6 +353,7 @@ DataCase made_by(std::string name, const TinyData::Make& make) {
 
 std::vector<Wrong<DataCase>> all() {
   return {
+      {one<LosesALine>("LosesALine"), {"TextsOfColumnsAreOnePerRowWhereThereAreAny"}},
       {one<RepeatsARow>("RepeatsARow"), {"StreamsEachRowOnceInOrder"}},
       {one<Streams<ReusingStream>>("ReusesItsMemory"), {"StreamsEachRowOnceInOrder"}},
       {one<Streams<ForgetfulStream>>("LosesItsPlace"), {"AStreamContinuesFromItsState"}},

@@ -1,5 +1,6 @@
 #include <treadle/host/run/predictor.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -14,6 +15,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/source_columns.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/evaluation.h>
@@ -86,6 +88,12 @@ class PredictionWriter {
       header_ += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
   }
 
+  /// Columns of the data to write beside the predictions, with a text for each of its rows.
+  void keep(std::vector<std::string> names, std::vector<std::vector<std::string>> texts) {
+    kept_names_ = std::move(names);
+    kept_ = std::move(texts);
+  }
+
   void write(const Predictions& predictions, const Batch& batch) {
     if (!header_.empty())
       write_header(predictions);
@@ -103,6 +111,8 @@ class PredictionWriter {
         continue;
       text += std::to_string(rows[place / per_row]);
       add_position(place % per_row, positions, text);
+      for (const std::vector<std::string>& column : kept_)
+        text += "," + csv_field(column.at(static_cast<std::size_t>(rows[place / per_row])));
       for (std::size_t target = 0; target < predictions.size(); ++target)
         add_target(target, shown[target], place, text);
       text += "\n";
@@ -126,27 +136,39 @@ class PredictionWriter {
   };
 
   std::string column(std::size_t target, const std::string& what) const {
-    return "," + csv_field(targets_.size() == 1 ? what : targets_[target].name + "/" + what);
+    return targets_.size() == 1 ? what : targets_[target].name + "/" + what;
   }
 
-  void write_header(const Predictions& predictions) {
+  std::vector<std::string> predicted_columns(const Predictions& predictions) const {
+    std::vector<std::string> columns;
     for (std::size_t i = 0; i < targets_.size(); ++i) {
       const TargetSpec& target = targets_[i];
       if (target.kind == TargetKind::kNumbers) {
         for (std::int64_t k = 0; k < target.width(); ++k) {
           const std::string name =
               target.width() == 1 ? target.name : target.name + "." + std::to_string(k);
-          header_ += "," + csv_field(name);
+          columns.push_back(name);
           for (const Prediction::Extra& extra : predictions[i].extras)
-            header_ += "," + csv_field(name + "." + extra.name);
+            columns.push_back(name + "." + extra.name);
         }
         continue;
       }
       if (target.kind == TargetKind::kClasses)
-        header_ += column(i, "predicted");
+        columns.push_back(column(i, "predicted"));
       for (const std::string& name : target.class_names)
-        header_ += column(i, "p(" + name + ")");
+        columns.push_back(column(i, "p(" + name + ")"));
     }
+    return columns;
+  }
+
+  void write_header(const Predictions& predictions) {
+    const std::vector<std::string> columns = predicted_columns(predictions);
+    for (const std::string& name : kept_names_) {
+      const bool is_taken = std::find(columns.begin(), columns.end(), name) != columns.end();
+      header_ += "," + csv_field(is_taken ? name + " (data)" : name);
+    }
+    for (const std::string& name : columns)
+      header_ += "," + csv_field(name);
     file_.write(std::exchange(header_, {}) + "\n");
   }
 
@@ -187,6 +209,8 @@ class PredictionWriter {
   FileWriter& file_;
   const std::vector<TargetSpec>& targets_;
   std::optional<std::size_t> lengths_;  // the input with them
+  std::vector<std::string> kept_names_;
+  std::vector<std::vector<std::string>> kept_;  // by column, row
   std::string header_;  // until it is written: its columns depend on what is predicted
 };
 
@@ -238,11 +262,9 @@ struct Predictor::Impl {
 
   engine::EvaluationSetup setup() const { return {model.get(), &*objective, transform_list()}; }
 
-  /// Opens `data` with the run's dictionaries and lets `visit` see predictions for all of its rows.
-  engine::EvaluationTotals over_file(
-      const fs::path& data, OpenRequest::Purpose purpose,
-      const std::function<void(const Predictions&, const Batch&)>& visit) const {
-    const auto provider = internal::make_data_for(runtime, ingredients.workflow(), data);
+  /// `data`, with the run's dictionaries.
+  std::unique_ptr<DataProvider> open(const fs::path& data, OpenRequest::Purpose purpose) const {
+    auto provider = internal::make_data_for(runtime, ingredients.workflow(), data);
     provider->load_state(saved.part("data"));
     OpenRequest request;
     request.purpose = purpose;
@@ -250,7 +272,14 @@ struct Predictor::Impl {
     for (const TargetSpec& target : ingredients.data_spec().targets)
       request.loss_targets[target.name] = target.kind;
     provider->open(request);
-    const auto* rows = provider->ask<RowReader>();
+    return provider;
+  }
+
+  /// Lets `visit` see predictions for all rows of open data.
+  engine::EvaluationTotals over_rows(
+      const DataProvider& provider,
+      const std::function<void(const Predictions&, const Batch&)>& visit) const {
+    const auto* rows = provider.ask<RowReader>();
     TREADLE_EXPECTS(rows != nullptr, "a file is read at random here");
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
     std::iota(all.begin(), all.end(), 0);
@@ -329,15 +358,24 @@ Prediction Predictor::predict(const at::Tensor& features) const {
   return std::move(predict(std::span(&features, 1)).front());
 }
 
-std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output) const {
+std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output,
+                                     const std::vector<std::string>& keep) const {
   std::int64_t rows = 0;
   write_file_atomically(output, [&](FileWriter& file) {
     PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
+    const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
+    if (!keep.empty()) {
+      const auto* const source = provider->ask<SourceColumns>();
+      if (source == nullptr) {
+        throw UsageError("the columns of " + data.string() +
+                         " cannot be kept: the data of this run has no columns with texts; leave "
+                         "--keep out");
+      }
+      writer.keep(keep, source->texts(keep));
+    }
     rows = impl_
-               ->over_file(data, OpenRequest::Purpose::kPredict,
-                           [&](const Predictions& predictions, const Batch& batch) {
-                             writer.write(predictions, batch);
-                           })
+               ->over_rows(*provider, [&](const Predictions& predictions,
+                                          const Batch& batch) { writer.write(predictions, batch); })
                .rows;
   });
   return rows;
@@ -349,7 +387,7 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   for (auto& extra : impl_->ingredients.make_report_metrics())
     metrics.push_back(std::move(extra));
   const engine::EvaluationTotals totals =
-      impl_->over_file(data, OpenRequest::Purpose::kEvaluate,
+      impl_->over_rows(*impl_->open(data, OpenRequest::Purpose::kEvaluate),
                        [&](const Predictions& predictions, const Batch& batch) {
                          for (const internal::Metric& metric : metrics)
                            metric.view().update(predictions, batch);

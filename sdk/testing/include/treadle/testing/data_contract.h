@@ -14,6 +14,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/source_columns.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
@@ -479,6 +480,27 @@ TEST_P(DataContract, PredictingNeedsNoTarget) {
   EXPECT_TRUE(data->spec().targets.empty());
   EXPECT_TRUE(everything(*data).targets.empty());
   EXPECT_TRUE(same(everything(*data).inputs[0], everything(*training).inputs[0]));
+}
+
+TEST_P(DataContract, TextsOfColumnsAreOnePerRowWhereThereAreAny) {
+  const auto data = opened();
+  const auto* const source = data->ask<SourceColumns>();
+  if (source == nullptr)
+    return;
+  std::vector<std::string> names;
+  for (const PortSpec& port : data->spec().inputs) {
+    for (const Column& column : port.columns)
+      names.push_back(column.name);
+  }
+  const auto rows = static_cast<std::size_t>(reader(*data).rows());
+
+  const std::vector<std::vector<std::string>> texts = source->texts(names);
+
+  ASSERT_EQ(texts.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    EXPECT_EQ(texts[i].size(), rows) << names[i];
+  EXPECT_TRUE(source->texts({}).empty());
+  EXPECT_THROW(source->texts({"no column has this name"}), DataError);
 }
 
 TEST_P(DataContract, RefusesAnEmptyState) {

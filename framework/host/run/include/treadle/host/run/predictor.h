@@ -44,9 +44,11 @@ class Predictor {
   /// Predicts for a file of the kind the run was trained on; columns are matched by name, no target
   /// is needed. Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the
   /// target's name; with several targets "<target>/" in front. A target with positions (time steps,
-  /// pixels) has a row per position. Returns the number of rows of the data.
-  std::int64_t predict_file(const std::filesystem::path& data,
-                            const std::filesystem::path& output) const;
+  /// pixels) has a row per position. The columns of the file that `keep` names are copied behind
+  /// `row`; one that is called like a column of the predictions is written as "<name> (data)".
+  /// Returns the number of rows of the data.
+  std::int64_t predict_file(const std::filesystem::path& data, const std::filesystem::path& output,
+                            const std::vector<std::string>& keep = {}) const;
 
   /// Judges the model on a file that has the target: {"loss", "metrics", "sample_count",
   /// "validation_time_seconds", "tables"} as in result.json's "validation".
