@@ -259,9 +259,10 @@ TEST_F(TrainingCommands, PredictKeepsTheColumnsItIsTold) {
   EXPECT_FALSE(fs::exists(folder() / "none.csv"));
 
   write("judged.csv", "predicted,x,y\nred,1,2\n");
-  ASSERT_EQ(
-      run({"predict", trained, "judged.csv", "-o", "both.csv", "--keep", "predicted"}).code, 0);
-  EXPECT_THAT(read("both.csv"), StartsWith("row,predicted (data),predicted,p(blue),p(red)\n0,red,"));
+  ASSERT_EQ(run({"predict", trained, "judged.csv", "-o", "both.csv", "--keep", "predicted"}).code,
+            0);
+  EXPECT_THAT(read("both.csv"),
+              StartsWith("row,predicted (data),predicted,p(blue),p(red)\n0,red,"));
 }
 
 TEST_F(TrainingCommands, AnExportedModelStandsForItsRun) {

@@ -14,8 +14,8 @@
 #include <treadle/core/optimizer.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/run_observer.h>
-#include <treadle/core/training_callback.h>
 #include <treadle/core/source_columns.h>
+#include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
 
