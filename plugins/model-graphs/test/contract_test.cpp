@@ -1,4 +1,10 @@
 // Rows A42-A52 as layers, and flows of every verb as models.
+#include <ATen/ops/cat.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
 #include <treadle/testing/layer_contract.h>
 #include <treadle/testing/model_contract.h>
 
@@ -27,6 +33,50 @@ LayerCase chooses(LayerCase one) {
   return one;
 }
 
+LayerCase by_hand(LayerCase one, decltype(LayerCase::by_hand) computed) {
+  one.by_hand = std::move(computed);
+  return one;
+}
+
+/// sigmoid(x W^T + b), of the `index`-th weight and bias.
+at::Tensor projected(const at::Tensor& x, const std::vector<at::Tensor>& weights,
+                     std::size_t index) {
+  return at::linear(x, weights.at(2 * index), weights.at(2 * index + 1)).sigmoid();
+}
+
+at::Tensor three_rounds(const Layer& layer, const std::vector<at::Tensor>& inputs,
+                        const HandOn& hand_on) {
+  const std::vector<at::Tensor> weights = layer.parameters();
+  at::Tensor state = projected(inputs[0], weights, 0);
+  for (int round = 1; round < 3; ++round)
+    state = projected(hand_on(state), weights, 0);
+  return state;
+}
+
+/// Adaptive computation time (Graves 2016, equations 5 to 8) of at most four rounds, row by row.
+at::Tensor rounds_until_each_halts(const Layer& layer, const std::vector<at::Tensor>& inputs,
+                                   const HandOn& hand_on) {
+  constexpr double kEnough = 1 - 0.01;
+  const std::vector<at::Tensor> weights = layer.parameters();  // of the body, of the halting
+  std::vector<at::Tensor> rows;
+  for (std::int64_t row = 0; row < inputs[0].size(0); ++row) {
+    at::Tensor state = inputs[0].narrow(0, row, 1);
+    at::Tensor halted = at::zeros({1, 1}, at::kDouble);
+    at::Tensor output = at::zeros_like(state);
+    for (int round = 0; round < 4; ++round) {
+      state = projected(round == 0 ? state : hand_on(state), weights, 0);
+      const at::Tensor probability = projected(state, weights, 1);
+      const bool is_last = round == 3 || halted.add(probability).item<double>() >= kEnough;
+      output = output.add(state.mul(is_last ? halted.neg().add(1) : probability));
+      if (is_last)
+        break;
+      halted = halted.add(probability);
+    }
+    rows.push_back(output);
+  }
+  return at::cat(rows, 0);
+}
+
 const Shapes kTwo{{6}, {6}};
 const Json kNet = Json::array({{{"use", "sigmoid_router"}, {"experts", 6}}});
 
@@ -52,9 +102,13 @@ INSTANTIATE_TEST_SUITE_P(
         layer("Also", "also", {{"body", kNet}}), layer("Flow", "flow", {{"flow", kNet}}),
         layer("Gate", "gate",
               {{"router", {{"use", "softmax_router"}, {"experts", 2}}}, {"experts", {kNet, kNet}}}),
-        layer("Loop", "loop", {{"body", kNet}, {"times", 3}}),
-        layer("LoopOfRowsThatHaltByThemselves", "loop",
-              {{"body", kNet}, {"adaptive", "learned_halt"}, {"at_most", 4}, {"ponder_cost", 0}}),
+        by_hand(layer("Loop", "loop", {{"body", kNet}, {"times", 3}}), three_rounds),
+        by_hand(layer("LoopOfRowsThatHaltByThemselves", "loop",
+                      {{"body", kNet},
+                       {"adaptive", "learned_halt"},
+                       {"at_most", 4},
+                       {"ponder_cost", 0}}),
+                rounds_until_each_halts),
         layer("Recompute", "recompute", {{"body", kNet}}),
         layer("MapOfRows", "map", {{"body", kNet}}),
         layer("MapOfSlices", "map", {{"body", kNet}, {"slices", 2}, {"batched", true}}, {{12}})),
