@@ -8,6 +8,7 @@
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/model_abilities.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/run_context.h>
@@ -33,6 +34,8 @@ Model::~Model() = default;
 ModelProvider::~ModelProvider() = default;
 NamesParts::~NamesParts() = default;
 PreparesForInference::~PreparesForInference() = default;
+EstimatesWork::~EstimatesWork() = default;
+ChoosesExecution::~ChoosesExecution() = default;
 NamesReferences::~NamesReferences() = default;
 Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;

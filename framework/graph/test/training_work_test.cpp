@@ -4,7 +4,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
-#include <treadle/graph/cost.h>
+#include <treadle/graph/graph.h>
 
 #include "small_parts.h"
 
@@ -15,7 +15,7 @@ RowWork work(const FlowBuilder& flow, std::vector<std::int64_t> row) {
   row.insert(row.begin(), TensorSpec::kVaries);
   LayerSpec spec;
   spec.inputs = {TensorSpec(std::move(row), at::kFloat)};
-  return training_work(*flow.build(spec));
+  return flow.build(spec)->training_work().value();
 }
 
 RowWork work(const Part& part, std::vector<std::int64_t> row) {
@@ -57,6 +57,10 @@ TEST(TrainingWork, CountsRoundsAndTheShareOfABranch) {
                 .operations,
             once);
   EXPECT_EQ(work(recompute(torch::nn::Linear(4, 4)), {4}).operations, once);
+}
+
+TEST(TrainingWork, IsNotKnownWithoutSizes) {
+  EXPECT_EQ(FlowBuilder::from(torch::nn::Linear(4, 4)).build()->training_work(), std::nullopt);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/model_abilities.h>
 #include <treadle/core/model_spec.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/observed_values.h>

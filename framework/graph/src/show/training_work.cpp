@@ -3,7 +3,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/module_state.h>
-#include <treadle/graph/cost.h>
+#include <treadle/graph/graph.h>
 
 #include "run/graph_data.h"
 
@@ -63,15 +63,19 @@ const Graph* graph_in(const torch::nn::Module& layer) {
 
 RowWork work_of(const Callee& callee, const TensorSpec& input, const TensorSpec& result) {
   const Graph* graph = callee.graph() ? callee.graph().get() : graph_in(*callee.module());
-  if (graph != nullptr && graph->impl().nodes[graph->impl().inputs[0]].result)
-    return training_work(*graph);
+  if (graph != nullptr) {
+    if (const std::optional<RowWork> within = graph->training_work())
+      return *within;
+  }
   return {operations(*callee.module(), input, result), 0};
 }
 
 }  // namespace
 
-RowWork training_work(const Graph& graph) {
-  const Graph::Impl& impl = graph.impl();
+std::optional<RowWork> Graph::training_work() const {
+  const Graph::Impl& impl = *impl_;
+  if (!impl.nodes[impl.inputs.front()].result)
+    return std::nullopt;
   RowWork sum;
   for (std::size_t i = 0; i < impl.places.size(); ++i) {
     const Place& place = impl.places[i];

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
+#include <treadle/core/model_abilities.h>
 #include <treadle/core/module_state.h>
-#include <treadle/graph/cost.h>
-#include <treadle/graph/graph.h>
 
 namespace treadle::internal {
 namespace {
@@ -26,9 +26,9 @@ double parameter_bytes(const Model& model) {
   return sum;
 }
 
-/// Of a model that is no graph: each weight is used once for a row. Of a convolution that is too
+/// Of a model that does not tell: each weight is used once for a row. Of a convolution that is too
 /// little, so it is rather cut too seldom.
-graph::RowWork work_by_parameters(const Model& model) {
+RowWork work_by_parameters(const Model& model) {
   double count = 0;
   for (const at::Tensor& parameter : distinct_parameters(model))
     count += static_cast<double>(parameter.numel());
@@ -50,9 +50,9 @@ std::string milliseconds(double seconds) {
 }  // namespace
 
 ShardChoice choose_shards(const Model& model, std::int64_t rows) {
-  const auto* graph = dynamic_cast<const graph::Graph*>(&model);
-  const graph::RowWork row =
-      graph != nullptr ? graph::training_work(*graph) : work_by_parameters(model);
+  const auto* tells = dynamic_cast<const EstimatesWork*>(&model);
+  const std::optional<RowWork> told = tells != nullptr ? tells->training_work() : std::nullopt;
+  const RowWork row = told ? *told : work_by_parameters(model);
   const double seconds = static_cast<double>(rows) *
                          (row.operations / kOperationsPerSecond + row.bytes / kBytesPerSecond);
   // Each shard reads the weights and writes gradients that are added, however few rows it has.
@@ -63,8 +63,8 @@ ShardChoice choose_shards(const Model& model, std::int64_t rows) {
   ShardChoice choice;
   choice.shards = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(std::min(wanted, static_cast<double>(most))));
-  choice.reason = "about " + milliseconds(seconds) + " of work in a step" +
-                  (graph == nullptr ? ", by its parameters" : "");
+  choice.reason =
+      "about " + milliseconds(seconds) + " of work in a step" + (told ? "" : ", by its parameters");
   if (has_statistics && choice.shards > 1) {
     choice.reason += "; batch normalization sees " + std::to_string(rows / choice.shards) +
                      " rows at a time instead of " + std::to_string(rows);

@@ -1,18 +1,18 @@
 #include "trial.h"
 
+#include <treadle/core/model_abilities.h>
 #include <treadle/core/task_random.h>
 #include <treadle/core/weights.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
-#include <treadle/graph/graph.h>
 
 #include "target_units.h"
 
 namespace treadle::internal {
 
 std::string execution_choice(const Model& model) {
-  const auto* graph = dynamic_cast<const graph::Graph*>(&model);
-  return graph == nullptr ? std::string() : graph->execution_choice();
+  const auto* chooses = dynamic_cast<const ChoosesExecution*>(&model);
+  return chooses == nullptr ? std::string() : chooses->execution_choice();
 }
 
 Trial::Trial(const Ingredients& ingredients, TrialId id, TrialRows rows, Timeline* timeline)

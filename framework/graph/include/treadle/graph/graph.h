@@ -11,6 +11,7 @@
 
 #include <treadle/core/layer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/model_abilities.h>
 #include <treadle/core/observed_values.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
@@ -100,7 +101,9 @@ enum class Branches {
 class Graph final : public Model,
                     public ShowsValues,
                     public NamesParts,
-                    public PreparesForInference {
+                    public PreparesForInference,
+                    public EstimatesWork,
+                    public ChoosesExecution {
  public:
   ~Graph() override;
 
@@ -134,7 +137,7 @@ class Graph final : public Model,
   Execution execution() const;
   /// What kAuto decided, for people: "compiled", or "dynamic, because …". Empty where it was not
   /// asked.
-  const std::string& execution_choice() const;
+  const std::string& execution_choice() const override;
   /// From now on, compiled forwards in evaluation without gradients fold constants: a batch norm
   /// becomes a part of the weights of the convolution before it. Results are the same up to
   /// rounding, usually 1e-5 in float32. Plans are remade after weights change; call this again
@@ -145,6 +148,11 @@ class Graph final : public Model,
   plan::Plan compile(const Inputs& inputs);
   /// The same for so many rows of zeros. Expects a graph whose inputs' sizes are known.
   plan::Plan compile(std::int64_t rows);
+
+  /// Products of weights count, with both gradients three times the forward; products of values
+  /// with each other (attention scores) do not. A loop counts with the most rounds it may make, a
+  /// branch of a switch with its share, a size that the data decides as 64.
+  std::optional<RowWork> training_work() const override;
 
   /// In the order in which they run.
   const std::vector<NodeInfo>& nodes() const;
