@@ -24,8 +24,8 @@ struct RowWork {
 class EstimatesWork {
  public:
   virtual ~EstimatesWork();
-  /// From sizes alone, never by measuring: results depend on it, so it is the same on every machine.
-  /// Nothing where the sizes are not known.
+  /// From sizes alone, never by measuring: results depend on it, so it is the same on every
+  /// machine. Nothing where the sizes are not known.
   virtual std::optional<RowWork> training_work() const = 0;
 };
 
