@@ -34,9 +34,9 @@ std::vector<Recurrent> recurrent_models() {
       {"Gru", steps_of(R"([{"use": "gru", "units": 5, "layers": 2, "dropout": 0.2},
                            {"use": "reduce", "dims": [1]}, "head"])")},
       {"Lstm",
-       steps_of(R"([{"use": "lstm", "units": 4, "both_directions": true, "gives": "last"}, "head"])")},
-      {"LoopAndCellInBranches",
-       steps_of(R"([{"use": "flatten"},
+       steps_of(
+           R"([{"use": "lstm", "units": 4, "both_directions": true, "gives": "last"}, "head"])")},
+      {"LoopAndCellInBranches", steps_of(R"([{"use": "flatten"},
                     {"use": "split", "branches": [
                       [{"use": "dense", "units": 5},
                        {"use": "loop", "body": [{"use": "dense", "units": 5}, "tanh"], "times": 3}],
@@ -44,8 +44,7 @@ std::vector<Recurrent> recurrent_models() {
                        {"use": "loop", "times": 3,
                         "body": [{"use": "gru_cell", "units": 5, "using": ["h"], "tag": "h"}]}]]},
                     {"use": "merge", "with": "cat"}, "head"])")},
-      {"Adaptive",
-       steps_of(R"([{"use": "flatten"}, {"use": "dense", "units": 5},
+      {"Adaptive", steps_of(R"([{"use": "flatten"}, {"use": "dense", "units": 5},
                     {"use": "loop", "body": [{"use": "dense", "units": 5}, "tanh"],
                      "adaptive": "learned_halt", "at_most": 4}, "head"])")},
   };
@@ -84,7 +83,8 @@ TEST_P(OneStepRun, EndsWithTheSameWeightsCompiledAndInParts) {
   const json& flow = GetParam().flow;
   const json one_step{{"use", "one_step"}};
   const json parts_of_one_step{{"use", "accumulate"}, {"parts", 2}, {"inner", "one_step"}};
-  const json one_step_of_parts{{"use", "one_step"}, {"inner", {{"use", "accumulate"}, {"parts", 2}}}};
+  const json one_step_of_parts{{"use", "one_step"},
+                               {"inner", {{"use", "accumulate"}, {"parts", 2}}}};
   const json parts{{"use", "accumulate"}, {"parts", 2}};
   const auto compiled = [](json document) {
     document["model"]["execution"] = "compiled";

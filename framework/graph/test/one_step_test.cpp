@@ -81,11 +81,7 @@ FlowBuilder one_round() {
 }
 
 FlowBuilder step_with_state() {
-  return FlowBuilder::from(rows(4, 4))
-      .through(state_add())
-      .using_({"h"})
-      .through(tanh_of)
-      .tag("h");
+  return FlowBuilder::from(rows(4, 4)).through(state_add()).using_({"h"}).through(tanh_of).tag("h");
 }
 
 /// Layer, loop of three rounds, layer.
@@ -187,8 +183,10 @@ std::vector<Recurrence> recurrences() {
          const Part halts = [](const at::Tensor& x) {
            return at::full({x.size(0)}, std::log(0.4 / 0.6), x.options());
          };
-         return FlowBuilder::from(rows(4, 4)).loop(one_round()).adaptively(halts, 10).through(
-             rows(4, 2));
+         return FlowBuilder::from(rows(4, 4))
+             .loop(one_round())
+             .adaptively(halts, 10)
+             .through(rows(4, 2));
        },
        [](const Tensors& w, const Tensors& batches, HandOn hand_on) -> Tensors {
          const at::Tensor first = affine(w, 1, affine(w, 0, batches[0])).tanh();
@@ -235,8 +233,8 @@ std::vector<Recurrence> recurrences() {
        },
        state_of_batches, 3},
       {"StateOfBatchesWithin",
-       [] { return FlowBuilder::from(rows(4, 4)).through(step_with_state()); }, state_of_batches,
-       3, true},
+       [] { return FlowBuilder::from(rows(4, 4)).through(step_with_state()); }, state_of_batches, 3,
+       true},
       {"StateOfBatchesInALayer",
        [] {
          return FlowBuilder::from(rows(4, 4))
@@ -273,6 +271,13 @@ std::vector<Recurrence> recurrences() {
        [] {
          return FlowBuilder::from(rows(4, 4))
              .through(recompute(FlowBuilder().loop(one_round()).times(3)))
+             .through(rows(4, 2));
+       },
+       three_rounds},
+      {"LoopInALayer",
+       [] {
+         return FlowBuilder::from(rows(4, 4))
+             .through(as_layer(FlowBuilder().loop(one_round()).times(3).build(spec_of({{4}}))))
              .through(rows(4, 2));
        },
        three_rounds},
@@ -450,11 +455,10 @@ TEST(OneStepBranches, AskTheForwardNotTheirThread) {
     for (const bool one_step : {true, false}) {
       std::vector<bool> first;
       std::vector<bool> second;
-      const auto graph =
-          FlowBuilder()
-              .split({std::make_shared<Asks>(first), std::make_shared<Asks>(second)})
-              .merge(add())
-              .build(spec_of({{4}}));
+      const auto graph = FlowBuilder()
+                             .split({std::make_shared<Asks>(first), std::make_shared<Asks>(second)})
+                             .merge(add())
+                             .build(spec_of({{4}}));
       graph->set_execution(execution);
       graph->set_branches(Branches::kAtOnce);
       ForwardContext context;

@@ -190,8 +190,8 @@ TEST(OneStep, HoldsInWhatIsComputedAgain) {
   class Recomputed final : public Recurrent {
    public:
     void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
-      const auto again = [this, of_forward = context.part("again")](
-                             const std::vector<at::Tensor>& given) {
+      const auto again = [this, of_forward =
+                                    context.part("again")](const std::vector<at::Tensor>& given) {
         ForwardContext own = of_forward;
         Outputs within(1);
         Recurrent::forward(given, within, own);
@@ -206,8 +206,9 @@ TEST(OneStep, HoldsInWhatIsComputedAgain) {
   Recomputed model;
   ForwardContext context;
 
-  plugin().make<GradientStrategy>("one_step", {})->add_gradients({&model, &objective}, batch,
-                                                                 context);
+  plugin()
+      .make<GradientStrategy>("one_step", {})
+      ->add_gradients({&model, &objective}, batch, context);
 
   EXPECT_TRUE(at::equal(model.cell->weight.grad(), gradients_of("one_step", {}, batch).weight));
 }
@@ -218,12 +219,14 @@ TEST(OneStep, EndsWithTheCall) {
   const Objective objective = testing::objective_of(loss, number_target("y", 2));
   Recurrent model;
   ForwardContext context;
-  plugin().make<GradientStrategy>("one_step", {})->add_gradients({&model, &objective}, batch,
-                                                                 context);
+  plugin()
+      .make<GradientStrategy>("one_step", {})
+      ->add_gradients({&model, &objective}, batch, context);
   model.zero_grad();
 
-  plugin().make<GradientStrategy>("backprop", {})->add_gradients({&model, &objective}, batch,
-                                                                 context);
+  plugin()
+      .make<GradientStrategy>("backprop", {})
+      ->add_gradients({&model, &objective}, batch, context);
 
   EXPECT_TRUE(at::equal(model.cell->weight.grad(), gradients_of("backprop", {}, batch).weight));
 }

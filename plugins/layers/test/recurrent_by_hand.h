@@ -37,8 +37,7 @@ class RecurrentByHand {
       const auto length = inputs[1][row].item<std::int64_t>();
       const at::Tensor own = over(layer, inputs[0].narrow(0, row, 1).narrow(1, 0, length), hand_on);
       rows.push_back(only_last_ ? own
-                                : at::constant_pad_nd(
-                                      own, {0, 0, 0, inputs[0].size(1) - length}));
+                                : at::constant_pad_nd(own, {0, 0, 0, inputs[0].size(1) - length}));
     }
     return at::cat(rows, 0);
   }
