@@ -13,6 +13,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/forward_context.h>
 #include <treadle/core/task_random.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph_state.h>
@@ -64,8 +65,29 @@ at::Tensor rows_for(const RandomFlow& flow, std::int64_t rows) {
                                          : at::randn(sizes, at::TensorOptions(flow.input().dtype));
 }
 
-/// Steps of gradient descent, gradients cut between them, the last with fewer rows; then a forward
-/// as in validation.
+/// Gradients through one step of time: the second batch reads states as numbers, though nobody cut
+/// those of the first.
+void note_one_step_gradients(Trace& trace, const RandomFlow& flow, graph::Graph& graph) {
+  const TaskRandom random(2);
+  ForwardContext context;
+  context.set_one_step_gradients(true);
+  for (const char* batch : {"first", "second"}) {
+    const std::string of_batch = std::string("through one step, ") + batch + ", ";
+    const at::Tensor input = rows_for(flow, 5);
+    Outputs outputs(1);
+    graph.forward({&input, 1}, outputs, context);
+    note(trace, of_batch + "output", outputs[0]);
+    if (outputs[0].requires_grad())
+      outputs[0].square().sum().backward();
+    for (auto& parameter : graph.named_parameters()) {
+      note(trace, of_batch + "gradient of " + parameter.key(), parameter.value().grad());
+      parameter.value().mutable_grad().reset();
+    }
+  }
+}
+
+/// Steps of gradient descent, gradients cut between them, the last with fewer rows; two batches
+/// through one step of time; then a forward as in validation.
 Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
   Trace trace;
   const auto graph = flow.build(steps);
@@ -102,6 +124,9 @@ Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
       }
       state->detach();
     }
+    for (const auto& parameter : parameters)
+      parameter->mutable_grad().reset();
+    note_one_step_gradients(trace, flow, *graph);
     for (const auto& parameter : parameters)
       note(trace, parameter.key(), parameter.value());
     for (const auto& buffer : graph->named_buffers())

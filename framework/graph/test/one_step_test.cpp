@@ -274,6 +274,13 @@ std::vector<Recurrence> recurrences() {
              .through(rows(4, 2));
        },
        three_rounds},
+      {"LoopInALayer",
+       [] {
+         return FlowBuilder::from(rows(4, 4))
+             .through(as_layer(FlowBuilder().loop(one_round()).times(3).build(spec_of({{4}}))))
+             .through(rows(4, 2));
+       },
+       three_rounds},
       {"LoopsInBranches",
        [] {
          return FlowBuilder::from(rows(4, 4))
