@@ -104,8 +104,13 @@ TEST(Profiles, FollowBranchesToOtherThreads) {  // A73
   graph->set_branches(Branches::kAtOnce);
   const oneapi::tbb::global_control allowed(oneapi::tbb::global_control::max_allowed_parallelism,
                                             2);
-  oneapi::tbb::task_arena(2).execute([&] { run_once(*graph, state); });
-  EXPECT_GT(state.last_profile()->levels[0].parallelism(), 1.1);
+  // On a busy machine the second thread may come when the first has done all.
+  double parallelism = 0;
+  for (int time = 0; time < 20 && parallelism < 1.1; ++time) {
+    oneapi::tbb::task_arena(2).execute([&] { run_once(*graph, state); });
+    parallelism = state.last_profile()->levels[0].parallelism();
+  }
+  EXPECT_GT(parallelism, 1.1);
 }
 
 TEST(Profiles, OfOneNodeHaveAParallelismOfOne) {  // A73
