@@ -2,6 +2,7 @@
 option(TREADLE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TREADLE_BUILD_BENCHMARKS "Build tests/benchmarks" OFF)
 option(TREADLE_DEVELOPER "Warnings are errors" OFF)
+option(TREADLE_CHECK_HEADERS "Compile each public header by itself" OFF)
 option(TREADLE_FUZZ "Build tests/fuzz for libFuzzer, and of the rest only what it runs" OFF)
 set(TREADLE_PLUGINS "all" CACHE STRING "Plugins to build: all, none, or a list of folder names")
 set(TREADLE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: 'address,undefined' or 'thread'")

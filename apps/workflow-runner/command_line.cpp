@@ -101,7 +101,15 @@ po::parsed_options parse_options(const Command& command, const std::vector<Optio
   }
 }
 
-void require_arguments(const Command& command, const std::vector<std::string>& given) {
+void require_arguments(const Command& command, const CommandLine& line) {
+  const std::vector<std::string>& given = line.arguments;
+  if (!command.arguments.empty() && line.has(command.arguments.front().instead)) {
+    if (given.empty())
+      return;
+    const Argument& replaced = command.arguments.front();
+    throw UsageError("--" + std::string(replaced.instead) + " takes the place of " +
+                     std::string(replaced.name) + "; leave " + quote_text(given.front()) + " out");
+  }
   const bool may_have_more = !command.arguments.empty() && command.arguments.back().repeats;
   if (given.size() >= required_arguments(command) &&
       (may_have_more || given.size() <= command.arguments.size()))
@@ -147,7 +155,7 @@ CommandLine parse_command(const Command& command, std::span<const std::string> w
   }
   line.help = line.has("help");
   if (!line.help) {
-    require_arguments(command, line.arguments);
+    require_arguments(command, line);
     require_options(command, line);
   }
   return line;

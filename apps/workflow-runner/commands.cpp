@@ -6,6 +6,8 @@ namespace treadle::cli {
 namespace {
 
 constexpr Argument kDocument{"DOCUMENT", "the workflow, a JSON file"};
+constexpr Argument kDocumentUnlessFrom{"DOCUMENT", "the workflow, a JSON file; not with --from",
+                                       /*is_optional=*/false, /*repeats=*/false, "from"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
 constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
 constexpr Argument kRuns{"RUN", "folders of runs, two or more to learn something",
@@ -46,6 +48,8 @@ constexpr Option kAllowDifferences{
     "",
     "goes on although plugins, libtorch, BLAS, CPU or data are other ones"};
 
+constexpr Option kFrom{"from", 0,  "RUN",
+                       false,  "", "trains this run further, as changed by --set, as a new run"};
 constexpr Option kModel{"model", 0, "", false, "", "draws the model's graph instead of the stages"};
 constexpr Option kTable{
     "table", 0,  "",
@@ -68,8 +72,9 @@ std::span<const Command> commands() {
   static const std::vector<Command> kCommands{
       {"run",
        "Trains, validates and reports what a document describes.",
-       {kDocument},
-       {kSet, kOutput, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       {kDocumentUnlessFrom},
+       {kSet, kFrom, kAllowDifferences, kOutput, kTrace, kPluginDir, kPlugin, kProbe, kLocked,
+        kAllowWritable, kQuiet, kJson},
        "run examples/iris.json --set optimizer.learning_rate=0.003",
        true,
        ""},

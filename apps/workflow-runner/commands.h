@@ -13,7 +13,8 @@ struct Argument {
   std::string_view name;  ///< "DOCUMENT", as usage lines show it
   std::string_view about;
   bool is_optional = false;
-  bool repeats = false;  ///< one or more; only the last argument of a command
+  bool repeats = false;           ///< one or more; only the last argument of a command
+  std::string_view instead = {};  ///< the option that takes the place of all arguments
 };
 
 struct Option {

@@ -24,8 +24,9 @@ std::size_t column_width(std::string_view title) {
   return std::max(kNumberWidth, columns_of(title));
 }
 
-std::string position(std::int64_t epoch, std::int64_t epochs) {
-  return std::to_string(epoch) + "/" + std::to_string(epochs);
+/// "3/20"; "3" where nobody knows of how many.
+std::string position(std::int64_t epoch, std::optional<std::int64_t> epochs) {
+  return std::to_string(epoch) + (epochs ? "/" + std::to_string(*epochs) : std::string());
 }
 
 std::string rate_text(double steps_per_second) {
@@ -43,7 +44,14 @@ void append(std::string& line, std::string_view part) {
 
 }  // namespace
 
-bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings) {
+bool has_line(std::int64_t epoch, std::optional<std::int64_t> planned, std::int64_t trainings) {
+  if (!planned) {
+    std::int64_t every = 1;
+    while (epoch / every > kLines)
+      every *= 10;
+    return epoch % every == 0;
+  }
+  const std::int64_t epochs = *planned;
   if (epoch <= 1 || epoch >= epochs || epochs * trainings <= kAllUpTo)
     return true;
   const std::int64_t lines = std::max<std::int64_t>(2, kLines / trainings);
@@ -51,12 +59,13 @@ bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings) {
   return epoch * lines / epochs != (epoch - 1) * lines / epochs;
 }
 
-EpochTable::EpochTable(const TrialId& trial, const EpochSummary& first, std::size_t columns) {
-  if (trial.count > 1) {
-    const std::string longest = "fold-" + std::to_string(trial.count);
-    trial_width_ = std::max(columns_of(longest), columns_of(trial.name));
+EpochTable::EpochTable(const FitId& fit, const EpochSummary& first, std::size_t columns) {
+  if (fit.count() > 1) {
+    const std::string longest = "fold-" + std::to_string(fit.count());
+    fit_width_ = std::max(columns_of(longest), columns_of(fit.path()));
   }
-  epoch_width_ = std::max<std::size_t>(5, position(first.epochs, first.epochs).size());
+  epoch_width_ =
+      std::max<std::size_t>(5, position(first.epochs.value_or(first.epoch), first.epochs).size());
   has_validation_ = first.val_loss.has_value();
   for (const MetricValue& metric : first.metrics) {
     if (!is_of_one_class(metric.name) && metrics_.size() < kMostMetrics)
@@ -84,8 +93,8 @@ void EpochTable::fit_into(std::size_t columns) {
 
 std::string EpochTable::head() const {
   std::string line;
-  if (trial_width_ > 0)
-    line += left_aligned("", trial_width_) + "  ";
+  if (fit_width_ > 0)
+    line += left_aligned("", fit_width_) + "  ";
   line += right_aligned("epoch", epoch_width_) + "  " + right_aligned("training", kNumberWidth);
   if (has_validation_)
     line += "  " + right_aligned("validation", column_width("validation"));
@@ -98,10 +107,10 @@ std::string EpochTable::head() const {
   return line + "  " + right_aligned("time", kNumberWidth);
 }
 
-std::string EpochTable::row(const TrialId& trial, const EpochSummary& epoch) const {
+std::string EpochTable::row(const FitId& fit, const EpochSummary& epoch) const {
   std::string line;
-  if (trial_width_ > 0)
-    line += left_aligned(trial.name, trial_width_) + "  ";
+  if (fit_width_ > 0)
+    line += left_aligned(fit.path(), fit_width_) + "  ";
   line += right_aligned(position(epoch.epoch, epoch.epochs), epoch_width_) + "  " +
           right_aligned(number_text(epoch.train_loss), kNumberWidth);
   if (has_validation_) {
@@ -140,11 +149,11 @@ std::string live_line(const LiveState& state, std::size_t columns) {
   }
   if (state.running.size() > kMostRunningShown)
     append(line, "+" + std::to_string(state.running.size() - kMostRunningShown));
-  if (state.running.size() == 1 && state.running.front().progress.total_steps > 0) {
+  if (state.running.size() == 1 && state.running.front().progress.total_steps) {
     const StepProgress& progress = state.running.front().progress;
-    append(line,
-           std::to_string(std::min<std::int64_t>(100, progress.step * 100 / progress.total_steps)) +
-               " %");
+    append(line, std::to_string(
+                     std::min<std::int64_t>(100, progress.step * 100 / *progress.total_steps)) +
+                     " %");
   }
   if (state.steps_per_second)
     append(line, rate_text(*state.steps_per_second));
@@ -172,8 +181,8 @@ std::string clock_text(double seconds) {
   return text;
 }
 
-std::string trial_line(const TrialId& trial, const TrialSummary& summary) {
-  std::string line = trial.name + ": " + std::to_string(summary.epochs) +
+std::string fit_line(const FitId& fit, const FitSummary& summary) {
+  std::string line = fit.path() + ": " + std::to_string(summary.epochs) +
                      (summary.epochs == 1 ? " epoch" : " epochs");
   if (summary.best_epoch > 0 && summary.best_epoch != summary.epochs)
     line += ", the best was " + std::to_string(summary.best_epoch);

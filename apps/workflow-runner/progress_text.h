@@ -16,21 +16,21 @@ namespace treadle::cli {
 
 /// Which epochs get a line: all of a short run, else about twenty, spread, with the first and the
 /// last. Several trainings share the twenty.
-bool has_line(std::int64_t epoch, std::int64_t epochs, std::int64_t trainings);
+bool has_line(std::int64_t epoch, std::optional<std::int64_t> epochs, std::int64_t trainings);
 
 /// Rows under one another: the columns are fixed by the first epoch there is.
 class EpochTable {
  public:
   /// Of several trainings the name stands in front. Where the rows would be wider than `columns`,
   /// the learning rate is left out, then metrics, the last ones first: time and "best" stay.
-  EpochTable(const TrialId& trial, const EpochSummary& first,
+  EpochTable(const FitId& fit, const EpochSummary& first,
              std::size_t columns = static_cast<std::size_t>(-1));
 
   std::string head() const;
-  std::string row(const TrialId& trial, const EpochSummary& epoch) const;
+  std::string row(const FitId& fit, const EpochSummary& epoch) const;
 
  private:
-  std::size_t trial_width_ = 0;  ///< 0: no such column
+  std::size_t fit_width_ = 0;  ///< 0: no such column
   std::size_t epoch_width_ = 0;
   std::size_t width() const;
   void fit_into(std::size_t columns);
@@ -65,6 +65,6 @@ std::string live_line(const LiveState& state, std::size_t columns);
 std::string clock_text(double seconds);
 
 /// "fold-2: 44 epochs, the best was 34, loss 0.1432, accuracy 0.9533 (stopped early: …)"
-std::string trial_line(const TrialId& trial, const TrialSummary& summary);
+std::string fit_line(const FitId& fit, const FitSummary& summary);
 
 }  // namespace treadle::cli

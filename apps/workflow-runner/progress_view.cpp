@@ -20,11 +20,6 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 }  // namespace
 
-StepProgress ProgressView::Steps::read() const {
-  return {epoch.load(std::memory_order_relaxed), epochs.load(std::memory_order_relaxed),
-          step.load(std::memory_order_relaxed), total_steps.load(std::memory_order_relaxed)};
-}
-
 ProgressView::ProgressView(Terminal terminal, bool silent)
     : terminal_(std::move(terminal)), silent_(silent) {
   if (!silent_ && terminal_.can_repaint())
@@ -61,54 +56,48 @@ void ProgressView::do_run_started(const std::string& name, const std::string& fo
   print(terminal_.bold(name) + terminal_.dim("  " + shown_path(folder)));
 }
 
-void ProgressView::do_trial_started(const TrialId& trial) {
+void ProgressView::do_fit_started(const FitId& fit) {
   const std::lock_guard lock(mutex_);
-  if (trainings_ == nullptr && trial.count > 0) {
-    trainings_ = std::make_unique<Training[]>(static_cast<std::size_t>(trial.count));
-    training_count_.store(trial.count, std::memory_order_release);
-  }
-  if (Training* training = find(trial))
-    training->id = trial;
+  // Below the top of the tree nobody knows how many there will be.
+  training_count_ = std::max(training_count_, fit.group().empty() ? fit.count() : 0);
+  if (find(fit) == nullptr)
+    trainings_.push_back({fit});
+  training_count_ = std::max(training_count_, static_cast<std::int64_t>(trainings_.size()));
 }
 
-ProgressView::Training* ProgressView::find(const TrialId& trial) {
-  const std::int64_t count = training_count_.load(std::memory_order_acquire);
-  return trial.index >= 0 && trial.index < count
-             ? &trainings_[static_cast<std::size_t>(trial.index)]
-             : nullptr;
+ProgressView::Training* ProgressView::find(const FitId& fit) {
+  const auto found = std::find_if(trainings_.begin(), trainings_.end(),
+                                  [&](const Training& training) { return training.id == fit; });
+  return found == trainings_.end() ? nullptr : &*found;
 }
 
-void ProgressView::do_step_completed(const TrialId& trial, const StepProgress& progress) {
-  Training* training = find(trial);
-  if (training == nullptr)
-    return;
-  training->steps.epoch.store(progress.epoch, std::memory_order_relaxed);
-  training->steps.epochs.store(progress.epochs, std::memory_order_relaxed);
-  training->steps.total_steps.store(progress.total_steps, std::memory_order_relaxed);
-  training->steps.step.store(progress.step, std::memory_order_relaxed);
-}
-
-void ProgressView::do_epoch_completed(const TrialId& trial, const EpochSummary& summary) {
+void ProgressView::do_step_completed(const FitId& fit, const StepProgress& progress) {
   const std::lock_guard lock(mutex_);
-  Training* training = find(trial);
+  if (Training* training = find(fit))
+    training->steps = progress;
+}
+
+void ProgressView::do_epoch_completed(const FitId& fit, const EpochSummary& summary) {
+  const std::lock_guard lock(mutex_);
+  Training* training = find(fit);
   if (training == nullptr)
     return;
   training->last = summary;
   training->is_last_shown = false;
-  if (has_line(summary.epoch, summary.epochs, trial.count))
+  if (has_line(summary.epoch, summary.epochs, fit.count()))
     print_epoch(*training, summary);
 }
 
-void ProgressView::do_trial_completed(const TrialId& trial, const TrialSummary& summary) {
+void ProgressView::do_fit_completed(const FitId& fit, const FitSummary& summary) {
   const std::lock_guard lock(mutex_);
-  if (Training* training = find(trial)) {
+  if (Training* training = find(fit)) {
     // Early stopping may have ended it at an epoch that had no line.
-    if (trial.count == 1 && training->last && !training->is_last_shown)
+    if (fit.count() == 1 && training->last && !training->is_last_shown)
       print_epoch(*training, *training->last);
     training->is_done = true;
   }
-  if (trial.count > 1) {
-    print(trial_line(trial, summary));
+  if (fit.count() > 1) {
+    print(fit_line(fit, summary));
   } else if (!summary.stop_reason.empty()) {
     print(summary.stop_reason);
   }
@@ -168,15 +157,13 @@ void ProgressView::paint() {
 
 LiveState ProgressView::look() {
   LiveState state;
-  state.trainings = training_count_.load(std::memory_order_acquire);
-  for (std::int64_t i = 0; i < state.trainings; ++i) {
-    Training& training = trainings_[static_cast<std::size_t>(i)];
-    const StepProgress progress = training.steps.read();
+  state.trainings = training_count_;
+  for (const Training& training : trainings_) {
     if (training.is_done)
       ++state.finished;
-    if (training.is_done || progress.step == 0)
+    if (training.is_done || training.steps.step == 0)
       continue;
-    LiveTraining live{training.id.name, progress, {}, {}};
+    LiveTraining live{training.id.path(), training.steps, {}, {}};
     if (training.last) {
       live.loss = training.last->val_loss.value_or(training.last->train_loss);
       if (!training.last->metrics.empty())
@@ -194,22 +181,23 @@ void ProgressView::measure(LiveState& state) {
   std::int64_t done = 0;
   std::int64_t planned = 0;
   std::int64_t largest = 0;
-  for (std::int64_t i = 0; i < state.trainings; ++i) {
-    Training& training = trainings_[static_cast<std::size_t>(i)];
-    const StepProgress progress = training.steps.read();
+  bool has_end = true;
+  // One that has not begun is likely to be as long as the others.
+  auto not_begun = state.trainings - static_cast<std::int64_t>(trainings_.size());
+  for (Training& training : trainings_) {
+    const StepProgress& progress = training.steps;
     if (progress.step > 0 && training.steps_at_start < 0)
       training.steps_at_start = progress.step;
     done += progress.step - std::max<std::int64_t>(training.steps_at_start, 0);
+    if (!training.is_done && progress.step > 0 && !progress.total_steps)
+      has_end = false;
     if (!training.is_done)
-      planned += progress.total_steps - progress.step;
-    largest = std::max(largest, progress.total_steps);
+      planned += progress.total_steps.value_or(progress.step) - progress.step;
+    if (!training.is_done && progress.step == 0)
+      ++not_begun;
+    largest = std::max(largest, progress.total_steps.value_or(0));
   }
-  for (std::int64_t i = 0; i < state.trainings; ++i) {
-    const Training& training = trainings_[static_cast<std::size_t>(i)];
-    // One that has not begun is likely to be as long as the others.
-    if (!training.is_done && training.steps.read().total_steps == 0)
-      planned += largest;
-  }
+  planned += not_begun * largest;
   const Clock::time_point now = Clock::now();
   samples_.push_back({now, done});
   while (samples_.size() > 2 && now - samples_.front().when > kLeftWindow)
@@ -224,7 +212,7 @@ void ProgressView::measure(LiveState& state) {
     return static_cast<double>(done - first->steps) / seconds_between(first->when, now);
   };
   state.steps_per_second = rate_since(kRateWindow);
-  if (const std::optional<double> rate = rate_since(kLeftWindow))
+  if (const std::optional<double> rate = rate_since(kLeftWindow); rate && has_end)
     state.seconds_left = static_cast<double>(planned) / *rate;
 }
 

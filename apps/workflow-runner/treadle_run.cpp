@@ -3,9 +3,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/predictor.h>
@@ -53,7 +55,7 @@ class FirstStep final : public RunObserver {
   void do_run_started(const std::string&, const std::string& folder) override {
     set_crash_remedy("to continue the run: workflow-runner resume " + shown_path(folder) + "\n");
   }
-  void do_step_completed(const TrialId&, const StepProgress&) override {
+  void do_step_completed(const FitId&, const StepProgress&) override {
     interruption_.expect_saving();
   }
 
@@ -144,7 +146,20 @@ void train_watched(const CommandLine& line, Train&& train) {
   print_outcome(line, outcome, terminal);
 }
 
+void train_further(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  train_watched(line, [&](RunOptions options) {
+    options.output = line.text("output");
+    options.allow_differences = line.has("allow-differences");
+    return continue_run(runtime, line.text("from"), line.texts("set"), options);
+  });
+}
+
 void run_document(const CommandLine& line) {
+  if (line.has("from"))
+    return train_further(line);
+  if (line.has("allow-differences"))
+    throw UsageError("--allow-differences is about a run that goes on: add --from RUN");
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
   train_watched(line, [&](RunOptions options) {
@@ -193,14 +208,35 @@ void evaluate(const CommandLine& line) {
   }
 }
 
-/// "id,date" names two columns.
+/// The names in a line of CSV: `id,"size, in m"` are two, the second with a comma in it.
+void add_column_names(std::string_view line, std::vector<std::string>& names) {
+  for (std::size_t at = 0; at <= line.size(); ++at) {
+    std::string name;
+    if (at < line.size() && line[at] == '"') {
+      for (++at; at < line.size() && (line[at] != '"' || line.substr(at + 1).starts_with('"'));
+           ++at) {
+        name += line[at];
+        at += line[at] == '"' ? 1 : 0;
+      }
+      if (at == line.size() || (at + 1 < line.size() && line[at + 1] != ',')) {
+        throw UsageError("--keep " + quote_text(line) +
+                         ": expected a closing quote at the end of a name; a name with a comma is "
+                         "quoted as in CSV: --keep 'id,\"size, in m\"'");
+      }
+      ++at;
+    } else {
+      const std::size_t end = std::min(line.find(',', at), line.size());
+      name = line.substr(at, end - at);
+      at = end;
+    }
+    names.push_back(std::move(name));
+  }
+}
+
 std::vector<std::string> column_names(const std::vector<std::string>& lists) {
   std::vector<std::string> names;
-  for (const std::string& list : lists) {
-    std::istringstream parts(list);
-    for (std::string name; std::getline(parts, name, ',');)
-      names.push_back(name);
-  }
+  for (const std::string& list : lists)
+    add_column_names(list, names);
   return names;
 }
 

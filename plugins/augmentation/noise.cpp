@@ -58,18 +58,17 @@ bool changes_nothing(const std::vector<double>& deviations) {
 
 Noise::Noise(const Config& config) : Augmentation(config, "noise") {
   const nlohmann::json& json = config.json();
-  if (config.has("deviation") && json["deviation"].is_object()) {
+  if (config.has("std") && json["std"].is_object()) {
     if (config.has("columns") || config.has("inputs")) {
-      config.fail("deviation",
-                  "names columns and inputs itself; leave out \"columns\" and \"inputs\"");
+      config.fail("std", "names columns and inputs itself; leave out \"columns\" and \"inputs\"");
     }
-    if (json["deviation"].empty())
-      config.fail("deviation", "must name a column or an input");
-    for (const auto& [name, deviation] : json["deviation"].items())
+    if (json["std"].empty())
+      config.fail("std", "must name a column or an input");
+    for (const auto& [name, deviation] : json["std"].items())
       named_.push_back({name, NameOf::kEither, deviation.get<double>()});
     return;
   }
-  deviation_ = config.get_or("deviation", 0.1);
+  deviation_ = config.get_or("std", 0.1);
   for (const auto& name : config.get_or("columns", std::vector<std::string>()))
     named_.push_back({name, NameOf::kColumn, deviation_});
   for (const auto& name : config.get_or("inputs", std::vector<std::string>()))

@@ -10,7 +10,7 @@
 
 namespace treadle::callbacks {
 
-/// Leaves parameters as they are, for the whole training or until a condition holds. A frozen
+/// Freezes parameters, for the whole training or until a condition holds. A frozen
 /// parameter has no gradient; its optimizer state stays as it is, too.
 class Freeze final : public TrainingCallback {
  public:

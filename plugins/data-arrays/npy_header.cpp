@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
+// NumPy's own limit until version 2; libtorch's operators have 64.
+constexpr std::size_t kMostDimensions = 32;
 
 struct ItemCode {
   std::string_view descr;
@@ -156,6 +158,10 @@ Item item_of(std::string_view descr, const std::string& shown) {
 void check_shape(const NpyHeader& header, const std::string& shown) {
   if (header.shape.empty())
     throw DataError(shown + ": holds one number; an array of rows has a shape like (1000, 20)");
+  if (header.shape.size() > kMostDimensions) {
+    throw DataError(shown + ": has " + std::to_string(header.shape.size()) +
+                    " dimensions; at most " + std::to_string(kMostDimensions) + " can be read");
+  }
   std::int64_t bytes = static_cast<std::int64_t>(size_of(header.item));
   bool has_no_items = false;
   for (std::size_t i = 0; i < header.shape.size(); ++i) {

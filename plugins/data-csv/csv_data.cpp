@@ -17,14 +17,8 @@ namespace {
 // Both come from a file that may have been changed.
 void check_fits(const TableDescription& description, const DataSpec& spec) {
   const std::vector<TargetSpec>& targets = description.targets;
-  const auto classes = std::find_if(targets.begin(), targets.end(), [](const TargetSpec& target) {
-    return target.kind == TargetKind::kClasses;
-  });
   bool fits = description.columns.size() == description.layout.features.size() &&
-              targets.size() == description.layout.targets.size() &&
-              (description.class_weights.empty() ||
-               (classes != targets.end() &&
-                description.class_weights.size() == classes->class_names.size()));
+              targets.size() == description.layout.targets.size();
   for (std::size_t t = 0; fits && t < targets.size(); ++t) {
     const std::size_t width = description.layout.targets[t].columns.size();
     fits = targets[t].kind == TargetKind::kClasses
@@ -92,7 +86,6 @@ StateDict CsvData::do_state() const {
   spec.targets = description_->targets;
   state.put("layout", to_json(description_->layout));
   state.put("spec", treadle::to_json(spec));
-  state.put("class_weights", nlohmann::json(description_->class_weights));
   return state;
 }
 
@@ -102,11 +95,6 @@ void CsvData::do_load_state(const StateDict& state) {
   DataSpec spec = data_spec_from_json(state.value("spec"));
   description.columns = columns_of(description.layout, spec);
   description.targets = spec.targets;
-  try {
-    description.class_weights = state.value("class_weights").get<std::vector<double>>();
-  } catch (const nlohmann::json::exception& error) {
-    throw StorageError(std::string("stored class weights cannot be read: ") + error.what());
-  }
   check_fits(description, spec);
   description_ = std::move(description);
 }

@@ -95,11 +95,6 @@ CsvOptions::CsvOptions(const Config& config)
     if (config.has(key))
       *column = column_name(json[key]);
   }
-  if (config.has("class_weights")) {
-    balanced = json["class_weights"].is_string();
-    if (!balanced)
-      class_weights = json["class_weights"].get<std::map<std::string, double>>();
-  }
   if (config.has("missing")) {
     const auto name = config.get<std::string>("missing");
     const auto* const found = std::find_if(kMissingNames.begin(), kMissingNames.end(),

@@ -46,8 +46,6 @@ struct CsvOptions {
   std::optional<ColumnName> weight;
   std::optional<ColumnName> group;
   std::optional<ColumnName> time;
-  bool balanced = false;
-  std::map<std::string, double> class_weights;
   Missing missing = Missing::kError;
   std::vector<std::string> missing_values = {"", "NA", "NaN", "nan", "null", "?"};
 };

@@ -47,9 +47,8 @@ struct TableLayout {
 /// What a file taught and files read later must agree with.
 struct TableDescription {
   TableLayout layout;
-  std::vector<Column> columns;        ///< of the features, with their categories
-  std::vector<TargetSpec> targets;    ///< one per target of the layout
-  std::vector<double> class_weights;  ///< a factor per class; empty when there is none
+  std::vector<Column> columns;      ///< of the features, with their categories
+  std::vector<TargetSpec> targets;  ///< one per target of the layout
 };
 
 /// The inputs that a description makes: for each port its numbers, then its categories.

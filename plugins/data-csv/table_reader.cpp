@@ -39,9 +39,6 @@ class TableBuilder {
   void finish_targets(Table& table);
   void finish_classes(std::size_t target, TargetSpec& spec);
   void finish_weights(Table& table);
-  /// The one target of classes; where there is none or there are several, a DataError.
-  std::size_t weighted_target(const std::vector<TargetSpec>& targets) const;
-  std::vector<double> class_weights(const TargetSpec& target, const at::Tensor& targets);
   [[noreturn]] void fail(const std::string& message) const {
     throw DataError(shown_ + ": " + message);
   }
@@ -122,7 +119,6 @@ void TableBuilder<T>::finish_targets(Table& table) {
   std::vector<TargetSpec>& targets = table.description.targets;
   if (plan_.request.purpose == Purpose::kPredict) {
     targets = plan_.known->targets;
-    table.description.class_weights = plan_.known->class_weights;
     return;
   }
   for (std::size_t t = 0; t < plan_.layout.targets.size(); ++t) {
@@ -179,79 +175,13 @@ void TableBuilder<T>::finish_classes(std::size_t t, TargetSpec& target) {
 
 template <typename T>
 void TableBuilder<T>::finish_weights(Table& table) {
-  if (plan_.request.purpose == Purpose::kPredict)
+  if (plan_.request.purpose == Purpose::kPredict || !plan_.layout.weight)
     return;
-  const std::vector<TargetSpec>& targets = table.description.targets;
-  std::vector<double>& factors = table.description.class_weights;
-  std::size_t weighted = 0;
-  if (plan_.known) {
-    factors = plan_.known->class_weights;
-    weighted = factors.empty() ? 0 : weighted_target(targets);
-  } else if (plan_.options.balanced || !plan_.options.class_weights.empty()) {
-    weighted = weighted_target(targets);
-    factors = class_weights(targets[weighted], table.matrices.targets[weighted]);
-  }
-  if (factors.empty() && !plan_.layout.weight)
-    return;
-  if (!plan_.layout.weight) {
-    std::fill_n(parsed_.weights.room(static_cast<std::size_t>(parsed_.rows)), parsed_.rows, T{1});
-    parsed_.weights.commit(static_cast<std::size_t>(parsed_.rows));
-  }
-  T* const weights = parsed_.weights.data();
-  if (!factors.empty()) {
-    const auto* const classes = table.matrices.targets[weighted].template data_ptr<std::int64_t>();
-    for (std::int64_t row = 0; row < parsed_.rows; ++row)
-      weights[row] = static_cast<T>(weights[row] * factors[static_cast<std::size_t>(classes[row])]);
-  }
+  const T* const weights = parsed_.weights.data();
   if (std::all_of(weights, weights + parsed_.rows, [](T weight) { return weight == 0; }))
     fail("every row has the weight 0");
   table.matrices.weights = parsed_.weights.release({parsed_.rows}, kDtype);
   table.matrices.spec.has_weights = true;
-}
-
-template <typename T>
-std::size_t TableBuilder<T>::weighted_target(const std::vector<TargetSpec>& targets) const {
-  const auto is_classes = [](const TargetSpec& target) {
-    return target.kind == TargetKind::kClasses;
-  };
-  const auto found = std::find_if(targets.begin(), targets.end(), is_classes);
-  if (found == targets.end()) {
-    fail("\"class_weights\" needs classes, but the target " + quote_text(targets[0].name) + " is " +
-         std::string(name_of(targets[0].kind)));
-  }
-  if (std::count_if(targets.begin(), targets.end(), is_classes) > 1) {
-    fail(
-        "\"class_weights\" is for one target of classes, but there are several; weight the losses "
-        "instead");
-  }
-  return static_cast<std::size_t>(found - targets.begin());
-}
-
-// Balanced: rows / (classes x rows of the class), as scikit-learn's compute_class_weight.
-template <typename T>
-std::vector<double> TableBuilder<T>::class_weights(const TargetSpec& target,
-                                                   const at::Tensor& targets) {
-  const auto classes = static_cast<std::size_t>(target.class_count());
-  std::vector<double> factors(classes, 1);
-  if (plan_.options.balanced) {
-    std::vector<double> counts(classes, 0);
-    const std::int64_t* const numbers = targets.data_ptr<std::int64_t>();
-    for (std::int64_t row = 0; row < parsed_.rows; ++row)
-      counts[static_cast<std::size_t>(numbers[row])] += 1;
-    for (std::size_t i = 0; i < classes; ++i)
-      factors[i] = static_cast<double>(parsed_.rows) / (static_cast<double>(classes) * counts[i]);
-    return factors;
-  }
-  for (const auto& [name, factor] : plan_.options.class_weights) {
-    const auto found = std::find(target.class_names.begin(), target.class_names.end(), name);
-    if (found == target.class_names.end()) {
-      fail("\"class_weights\" names the class " + quote_text(name) + ", which is not there" +
-           "; the classes are " + quoted_list(target.class_names) +
-           did_you_mean(name, target.class_names));
-    }
-    factors[static_cast<std::size_t>(found - target.class_names.begin())] = factor;
-  }
-  return factors;
 }
 
 template <typename T>

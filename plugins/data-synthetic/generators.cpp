@@ -29,7 +29,7 @@ MadeRows plane_with_classes(std::int64_t class_count) {
 
 Moons::Moons(const Config& config)
     : SyntheticData(config, "moons"),
-      row_count_(config.get_or("rows", std::int64_t{1000})),
+      row_count_(row_count(config, 1000)),
       noise_(config.get_or("noise", 0.1)) {}
 
 MadeRows Moons::make_rows(RandomBits bits) const {
@@ -51,7 +51,7 @@ MadeRows Moons::make_rows(RandomBits bits) const {
 
 Spirals::Spirals(const Config& config)
     : SyntheticData(config, "spirals"),
-      row_count_(config.get_or("rows", std::int64_t{1500})),
+      row_count_(row_count(config, 1500)),
       class_count_(config.get_or("classes", std::int64_t{3})),
       turns_(config.get_or("turns", 1.0)),
       noise_(config.get_or("noise", 0.03)) {
@@ -76,7 +76,7 @@ MadeRows Spirals::make_rows(RandomBits bits) const {
 
 Friedman1::Friedman1(const Config& config)
     : SyntheticData(config, "friedman1"),
-      row_count_(config.get_or("rows", std::int64_t{1000})),
+      row_count_(row_count(config, 1000)),
       column_count_(config.get_or("features", std::int64_t{10})),
       noise_(config.get_or("noise", 1.0)) {}
 

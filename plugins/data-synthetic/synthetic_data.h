@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,9 +25,10 @@ struct MadeRows {
   bool is_series = false;                    ///< the rows' order is that of time
 };
 
-/// A data provider that makes its rows up when it is opened, from the parameter "seed", else from
-/// the run's. Derived classes say what the rows are. State: the seed, so that a model is judged on
-/// the rows it was trained with.
+/// A data provider that makes its rows up, from the parameter "seed", else from the run's: when it
+/// is opened or, where the parameter "rows" is "endless", as a stream, a chunk at a time. Derived
+/// classes define the rows. State: the seed, so that a model is evaluated on the rows it was
+/// trained with.
 class SyntheticData : public DataProvider {
  public:
   ~SyntheticData() override;
@@ -36,21 +38,30 @@ class SyntheticData : public DataProvider {
   SyntheticData(const Config& config, std::string component);
 
   const std::string& component() const { return component_; }
+  /// How many rows make_rows() is to make: the parameter "rows", or those of one chunk.
+  static std::int64_t row_count(const Config& config, std::int64_t usual);
 
  private:
-  /// Makes the rows: the same ones from the same bits.
+  class Endless;
+
+  /// Makes the rows: the same ones from the same bits. Called from any thread.
   virtual MadeRows make_rows(RandomBits bits) const = 0;
 
   void do_open(const OpenRequest& request) final;
+  MatrixRows::Matrices matrices_of(MadeRows made) const;
   const DataSpec& do_spec() const final { return rows_->spec(); }
-  std::string do_content_hash() const final { return rows_->content_hash(); }
+  std::string do_content_hash() const final;
+  std::unique_ptr<BatchStream> do_stream(std::int64_t batch_size) const final;
+  std::optional<std::int64_t> do_stream_rows() const final;
   StateDict do_state() const final;
   void do_load_state(const StateDict& state) final;
   void* do_ask(std::string_view interface_id) final;
 
   std::string component_;
   std::optional<std::uint64_t> seed_;
-  std::optional<MatrixRows> rows_;
+  bool is_endless_ = false;
+  OpenRequest request_;
+  std::optional<MatrixRows> rows_;  // of an endless stream the first chunk
 };
 
 /// `moons`: class "0" on an upper half circle around (0, 0), class "1" on a lower one around (1,

@@ -23,7 +23,7 @@ BatchLoss OneStep::do_add_gradients(const GradientTask& task, const Batch& batch
 }
 
 Accumulation::Accumulation(const Config& config, const ComponentContext& context)
-    : parts_(config.get<std::int64_t>("parts")),
+    : parts_(config.get<std::int64_t>("micro_batches")),
       inner_(make_nested<GradientStrategy>(context, config, "inner")) {}
 
 BatchLoss Accumulation::do_add_gradients(const GradientTask& task, const Batch& batch,

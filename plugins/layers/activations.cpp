@@ -85,7 +85,8 @@ class Relu final : public Layer, public Lowerable {
 
 class LeakyRelu final : public Layer, public Lowerable {
  public:
-  LeakyRelu(const Config& config, const LayerSpec& spec) : slope_(config.get<double>("slope")) {
+  LeakyRelu(const Config& config, const LayerSpec& spec)
+      : slope_(config.get<double>("negative_slope")) {
     only_input(spec);
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
@@ -140,11 +141,11 @@ class PRelu final : public Layer {
  public:
   PRelu(const Config& config, const LayerSpec& spec) {
     const TensorSpec& input = only_input(spec);
-    const bool by_channel = config.get<bool>("by_channel");
-    if (by_channel)
+    const bool per_channel = config.get<bool>("per_channel");
+    if (per_channel)
       expect_at_least(spec, 2, "channels in dimension 1");
     weight_ = register_parameter(
-        "weight", at::full({by_channel ? input.sizes[1] : 1}, config.get<double>("slope"),
+        "weight", at::full({per_channel ? input.sizes[1] : 1}, config.get<double>("init"),
                            at::TensorOptions(spec.dtype)));
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
@@ -197,11 +198,11 @@ Rule softplus(const Config& config) {
              const at::Tensor& x) { return at::softplus(x, beta, threshold); };
 }
 Rule hardtanh(const Config& config) {
-  const auto least = config.get<double>("least");
-  const auto most = config.get<double>("most");
-  if (!(least < most))
-    config.fail("most", "must be more than \"least\"");
-  return [least, most](const at::Tensor& x) { return at::hardtanh(x, least, most); };
+  const auto min_val = config.get<double>("min_val");
+  const auto max_val = config.get<double>("max_val");
+  if (!(min_val < max_val))
+    config.fail("max_val", "must be more than \"min_val\"");
+  return [min_val, max_val](const at::Tensor& x) { return at::hardtanh(x, min_val, max_val); };
 }
 Rule log_softmax(const Config& config) {
   return [dim = config.get<std::int64_t>("dim")](const at::Tensor& x) {

@@ -19,9 +19,9 @@
 namespace treadle::layers {
 
 Attention::Attention(const Config& config, const LayerSpec& spec)
-    : heads_(config.get<std::int64_t>("heads")),
+    : heads_(config.get<std::int64_t>("num_heads")),
       dropout_(config.get<double>("dropout")),
-      causal_(config.get<bool>("causal")) {
+      causal_(config.get<bool>("is_causal")) {
   constexpr const char* kWanted = "sequences [B, length, width]";
   width_ = expect_dimensions(spec, 3, kWanted).width();
   for (std::size_t i = 1; i < spec.inputs.size(); ++i) {

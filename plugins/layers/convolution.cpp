@@ -36,8 +36,8 @@ bool keeps_size(const Config& config) {
 
 void expect_groups(const Config& config, std::int64_t channels, std::int64_t groups) {
   if (channels % groups != 0) {
-    config.fail("channels", "must be a multiple of \"groups\", " + std::to_string(groups) +
-                                ", got " + std::to_string(channels));
+    config.fail("out_channels", "must be a multiple of \"groups\", " + std::to_string(groups) +
+                                    ", got " + std::to_string(channels));
   }
 }
 
@@ -111,10 +111,11 @@ class ConvolutionOp final : public PlanOp, public TakesChannelMap {
 
 template <std::size_t kDimensions>
 void Convolution<kDimensions>::judge(const Config& config) {
-  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  const auto kernel = per_dimension(config, "kernel_size", kDimensions);
   const auto stride = per_dimension(config, "stride", kDimensions);
   per_dimension(config, "dilation", kDimensions);
-  expect_groups(config, config.get<std::int64_t>("channels"), config.get<std::int64_t>("groups"));
+  expect_groups(config, config.get<std::int64_t>("out_channels"),
+                config.get<std::int64_t>("groups"));
   if (!keeps_size(config)) {
     per_dimension(config, "padding", kDimensions);
     return;
@@ -123,7 +124,7 @@ void Convolution<kDimensions>::judge(const Config& config) {
     if (stride[i] != 1)
       config.fail("padding", "can be \"same\" only where \"stride\" is 1");
     if (kernel[i] % 2 == 0)
-      config.fail("padding", "can be \"same\" only where \"kernel\" is odd");
+      config.fail("padding", "can be \"same\" only where \"kernel_size\" is odd");
   }
 }
 
@@ -135,8 +136,8 @@ Convolution<kDimensions>::Convolution(const Config& config, const LayerSpec& spe
   only_input(spec);
   const std::int64_t in = expect_dimensions(spec, kDimensions + 2, kWanted[kDimensions]).sizes[1];
   expect_input_groups(in, groups_);
-  const auto channels = config.get<std::int64_t>("channels");
-  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  const auto channels = config.get<std::int64_t>("out_channels");
+  const auto kernel = per_dimension(config, "kernel_size", kDimensions);
   if (keeps_size(config)) {
     for (std::size_t i = 0; i < kDimensions; ++i)
       padding_.push_back(dilation_[i] * (kernel[i] - 1) / 2);
@@ -172,12 +173,13 @@ std::optional<PlanValue> Convolution<kDimensions>::lower(PlanBuilder& builder,
 
 template <std::size_t kDimensions>
 void TransposedConvolution<kDimensions>::judge(const Config& config) {
-  per_dimension(config, "kernel", kDimensions);
+  per_dimension(config, "kernel_size", kDimensions);
   per_dimension(config, "padding", kDimensions);
   const auto stride = per_dimension(config, "stride", kDimensions);
   const auto dilation = per_dimension(config, "dilation", kDimensions);
   const auto output_padding = per_dimension(config, "output_padding", kDimensions);
-  expect_groups(config, config.get<std::int64_t>("channels"), config.get<std::int64_t>("groups"));
+  expect_groups(config, config.get<std::int64_t>("out_channels"),
+                config.get<std::int64_t>("groups"));
   for (std::size_t i = 0; i < kDimensions; ++i) {
     if (output_padding[i] >= std::max(stride[i], dilation[i]))
       config.fail("output_padding", "must be less than \"stride\" or \"dilation\"");
@@ -195,9 +197,9 @@ TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config,
   only_input(spec);
   const std::int64_t in = expect_dimensions(spec, kDimensions + 2, kWanted[kDimensions]).sizes[1];
   expect_input_groups(in, groups_);
-  const auto channels = config.get<std::int64_t>("channels");
+  const auto channels = config.get<std::int64_t>("out_channels");
   std::vector<std::int64_t> sizes{in, channels / groups_};
-  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  const auto kernel = per_dimension(config, "kernel_size", kDimensions);
   sizes.insert(sizes.end(), kernel.begin(), kernel.end());
   weight_ = register_parameter("weight", at::empty(sizes, spec.dtype));
   if (config.get<bool>("bias"))

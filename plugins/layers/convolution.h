@@ -9,8 +9,8 @@
 
 namespace treadle::layers {
 
-/// Cross-correlation over 1, 2 or 3 dimensions: [B, in, …] to [B, channels, …]. "weight" [channels,
-/// in / groups, kernel …], "bias" [channels]. Sizes as in torch.nn.Conv.
+/// Cross-correlation over 1, 2 or 3 dimensions: [B, in, …] to [B, out_channels, …]. "weight"
+/// [channels, in / groups, kernel …], "bias" [channels]. Sizes as in torch.nn.Conv.
 template <std::size_t kDimensions>
 class Convolution final : public Layer, public Lowerable {
  public:
@@ -30,7 +30,7 @@ class Convolution final : public Layer, public Lowerable {
   at::Tensor bias_;
 };
 
-/// The transpose of a convolution, which makes images larger: [B, in, …] to [B, channels, …].
+/// The transpose of a convolution, which makes images larger: [B, in, …] to [B, out_channels, …].
 /// "weight" [in, channels / groups, kernel …]. Sizes as in torch.nn.ConvTranspose.
 template <std::size_t kDimensions>
 class TransposedConvolution final : public Layer {

@@ -112,7 +112,7 @@ struct Head::Asked {
 
 Dense::Dense(const Config& config, const LayerSpec& spec)
     : Dense(config, spec, expect_at_least(spec, 2, "rows of numbers [B, width]").width(),
-            config.get<std::int64_t>("units")) {}
+            config.get<std::int64_t>("out_features")) {}
 
 Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units) {
   only_input(spec);

@@ -10,7 +10,7 @@
 namespace treadle::layers {
 template <Drops kDrops>
 Dropout<kDrops>::Dropout(const Config& config, const LayerSpec& spec)
-    : rate_(config.get<double>("rate")) {
+    : rate_(config.get<double>("p")) {
   only_input(spec);
   if constexpr (kDrops == Drops::kChannels)
     expect_at_least(spec, 3, "channels in dimension 1 and something behind them");

@@ -106,11 +106,11 @@ class EmbeddingOp final : public PlanOp {
 };
 
 /// x plus the same for every row.
-class PositionsOp final : public PlanOp {
+class PositionalEncodingOp final : public PlanOp {
  public:
-  explicit PositionsOp(at::Tensor vectors) : vectors_(std::move(vectors)) {}
+  explicit PositionalEncodingOp(at::Tensor vectors) : vectors_(std::move(vectors)) {}
 
-  std::string_view name() const override { return "positions"; }
+  std::string_view name() const override { return "positional_encoding"; }
   TensorSpec result(std::span<const TensorSpec> inputs) const override { return inputs[0]; }
   Reads backward_reads() const override { return {.inputs = false, .output = false}; }
 
@@ -180,13 +180,13 @@ std::optional<PlanValue> Embedding::lower(PlanBuilder& builder,
   return builder.apply(std::make_shared<EmbeddingOp>(weights_[0]), inputs[0]);
 }
 
-Positions::Positions(const Config& config, const LayerSpec& spec) {
+PositionalEncoding::PositionalEncoding(const Config& config, const LayerSpec& spec) {
   only_input(spec);
   const TensorSpec& input = expect_dimensions(spec, 3, "sequences [B, length, width]");
   const std::int64_t length = input.sizes[1];
   if (length == TensorSpec::kVaries)
     throw DataError("takes sequences of one length, got " + input.text());
-  if (config.get<std::string>("kind") == "sines") {
+  if (config.get<std::string>("kind") == "sinusoidal") {
     vectors_ = register_buffer("vectors", sines(length, input.width(), spec.dtype));
     return;
   }
@@ -196,13 +196,13 @@ Positions::Positions(const Config& config, const LayerSpec& spec) {
   register_parameter("weight", vectors_);
 }
 
-at::Tensor Positions::forward(const Inputs& inputs, LayerContext&) {
+at::Tensor PositionalEncoding::forward(const Inputs& inputs, LayerContext&) {
   return inputs[0].add(vectors_);
 }
 
-std::optional<PlanValue> Positions::lower(PlanBuilder& builder,
-                                          std::span<const PlanValue> inputs) const {
-  return builder.apply(std::make_shared<PositionsOp>(vectors_), inputs[0]);
+std::optional<PlanValue> PositionalEncoding::lower(PlanBuilder& builder,
+                                                   std::span<const PlanValue> inputs) const {
+  return builder.apply(std::make_shared<PositionalEncodingOp>(vectors_), inputs[0]);
 }
 
 }  // namespace treadle::layers

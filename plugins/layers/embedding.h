@@ -27,9 +27,9 @@ class Embedding final : public Layer, public Lowerable, public TakesIndices {
 
 /// Adds a vector for each position: [B, T, width]. Learned ("weight" [T, width], N(0, 0.02²) at
 /// first), or sines of Vaswani et al. (2017), which need no weights.
-class Positions final : public Layer, public Lowerable {
+class PositionalEncoding final : public Layer, public Lowerable {
  public:
-  Positions(const Config& config, const LayerSpec& spec);
+  PositionalEncoding(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;

@@ -91,7 +91,7 @@ at::Tensor RmsNorm::forward(const Inputs& inputs, LayerContext&) {
 }
 
 GroupNorm::GroupNorm(const Config& config, const LayerSpec& spec)
-    : groups_(config.get<std::int64_t>("groups")), eps_(config.get<double>("eps")) {
+    : groups_(config.get<std::int64_t>("num_groups")), eps_(config.get<double>("eps")) {
   const std::int64_t channels = channels_of(spec);
   if (channels % groups_ != 0) {
     throw DataError("has " + std::to_string(groups_) + " groups, which do not divide the " +

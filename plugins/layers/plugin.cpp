@@ -51,7 +51,7 @@ TREADLE_PLUGIN(registrar) {
   add<Dropout<Drops::kAlpha>>(registrar, "alpha_dropout");
 
   add<Embedding>(registrar, "embedding");
-  add<Positions>(registrar, "positions");
+  add<PositionalEncoding>(registrar, "positional_encoding");
 
   add<RecurrentCell<Recurrence::kTanh>>(registrar, "rnn_cell");
   add<RecurrentCell<Recurrence::kGru>>(registrar, "gru_cell");

@@ -96,18 +96,18 @@ class AveragePoolOp final : public PoolOp {
 
 template <std::size_t kDimensions, Pool kPool>
 void Pooling<kDimensions, kPool>::judge(const Config& config) {
-  const auto kernel = per_dimension(config, "kernel", kDimensions);
+  const auto kernel = per_dimension(config, "kernel_size", kDimensions);
   const auto padding = per_dimension(config, "padding", kDimensions);
   per_dimension(config, "stride", kDimensions);
   for (std::size_t i = 0; i < kDimensions; ++i) {
     if (padding[i] > kernel[i] / 2)
-      config.fail("padding", "must be at most half of \"kernel\"");
+      config.fail("padding", "must be at most half of \"kernel_size\"");
   }
 }
 
 template <std::size_t kDimensions, Pool kPool>
 Pooling<kDimensions, kPool>::Pooling(const Config& config, const LayerSpec& spec)
-    : kernel_(per_dimension(config, "kernel", kDimensions)),
+    : kernel_(per_dimension(config, "kernel_size", kDimensions)),
       stride_(per_dimension(config, "stride", kDimensions)),
       padding_(per_dimension(config, "padding", kDimensions)) {
   only_input(spec);
@@ -145,12 +145,12 @@ std::optional<PlanValue> Pooling<kDimensions, kPool>::lower(
 
 template <std::size_t kDimensions, Pool kPool>
 void AdaptivePooling<kDimensions, kPool>::judge(const Config& config) {
-  per_dimension(config, "size", kDimensions);
+  per_dimension(config, "output_size", kDimensions);
 }
 
 template <std::size_t kDimensions, Pool kPool>
 AdaptivePooling<kDimensions, kPool>::AdaptivePooling(const Config& config, const LayerSpec& spec)
-    : size_(per_dimension(config, "size", kDimensions)) {
+    : size_(per_dimension(config, "output_size", kDimensions)) {
   only_input(spec);
   expect_dimensions(spec, kDimensions + 2, kPooledShapes[kDimensions]);
 }

@@ -116,7 +116,7 @@ at::Tensor dropped_out(const at::Tensor& x, const at::Tensor& lengths, double ra
 
 template <Recurrence kRecurrence>
 RecurrentCell<kRecurrence>::RecurrentCell(const Config& config, const LayerSpec& spec)
-    : units_(config.get<std::int64_t>("units")) {
+    : units_(config.get<std::int64_t>("hidden_size")) {
   if (spec.inputs.size() > 2)
     throw DataError("takes the stream and one state, got " + std::to_string(spec.inputs.size()) +
                     " inputs");
@@ -152,11 +152,11 @@ at::Tensor RecurrentCell<kRecurrence>::forward(const Inputs& inputs, LayerContex
 
 template <Recurrence kRecurrence>
 Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
-    : units_(config.get<std::int64_t>("units")),
-      layers_(config.get<std::int64_t>("layers")),
+    : units_(config.get<std::int64_t>("hidden_size")),
+      layers_(config.get<std::int64_t>("num_layers")),
       dropout_(config.get<double>("dropout")),
-      both_(config.get<bool>("both_directions")),
-      only_last_(config.get<std::string>("gives") == "last") {
+      both_(config.get<bool>("bidirectional")),
+      only_last_(!config.get<bool>("return_sequences")) {
   if (const auto reference = padding_reference(spec);
       reference && spec.inputs[*reference].dtype != c10::ScalarType::Long)
     throw DataError("takes the lengths of its sequences, [B] int64, as its reference, got " +

@@ -18,7 +18,7 @@ enum class Recurrence { kTanh, kGru, kLstm };
 /// lstm's is [B, 2 · units], hidden and cell. A state that is absent is zeros. Gives the state.
 /// "weight_ih", "weight_hh", "bias_ih", "bias_hh" as torch.nn's cells.
 ///
-///     {"use": "gru_cell", "units": 64, "using": ["h"], "tag": "h"}
+///     {"use": "gru_cell", "hidden_size": 64, "using": ["h"], "tag": "h"}
 template <Recurrence kRecurrence>
 class RecurrentCell final : public Layer, public TakesAbsent {
  public:

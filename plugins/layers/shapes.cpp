@@ -32,7 +32,8 @@ namespace {
 /// All elements of a row in one line: [B, …] to [B, n].
 class Flatten final : public Layer, public Lowerable, public TakesIndices {
  public:
-  Flatten(const Config& config, const LayerSpec& spec) : from_(config.get<std::int64_t>("from")) {
+  Flatten(const Config& config, const LayerSpec& spec)
+      : from_(config.get<std::int64_t>("start_dim")) {
     only_input(spec);
     expect_at_least(spec, static_cast<std::size_t>(from_) + 1,
                     "a dimension " + std::to_string(from_) + " to begin with");
@@ -56,7 +57,7 @@ class Flatten final : public Layer, public Lowerable, public TakesIndices {
 class Unflatten final : public Layer, public Lowerable, public TakesIndices {
  public:
   Unflatten(const Config& config, const LayerSpec& spec)
-      : sizes_(config.get<std::vector<std::int64_t>>("sizes")) {
+      : sizes_(config.get<std::vector<std::int64_t>>("shape")) {
     only_input(spec);
     const std::vector<std::int64_t>& given = spec.inputs[0].sizes;
     const auto product = [](auto begin, auto end) {
@@ -89,7 +90,7 @@ class Unflatten final : public Layer, public Lowerable, public TakesIndices {
 class Transpose final : public Layer, public TakesIndices {
  public:
   Transpose(const Config& config, const LayerSpec& spec)
-      : a_(config.get<std::int64_t>("a")), b_(config.get<std::int64_t>("b")) {
+      : a_(config.get<std::int64_t>("dim0")), b_(config.get<std::int64_t>("dim1")) {
     only_input(spec);
   }
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
@@ -164,7 +165,7 @@ class Reduce final : public Layer, public TakesIndices {
   Reduce(const Config& config, const LayerSpec& spec)
       : dims_(config.get<std::vector<std::int64_t>>("dims")),
         padding_(padding_reference(spec)),
-        by_(config.get<std::string>("by")) {
+        by_(config.get<std::string>("reduction")) {
     for (const NamedReduction& reduction : kReductions) {
       if (reduction.name == by_)
         reduction_ = &reduction;
@@ -222,7 +223,7 @@ class Pad final : public Layer {
  public:
   Pad(const Config& config, const LayerSpec& spec) : value_(config.get<double>("value")) {
     only_input(spec);
-    for (const std::int64_t width : config.get<std::vector<std::int64_t>>("widths"))
+    for (const std::int64_t width : config.get<std::vector<std::int64_t>>("padding"))
       widths_.insert(widths_.begin(), {width, width});
     expect_at_least(spec, widths_.size() / 2 + 1, "dimensions to pad behind the batch");
   }
@@ -239,8 +240,8 @@ class Pad final : public Layer {
 class Upsample final : public Layer {
  public:
   Upsample(const Config& config, const LayerSpec& spec)
-      : factor_(config.get<std::int64_t>("factor")),
-        bilinear_(config.get<std::string>("by") == "bilinear") {
+      : factor_(config.get<std::int64_t>("scale_factor")),
+        bilinear_(config.get<std::string>("mode") == "bilinear") {
     only_input(spec);
     expect_dimensions(spec, 4, "images [B, channels, height, width]");
   }

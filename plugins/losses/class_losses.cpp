@@ -1,7 +1,7 @@
 #include "class_losses.h"
 
-#include <algorithm>
 #include <string>
+#include <utility>
 
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -14,6 +14,8 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
+
+#include <treadle/base/json_words.h>
 
 #include "positions.h"
 #include "target_check.h"
@@ -34,14 +36,6 @@ at::Tensor matching(const at::Tensor& wide, const at::Tensor& narrow, const at::
   return near.to(like.options());
 }
 
-std::string list(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > kShown ? text + ", …" : text;
-}
-
 // A class index is an integer, a distribution is not.
 bool is_distribution(const at::Tensor& target) {
   return at::isFloatingType(target.scalar_type());
@@ -59,25 +53,29 @@ at::Tensor weighted(const at::Tensor& each, const at::Tensor& weights) {
 }  // namespace
 
 CrossEntropy::CrossEntropy(const Config& config)
-    : config_(config), label_smoothing_(config.get<double>("label_smoothing")) {
-  const auto weights = config.find<std::vector<double>>("class_weights");
-  if (!weights)
-    return;
-  if (std::all_of(weights->begin(), weights->end(), [](double weight) { return weight == 0; }))
-    config.fail("class_weights", "at least one class must have a weight above 0");
-  class_weights_ = at::tensor(*weights, at::kDouble);
-  class_weights_f_ = class_weights_.to(at::kFloat);
+    : config_(config),
+      label_smoothing_(config.get<double>("label_smoothing")),
+      class_weights_(config) {}
+
+void* CrossEntropy::do_ask(std::string_view interface_id) {
+  return interface_id == FitsTargets::kInterface ? static_cast<FitsTargets*>(this) : nullptr;
+}
+
+StateDict CrossEntropy::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+                               std::size_t target) const {
+  return class_weights_.fit(data, rows, target);
+}
+
+std::unique_ptr<Loss> CrossEntropy::do_fitted(const StateDict& state) const {
+  auto fitted = std::make_unique<CrossEntropy>(config_);
+  fitted->class_weights_.load(state);
+  return fitted;
 }
 
 std::vector<OutputSpec> CrossEntropy::do_outputs_for(const TargetSpec& target) const {
   expect_kind("cross_entropy", {TargetKind::kClasses, TargetKind::kDistribution}, target);
   expect_two_classes("cross_entropy", target);
-  if (class_weights_.defined() && class_weights_.numel() != target.class_count()) {
-    config_.fail("class_weights", "must have one weight per class: the target \"" + target.name +
-                                      "\" has " + std::to_string(target.class_count()) +
-                                      " classes (" + list(target.class_names) + "), got " +
-                                      std::to_string(class_weights_.numel()) + " weights");
-  }
+  class_weights_.expect_classes_of(target);
   return {{"logits", shape_per_position(target, target.class_count())}};
 }
 
@@ -87,7 +85,7 @@ LossTerms CrossEntropy::do_forward(const std::vector<at::Tensor>& outputs,
   const at::Tensor& logits = at_positions.output;
   const at::Tensor& targets = at_positions.target;
   const at::Tensor& weights = at_positions.weights;
-  const at::Tensor class_weights = matching(class_weights_, class_weights_f_, logits);
+  const at::Tensor class_weights = class_weights_.of_classes(logits);
 
   if (weights.defined()) {
     const at::Tensor each = at::cross_entropy_loss(logits, targets, class_weights, kEach,
@@ -115,24 +113,16 @@ LossTerms CrossEntropy::do_forward(const std::vector<at::Tensor>& outputs,
 }
 
 at::Tensor CrossEntropy::do_weight(const TargetBatch& target) const {
-  if (!class_weights_.defined() || is_distribution(target.values()))
+  if (!class_weights_.are_known() || is_distribution(target.values()))
     return weight_of_values(target, 1);
-  const at::Tensor& weights = target.weights();
-  const at::Tensor classes = target.values().reshape(-1);
-  if (!weights.defined())
-    return class_weights_.to(classes.device()).index_select(0, classes).sum();
-  const at::Tensor counts = weights.reshape(-1);
-  // What stands in padding need not be a class.
-  return at::dot(matching(class_weights_, class_weights_f_, counts)
-                     .index_select(0, classes.masked_fill(counts.eq(0), 0)),
-                 counts);
+  return class_weights_.sum_over(target);
 }
 
 Prediction CrossEntropy::do_prediction(const std::vector<at::Tensor>& outputs) const {
   return softmax_prediction(outputs[0]);
 }
 
-BceWithLogits::BceWithLogits(const Config& config) : config_(config) {
+BceWithLogits::BceWithLogits(const Config& config) : config_(config), class_weights_(config) {
   const bool is_list = config.has("pos_weight") && config.json().at("pos_weight").is_array();
   const auto weights = is_list ? config.get<std::vector<double>>("pos_weight")
                                : std::vector<double>{config.get<double>("pos_weight")};
@@ -140,6 +130,21 @@ BceWithLogits::BceWithLogits(const Config& config) : config_(config) {
     return;
   pos_weight_ = at::tensor(weights, at::kDouble);
   pos_weight_f_ = pos_weight_.to(at::kFloat);
+}
+
+void* BceWithLogits::do_ask(std::string_view interface_id) {
+  return interface_id == FitsTargets::kInterface ? static_cast<FitsTargets*>(this) : nullptr;
+}
+
+StateDict BceWithLogits::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+                                std::size_t target) const {
+  return class_weights_.fit(data, rows, target);
+}
+
+std::unique_ptr<Loss> BceWithLogits::do_fitted(const StateDict& state) const {
+  auto fitted = std::make_unique<BceWithLogits>(config_);
+  fitted->class_weights_.load(state);
+  return fitted;
 }
 
 std::vector<OutputSpec> BceWithLogits::do_outputs_for(const TargetSpec& target) const {
@@ -150,11 +155,17 @@ std::vector<OutputSpec> BceWithLogits::do_outputs_for(const TargetSpec& target) 
     config_.fail("pos_weight", is_labels
                                    ? "must be one number, or one per label: the target \"" +
                                          target.name + "\" has " + std::to_string(target.width()) +
-                                         " labels (" + list(target.class_names) + "), got " +
+                                         " labels (" + quoted_list(target.class_names) + "), got " +
                                          std::to_string(weights) + " numbers"
                                    : "must be one number, since the target \"" + target.name +
                                          "\" is classes; a list belongs to labels");
   }
+  if (is_labels && class_weights_.is_given()) {
+    config_.fail("class_weights", "the target \"" + target.name +
+                                      "\" is labels, of which a row may have several; give "
+                                      "pos_weight, one number per label");
+  }
+  class_weights_.expect_classes_of(target);
   if (is_labels) {
     if (target.width() < 2) {
       throw DataError("loss \"bce_with_logits\" needs at least two labels, but the target \"" +
@@ -176,14 +187,19 @@ LossTerms BceWithLogits::do_forward(const std::vector<at::Tensor>& outputs,
   at::Tensor positive = at_positions.target.to(logits.scalar_type());
   if (positive.dim() == 1)
     positive = positive.unsqueeze(1);
-  const at::Tensor weights =
-      at_positions.weights.defined() ? at_positions.weights.unsqueeze(1) : at::Tensor();
-  return {at::binary_cross_entropy_with_logits(logits, positive, weights,
+  at::Tensor weights = at_positions.weights;
+  const bool has_class_weights = class_weights_.are_known();
+  if (has_class_weights)
+    weights = class_weights_.of_positions(at_positions.target, weights, logits);
+  return {at::binary_cross_entropy_with_logits(logits, positive,
+                                               weights.defined() ? weights.unsqueeze(1) : weights,
                                                matching(pos_weight_, pos_weight_f_, logits), kSum),
-          logits.size(1) == 1 ? at::Tensor() : do_weight(target)};
+          logits.size(1) == 1 && !has_class_weights ? at::Tensor() : do_weight(target)};
 }
 
 at::Tensor BceWithLogits::do_weight(const TargetBatch& target) const {
+  if (class_weights_.are_known())
+    return class_weights_.sum_over(target);
   const at::Tensor& values = target.values();
   return weight_of_values(target, at::isFloatingType(values.scalar_type()) ? values.size(-1) : 1);
 }

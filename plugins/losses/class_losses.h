@@ -5,7 +5,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/fits_targets.h>
 #include <treadle/core/loss.h>
+
+#include "class_weights.h"
 
 namespace treadle::losses {
 
@@ -19,7 +22,7 @@ namespace treadle::losses {
 /// torch.nn.functional.cross_entropy does. Weights of positions multiply both.
 ///
 /// One output "logits" [B, positions..., C]; predictions are softmax probabilities.
-class CrossEntropy final : public Loss {
+class CrossEntropy final : public Loss, public FitsTargets {
  public:
   explicit CrossEntropy(const Config& config);
 
@@ -29,11 +32,14 @@ class CrossEntropy final : public Loss {
                        const TargetBatch& target) const override;
   at::Tensor do_weight(const TargetBatch& target) const override;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
+  void* do_ask(std::string_view interface_id) override;
+  StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+                   std::size_t target) const override;
+  std::unique_ptr<Loss> do_fitted(const StateDict& state) const override;
 
-  Config config_;  // for messages about class_weights
+  Config config_;
   double label_smoothing_ = 0;
-  at::Tensor class_weights_;    // float64 [C] on the CPU; undefined: 1 each
-  at::Tensor class_weights_f_;  // the same as float32, so that no step has to convert them
+  ClassWeights class_weights_;
 };
 
 /// Cross-entropy through a sigmoid, per logit x:
@@ -41,11 +47,11 @@ class CrossEntropy final : public Loss {
 ///     l(x, y) = pos_weight * y * log(1 + e^-x) + (1 - y) * log(1 + e^x)
 ///
 /// computed in the stable form. The mean divides by the number of logits (times the weights of
-/// their positions), never by pos_weight.
+/// their positions), never by pos_weight. Class weights multiply the weights of positions.
 ///
 /// Two classes: one output "logit" [B, positions..., 1], the second class is positive; predictions
 /// [B, positions..., 2]. Labels: "logits" [B, positions..., labels], a probability for each.
-class BceWithLogits final : public Loss {
+class BceWithLogits final : public Loss, public FitsTargets {
  public:
   explicit BceWithLogits(const Config& config);
 
@@ -55,8 +61,13 @@ class BceWithLogits final : public Loss {
                        const TargetBatch& target) const override;
   at::Tensor do_weight(const TargetBatch& target) const override;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
+  void* do_ask(std::string_view interface_id) override;
+  StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+                   std::size_t target) const override;
+  std::unique_ptr<Loss> do_fitted(const StateDict& state) const override;
 
-  Config config_;            // for messages about pos_weight
+  Config config_;
+  ClassWeights class_weights_;
   at::Tensor pos_weight_;    // float64 [1 or labels]; undefined: 1
   at::Tensor pos_weight_f_;  // float32
 };

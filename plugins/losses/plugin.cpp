@@ -7,8 +7,8 @@
 
 TREADLE_PLUGIN(registrar) {
   using namespace treadle::losses;
-  registrar.add<CrossEntropy>("cross_entropy");
-  registrar.add<BceWithLogits>("bce_with_logits");
+  registrar.add<CrossEntropy, treadle::Loss>("cross_entropy");
+  registrar.add<BceWithLogits, treadle::Loss>("bce_with_logits");
   registrar.add<KlDiv>("kl_div");
   registrar.add<Mse>("mse");
   registrar.add<L1>("l1");

@@ -32,19 +32,20 @@ json ResidualMlp::do_build(const LayerSpec& spec) const {
   const TensorSpec& input = spec.inputs.front();
   if (spec.inputs.size() != 1 || input.sizes.size() != 2)
     throw DataError("takes one input of rows of numbers [B, width], got " + input.text());
-  const json drop{{"use", "dropout"}, {"rate", dropout_}};
-  json steps = json::array({{{"use", "dense"}, {"units", width_}, {"name", "stem"}}});
+  const json drop{{"use", "dropout"}, {"p", dropout_}};
+  json steps = json::array({{{"use", "dense"}, {"out_features", width_}, {"name", "stem"}}});
   for (std::int64_t block = 0; block < blocks_; ++block) {
     json body = json::array();
     add_norm(body, norm_);
-    body.push_back({{"use", "dense"}, {"units", hidden_}});
+    body.push_back({{"use", "dense"}, {"out_features", hidden_}});
     body.push_back({{"use", activation_}});
     if (dropout_ > 0)
       body.push_back(drop);
-    body.push_back({{"use", "dense"}, {"units", width_}});
+    body.push_back({{"use", "dense"}, {"out_features", width_}});
     if (dropout_ > 0)
       body.push_back(drop);
-    steps.push_back({{"use", "also"}, {"name", "block_" + std::to_string(block)}, {"body", body}});
+    steps.push_back(
+        {{"use", "residual"}, {"name", "block_" + std::to_string(block)}, {"body", body}});
   }
   add_norm(steps, norm_);
   steps.push_back({{"use", activation_}});
@@ -56,12 +57,13 @@ json ResidualMlp::do_build(const LayerSpec& spec) const {
 ConvNet::ConvNet(const Config& config)
     : channels_(config.get<std::vector<std::int64_t>>("channels")),
       depth_(config.get<std::int64_t>("depth")),
-      kernel_(config.get<std::int64_t>("kernel")),
+      kernel_(config.get<std::int64_t>("kernel_size")),
       norm_(config.get<std::string>("norm")),
       activation_(config.get<std::string>("activation")),
       has_head_(config.get<bool>("head")) {
   if (kernel_ % 2 == 0)
-    config.fail("kernel", "must be odd, so that there is a middle, got " + std::to_string(kernel_));
+    config.fail("kernel_size",
+                "must be odd, so that there is a middle, got " + std::to_string(kernel_));
 }
 
 json ConvNet::do_build(const LayerSpec& spec) const {
@@ -87,17 +89,17 @@ json ConvNet::do_build(const LayerSpec& spec) const {
     for (std::int64_t i = 0; i < depth_; ++i) {
       steps.push_back({{"use", "conv" + suffix},
                        {"name", "conv_" + std::to_string(stage) + "_" + std::to_string(i)},
-                       {"channels", channels_[stage]},
-                       {"kernel", kernel_},
+                       {"out_channels", channels_[stage]},
+                       {"kernel_size", kernel_},
                        {"padding", kernel_ / 2},
                        {"bias", norm_ == "none"}});
       add_norm(steps, norm_);
       steps.push_back({{"use", activation_}});
     }
-    steps.push_back({{"use", "max_pool" + suffix}, {"kernel", 2}});
+    steps.push_back({{"use", "max_pool" + suffix}, {"kernel_size", 2}});
   }
   json places = dimensions == 3 ? json::array({2}) : json::array({2, 3});
-  steps.push_back({{"use", "reduce"}, {"dims", std::move(places)}, {"by", "mean"}});
+  steps.push_back({{"use", "reduce"}, {"dims", std::move(places)}, {"reduction", "mean"}});
   if (has_head_)
     steps.push_back(named("head"));
   return steps;

@@ -13,16 +13,17 @@ namespace {
 /// Each is a tag, or an object that says how, too.
 std::vector<graph::ObservedTag> observed_tags(const Config& config) {
   std::vector<graph::ObservedTag> tags;
-  if (!config.has("observe"))
+  if (!config.has("log"))
     return tags;
-  for (const nlohmann::json& entry : config.json().at("observe")) {
+  for (const nlohmann::json& entry : config.json().at("log")) {
     if (entry.is_string()) {
       tags.push_back({entry.get<std::string>(), std::nullopt});
       continue;
     }
     const Config named(entry);
-    const auto by = named.find<std::string>("by");
-    tags.push_back({named.get<std::string>("tag"), by ? reduction_named(*by) : std::nullopt});
+    const auto reduction = named.find<std::string>("reduction");
+    tags.push_back(
+        {named.get<std::string>("tag"), reduction ? reduction_named(*reduction) : std::nullopt});
   }
   return tags;
 }
@@ -33,15 +34,17 @@ FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContex
     : config_(config),
       flow_(graph::read_whole_flow(config, registry_of(context))),
       execution_(graph::execution_named(config.get<std::string>("execution"))),
+      branches_(graph::branches_named(config.get<std::string>("branches"))),
       observed_(observed_tags(config)) {}
 
 std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const {
   std::shared_ptr<graph::Graph> model = graph::build_model(flow_, spec);
+  model->set_branches(branches_);
   model->set_execution(execution_);
   try {
     model->observe(observed_);
   } catch (const UsageError& error) {
-    config_.fail("observe", error.what());
+    config_.fail("log", error.what());
   }
   return model;
 }

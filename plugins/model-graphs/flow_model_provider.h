@@ -18,6 +18,7 @@ class FlowModelProvider final : public ModelProvider {
   Config config_;
   graph::FlowBuilder flow_;
   graph::Execution execution_;
+  graph::Branches branches_;
   std::vector<graph::ObservedTag> observed_;
 };
 

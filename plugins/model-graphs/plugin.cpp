@@ -9,11 +9,11 @@ TREADLE_PLUGIN(registrar) {
   using namespace treadle::model_graphs;
   registrar.add<FlowModelProvider, treadle::ModelProvider>("flow");
 
-  registrar.add<Also, treadle::LayerFactory>("also");
+  registrar.add<Residual, treadle::LayerFactory>("residual");
   registrar.add<At, treadle::LayerFactory>("at");
   registrar.add<Flow, treadle::LayerFactory>("flow");
   registrar.add<Recompute, treadle::LayerFactory>("recompute");
-  registrar.add<Gate, treadle::LayerFactory>("gate");
+  registrar.add<MixtureOfExperts, treadle::LayerFactory>("mixture_of_experts");
   registrar.add<Built, treadle::LayerFactory>("graph");
   registrar.add<Input, treadle::LayerFactory>("input");
   registrar.add<Loop, treadle::LayerFactory>("loop");

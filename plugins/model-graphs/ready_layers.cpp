@@ -39,15 +39,15 @@ graph::Part cat(const Config& config, const LayerSpec&) {
 }
 
 graph::Part reshape(const Config& config, const LayerSpec&) {
-  return graph::reshape(config.get<std::vector<std::int64_t>>("sizes"));
+  return graph::reshape(config.get<std::vector<std::int64_t>>("shape"));
 }
 
 graph::Part softmax_router(const Config& config, const LayerSpec& spec) {
-  return graph::softmax_router(width_of_stream(spec), config.get<std::int64_t>("experts"));
+  return graph::softmax_router(width_of_stream(spec), config.get<std::int64_t>("num_experts"));
 }
 
 graph::Part sigmoid_router(const Config& config, const LayerSpec& spec) {
-  return graph::sigmoid_router(width_of_stream(spec), config.get<std::int64_t>("experts"));
+  return graph::sigmoid_router(width_of_stream(spec), config.get<std::int64_t>("num_experts"));
 }
 
 graph::Part fixed_selector(const Config& config, const LayerSpec&) {
@@ -55,7 +55,7 @@ graph::Part fixed_selector(const Config& config, const LayerSpec&) {
 }
 
 graph::Part argmax_selector(const Config& config, const LayerSpec& spec) {
-  return graph::argmax_selector(width_of_stream(spec), config.get<std::int64_t>("branches"),
+  return graph::argmax_selector(width_of_stream(spec), config.get<std::int64_t>("num_branches"),
                                 config.get<std::string>("by") == "row");
 }
 

@@ -74,10 +74,10 @@ void* Verb::do_ask(std::string_view interface_id) {
   return interface_id == FlowVerb::kInterface ? static_cast<FlowVerb*>(this) : nullptr;
 }
 
-Also::Also(const Config& config, const ComponentContext& context)
+Residual::Residual(const Config& config, const ComponentContext& context)
     : body_(read_body(config, context)), broadcast_(config.get<bool>("broadcast")) {}
-void Also::add_to(FlowBuilder& flow) const {
-  flow.also(body_, broadcast_);
+void Residual::add_to(FlowBuilder& flow) const {
+  flow.residual(body_, broadcast_);
 }
 
 Recompute::Recompute(const Config& config, const ComponentContext& context)
@@ -103,11 +103,11 @@ void Built::add_to(FlowBuilder& flow) const {
   flow.through(built_);
 }
 
-Gate::Gate(const Config& config, const ComponentContext& context)
+MixtureOfExperts::MixtureOfExperts(const Config& config, const ComponentContext& context)
     : router_(graph::read_part(config, "router", registry_of(context))),
       experts_(read_flows(config, "experts", context)) {}
-void Gate::add_to(FlowBuilder& flow) const {
-  flow.gate(router_, experts_);
+void MixtureOfExperts::add_to(FlowBuilder& flow) const {
+  flow.mixture_of_experts(router_, experts_);
 }
 
 Input::Input(const Config& config) : names_(config.get<std::vector<std::string>>("names")) {}

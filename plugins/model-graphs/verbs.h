@@ -24,9 +24,9 @@ class Verb : public LayerFactory, public graph::FlowVerb {
   void* do_ask(std::string_view interface_id) final;
 };
 
-class Also final : public Verb {
+class Residual final : public Verb {
  public:
-  Also(const Config& config, const ComponentContext& context);
+  Residual(const Config& config, const ComponentContext& context);
   void add_to(graph::FlowBuilder& flow) const override;
 
  private:
@@ -74,9 +74,9 @@ class Built final : public Verb {
   graph::Part built_;
 };
 
-class Gate final : public Verb {
+class MixtureOfExperts final : public Verb {
  public:
-  Gate(const Config& config, const ComponentContext& context);
+  MixtureOfExperts(const Config& config, const ComponentContext& context);
   void add_to(graph::FlowBuilder& flow) const override;
 
  private:

@@ -208,7 +208,7 @@ graph::Part dense(std::int64_t units) {
                      [units](const LayerSpec& spec) {
                        return std::make_shared<Dense>(width_of(spec), units, spec.dtype);
                      },
-                     {{"units", units}});
+                     {{"out_features", units}});
 }
 
 graph::Part batch_norm() {
@@ -228,7 +228,7 @@ graph::Part layer_norm() {
 graph::Part dropout(double rate) {
   return graph::Part("dropout",
                      [rate](const LayerSpec&) { return std::make_shared<Dropout>(rate); },
-                     {{"rate", rate}});
+                     {{"p", rate}});
 }
 
 graph::Part activation(std::string_view name) {

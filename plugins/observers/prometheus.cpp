@@ -77,16 +77,16 @@ void Prometheus::do_run_started(const std::string& name, const std::string&) {
   trainings_.clear();
 }
 
-void Prometheus::do_epoch_completed(const TrialId& trial, const EpochSummary& summary) {
-  Training& training = trainings_[trial.name];
+void Prometheus::do_epoch_completed(const FitId& fit, const EpochSummary& summary) {
+  Training& training = trainings_[fit.path()];
   training.newest = summary;
   if (summary.best)
     training.best_epoch = summary.epoch;
   write();
 }
 
-void Prometheus::do_trial_completed(const TrialId& trial, const TrialSummary& summary) {
-  const auto training = trainings_.find(trial.name);
+void Prometheus::do_fit_completed(const FitId& fit, const FitSummary& summary) {
+  const auto training = trainings_.find(fit.path());
   if (training == trainings_.end())
     return;  // it was finished before this process began: its epochs were not told to us
   training->second.completed = true;
@@ -109,9 +109,10 @@ std::string Prometheus::exposition() const {
 
   for (const auto& [name, training] : trainings_) {
     const EpochSummary& newest = training.newest;
-    const std::string labels = label("run", run_) + "," + label("trial", name);
+    const std::string labels = label("run", run_) + "," + label("fit", name);
     epoch.add(labels, static_cast<double>(newest.epoch));
-    epochs.add(labels, static_cast<double>(newest.epochs));
+    if (newest.epochs)
+      epochs.add(labels, static_cast<double>(*newest.epochs));
     step.add(labels, static_cast<double>(newest.step));
     rate.add(labels, newest.learning_rate);
     train_loss.add(labels, newest.train_loss);

@@ -13,7 +13,7 @@ namespace treadle::observers {
 /// node-exporter's textfile collector. Each rewrite replaces the file in one instant, so the
 /// collector never reads half of one.
 ///
-/// Gauges, with labels `run` and `trial`: treadle_epoch, treadle_epochs_planned, treadle_step,
+/// Gauges, with labels `run` and `fit`: treadle_epoch, treadle_epochs_planned, treadle_step,
 /// treadle_learning_rate, treadle_train_loss, treadle_val_loss (when there are validation
 /// rows), treadle_epoch_seconds, treadle_metric (with a label `metric`), treadle_best_epoch and
 /// treadle_completed (0 or 1). The file stays when the run ends.
@@ -32,15 +32,15 @@ class Prometheus final : public RunObserver {
   };
 
   void do_run_started(const std::string& name, const std::string& folder) override;
-  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override;
-  void do_trial_completed(const TrialId& trial, const TrialSummary& summary) override;
+  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override;
+  void do_fit_completed(const FitId& fit, const FitSummary& summary) override;
 
   std::string exposition() const;
   void write() const;
 
   std::filesystem::path path_;
   std::string run_;
-  std::map<std::string, Training> trainings_;  // by the trial's name
+  std::map<std::string, Training> trainings_;  // by the fit's name
 };
 
 }  // namespace treadle::observers

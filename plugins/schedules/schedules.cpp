@@ -13,7 +13,7 @@ void expect_some_time(const Config& config, std::string_view key, const Duration
 }
 
 std::int64_t at_least_one_step(const Duration& duration, const ScheduleSpan& span) {
-  return std::max<std::int64_t>(1, duration.steps(span.steps_per_epoch, span.total_steps));
+  return std::max<std::int64_t>(1, span.steps(duration));
 }
 
 }  // namespace
@@ -25,13 +25,12 @@ double Constant::do_rate_at(std::int64_t, const ScheduleSpan& span) const {
 }
 
 StepDecay::StepDecay(const Config& config)
-    : size_(config.get<Duration>("size")), gamma_(config.get<double>("gamma")) {
-  expect_some_time(config, "size", size_);
+    : size_(config.get<Duration>("step_size")), gamma_(config.get<double>("gamma")) {
+  expect_some_time(config, "step_size", size_);
 }
 
 double StepDecay::do_rate_at(std::int64_t step, const ScheduleSpan& span) const {
-  const std::int64_t last = std::min(step, span.total_steps - 1);
-  const std::int64_t stretches = last / at_least_one_step(size_, span);
+  const std::int64_t stretches = span.within(step) / at_least_one_step(size_, span);
   return span.base_rate * std::pow(gamma_, static_cast<double>(stretches));
 }
 
@@ -42,7 +41,7 @@ Descent::Descent(const Config& config, double end_rate)
 }
 
 double Descent::do_rate_at(std::int64_t step, const ScheduleSpan& span) const {
-  const std::int64_t length = length_ ? at_least_one_step(*length_, span) : span.total_steps;
+  const std::int64_t length = length_ ? at_least_one_step(*length_, span) : span.end();
   if (step >= length)
     return end_rate_;
   if (step == 0)

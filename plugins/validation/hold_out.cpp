@@ -78,6 +78,7 @@ HoldOut::HoldOut(const Config& config)
   if (found == kStrategies.end())
     config.fail("strategy", "must be auto, random, stratified or chronological");
   choose_ = found->choose;
+  takes_any_ = name == kStrategies.front().name;
   if (rows_ && config.has("fraction"))
     config.fail("fraction", "has no effect beside \"rows\"; leave one of them out");
   if (stratify_by_ && !found->stratifies && !test_.is_stratified())
@@ -107,11 +108,30 @@ ValidationPlan HoldOut::do_plan(const SplitRequest& request) const {
   const auto how_for = [&](const SplitRequest& rows) {
     return choose_(rows, stratified_target(rows, stratify_by_));
   };
-  return test_.plan(request, how_for(request), [&](const SplitRequest& rest) {
-    ValidationPlan plan;
-    plan.folds.push_back(fold_of(rest, count_of(request.rows, rest.rows), how_for(rest)));
-    return plan;
+  ValidationPlan plan = test_.plan(request, how_for(request), [&](const SplitRequest& rest) {
+    ValidationPlan split;
+    split.folds.push_back(fold_of(rest, count_of(request.rows, rest.rows), how_for(rest)));
+    return split;
   });
+  // Samples at the border of two parts in time share rows of the data.
+  if (how_for(request).by == SetAside::By::kTime) {
+    Fold& fold = plan.folds.front();
+    fold.training = purged(request, std::move(fold.training), fold.validation);
+    fold.training = purged(request, std::move(fold.training), plan.test);
+  }
+  return plan;
+}
+
+// Its first rows are the oldest, so nothing but "auto" and "rows" makes sense.
+std::int64_t HoldOut::do_first_rows_of_stream() const {
+  if (!rows_ || !takes_any_ || test_.has_any()) {
+    throw DataError(
+        "the data can only be read in order, so its number of rows is not known to the "
+        "validation: give the number of first rows to keep, {\"use\": \"hold_out\", \"rows\": "
+        "1000}, "
+        "without a strategy or a test part");
+  }
+  return *rows_;
 }
 
 }  // namespace treadle::validation

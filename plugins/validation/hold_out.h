@@ -23,11 +23,13 @@ class HoldOut final : public CrossValidator {
   using Choose = SetAside (*)(const SplitRequest& request, std::optional<std::size_t> target);
 
   ValidationPlan do_plan(const SplitRequest& request) const override;
+  std::int64_t do_first_rows_of_stream() const override;
   std::int64_t count_of(std::int64_t all, std::int64_t rest) const;
 
   double fraction_ = 0.2;
   std::optional<std::int64_t> rows_;
   Choose choose_ = nullptr;
+  bool takes_any_ = false;  // "auto"
   std::optional<std::string> stratify_by_;
   TestRows test_;
 };

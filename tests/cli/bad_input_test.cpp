@@ -141,7 +141,7 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
             "(a workflow takes: "
             "$schema, data, dtype, extensions, loss, metrics, model, name, observers, optimizer, "
             "resources, schedule, "
-            "seed, training, transforms, treadle, validation)\n"
+            "seed, sequence, training, transforms, treadle, validation)\n"
             "workflow-runner: points.json:2: /seed: must be >= 0, got -7\n"
             "workflow-runner: points.json:4: /model/use: no plugin offers the model \"mpl\"; did "
             "you mean \"mlp\"?\n"
@@ -223,9 +223,10 @@ class BadPlugin : public CommandFixture {
     given_document(1, {{"observers", {"listener"}}});
   }
 
-  /// The libraries of tests/loading, one defect each.
+  /// The libraries of tests/broken_plugins, one defect each.
   static fs::path defective(const std::string& name) {
-    return fs::path(runner()).parent_path().parent_path() / "tests/loading" / name / (name + ".so");
+    return fs::path(runner()).parent_path().parent_path() / "tests/broken_plugins" / name /
+           (name + ".so");
   }
 
   /// What a run says that needs the component of the plugin in `file`.

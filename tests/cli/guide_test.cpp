@@ -10,7 +10,6 @@
 // its own, see first_plugin_test.cpp. In commands `runs/NAME-20300501-101500` stands for the first
 // run of that name.
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <set>
 
@@ -196,29 +195,6 @@ TEST_F(Guide, LinksLeadSomewhere) {
     for (const std::string& link : links_in(read(page)))
       EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page << " links to " << link;
   }
-}
-
-/// "A01" … "A79" for 'A', 1, 79.
-std::vector<std::string> rows(char part, int first, int last) {
-  std::vector<std::string> ids;
-  for (int i = first; i <= last; ++i)
-    ids.push_back(part + std::string(i < 10 ? "0" : "") + std::to_string(i));
-  return ids;
-}
-
-TEST_F(Guide, NamesEveryFeatureOfModelGraphsOnce) {
-  std::vector<std::string> expected;
-  for (const auto& some :
-       {rows('A', 1, 79), rows('B', 15, 26), rows('B', 48, 50), rows('C', 1, 35)})
-    expected.insert(expected.end(), some.begin(), some.end());
-
-  std::vector<std::string> named;
-  for (const std::string& line : lines_of(read(source() / "docs/guide/graph-rows.md"))) {
-    if (line.starts_with("| ") && line.size() > 5 && std::isdigit(line[3]) != 0)
-      named.push_back(line.substr(2, 3));
-  }
-
-  EXPECT_EQ(named, expected);
 }
 
 TEST_F(Guide, NamesEveryComponentAndNoOther) {

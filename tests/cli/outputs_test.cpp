@@ -68,7 +68,7 @@ TEST_F(Outputs, ThatAreClosedTakeNothing) {
   const Finished done = run_script("\"$0\" run points.json >&- 2>&- <&-");
   EXPECT_EQ(done.code, 0);
   EXPECT_EQ(run({"resume", only_run().string(), "--quiet"}).code, 0);
-  EXPECT_THAT(read(only_run() / "history.csv"), StartsWith("trial,"));
+  EXPECT_THAT(read(only_run() / "history.csv"), StartsWith("fit,"));
 }
 
 TEST_F(Outputs, OfPredictGoWhereTheyArePointed) {

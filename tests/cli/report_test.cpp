@@ -154,10 +154,10 @@ TEST_F(Reports, DescribeTheDataWithTypesMissingValuesAndClasses) {
 }
 
 TEST_F(Reports, ShowTheNodesOfAFlow) {
-  given_run(
-      {{"model",
-        {{"use", "flow"},
-         {"flow", {{{"use", "dense"}, {"units", 8}, {"name", "widened"}}, "relu", "head"}}}}});
+  given_run({{"model",
+              {{"use", "flow"},
+               {"flow",
+                {{{"use", "dense"}, {"out_features", 8}, {"name", "widened"}}, "relu", "head"}}}}});
 
   const std::string page = report();
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">widened</th><td>dense</td>"));

@@ -28,7 +28,7 @@ class RunsCommands : public CommandFixture {
           json{{"time", started}, {"event", "run_started"}}.dump() + "\n" +
               json{{"time", started + 8}, {"event", "epoch_completed"}}.dump() + "\n");
     write("runs/" + folder + "/history.csv",
-          "trial,epoch,epochs,step,learning_rate,train_loss,val_loss,r2,best,seconds\n"
+          "fit,epoch,epochs,step,learning_rate,train_loss,val_loss,r2,best,seconds\n"
           "final,1,40,10,0.1,0.9,0.8,0.125,1,0.5\n"
           "final,2,40,20,0.1,0.8,0.7,0.25,1,0.5\n"
           "final,3,40");

@@ -239,6 +239,24 @@ TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
   EXPECT_THAT(lines[2], HasSubstr(",red,"));
 }
 
+TEST_F(TrainingCommands, TrainARunFurther) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "--set", "training.epochs=2"}).code, 0);
+  const std::string first = only_run().string();
+
+  const Finished further =
+      run({"run", "--from", first, "--set", "training.epochs=3", "--output", "further", "--json"});
+
+  ASSERT_EQ(further.code, 0) << further.err;
+  const auto outcome = nlohmann::json::parse(further.out);
+  EXPECT_EQ(outcome.at("result").at("total_epochs"), 3);
+  EXPECT_EQ(outcome.at("result").at("environment").at("from").at("run"),
+            fs::absolute(folder() / first).lexically_normal().string());
+  const Finished refused = run({"run", "--from", first, "--set", "seed=99"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("/seed"));
+  EXPECT_EQ(run({"run", "points.json", "--from", first}).code, 2);
+}
+
 TEST_F(TrainingCommands, PredictKeepsTheColumnsItIsTold) {
   ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
   const std::string trained = only_run().string();
@@ -257,6 +275,18 @@ TEST_F(TrainingCommands, PredictKeepsTheColumnsItIsTold) {
   EXPECT_THAT(wrong.err, HasSubstr("new.csv: there is no column \"ident\" to keep; there are "
                                    "\"id\", \"y\", \"comment\", \"x\""));
   EXPECT_FALSE(fs::exists(folder() / "none.csv"));
+
+  write("quoted.csv", "y,x,\"size, in \"\"m\"\"\"\n3,-18,tall\n");
+  ASSERT_EQ(run({"predict", trained, "quoted.csv", "-o", "quoted.out", "--keep",
+                 "\"size, in \"\"m\"\"\",x"})
+                .code,
+            0);
+  EXPECT_THAT(read("quoted.out"),
+              StartsWith("row,\"size, in \"\"m\"\"\",x,predicted,p(blue),p(red)\n0,tall,-18,"));
+  const Finished unclosed =
+      run({"predict", trained, "quoted.csv", "-o", "none.csv", "--keep", "\"size, in m"});
+  EXPECT_EQ(unclosed.code, 2);
+  EXPECT_THAT(unclosed.err, HasSubstr("closing quote"));
 
   write("judged.csv", "predicted,x,y\nred,1,2\n");
   ASSERT_EQ(run({"predict", trained, "judged.csv", "-o", "both.csv", "--keep", "predicted"}).code,
@@ -327,7 +357,7 @@ TEST_F(TrainingCommands, GraphIsGraphvizSource) {
 
 TEST_F(TrainingCommands, GraphDrawsAndListsTheModel) {
   write("flow.json", R"({"treadle": 1, "data": "moons", "model": {"use": "flow", "flow": [
-    {"use": "dense", "units": 3, "tag": "wide"}, "relu", "head"]}})");
+    {"use": "dense", "out_features": 3, "tag": "wide"}, "relu", "head"]}})");
 
   EXPECT_THAT(run({"graph", "flow.json", "--model"}).out,
               AllOf(StartsWith("digraph"), HasSubstr("dense_0\\n[B, 3]\\n9\\n#wide")));

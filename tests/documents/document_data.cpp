@@ -187,8 +187,7 @@ json csv_parameters(Drawing& drawing) {
                      {"header", nullptr},
                      {"separator", nullptr},
                      {"quote", nullptr},
-                     {"skip_rows", nullptr},
-                     {"class_weights", nullptr}};
+                     {"skip_rows", nullptr}};
   const std::vector<json> targets{
       "label",
       "number",
@@ -205,11 +204,6 @@ json csv_parameters(Drawing& drawing) {
     parameters["target"] = json::array({targets[first]});
     if (second != first && !overlap && dice.chance(40))
       parameters["target"].push_back(targets[second]);
-  }
-  if (first == 0 && parameters["target"].is_string() && dice.chance(30)) {
-    parameters["class_weights"] = "balanced";
-    if (dice.chance(50))
-      parameters["class_weights"] = {{"x", 1}, {"y", 2}, {"z", 0.5}};
   }
   const bool with_holes = dice.chance(25);
   std::vector<std::string> columns = texts({"a", "b", "c"});

@@ -16,6 +16,11 @@ Value small(Drawing& drawing, const json&, const Spot&) {
   return drawing.dice.whole(kLeast, kMost);
 }
 
+/// Of a stream without end the document gets what else it needs; see document().
+Value few_or_endless(Drawing& drawing, const json& schema, const Spot& spot) {
+  return drawing.dice.chance(12) ? Value("endless") : small<16, 48>(drawing, schema, spot);
+}
+
 /// A trend and what is true of it, or a time alone.
 Value condition(Drawing& drawing, const json& schema, const Spot& spot) {
   Dice& dice = drawing.dice;
@@ -54,17 +59,25 @@ Value condition(Drawing& drawing, const json& schema, const Spot& spot) {
   return condition;
 }
 
-/// As many numbers as there are classes, where that is known.
-Value per_class(Drawing& drawing, const json& schema, const Spot& spot) {
+/// A weight for each class, in order or by name, where the classes are known.
+Value per_class(Drawing& drawing, const json&, const Spot&) {
   const auto& targets = drawing.data.targets;
-  if (targets.empty() || targets[0].class_count() == 0)
+  if (targets.empty() || targets[0].class_count() == 0 || targets[0].kind == TargetKind::kLabels)
     return std::nullopt;
-  if (!schema.contains("items"))
-    return draw_value(drawing, schema, spot);
-  json numbers = json::array();
-  for (std::int64_t i = 0; i < targets[0].class_count(); ++i)
-    numbers.push_back(drawing.dice.short_number(drawing.dice.between(0.1, 3)));
-  return numbers;
+  Dice& dice = drawing.dice;
+  if (dice.chance(30))
+    return json("balanced");
+  const bool is_list = dice.chance(50);
+  json weights = is_list ? json::array() : json::object();
+  for (const std::string& name : targets[0].class_names) {
+    const json weight = dice.short_number(dice.between(0.1, 3));
+    if (is_list) {
+      weights.push_back(weight);
+    } else {
+      weights[name] = weight;
+    }
+  }
+  return weights;
 }
 
 Value quantiles(Drawing& drawing, const json&, const Spot&) {
@@ -104,12 +117,19 @@ Value widths(Drawing& drawing, const json&, const Spot&) {
 const std::map<std::string, Hint>& table() {
   static const std::map<std::string, Hint> hints{
       // Small trainings: most defaults are for real data.
+      {"data/moons:rows", {100, few_or_endless}},
+      {"data/spirals:rows", {100, few_or_endless}},
+      {"data/friedman1:rows", {100, few_or_endless}},
       {":rows", {100, small<16, 48>}},
       {"validation/hold_out:rows", {25, small<3, 12>}},
       {":length", {100, small<24, 60>}},
       {"schedule/cosine:length", {30}},
       {"schedule/linear:length", {30}},
       {":epochs", {100, small<1, 5>}},
+      {":steps_per_epoch", {20, small<1, 6>}},
+      {":max_steps", {15, small<2, 20>}},
+      {":sampler", {20}},
+      {":shuffle_buffer", {2, small<4, 30>}},
       {":batch_size", {100, small<3, 20>}},
       {":folds", {100, small<2, 4>}},
       {":features", {50, small<5, 8>}},
@@ -172,8 +192,8 @@ const std::map<std::string, KnownNames>& names() {
       {"stratify_by", kTargets},
       {"columns", [](const Drawing& d) { return d.columns; }},
       {"inputs", [](const Drawing& d) { return d.inputs; }},
-      {"deviation", kColumns},
-      {"observe", kTags},
+      {"std", kColumns},
+      {"log", kTags},
       {"tag", kTags},
       {"using", kTags},
       {"tags", kTags},

@@ -29,7 +29,8 @@ const std::map<std::string, int>& top_level_chances() {
   static const std::map<std::string, int> chances{
       {"$schema", 3},     {"name", 20},      {"seed", 70},      {"dtype", 30},
       {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
-      {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5}};
+      {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5},
+      {"sequence", 4}};
   return chances;
 }
 
@@ -70,10 +71,25 @@ class Drawer {
           drawing_.dice.chance(90))
         document_["transforms"].push_back(name);
     }
+    if (document_["data"].value("rows", json()) == "endless")
+      make_it_a_stream();
     return document_;
   }
 
  private:
+  /// Nothing but its first rows can validate, and an epoch needs a length.
+  void make_it_a_stream() {
+    Dice& dice = drawing_.dice;
+    document_.erase("sequence");
+    document_["validation"] = {{"use", "hold_out"}, {"rows", dice.whole(4, 12)}};
+    json& training = document_["training"];
+    if (!training.is_object())
+      training = json::object();
+    training["steps_per_epoch"] = dice.whole(1, 6);
+    if (dice.chance(80))
+      training["shuffle_buffer"] = dice.whole(4, 30);
+  }
+
   json component(const std::string& key) {
     return draw_value(drawing_, schema_["properties"][key], {"", key});
   }
@@ -235,16 +251,16 @@ class Drawer {
     for (std::size_t count = 1 + dice.below(3); count-- > 0;) {
       const auto units = dice.whole(2, 6);
       const std::vector<json> choices{
-          {{"use", "dense"}, {"units", units}, {"tag", "d" + std::to_string(count)}},
+          {{"use", "dense"}, {"out_features", units}, {"tag", "d" + std::to_string(count)}},
           "tanh",
           "layer_norm",
-          {{"use", "dropout"}, {"rate", 0.3}},
-          {{"use", "gru"}, {"units", units}, {"gives", "sequence"}},
-          {{"use", "lstm"}, {"units", units}, {"gives", "sequence"}}};
+          {{"use", "dropout"}, {"p", 0.3}},
+          {{"use", "gru"}, {"hidden_size", units}, {"return_sequences", true}},
+          {{"use", "lstm"}, {"hidden_size", units}, {"return_sequences", true}}};
       steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);
     }
     if (is_sequence && !has_positions())
-      steps.push_back({{"use", "gru"}, {"units", 4}, {"gives", "last"}});
+      steps.push_back({{"use", "gru"}, {"hidden_size", 4}, {"return_sequences", false}});
     return steps;
   }
 

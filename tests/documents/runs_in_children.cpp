@@ -304,22 +304,22 @@ std::optional<DocumentRun> DocumentRuns::run_with_breaks(
 }
 
 std::int64_t steps_in(const Remains& remains) {
-  // trial,epoch,epochs,step,...: the last step of each trial counts.
+  // fit,epoch,epochs,step,...: the last step of each fit counts.
   std::istringstream history(remains.at("history.csv"));
   std::string line;
   std::map<std::string, std::int64_t> steps;
   std::getline(history, line);
   while (std::getline(history, line)) {
     std::istringstream fields(line);
-    std::string trial;
+    std::string fit;
     std::string field;
-    std::getline(fields, trial, ',');
+    std::getline(fields, fit, ',');
     for (int i = 0; i < 3; ++i)
       std::getline(fields, field, ',');
-    steps[trial] = std::stoll(field);
+    steps[fit] = std::stoll(field);
   }
   std::int64_t sum = 0;
-  for (const auto& [trial, count] : steps)
+  for (const auto& [fit, count] : steps)
     sum += count;
   return sum;
 }

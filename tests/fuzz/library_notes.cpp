@@ -69,12 +69,6 @@ void library_notes(std::string_view bytes) {
   const std::optional<LibraryNotes> notes = read(file, whole);
   if (notes && !notes->manifest.empty())
     manifest(notes->manifest);
-  if (notes) {
-    std::string text = notes->fingerprint;
-    for (const std::string& library : notes->needed)
-      text += kSeparator + library;
-    fingerprint(text);
-  }
 
   // Where it becomes shorter must not change from run to run, or a finding could not be repeated.
   const std::string hash = hash_text(bytes);

@@ -26,7 +26,7 @@ struct Target {
   void (*run)(std::string_view bytes);
 };
 
-/// In the order in which they matter.
+/// In the order in which they matter. Those of one library: tensors/ has its own.
 std::span<const Target> targets();
 
 /// The bytes are a plugin's file. It is also read while it becomes shorter.
@@ -37,13 +37,19 @@ void document(std::string_view bytes);
 void schema(std::string_view bytes);
 /// The bytes are the text of a manifest note.
 void manifest(std::string_view bytes);
-/// The bytes are the text of a fingerprint note; after each kSeparator the name of a library.
-void fingerprint(std::string_view bytes);
 /// The bytes are the cache file. `@PLUGIN@` stands for the path of a plugin, `@STAMP@` for its
 /// stamp.
 void plugin_cache(std::string_view bytes);
-/// The bytes are a duration.
-void duration(std::string_view bytes);
+
+// Of tensors/: they link libtorch.
+/// The bytes are a safetensors file.
+void safetensors(std::string_view bytes);
+/// The bytes are the state.json of a state folder, kSeparator, and both of its safetensors files.
+void state_folder(std::string_view bytes);
+/// The bytes are a table, which documents of several kinds name.
+void csv(std::string_view bytes);
+/// The bytes are a .npy file, which is the inputs and the target.
+void npy(std::string_view bytes);
 
 /// Between the parts of an input: a byte that JSON, schemas and names cannot have, and editors
 /// show.

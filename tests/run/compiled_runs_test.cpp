@@ -1,5 +1,5 @@
 // Compiled flows as whole runs: the weights of a dynamic run to the last bit, whatever else is on,
-// and plans without a dynamic node for all networks that are measured (rows C20-C35).
+// and plans without a dynamic node for all networks that are measured.
 #include <fstream>
 #include <set>
 
@@ -79,25 +79,25 @@ INSTANTIATE_TEST_SUITE_P(
         Run{"WithFolds", "cumulative-sum", {{"validation", {{"use", "k_fold"}, {"folds", 3}}}}},
         Run{"InTwoPieces",
             "cumulative-sum",
-            {{"training", {{"gradients", {{"use", "accumulate"}, {"parts", 2}}}}}}},
+            {{"training", {{"gradients", {{"use", "accumulate"}, {"micro_batches", 2}}}}}}},
         Run{"ALoopAndBranchesInPieces",
             "showcase",
-            {{"training", {{"gradients", {{"use", "accumulate"}, {"parts", 3}}}}},
+            {{"training", {{"gradients", {{"use", "accumulate"}, {"micro_batches", 3}}}}},
              {"resources", {{"workers", 2}}}}},
         Run{"ThroughOneStep",
             "cumulative-sum",
-            {{"training", {{"gradients", {{"use", "one_step"}}}}}}}),
+            {{"training", {{"gradients", {{"use", "truncated_bptt"}}}}}}}),
     [](const auto& info) { return info.param.name; });
 
 /// Branches whose kernels round otherwise where numbers lie otherwise, joined by what hands them
 /// their gradients as stretches of a larger one.
 json joined_branches(const json& layer) {
-  return {{{"use", "dense"}, {"units", 8}},
+  return {{{"use", "dense"}, {"out_features", 8}},
           {{"use", "split"},
-           {"branches", {{{{"use", "dense"}, {"units", 5}}, layer}, {"relu"}, {layer}}}},
+           {"branches", {{{{"use", "dense"}, {"out_features", 5}}, layer}, {"relu"}, {layer}}}},
           {{"use", "merge"}, {"with", "cat"}},
-          {{"use", "also"}, {"body", {layer}}},
-          {{"use", "also"}, {"body", {layer, {{"use", "dense"}, {"units", 21}}}}},
+          {{"use", "residual"}, {"body", {layer}}},
+          {{"use", "residual"}, {"body", {layer, {{"use", "dense"}, {"out_features", 21}}}}},
           "head"};
 }
 
@@ -182,7 +182,8 @@ TEST(CompiledRun, PredictsWhatADynamicOneDoesUpToRounding) {  // constants are f
         {"model",
          {{"use", "flow"},
           {"execution", execution},
-          {"flow", {{{"use", "dense"}, {"units", 16}}, {{"use", "batch_norm"}}, "relu", "head"}}}}};
+          {"flow",
+           {{{"use", "dense"}, {"out_features", 16}}, {{"use", "batch_norm"}}, "relu", "head"}}}}};
     const fs::path folder =
         run_workflow(runtime, runtime.resolve(document), workspace.options()).folder;
     const TaskRandom random(3);
@@ -236,8 +237,8 @@ INSTANTIATE_TEST_SUITE_P(
                       ReadyNetwork{"ConvNet",
                                    {{"use", "flow"},
                                     {"flow",
-                                     {{{"use", "dense"}, {"units", 16}},
-                                      {{"use", "reshape"}, {"sizes", {-1, 2, 8}}},
+                                     {{{"use", "dense"}, {"out_features", 16}},
+                                      {{"use", "reshape"}, {"shape", {-1, 2, 8}}},
                                       built("conv_net")}}}}),
     [](const auto& info) { return info.param.name; });
 
@@ -250,9 +251,9 @@ TEST(AutomaticExecution, SaysWhyItLeavesARunDynamic) {
                          {"model",
                           {{"use", "flow"},
                            {"flow",
-                            {{{"use", "dense"}, {"units", 4}},
+                            {{{"use", "dense"}, {"out_features", 4}},
                              {{"use", "loop"},
-                              {"body", {{{"use", "dense"}, {"units", 4}}, "tanh"}},
+                              {"body", {{{"use", "dense"}, {"out_features", 4}}, "tanh"}},
                               {"until", {{"use", "threshold_halt"}, {"threshold", 0.5}}},
                               {"at_most", 3}},
                              "head"}}}}};
@@ -270,14 +271,14 @@ TEST(CompiledRun, FoldsNormsIntoConvolutions) {
   ModelSpec spec;
   spec.inputs = {{"image", {2, 9, 9}, {}}};
   spec.outputs = {{"output", {3}}};
-  const json conv = {{"use", "conv2d"}, {"channels", 4}, {"kernel", 3}, {"groups", 2}};
-  const json one = {{"use", "conv1d"}, {"channels", 6}, {"kernel", 3}, {"bias", false}};
+  const json conv = {{"use", "conv2d"}, {"out_channels", 4}, {"kernel_size", 3}, {"groups", 2}};
+  const json one = {{"use", "conv1d"}, {"out_channels", 6}, {"kernel_size", 3}, {"bias", false}};
   const json model = {{"execution", "compiled"},
                       {"flow",
                        {conv,
                         "batch_norm",
                         "relu",
-                        {{"use", "flatten"}, {"from", 2}},
+                        {{"use", "flatten"}, {"start_dim", 2}},
                         one,
                         "batch_norm",
                         "flatten",

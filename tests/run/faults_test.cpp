@@ -172,8 +172,8 @@ TEST_F(Faults, OfATrainingNameTrainingEpochAndStep) {
 TEST_F(Faults, OfAnObserverDoNotEndTheRun) {
   const std::string expected = run();
   for (const char* place :
-       {"observer.run_started", "observer.trial_started", "observer.epoch_completed",
-        "observer.checkpoint_saved", "observer.trial_completed", "observer.run_completed"}) {
+       {"observer.run_started", "observer.fit_started", "observer.epoch_completed",
+        "observer.checkpoint_saved", "observer.fit_completed", "observer.run_completed"}) {
     SCOPED_TRACE(place);
     int calls = 0;
     hook_.at = [&](std::string_view here) {

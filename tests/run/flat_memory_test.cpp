@@ -83,7 +83,7 @@ class Weigher final : public RunObserver {
   double grown() const { return end_ - start_; }
 
  private:
-  void do_epoch_completed(const TrialId&, const EpochSummary& summary) override {
+  void do_epoch_completed(const FitId&, const EpochSummary& summary) override {
     if (summary.epoch == from_)
       start_ = resident();
     if (summary.epoch == to_)

@@ -1,4 +1,4 @@
-// Flows as whole runs: the worked examples (rows B48, B49), and that states, branches and loops
+// Flows as whole runs: the worked examples, and that states, branches and loops
 // keep what every model keeps.
 #include <cmath>
 #include <fstream>
@@ -64,7 +64,7 @@ std::vector<double> losses_of(const fs::path& run) {
   return losses;
 }
 
-TEST(CumulativeSum, ReachesItsTarget) {  // B48
+TEST(CumulativeSum, ReachesItsTarget) {
   const Runtime runtime;
   const Workspace workspace;
   const fs::path run =
@@ -79,11 +79,11 @@ TEST(CumulativeSum, ReachesItsTarget) {  // B48
   EXPECT_LE(predicted.values.sub(sums).abs().max().item<double>(), 0.15);
 }
 
-TEST(Showcase, UsesEveryVerbAndLearns) {  // B49
+TEST(Showcase, UsesEveryVerbAndLearns) {
   const Runtime runtime;
   const std::string text = read_file(source_folder() / "examples/showcase.json");
-  for (const char* verb : {"also", "at", "flow", "gate", "input", "loop", "map", "merge", "split",
-                           "switch", "tag_group"})
+  for (const char* verb : {"residual", "at", "flow", "mixture_of_experts", "input", "loop", "map",
+                           "merge", "split", "switch", "tag_group"})
     EXPECT_THAT(text, HasSubstr("{\"use\": \"" + std::string(verb) + "\"")) << verb;
   const Workspace workspace;
 

@@ -20,8 +20,8 @@ class Watcher final : public RunObserver {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  void do_trial_started(const TrialId&) override { most_ = std::max(most_, ++running_); }
-  void do_trial_completed(const TrialId&, const TrialSummary&) override { --running_; }
+  void do_fit_started(const FitId&) override { most_ = std::max(most_, ++running_); }
+  void do_fit_completed(const FitId&, const FitSummary&) override { --running_; }
   void do_noted(const std::string& text) override {
     if (text.find("trainings at once") != std::string::npos)
       notes_.push_back(text);

@@ -1,4 +1,4 @@
-// Runs that start from weights that are there already: rows C18 and C19.
+// Runs that start from weights that are there already.
 #include <string>
 #include <vector>
 

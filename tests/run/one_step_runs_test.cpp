@@ -30,22 +30,22 @@ json steps_of(const char* text) {
 
 std::vector<Recurrent> recurrent_models() {
   return {
-      {"Rnn", steps_of(R"([{"use": "rnn", "units": 5, "gives": "last"}, "head"])")},
-      {"Gru", steps_of(R"([{"use": "gru", "units": 5, "layers": 2, "dropout": 0.2},
+      {"Rnn", steps_of(R"([{"use": "rnn", "hidden_size": 5, "return_sequences": false}, "head"])")},
+      {"Gru", steps_of(R"([{"use": "gru", "hidden_size": 5, "num_layers": 2, "dropout": 0.2},
                            {"use": "reduce", "dims": [1]}, "head"])")},
       {"Lstm",
        steps_of(
-           R"([{"use": "lstm", "units": 4, "both_directions": true, "gives": "last"}, "head"])")},
+           R"([{"use": "lstm", "hidden_size": 4, "bidirectional": true, "return_sequences": false}, "head"])")},
       {"LoopAndCellInBranches", steps_of(R"([{"use": "flatten"},
                     {"use": "split", "branches": [
-                      [{"use": "dense", "units": 5},
-                       {"use": "loop", "body": [{"use": "dense", "units": 5}, "tanh"], "times": 3}],
-                      [{"use": "dense", "units": 5},
+                      [{"use": "dense", "out_features": 5},
+                       {"use": "loop", "body": [{"use": "dense", "out_features": 5}, "tanh"], "times": 3}],
+                      [{"use": "dense", "out_features": 5},
                        {"use": "loop", "times": 3,
-                        "body": [{"use": "gru_cell", "units": 5, "using": ["h"], "tag": "h"}]}]]},
+                        "body": [{"use": "gru_cell", "hidden_size": 5, "using": ["h"], "tag": "h"}]}]]},
                     {"use": "merge", "with": "cat"}, "head"])")},
-      {"Adaptive", steps_of(R"([{"use": "flatten"}, {"use": "dense", "units": 5},
-                    {"use": "loop", "body": [{"use": "dense", "units": 5}, "tanh"],
+      {"Adaptive", steps_of(R"([{"use": "flatten"}, {"use": "dense", "out_features": 5},
+                    {"use": "loop", "body": [{"use": "dense", "out_features": 5}, "tanh"],
                      "adaptive": "learned_halt", "at_most": 4}, "head"])")},
   };
 }
@@ -58,7 +58,7 @@ json document_of(const json& flow, const json& gradients, int workers = 1) {
     "optimizer": {"use": "adam", "learning_rate": 0.01},
     "training": {"use": "standard", "epochs": 2, "batch_size": 24}
   })");
-  json steps = json::array({{{"use", "unflatten"}, {"sizes", {6, 1}}}});
+  json steps = json::array({{{"use", "unflatten"}, {"shape", {6, 1}}}});
   steps.insert(steps.end(), flow.begin(), flow.end());
   document["model"] = {{"use", "flow"}, {"flow", steps}};
   document["training"]["gradients"] = gradients;
@@ -71,7 +71,7 @@ class OneStepRun : public ::testing::TestWithParam<Recurrent> {};
 TEST_P(OneStepRun, EndsWithOtherWeightsThanBackPropagationAndTheSameForAnyNumberOfWorkers) {
   const Runtime runtime;
   const json& flow = GetParam().flow;
-  const json one_step{{"use", "one_step"}};
+  const json one_step{{"use", "truncated_bptt"}};
   const std::string bits = bits_after(runtime, document_of(flow, one_step));
 
   EXPECT_NE(bits_after(runtime, document_of(flow, "backprop")), bits);
@@ -81,11 +81,12 @@ TEST_P(OneStepRun, EndsWithOtherWeightsThanBackPropagationAndTheSameForAnyNumber
 TEST_P(OneStepRun, EndsWithTheSameWeightsCompiledAndInParts) {
   const Runtime runtime;
   const json& flow = GetParam().flow;
-  const json one_step{{"use", "one_step"}};
-  const json parts_of_one_step{{"use", "accumulate"}, {"parts", 2}, {"inner", "one_step"}};
-  const json one_step_of_parts{{"use", "one_step"},
-                               {"inner", {{"use", "accumulate"}, {"parts", 2}}}};
-  const json parts{{"use", "accumulate"}, {"parts", 2}};
+  const json one_step{{"use", "truncated_bptt"}};
+  const json parts_of_one_step{
+      {"use", "accumulate"}, {"micro_batches", 2}, {"inner", "truncated_bptt"}};
+  const json one_step_of_parts{{"use", "truncated_bptt"},
+                               {"inner", {{"use", "accumulate"}, {"micro_batches", 2}}}};
+  const json parts{{"use", "accumulate"}, {"micro_batches", 2}};
   const auto compiled = [](json document) {
     document["model"]["execution"] = "compiled";
     return document;
@@ -111,9 +112,9 @@ INSTANTIATE_TEST_SUITE_P(Documents, OneStepRun, ::testing::ValuesIn(recurrent_mo
 // Nothing is carried through time: the gradients are those of back-propagation.
 TEST(OneStepRuns, OfAModelWithoutRecurrenceIsExact) {
   const Runtime runtime;
-  const json flow = steps_of(R"(["flatten", {"use": "dense", "units": 6}, "tanh", "head"])");
+  const json flow = steps_of(R"(["flatten", {"use": "dense", "out_features": 6}, "tanh", "head"])");
 
-  EXPECT_EQ(bits_after(runtime, document_of(flow, "one_step")),
+  EXPECT_EQ(bits_after(runtime, document_of(flow, "truncated_bptt")),
             bits_after(runtime, document_of(flow, "backprop")));
 }
 

@@ -208,9 +208,10 @@ RandomFlow::Scope RandomFlow::inner(const Scope& outer, TensorSpec stream) const
 RandomFlow::Scope RandomFlow::grown(Scope scope) {
   using Verb = json (RandomFlow::*)(const Scope&);
   constexpr std::array<Verb, 11> kVerbs{
-      &RandomFlow::also,        &RandomFlow::split,  &RandomFlow::gate,   &RandomFlow::choice,
-      &RandomFlow::loop,        &RandomFlow::pieces, &RandomFlow::nested, &RandomFlow::state,
-      &RandomFlow::begun_state, &RandomFlow::cell,   &RandomFlow::back};
+      &RandomFlow::residual, &RandomFlow::split, &RandomFlow::mixture_of_experts,
+      &RandomFlow::choice,   &RandomFlow::loop,  &RandomFlow::pieces,
+      &RandomFlow::nested,   &RandomFlow::state, &RandomFlow::begun_state,
+      &RandomFlow::cell,     &RandomFlow::back};
   const std::size_t wanted = 1 + below(scope.depth == 0 ? 6 : 3);
   for (std::size_t step = 0; step < wanted; ++step) {
     for (int attempt = 0; attempt < 12; ++attempt) {
@@ -229,11 +230,11 @@ std::optional<json> RandomFlow::fitted(Scope scope, const TensorSpec& wanted) {
   if (scope.now == wanted)
     return scope.steps;
   json ends = json::array();
-  ends.push_back({{{"use", "dense"}, {"units", wanted.sizes.back()}}});
-  ends.push_back({"flatten", {{"use", "dense"}, {"units", elements(wanted)}}});
+  ends.push_back({{{"use", "dense"}, {"out_features", wanted.sizes.back()}}});
+  ends.push_back({"flatten", {{"use", "dense"}, {"out_features", elements(wanted)}}});
   ends.push_back({"flatten",
-                  {{"use", "dense"}, {"units", elements(wanted)}},
-                  {{"use", "unflatten"}, {"sizes", row_of(wanted)}}});
+                  {{"use", "dense"}, {"out_features", elements(wanted)}},
+                  {{"use", "unflatten"}, {"shape", row_of(wanted)}}});
   for (const json& end : ends) {
     Scope tried = scope;
     if (adds(tried, end) && tried.now == wanted)
@@ -257,12 +258,12 @@ json RandomFlow::router(const std::vector<std::string>& names, std::size_t count
   const std::string& name = one_of(names);
   if (name == "fixed_selector")
     return {{"use", name}, {"branch", below(count)}};
-  return {{"use", name}, {name == "argmax_selector" ? "branches" : "experts", count}};
+  return {{"use", name}, {name == "argmax_selector" ? "num_branches" : "num_experts", count}};
 }
 
-json RandomFlow::also(const Scope& scope) {
+json RandomFlow::residual(const Scope& scope) {
   const auto body = fitted(inner(scope, scope.now), scope.now);
-  return body ? json::array({{{"use", chance(80) ? "also" : "recompute"}, {"body", *body}}})
+  return body ? json::array({{{"use", chance(80) ? "residual" : "recompute"}, {"body", *body}}})
               : json::array();
 }
 
@@ -281,9 +282,9 @@ json RandomFlow::split(const Scope& scope) {
   return {split, merge};
 }
 
-json RandomFlow::gate(const Scope& scope) {
+json RandomFlow::mixture_of_experts(const Scope& scope) {
   const auto experts = alike(scope, 2 + below(2));
-  json step = {{"use", "gate"},
+  json step = {{"use", "mixture_of_experts"},
                {"router", router({"softmax_router", "sigmoid_router"}, experts.size())},
                {"experts", experts}};
   if (const auto tag = known_tag(scope); tag && chance(30))
@@ -333,7 +334,7 @@ json RandomFlow::loop(const Scope& scope) {
   if (kind != "adaptive") {
     step["halt_by"] = one_of(std::vector<std::string>{"any", "all", "first"});
   } else if (chance(50)) {
-    step["adaptive"] = {{"use", "dense"}, {"units", 1}};
+    step["adaptive"] = {{"use", "dense"}, {"out_features", 1}};
   }
   return json::array({step});
 }
@@ -392,7 +393,7 @@ json RandomFlow::cell(const Scope&) {
   const std::string tag = new_name("s");
   return json::array(
       {{{"use", one_of(std::vector<std::string>{"rnn_cell", "gru_cell", "lstm_cell"})},
-        {"units", 1 + below(7)},
+        {"hidden_size", 1 + below(7)},
         {"using", {tag}},
         {"tag", tag}}});
 }

@@ -74,9 +74,9 @@ class RandomFlow {
   std::vector<nlohmann::json> alike(const Scope& scope, std::size_t count);
   nlohmann::json router(const std::vector<std::string>& names, std::size_t count);
 
-  nlohmann::json also(const Scope& scope);
+  nlohmann::json residual(const Scope& scope);
   nlohmann::json split(const Scope& scope);
-  nlohmann::json gate(const Scope& scope);
+  nlohmann::json mixture_of_experts(const Scope& scope);
   nlohmann::json choice(const Scope& scope);
   nlohmann::json loop(const Scope& scope);
   nlohmann::json pieces(const Scope& scope);

@@ -37,7 +37,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t usual) {
 struct Way {
   std::string name;
   Execution execution = Execution::kDynamic;
-  Branches branches = Branches::kOneByOne;
+  Branches branches = Branches::kSequential;
   bool is_resumed = false;  ///< its states are saved and loaded before the last step
 };
 
@@ -190,11 +190,11 @@ json shortest(json steps, const std::function<bool(const json&)>& fails) {
 
 const std::vector<Way>& ways() {
   static const std::vector<Way> all{
-      {"dynamic, branches at once", Execution::kDynamic, Branches::kAtOnce},
-      {"dynamic, resumed", Execution::kDynamic, Branches::kOneByOne, /*is_resumed=*/true},
-      {"compiled", Execution::kCompiled, Branches::kOneByOne},
-      {"compiled, branches at once", Execution::kCompiled, Branches::kAtOnce},
-      {"compiled, resumed", Execution::kCompiled, Branches::kOneByOne, /*is_resumed=*/true}};
+      {"dynamic, branches at once", Execution::kDynamic, Branches::kParallel},
+      {"dynamic, resumed", Execution::kDynamic, Branches::kSequential, /*is_resumed=*/true},
+      {"compiled", Execution::kCompiled, Branches::kSequential},
+      {"compiled, branches at once", Execution::kCompiled, Branches::kParallel},
+      {"compiled, resumed", Execution::kCompiled, Branches::kSequential, /*is_resumed=*/true}};
   return all;
 }
 

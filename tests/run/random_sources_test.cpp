@@ -119,7 +119,7 @@ std::vector<Source> sources() {
        parse(R"({"model": {"dropout": 0}})")},
       {"DropoutOfParts",
        parse(
-           R"({"model": {"dropout": 0.4}, "training": {"gradients": {"use": "accumulate", "parts": 2}}})"),
+           R"({"model": {"dropout": 0.4}, "training": {"gradients": {"use": "accumulate", "micro_batches": 2}}})"),
        parse(R"({"model": {"dropout": 0}})")},
       {"DropoutComputedAgain",
        parse(R"({"model": {"hidden": [8, 8], "dropout": 0.4, "recompute_layers": 1}})"),
@@ -128,7 +128,7 @@ std::vector<Source> sources() {
        parse(
            R"({"model": {"hidden": [8, 8], "dropout": 0.4, "norm": "batch"}, "training": {"swa": {"start": "50%"}}})"),
        parse(R"({"training": {"swa": null}})")},
-      {"Noise", parse(R"({"transforms": [{"use": "noise", "deviation": 0.3}]})"),
+      {"Noise", parse(R"({"transforms": [{"use": "noise", "std": 0.3}]})"),
        parse(R"({"transforms": []})")},
       {"RandomCrop", parse(R"({"transforms": [{"use": "random_crop", "padding": 1}]})"),
        parse(R"({"transforms": []})")},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include <treadle/base/error.h>
 #include <treadle/host/run/predictor.h>
@@ -66,7 +67,7 @@ TEST(Resume, EqualsNeverHavingStoppedInShardsAndWithOtherWorkers) {
   const Runtime runtime = watching_runtime();
   nlohmann::json document = watched_moons(1);
   document["resources"]["shards"] = 3;
-  document["training"]["gradients"] = {{"use", "accumulate"}, {"parts", 2}};
+  document["training"]["gradients"] = {{"use", "accumulate"}, {"micro_batches", 2}};
   const std::string expected = uninterrupted(runtime, document);
   document["resources"]["workers"] = 3;
   for (const int steps : {4, 61}) {
@@ -77,6 +78,23 @@ TEST(Resume, EqualsNeverHavingStoppedInShardsAndWithOtherWorkers) {
 
     EXPECT_EQ(bits_of(run), expected) << "stopped after " << steps << " steps";
   }
+}
+
+TEST(Resume, TellsTheChoicesThatWereMadeWhenTheRunBegan) {
+  const Runtime runtime = watching_runtime();
+  const Workspace whole;
+  const nlohmann::json expected =
+      run_workflow(runtime, runtime.resolve(watched_moons(1)), whole.options())
+          .result.at("choices");
+  for (const bool has_environment : {true, false}) {
+    const Workspace workspace;
+    const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 7);
+    if (!has_environment)
+      fs::remove(run / "environment.json");
+
+    EXPECT_EQ(resume_run(runtime, run).result.at("choices"), expected);
+  }
+  EXPECT_GE(expected.size(), 3U) << expected;
 }
 
 TEST(Resume, CanBeStoppedAgainAndAgain) {
@@ -124,10 +142,10 @@ TEST(Resume, LeavesEachEpochInTheEventsOnce) {
   for (std::string line; std::getline(events, line);) {
     const nlohmann::json event = nlohmann::json::parse(line);
     if (event.at("event") == "epoch_completed") {
-      EXPECT_EQ(event.at("epoch"), ++epochs[event.at("trial")]) << line;
+      EXPECT_EQ(event.at("epoch"), ++epochs[event.at("fit")]) << line;
     }
-    if (event.at("event") == "trial_completed") {
-      EXPECT_EQ(event.at("epochs"), epochs[event.at("trial")]) << line;
+    if (event.at("event") == "fit_completed") {
+      EXPECT_EQ(event.at("epochs"), epochs[event.at("fit")]) << line;
     }
   }
   EXPECT_EQ(epochs.size(), 4u);
@@ -177,7 +195,7 @@ TEST(Resume, StartsFromTheDocumentWhenThereIsNoCheckpointYet) {
   const Workspace workspace;
   const fs::path run = interrupted_run(runtime, watched_moons(), workspace, 1);
   fs::remove_all(run / "checkpoints");
-  fs::remove_all(run / "trials");
+  fs::remove_all(run / "fits");
 
   resume_run(runtime, run, workspace.options());
 
@@ -231,13 +249,19 @@ TEST(Resume, DoesNotTrainFinishedFoldsAgain) {
   // 160 rows in batches of 16 are 10 steps an epoch: the first fold is done after 60 steps at the
   // latest.
   const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 65);
-  ASSERT_TRUE(fs::exists(run / "trials" / "fold-1"));
+  ASSERT_TRUE(fs::exists(run / "fits" / "fold-1"));
   const std::string events = testing::read_file(run / "events.jsonl");
 
   resume_run(runtime, run, workspace.options());
 
-  const std::string later = testing::read_file(run / "events.jsonl").substr(events.size());
-  EXPECT_EQ(later.find("\"trial_started\",\"index\":0"), std::string::npos) << later;
+  std::vector<std::string> started;
+  std::istringstream later(testing::read_file(run / "events.jsonl").substr(events.size()));
+  for (std::string line; std::getline(later, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    if (event.at("event") == "fit_started")
+      started.push_back(event.at("fit"));
+  }
+  EXPECT_THAT(started, ::testing::ElementsAre("fold-2", "fold-3", "final"));
 }
 
 TEST(Resume, RefusesOtherConditionsUnlessAllowed) {
@@ -378,7 +402,7 @@ TEST(Resume, RefusesADocumentThatIsNotTheOneTheRunBeganWith) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
   const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
-  ASSERT_TRUE(fs::exists(run / "trials/fold-1"));
+  ASSERT_TRUE(fs::exists(run / "fits/fold-1"));
   const auto expect_refusals = [&](const std::string& when) {
     RunOptions options = workspace.options();
     for (const bool allow : {false, true}) {
@@ -400,7 +424,7 @@ TEST(Resume, RefusesADocumentThatIsNotTheOneTheRunBeganWith) {
   expect_refusals("with its environment.json");
   fs::remove(run / "environment.json");
   expect_refusals("with records of trainings");
-  fs::remove_all(run / "trials");
+  fs::remove_all(run / "fits");
   expect_refusals("with checkpoints alone");
   std::ofstream(run / "environment.json") << "{";
   expect_refusals("with a damaged environment.json");
@@ -513,8 +537,8 @@ TEST(Resume, TrainsAgainWhatHasADamagedResult) {
   for (const std::string content : {"", "{}", "[1", "null"}) {
     const Workspace workspace;
     const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 85);
-    ASSERT_TRUE(fs::exists(run / "trials/fold-1/state.json"));
-    std::ofstream(run / "trials/fold-1/state.json") << content;
+    ASSERT_TRUE(fs::exists(run / "fits/fold-1/state.json"));
+    std::ofstream(run / "fits/fold-1/state.json") << content;
 
     Listener listener;
     RunOptions options = workspace.options();

@@ -19,6 +19,8 @@
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/run_observer.h>
+#include <treadle/core/sampler.h>
+#include <treadle/core/sequence_provider.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
@@ -38,6 +40,7 @@ bool make(const PluginRegistry& registry, const std::string& name, const Config&
 }
 
 constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProvider>},
+                                                          {"sequence", make<SequenceProvider>},
                                                           {"transform", make<Transform>},
                                                           {"validation", make<CrossValidator>},
                                                           {"model", make<ModelProvider>},
@@ -49,6 +52,7 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"schedule", make<LearningRateSchedule>},
                                                           {"metric", make<MetricComputer>},
                                                           {"training", make<TrainingWorkflow>},
+                                                          {"sampler", make<Sampler>},
                                                           {"callback", make<TrainingCallback>},
                                                           {"observer", make<RunObserver>}};
 

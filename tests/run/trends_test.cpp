@@ -1,5 +1,4 @@
 // A run that watches itself: a flow shows a tag, its trends drop the rate, unfreeze, and stop.
-// Rows A56-A59, A62-A65, A69 as a run has them.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -35,9 +34,9 @@ json stalling() {
   return json::parse(R"({
     "treadle": 1, "name": "stalling", "seed": 3, "dtype": "float64",
     "data": {"use": "moons", "rows": 96, "noise": 0.2},
-    "model": {"use": "flow", "observe": [{"tag": "encoded", "by": "norm"}, {"tag": "heads", "by": "mean"}], "flow": [
-      {"use": "dense", "units": 6, "tag": "encoded", "name": "encoder"}, "tanh",
-      {"use": "split", "branches": [[{"use": "dense", "units": 4}], [{"use": "dense", "units": 4}, {"use": "dropout", "rate": 0.3}]]},
+    "model": {"use": "flow", "log": [{"tag": "encoded", "reduction": "norm"}, {"tag": "heads", "reduction": "mean"}], "flow": [
+      {"use": "dense", "out_features": 6, "tag": "encoded", "name": "encoder"}, "tanh",
+      {"use": "split", "branches": [[{"use": "dense", "out_features": 4}], [{"use": "dense", "out_features": 4}, {"use": "dropout", "p": 0.3}]]},
       {"use": "tag_group", "group": "heads"},
       {"use": "merge", "with": "add"}, "head"
     ]},
@@ -241,8 +240,8 @@ TEST(Trends, OfWhatARefitDoesNotKnowAreLeftOutOfIt) {
                          "final has no validation rows, and goes without unfreezing encoded when "
                          "train_loss and val_loss stalled for 3 epochs"));
   for (const ReportInput::Curve& curve : read_history(folder)) {
-    ASSERT_EQ(curve.epochs.size(), 3U) << curve.trial;
-    EXPECT_EQ(curve.epochs[1].decisions.size(), 1U) << curve.trial;
+    ASSERT_EQ(curve.epochs.size(), 3U) << curve.fit;
+    EXPECT_EQ(curve.epochs[1].decisions.size(), 1U) << curve.fit;
   }
 }
 
@@ -266,12 +265,11 @@ json callbacks(const json& callback) {
 }
 
 TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
-  EXPECT_EQ(mistake_in_change({{"model", {{"observe", {"encode"}}}}}),
-            "/model/observe: the graph has no tag \"encode\"; did you mean \"encoded\"?");
-  EXPECT_EQ(
-      mistake_in_change({{"model", {{"observe", {"encoded"}}}}}),
-      "/model/observe: \"encoded\" is [B, 6]; say how its elements become one number, mean, sum, "
-      "max, min or norm: {\"tag\": \"encoded\", \"by\": \"mean\"}");
+  EXPECT_EQ(mistake_in_change({{"model", {{"log", {"encode"}}}}}),
+            "/model/log: the graph has no tag \"encode\"; did you mean \"encoded\"?");
+  EXPECT_EQ(mistake_in_change({{"model", {{"log", {"encoded"}}}}}),
+            "/model/log: \"encoded\" is [B, 6]; say how its elements become one number, mean, sum, "
+            "max, min or norm: {\"tag\": \"encoded\", \"reduction\": \"mean\"}");
   EXPECT_THAT(mistake_in_change(callbacks(
                   {{"use", "stop"}, {"when", {{"monitor", "acuracy"}, {"converged", {4, 1}}}}})),
               AllOf(StartsWith("/training/callbacks/0/when/monitor: there is no \"acuracy\""),
@@ -287,7 +285,7 @@ TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
             "/training/callbacks/0/parameters: this leaves nothing to train");
   json frozen = {
       {"model",
-       {{"flow", {{{"use", "head"}, {"frozen", true}}}}, {"observe", json()}, {"outputs", json()}}},
+       {{"flow", {{{"use", "head"}, {"frozen", true}}}}, {"log", json()}, {"outputs", json()}}},
       {"training", {{"callbacks", json::array()}}}};
   EXPECT_THAT(mistake_in_change(frozen), HasSubstr("all parameters of the model are frozen"));
 }

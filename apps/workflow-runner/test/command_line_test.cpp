@@ -92,6 +92,8 @@ TEST(CommandLine, ComplainsInOneSentence) {
       {{"run", "a.json", "b.json"},
        "run does not know what to do with \"b.json\"; usage: workflow-runner run DOCUMENT "
        "[OPTION…]"},
+      {{"run", "a.json", "--from", "runs/a"},
+       "--from takes the place of DOCUMENT; leave \"a.json\" out"},
       {{"run", "a.json", "--ouptut", "x"},
        "run has no option \"--ouptut\"; did you mean \"--output\"?"},
       {{"run", "a.json", "--out", "x"}, "run has no option \"--out\"; did you mean \"--output\"?"},

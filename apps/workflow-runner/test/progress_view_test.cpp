@@ -91,11 +91,11 @@ TEST(ProgressText, SharesTheLinesAmongTrainings) {
 }
 
 TEST(ProgressText, AlignsColumns) {
-  const TrialId trial{"fold-2", 1, 6};
-  const EpochTable table(trial, epoch(3, 60));
+  const FitId fit{"fold-2", 1, 6};
+  const EpochTable table(fit, epoch(3, 60));
 
   EXPECT_EQ(table.head(), "        epoch   training  validation   accuracy       rate       time");
-  EXPECT_EQ(table.row(trial, epoch(3, 60)),
+  EXPECT_EQ(table.row(fit, epoch(3, 60)),
             "fold-2   3/60     0.5000      0.2500     0.9000     0.0100     0.50 s");
 }
 
@@ -169,7 +169,7 @@ TEST(ProgressText, WritesTimeLikeAClock) {
 }
 
 TEST(ProgressText, SumsUpAFold) {
-  TrialSummary summary;
+  FitSummary summary;
   summary.best_epoch = 34;
   summary.epochs = 44;
   summary.final_loss = 0.2;
@@ -177,7 +177,7 @@ TEST(ProgressText, SumsUpAFold) {
   summary.metrics = {{"accuracy", 0.95, {}}, {"recall.a", 1.0, {}}};
   summary.stop_reason = "no improvement for 10 epochs";
 
-  EXPECT_EQ(trial_line({"fold-2", 1, 6}, summary),
+  EXPECT_EQ(fit_line({"fold-2", 1, 6}, summary),
             "fold-2: 44 epochs, the best was 34, loss 0.1432, accuracy 0.9500 (no improvement for "
             "10 epochs)");
 }
@@ -185,15 +185,15 @@ TEST(ProgressText, SumsUpAFold) {
 TEST(ProgressView, PrintsPlainLinesIntoAPipe) {
   Screen screen;
   ProgressView view(screen.piped(), false);
-  const TrialId trial;
+  const FitId fit;
 
   view.run_started("iris", "runs/iris-1");
   view.noted("the task is classification");
-  view.trial_started(trial);
-  view.step_completed(trial, {1, 2, 5, 10});
-  view.epoch_completed(trial, epoch(1, 2, true));
-  view.epoch_completed(trial, epoch(2, 2));
-  view.trial_completed(trial, {});
+  view.fit_started(fit);
+  view.step_completed(fit, {1, 2, 5, 10});
+  view.epoch_completed(fit, epoch(1, 2, true));
+  view.epoch_completed(fit, epoch(2, 2));
+  view.fit_completed(fit, {});
   view.finish();
 
   EXPECT_EQ(screen.text(),
@@ -208,11 +208,11 @@ TEST(ProgressView, PrintsPlainLinesIntoAPipe) {
 TEST(ProgressView, PaintsALineThatMovesOnATerminal) {
   Screen screen;
   ProgressView view(screen.terminal(), false);
-  const TrialId trial;
+  const FitId fit;
 
   view.run_started("iris", "runs/iris-1");
-  view.trial_started(trial);
-  view.step_completed(trial, {1, 60, 6, 600});
+  view.fit_started(fit);
+  view.step_completed(fit, {1, 60, 6, 600});
 
   EXPECT_TRUE(screen.shows_before_long("\repoch 1/60  1 %"));
 }
@@ -220,10 +220,10 @@ TEST(ProgressView, PaintsALineThatMovesOnATerminal) {
 TEST(ProgressView, TakesTheMovingLineAwayBeforeALine) {
   Screen screen;
   ProgressView view(screen.terminal(), false);
-  const TrialId trial;
+  const FitId fit;
   view.run_started("iris", "runs/iris-1");
-  view.trial_started(trial);
-  view.step_completed(trial, {1, 60, 6, 600});
+  view.fit_started(fit);
+  view.step_completed(fit, {1, 60, 6, 600});
   ASSERT_TRUE(screen.shows_before_long("1/60"));
 
   view.announce("stopping");
@@ -237,7 +237,7 @@ TEST(ProgressView, SaysNothingWhenSilent) {
   ProgressView view(screen.terminal(), true);
 
   view.run_started("iris", "runs/iris-1");
-  view.trial_started({});
+  view.fit_started({});
   view.epoch_completed({}, epoch(1, 2));
   view.noted("a choice");
   view.finish();
@@ -249,15 +249,15 @@ TEST(ProgressView, SaysNothingWhenSilent) {
 TEST(ProgressView, ShowsTheEpochAtWhichATrainingStoppedEarly) {
   Screen screen;
   ProgressView view(screen.piped(), false);
-  const TrialId trial;
-  view.trial_started(trial);
+  const FitId fit;
+  view.fit_started(fit);
   for (std::int64_t i = 1; i <= 44; ++i)
-    view.epoch_completed(trial, epoch(i, 1000));
+    view.epoch_completed(fit, epoch(i, 1000));
   ASSERT_THAT(screen.text(), Not(HasSubstr("44/1000")));
 
-  TrialSummary summary;
+  FitSummary summary;
   summary.stop_reason = "no improvement for 10 epochs";
-  view.trial_completed(trial, summary);
+  view.fit_completed(fit, summary);
 
   EXPECT_THAT(screen.text(), HasSubstr("  44/1000 "));
   EXPECT_THAT(screen.text(), HasSubstr("\nno improvement for 10 epochs\n"));
@@ -268,13 +268,13 @@ TEST(ProgressView, WatchesTrainingsThatRunAtOnce) {
   ProgressView view(screen.terminal(), false);
   std::vector<std::thread> folds;
   for (std::int64_t i = 0; i < 2; ++i)
-    view.trial_started({"fold-" + std::to_string(i + 1), i, 3});
+    view.fit_started({"fold-" + std::to_string(i + 1), i, 3});
   for (std::int64_t i = 0; i < 2; ++i) {
     folds.emplace_back([&view, i] {
-      const TrialId trial{"fold-" + std::to_string(i + 1), i, 3};
+      const FitId fit{"fold-" + std::to_string(i + 1), i, 3};
       for (std::int64_t step = 1; step <= 5000; ++step)
-        view.step_completed(trial, {step / 100 + 1, 60, step, 6000});
-      view.epoch_completed(trial, epoch(51, 60));
+        view.step_completed(fit, {step / 100 + 1, 60, step, 6000});
+      view.epoch_completed(fit, epoch(51, 60));
     });
   }
   for (std::thread& fold : folds)
@@ -288,7 +288,7 @@ TEST(ProgressView, IgnoresATrainingItWasNotToldOf) {
   ProgressView view(screen.piped(), false);
 
   view.step_completed({"fold-9", 8, 3}, {1, 2, 3, 4});
-  view.trial_started({"fold-1", 0, 3});
+  view.fit_started({"fold-1", 0, 3});
   view.step_completed({"fold-9", 8, 3}, {1, 2, 3, 4});
   view.epoch_completed({"fold-9", 8, 3}, epoch(1, 2));
 

@@ -12,6 +12,7 @@ namespace {
 
 const std::array kNames{
     InterfaceName{"data", "treadle.data/0", "reads rows: features, targets, weights"},
+    InterfaceName{"sequence", "treadle.sequence/0", "makes samples of rows: windows, lags"},
     InterfaceName{"transform", "treadle.transform/0", "fits on training rows, changes batches"},
     InterfaceName{"validation", "treadle.validation/0", "splits rows into training and validation"},
     InterfaceName{"model", "treadle.model/0", "builds a network for given inputs and outputs"},
@@ -23,6 +24,7 @@ const std::array kNames{
     InterfaceName{"schedule", "treadle.schedule/0", "the learning rate as a function of the step"},
     InterfaceName{"metric", "treadle.metric/0", "a number people judge a model by"},
     InterfaceName{"training", "treadle.training/0", "the training loop"},
+    InterfaceName{"sampler", "treadle.sampler/0", "the order in which training rows are taken"},
     InterfaceName{"callback", "treadle.callback/0",
                   "acts in the training loop: stops, keeps, averages"},
     InterfaceName{"observer", "treadle.observer/0", "hears what happens in a run"},

@@ -25,6 +25,12 @@ std::uint64_t absorb(std::uint64_t state, std::uint64_t value) {
   return mixed((state + kGolden) ^ mixed(value + kGolden));
 }
 
+// In [0, bound).
+std::uint64_t scaled(std::uint64_t bits, std::uint64_t bound) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(bits) * bound) >> 64);
+}
+
 }  // namespace
 
 std::uint64_t RandomBits::next() {
@@ -72,6 +78,37 @@ std::uint64_t RandomStreams::seed(std::string_view purpose,
   for (const std::uint64_t number : place)
     state = absorb(state, number);
   return state;
+}
+
+Permutation::Permutation(std::int64_t size, std::uint64_t seed)
+    : size_(static_cast<std::uint64_t>(size)), rounds_(size < kFew ? kRoundsOfFew : kRounds) {
+  TREADLE_EXPECTS(size >= 1, "a permutation has at least one element");
+  left_ = static_cast<std::uint64_t>(std::ceil(std::sqrt(static_cast<double>(size_))));
+  right_ = (size_ + left_ - 1) / left_;
+  RandomBits bits(seed);
+  for (std::uint64_t& key : keys_)
+    key = bits.next();
+}
+
+// Numbers from size_ on are walked over: there are fewer than left_ of them, so this is rare. The
+// two bounds change places with each round, whose number is even, so the pair ends as it began.
+std::int64_t Permutation::operator[](std::int64_t position) const {
+  TREADLE_EXPECTS(position >= 0 && static_cast<std::uint64_t>(position) < size_,
+                  "a position lies within its permutation");
+  static_assert(kRounds % 2 == 0 && kRoundsOfFew % 2 == 0);
+  auto number = static_cast<std::uint64_t>(position);
+  do {
+    std::uint64_t left = number % left_;
+    std::uint64_t right = number / left_;
+    for (std::size_t round = 0; round < rounds_; ++round) {
+      const std::uint64_t bound = round % 2 == 0 ? left_ : right_;
+      const std::uint64_t moved = left + scaled(mixed(right ^ keys_[round]), bound);
+      left = right;
+      right = moved < bound ? moved : moved - bound;
+    }
+    number = right * left_ + left;
+  } while (number >= size_);
+  return static_cast<std::int64_t>(number);
 }
 
 std::vector<std::int64_t> random_permutation(std::int64_t count, RandomBits bits) {

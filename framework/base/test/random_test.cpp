@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -79,6 +80,60 @@ TEST(RandomPermutation, FollowsFisherYates) {
             (std::vector<std::int64_t>{8, 3, 6, 5, 4, 0, 9, 2, 1, 7}));
   EXPECT_TRUE(random_permutation(0, RandomBits(1)).empty());
   EXPECT_EQ(random_permutation(1, RandomBits(1)), std::vector<std::int64_t>{0});
+}
+
+TEST(Permutation, HasEveryElementOnceForAnySizeAndSeed) {
+  for (const std::int64_t size : {1, 2, 3, 4, 5, 8, 9, 17, 64, 65, 1000, 1023, 1024, 1025, 50021}) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const Permutation permutation(size, seed);
+      std::vector<char> seen(static_cast<std::size_t>(size), 0);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const std::int64_t element = permutation[i];
+        ASSERT_TRUE(element >= 0 && element < size) << size << " " << seed;
+        ASSERT_EQ(seen[static_cast<std::size_t>(element)]++, 0) << size << " " << seed;
+      }
+    }
+  }
+}
+
+/// The chi-squared statistic of counts that are expected to be alike, over its degrees of freedom.
+double unevenness(const std::vector<std::int64_t>& counts, double expected) {
+  double sum = 0;
+  for (const std::int64_t count : counts)
+    sum += (static_cast<double>(count) - expected) * (static_cast<double>(count) - expected);
+  return sum / expected / static_cast<double>(counts.size() - 1);
+}
+
+// Over its degrees of freedom d the statistic has mean 1 and standard deviation sqrt(2 / d); the
+// bounds are four of these above.
+TEST(Permutation, GivesAllOrdersOfAFewElementsAlike) {
+  constexpr int kTries = 60000;
+  std::map<std::vector<std::int64_t>, std::int64_t> orders;
+  for (int i = 0; i < kTries; ++i) {
+    const Permutation permutation(5, RandomStreams(static_cast<std::uint64_t>(i)).seed("order"));
+    std::vector<std::int64_t> order;
+    for (std::int64_t k = 0; k < 5; ++k)
+      order.push_back(permutation[k]);
+    ++orders[order];
+  }
+  ASSERT_EQ(orders.size(), 120U);
+  std::vector<std::int64_t> counts;
+  for (const auto& [order, count] : orders)
+    counts.push_back(count);
+  EXPECT_LT(unevenness(counts, kTries / 120.0), 1 + 4 * std::sqrt(2.0 / 119));
+}
+
+TEST(Permutation, PutsNeighboursAnywhere) {
+  constexpr std::int64_t kSize = 2000;  // above the size of many rounds
+  constexpr std::int64_t kBins = 20;
+  constexpr int kTries = 40000;
+  std::vector<std::int64_t> counts(kBins * kBins, 0);
+  for (int i = 0; i < kTries; ++i) {
+    const Permutation permutation(kSize, RandomStreams(static_cast<std::uint64_t>(i)).seed("pair"));
+    const std::int64_t bin = permutation[700] * kBins / kSize;
+    ++counts[static_cast<std::size_t>(bin * kBins + permutation[701] * kBins / kSize)];
+  }
+  EXPECT_LT(unevenness(counts, kTries / 400.0), 1 + 4 * std::sqrt(2.0 / 399));
 }
 
 TEST(RandomStreams, AreAddressedByPurposeAndPlace) {

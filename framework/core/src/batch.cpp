@@ -1,5 +1,9 @@
 #include <treadle/core/batch.h>
 
+#include <algorithm>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <c10/util/accumulate.h>
 
 #include <treadle/base/error.h>
@@ -13,6 +17,26 @@ at::Tensor beside(const at::Tensor& rows, std::int64_t dimensions) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(dimensions), 1);
   sizes[0] = rows.size(0);
   return rows.view(sizes);
+}
+
+/// One after the other, padded with zeros where one is shorter.
+at::Tensor padded_cat(std::vector<at::Tensor> parts) {
+  std::vector<std::int64_t> longest = parts[0].sizes().vec();
+  for (const at::Tensor& part : parts) {
+    TREADLE_EXPECTS(part.dim() == parts[0].dim(), "parts of the same data have as many dimensions");
+    for (std::size_t d = 1; d < longest.size(); ++d)
+      longest[d] = std::max(longest[d], part.sizes()[d]);
+  }
+  for (at::Tensor& part : parts) {
+    std::vector<std::int64_t> missing;  // as constant_pad_nd has it: the last dimension first
+    for (std::size_t d = longest.size() - 1; d >= 1; --d) {
+      missing.push_back(0);
+      missing.push_back(longest[d] - part.sizes()[d]);
+    }
+    if (std::any_of(missing.begin(), missing.end(), [](std::int64_t count) { return count > 0; }))
+      part = at::constant_pad_nd(part, missing);
+  }
+  return at::cat(parts);
 }
 
 }  // namespace
@@ -40,6 +64,48 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   part.weights = cut(weights);
   part.rows = cut(rows);
   return part;
+}
+
+Batch Batch::join(std::span<const Batch> parts) {
+  TREADLE_EXPECTS(!parts.empty(), "nothing cannot be joined");
+  const auto join_one = [&](const auto& tensor_of) {
+    std::vector<at::Tensor> pieces;
+    for (const Batch& part : parts) {
+      const at::Tensor& tensor = tensor_of(part);
+      TREADLE_EXPECTS(tensor.defined() == tensor_of(parts[0]).defined(),
+                      "parts of the same data have the same tensors");
+      if (tensor.defined())
+        pieces.push_back(tensor);
+    }
+    return pieces.empty() ? at::Tensor() : padded_cat(pieces);
+  };
+  const auto join_each = [&](std::vector<at::Tensor> Batch::*member) {
+    std::vector<at::Tensor> joined;
+    for (std::size_t i = 0; i < (parts[0].*member).size(); ++i) {
+      joined.push_back(join_one([&](const Batch& part) -> const at::Tensor& {
+        TREADLE_EXPECTS((part.*member).size() == (parts[0].*member).size(),
+                        "parts of the same data have the same tensors");
+        return (part.*member)[i];
+      }));
+    }
+    return joined;
+  };
+  Batch all;
+  all.inputs = join_each(&Batch::inputs);
+  all.targets = join_each(&Batch::targets);
+  for (std::size_t i = 0; i < parts[0].original_targets.size(); ++i) {
+    const bool changed = std::any_of(parts.begin(), parts.end(), [&](const Batch& part) {
+      return !part.original_targets[i].is_same(part.targets[i]);
+    });
+    all.original_targets.push_back(changed ? join_one([&](const Batch& part) -> const at::Tensor& {
+      return part.original_targets[i];
+    })
+                                           : all.targets[i]);
+  }
+  all.position_weights = join_each(&Batch::position_weights);
+  all.weights = join_one([](const Batch& part) -> const at::Tensor& { return part.weights; });
+  all.rows = join_one([](const Batch& part) -> const at::Tensor& { return part.rows; });
+  return all;
 }
 
 TargetBatch TargetBatch::transformed(const Batch& batch, std::size_t target,

@@ -75,6 +75,13 @@ std::unique_ptr<BatchStream> DataProvider::stream(std::int64_t batch_size) const
   return stream;
 }
 
+std::optional<std::int64_t> DataProvider::stream_rows() const {
+  TREADLE_EXPECTS(open_, "the data has not been opened");
+  if (const auto* reader = ask<RowReader>(); reader != nullptr)
+    return reader->rows();
+  return call_plugin(*this, "stream_rows", [&] { return do_stream_rows(); });
+}
+
 std::unique_ptr<BatchStream> DataProvider::do_stream(std::int64_t batch_size) const {
   const auto* reader = ask<RowReader>();
   if (reader == nullptr) {

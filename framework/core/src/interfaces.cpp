@@ -3,6 +3,7 @@
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/fits_targets.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
@@ -27,6 +28,7 @@ BeginsForward::~BeginsForward() = default;
 ComponentLoader::~ComponentLoader() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
+FitsTargets::~FitsTargets() = default;
 GradientStrategy::~GradientStrategy() = default;
 GraphBuilder::~GraphBuilder() = default;
 Layer::~Layer() = default;

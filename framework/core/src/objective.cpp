@@ -23,6 +23,21 @@ at::Tensor weight_of_term(const BatchLoss::Term& term) {
   return term.weight.defined() ? term.weight : at::full({}, term.count, term.sum.options());
 }
 
+/// Rows that a layer made or lost would be compared with the targets of others, or be reported as a
+/// failure of the loss.
+void expect_rows(const std::vector<OutputSpec>& specs, const std::vector<at::Tensor>& outputs,
+                 const Batch& batch) {
+  for (std::size_t i = 0; i < std::min(specs.size(), outputs.size()) && batch.size() > 0; ++i) {
+    const std::int64_t rows = outputs[i].dim() > 0 ? outputs[i].size(0) : 0;
+    if (rows == batch.size())
+      continue;
+    throw TrainingError("the model's output \"" + specs[i].name + "\" has " + std::to_string(rows) +
+                        " rows for a batch of " + std::to_string(batch.size()) +
+                        "; look for a layer that moves elements from one row to another, such as "
+                        "a reshape to [-1, 1]");
+  }
+}
+
 }  // namespace
 
 void BatchLoss::add(const BatchLoss& more) {
@@ -97,6 +112,7 @@ auto Objective::with_outputs_of(std::size_t term, const std::vector<at::Tensor>&
 
 std::vector<BatchLoss::Term> Objective::forward(const std::vector<at::Tensor>& outputs,
                                                 const Batch& batch) const {
+  expect_rows(outputs_, outputs, batch);
   std::vector<BatchLoss::Term> losses;
   losses.reserve(terms_.size());
   for (std::size_t i = 0; i < terms_.size(); ++i) {

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -79,19 +81,51 @@ class HeaderReader {
   const std::filesystem::path& path_;
 };
 
-template <typename Value>
-Value entry_value(const std::filesystem::path& path, const std::string& name,
-                  const nlohmann::json& entry, const char* key) {
-  try {
-    return entry.at(key).get<Value>();
-  } catch (const nlohmann::json::exception&) {
-    damaged(path, "tensor " + quote_text(name) + " has no usable \"" + key + "\"");
+[[noreturn]] void unusable(const std::filesystem::path& path, const std::string& name,
+                           const char* key) {
+  damaged(path, "tensor " + quote_text(name) + " has no usable \"" + key + "\"");
+}
+
+std::string text_in(const std::filesystem::path& path, const std::string& name,
+                    const nlohmann::json& entry, const char* key) {
+  if (!entry.is_object() || !entry.contains(key) || !entry[key].is_string())
+    unusable(path, name, key);
+  return entry[key].get<std::string>();
+}
+
+/// Whole numbers from 0 alone: the library would cut fractions and let negative ones wrap around.
+std::vector<std::uint64_t> counts_in(const std::filesystem::path& path, const std::string& name,
+                                     const nlohmann::json& entry, const char* key) {
+  if (!entry.is_object() || !entry.contains(key) || !entry[key].is_array())
+    unusable(path, name, key);
+  std::vector<std::uint64_t> counts;
+  for (const nlohmann::json& count : entry[key]) {
+    if (!count.is_number_unsigned())
+      unusable(path, name, key);
+    counts.push_back(count.get<std::uint64_t>());
   }
+  return counts;
+}
+
+Range range_in(const std::filesystem::path& path, const std::string& name,
+               const nlohmann::json& entry) {
+  const std::vector<std::uint64_t> ends = counts_in(path, name, entry, "data_offsets");
+  if (ends.size() != 2)
+    unusable(path, name, "data_offsets");
+  return {ends[0], ends[1]};
+}
+
+/// libtorch multiplies all extents, also those beside a zero.
+bool can_be_counted(const std::vector<std::uint64_t>& shape) {
+  std::uint64_t left = std::numeric_limits<std::int64_t>::max() / sizeof(double);
+  for (const std::uint64_t extent : shape)
+    left /= std::max<std::uint64_t>(extent, 1);
+  return left > 0;
 }
 
 at::Tensor read_tensor(const std::filesystem::path& path, const std::string& name,
                        const nlohmann::json& entry, const char* data, std::uint64_t data_size) {
-  const auto dtype = entry_value<std::string>(path, name, entry, "dtype");
+  const std::string dtype = text_in(path, name, entry, "dtype");
   const DtypeName* known = nullptr;
   for (const DtypeName& candidate : kDtypes) {
     if (dtype == candidate.name)
@@ -99,25 +133,31 @@ at::Tensor read_tensor(const std::filesystem::path& path, const std::string& nam
   }
   if (known == nullptr)
     damaged(path, "tensor " + quote_text(name) + " has unknown dtype " + plain_text(dtype));
-  const auto shape = entry_value<std::vector<std::int64_t>>(path, name, entry, "shape");
-  const auto range = entry_value<Range>(path, name, entry, "data_offsets");
+  const std::vector<std::uint64_t> shape = counts_in(path, name, entry, "shape");
+  const Range range = range_in(path, name, entry);
   if (range[0] > range[1] || range[1] > data_size) {
     damaged(path, "tensor " + quote_text(name) + " lies outside the file");
   }
   std::uint64_t bytes = c10::elementSize(known->type);
-  for (const std::int64_t extent : shape) {
-    if (extent < 0 || (extent > 0 && bytes > data_size / static_cast<std::uint64_t>(extent))) {
-      damaged(path, "tensor " + quote_text(name) + " has an impossible shape");
-    }
-    bytes *= static_cast<std::uint64_t>(extent);
+  bool is_possible = can_be_counted(shape);
+  for (const std::uint64_t extent : shape) {
+    is_possible = is_possible && (extent == 0 || bytes <= data_size / extent);
+    bytes *= extent;
   }
+  if (!is_possible)
+    damaged(path, "tensor " + quote_text(name) + " has an impossible shape");
   if (bytes != range[1] - range[0]) {
     damaged(path, "tensor " + quote_text(name) + " has " + std::to_string(range[1] - range[0]) +
                       " bytes, its shape needs " + std::to_string(bytes));
   }
-  at::Tensor tensor = at::empty(shape, known->type);
+  const char* const first = data + range[0];
+  // Any other bool is undefined behaviour where a kernel reads it.
+  if (known->type == at::kBool &&
+      std::any_of(first, first + bytes, [](char c) { return c > 1 || c < 0; }))
+    damaged(path, "tensor " + quote_text(name) + " has a truth value that is neither 0 nor 1");
+  at::Tensor tensor = at::empty(std::vector<std::int64_t>(shape.begin(), shape.end()), known->type);
   if (bytes > 0)
-    std::memcpy(tensor.data_ptr(), data + range[0], bytes);
+    std::memcpy(tensor.data_ptr(), first, bytes);
   return tensor;
 }
 
@@ -177,8 +217,10 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& cont
 }
 
 TensorFile read_safetensors(const std::filesystem::path& path) {
+  // A folder would open, too, and have a size.
+  std::error_code error;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file)
+  if (!file || !std::filesystem::is_regular_file(path, error))
     throw StorageError(path.string() + ": cannot be read: no such file, or not readable");
   const auto size = static_cast<std::uint64_t>(file.tellg());
   file.seekg(0);
@@ -204,7 +246,7 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
       content.metadata = metadata_of(path, entry);
     } else {
       content.tensors.emplace(name, read_tensor(path, name, entry, text + length, data_size));
-      ranges.push_back(entry_value<Range>(path, name, entry, "data_offsets"));
+      ranges.push_back(range_in(path, name, entry));
     }
   }
   expect_no_holes(path, std::move(ranges), data_size);

@@ -12,6 +12,8 @@
 
 #include <treadle/base/error.h>
 
+#include "target_rows.h"
+
 namespace treadle {
 namespace {
 
@@ -123,6 +125,7 @@ SplitRequest request_for(const SplitRequest& request, const Rows& rows) {
       tensor = tensor.index_select(0, index);
   };
   part.rows = static_cast<std::int64_t>(rows.size());
+  part.samples = nullptr;  // they have other numbers
   for (at::Tensor& values : part.target_values)
     select(values);
   select(part.groups);
@@ -131,6 +134,16 @@ SplitRequest request_for(const SplitRequest& request, const Rows& rows) {
 }
 
 }  // namespace
+
+Rows purged(const SplitRequest& request, Rows training, const Rows& held_out) {
+  if (request.samples == nullptr)
+    return training;
+  const TargetRows targets(*request.samples, held_out);
+  std::erase_if(training, [&](std::int64_t sample) {
+    return targets.touched_by(*request.samples, sample).has_value();
+  });
+  return training;
+}
 
 Rows rows_set_aside(const SplitRequest& request, std::int64_t count, const SetAside& how) {
   TREADLE_EXPECTS(count > 0 && count < request.rows, "some rows are set aside, and some are not");

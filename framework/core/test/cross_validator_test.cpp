@@ -66,6 +66,19 @@ TEST(CrossValidator, RefusesTestRowsWithoutAModelToTest) {
   EXPECT_EQ(refusal({{{"fold-1", {0}, {1}}, {"fold-2", {1}, {0}}}, true, {2}}, 3), "");
 }
 
+TEST(CrossValidator, RefusesFoldsWhoseNamesCannotNameAFit) {
+  const std::string plan = "a component failed in plan(): it returned a plan in which ";
+  EXPECT_EQ(
+      refusal({{{"../fold", {0}, {1}}}, false}, 2),
+      plan +
+          "a fold is called \"../fold\", which cannot name a fit: a name has 1 to 64 letters, "
+          "digits, '-' and '_', and does not begin with '-'");
+  EXPECT_EQ(refusal({{{"half", {0}, {1}}, {"half", {1}, {0}}}, false}, 2),
+            plan + "two fits are called \"half\"");
+  EXPECT_EQ(refusal({{{"final", {0}, {1}}}, true}, 2), plan + "two fits are called \"final\"");
+  EXPECT_EQ(refusal({{{"final", {0}, {1}}}, false}, 2), "");
+}
+
 TEST(CrossValidator, SaysThatOneRowIsTooFew) {
   EXPECT_EQ(refusal({{{"fold-1", {0}, {}}}, false}, 1),
             "the data has 1 row(s); training and validation need at least one each");

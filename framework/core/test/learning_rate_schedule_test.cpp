@@ -1,5 +1,6 @@
 #include <treadle/core/learning_rate_schedule.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
@@ -10,7 +11,7 @@ namespace {
 /// The rate falls from base to 0 along the steps: easy to read in a test.
 class Falling : public LearningRateSchedule {
   double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
-    return span.base_rate * (1 - static_cast<double>(step) / static_cast<double>(span.total_steps));
+    return span.base_rate * (1 - static_cast<double>(step) / static_cast<double>(span.end()));
   }
 };
 
@@ -38,6 +39,52 @@ TEST(WarmedUpSchedule, CountsAFractionOfAllSteps) {
   EXPECT_DOUBLE_EQ(schedule.rate_at(4, {1.0, 10, 5}), 1.0);
   EXPECT_DOUBLE_EQ(schedule.rate_at(5, {1.0, 10, 5}), 1.0);
   EXPECT_DOUBLE_EQ(schedule.rate_at(6, {1.0, 10, 5}), 0.8);
+}
+
+TEST(ScheduleSpan, WithoutAnEndTellsWhatToSet) {
+  const ScheduleSpan span{0.6, std::nullopt, std::nullopt};
+
+  EXPECT_EQ(span.within(1000000), 1000000);
+  EXPECT_EQ(span.steps({500, Duration::Unit::kSteps}), 500);
+  const auto message = [&](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(message([&] { span.end(); }), HasSubstr("training.max_steps"));
+  EXPECT_THAT(message([&] {
+                span.steps({0.1, Duration::Unit::kFraction});
+              }),
+              ::testing::AllOf(HasSubstr("10%"), HasSubstr("training.max_steps")));
+  EXPECT_THAT(message([&] {
+                span.steps({2, Duration::Unit::kEpochs});
+              }),
+              ::testing::AllOf(HasSubstr("2ep"), HasSubstr("training.steps_per_epoch")));
+}
+
+TEST(ScheduleSpan, StepsPastTheEndAreTheLast) {
+  const ScheduleSpan span{0.6, 10, 5};
+  EXPECT_EQ(span.within(3), 3);
+  EXPECT_EQ(span.within(9), 9);
+  EXPECT_EQ(span.within(10), 9);
+}
+
+TEST(WarmedUpSchedule, InStepsNeedsNoEnd) {
+  class Flat : public LearningRateSchedule {
+    double do_rate_at(std::int64_t, const ScheduleSpan& span) const override {
+      return span.base_rate;
+    }
+  };
+  const WarmedUpSchedule schedule(std::make_unique<Flat>(), Duration{4, Duration::Unit::kSteps});
+  const ScheduleSpan span{0.8, std::nullopt, std::nullopt};
+
+  EXPECT_DOUBLE_EQ(schedule.rate_at(0, span), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(4, span), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate_at(4000000, span), 0.8);
 }
 
 TEST(LearningRateSchedule, ExpectsStepsFromZero) {

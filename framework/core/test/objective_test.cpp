@@ -6,6 +6,8 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <treadle/base/error.h>
+
 namespace treadle {
 namespace {
 
@@ -67,6 +69,26 @@ TEST(Objective, OneTermOfFactorOneIsItsSum) {
   EXPECT_TRUE(Objective::Scales(objective, batch).combine(loss).is_same(loss.terms[0].sum));
   EXPECT_EQ(loss.terms[0].sum.item<double>(), 5);
   EXPECT_EQ(loss.terms[0].count, 2);
+}
+
+TEST(Objective, RefusesOutputsOfOtherRows) {
+  const Objective objective({{&kSquared, 0}}, std::span(kTargets).first(1));
+  const auto refusal = [&](const at::Tensor& output) -> std::string {
+    try {
+      objective.forward({output}, two_rows());
+    } catch (const TrainingError& error) {
+      return error.what();
+    }
+    return "";
+  };
+
+  EXPECT_EQ(refusal(at::tensor({3.0, 1.0}).view({2, 1})), "");
+  EXPECT_NE(refusal(at::tensor({3.0, 1.0, 2.0, 0.0}).view({4, 1}))
+                .find("output \"values\" has 4 rows for a batch of 2"),
+            std::string::npos);
+  // One row would be stretched over all targets without a word.
+  EXPECT_NE(refusal(at::tensor({3.0}).view({1, 1})).find("has 1 rows for a batch of 2"),
+            std::string::npos);
 }
 
 TEST(Objective, NamesTheOutputsOfSeveralTargetsAfterThem) {

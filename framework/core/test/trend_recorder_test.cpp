@@ -1,4 +1,3 @@
-// Rows A55-A63, A67-A69.
 #include <treadle/core/trend_recorder.h>
 
 #include <filesystem>
@@ -32,7 +31,7 @@ at::Tensor one_to_four() {
   return at::tensor({1.0F, -2.0F, 3.0F, -4.0F}).view({2, 2}).requires_grad_();
 }
 
-TEST(TrendRecorder, EndsAnEpochWithTheMeansOfItsBatches) {  // A56, A57, A58, A59
+TEST(TrendRecorder, EndsAnEpochWithTheMeansOfItsBatches) {
   TrendRecorder recorder;
   recorder.collect("loss", at::full({}, 3.0F));
   recorder.record("loss", 1.0);
@@ -47,7 +46,7 @@ TEST(TrendRecorder, EndsAnEpochWithTheMeansOfItsBatches) {  // A56, A57, A58, A5
   EXPECT_TRUE(recorder.trend("unknown").empty());
 }
 
-TEST(TrendRecorder, FlushesWhatItIsAskedTo) {  // A59
+TEST(TrendRecorder, FlushesWhatItIsAskedTo) {
   TrendRecorder recorder;
   std::vector<TrendRecorder::Means> heard;
   recorder.on_flush([&](const TrendRecorder::Means& means) { heard.push_back(means); });
@@ -65,7 +64,7 @@ TEST(TrendRecorder, FlushesWhatItIsAskedTo) {  // A59
   EXPECT_THAT(heard[0], ElementsAre(Pair("a", 1), Pair("b", 2)));
 }
 
-TEST(TrendRecorder, MakesOneNumberOfAValueAsItIsTold) {  // A56
+TEST(TrendRecorder, MakesOneNumberOfAValueAsItIsTold) {
   TrendRecorder recorder;
   for (const Reduction reduction :
        {Reduction::kMean, Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kNorm})
@@ -77,7 +76,7 @@ TEST(TrendRecorder, MakesOneNumberOfAValueAsItIsTold) {  // A56
   EXPECT_FALSE(reduction_named("median"));
 }
 
-TEST(TrendRecorder, AsksHowSeveralElementsBecomeOneNumber) {  // A56
+TEST(TrendRecorder, AsksHowSeveralElementsBecomeOneNumber) {
   TrendRecorder recorder;
   try {
     recorder.collect("encoded", one_to_four());
@@ -92,7 +91,7 @@ TEST(TrendRecorder, AsksHowSeveralElementsBecomeOneNumber) {  // A56
   EXPECT_THAT(recorder.tags(), IsEmpty());
 }
 
-TEST(TrendRecorder, KeepsWhatAValueWasWhenItsMemoryIsUsedAgain) {  // A56
+TEST(TrendRecorder, KeepsWhatAValueWasWhenItsMemoryIsUsedAgain) {
   TrendRecorder recorder;
   const at::Tensor value = at::full({}, 1.5, at::kDouble);
   recorder.collect("value", value);
@@ -102,7 +101,7 @@ TEST(TrendRecorder, KeepsWhatAValueWasWhenItsMemoryIsUsedAgain) {  // A56
   EXPECT_THAT(recorder.collected("value"), ElementsAre(1.5));
 }
 
-TEST(TrendRecorder, CountsTheTimeOfItsFlushes) {  // A60, A61
+TEST(TrendRecorder, CountsTheTimeOfItsFlushes) {
   Timed timed;
   TrendRecorder& recorder = timed.recorder;
   EXPECT_EQ(recorder.elapsed(), nanoseconds(0));
@@ -125,7 +124,7 @@ TEST(TrendRecorder, CountsTheTimeOfItsFlushes) {  // A60, A61
   EXPECT_EQ(recorder.flush_count(), 2) << "nothing was flushed";
 }
 
-TEST(TrendRecorder, GivesTrendsByTagAndGroup) {  // A62
+TEST(TrendRecorder, GivesTrendsByTagAndGroup) {
   TrendRecorder recorder;
   recorder.add_group("losses", {"a", "b"});
   recorder.set_direction("b", Direction::kHigherIsBetter);
@@ -160,7 +159,7 @@ Timed& two_epochs(Timed& timed) {
   return timed;
 }
 
-TEST(TrendRecorder, WritesALogForPeople) {  // A67
+TEST(TrendRecorder, WritesALogForPeople) {
   Timed timed;
   const auto written = std::chrono::system_clock::from_time_t(1777889472);
 
@@ -170,7 +169,7 @@ TEST(TrendRecorder, WritesALogForPeople) {  // A67
             "epoch 2/10  loss 1.23e-04  2m05s  left 8m20s\n");
 }
 
-TEST(TrendRecorder, WritesATable) {  // A69
+TEST(TrendRecorder, WritesATable) {
   Timed timed;
   const std::filesystem::path path =
       std::filesystem::path(::testing::TempDir()) / "treadle-trends.csv";
@@ -188,7 +187,7 @@ TEST(TrendRecorder, WritesATable) {  // A69
   std::filesystem::remove(path);
 }
 
-TEST(TrendRecorder, HasNothingToWriteWithoutATrend) {  // A67, A69
+TEST(TrendRecorder, HasNothingToWriteWithoutATrend) {
   TrendRecorder recorder;
   recorder.record("loss", 1);
   for (const auto& write : {+[](const TrendRecorder& r) { return csv_text(r); },
@@ -203,7 +202,7 @@ TEST(TrendRecorder, HasNothingToWriteWithoutATrend) {  // A67, A69
   }
 }
 
-TEST(FormatDuration, IsShort) {  // A68
+TEST(FormatDuration, IsShort) {
   EXPECT_EQ(format_duration(milliseconds(42)), "42ms");
   EXPECT_EQ(format_duration(nanoseconds(0)), "0ms");
   EXPECT_EQ(format_duration(milliseconds(1240)), "1.2s");

@@ -1,7 +1,6 @@
 // Trends against hand calculations and Python's statistics:
 //   python3 -c 'import statistics as s; y=[0.9,0.7,0.72,0.4,0.45];
 //   print(s.linear_regression(range(5), y).slope, s.pvariance(y))'
-// Rows A63-A66.
 #include <treadle/core/trend.h>
 
 #include <cmath>
@@ -16,7 +15,7 @@ using ::testing::ElementsAre;
 
 const std::vector<double> kFalling{0.9, 0.7, 0.72, 0.4, 0.45};
 
-TEST(Trend, GivesTheNewestValuesAndFewerWhereThereAreFewer) {  // A63
+TEST(Trend, GivesTheNewestValuesAndFewerWhereThereAreFewer) {
   const Trend trend(kFalling);
 
   EXPECT_THAT(trend.last(2), ElementsAre(0.4, 0.45));
@@ -26,7 +25,7 @@ TEST(Trend, GivesTheNewestValuesAndFewerWhereThereAreFewer) {  // A63
   EXPECT_EQ(trend.latest(), 0.45);
 }
 
-TEST(Trend, ItsMeanAndBoundsAreThoseOfTheWindow) {  // A63
+TEST(Trend, ItsMeanAndBoundsAreThoseOfTheWindow) {
   const Trend trend(kFalling);
 
   EXPECT_DOUBLE_EQ(trend.mean(), 0.634);
@@ -37,7 +36,7 @@ TEST(Trend, ItsMeanAndBoundsAreThoseOfTheWindow) {  // A63
   EXPECT_EQ(trend.max(3), 0.72);
 }
 
-TEST(Trend, IsZeroAndFalseWithoutValues) {  // A63, A64, A65
+TEST(Trend, IsZeroAndFalseWithoutValues) {
   const Trend none;
 
   EXPECT_EQ(none.latest(), 0);
@@ -52,7 +51,7 @@ TEST(Trend, IsZeroAndFalseWithoutValues) {  // A63, A64, A65
   }
 }
 
-TEST(Trend, ItsSlopeIsThatOfLeastSquares) {  // A64
+TEST(Trend, ItsSlopeIsThatOfLeastSquares) {
   const Trend trend(kFalling);
 
   EXPECT_THAT(trend.slope(), DoubleNear(-0.12, 1e-15));
@@ -61,7 +60,7 @@ TEST(Trend, ItsSlopeIsThatOfLeastSquares) {  // A64
   EXPECT_EQ(Trend({1e9 + 1, 1e9 + 2, 1e9 + 3}).slope(), 1) << "large numbers do not cancel";
 }
 
-TEST(Trend, StallsWhereItsSlopeIsSmallerThanTheTolerance) {  // A65
+TEST(Trend, StallsWhereItsSlopeIsSmallerThanTheTolerance) {
   const Trend trend({5, 1, 1.01, 1});
 
   EXPECT_TRUE(trend.stalled(3, 1e-3));
@@ -70,7 +69,7 @@ TEST(Trend, StallsWhereItsSlopeIsSmallerThanTheTolerance) {  // A65
   EXPECT_FALSE(Trend({2, 1}).stalled(2, 1)) << "neither down";
 }
 
-TEST(Trend, ImprovesInItsDirection) {  // A65
+TEST(Trend, ImprovesInItsDirection) {
   EXPECT_TRUE(Trend({2, 1}).improving());
   EXPECT_FALSE(Trend({1, 1}).improving());
   EXPECT_FALSE(Trend({2, 1}, Direction::kHigherIsBetter).improving());
@@ -79,7 +78,7 @@ TEST(Trend, ImprovesInItsDirection) {  // A65
   EXPECT_TRUE(Trend({1, 3, 2}).improving(2));
 }
 
-TEST(Trend, ConvergesWhereItsVarianceIsSmallerThanTheTolerance) {  // A65
+TEST(Trend, ConvergesWhereItsVarianceIsSmallerThanTheTolerance) {
   const Trend trend({1, 2, 3, 4});  // population: 1.25; sample: 1.667
 
   EXPECT_TRUE(trend.converged(0, 1.26));
@@ -95,7 +94,7 @@ TEST(Trend, SaysNothingOfWhatIsNoNumber) {
   EXPECT_FALSE(trend.converged(0, 1e9));
 }
 
-TEST(TrendGroup, AsksAllOrAnyOfItsTrends) {  // A66
+TEST(TrendGroup, AsksAllOrAnyOfItsTrends) {
   const Trend falling({3, 2, 1});
   const Trend flat({1, 1, 1});
   const TrendGroup both({falling, flat});
@@ -113,7 +112,7 @@ TEST(TrendGroup, AsksAllOrAnyOfItsTrends) {  // A66
   EXPECT_EQ(both.mean_slope(), -0.5);
 }
 
-TEST(TrendGroup, OfNothingNothingIsTrue) {  // A66
+TEST(TrendGroup, OfNothingNothingIsTrue) {
   const TrendGroup none;
 
   EXPECT_FALSE(none.all_improving());

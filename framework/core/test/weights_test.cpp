@@ -1,4 +1,4 @@
-// Rows C18 and C19, as far as weights go: strict and less strict loading by name, and the file
+// Strict and less strict loading by name, and the file
 // format.
 #include <treadle/core/weights.h>
 
@@ -281,6 +281,16 @@ TEST_F(Weights, OfDamagedFilesSayWhatIsWrong) {
       {R"({"a":{"dtype":"F32","shape":"1","data_offsets":[0,4]}})", 4,
        "tensor \"a\" has no usable \"shape\""},
       {R"({"a":{"dtype":"F32","shape":[1]}})", 4, "tensor \"a\" has no usable \"data_offsets\""},
+      {R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", 4,
+       "tensor \"a\" has no usable \"shape\""},
+      {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4,
+       "tensor \"a\" has no usable \"shape\""},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4.5]}})", 4,
+       "tensor \"a\" has no usable \"data_offsets\""},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", 4,
+       "tensor \"a\" has no usable \"data_offsets\""},
+      {R"({"a":{"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]}})", 0,
+       "tensor \"a\" has an impossible shape"},
       {R"({"a":3})", 4, "tensor \"a\" has no usable \"dtype\""},
       {R"({"__metadata__":3})", 0, "its metadata is not text by name"},
       {R"({"a":[[[[[[[[[[1]]]]]]]]]]})", 0, "its header is nested too deeply"},
@@ -290,6 +300,21 @@ TEST_F(Weights, OfDamagedFilesSayWhatIsWrong) {
     EXPECT_EQ(failure_of([&] { read_safetensors(path); }),
               path.string() + ": not a valid safetensors file: " + damage.expected);
   }
+}
+
+TEST_F(Weights, HaveNoTruthValuesBesideTrueAndFalse) {
+  const std::string header = R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})";
+  const fs::path path = write(with_header(header, "\x01\x02"));
+
+  EXPECT_EQ(failure_of([&] { read_safetensors(path); }),
+            path.string() +
+                ": not a valid safetensors file: tensor \"a\" has a truth value that is "
+                "neither 0 nor 1");
+}
+
+TEST_F(Weights, AreNoFolder) {
+  EXPECT_EQ(failure_of([&] { read_safetensors(file_.parent_path()); }),
+            file_.parent_path().string() + ": cannot be read: no such file, or not readable");
 }
 
 // --- And beside the library that most such files come from.

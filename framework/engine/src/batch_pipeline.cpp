@@ -12,23 +12,13 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+
+#include "row_supply.h"
+#include "stream_supply.h"
 
 namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
 namespace {
-
-/// The order of the rows in one epoch.
-struct EpochOrder {
-  std::int64_t epoch = 0;
-  std::vector<std::int64_t> rows;
-};
-
-struct Place {
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;
-  bool operator==(const Place&) const = default;
-};
 
 /// The request for one batch, and later the batch. Small: every edge of a flow graph copies its
 /// message.
@@ -40,7 +30,8 @@ struct Ticket {
 /// Where a batch is prepared and waits. As many as tickets may be in flight; used in turn.
 struct Slot {
   Place place;
-  std::shared_ptr<const EpochOrder> order;
+  std::shared_ptr<const Section> section;  // null: the pass has ended before
+  std::vector<std::int64_t> rows;
   Batch batch;
   std::exception_ptr error;
 };
@@ -87,9 +78,11 @@ std::int64_t bytes_of(const Batch& batch) {
   return std::max<std::int64_t>(bytes, 1);
 }
 
-[[noreturn]] void rethrow_with_place(const std::exception_ptr& error, const Place& place) {
-  const std::string where = " (while preparing batch " + std::to_string(place.batch + 1) +
-                            " of epoch " + std::to_string(place.epoch + 1) + ")";
+/// `what` a pass is to the user: an epoch, unless epochs have a length of their own.
+[[noreturn]] void rethrow_with_place(const std::exception_ptr& error, const Place& place,
+                                     const char* what) {
+  const std::string where = " (while preparing batch " + std::to_string(place.batch + 1) + " of " +
+                            what + " " + std::to_string(place.pass + 1) + ")";
   try {
     std::rethrow_exception(error);
   } catch (const DataError& data_error) {
@@ -106,13 +99,21 @@ std::int64_t bytes_of(const Batch& batch) {
 }  // namespace
 
 struct BatchPipeline::Impl {
-  Impl(const RowReader& reader, std::vector<std::int64_t> rows,
-       std::vector<const Transform*> transforms, PipelineOptions options, RandomStreams random)
-      : reader(reader),
-        rows(std::move(rows)),
+  using EpochPlace = std::pair<std::int64_t, std::int64_t>;  // epoch and batch of it
+  using Met = std::pair<EpochPlace, Place>;
+
+  Impl(std::unique_ptr<RowSupply> rows, std::vector<const Transform*> transforms,
+       PipelineOptions options, RandomStreams random)
+      : supply(std::move(rows)),
         transforms(std::move(transforms)),
         options(options),
         random(random),
+        batches_per_pass(supply->batches_per_pass()),
+        read(graph, flow::serial,
+             [this](Ticket ticket) {
+               find_section(slots[ticket.slot]);
+               return ticket;
+             }),
         prepare(graph, flow::unlimited,
                 [this](Ticket ticket) {
                   fill(slots[ticket.slot]);
@@ -123,49 +124,55 @@ struct BatchPipeline::Impl {
           ready.store(ticket.number + 1, std::memory_order_release);
           return flow::continue_msg();
         }) {
+    flow::make_edge(read, prepare);
     flow::make_edge(prepare, in_order);
     flow::make_edge(in_order, hand_over);
   }
 
   ~Impl() { graph.wait_for_all(); }
 
-  std::int64_t batches_per_epoch() const {
-    const auto count = static_cast<std::int64_t>(rows.size());
-    return options.drop_last ? count / options.batch_size
-                             : (count + options.batch_size - 1) / options.batch_size;
+  std::optional<std::int64_t> batches_per_epoch() const {
+    if (options.batches_per_epoch)
+      return options.batches_per_epoch;
+    return batches_per_pass == DataProvider::kEndless ? std::nullopt : batches_per_pass;
   }
 
-  std::shared_ptr<const EpochOrder> order_of(std::int64_t epoch) {
-    const bool usable = newest_order && (newest_order->epoch == epoch || !options.shuffle);
-    if (!usable) {
-      auto order = std::make_shared<EpochOrder>(EpochOrder{epoch, rows});
-      if (options.shuffle) {
-        random.bits("shuffle", {static_cast<std::uint64_t>(epoch)}).shuffle(order->rows);
-      }
-      newest_order = std::move(order);
+  const char* name_of_pass() const { return options.batches_per_epoch ? "pass" : "epoch"; }
+
+  /// Whether every batch can be found by its number alone.
+  bool is_counted() const { return batches_per_pass.has_value(); }
+
+  void find_section(Slot& slot) {
+    const Timeline::Span span(options.timeline, Phase::kData);
+    const at::NoGradGuard no_gradients;
+    try {
+      slot.section = supply->section(slot.place);
+    } catch (...) {
+      slot.error = std::current_exception();
     }
-    return newest_order;
-  }
-
-  std::span<const std::int64_t> rows_of(const EpochOrder& order, std::int64_t batch) const {
-    const auto begin = static_cast<std::size_t>(batch * options.batch_size);
-    const auto size = static_cast<std::size_t>(options.batch_size);
-    return std::span(order.rows).subspan(begin, std::min(size, order.rows.size() - begin));
   }
 
   /// Runs on any worker: the slot belongs to this call alone.
   void fill(Slot& slot) {
+    if (slot.error || slot.section == nullptr)
+      return;
     const Timeline::Span span(options.timeline, Phase::kData);
     const at::NoGradGuard no_gradients;
     try {
-      const auto epoch = static_cast<std::uint64_t>(slot.place.epoch);
-      const auto batch = static_cast<std::uint64_t>(slot.place.batch);
       if (!reusable(slot.batch))
         slot.batch = Batch();
-      reader.gather(rows_of(*slot.order, slot.place.batch), slot.batch);
+      const SampleOrder& order = *slot.section->order;
+      const std::int64_t begin =
+          (slot.place.batch - slot.section->first_batch) * options.batch_size;
+      slot.rows.resize(
+          static_cast<std::size_t>(std::min(options.batch_size, order.size() - begin)));
+      order.fill(begin, slot.rows);
+      slot.section->reader->gather(slot.rows, slot.batch);
       if (transforms.empty())
         return;
-      const std::uint64_t seed = random.seed("batch", {epoch, batch});
+      const std::uint64_t seed =
+          random.seed("batch", {static_cast<std::uint64_t>(slot.place.pass),
+                                static_cast<std::uint64_t>(slot.place.batch)});
       for (const Transform* transform : transforms) {
         transform->apply(slot.batch, {options.training, seed});
       }
@@ -178,11 +185,12 @@ struct BatchPipeline::Impl {
   void size_buffer() {
     Slot probe;
     probe.place = next_ticket;
-    probe.order = order_of(next_ticket.epoch);
+    find_section(probe);
     fill(probe);
     if (probe.error)
-      rethrow_with_place(probe.error, probe.place);
-    const std::int64_t fits = options.buffer_bytes / bytes_of(probe.batch);
+      rethrow_with_place(probe.error, probe.place, name_of_pass());
+    const bool is_at_end = probe.section == nullptr;
+    const std::int64_t fits = is_at_end ? 2 : options.buffer_bytes / bytes_of(probe.batch);
     slots.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(fits, 2, 32)));
   }
 
@@ -190,6 +198,7 @@ struct BatchPipeline::Impl {
   void restart(const Place& place) {
     graph.wait_for_all();
     graph.reset();
+    supply->restart(place);
     issued = taken = 0;
     ready.store(0, std::memory_order_relaxed);
     next_ticket = next_batch = place;
@@ -200,26 +209,33 @@ struct BatchPipeline::Impl {
   }
 
   Place after(Place place) const {
-    if (++place.batch < batches_per_epoch())
+    if (++place.batch < batches_per_pass.value_or(DataProvider::kEndless))
       return place;
-    return {place.epoch + 1, 0};
+    return {place.pass + 1, 0};
   }
 
   void issue_tickets() {
     // One slot fewer than there are: the batch the consumer holds has its slot to itself.
     while (issued - taken < slots.size() - 1) {
-      const std::size_t slot = issued % slots.size();
-      slots[slot].place = next_ticket;
-      slots[slot].order = order_of(next_ticket.epoch);
-      slots[slot].error = nullptr;
-      prepare.try_put({issued, slot});
+      const std::size_t number = issued % slots.size();
+      Slot& slot = slots[number];
+      slot.place = next_ticket;
+      slot.error = nullptr;
+      if (supply->reads()) {
+        slot.section = nullptr;
+        read.try_put({issued, number});
+      } else {
+        find_section(slot);
+        prepare.try_put({issued, number});
+      }
       next_ticket = after(next_ticket);
       ++issued;
     }
     most_in_flight = std::max(most_in_flight, static_cast<std::int64_t>(issued - taken) + 1);
   }
 
-  Batch take() {
+  /// Nothing: the pass has ended.
+  std::optional<Batch> take() {
     // Tickets go out in groups: waking a worker costs as much as preparing a small batch.
     if (issued - taken <= slots.size() / 2)
       issue_tickets();
@@ -227,22 +243,91 @@ struct BatchPipeline::Impl {
       graph.wait_for_all();
     Slot& slot = slots[taken % slots.size()];
     ++taken;
-    next_batch = after(next_batch);
     if (slot.error)
-      rethrow_with_place(slot.error, slot.place);
+      rethrow_with_place(slot.error, slot.place, name_of_pass());
+    if (slot.section == nullptr) {
+      next_batch = {next_batch.pass + 1, 0};
+      return std::nullopt;
+    }
+    next_batch = after(next_batch);
     return slot.batch;
   }
 
-  const RowReader& reader;
-  const std::vector<std::int64_t> rows;
+  /// The batch after the last one of an epoch of so many is the first of the next.
+  EpochPlace next_of(std::int64_t epoch, std::int64_t batch) const {
+    return options.batches_per_epoch == batch ? EpochPlace{epoch + 1, 0} : EpochPlace{epoch, batch};
+  }
+
+  /// Where a batch of an epoch is found, when it cannot be counted: where this pipeline, or the one
+  /// whose state was loaded, has met it.
+  std::optional<Place> met(std::int64_t epoch, std::int64_t batch) const {
+    if (is_counted()) {
+      if (!options.batches_per_epoch)
+        return Place{epoch, batch};
+      const std::int64_t number = epoch * *options.batches_per_epoch + batch;
+      return Place{number / *batches_per_pass, number % *batches_per_pass};
+    }
+    const EpochPlace wanted = next_of(epoch, batch);
+    for (const auto& [known, place] : {begun, loaded, now}) {
+      if (known == wanted)
+        return place;
+    }
+    if (!options.batches_per_epoch || (epoch == 0 && batch == 0))
+      return Place{epoch, batch};
+    // An epoch that was ended early: the next one goes on from there.
+    return wanted == EpochPlace{now.first.first + 1, 0} ? std::optional(now.second) : std::nullopt;
+  }
+
+  StateDict state(std::int64_t epoch, std::int64_t batch) const {
+    StateDict state;
+    if (!supply->reads())
+      return state;
+    const std::optional<Place> place = met(epoch, batch);
+    TREADLE_EXPECTS(place.has_value(), "only the place where the consumer is can be saved");
+    const auto add = [&](const char* name, const Met& known) {
+      StateDict part;
+      part.put("epoch", nlohmann::json(known.first.first));
+      part.put("batch", nlohmann::json(known.first.second));
+      part.put("pass", nlohmann::json(known.second.pass));
+      part.put("batch_of_pass", nlohmann::json(known.second.batch));
+      if (const StateDict mark = supply->mark(known.second); !mark.empty())
+        part.put("stream", mark);
+      state.put(name, std::move(part));
+    };
+    add("epoch", begun);
+    add("next", {next_of(epoch, batch), *place});
+    return state;
+  }
+
+  void load_state(const StateDict& state) {
+    if (!supply->reads())
+      return;
+    const auto get = [&](const char* name) -> Met {
+      const StateDict& part = state.part(name);
+      const Place place{part.value("pass").get<std::int64_t>(),
+                        part.value("batch_of_pass").get<std::int64_t>()};
+      if (part.has_part("stream"))
+        supply->load_mark(place, part.part("stream"));
+      return {{part.value("epoch").get<std::int64_t>(), part.value("batch").get<std::int64_t>()},
+              place};
+    };
+    begun = get("epoch");
+    loaded = get("next");
+    started = false;
+  }
+
+  const std::unique_ptr<RowSupply> supply;
   const std::vector<const Transform*> transforms;
   const PipelineOptions options;
   const RandomStreams random;
+  const std::optional<std::int64_t> batches_per_pass;
 
   // Touched by the consumer alone.
-  std::shared_ptr<const EpochOrder> newest_order;
   Place next_ticket;
-  Place next_batch;  // what take() returns next
+  Place next_batch;       // what take() returns next
+  Met begun{{0, 0}, {}};  // the first batch of the newest epoch
+  Met now{{0, 0}, {}};    // the next one
+  Met loaded{{-1, 0}, {}};
   std::size_t issued = 0;
   std::size_t taken = 0;
   std::int64_t most_in_flight = 0;
@@ -252,6 +337,7 @@ struct BatchPipeline::Impl {
   std::atomic<std::size_t> ready{0};  // tickets handed over, in order
 
   flow::graph graph;
+  flow::function_node<Ticket, Ticket> read;
   flow::function_node<Ticket, Ticket> prepare;
   flow::sequencer_node<Ticket> in_order;
   flow::function_node<Ticket, flow::continue_msg> hand_over;
@@ -260,44 +346,92 @@ struct BatchPipeline::Impl {
 /// What is left of one epoch.
 class BatchPipeline::Stream : public BatchStream {
  public:
-  Stream(Impl& pipeline, Place place) : pipeline_(pipeline), place_(place) {}
+  Stream(Impl& pipeline, std::int64_t epoch, std::int64_t batch, Place place)
+      : pipeline_(pipeline), epoch_(epoch), batch_(batch), place_(place) {}
 
  private:
   bool do_next(Batch& batch) override {
-    if (place_.batch >= pipeline_.batches_per_epoch())
+    if (ended_ || batch_ == pipeline_.batches_per_epoch())
       return false;
     batch = Batch();  // lets go of the last batch before its slot may be used again
     TREADLE_EXPECTS(pipeline_.next_batch == place_,
                     "a stream ends when another epoch of its source is opened");
-    batch = pipeline_.take();
-    ++place_.batch;
+    std::optional<Batch> taken = pipeline_.take();
+    if (!taken && place_.batch == 0)
+      throw DataError("the data has no rows to train on after those kept for validation");
+    if (!taken && pipeline_.options.batches_per_epoch) {
+      pipeline_.restart(pipeline_.next_batch);  // the next pass
+      taken = pipeline_.take();
+      if (!taken)
+        throw DataError("the data gave rows before, and has none when it is read again");
+    }
+    place_ = pipeline_.next_batch;
+    if (!taken) {
+      ended_ = true;
+      pipeline_.started = false;  // what is in flight is behind the end
+      return false;
+    }
+    batch = *std::move(taken);
+    ++batch_;
+    pipeline_.now = {pipeline_.next_of(epoch_, batch_), place_};
     return true;
   }
 
   StateDict do_state() const override {
     StateDict state;
-    state.put("epoch", nlohmann::json(place_.epoch));
-    state.put("batch", nlohmann::json(place_.batch));
+    state.put("epoch", nlohmann::json(epoch_));
+    state.put("batch", nlohmann::json(batch_));
+    state.put("source", pipeline_.state(epoch_, batch_));
     return state;
   }
 
   void do_load_state(const StateDict& state) override {
-    place_ = {state.value("epoch").get<std::int64_t>(), state.value("batch").get<std::int64_t>()};
+    epoch_ = state.value("epoch").get<std::int64_t>();
+    batch_ = state.value("batch").get<std::int64_t>();
+    pipeline_.load_state(state.part("source"));
+    const std::optional<Place> place = pipeline_.met(epoch_, batch_);
+    TREADLE_EXPECTS(place.has_value(), "a saved stream has its place");
+    place_ = *place;
     pipeline_.restart(place_);
   }
 
   Impl& pipeline_;
+  std::int64_t epoch_;
+  std::int64_t batch_;
   Place place_;
+  bool ended_ = false;
 };
+
+namespace {
+
+Batching batching_of(const PipelineOptions& options) {
+  return {options.batch_size, options.drop_last, options.shuffle, options.sampler};
+}
+
+void expect_usable(const PipelineOptions& options) {
+  TREADLE_EXPECTS(options.batch_size >= 1, "a batch has at least one row");
+  TREADLE_EXPECTS(options.batches_per_epoch.value_or(1) >= 1, "an epoch has at least one batch");
+}
+
+}  // namespace
 
 BatchPipeline::BatchPipeline(const RowReader& reader, std::vector<std::int64_t> rows,
                              std::vector<const Transform*> transforms, PipelineOptions options,
                              RandomStreams random) {
-  TREADLE_EXPECTS(options.batch_size >= 1, "a batch has at least one row");
+  expect_usable(options);
   TREADLE_EXPECTS(!rows.empty(), "a pipeline needs at least one row");
-  impl_ = std::make_unique<Impl>(reader, std::move(rows), std::move(transforms), options, random);
-  TREADLE_EXPECTS(impl_->batches_per_epoch() >= 1,
+  impl_ =
+      std::make_unique<Impl>(supply_of_rows(reader, std::move(rows), batching_of(options), random),
+                             std::move(transforms), options, random);
+  TREADLE_EXPECTS(*impl_->batches_per_pass >= 1,
                   "drop_last leaves no batch: fewer rows than one batch");
+}
+
+BatchPipeline::BatchPipeline(StreamInput input, std::vector<const Transform*> transforms,
+                             PipelineOptions options, RandomStreams random) {
+  expect_usable(options);
+  impl_ = std::make_unique<Impl>(supply_of_stream(input, batching_of(options), random),
+                                 std::move(transforms), options, random);
 }
 
 BatchPipeline::~BatchPipeline() = default;
@@ -306,27 +440,42 @@ std::int64_t BatchPipeline::most_in_flight() const {
   return impl_->most_in_flight;
 }
 
-std::int64_t BatchPipeline::do_rows() const {
-  return static_cast<std::int64_t>(impl_->rows.size());
-}
-
-std::int64_t BatchPipeline::do_batches_per_epoch() const {
+std::optional<std::int64_t> BatchPipeline::do_batches_per_epoch() const {
   return impl_->batches_per_epoch();
 }
 
 std::unique_ptr<BatchStream> BatchPipeline::do_epoch(std::int64_t epoch, std::int64_t first_batch) {
-  TREADLE_EXPECTS(epoch >= 0 && first_batch >= 0 && first_batch <= batches_per_epoch(),
+  const std::optional<std::int64_t> batches = batches_per_epoch();
+  TREADLE_EXPECTS(epoch >= 0 && first_batch >= 0 && first_batch <= batches.value_or(first_batch),
                   "there is no such batch");
-  Place place{epoch, first_batch};
-  // Without shuffling and augmentation all epochs are alike: go on with what is being prepared.
-  const bool alike = !impl_->options.shuffle && !impl_->options.training;
+  const std::optional<Place> met = impl_->met(epoch, first_batch);
+  TREADLE_EXPECTS(met.has_value(),
+                  "where an epoch of a stream begins is known when the one before has ended");
+  Place place = *met;
+  if (first_batch == 0) {
+    impl_->begun = {{epoch, 0}, place};
+    impl_->supply->forget_before(place);
+  }
+  // Without a new order and augmentation all epochs are alike: go on with what is being prepared.
+  const PipelineOptions& options = impl_->options;
+  const bool alike = !batching_of(options).varies() && !options.training &&
+                     !options.batches_per_epoch && !impl_->supply->reads();
   if (impl_->started && alike && impl_->next_batch.batch == first_batch)
     place = impl_->next_batch;
   const bool continues = impl_->started && impl_->next_batch == place;
-  if (!continues && first_batch < batches_per_epoch())
+  if (!continues && first_batch != batches) {
     impl_->restart(place);
-  impl_->started = true;
-  return std::make_unique<Stream>(*impl_, place);
+    impl_->started = true;
+  }
+  return std::make_unique<Stream>(*impl_, epoch, first_batch, place);
+}
+
+StateDict BatchPipeline::do_state(std::int64_t epoch, std::int64_t first_batch) const {
+  return impl_->state(epoch, first_batch);
+}
+
+void BatchPipeline::do_load_state(const StateDict& state) {
+  impl_->load_state(state);
 }
 
 }  // namespace treadle::engine

@@ -5,16 +5,17 @@
 #include <cstdint>
 
 #include <treadle/base/duration.h>
+#include <treadle/core/learning_rate_schedule.h>
 
 namespace treadle::engine {
 
 /// Decides when enough has happened since the last checkpoint.
 class CheckpointClock {
  public:
-  CheckpointClock(Duration every, std::int64_t steps_per_epoch, std::int64_t total_steps)
-      : every_(every) {
+  /// Throws TrainingError when `every` cannot be counted in steps of `span`.
+  CheckpointClock(Duration every, const ScheduleSpan& span) : every_(every) {
     if (every.unit != Duration::Unit::kSeconds)
-      steps_ = std::max<std::int64_t>(1, every.steps(steps_per_epoch, total_steps));
+      steps_ = std::max<std::int64_t>(1, span.steps(every));
   }
 
   bool due(std::int64_t step) const {

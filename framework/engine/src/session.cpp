@@ -60,9 +60,8 @@ class Session final : public TrainingSession, public TrainingControl {
         step_(*setup.model, *setup.objective, *setup.optimizer,
               {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline}),
         batches_per_epoch_(setup.training->batches_per_epoch()),
-        span_{setup.optimizer->learning_rate(), setup.epochs * batches_per_epoch_,
-              batches_per_epoch_},
-        checkpoints_(setup.checkpoint_every, batches_per_epoch_, span_.total_steps) {
+        span_{setup.optimizer->learning_rate(), total_steps(), batches_per_epoch_},
+        checkpoints_(setup.checkpoint_every, span_) {
     for (TrainingCallback* callback : setup.callbacks) {
       if (callback->wants_steps())
         step_callbacks_.push_back(callback);
@@ -108,7 +107,7 @@ class Session final : public TrainingSession, public TrainingControl {
   const RandomStreams& random() const override { return context_.random(); }
 
   double scheduled_rate() const override {
-    if (batches_done_ == batches_per_epoch_)
+    if (is_last_of_epoch())
       return learning_rate_;  // no step will have it
     return setup_.schedule->rate_at(step_count_, span_) * rate_factor_;
   }
@@ -123,7 +122,7 @@ class Session final : public TrainingSession, public TrainingControl {
     TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
     // A callback may have ended the epoch. All its batches may be behind it: a training can be
     // stopped while it is evaluated.
-    if (!stop_reason_.empty() || batches_done_ == batches_per_epoch_)
+    if (is_last_of_epoch())
       return false;
     if (batches_done_ == 0) {
       step_.set_model_state({});
@@ -152,7 +151,7 @@ class Session final : public TrainingSession, public TrainingControl {
     if (!step_callbacks_.empty())
       tell_callbacks(updated);
     context_.step_completed({epoch_ + 1, setup_.epochs, step_count_, span_.total_steps});
-    if (batches_done_ < batches_per_epoch_ && stop_reason_.empty())
+    if (!is_last_of_epoch())
       save_if_due(false);
     return true;
   }
@@ -180,7 +179,7 @@ class Session final : public TrainingSession, public TrainingControl {
       // What is evaluated, and kept when it is the best, is what the training would end with.
       std::optional<AverageInModel> averaged;
       try {
-        const bool is_due = epoch_ + 1 == setup_.epochs ||
+        const bool is_due = epoch_ + 1 == setup_.epochs || has_all_steps() ||
                             (epoch_ + 1) % setup_.evaluate_every == 0 || !stop_reason_.empty();
         if (setup_.validation != nullptr && is_due) {
           if (average_ && average_->count() > 0) {
@@ -212,26 +211,33 @@ class Session final : public TrainingSession, public TrainingControl {
   // For both.
 
   void stop(const std::string& reason) override {
-    if (stop_reason_.empty() && epoch_ < setup_.epochs)
+    if (!is_ending())
       stop_reason_ = reason.empty() ? "stopped" : reason;
   }
 
   // For callbacks.
 
-  const std::string& name() const override { return context_.trial().name; }
+  const std::string& name() const override { return context_.fit().path(); }
   bool is_refit() const override { return setup_.is_refit; }
-  bool is_ending() const override { return epoch_ == setup_.epochs || !stop_reason_.empty(); }
+  bool is_ending() const override {
+    return epoch_ == setup_.epochs || has_all_steps() || !stop_reason_.empty();
+  }
   double seconds() const override { return earlier_seconds_ + seconds_since(started_); }
   double learning_rate() const override { return learning_rate_; }
   Model& model() override { return *setup_.model; }
   double rate_factor() const override { return rate_factor_; }
   std::int64_t last_changed_epoch() const override { return last_changed_epoch_; }
 
-  std::int64_t steps(const Duration& duration) const override {
-    return duration.steps(batches_per_epoch_, span_.total_steps);
-  }
+  std::int64_t steps(const Duration& duration) const override { return span_.steps(duration); }
   std::int64_t epochs(const Duration& duration) const override {
-    return (steps(duration) + batches_per_epoch_ - 1) / batches_per_epoch_;
+    if (!batches_per_epoch_ && duration.unit == Duration::Unit::kEpochs)
+      return static_cast<std::int64_t>(std::ceil(duration.value));
+    if (!batches_per_epoch_) {
+      throw TrainingError("\"" + duration.text() +
+                          "\" cannot be counted in epochs: how many steps one has is known at its "
+                          "end; give it in epochs, or set training.steps_per_epoch");
+    }
+    return (steps(duration) + *batches_per_epoch_ - 1) / *batches_per_epoch_;
   }
 
   const std::vector<std::string>& logged_names() override {
@@ -289,6 +295,21 @@ class Session final : public TrainingSession, public TrainingControl {
   }
 
  private:
+  /// As far as it is known before the first step.
+  std::optional<std::int64_t> total_steps() const {
+    std::optional<std::int64_t> total = setup_.max_steps;
+    if (setup_.epochs && batches_per_epoch_) {
+      const std::int64_t of_epochs = *setup_.epochs * *batches_per_epoch_;
+      total = std::min(of_epochs, total.value_or(of_epochs));
+    }
+    return total;
+  }
+  bool has_all_steps() const { return step_count_ == setup_.max_steps; }
+  /// Whether no step of the epoch is to follow. False at the end of a stream, before it is met.
+  bool is_last_of_epoch() const {
+    return !stop_reason_.empty() || batches_done_ == batches_per_epoch_ || has_all_steps();
+  }
+
   void expect_beginning(const char* function) const {
     TREADLE_EXPECTS(!has_begun_, std::string(function) + "() belongs in begin()");
   }
@@ -317,7 +338,8 @@ class Session final : public TrainingSession, public TrainingControl {
   /// Metrics name their values when they have seen something; the last batch is as good as any.
   std::vector<std::string> metric_names() const {
     std::vector<std::string> names;
-    const auto stream = setup_.validation->epoch(0, setup_.validation->batches_per_epoch() - 1);
+    const auto stream =
+        setup_.validation->epoch(0, setup_.validation->batches_per_epoch().value() - 1);
     evaluate_metrics(evaluation_setup(setup_), *stream, std::stop_token(), setup_.metrics);
     for (const TargetMetric& metric : setup_.metrics) {
       for (const MetricValue& value : metric.compute().values)
@@ -475,6 +497,8 @@ class Session final : public TrainingSession, public TrainingControl {
     state.put("skipped_steps", nlohmann::json(skipped_steps_));
     state.put("skipped_in_a_row", nlohmann::json(skipped_in_a_row_));
     state.put("seconds", nlohmann::json(seconds()));
+    if (const StateDict data = setup_.training->state(epoch_, batches_done_); !data.empty())
+      state.put("data", data);
     if (!kept_weights_.empty())
       state.put("kept_model", kept_weights_);
     if (average_)
@@ -508,6 +532,8 @@ class Session final : public TrainingSession, public TrainingControl {
     skipped_steps_ = saved.value("skipped_steps").get<std::int64_t>();
     skipped_in_a_row_ = saved.value("skipped_in_a_row").get<std::int64_t>();
     earlier_seconds_ = saved.value("seconds").get<double>();
+    if (saved.has_part("data"))
+      setup_.training->load_state(saved.part("data"));
     if (saved.has_part("kept_model"))
       kept_weights_ = saved.part("kept_model");
     if (average_)
@@ -525,7 +551,7 @@ class Session final : public TrainingSession, public TrainingControl {
   const SessionSetup& setup_;
   RunContext& context_;
   TrainingStep step_;
-  const std::int64_t batches_per_epoch_;
+  const std::optional<std::int64_t> batches_per_epoch_;  // nothing: a stream
   const ScheduleSpan span_;
   CheckpointClock checkpoints_;
   std::vector<TrainingCallback*> step_callbacks_;  // those that want steps

@@ -1,4 +1,4 @@
-// Row A52: learned halting with the gradients of adaptive computation time (Graves 2016).
+// Learned halting with the gradients of adaptive computation time (Graves 2016).
 #include "small_parts.h"
 
 #include <cmath>
@@ -190,7 +190,7 @@ TEST(AdaptiveLoop, CostsTheSameInBranchesAtOnce) {
     return left->parameters()[2].grad().clone();  // of the halting unit
   };
 
-  EXPECT_TRUE(at::equal(gradient(Branches::kAtOnce), gradient(Branches::kOneByOne)));
+  EXPECT_TRUE(at::equal(gradient(Branches::kParallel), gradient(Branches::kSequential)));
 }
 
 TEST(AdaptiveLoop, CostsTheSameWhenCompiled) {
@@ -223,7 +223,7 @@ TEST(AdaptiveLoop, CostsNothingWhereTheLossAsksNothingOfIt) {
                          .merge(add())
                          .build();
   const at::Tensor input = at::ones({2, 3});
-  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+  for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
     graph->set_branches(branches);
     graph->forward(input).square().sum().backward();
 
@@ -295,7 +295,7 @@ TEST(AdaptiveLoop, SaysInAForwardWhatItWasGiven) {
   }
 }
 
-TEST(AdaptiveLoop, EndsWithinARoundWhenStopped) {  // A29
+TEST(AdaptiveLoop, EndsWithinARoundWhenStopped) {
   std::stop_source stop;
   int rounds = 0;
   const Part body = [&](const at::Tensor& x) {

@@ -1,5 +1,5 @@
 // Compiled graphs give what dynamic ones give, to the last bit, and say what they were made of
-// (rows C20-C35).
+//.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -54,14 +54,14 @@ Bits bits_of(Graph& graph, const at::Tensor& input, bool input_needs_gradient = 
 /// once.
 void expect_same_bits(Graph& graph, const at::Tensor& input, bool input_needs_gradient = true) {
   graph.set_execution(Execution::kDynamic);
-  graph.set_branches(Branches::kOneByOne);
+  graph.set_branches(Branches::kSequential);
   const Bits wanted = bits_of(graph, input, input_needs_gradient);
   graph.set_execution(Execution::kCompiled);
-  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+  for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
     graph.set_branches(branches);
     for (int round = 0; round < 3; ++round) {
       SCOPED_TRACE("compiled, forward " + std::to_string(round + 1) +
-                   (branches == Branches::kAtOnce ? ", branches at once" : ""));
+                   (branches == Branches::kParallel ? ", branches at once" : ""));
       const Bits compiled = bits_of(graph, input, input_needs_gradient);
       expect_same(compiled.outputs, wanted.outputs);
       expect_same(compiled.gradients, wanted.gradients);
@@ -111,7 +111,7 @@ TEST_P(Compiled, GivesTheSameWithoutGradients) {
   const at::Tensor wanted = graph->forward(input);
 
   graph->set_execution(Execution::kCompiled);
-  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+  for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
     graph->set_branches(branches);
     for (int round = 0; round < 3; ++round)
       EXPECT_TRUE(at::equal(graph->forward(input), wanted)) << round;
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
         Shape{"Residual",
               [] {
                 return FlowBuilder::from(rows(4, 4))
-                    .also(FlowBuilder::from(rows(4, 4)).through(rectify()))
+                    .residual(FlowBuilder::from(rows(4, 4)).through(rectify()))
                     .through(rows(4, 2));
               }},
         Shape{"Branches",
@@ -183,10 +183,10 @@ INSTANTIATE_TEST_SUITE_P(
                     .times(3)
                     .through(rows(4, 1));
               }},
-        Shape{"Gate",
+        Shape{"MixtureOfExperts",
               [] {
                 return FlowBuilder::from(rows(4, 4))
-                    .gate(softmax_router(4, 2), {rows(4, 3), rows(4, 3)});
+                    .mixture_of_experts(softmax_router(4, 2), {rows(4, 3), rows(4, 3)});
               }},
         Shape{"Slices",
               [] {
@@ -255,8 +255,8 @@ INSTANTIATE_TEST_SUITE_P(
               [] {
                 return FlowBuilder::from(rows(4, 4))
                     .tag("first")
-                    .also(swish)
-                    .also(swish)
+                    .residual(swish)
+                    .residual(swish)
                     .through([](const at::Tensor& x) { return swish(swish(x)); });
               }},
         Shape{"ReferenceUsedInRounds",
@@ -579,7 +579,7 @@ TEST(CompiledGraph, MayRunOnSeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(CompiledGraph, KeepsStatesAndTagsAsADynamicOne) {  // A15, A53
+TEST(CompiledGraph, KeepsStatesAndTagsAsADynamicOne) {
   const auto graph = FlowBuilder::from(rows(4, 4))
                          .tag("first")
                          .through(state_add())
@@ -630,7 +630,7 @@ class RunningSum : public Layer {
 
 class SaysThatItRemembers final : public RunningSum, public Remembers {};
 
-TEST(CompiledGraph, CallsALoopWhoseBodyRemembersAsOne) {  // A15, A20
+TEST(CompiledGraph, CallsALoopWhoseBodyRemembersAsOne) {
   const TaskRandom random(1);
   const Part state =
       FlowBuilder::from(rows(4, 4)).through(state_add()).using_({"sum"}).tag("sum").through(silu);
@@ -667,7 +667,7 @@ TEST(CompiledGraph, SaysWhenALayerRemembersWithoutSayingSo) {
   }
 }
 
-TEST(CompiledGraph, FailsInTheSameWords) {  // C09
+TEST(CompiledGraph, FailsInTheSameWords) {
   const auto graph = FlowBuilder::from(rows(4, 4))
                          .named("first")
                          .loop([](const at::Tensor& x) {
@@ -698,7 +698,7 @@ TEST(CompiledGraph, FailsInTheSameWords) {  // C09
   EXPECT_EQ(words(6), wanted);
 }
 
-TEST(CompiledGraph, FailsInTheSameWordsWhereThePlanIsKnown) {  // C09
+TEST(CompiledGraph, FailsInTheSameWordsWhereThePlanIsKnown) {
   bool fails = false;
   const auto graph = FlowBuilder::from(rows(4, 4))
                          .loop([&fails](const at::Tensor& x) {
@@ -734,7 +734,7 @@ at::Tensor positive_rows(const at::Tensor& x) {
 }
 
 TEST(CompiledGraph, SaysWhichNodeGaveOtherSizesThanThePlanWasMadeFor) {
-  for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+  for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
     const auto graph =
         FlowBuilder().split({&positive_rows, FlowBuilder::from(times(1))}).merge(cat(0)).build();
     graph->set_execution(Execution::kCompiled);
@@ -768,7 +768,7 @@ TEST(CompiledGraph, AStopEndsIt) {
   EXPECT_NO_THROW(graph->run({&input, 1}, state));
 }
 
-TEST(CompiledGraph, IsProfiledNodeByNode) {  // A71
+TEST(CompiledGraph, IsProfiledNodeByNode) {
   const auto graph = mlp().build(spec_of({{4}}));
   graph->set_execution(Execution::kCompiled);
   const at::Tensor input = at::ones({2, 4}, at::kDouble);
@@ -787,14 +787,14 @@ struct Sum : torch::nn::Module {
   at::Tensor forward(const at::Tensor& a, const at::Tensor& b) const { return a.add(b); }
 };
 
-TEST(CompiledGraph, IsProfiledWhereBranchesRunAtOnce) {  // A71
+TEST(CompiledGraph, IsProfiledWhereBranchesRunAtOnce) {
   constexpr std::chrono::milliseconds kNap(5);
   const Part sleeps = [=](const at::Tensor& x) {
     std::this_thread::sleep_for(kNap);
     return x.mul(1);
   };
   const auto within = FlowBuilder().split({sleeps, sleeps}).merge(add()).build();
-  within->set_branches(Branches::kAtOnce);
+  within->set_branches(Branches::kParallel);
   const auto graph = FlowBuilder()
                          .split({sleeps, sleeps})
                          .merge(std::make_shared<Sum>())
@@ -802,7 +802,7 @@ TEST(CompiledGraph, IsProfiledWhereBranchesRunAtOnce) {  // A71
                          .loop(within)
                          .times(2)
                          .build();
-  graph->set_branches(Branches::kAtOnce);
+  graph->set_branches(Branches::kParallel);
   graph->set_execution(Execution::kCompiled);
   const at::Tensor input = at::ones({2, 4}, at::kDouble);
   GraphState state(*graph);

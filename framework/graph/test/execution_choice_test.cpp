@@ -59,15 +59,15 @@ TEST(AutomaticExecution, LeavesDynamicWhatCannotBeLowered) {
             "dynamic, because none of its layers can be compiled");
 }
 
-TEST(AutomaticExecution, LeavesBranchesAloneThatRunAtOnceWhateverTheyCost) {
+TEST(AutomaticExecution, LeavesBranchesAloneThatRunInParallel) {
   LayerSpec spec;
   spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kDouble)};
   spec.dtype = at::kDouble;
   const auto graph =
       FlowBuilder().split({sigmoid_router(4, 2), sigmoid_router(4, 2)}).merge(mean()).build(spec);
-  graph->set_branches(Branches::kAtOnce);
+  graph->set_branches(Branches::kParallel);
   graph->set_execution(Execution::kAuto);
-  EXPECT_EQ(graph->execution_choice(), "dynamic, because its branches run at once");
+  EXPECT_EQ(graph->execution_choice(), "dynamic, because its branches run in parallel");
 }
 
 TEST(AutomaticExecution, IsForgottenWhereSomebodyDecides) {

@@ -223,7 +223,7 @@ TEST(FlowModel, LayersKnowTheVocabularyOfTheirInput) {
   EXPECT_THAT(seen, ElementsAre(2, 1));
 }
 
-// Rows D24, D35: [B, 4] + [B, 1] is more often a mistake than a wish.
+// [B, 4] + [B, 1] is more often a mistake than a wish.
 TEST(Adding, RefusesUnequalSizesUnlessTheStepBroadcasts) {
   const auto flow = [](const Part& merge) {
     return FlowBuilder::from(times(1)).split({times(2), to_width(4, 1)}).merge(merge);
@@ -235,8 +235,9 @@ TEST(Adding, RefusesUnequalSizesUnlessTheStepBroadcasts) {
                 AllOf(HasSubstr("[B, 4]"), HasSubstr("[B, 1]"), HasSubstr("\"broadcast\": true")));
     EXPECT_EQ(mistakes(flow(broadcasting), rows), "");
   }
-  EXPECT_THAT(mistakes(FlowBuilder().also(to_width(4, 1)), rows), HasSubstr("\"broadcast\": true"));
-  EXPECT_EQ(mistakes(FlowBuilder().also(to_width(4, 1), /*broadcast=*/true), rows), "");
+  EXPECT_THAT(mistakes(FlowBuilder().residual(to_width(4, 1)), rows),
+              HasSubstr("\"broadcast\": true"));
+  EXPECT_EQ(mistakes(FlowBuilder().residual(to_width(4, 1), /*broadcast=*/true), rows), "");
   EXPECT_EQ(mistakes(flow(multiply()), rows), "");
 }
 

@@ -1,4 +1,4 @@
-// Row B50 for graphs: backward beside finite differences, for every kind of node and what it is
+// Backward beside finite differences, for every kind of node and what it is
 // made of.
 #include "small_parts.h"
 
@@ -71,9 +71,9 @@ const GradientCase kCases[] = {
      [] {
        return FlowBuilder::from(dense()).tag("a").through(dense()).through(joined()).using_({"a"});
      }},
-    {"Also", [] { return FlowBuilder().also(dense()); }},
-    {"AlsoWithReference",
-     [] { return FlowBuilder::from(dense()).tag("a").also(joined()).using_({"a"}); }},
+    {"Residual", [] { return FlowBuilder().residual(dense()); }},
+    {"ResidualWithReference",
+     [] { return FlowBuilder::from(dense()).tag("a").residual(joined()).using_({"a"}); }},
     {"MergedByAdd",
      [] {
        return FlowBuilder().split({dense(), dense()}).merge(add());
@@ -102,20 +102,21 @@ const GradientCase kCases[] = {
            .using_({"a"})
            .merge(add());
      }},
-    {"GateBySoftmax",
+    {"MixtureBySoftmax",
      [] {
-       return FlowBuilder().gate(softmax_router(kWidth, 3), {dense(), dense(), dense()});
+       return FlowBuilder().mixture_of_experts(softmax_router(kWidth, 3),
+                                               {dense(), dense(), dense()});
      }},
-    {"GateBySigmoid",
+    {"MixtureBySigmoid",
      [] {
-       return FlowBuilder().gate(sigmoid_router(kWidth, 2), {dense(), dense()});
+       return FlowBuilder().mixture_of_experts(sigmoid_router(kWidth, 2), {dense(), dense()});
      }},
-    {"GateWithReference",
+    {"MixtureWithReference",
      [] {
        return FlowBuilder::from(dense())
            .tag("a")
            .through(dense())
-           .gate(softmax_router(kWidth, 2), {dense(), dense()})
+           .mixture_of_experts(softmax_router(kWidth, 2), {dense(), dense()})
            .using_({"a"});
      }},
     {"SwitchByRow",
@@ -156,13 +157,13 @@ const GradientCase kCases[] = {
     {"GraphWithin",
      [] {
        return FlowBuilder::from(dense()).through(
-           FlowBuilder::from(dense()).also(dense()).build(spec_of({{kWidth}})));
+           FlowBuilder::from(dense()).residual(dense()).build(spec_of({{kWidth}})));
      }},
     {"FlowWithinLoopWithinMap",
      [] {
        const FlowBuilder round = FlowBuilder::from(dense())
                                      .tag("b")
-                                     .also(dense())
+                                     .residual(dense())
                                      .split({dense(), dense()})
                                      .merge(mean());
        return FlowBuilder().map(FlowBuilder().loop(round).times(2)).batched().each();
@@ -171,7 +172,7 @@ const GradientCase kCases[] = {
      [] {
        torch::nn::Linear shared(kWidth, kWidth);
        shared->to(at::kDouble);
-       return FlowBuilder::from(shared).through(shared).also(shared);
+       return FlowBuilder::from(shared).through(shared).residual(shared);
      }},
     {"AtTwoTags",
      [] {
@@ -207,13 +208,13 @@ TEST_P(NodeGradients, AreTheSlopes) {
   const auto match = [&] {
     return gradients_match([&] { return weighted_sum({graph->forward(input)}); }, by);
   };
-  graph->set_branches(Branches::kOneByOne);
+  graph->set_branches(Branches::kSequential);
   EXPECT_TRUE(match()) << "branches one by one";
-  graph->set_branches(Branches::kAtOnce);
+  graph->set_branches(Branches::kParallel);
   EXPECT_TRUE(match()) << "branches at once";
   graph->set_execution(Execution::kCompiled);
   EXPECT_TRUE(match()) << "compiled, branches called at once";
-  graph->set_branches(Branches::kOneByOne);
+  graph->set_branches(Branches::kSequential);
   EXPECT_TRUE(match()) << "compiled, branches as operations";
 }
 
@@ -233,7 +234,7 @@ TEST_P(NodeGradients, ReachEveryParameterThatWasUsed) {
 INSTANTIATE_TEST_SUITE_P(Graphs, NodeGradients, ::testing::ValuesIn(kCases),
                          treadle::testing::CaseName());
 
-// --- Over two forwards: rows A15, A39.
+// --- Over two forwards.
 
 /// A cell: tanh(x Wᵀ + state Vᵀ), whose output is the state of the next forward.
 std::shared_ptr<Graph> cell() {

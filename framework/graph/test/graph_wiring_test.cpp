@@ -1,4 +1,4 @@
-// Row C07: nodes in any order.
+// Nodes in any order.
 #include <treadle/graph/graph_wiring.h>
 
 #include "small_parts.h"

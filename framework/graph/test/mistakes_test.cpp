@@ -1,5 +1,4 @@
-// What build() says of flows that cannot be: rows A03, A05, A07, A09, A11-A17, A19-A27, and "Bad
-// graphs".
+// What build() says of flows that cannot be.
 #include "small_parts.h"
 
 #include <chrono>
@@ -8,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/expect_problem.h>
 
 namespace treadle::graph {
 namespace {
@@ -16,120 +16,121 @@ using namespace testing;
 using ::testing::HasSubstr;
 
 TEST(FlowMistakes, ThroughNeedsOneStream) {
-  EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)}).through(times(3))),
-            "through() in step 2: needs one stream, but 2 are open; merge them first");
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder().split({times(1), times(2)}).through(times(3))),
+                              "through() in step 2", {"2", "stream"}));
 }
 
 TEST(FlowMistakes, OpenBranchesAtTheEnd) {
-  EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)})),
-            "2 streams are open at the end of the flow; merge them");
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder().split({times(1), times(2)})), "",
+                                      {"2", "streams"}));
 }
 
 TEST(FlowMistakes, MergeNeedsOpenStreams) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).merge(add())),
-            "merge() in step 2: needs at least two open streams; a split opens them");
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).merge(add())),
+                                      "merge() in step 2", {"streams", "needs", "least"}));
 }
 
 TEST(FlowMistakes, FewerThanTwoBranches) {
   EXPECT_THAT(mistakes(FlowBuilder().split({times(1)})),
               HasSubstr("split() in step 1: needs at least two branches, got 1"));
   EXPECT_THAT(mistakes(FlowBuilder().split({})), HasSubstr("needs at least two branches, got 0"));
-  EXPECT_EQ(mistakes(FlowBuilder().gate(times(1), {times(1)})),
-            "gate() in step 1: needs at least two experts, got 1");
-  EXPECT_EQ(mistakes(FlowBuilder().switch_(times(1), {times(1)})),
-            "switch_() in step 1: needs at least two branches, got 1");
-  EXPECT_EQ(mistakes(FlowBuilder().switch_(times(1), {})),
-            "switch_() in step 1: needs at least two branches, got 0");
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder().mixture_of_experts(times(1), {times(1)})),
+                              "mixture_of_experts() in step 1", {"1", "experts"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder().switch_(times(1), {times(1)})),
+                                      "switch_() in step 1", {"1", "branches"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder().switch_(times(1), {})),
+                                      "switch_() in step 1", {"0", "branches"}));
 }
 
 TEST(FlowMistakes, DuplicateTags) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("a").through(times(2)).tag("a")),
-            "through() in step 2: the tag \"a\" is used twice");
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(times(1)).tag("a").through(times(2)).tag("a")),
+      "through() in step 2", {"\"a\"", "twice"}));
 }
 
 TEST(FlowMistakes, UnknownTags) {
-  EXPECT_EQ(
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(
           FlowBuilder::from(times(1)).tag("encoded").through(plus_reference()).using_({"encodet"})),
-      "through() in step 2: uses \"encodet\", but nothing is tagged so; did you mean \"encoded\"?");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("encoded").at({"encodet"})),
-            "at() in step 2: nothing is tagged \"encodet\"; did you mean \"encoded\"?");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).map(times(1)).over("nothing")),
-            "map() in step 2: nothing is tagged \"nothing\"");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).outputs({"nothing"})),
-            "the outputs name \"nothing\", but nothing is tagged so");
+      "through() in step 2", {"\"encodet\"", "\"encoded\""}));
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).tag("encoded").at({"encodet"})),
+                              "at() in step 2", {"\"encodet\"", "\"encoded\""}));
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).map(times(1)).over("nothing")),
+                              "map() in step 2", {"\"nothing\""}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).outputs({"nothing"})),
+                                      "", {"\"nothing\"", "outputs"}));
 }
 
-TEST(FlowMistakes, MapGoesOnlyOverWhatIsThere) {  // A24
-  EXPECT_EQ(
+TEST(FlowMistakes, MapGoesOnlyOverWhatIsThere) {
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(
           FlowBuilder::from(times(1)).map(times(1)).over("later").through(times(1)).tag("later")),
-      "map() in step 2: the tag \"later\" comes only later; \"using\" can reach it, as a state");
+      "map() in step 2", {"\"later\"", "\"using\""}));
 }
 
 TEST(FlowMistakes, TagsNeedOneStreamAndGroupsSeveral) {
-  EXPECT_EQ(mistakes(FlowBuilder().split({times(1), times(2)}).tag("a").merge(add())),
-            "split() in step 1: the tag \"a\" needs one stream, but 2 are open; a tag group names "
-            "them all");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag_group("g")),
-            "tag_group() in step 2: tag group \"g\" needs at least two open streams");
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder().split({times(1), times(2)}).tag("a").merge(add())),
+      "split() in step 1", {"\"a\"", "2"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).tag_group("g")),
+                                      "tag_group() in step 2", {"\"g\"", "streams"}));
 }
 
 TEST(FlowMistakes, TagGroupsAreToldFromTags) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1))
-                         .tag("g")
-                         .split({times(1), times(2)})
-                         .tag_group("g")
-                         .merge(add())),
-            "tag_group() in step 3: tag group \"g\" is called as a tag is");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1))
-                         .tag("g_1")
-                         .split({times(1), times(2)})
-                         .tag_group("g")
-                         .merge(add())),
-            "tag_group() in step 3: the tag \"g_1\" is used twice");
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1))
+                                                   .tag("g")
+                                                   .split({times(1), times(2)})
+                                                   .tag_group("g")
+                                                   .merge(add())),
+                                      "tag_group() in step 3", {"\"g\"", "called"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1))
+                                                   .tag("g_1")
+                                                   .split({times(1), times(2)})
+                                                   .tag_group("g")
+                                                   .merge(add())),
+                                      "tag_group() in step 3", {"\"g_1\"", "twice"}));
 }
 
 TEST(FlowMistakes, LoopsAndMapsThatDoNotSayHowLong) {
   FlowBuilder looping;
   looping.loop(times(2));
-  EXPECT_EQ(mistakes(looping),
-            "loop() in step 1: does not say for how long: times(), while_(), until() or "
-            "adaptively()");
+  EXPECT_TRUE(treadle::testing::tells(mistakes(looping), "loop() in step 1",
+                                      {"adaptively", "times", "until"}));
   FlowBuilder mapping;
   mapping.map(times(2));
-  EXPECT_EQ(mistakes(mapping),
-            "map() in step 1: does not say over what: each(), over() or slices()");
-  EXPECT_EQ(mistakes(FlowBuilder().loop(times(2)).times(0)),
-            "loop() in step 1: needs at least one round, got 0");
-  EXPECT_EQ(mistakes(FlowBuilder().loop(times(2)).until(threshold_halt(1), 0)),
-            "loop() in step 1: needs at least one round, got 0");
-  EXPECT_EQ(mistakes(FlowBuilder().map(times(2)).slices(0)),
-            "map() in step 1: needs at least one slice, got 0");
+  EXPECT_TRUE(treadle::testing::tells(mistakes(mapping), "map() in step 1", {"slices"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder().loop(times(2)).times(0)),
+                                      "loop() in step 1", {"0", "needs"}));
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder().loop(times(2)).until(threshold_halt(1), 0)),
+                              "loop() in step 1", {"0", "needs"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder().map(times(2)).slices(0)),
+                                      "map() in step 1", {"0", "needs"}));
 }
 
 TEST(FlowMistakes, NamesThatClash) {
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).named("a").through(times(1)).named("a")),
-            "through() in step 2: two nodes are named \"a\"");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).named("a..b")),
-            "through() in step 1: the name \"a..b\" must be of letters, digits, _, - and, between "
-            "them, dots");
-  EXPECT_EQ(
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(times(1)).named("a").through(times(1)).named("a")),
+      "through() in step 2", {"\"a\"", "nodes"}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).named("a..b")),
+                                      "through() in step 1", {"\"a..b\"", "letters"}));
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder::from(times(1)).named("a").through(times(1)).named("a.b.c")),
-      "through() in step 2: a node is named \"a.b.c\" and another \"a\"; what stands before a "
-      "dot is a group of nodes, not a node");
-  EXPECT_EQ(
+      "through() in step 2", {"\"a.b.c\"", "\"a\""}));
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder::from(times(1)).named("a.b.c").through(times(1)).named("a.b")),
-      "through() in step 2: a node is named \"a.b\" and another \"a.b.c\"; what stands before "
-      "a dot is a group of nodes, not a node");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").input({"x"})),
-            "input() in step 2: an input is called \"x\", and so is something before it");
+      "through() in step 2", {"\"a.b\"", "\"a.b.c\""}));
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).tag("x").input({"x"})),
+                                      "input() in step 2", {"\"x\"", "something"}));
 }
 
 TEST(FlowMistakes, InitialValuesOfWhatIsNoState) {
-  EXPECT_EQ(
-      mistakes(FlowBuilder::from(times(1)).tag("a").initial("a", {1})),
-      "an initial value is given for \"a\", which is no state: no step uses it before it is there");
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(times(1)).tag("a").initial("a", {1})), "", {"\"a\"", "initial"}));
 }
 
 TEST(FlowMistakes, AllOfThemAtOnce) {
@@ -189,69 +190,66 @@ TEST(FlowMistakes, BranchesOfASwitchGiveOneShape) {
       HasSubstr("branch 0 gives [B, 4] and branch 1 gives [B, 8]"));
 }
 
-TEST(FlowMistakes, TheRouterOfASwitchChoosesAmongItsBranches) {  // A17, A49, A50
+TEST(FlowMistakes, TheRouterOfASwitchChoosesAmongItsBranches) {
   const std::vector<Part> two{times(1), times(2)};
-  EXPECT_EQ(
-      mistakes(FlowBuilder().switch_(fixed_selector(2), two)),
-      "switch_() in step 1: \"switch_0\": the router \"fixed_selector\" chooses branch 2, but "
-      "the switch has branches 0 to 1");
-  EXPECT_EQ(
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder().switch_(fixed_selector(2), two)),
+                                      "switch_() in step 1",
+                                      {"\"switch_0\"", "\"fixed_selector\"", "2", "1"}));
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder().switch_(argmax_selector(4, 3), two), spec_of({{4}})),
-      "switch_() in step 1: \"switch_0\": the router \"argmax_selector\" chooses branches 0 to "
-      "2, but the switch has branches 0 to 1");
+      "switch_() in step 1", {"\"switch_0\"", "\"argmax_selector\"", "2", "1"}));
   const std::vector<Part> three{times(1), times(2), times(3)};
-  EXPECT_EQ(
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder().switch_(argmax_selector(4, 2), three), spec_of({{4}})),
-      "switch_() in step 1: \"switch_0\": the router \"argmax_selector\" chooses branches 0 to "
-      "1, but the switch has branches 0 to 2");
-  EXPECT_EQ(
+      "switch_() in step 1", {"\"switch_0\"", "\"argmax_selector\"", "1", "2"}));
+  EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder().switch_(argmax_selector(4, 2), two, SwitchBy::kRow), spec_of({{4}})),
-      "switch_() in step 1: \"switch_0\": the switch goes by row, but its router "
-      "\"argmax_selector\" chooses once for the whole batch; say the same of both");
-  EXPECT_EQ(mistakes(FlowBuilder().switch_(argmax_selector(4, 2, true), two), spec_of({{4}})),
-            "switch_() in step 1: \"switch_0\": the switch goes by batch, but its router "
-            "\"argmax_selector\" chooses for each row; say the same of both");
+      "switch_() in step 1", {"\"switch_0\"", "\"argmax_selector\""}));
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder().switch_(argmax_selector(4, 2, true), two), spec_of({{4}})),
+      "switch_() in step 1", {"\"switch_0\"", "\"argmax_selector\""}));
 }
 
-TEST(FlowMistakes, ABranchOfASwitchByRowHasNoState) {  // A15, A17
+TEST(FlowMistakes, ABranchOfASwitchByRowHasNoState) {
   const Part remembers = FlowBuilder::from(state_add()).using_({"sum"}).tag("sum");
   const std::vector<Part> branches{times(1), FlowBuilder::from(times(2)).through(remembers)};
-  EXPECT_EQ(mistakes(FlowBuilder().switch_(argmax_selector(4, 2, true), branches, SwitchBy::kRow),
-                     spec_of({{4}})),
-            "switch_() in step 1: \"switch_0\": branch 1 has a state, but a switch by row gives it "
-            "other rows in every forward; switch by batch, or let the state stand in front of the "
-            "switch or behind it");
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder().switch_(argmax_selector(4, 2, true), branches, SwitchBy::kRow),
+               spec_of({{4}})),
+      "switch_() in step 1", {"\"switch_0\"", "1"}));
   EXPECT_EQ(mistakes(FlowBuilder().switch_(argmax_selector(4, 2), branches), spec_of({{4}})), "");
 }
 
-TEST(FlowMistakes, TheRouterOfAGateHasAWeightForEachExpert) {  // A16
+TEST(FlowMistakes, TheRouterOfAMixtureHasAWeightForEachExpert) {
   LayerSpec spec = spec_of({{3}});
-  EXPECT_THAT(mistakes(FlowBuilder().gate(softmax_router(3, 3), {times(1), times(2)}), spec),
-              HasSubstr("the router gives 3 weights for 2 experts"));
+  EXPECT_THAT(
+      mistakes(FlowBuilder().mixture_of_experts(softmax_router(3, 3), {times(1), times(2)}), spec),
+      HasSubstr("the router gives 3 weights for 2 experts"));
 }
 
-TEST(FlowMistakes, SlicesDivideTheLastDimension) {  // A25
+TEST(FlowMistakes, SlicesDivideTheLastDimension) {
   EXPECT_THAT(mistakes(FlowBuilder().map(times(1)).slices(3), spec_of({{4}})),
               HasSubstr("a last dimension of 4 cannot be cut into 3 slices of one size"));
 }
 
-TEST(FlowMistakes, AStateThatIsAbsentAtFirst) {  // A15
-  EXPECT_EQ(mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h"), spec_of({{2}})),
-            "through() in step 1: \"PlusReference_0\" uses the state \"h\", which is absent in the "
-            "first forward; give it an "
-            "initial value, or a layer that takes absence in front");
+TEST(FlowMistakes, AStateThatIsAbsentAtFirst) {
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h"), spec_of({{2}})),
+      "through() in step 1", {"\"PlusReference_0\"", "\"h\""}));
 }
 
-TEST(FlowMistakes, AnInitialValueOfAnotherShape) {  // A15
-  EXPECT_EQ(mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h").initial("h", {1}),
-                     spec_of({{2}})),
-            "the state \"h\" is [B, 1] at first, but \"PlusReference_0\" makes it [B, 2]");
+TEST(FlowMistakes, AnInitialValueOfAnotherShape) {
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(plus_reference()).using_({"h"}).tag("h").initial("h", {1}),
+               spec_of({{2}})),
+      "", {"\"h\"", "\"PlusReference_0\"", "1", "2"}));
 }
 
 TEST(FlowMistakes, TheNumberOfInputs) {
-  EXPECT_EQ(mistakes(FlowBuilder().input({"mask"}).through(plus_reference()).using_({"mask"}),
-                     spec_of({{2}})),
-            "the flow takes 2 inputs (the stream, mask), but is given 1");
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder().input({"mask"}).through(plus_reference()).using_({"mask"}),
+               spec_of({{2}})),
+      "", {"2", "1"}));
   const auto graph = FlowBuilder::from(times(1)).build();
   GraphState state(*graph);
   EXPECT_THROW(graph->run(std::vector<at::Tensor>{row({1}), row({2})}, state), DataError);
@@ -259,20 +257,24 @@ TEST(FlowMistakes, TheNumberOfInputs) {
 
 TEST(FlowMistakes, OfAFlowWithinNameTheNodeItStandsIn) {
   const FlowBuilder inner = FlowBuilder::from(times(1)).tag("a").through(times(1)).tag("a");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).through(inner).named("block")),
-            "in \"block\": through() in step 2: the tag \"a\" is used twice");
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).through(inner).named("block")),
+                              "", {"\"block\"", "\"a\"", "2"}));
 }
 
-TEST(FlowMistakes, ReferencesThatAFlowWithinDoesNotKnow) {  // B25
+TEST(FlowMistakes, ReferencesThatAFlowWithinDoesNotKnow) {
   const FlowBuilder inner =
       FlowBuilder::from(times(1)).input({"context"}).through(plus_reference()).using_({"context"});
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").through(inner)),
-            "through() in step 2: \"flow_0\" wants \"context\", which \"using\" does not give it");
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("contest").through(inner).using_({"contest"})),
-            "through() in step 2: \"flow_0\" wants \"context\", which \"using\" does not give it");
+  EXPECT_TRUE(treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).tag("x").through(inner)),
+                                      "through() in step 2",
+                                      {"\"flow_0\"", "\"context\"", "\"using\""}));
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(times(1)).tag("contest").through(inner).using_({"contest"})),
+      "through() in step 2", {"\"flow_0\"", "\"context\"", "\"using\""}));
   const FlowBuilder alone = FlowBuilder::from(times(1)).through(times(2));
-  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).tag("x").through(alone).using_({"x"})),
-            "through() in step 2: \"flow_0\" is given \"x\", but wants no references");
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(times(1)).tag("x").through(alone).using_({"x"})),
+      "through() in step 2", {"\"flow_0\"", "\"x\""}));
 }
 
 TEST(FlowMistakes, AnEmptyFlowGivesItsInput) {

@@ -1,4 +1,3 @@
-// Rows A53-A56, A75.
 #include <treadle/graph/observe.h>
 
 #include <chrono>
@@ -34,7 +33,7 @@ GraphState after_forward(const Graph& graph, std::initializer_list<double> value
   return state;
 }
 
-TEST(Collecting, TakesTheValuesOfTagsAndGroups) {  // A53, A54, A56
+TEST(Collecting, TakesTheValuesOfTagsAndGroups) {
   const auto graph = two_heads();
   const GraphState state = after_forward(*graph, {3});
   TrendRecorder recorder;
@@ -47,7 +46,7 @@ TEST(Collecting, TakesTheValuesOfTagsAndGroups) {  // A53, A54, A56
   EXPECT_THAT(recorder.collected("sum"), ElementsAre(66)) << "no tags: all";
 }
 
-TEST(Collecting, AsksHowSeveralElementsBecomeOneNumber) {  // A56
+TEST(Collecting, AsksHowSeveralElementsBecomeOneNumber) {
   const auto graph = two_heads();
   const GraphState state = after_forward(*graph, {3, 5});
   TrendRecorder recorder;
@@ -78,7 +77,7 @@ TEST(Collecting, RefusesAnUnknownTag) {
   EXPECT_THROW(collect_timings(recorder, state, {"double"}), UsageError);
 }
 
-TEST(CollectingTimings, TakesTheSecondsOfNodesThatRan) {  // A75
+TEST(CollectingTimings, TakesTheSecondsOfNodesThatRan) {
   const auto graph = FlowBuilder::from([](const at::Tensor& x) {
                        std::this_thread::sleep_for(20ms);
                        return x.mul(1);
@@ -104,7 +103,7 @@ TEST(CollectingTimings, TakesTheSecondsOfNodesThatRan) {  // A75
   EXPECT_TRUE(timings.trend("slow").empty());
 }
 
-TEST(ValuesText, ShowsTheFirstElementsByName) {  // A55
+TEST(ValuesText, ShowsTheFirstElementsByName) {
   const auto graph = two_heads();
   const GraphState state = after_forward(*graph, {0.1234567, 5});
 
@@ -124,7 +123,7 @@ std::vector<MetricValue> shown_by(Graph& graph, std::vector<at::Tensor> batches)
   return values.means();
 }
 
-TEST(Observing, ShowsTagsInEachForwardThatIsAsked) {  // A56
+TEST(Observing, ShowsTagsInEachForwardThatIsAsked) {
   const auto graph = two_heads();
   graph->observe({{"heads", Reduction::kMean}, {"sum", Reduction::kMax}});
 

@@ -1,4 +1,4 @@
-// Gradients through one step of time (rows A39, C02, E18): wherever a state passes from one step to
+// Gradients through one step of time: wherever a state passes from one step to
 // the next, it passes as a number. Compared with sums written by hand, in which the state is
 // detached between steps, on every way that a graph runs.
 #include <cmath>
@@ -409,14 +409,14 @@ TEST_P(OneStepOfTime, HasTheSameBitsOnEveryWay) {
   const Recurrence& one = GetParam();
   const TaskRandom random(3);
   const auto graph = one.flow().build(spec_of({{4}}));
-  graph->set_branches(Branches::kOneByOne);
+  graph->set_branches(Branches::kSequential);
   const Seen all_of_time = run(one, *graph, false);
   const Seen one_step = run(one, *graph, true);
   for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
     graph->set_execution(execution);
-    for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+    for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
       SCOPED_TRACE(std::string(execution == Execution::kCompiled ? "compiled" : "dynamic") +
-                   (branches == Branches::kAtOnce ? ", branches at once" : ""));
+                   (branches == Branches::kParallel ? ", branches at once" : ""));
       graph->set_branches(branches);
       with_threads(3, [&] {
         for (int turn = 0; turn < 2; ++turn) {
@@ -460,7 +460,7 @@ TEST(OneStepBranches, AskTheForwardNotTheirThread) {
                              .merge(add())
                              .build(spec_of({{4}}));
       graph->set_execution(execution);
-      graph->set_branches(Branches::kAtOnce);
+      graph->set_branches(Branches::kParallel);
       ForwardContext context;
       context.set_one_step_gradients(one_step);
       const at::Tensor batch = at::randn({5, 4}, at::kDouble);

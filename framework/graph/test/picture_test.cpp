@@ -1,4 +1,3 @@
-// Rows A77, A79.
 #include <treadle/graph/cost.h>
 #include <treadle/graph/picture.h>
 

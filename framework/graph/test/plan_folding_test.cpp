@@ -1,5 +1,5 @@
 // Plans for inference: constants become a part of weights, up to rounding, and only where nobody
-// can see the difference otherwise (constant folding for inference; rows C22, C24).
+// can see the difference otherwise (constant folding for inference).
 #include "planned_parts.h"
 
 #include <ATen/ops/allclose.h>
@@ -162,7 +162,7 @@ TEST_F(Folding, RunsBranchesOneByOneUnlessTheyAreForced) {
     EXPECT_TRUE(at::allclose(graph->forward(input_), wanted, 1e-13, 1e-13));
   EXPECT_THAT(operations(graph->compile({&input_, 1})),
               ElementsAre("draw_seed", "linear", "linear", "add"));
-  graph->set_branches(Branches::kAtOnce);
+  graph->set_branches(Branches::kParallel);
 
   EXPECT_THAT(operations(graph->compile({&input_, 1})), ElementsAre("draw_seed", "call", "add"));
   EXPECT_TRUE(at::equal(graph->forward(input_), wanted)) << "what is called is not folded";

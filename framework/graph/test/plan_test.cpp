@@ -1,4 +1,4 @@
-// What a plan says of itself (rows C23-C35).
+// What a plan says of itself.
 #include "planned_parts.h"
 
 #include <ATen/ops/randn.h>
@@ -15,7 +15,7 @@ plan::Plan plan_of(const FlowBuilder& flow, const at::Tensor& input) {
   return graph->compile({&input, 1});
 }
 
-TEST(Plan, IsWhatTheGraphSaysAndThenItsGradients) {  // C23, C24, C27
+TEST(Plan, IsWhatTheGraphSaysAndThenItsGradients) {
   const plan::Plan plan = plan_of(mlp(), at::randn({6, 4}, at::kDouble));
 
   EXPECT_THAT(operations(plan),
@@ -48,7 +48,7 @@ TEST(Plan, WithoutGradientsIsTheForwardAlone) {
   EXPECT_FALSE(plan.records_gradients());
 }
 
-TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {  // C28, C29
+TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {
   for (const bool records : {true, false}) {
     const at::AutoGradMode gradients(records);
     const plan::Plan plan = plan_of(
@@ -56,7 +56,7 @@ TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {  // C28, C29
             .tag("first")
             .split({rows(4, 6), rows(4, 6), FlowBuilder::from(rectify()).through(rows(4, 6))})
             .merge(mean())
-            .also(FlowBuilder::from(rows(6, 6)).through(rectify()))
+            .residual(FlowBuilder::from(rows(6, 6)).through(rectify()))
             .through(rows(6, 2)),
         at::randn({5, 4}, at::kDouble));
     struct Life {
@@ -97,7 +97,7 @@ TEST(Plan, SlotsThatLiveAtTheSameTimeDoNotOverlap) {  // C28, C29
   }
 }
 
-TEST(Plan, MemoryOfWhatIsDoneIsUsedAgain) {  // C28-C30
+TEST(Plan, MemoryOfWhatIsDoneIsUsedAgain) {
   const at::NoGradGuard no_gradients;
   FlowBuilder deep = FlowBuilder::from(rows(4, 64));
   for (int i = 0; i < 20; ++i)
@@ -109,7 +109,7 @@ TEST(Plan, MemoryOfWhatIsDoneIsUsedAgain) {  // C28-C30
   EXPECT_GE(plan.unshared_bytes(), 40 * kValue);
 }
 
-TEST(Plan, AdjacentElementwiseOperationsAreOneKernel) {  // C33-C35
+TEST(Plan, AdjacentElementwiseOperationsAreOneKernel) {
   const plan::Plan plan = plan_of(FlowBuilder::from(rows(4, 4))
                                       .tag("first")
                                       .through(rectify())

@@ -1,4 +1,3 @@
-// Rows A71-A74, A78.
 #include <treadle/graph/profile.h>
 
 #include <chrono>
@@ -59,7 +58,7 @@ TEST(Profiles, HaveEveryNodeAndLevelOfTheLastForward) {
 TEST(Profiles, OfTheForwardThatCompilesAGraphOfBranches) {
   const auto graph = FlowBuilder().split({sleeps(20ms), times(2)}).merge(add()).build();
   graph->set_execution(Execution::kCompiled);
-  graph->set_branches(Branches::kAtOnce);  // planned in the first forward
+  graph->set_branches(Branches::kParallel);  // planned in the first forward
   GraphState state(*graph);
   state.profile(true);
 
@@ -93,15 +92,15 @@ TEST(Profiles, OfGraphsWithin) {
   EXPECT_GE(state.sub("inner")->last_profile()->nodes[1].duration, 5ms);
 }
 
-TEST(Profiles, FollowBranchesToOtherThreads) {  // A73
+TEST(Profiles, FollowBranchesToOtherThreads) {
   const auto graph = FlowBuilder().split({sleeps(60ms), sleeps(60ms)}).merge(add()).build();
   GraphState state(*graph);
   state.profile(true);
-  graph->set_branches(Branches::kOneByOne);
+  graph->set_branches(Branches::kSequential);
   run_once(*graph, state);
   EXPECT_LT(state.last_profile()->levels[0].parallelism(), 1.1);
 
-  graph->set_branches(Branches::kAtOnce);
+  graph->set_branches(Branches::kParallel);
   const oneapi::tbb::global_control allowed(oneapi::tbb::global_control::max_allowed_parallelism,
                                             2);
   // On a busy machine the second thread may come when the first has done all.
@@ -113,13 +112,13 @@ TEST(Profiles, FollowBranchesToOtherThreads) {  // A73
   EXPECT_GT(parallelism, 1.1);
 }
 
-TEST(Profiles, OfOneNodeHaveAParallelismOfOne) {  // A73
+TEST(Profiles, OfOneNodeHaveAParallelismOfOne) {
   EXPECT_EQ(LevelTiming({0, 5ns, 10ns, 1}).parallelism(), 1);
   EXPECT_EQ(LevelTiming({0, 0ns, 10ns, 2}).parallelism(), 1);
   EXPECT_EQ(LevelTiming({0, 5ns, 10ns, 2}).parallelism(), 2);
 }
 
-TEST(Profiles, ArePrintedTheSlowestFirst) {  // A72
+TEST(Profiles, ArePrintedTheSlowestFirst) {
   const Profile profile{{{"quick", "", 1us, 1}, {"slow", "", 3us, 2}}, {}};
   EXPECT_EQ(profile.text(),
             "node       time   share  level\n"
@@ -127,7 +126,7 @@ TEST(Profiles, ArePrintedTheSlowestFirst) {  // A72
             "quick       1us   25.0 %      1\n");
 }
 
-TEST(Profiles, ColourThePicture) {  // A78
+TEST(Profiles, ColourThePicture) {
   const auto graph = FlowBuilder::from(times(1)).split({times(1), times(2)}).merge(add()).build();
   GraphState state(*graph);
   EXPECT_THROW(dot_with_profile(*graph, state), UsageError);

@@ -1,4 +1,4 @@
-// Parts that are computed again in backward: the gradients of those that are kept (row C20).
+// Parts that are computed again in backward: the gradients of those that are kept.
 #include "small_parts.h"
 
 #include <optional>
@@ -41,7 +41,7 @@ Result result_of(bool again, Execution execution = Execution::kDynamic) {
   Result result;
   const TaskRandom random(3);
   const Part body =
-      FlowBuilder::from(std::make_shared<Noisy>(result.calls)).through(plus(1)).also(times(2));
+      FlowBuilder::from(std::make_shared<Noisy>(result.calls)).through(plus(1)).residual(times(2));
   const auto graph =
       FlowBuilder::from(again ? recompute(body) : body).through(times(3)).build(spec_of({{4}}));
   graph->set_execution(execution);
@@ -79,7 +79,7 @@ TEST(Recompute, WithoutDrawsGivesTheBitsOfWhatIsKept) {
     const TaskRandom random(3);
     torch::nn::Linear linear(4, 4);
     linear->to(at::kDouble);
-    const Part body = FlowBuilder::from(linear).also(linear).through(
+    const Part body = FlowBuilder::from(linear).residual(linear).through(
         [](const at::Tensor& x) { return x.tanh(); });
     const auto graph =
         FlowBuilder::from(again ? recompute(body) : body).through(times(3)).build(spec_of({{4}}));

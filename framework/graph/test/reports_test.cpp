@@ -129,7 +129,7 @@ std::shared_ptr<Graph> with_losses_everywhere() {
       .named("between");
   flow.loop(body).times(3);
   flow.map(FlowBuilder::from(penalized(0.05, 1.25)).through(times(1))).each();
-  flow.also(penalized(0.3));
+  flow.residual(penalized(0.3));
   return flow.build();
 }
 
@@ -166,11 +166,11 @@ ReportedBits reported_bits(Branches branches, Execution execution, bool is_first
 
 TEST(Reports, HaveTheSameBitsHoweverTheGraphRuns) {
   with_threads(4, [] {
-    const ReportedBits one_by_one = reported_bits(Branches::kOneByOne, Execution::kDynamic, true);
+    const ReportedBits one_by_one = reported_bits(Branches::kSequential, Execution::kDynamic, true);
     EXPECT_THAT(one_by_one.names, ElementsAre("flow_0.penalized_0.size", "flow_2.penalized_0.size",
                                               "between.size", "loop_0.body.penalized_0.size",
                                               "map_0.body.penalized_0.size", "penalized_0.size"));
-    for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce, Branches::kAsItPays}) {
+    for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
       for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
         for (const bool is_first : {true, false}) {
           const ReportedBits other = reported_bits(branches, execution, is_first);

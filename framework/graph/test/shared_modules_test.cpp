@@ -1,5 +1,5 @@
 // Modules that several nodes share, within graphs within graphs: however the graph runs, their
-// gradients are added up in one order (rows A09, C12; docs/decisions/0012).
+// gradients are added up in one order (docs/decisions/0012).
 // TREADLE_RANDOM_FLOWS=3000 tries that many instead of the usual few.
 #include <cstdlib>
 #include <random>
@@ -106,8 +106,8 @@ class SharingFlows {
         flow.through(part(levels));
         break;
       case 1:
-        text_ += "also ";
-        flow.also(part(levels));
+        text_ += "residual ";
+        flow.residual(part(levels));
         break;
       case 2:
         text_ += "loop ";
@@ -122,9 +122,10 @@ class SharingFlows {
         flow.through(recompute(forgetful(levels)));
         break;
       case 5: {
-        text_ += "gate ";
+        text_ += "mixture ";
         const std::vector<Part> experts = parts(levels);
-        flow.gate(softmax_router(6, static_cast<std::int64_t>(experts.size())), experts);
+        flow.mixture_of_experts(softmax_router(6, static_cast<std::int64_t>(experts.size())),
+                                experts);
         break;
       }
       case 6: {
@@ -189,12 +190,12 @@ TEST(SharedModules, HaveTheSameGradientsHoweverTheGraphRuns) {
     SharingFlows flows(seed);
     const std::shared_ptr<Graph> graph = flows.graph();
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + flows.text());
-    const Pass expected = pass_twice(*graph, Branches::kOneByOne);
+    const Pass expected = pass_twice(*graph, Branches::kSequential);
     for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
       graph->set_execution(execution);
-      for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+      for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
         SCOPED_TRACE(std::string(execution == Execution::kDynamic ? "dynamic" : "compiled") +
-                     (branches == Branches::kOneByOne ? ", one by one" : ", at once"));
+                     (branches == Branches::kSequential ? ", one by one" : ", at once"));
         with_threads(3, [&] { expect_same(pass_twice(*graph, branches), expected); });
       }
     }

@@ -1,4 +1,3 @@
-// Rows A15, A29, A31-A41, B13, B25, C09, C12, C14.
 #include "small_parts.h"
 
 #include <atomic>
@@ -27,7 +26,7 @@ std::shared_ptr<Graph> running_sum() {
   return FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").build();
 }
 
-TEST(GraphStates, AReferenceToALaterTagIsItsValueInTheForwardBefore) {  // A15, A45
+TEST(GraphStates, AReferenceToALaterTagIsItsValueInTheForwardBefore) {
   const auto graph = running_sum();
   GraphState state(*graph);
 
@@ -36,7 +35,7 @@ TEST(GraphStates, AReferenceToALaterTagIsItsValueInTheForwardBefore) {  // A15, 
   EXPECT_THAT(step(*graph, state, row({4})), ElementsAre(7));
 }
 
-TEST(GraphStates, BeginAsDeclared) {  // A15
+TEST(GraphStates, BeginAsDeclared) {
   const auto graph = FlowBuilder::from(plus_reference())
                          .using_({"sum"})
                          .tag("sum")
@@ -75,7 +74,7 @@ TEST(GraphStates, BeginAsDeclaredInTheDtypeOfTheInputWhereNothingElseIsKnown) {
   EXPECT_THAT(numbers(graph->forward(row({1}))), ElementsAre(1 + 0.1));
 }
 
-TEST(GraphStates, AreOneStreamsOwn) {  // A28
+TEST(GraphStates, AreOneStreamsOwn) {
   const auto graph = running_sum();
   GraphState one(*graph);
   GraphState other(*graph);
@@ -85,7 +84,7 @@ TEST(GraphStates, AreOneStreamsOwn) {  // A28
   EXPECT_THAT(step(*graph, one, row({1})), ElementsAre(2));
 }
 
-TEST(GraphStates, AreForgotten) {  // A38
+TEST(GraphStates, AreForgotten) {
   const auto graph = running_sum();
   GraphState state(*graph);
   step(*graph, state, row({1}));
@@ -96,7 +95,7 @@ TEST(GraphStates, AreForgotten) {  // A38
   EXPECT_THAT(step(*graph, state, row({5})), ElementsAre(5));
 }
 
-TEST(GraphStates, CarryGradientsUntilTheyAreCut) {  // A15, A39
+TEST(GraphStates, CarryGradientsUntilTheyAreCut) {
   const auto graph = running_sum();
   for (const bool cut : {false, true}) {
     GraphState state(*graph);
@@ -116,7 +115,7 @@ TEST(GraphStates, CarryGradientsUntilTheyAreCut) {  // A15, A39
 TEST(GraphStates, GoOnFromWhatWasSaved) {
   const FlowBuilder inner =
       FlowBuilder::from(state_add()).using_({"sum"}).tag("sum").through(times(1));
-  const auto graph = FlowBuilder::from(inner).also(times(0)).build();
+  const auto graph = FlowBuilder::from(inner).residual(times(0)).build();
   GraphState state(*graph);
   step(*graph, state, row({1}));
   step(*graph, state, row({2}));
@@ -206,7 +205,7 @@ class ToldOfTheBeginning : public Layer, public BeginsForward {
   }
 };
 
-TEST(LayerAbilities, BeginsForwardIsToldHowManyRowsThereAre) {  // A31
+TEST(LayerAbilities, BeginsForwardIsToldHowManyRowsThereAre) {
   const auto graph = FlowBuilder::from(std::make_shared<ToldOfTheBeginning>()).build();
 
   EXPECT_THAT(numbers(graph->forward(column({1, 2, 3}))), ElementsAre(3, 6, 9));
@@ -218,7 +217,7 @@ class Shows : public torch::nn::Module, public Traced {
   at::Tensor trace(const at::Tensor& state) const override { return state.neg(); }
 };
 
-TEST(LayerAbilities, TracesAreOneMoreThanRounds) {  // A40
+TEST(LayerAbilities, TracesAreOneMoreThanRounds) {
   const auto graph = FlowBuilder().loop(std::make_shared<Shows>()).times(3).tag("loop").build();
   GraphState state(*graph);
   step(*graph, state, row({1}));
@@ -238,7 +237,7 @@ class Named : public Layer, public NamesReferences {
   }
 };
 
-TEST(LayerAbilities, NamedReferencesArriveAsNamed) {  // B25
+TEST(LayerAbilities, NamedReferencesArriveAsNamed) {
   const auto flow = FlowBuilder::from(times(1))
                         .tag("a")
                         .through(times(2))
@@ -249,7 +248,7 @@ TEST(LayerAbilities, NamedReferencesArriveAsNamed) {  // B25
   EXPECT_THAT(numbers(flow.build()->forward(row({1}))), ElementsAre(12));
 }
 
-TEST(GraphRuns, EndWithinARoundWhenStopped) {  // A29
+TEST(GraphRuns, EndWithinARoundWhenStopped) {
   std::stop_source stop;
   int rounds = 0;
   const Part body = [&](const at::Tensor& x) {
@@ -265,7 +264,7 @@ TEST(GraphRuns, EndWithinARoundWhenStopped) {  // A29
   EXPECT_EQ(rounds, 3);
 }
 
-TEST(GraphRuns, SayWhichNodeFailedOnWhatFromWhom) {  // C09
+TEST(GraphRuns, SayWhichNodeFailedOnWhatFromWhom) {
   const auto graph = FlowBuilder::from(times(1))
                          .named("begin")
                          .through(torch::nn::Linear(4, 2))
@@ -304,7 +303,7 @@ TEST(GraphRuns, SayTheWayToANodeWithin) {
   }
 }
 
-TEST(GraphRuns, RefuseBranchesThatAreNone) {  // A17
+TEST(GraphRuns, RefuseBranchesThatAreNone) {
   const auto message = [](const Part& router, SwitchBy by) -> std::string {
     try {
       FlowBuilder().switch_(router, {times(1), times(2)}, by).build()->forward(column({0, 5}));
@@ -324,12 +323,12 @@ TEST(GraphRuns, RefuseBranchesThatAreNone) {  // A17
               HasSubstr("chose for 1 rows of 2"));
 }
 
-TEST(GraphRuns, RefuseAMapOverNothing) {  // A22
+TEST(GraphRuns, RefuseAMapOverNothing) {
   EXPECT_THROW(FlowBuilder().map(times(1)).each().build()->forward(at::zeros({0, 3})),
                TrainingError);
 }
 
-TEST(GraphRuns, SeveralAtOnce) {  // A28
+TEST(GraphRuns, SeveralAtOnce) {
   const auto graph = running_sum();
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
@@ -355,7 +354,7 @@ TEST(GraphRuns, SeveralAtOnce) {  // A28
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(GraphParameters, AreNamedAfterTheirNodes) {  // A27, A32, C08
+TEST(GraphParameters, AreNamedAfterTheirNodes) {
   const auto shared = std::make_shared<Scale>(2);
   const auto graph =
       FlowBuilder::from(std::make_shared<Scale>(1))
@@ -373,7 +372,7 @@ TEST(GraphParameters, AreNamedAfterTheirNodes) {  // A27, A32, C08
                           "flow_0.Scale_0.weight", "last.weight"));
 }
 
-TEST(GraphParameters, OfATag) {  // A33
+TEST(GraphParameters, OfATag) {
   const auto graph =
       FlowBuilder::from(std::make_shared<Scale>(1))
           .tag("one")
@@ -387,7 +386,7 @@ TEST(GraphParameters, OfATag) {  // A33
   EXPECT_TRUE(graph->parameters_of("none").empty());
 }
 
-TEST(GraphParameters, FrozenOnesGetNoGradient) {  // A34, A35
+TEST(GraphParameters, FrozenOnesGetNoGradient) {
   const auto graph = FlowBuilder::from(std::make_shared<Scale>(2))
                          .tag("first")
                          .through(std::make_shared<Scale>(3))
@@ -411,11 +410,14 @@ TEST(GraphParameters, FrozenOnesGetNoGradient) {  // A34, A35
   EXPECT_THROW(graph->freeze({"frist"}), UsageError);
 }
 
-TEST(GraphNodes, SayWhatTheyAre) {  // C15
+TEST(GraphNodes, SayWhatTheyAre) {
   LayerSpec spec;
   spec.inputs = {TensorSpec({TensorSpec::kVaries, 4}, at::kFloat)};
-  const auto graph =
-      FlowBuilder::from(torch::nn::Linear(4, 8)).tag("wide").also(times(1)).using_({}).build(spec);
+  const auto graph = FlowBuilder::from(torch::nn::Linear(4, 8))
+                         .tag("wide")
+                         .residual(times(1))
+                         .using_({})
+                         .build(spec);
 
   const auto& nodes = graph->nodes();
   ASSERT_EQ(nodes.size(), 4U);
@@ -429,7 +431,7 @@ TEST(GraphNodes, SayWhatTheyAre) {  // C15
   EXPECT_EQ(nodes[3].inputs[1].node, 2U);
 }
 
-TEST(GraphModes, TrainAndEvalReachEveryNode) {  // A36
+TEST(GraphModes, TrainAndEvalReachEveryNode) {
   const auto leaf = std::make_shared<Scale>(1);
   const auto graph =
       FlowBuilder().loop(FlowBuilder::from(times(1)).through(leaf)).times(1).build(spec_of({{1}}));

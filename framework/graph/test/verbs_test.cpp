@@ -1,4 +1,3 @@
-// Rows A05-A14, A16-A26, A42-A51 of the features.
 #include "small_parts.h"
 
 #include <ATen/ops/arange.h>
@@ -20,32 +19,32 @@ std::vector<double> run(const FlowBuilder& flow, const at::Tensor& input) {
   return numbers(flow.build()->forward(input));
 }
 
-TEST(FlowVerbs, ThroughGoesOnePartAfterTheOther) {  // A06, A07
+TEST(FlowVerbs, ThroughGoesOnePartAfterTheOther) {
   EXPECT_THAT(run(FlowBuilder::from(times(2)).through(plus(1)), row({1, 5})), ElementsAre(3, 11));
 }
 
-TEST(FlowVerbs, AlsoAddsToTheStream) {  // A08
-  EXPECT_THAT(run(FlowBuilder().also(times(3)), row({1, 2})), ElementsAre(4, 8));
+TEST(FlowVerbs, ResidualAddsToTheStream) {
+  EXPECT_THAT(run(FlowBuilder().residual(times(3)), row({1, 2})), ElementsAre(4, 8));
 }
 
-TEST(FlowVerbs, UsingAfterAlsoReachesThePartWithin) {  // A08, A14
+TEST(FlowVerbs, UsingAfterAlsoReachesThePartWithin) {
   const auto flow = FlowBuilder::from(times(10))
                         .tag("tens")
                         .through(times(0))
-                        .also(plus_reference())
+                        .residual(plus_reference())
                         .using_({"tens"});
 
   EXPECT_THAT(run(flow, row({1})), ElementsAre(10));
 }
 
-TEST(FlowVerbs, SplitGivesEveryBranchTheStreamAndMergeTakesThemInOrder) {  // A09, A10, A44
+TEST(FlowVerbs, SplitGivesEveryBranchTheStreamAndMergeTakesThemInOrder) {
   const auto flow =
       FlowBuilder::from(plus(1)).split({times(1), times(10), times(100)}).merge(cat(1));
 
   EXPECT_THAT(run(flow, row({1})), ElementsAre(2, 20, 200));
 }
 
-TEST(FlowVerbs, MergesOfAllKinds) {  // A42, A43
+TEST(FlowVerbs, MergesOfAllKinds) {
   const auto merged = [](const Part& part) {
     return run(FlowBuilder().split({times(1), times(2), times(6)}).merge(part), row({1, 2}));
   };
@@ -54,7 +53,7 @@ TEST(FlowVerbs, MergesOfAllKinds) {  // A42, A43
   EXPECT_THAT(merged(multiply()), ElementsAre(12, 96));
 }
 
-TEST(FlowVerbs, UsingAfterSplitReachesEveryBranch) {  // A14
+TEST(FlowVerbs, UsingAfterSplitReachesEveryBranch) {
   const auto flow = FlowBuilder::from(times(1))
                         .tag("x")
                         .through(times(0))
@@ -65,7 +64,7 @@ TEST(FlowVerbs, UsingAfterSplitReachesEveryBranch) {  // A14
   EXPECT_THAT(run(flow, row({5})), ElementsAre(5, 10));
 }
 
-TEST(FlowVerbs, TagGroupNamesEveryStream) {  // A12, A54
+TEST(FlowVerbs, TagGroupNamesEveryStream) {
   const auto graph =
       FlowBuilder().split({times(2), times(3)}).tag_group("heads").merge(add()).build();
   GraphState state(*graph);
@@ -76,7 +75,7 @@ TEST(FlowVerbs, TagGroupNamesEveryStream) {  // A12, A54
   EXPECT_TRUE(graph->tag_group("tails").empty());
 }
 
-TEST(FlowVerbs, FurtherInputsAreTagsInTheirOrder) {  // A13
+TEST(FlowVerbs, FurtherInputsAreTagsInTheirOrder) {
   const auto graph = FlowBuilder::from(times(1))
                          .input({"a", "b"})
                          .through(plus_reference(10))
@@ -102,30 +101,30 @@ TEST(FlowVerbs, AtGoesOnFromTags) {
   EXPECT_THAT(run(flow, row({1})), ElementsAre(2, 4));
 }
 
-TEST(FlowVerbs, GateWeighsEveryExpert) {  // A16
+TEST(FlowVerbs, MixtureWeighsEveryExpert) {
   const Part weights = [](const at::Tensor& x) {
     return at::tensor({0.25, 2.0}, at::kDouble).expand({x.size(0), 2});
   };
-  const auto flow = FlowBuilder().gate(weights, {times(4), times(10)});
+  const auto flow = FlowBuilder().mixture_of_experts(weights, {times(4), times(10)});
 
   EXPECT_THAT(run(flow, row({1, 2})), ElementsAre(21, 42));
 }
 
-TEST(FlowVerbs, GateWeighsEachRowByItself) {
+TEST(FlowVerbs, MixtureWeighsEachRowByItself) {
   // Row r has the weights (r, 1).
   const Part weights = [](const at::Tensor& x) {
     return at::cat({x.narrow(1, 0, 1), at::ones({x.size(0), 1}, at::kDouble)}, 1);
   };
-  const auto flow = FlowBuilder().gate(weights, {times(10), times(1)});
+  const auto flow = FlowBuilder().mixture_of_experts(weights, {times(10), times(1)});
 
   EXPECT_THAT(run(flow, column({1, 2, 3})), ElementsAre(11, 42, 93));
 }
 
-TEST(FlowVerbs, GateWeighsWholeImagesOfARow) {
+TEST(FlowVerbs, MixtureWeighsWholeImagesOfARow) {
   const Part weights = [](const at::Tensor& x) {
     return at::tensor({1.0, 2.0}, at::kDouble).expand({x.size(0), 2});
   };
-  const auto graph = FlowBuilder().gate(weights, {times(1), times(1)}).build();
+  const auto graph = FlowBuilder().mixture_of_experts(weights, {times(1), times(1)}).build();
 
   const at::Tensor given = graph->forward(at::ones({2, 3, 4, 5}, at::kDouble));
 
@@ -134,10 +133,10 @@ TEST(FlowVerbs, GateWeighsWholeImagesOfARow) {
   EXPECT_EQ(given.max().item<double>(), 3);
 }
 
-TEST(FlowVerbs, UsingAfterGateReachesTheRouter) {  // A14, A47
+TEST(FlowVerbs, UsingAfterMixtureReachesTheRouter) {
   const auto flow = FlowBuilder::from(times(1))
                         .tag("x")
-                        .gate(softmax_router(1, 2), {times(1), times(1)})
+                        .mixture_of_experts(softmax_router(1, 2), {times(1), times(1)})
                         .using_({"x"});
   // Whatever the router's weights are: softmax sums to one.
   const auto graph = flow.build();
@@ -146,7 +145,7 @@ TEST(FlowVerbs, UsingAfterGateReachesTheRouter) {  // A14, A47
   EXPECT_NEAR(numbers(graph->forward(row({7}))).front(), 7, 1e-12);
 }
 
-TEST(FlowVerbs, SwitchRunsOnlyWhatIsChosen) {  // A17, A49
+TEST(FlowVerbs, SwitchRunsOnlyWhatIsChosen) {
   int ran = 0;
   const Part counted = [&ran](const at::Tensor& x) {
     ++ran;
@@ -158,7 +157,7 @@ TEST(FlowVerbs, SwitchRunsOnlyWhatIsChosen) {  // A17, A49
   EXPECT_EQ(ran, 0);
 }
 
-TEST(FlowVerbs, SwitchByRowSendsEachRowItsWay) {  // A17
+TEST(FlowVerbs, SwitchByRowSendsEachRowItsWay) {
   const Part router = [](const at::Tensor& x) { return x.select(1, 0).remainder(3); };
   const auto flow =
       FlowBuilder().switch_(router, {times(1), times(10), times(100)}, SwitchBy::kRow);
@@ -166,7 +165,7 @@ TEST(FlowVerbs, SwitchByRowSendsEachRowItsWay) {  // A17
   EXPECT_THAT(run(flow, column({3, 4, 5, 6, 7})), ElementsAre(3, 40, 500, 6, 70));
 }
 
-TEST(FlowVerbs, ArgmaxSelectorChoosesForTheBatchByTheMean) {  // A50
+TEST(FlowVerbs, ArgmaxSelectorChoosesForTheBatchByTheMean) {
   // Two units, the second one larger for the mean of the rows though not for the first row.
   const auto graph = FlowBuilder().switch_(argmax_selector(1, 2), {times(1), times(-1)}).build();
   graph->to(at::kDouble);
@@ -179,18 +178,18 @@ TEST(FlowVerbs, ArgmaxSelectorChoosesForTheBatchByTheMean) {  // A50
   EXPECT_THAT(numbers(graph->forward(column({-4, 1}))), ElementsAre(-4, 1));
 }
 
-TEST(FlowVerbs, LoopRepeatsItsBody) {  // A18, A19
+TEST(FlowVerbs, LoopRepeatsItsBody) {
   EXPECT_THAT(run(FlowBuilder().loop(times(2)).times(5), row({1})), ElementsAre(32));
 }
 
-TEST(FlowVerbs, LoopGivesItsBodyTheReferencesInEveryRound) {  // A18
+TEST(FlowVerbs, LoopGivesItsBodyTheReferencesInEveryRound) {
   const auto flow =
       FlowBuilder::from(times(1)).tag("x").loop(plus_reference()).times(3).using_({"x"});
 
   EXPECT_THAT(run(flow, row({2})), ElementsAre(8));
 }
 
-TEST(FlowVerbs, WhileAsksBeforeEachRound) {  // A20, A51
+TEST(FlowVerbs, WhileAsksBeforeEachRound) {
   const auto flow = FlowBuilder().loop(times(2)).while_(threshold_halt(10), 100);
 
   EXPECT_THAT(run(flow, row({3})), ElementsAre(12));
@@ -199,7 +198,7 @@ TEST(FlowVerbs, WhileAsksBeforeEachRound) {  // A20, A51
               ElementsAre(8));
 }
 
-TEST(FlowVerbs, UntilAsksAfterEachRoundButNotAfterTheLast) {  // A21
+TEST(FlowVerbs, UntilAsksAfterEachRoundButNotAfterTheLast) {
   int asked = 0;
   const Part condition = [&asked](const at::Tensor& x) {
     ++asked;
@@ -213,7 +212,7 @@ TEST(FlowVerbs, UntilAsksAfterEachRoundButNotAfterTheLast) {  // A21
   EXPECT_EQ(asked, 3) << "twice for three rounds";
 }
 
-TEST(FlowVerbs, RowsOfAConditionDecideAsSaid) {  // A20
+TEST(FlowVerbs, RowsOfAConditionDecideAsSaid) {
   const Part over_ten = [](const at::Tensor& x) { return x.sub(10); };
   const auto halted_by = [&](HaltBy by) {
     return run(FlowBuilder().loop(times(2)).while_(over_ten, 100, by), column({3, 8}));
@@ -224,7 +223,7 @@ TEST(FlowVerbs, RowsOfAConditionDecideAsSaid) {  // A20
   EXPECT_THROW(halted_by(HaltBy::kOneElement), TrainingError);
 }
 
-TEST(FlowVerbs, MapWorksOnEachRow) {  // A22, A23
+TEST(FlowVerbs, MapWorksOnEachRow) {
   std::vector<std::int64_t> rows;
   const Part body = [&rows](const at::Tensor& x) {
     rows.push_back(x.size(0));
@@ -234,7 +233,7 @@ TEST(FlowVerbs, MapWorksOnEachRow) {  // A22, A23
   EXPECT_THAT(rows, ElementsAre(1, 1, 1));
 }
 
-TEST(FlowVerbs, BatchedMapCallsItsBodyOnce) {  // A26
+TEST(FlowVerbs, BatchedMapCallsItsBodyOnce) {
   std::vector<std::int64_t> rows;
   const Part body = [&rows](const at::Tensor& x) {
     rows.push_back(x.size(0));
@@ -245,14 +244,14 @@ TEST(FlowVerbs, BatchedMapCallsItsBodyOnce) {  // A26
   EXPECT_THAT(rows, ElementsAre(3));
 }
 
-TEST(FlowVerbs, MapOverATagTakesItsRows) {  // A24
+TEST(FlowVerbs, MapOverATagTakesItsRows) {
   const auto flow =
       FlowBuilder::from(times(3)).tag("tripled").through(times(0)).map(plus(1)).over("tripled");
 
   EXPECT_THAT(run(flow, column({1, 2})), ElementsAre(4, 7));
 }
 
-TEST(FlowVerbs, SlicesOfTheLastDimensionAreMapped) {  // A25, A26
+TEST(FlowVerbs, SlicesOfTheLastDimensionAreMapped) {
   const Part sum = [](const at::Tensor& x) { return x.sum(-1, /*keepdim=*/true); };
   const at::Tensor input = at::arange(12, at::kDouble).reshape({2, 6});
 
@@ -261,7 +260,7 @@ TEST(FlowVerbs, SlicesOfTheLastDimensionAreMapped) {  // A25, A26
               ElementsAre(1, 5, 9, 13, 17, 21));
 }
 
-TEST(FlowVerbs, SlicesWorkForAnyRank) {  // A25
+TEST(FlowVerbs, SlicesWorkForAnyRank) {
   const Part sum = [](const at::Tensor& x) { return x.sum(-1, /*keepdim=*/true); };
   const auto graph = FlowBuilder().map(sum).batched().slices(2).build();
 
@@ -272,7 +271,7 @@ TEST(FlowVerbs, SlicesWorkForAnyRank) {  // A25
 }
 
 // A graph that is built for any number of rows is given one here.
-TEST(FlowVerbs, MapTakesAGraphThatIsBuiltAlready) {  // A22
+TEST(FlowVerbs, MapTakesAGraphThatIsBuiltAlready) {
   const auto within = FlowBuilder()
                           .through(state_add())
                           .using_({"sum"})
@@ -309,7 +308,7 @@ TEST(FlowVerbs, WhatAGraphWithinCannotTakeNamesItsNode) {
       "row is not enough");
 }
 
-TEST(FlowVerbs, LoopsWithinAMapMayMap) {  // A16, A22
+TEST(FlowVerbs, LoopsWithinAMapMayMap) {
   const auto inner = FlowBuilder().map(times(2)).each();
   const auto graph =
       FlowBuilder().map(FlowBuilder().loop(inner).times(3)).each().build(spec_of({{2}}));
@@ -317,7 +316,7 @@ TEST(FlowVerbs, LoopsWithinAMapMayMap) {  // A16, A22
   EXPECT_THAT(numbers(graph->forward(at::ones({2, 2}, at::kDouble))), ElementsAre(8, 8, 8, 8));
 }
 
-TEST(FlowVerbs, MapGivesEveryPieceTheReferences) {  // A22, A26: batched slices, too
+TEST(FlowVerbs, MapGivesEveryPieceTheReferences) {
   const Part scalar = [](const at::Tensor& x) { return x.sum(); };
   for (const bool batched : {false, true}) {
     FlowBuilder whole = FlowBuilder().split({scalar, times(1)}).tag_group("parts").at({"parts_1"});
@@ -329,7 +328,7 @@ TEST(FlowVerbs, MapGivesEveryPieceTheReferences) {  // A22, A26: batched slices,
   }
 }
 
-TEST(FlowVerbs, AGraphIsAPartOfAnother) {  // A04, A41
+TEST(FlowVerbs, AGraphIsAPartOfAnother) {
   const auto inner = FlowBuilder::from(times(2)).tag("doubled").through(plus(1)).build();
   const auto outer =
       FlowBuilder::from(plus(1)).through(inner).tag("inner").through(times(10)).build();
@@ -361,7 +360,7 @@ TEST(FlowVerbs, OutputsAreTags) {
   EXPECT_THAT(numbers(outputs[1]), ElementsAre(2));
 }
 
-TEST(FlowVerbs, AValueHasAsManyTagsAsOneLikes) {  // A53
+TEST(FlowVerbs, AValueHasAsManyTagsAsOneLikes) {
   const auto graph = FlowBuilder::from(times(2)).tag("a").tag("b").build();
   GraphState state(*graph);
   graph->run(std::vector<at::Tensor>{row({1})}, state);

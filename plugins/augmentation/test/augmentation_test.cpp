@@ -42,8 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
     Augmentations, TransformContract,
     ::testing::Values(
         augmentation_case("Noise", "noise"),
-        augmentation_case("NoiseOnSome", "noise", {{"columns", {"b"}}, {"deviation", 2}}),
-        augmentation_case("NoiseByName", "noise", {{"deviation", {{"a", 1}, {"picture", 0.5}}}}),
+        augmentation_case("NoiseOnSome", "noise", {{"columns", {"b"}}, {"std", 2}}),
+        augmentation_case("NoiseByName", "noise", {{"std", {{"a", 1}, {"picture", 0.5}}}}),
         augmentation_case("CropInPlace", "random_crop", {{"padding", 2}, {"fill", 1}}),
         augmentation_case("SmallerCrop", "random_crop", {{"size", {4, 3}}}),
         augmentation_case("Flip", "random_flip", {{"vertical", 0.5}})),
@@ -176,7 +176,7 @@ TEST_F(AugmentationTest, NoiseIsNormalWithTheDeviationAskedFor) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     const MatrixRows rows = table(kRows, dtype);
 
-    const Batch batch = applied(*noise({{"deviation", kDeviation}}, rows), rows);
+    const Batch batch = applied(*noise({{"std", kDeviation}}, rows), rows);
 
     for (const std::int64_t column : {0, 1}) {
       const at::Tensor drawn = batch.inputs[0].select(1, column).to(at::kDouble).div(kDeviation);
@@ -201,7 +201,7 @@ TEST_F(AugmentationTest, NoiseIsNormalWithTheDeviationAskedFor) {
 
 TEST_F(AugmentationTest, NoiseOfAnotherBatchIsAnother) {
   const MatrixRows rows = table(1000);
-  const auto transform = noise({{"deviation", 1}}, rows);
+  const auto transform = noise({{"std", 1}}, rows);
 
   const at::Tensor one = applied(*transform, rows, {true, 1}).inputs[0].select(1, 0);
   const at::Tensor next = applied(*transform, rows, {true, 2}).inputs[0].select(1, 0);
@@ -239,15 +239,14 @@ TEST_F(AugmentationTest, NoiseChangesWhatIsNamedAndNothingElse) {
     Json parameters;
     std::array<double, 4> deviations;  // of a, b, c and the image
   };
-  const Case cases[] = {
-      {{{"deviation", 1}}, {1, 1, 1, 1}},
-      {{{"deviation", 1}, {"columns", {"b"}}}, {0, 1, 0, 0}},
-      {{{"deviation", 1}, {"inputs", {"image"}}}, {0, 0, 0, 1}},
-      {{{"deviation", 1}, {"inputs", {"features"}}}, {1, 1, 1, 0}},
-      {{{"deviation", 1}, {"columns", {"a"}}, {"inputs", {"image"}}}, {1, 0, 0, 1}},
-      {{{"deviation", {{"a", 2}, {"image", 50}}}}, {2, 0, 0, 50}},
-      {{{"deviation", {{"features", 3}, {"b", 50}}}}, {3, 50, 3, 0}},
-      {{{"deviation", 0}}, {0, 0, 0, 0}}};
+  const Case cases[] = {{{{"std", 1}}, {1, 1, 1, 1}},
+                        {{{"std", 1}, {"columns", {"b"}}}, {0, 1, 0, 0}},
+                        {{{"std", 1}, {"inputs", {"image"}}}, {0, 0, 0, 1}},
+                        {{{"std", 1}, {"inputs", {"features"}}}, {1, 1, 1, 0}},
+                        {{{"std", 1}, {"columns", {"a"}}, {"inputs", {"image"}}}, {1, 0, 0, 1}},
+                        {{{"std", {{"a", 2}, {"image", 50}}}}, {2, 0, 0, 50}},
+                        {{{"std", {{"features", 3}, {"b", 50}}}}, {3, 50, 3, 0}},
+                        {{{"std", 0}}, {0, 0, 0, 0}}};
 
   for (const Case& one : cases) {
     SCOPED_TRACE(one.parameters.dump());
@@ -406,8 +405,8 @@ TEST_F(AugmentationTest, TheSamePlaceInADocumentDrawsTheSameAndAnotherOneOtherNu
 TEST_F(AugmentationTest, OtherParametersDrawTheSameNumbers) {
   const MatrixRows numbers = table(100);
 
-  const at::Tensor one = applied(*noise({{"deviation", 1}}, numbers), numbers).inputs[1];
-  const at::Tensor two = applied(*noise({{"deviation", 2}}, numbers), numbers).inputs[1];
+  const at::Tensor one = applied(*noise({{"std", 1}}, numbers), numbers).inputs[1];
+  const at::Tensor two = applied(*noise({{"std", 2}}, numbers), numbers).inputs[1];
 
   EXPECT_TRUE(same(one.mul(2), two));
 }
@@ -464,7 +463,7 @@ TEST_F(AugmentationTest, MistakesAreOneSentenceEach) {
             "noise: there is no input \"a\"; the inputs are features, image, "
             "categories");
   EXPECT_EQ(message_of([&] {
-              noise({{"deviation", {{"imag", 1}}}}, numbers);
+              noise({{"std", {{"imag", 1}}}}, numbers);
             }),
             "noise: there is no column or input \"imag\"; there are a, b, c, color, features, "
             "image, categories; did you mean \"image\"?");
@@ -473,13 +472,13 @@ TEST_F(AugmentationTest, MistakesAreOneSentenceEach) {
             }),
             "noise: column \"color\" is a category; only numbers can have noise");
   EXPECT_EQ(message_of([&] {
-              noise({{"deviation", Json::object()}}, numbers);
+              noise({{"std", Json::object()}}, numbers);
             }),
-            "/deviation: must name a column or an input");
+            "/std: must name a column or an input");
   EXPECT_EQ(message_of([&] {
-              noise({{"deviation", {{"a", 1}}}, {"columns", {"b"}}}, numbers);
+              noise({{"std", {{"a", 1}}}, {"columns", {"b"}}}, numbers);
             }),
-            "/deviation: names columns and inputs itself; leave out \"columns\" and \"inputs\"");
+            "/std: names columns and inputs itself; leave out \"columns\" and \"inputs\"");
   EXPECT_EQ(message_of([&] {
               flip({{"inputs", {"features"}}}, numbers);
             }),

@@ -307,8 +307,9 @@ TEST(DivergenceGuard, SkipsStepsThatAreNotFinite) {
 
   const StateDict after = rehearsal.weights();
   for (const auto& [name, tensor] : before.tensors()) {
-    if (tensor.is_floating_point())
+    if (tensor.is_floating_point()) {
       EXPECT_TRUE(at::equal(tensor, after.tensor(name))) << name;
+    }
   }
   const auto& logged = context.epochs().back().observed;
   const auto skipped = std::find_if(logged.begin(), logged.end(), [](const MetricValue& value) {

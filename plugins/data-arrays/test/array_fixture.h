@@ -15,6 +15,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/testing/batches.h>
+#include <treadle/testing/expect_problem.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/scratch_folder.h>
 

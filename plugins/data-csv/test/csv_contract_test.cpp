@@ -58,7 +58,6 @@ INSTANTIATE_TEST_SUITE_P(
                       csv_case("Numbers", {{"columns", {"a", "color"}}, {"target", "price"}}),
                       csv_case("Weighted", {{"columns", {"a", "color", "price"}},
                                             {"weight", "w"},
-                                            {"class_weights", "balanced"},
                                             {"group", "id"},
                                             {"time", "when"}})),
     CaseName());
@@ -76,11 +75,7 @@ TEST(CsvSchema, DefaultsAreThoseOfTheCode) {
 
 TEST(CsvSchema, TakesWhatTheReadmeShows) {
   EXPECT_NO_THROW(plugin().completed(
-      "csv", {{"path", "data/iris.csv"}, {"target", "species"}, {"class_weights", "balanced"}}));
-  EXPECT_NO_THROW(
-      plugin().completed("csv", {{"path", "x"}, {"class_weights", {{"yes", 2}, {"no", 0.5}}}}));
-  EXPECT_THROW(plugin().completed("csv", {{"path", "x"}, {"class_weights", {{"yes", -2}}}}),
-               DocumentError);
+      "csv", {{"path", "data/iris.csv"}, {"target", "species"}, {"missing", "drop_row"}}));
   EXPECT_THROW(plugin().completed("csv", {{"path", "x"}, {"target", 1.5}}), DocumentError);
 }
 

@@ -233,20 +233,14 @@ TEST_F(CsvDataTest, SaysThatAFileWasChangedBeforeItsTextsWereRead) {
             "x.csv: was changed while it was read, or can only be read once");
 }
 
-TEST_F(CsvDataTest, WeighsRowsByColumnAndClass) {
+TEST_F(CsvDataTest, WeighsRowsByColumn) {
   write("a,w,y\n1,2,A\n2,1,B\n3,0.5,B\n4,1,B\n");
 
   const auto by_column = open({{"weight", "w"}});
-  const auto by_name = open({{"columns", {"a"}}, {"class_weights", {{"B", 3}}}});
-  // sklearn.utils.class_weight.compute_class_weight("balanced", classes=["A", "B"], y=list("ABBB"))
-  const auto balanced = open({{"weight", "w"}, {"class_weights", "balanced"}});
 
   EXPECT_EQ(values(batch(*by_column).weights), (Values{2, 1, 0.5, 1}));
   EXPECT_TRUE(by_column->spec().has_weights);
-  EXPECT_EQ(values(batch(*by_name).weights), (Values{1, 3, 3, 3}));
-  EXPECT_THAT(values(batch(*balanced).weights),
-              ::testing::Pointwise(::testing::FloatEq(), {4., 2. / 3, 1. / 3, 2. / 3}));
-  EXPECT_THAT(names(*balanced), ElementsAre("a"));
+  EXPECT_THAT(names(*by_column), ElementsAre("a"));
 }
 
 TEST_F(CsvDataTest, ReadsGroupsAndTimes) {
@@ -374,8 +368,7 @@ constexpr const char* kTraining = "color,n,w,kind\nred,1,1,no\nblue,2,2,yes\ngre
 
 class CsvDataLaterTest : public CsvDataTest {
  protected:
-  const Json parameters_ = {
-      {"categorical", {"color"}}, {"weight", "w"}, {"class_weights", {{"yes", 4}}}};
+  const Json parameters_ = {{"categorical", {"color"}}, {"weight", "w"}};
 
   std::unique_ptr<CsvData> training() const {
     write(kTraining);
@@ -405,7 +398,7 @@ TEST_F(CsvDataLaterTest, EvaluatesWithTheClassesAndWeightsOfTheTraining) {
 
   EXPECT_EQ(data->spec(), trained->spec());
   EXPECT_EQ(targets(*data), (Values{1, 1}));
-  EXPECT_EQ(values(batch(*data).weights), (Values{8, 4}));
+  EXPECT_EQ(values(batch(*data).weights), (Values{2, 1}));
 }
 
 TEST_F(CsvDataLaterTest, FindsColumnsByPositionWhereThereIsNoHeader) {
@@ -448,8 +441,6 @@ TEST_F(CsvDataLaterTest, RefusesAStateThatIsDamaged) {
               state.put("layout", layout);
             }),
             "stored columns of the data contradict each other");
-  EXPECT_EQ(damaged([](StateDict& state) { state.put("class_weights", Json::array({1})); }),
-            "stored description of the data contradicts itself");
   EXPECT_EQ(message_of([&] { make()->load_state(StateDict()); }),
             "saved state has no value \"layout\"; it has nothing");
 }

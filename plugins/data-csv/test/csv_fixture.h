@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/expect_problem.h>
 
 #include "csv_data.h"
 

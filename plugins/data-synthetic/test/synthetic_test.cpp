@@ -7,6 +7,7 @@
 #include <treadle/base/problem.h>
 #include <treadle/testing/data_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/stream_contract.h>
 
 namespace treadle::testing {
 namespace {
@@ -32,6 +33,18 @@ INSTANTIATE_TEST_SUITE_P(
                       data_case("Friedman", "friedman1", {{"features", 5}, {"seed", 3}}),
                       data_case("Series", "ar_series")),
     CaseName());
+
+StreamCase stream_case(std::string name, const char* component) {
+  return {std::move(name), [=] {
+            return plugin().make<DataProvider>(component, {{"rows", "endless"}, {"seed", 4}});
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Synthetic, StreamContract,
+                         ::testing::Values(stream_case("Moons", "moons"),
+                                           stream_case("Spirals", "spirals"),
+                                           stream_case("Friedman", "friedman1")),
+                         CaseName());
 
 class SyntheticTest : public ::testing::Test {
  protected:

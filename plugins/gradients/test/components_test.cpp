@@ -4,8 +4,8 @@ namespace treadle::testing {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
-                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
-                                                           {{"accumulate", {{"parts", 2}}}})),
+                         ::testing::ValuesIn(components_of(
+                             TREADLE_PLUGIN_FOLDER, {{"accumulate", {{"micro_batches", 2}}}})),
                          CaseName());
 
 }  // namespace

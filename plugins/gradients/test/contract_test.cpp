@@ -14,13 +14,14 @@ GradientsCase case_of(std::string name, std::string component, nlohmann::json pa
 // The suite's models have no steps of time: one_step, too, is exact on them.
 INSTANTIATE_TEST_SUITE_P(
     Strategies, GradientStrategyContract,
-    ::testing::Values(
-        case_of("Backprop", "backprop"), case_of("OneStep", "one_step"),
-        case_of("OnePart", "accumulate", {{"parts", 1}}),
-        case_of("ThreeParts", "accumulate", {{"parts", 3}}),
-        case_of("RowByRow", "accumulate", {{"parts", 65536}}),
-        case_of("PartsOfOneStep", "accumulate", {{"parts", 5}, {"inner", "one_step"}}),
-        case_of("OneStepOfParts", "one_step", {{"inner", {{"use", "accumulate"}, {"parts", 5}}}})),
+    ::testing::Values(case_of("Backprop", "backprop"), case_of("OneStep", "truncated_bptt"),
+                      case_of("OnePart", "accumulate", {{"micro_batches", 1}}),
+                      case_of("ThreeParts", "accumulate", {{"micro_batches", 3}}),
+                      case_of("RowByRow", "accumulate", {{"micro_batches", 65536}}),
+                      case_of("PartsOfOneStep", "accumulate",
+                              {{"micro_batches", 5}, {"inner", "truncated_bptt"}}),
+                      case_of("OneStepOfParts", "truncated_bptt",
+                              {{"inner", {{"use", "accumulate"}, {"micro_batches", 5}}}})),
     CaseName());
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST(Accumulate, EqualsTheWholeBatchInTheMemoryOfAPart) {
       const Batch batch = sequences(rows, weighted);
       const Gradients whole = gradients_of("backprop", {}, batch);
       for (const std::int64_t parts : {1, 3, 12, 50}) {
-        const Gradients cut = gradients_of("accumulate", {{"parts", parts}}, batch);
+        const Gradients cut = gradients_of("accumulate", {{"micro_batches", parts}}, batch);
         expect_close(cut, whole);
         EXPECT_EQ(cut.most_rows, (rows + std::min(rows, parts) - 1) / std::min(rows, parts));
       }
@@ -164,8 +164,8 @@ TEST(Accumulate, CarriesTheStateOfEachRowToTheNextBatch) {
   const at::Tensor whole =
       gradient_after_two_batches(*plugin().make<GradientStrategy>("backprop", {}));
 
-  const at::Tensor cut =
-      gradient_after_two_batches(*plugin().make<GradientStrategy>("accumulate", {{"parts", 3}}));
+  const at::Tensor cut = gradient_after_two_batches(
+      *plugin().make<GradientStrategy>("accumulate", {{"micro_batches", 3}}));
 
   EXPECT_LT((cut - whole).abs().max().item<double>(), 1e-13);
 }
@@ -179,7 +179,7 @@ TEST(OneStep, ReachesBackOneStepOfTime) {
     state = model.cell(state.detach() + batch.inputs[0].select(1, time)).tanh();
   ((state - batch.targets[0]).pow(2).sum() / 2).backward();
 
-  const Gradients one_step = gradients_of("one_step", {}, batch);
+  const Gradients one_step = gradients_of("truncated_bptt", {}, batch);
 
   EXPECT_LT((one_step.weight - model.cell->weight.grad()).abs().max().item<double>(), 1e-15);
   EXPECT_FALSE(at::equal(one_step.weight, gradients_of("backprop", {}, batch).weight));
@@ -207,10 +207,11 @@ TEST(OneStep, HoldsInWhatIsComputedAgain) {
   ForwardContext context;
 
   plugin()
-      .make<GradientStrategy>("one_step", {})
+      .make<GradientStrategy>("truncated_bptt", {})
       ->add_gradients({&model, &objective}, batch, context);
 
-  EXPECT_TRUE(at::equal(model.cell->weight.grad(), gradients_of("one_step", {}, batch).weight));
+  EXPECT_TRUE(
+      at::equal(model.cell->weight.grad(), gradients_of("truncated_bptt", {}, batch).weight));
 }
 
 TEST(OneStep, EndsWithTheCall) {
@@ -220,7 +221,7 @@ TEST(OneStep, EndsWithTheCall) {
   Recurrent model;
   ForwardContext context;
   plugin()
-      .make<GradientStrategy>("one_step", {})
+      .make<GradientStrategy>("truncated_bptt", {})
       ->add_gradients({&model, &objective}, batch, context);
   model.zero_grad();
 
@@ -233,11 +234,14 @@ TEST(OneStep, EndsWithTheCall) {
 
 TEST(Strategies, MayHoldEachOther) {
   const Batch batch = sequences(9, true);
-  const Gradients one_step = gradients_of("one_step", {}, batch);
+  const Gradients one_step = gradients_of("truncated_bptt", {}, batch);
 
-  expect_close(gradients_of("one_step", {{"inner", {{"use", "accumulate"}, {"parts", 4}}}}, batch),
+  expect_close(gradients_of("truncated_bptt",
+                            {{"inner", {{"use", "accumulate"}, {"micro_batches", 4}}}}, batch),
                one_step);
-  expect_close(gradients_of("accumulate", {{"parts", 2}, {"inner", "one_step"}}, batch), one_step);
+  expect_close(
+      gradients_of("accumulate", {{"micro_batches", 2}, {"inner", "truncated_bptt"}}, batch),
+      one_step);
 }
 
 }  // namespace

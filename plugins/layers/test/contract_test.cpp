@@ -1,4 +1,4 @@
-// Rows A46, B15-B24: every layer keeps what LayerContract asks, gradients by finite differences
+// Every layer keeps what LayerContract asks, gradients by finite differences
 // among it.
 #include <treadle/testing/layer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
@@ -55,11 +55,11 @@ LayerCase to(LayerCase one, std::vector<std::int64_t> positions) {
 
 INSTANTIATE_TEST_SUITE_P(
     Dense, LayerContract,
-    ::testing::Values(layer("Rows", "dense", {{"units", 3}}),
-                      layer("Sequences", "dense", {{"units", 3}}, kSequences),
-                      layer("WithoutBias", "dense", {{"units", 3}, {"bias", false}}),
-                      layer("Kaiming", "dense", {{"units", 3}, {"init", "kaiming"}}),
-                      layer("Orthogonal", "dense", {{"units", 3}, {"init", "orthogonal"}}),
+    ::testing::Values(layer("Rows", "dense", {{"out_features", 3}}),
+                      layer("Sequences", "dense", {{"out_features", 3}}, kSequences),
+                      layer("WithoutBias", "dense", {{"out_features", 3}, {"bias", false}}),
+                      layer("Kaiming", "dense", {{"out_features", 3}, {"init", "kaiming"}}),
+                      layer("Orthogonal", "dense", {{"out_features", 3}, {"init", "orthogonal"}}),
                       layer("Head", "head"), to(layer("HeadOfSteps", "head", {}, kSequences), {5}),
                       to(layer("HeadOfVaryingSteps", "head", {}, {{kVaries, 6}}), {kVaries}),
                       to(layer("HeadOfPixels", "head", {}, kImages), {6, 5}),
@@ -70,54 +70,60 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Convolutions, LayerContract,
     ::testing::Values(
-        layer("Conv1d", "conv1d", {{"channels", 3}, {"kernel", 3}}, kChannels),
+        layer("Conv1d", "conv1d", {{"out_channels", 3}, {"kernel_size", 3}}, kChannels),
         layer("Conv2d", "conv2d",
-              {{"channels", 3}, {"kernel", {3, 2}}, {"stride", 2}, {"padding", 1}}, kImages),
+              {{"out_channels", 3}, {"kernel_size", {3, 2}}, {"stride", 2}, {"padding", 1}},
+              kImages),
         layer("Conv2dSame", "conv2d",
-              {{"channels", 2}, {"kernel", 3}, {"padding", "same"}, {"dilation", 2}}, kImages),
+              {{"out_channels", 2}, {"kernel_size", 3}, {"padding", "same"}, {"dilation", 2}},
+              kImages),
         layer("Conv2dGroups", "conv2d",
-              {{"channels", 4}, {"kernel", 2}, {"groups", 2}, {"bias", false}}, kImages),
-        layer("Conv3d", "conv3d", {{"channels", 2}, {"kernel", 2}}, kVolumes),
+              {{"out_channels", 4}, {"kernel_size", 2}, {"groups", 2}, {"bias", false}}, kImages),
+        layer("Conv3d", "conv3d", {{"out_channels", 2}, {"kernel_size", 2}}, kVolumes),
         layer("ConvTranspose1d", "conv_transpose1d",
-              {{"channels", 2}, {"kernel", 3}, {"stride", 2}}, kChannels),
-        layer(
-            "ConvTranspose2d", "conv_transpose2d",
-            {{"channels", 2}, {"kernel", 3}, {"stride", 2}, {"padding", 1}, {"output_padding", 1}},
-            kImages),
-        layer("ConvTranspose3d", "conv_transpose3d", {{"channels", 2}, {"kernel", 2}}, kVolumes)),
+              {{"out_channels", 2}, {"kernel_size", 3}, {"stride", 2}}, kChannels),
+        layer("ConvTranspose2d", "conv_transpose2d",
+              {{"out_channels", 2},
+               {"kernel_size", 3},
+               {"stride", 2},
+               {"padding", 1},
+               {"output_padding", 1}},
+              kImages),
+        layer("ConvTranspose3d", "conv_transpose3d", {{"out_channels", 2}, {"kernel_size", 2}},
+              kVolumes)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Pooling, LayerContract,
     ::testing::Values(
-        layer("Max1d", "max_pool1d", {{"kernel", 2}}, kChannels),
-        layer("Max2d", "max_pool2d", {{"kernel", 3}, {"stride", 2}, {"padding", 1}}, kImages),
-        layer("Average1d", "avg_pool1d", {{"kernel", 3}, {"stride", 1}}, kChannels),
-        layer("Average2d", "avg_pool2d", {{"kernel", {2, 1}}}, kImages),
-        layer("AdaptiveMax1d", "adaptive_max_pool1d", {{"size", 3}}, kChannels),
-        layer("AdaptiveMax2d", "adaptive_max_pool2d", {{"size", 2}}, kImages),
-        layer("AdaptiveAverage1d", "adaptive_avg_pool1d", {{"size", 2}}, kChannels),
-        layer("AdaptiveAverage2d", "adaptive_avg_pool2d", {{"size", {1, 2}}}, kImages)),
+        layer("Max1d", "max_pool1d", {{"kernel_size", 2}}, kChannels),
+        layer("Max2d", "max_pool2d", {{"kernel_size", 3}, {"stride", 2}, {"padding", 1}}, kImages),
+        layer("Average1d", "avg_pool1d", {{"kernel_size", 3}, {"stride", 1}}, kChannels),
+        layer("Average2d", "avg_pool2d", {{"kernel_size", {2, 1}}}, kImages),
+        layer("AdaptiveMax1d", "adaptive_max_pool1d", {{"output_size", 3}}, kChannels),
+        layer("AdaptiveMax2d", "adaptive_max_pool2d", {{"output_size", 2}}, kImages),
+        layer("AdaptiveAverage1d", "adaptive_avg_pool1d", {{"output_size", 2}}, kChannels),
+        layer("AdaptiveAverage2d", "adaptive_avg_pool2d", {{"output_size", {1, 2}}}, kImages)),
     CaseName());
 
-INSTANTIATE_TEST_SUITE_P(Norms, LayerContract,
-                         ::testing::Values(in_training(layer("BatchOfRows", "batch_norm")),
-                                           in_training(layer("BatchOfImages", "batch_norm", {},
-                                                             kImages)),
-                                           layer("Layer", "layer_norm", {}, kSequences),
-                                           layer("LayerPlain", "layer_norm", {{"affine", false}}),
-                                           layer("Rms", "rms_norm"),
-                                           layer("Group", "group_norm", {{"groups", 2}}, kImages),
-                                           layer("Instance", "group_norm",
-                                                 {{"groups", 4}, {"affine", false}}, kChannels)),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Norms, LayerContract,
+    ::testing::Values(in_training(layer("BatchOfRows", "batch_norm")),
+                      in_training(layer("BatchOfImages", "batch_norm", {}, kImages)),
+                      layer("Layer", "layer_norm", {}, kSequences),
+                      layer("LayerPlain", "layer_norm", {{"affine", false}}),
+                      layer("Rms", "rms_norm"),
+                      layer("Group", "group_norm", {{"num_groups", 2}}, kImages),
+                      layer("Instance", "group_norm", {{"num_groups", 4}, {"affine", false}},
+                            kChannels)),
+    CaseName());
 
 INSTANTIATE_TEST_SUITE_P(Dropout, LayerContract,
                          ::testing::Values(in_training(layer("Elements", "dropout")),
                                            in_training(layer("Channels", "feature_dropout", {},
                                                              kImages)),
                                            in_training(layer("Alpha", "alpha_dropout")),
-                                           layer("OfNothing", "dropout", {{"rate", 0}})),
+                                           layer("OfNothing", "dropout", {{"p", 0}})),
                          CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
@@ -126,8 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
         of_categories(layer("Indices", "embedding", {{"num_embeddings", 4}, {"embedding_dim", 3}})),
         of_categories(layer("Columns", "embedding",
                             {{"num_embeddings", {4, 5}}, {"embedding_dim", 3}}, {{2}})),
-        layer("Positions", "positions", {}, kSequences),
-        layer("Sines", "positions", {{"kind", "sines"}}, kSequences)),
+        layer("Positions", "positional_encoding", {}, kSequences),
+        layer("Sines", "positional_encoding", {{"kind", "sinusoidal"}}, kSequences)),
     CaseName());
 
 /// Whole sequences, with the same in plain operators beside it.
@@ -140,41 +146,49 @@ LayerCase recurrent(std::string name, const std::string& component, const Json& 
 INSTANTIATE_TEST_SUITE_P(
     Recurrent, LayerContract,
     ::testing::Values(
-        layer("RnnCell", "rnn_cell", {{"units", 3}}, {{6}, {3}}),
-        layer("GruCell", "gru_cell", {{"units", 3}}, {{6}, {3}}),
-        layer("LstmCell", "lstm_cell", {{"units", 3}}, {{6}, {6}}),
-        layer("LstmCellAtFirst", "lstm_cell", {{"units", 3}}, {{6}, {}}),
-        recurrent("Rnn", "rnn", {{"units", 3}}),
+        layer("RnnCell", "rnn_cell", {{"hidden_size", 3}}, {{6}, {3}}),
+        layer("GruCell", "gru_cell", {{"hidden_size", 3}}, {{6}, {3}}),
+        layer("LstmCell", "lstm_cell", {{"hidden_size", 3}}, {{6}, {6}}),
+        layer("LstmCellAtFirst", "lstm_cell", {{"hidden_size", 3}}, {{6}, {}}),
+        recurrent("Rnn", "rnn", {{"hidden_size", 3}}),
         recurrent("RnnBothLast", "rnn",
-                  {{"units", 3}, {"layers", 2}, {"both_directions", true}, {"gives", "last"}}),
-        recurrent("Gru", "gru", {{"units", 3}, {"both_directions", true}}),
-        recurrent("GruLast", "gru", {{"units", 3}, {"gives", "last"}}),
-        recurrent("Lstm", "lstm", {{"units", 3}, {"layers", 2}, {"gives", "last"}}),
-        recurrent("LstmBoth", "lstm", {{"units", 3}, {"both_directions", true}}),
+                  {{"hidden_size", 3},
+                   {"num_layers", 2},
+                   {"bidirectional", true},
+                   {"return_sequences", false}}),
+        recurrent("Gru", "gru", {{"hidden_size", 3}, {"bidirectional", true}}),
+        recurrent("GruLast", "gru", {{"hidden_size", 3}, {"return_sequences", false}}),
+        recurrent("Lstm", "lstm",
+                  {{"hidden_size", 3}, {"num_layers", 2}, {"return_sequences", false}}),
+        recurrent("LstmBoth", "lstm", {{"hidden_size", 3}, {"bidirectional", true}}),
         recurrent("LstmBothLast", "lstm",
-                  {{"units", 2}, {"both_directions", true}, {"gives", "last"}}),
-        with_padding(recurrent("RnnOfLengths", "rnn", {{"units", 3}})),
-        with_padding(recurrent("GruOfLengths", "gru", {{"units", 3}, {"both_directions", true}})),
-        with_padding(
-            recurrent("LstmOfLengths", "lstm",
-                      {{"units", 2}, {"layers", 2}, {"both_directions", true}, {"gives", "last"}})),
+                  {{"hidden_size", 2}, {"bidirectional", true}, {"return_sequences", false}}),
+        with_padding(recurrent("RnnOfLengths", "rnn", {{"hidden_size", 3}})),
+        with_padding(recurrent("GruOfLengths", "gru",
+                               {{"hidden_size", 3}, {"bidirectional", true}})),
+        with_padding(recurrent("LstmOfLengths", "lstm",
+                               {{"hidden_size", 2},
+                                {"num_layers", 2},
+                                {"bidirectional", true},
+                                {"return_sequences", false}})),
         in_training(recurrent("GruDropout", "gru",
-                              {{"units", 3}, {"layers", 2}, {"dropout", 0.5}})),
-        in_training(
-            recurrent("LstmBothDropout", "lstm",
-                      {{"units", 3}, {"layers", 3}, {"both_directions", true}, {"dropout", 0.5}}))),
+                              {{"hidden_size", 3}, {"num_layers", 2}, {"dropout", 0.5}})),
+        in_training(recurrent(
+            "LstmBothDropout", "lstm",
+            {{"hidden_size", 3}, {"num_layers", 3}, {"bidirectional", true}, {"dropout", 0.5}}))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Attention, LayerContract,
-    ::testing::Values(layer("ToItself", "attention", {{"heads", 2}}, kSequences),
-                      layer("Causal", "attention", {{"heads", 3}, {"causal", true}}, kSequences),
-                      layer("ToAnother", "attention", {{"bias", false}}, {{5, 6}, {3, 4}}),
-                      with_padding(layer("OfLengths", "attention", {{"heads", 2}}, kSequences)),
-                      with_padding(layer("OfMasked", "attention", {{"causal", true}}, kSequences),
-                                   Role::kMask),
-                      with_padding(layer("ToAnotherOfLengths", "attention", {}, {{3, 6}, {5, 4}})),
-                      in_training(layer("Dropout", "attention", {{"dropout", 0.3}}, kSequences))),
+    ::testing::Values(
+        layer("ToItself", "attention", {{"num_heads", 2}}, kSequences),
+        layer("Causal", "attention", {{"num_heads", 3}, {"is_causal", true}}, kSequences),
+        layer("ToAnother", "attention", {{"bias", false}}, {{5, 6}, {3, 4}}),
+        with_padding(layer("OfLengths", "attention", {{"num_heads", 2}}, kSequences)),
+        with_padding(layer("OfMasked", "attention", {{"is_causal", true}}, kSequences),
+                     Role::kMask),
+        with_padding(layer("ToAnotherOfLengths", "attention", {}, {{3, 6}, {5, 4}})),
+        in_training(layer("Dropout", "attention", {{"dropout", 0.3}}, kSequences))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
@@ -189,29 +203,32 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("Softplus", "softplus"), layer("Hardtanh", "hardtanh"),
                       layer("Softmax", "softmax"), layer("LogSoftmax", "log_softmax"),
                       layer("Glu", "glu"), layer("Prelu", "prelu"),
-                      layer("PreluByChannel", "prelu", {{"by_channel", true}}, kImages)),
+                      layer("PreluByChannel", "prelu", {{"per_channel", true}}, kImages)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LayerContract,
-    ::testing::Values(
-        layer("Flatten", "flatten", {}, kImages),
-        layer("FlattenFrom2", "flatten", {{"from", 2}}, kImages),
-        layer("Unflatten", "unflatten", {{"sizes", {2, 3}}}),
-        layer("Transpose", "transpose", {}, kSequences), layer("Select", "select", {}, kSequences),
-        layer("Narrow", "narrow", {{"start", 1}, {"length", 2}}),
-        layer("Mean", "reduce", {{"dims", {1}}}, kSequences),
-        layer("Max", "reduce", {{"by", "max"}}, kSequences),
-        layer("Sum", "reduce", {{"by", "sum"}, {"dims", {-1, -2}}}, kImages),
-        layer("Min", "reduce", {{"by", "min"}}),
-        layer("Last", "reduce", {{"by", "last"}, {"dims", {1}}}, kSequences),
-        with_padding(layer("MeanOfLengths", "reduce", {{"dims", {1}}}, kSequences)),
-        with_padding(layer("MaxOfMasked", "reduce", {{"dims", {1, -1}}, {"by", "max"}}, kSequences),
-                     Role::kMask),
-        with_padding(layer("LastOfLengths", "reduce", {{"dims", {1}}, {"by", "last"}}, kSequences)),
-        layer("Pad", "pad", {{"widths", {1, 2}}, {"value", 3}}, kImages),
-        layer("Upsample", "upsample", {}, kImages),
-        layer("Bilinear", "upsample", {{"by", "bilinear"}, {"factor", 3}}, kImages)),
+    ::testing::Values(layer("Flatten", "flatten", {}, kImages),
+                      layer("FlattenFrom2", "flatten", {{"start_dim", 2}}, kImages),
+                      layer("Unflatten", "unflatten", {{"shape", {2, 3}}}),
+                      layer("Transpose", "transpose", {}, kSequences),
+                      layer("Select", "select", {}, kSequences),
+                      layer("Narrow", "narrow", {{"start", 1}, {"length", 2}}),
+                      layer("Mean", "reduce", {{"dims", {1}}}, kSequences),
+                      layer("Max", "reduce", {{"reduction", "max"}}, kSequences),
+                      layer("Sum", "reduce", {{"reduction", "sum"}, {"dims", {-1, -2}}}, kImages),
+                      layer("Min", "reduce", {{"reduction", "min"}}),
+                      layer("Last", "reduce", {{"reduction", "last"}, {"dims", {1}}}, kSequences),
+                      with_padding(layer("MeanOfLengths", "reduce", {{"dims", {1}}}, kSequences)),
+                      with_padding(layer("MaxOfMasked", "reduce",
+                                         {{"dims", {1, -1}}, {"reduction", "max"}}, kSequences),
+                                   Role::kMask),
+                      with_padding(layer("LastOfLengths", "reduce",
+                                         {{"dims", {1}}, {"reduction", "last"}}, kSequences)),
+                      layer("Pad", "pad", {{"padding", {1, 2}}, {"value", 3}}, kImages),
+                      layer("Upsample", "upsample", {}, kImages),
+                      layer("Bilinear", "upsample", {{"mode", "bilinear"}, {"scale_factor", 3}},
+                            kImages)),
     CaseName());
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <treadle/core/layer.h>
 #include <treadle/core/task_random.h>
 #include <treadle/plan/lowerable.h>
-#include <treadle/testing/plan_trial.h>
+#include <treadle/testing/plan_interpreter.h>
 #include <treadle/testing/plugin_under_test.h>
 
 namespace treadle::testing {
@@ -61,9 +61,9 @@ TEST(LayerMessages, AnEmbeddingNamesTheIndexThatItLacks) {
   const auto message = [&](const at::Tensor& numbers, bool planned) -> std::string {
     try {
       if (planned) {
-        PlanTrial trial;
-        const std::vector<PlanValue> given{trial.give(numbers, /*needs_gradient=*/false)};
-        dynamic_cast<const Lowerable&>(*embedding).lower(trial, given);
+        PlanInterpreter plan;
+        const std::vector<PlanValue> given{plan.give(numbers, /*needs_gradient=*/false)};
+        dynamic_cast<const Lowerable&>(*embedding).lower(plan, given);
       } else {
         LayerContext context;
         embedding->forward({&numbers, 1}, context);
@@ -173,7 +173,7 @@ TEST(Head, TakesTheChannelsOfSequencesLastWhereBothFit) {
 
 TEST(LayerMessages, AnUnflattenSaysHowManyElementsThereAre) {
   try {
-    layer_of("unflatten", {{"sizes", {2, 4}}}, numbers({6}));
+    layer_of("unflatten", {{"shape", {2, 4}}}, numbers({6}));
     FAIL();
   } catch (const DataError& error) {
     EXPECT_STREQ(error.what(), "a row of 6 elements cannot be [2,4]");

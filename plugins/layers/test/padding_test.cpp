@@ -154,7 +154,7 @@ TEST_P(Padding, ARowOfPaddingHasNumbers) {
 }
 
 Json reduce(const std::string& by) {
-  return {{"by", by}, {"dims", {1}}};
+  return {{"reduction", by}, {"dims", {1}}};
 }
 
 PaddingCase cut(PaddingCase one) {
@@ -169,23 +169,28 @@ INSTANTIATE_TEST_SUITE_P(
         PaddingCase{"Min", "reduce", reduce("min")}, PaddingCase{"Sum", "reduce", reduce("sum")},
         PaddingCase{"Last", "reduce", reduce("last")},
         PaddingCase{"MeanOfMasked", "reduce", reduce("mean"), true},
-        PaddingCase{"MeanOverAll", "reduce", {{"by", "mean"}, {"dims", {1, 2}}}},
+        PaddingCase{"MeanOverAll", "reduce", {{"reduction", "mean"}, {"dims", {1, 2}}}},
         PaddingCase{"LastOfMasked", "reduce", reduce("last"), true},
-        PaddingCase{"Rnn", "rnn", {{"units", 3}}, false, true},
-        PaddingCase{"Gru", "gru", {{"units", 3}, {"both_directions", true}}, false, true},
-        PaddingCase{"LstmLast", "lstm", {{"units", 3}, {"gives", "last"}}},
+        PaddingCase{"Rnn", "rnn", {{"hidden_size", 3}}, false, true},
+        PaddingCase{"Gru", "gru", {{"hidden_size", 3}, {"bidirectional", true}}, false, true},
+        PaddingCase{"LstmLast", "lstm", {{"hidden_size", 3}, {"return_sequences", false}}},
         PaddingCase{"GruLastOfBoth",
                     "gru",
-                    {{"units", 2}, {"gives", "last"}, {"both_directions", true}, {"layers", 2}}},
-        cut(PaddingCase{"RnnCut", "rnn", {{"units", 3}}, false, true}),
-        cut(PaddingCase{"LstmLastCut", "lstm", {{"units", 3}, {"gives", "last"}}}),
-        cut(PaddingCase{
-            "GruLastOfBothCut",
-            "gru",
-            {{"units", 2}, {"gives", "last"}, {"both_directions", true}, {"layers", 2}}}),
-        PaddingCase{"Attention", "attention", {{"heads", 2}}, false, true},
-        PaddingCase{"AttentionOfMasked", "attention", {{"heads", 2}}, true, true},
-        PaddingCase{"CausalAttention", "attention", {{"causal", true}}, false, true},
+                    {{"hidden_size", 2},
+                     {"return_sequences", false},
+                     {"bidirectional", true},
+                     {"num_layers", 2}}},
+        cut(PaddingCase{"RnnCut", "rnn", {{"hidden_size", 3}}, false, true}),
+        cut(PaddingCase{"LstmLastCut", "lstm", {{"hidden_size", 3}, {"return_sequences", false}}}),
+        cut(PaddingCase{"GruLastOfBothCut",
+                        "gru",
+                        {{"hidden_size", 2},
+                         {"return_sequences", false},
+                         {"bidirectional", true},
+                         {"num_layers", 2}}}),
+        PaddingCase{"Attention", "attention", {{"num_heads", 2}}, false, true},
+        PaddingCase{"AttentionOfMasked", "attention", {{"num_heads", 2}}, true, true},
+        PaddingCase{"CausalAttention", "attention", {{"is_causal", true}}, false, true},
         PaddingCase{"AttentionElsewhere", "attention", {}, false, false, true}),
     [](const auto& info) { return info.param.name; });
 
@@ -194,8 +199,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PaddingOfLastStates, ARowOfOneStepEndsWhereItBegins) {
   const TaskRandom random(2);
   const at::Tensor sequence = at::randn({3, kLength, kWidth}, at::kDouble);
-  const PaddingCase last{"", "lstm", {{"units", 3}, {"gives", "last"}}};
-  const PaddingCase steps{"", "lstm", {{"units", 3}}};
+  const PaddingCase last{"", "lstm", {{"hidden_size", 3}, {"return_sequences", false}}};
+  const PaddingCase steps{"", "lstm", {{"hidden_size", 3}}};
   const std::vector<at::Tensor> inputs{sequence, lengths_of({1, 4, 6})};
   LayerContext context;
 
@@ -213,7 +218,7 @@ TEST(PaddingOfCutSequences, MayHoldAnything) {
   const at::Tensor lengths = lengths_of({1, 4, 6});
   const at::Tensor real = at::arange(kLength).unsqueeze(0).lt(lengths.unsqueeze(1)).unsqueeze(2);
   for (const char* name : {"rnn", "gru", "lstm"}) {
-    const auto layer = made({"", name, {{"units", 3}}}, {sequence, lengths});
+    const auto layer = made({"", name, {{"hidden_size", 3}}}, {sequence, lengths});
     LayerContext context;
     context.set_one_step_gradients(true);
     const std::vector<at::Tensor> inputs{
@@ -241,7 +246,7 @@ TEST(PaddingReferences, AreLengthsOrMasks) {
   const at::Tensor mask = at::zeros({2, kLength}, at::kBool);
   EXPECT_NE(refused("reduce", reduce("mean"), sequence).find("lengths [B] int64"),
             std::string::npos);
-  EXPECT_NE(refused("lstm", {{"units", 2}}, mask).find("lengths"), std::string::npos);
+  EXPECT_NE(refused("lstm", {{"hidden_size", 2}}, mask).find("lengths"), std::string::npos);
   EXPECT_NE(refused("reduce", Json::object(), mask).find("dimension 1"), std::string::npos);
   EXPECT_EQ(refused("reduce", reduce("max"), mask), "");
 }

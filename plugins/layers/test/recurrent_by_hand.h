@@ -23,9 +23,9 @@ class RecurrentByHand {
  public:
   RecurrentByHand(std::string kind, const nlohmann::json& parameters)
       : kind_(std::move(kind)),
-        layers_(parameters.value("layers", 1)),
-        both_(parameters.value("both_directions", false)),
-        only_last_(parameters.value("gives", "all") == "last"),
+        layers_(parameters.value("num_layers", 1)),
+        both_(parameters.value("bidirectional", false)),
+        only_last_(!parameters.value("return_sequences", true)),
         dropout_(parameters.value("dropout", 0.0)) {}
 
   at::Tensor operator()(const Layer& layer, const std::vector<at::Tensor>& inputs,

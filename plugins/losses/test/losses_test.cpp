@@ -176,7 +176,7 @@ TEST(CrossEntropy, WantsOneWeightPerClass) {
 
   EXPECT_EQ(message_of([&] { loss->outputs_for(LossCase::classes(3)); }),
             "/class_weights: must have one weight per class: the target \"species\" has 3 classes "
-            "(class-0, class-1, class-2), got 2 weights");
+            "(\"class-0\", \"class-1\", \"class-2\"), got 2 weights");
   EXPECT_EQ(message_of([] {
               make("cross_entropy", {{"class_weights", {0, 0}}});
             }),
@@ -440,7 +440,7 @@ TEST(BceWithLogits, WantsOneWeightPerLabel) {
 
   EXPECT_EQ(message_of([&] { loss->outputs_for(LossCase::labels(3)); }),
             "/pos_weight: must be one number, or one per label: the target \"tags\" has 3 labels "
-            "(class-0, class-1, class-2), got 2 numbers");
+            "(\"class-0\", \"class-1\", \"class-2\"), got 2 numbers");
   EXPECT_EQ(message_of([&] { loss->outputs_for(LossCase::classes(2)); }),
             "/pos_weight: must be one number, since the target \"species\" is classes; a list "
             "belongs to labels");

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from sklearn.metrics import mean_pinball_loss
+from sklearn.utils.class_weight import compute_class_weight
 
 
 def wave(step, *sizes):
@@ -73,3 +74,18 @@ for tag, weights in (("", np.ones(B * T)), (" positions", v.numpy().reshape(-1))
     returns = (shares * b).sum(1)
     mean = np.average(returns, weights=weights)
     show("sharpe" + tag, -mean / np.sqrt(np.average((returns - mean) ** 2, weights=weights)))
+
+# Class weights, as class_weights_test.cpp has them.
+kinds = np.array([0, 1, 1, 2, 1, 1, 0, 1, 1, 2, 1, 1])
+for tag, y in (("", kinds), (" binary", (kinds > 0).astype(int))):
+    balanced = compute_class_weight("balanced", classes=np.unique(y), y=y)
+    print(f"{'balanced' + tag:40} {balanced.tolist()}")
+    of_rows = torch.tensor(balanced)[y]
+    if tag:
+        each = F.binary_cross_entropy_with_logits(
+            2 * wave(1.3, 12), torch.tensor(y).double(), weight=of_rows, reduction="sum")
+        show("bce balanced", each / of_rows.sum())
+        continue
+    for smoothing in (0.0, 0.1):
+        show(f"cross_entropy balanced {smoothing}", F.cross_entropy(
+            2 * wave(1.3, 12, 3), torch.tensor(y), weight=torch.tensor(balanced), label_smoothing=smoothing))

@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         piece(builder("ResidualMlpWithoutHead", "residual_mlp", {{"width", 8}, {"head", false}})),
         builder("ConvNetForImages", "conv_net", {{"channels", {3, 4}}}, {2, 8, 8}),
         builder("ConvNetForSequences", "conv_net",
-                {{"channels", {3}}, {"depth", 2}, {"kernel", 5}, {"norm", "none"}}, {2, 9}),
+                {{"channels", {3}}, {"depth", 2}, {"kernel_size", 5}, {"norm", "none"}}, {2, 9}),
         piece(builder("ConvNetWithoutHead", "conv_net", {{"channels", {3}}, {"head", false}},
                       {2, 8, 8}))),
     CaseName());
@@ -191,9 +191,9 @@ TEST(ConvNet, SaysWhatItCannotTake) {
             "\"input\": 3 stages, each of which halves it, leave nothing of [B, 2, 8, 7]; name "
             "fewer channels");
   EXPECT_EQ(message_of([] {
-              plugin().make<GraphBuilder>("conv_net", {{"kernel", 4}});
+              plugin().make<GraphBuilder>("conv_net", {{"kernel_size", 4}});
             }),
-            "/kernel: must be odd, so that there is a middle, got 4");
+            "/kernel_size: must be odd, so that there is a middle, got 4");
 }
 
 /// Builds what it is told to.
@@ -229,15 +229,16 @@ TEST(GraphBuilders, MayNameALayerAloneAsDocumentsDo) {
 
 TEST(GraphBuilders, MistakesInWhatTheyBuildNameThem) {
   const std::string origin = "graph \"told\" of plugin org.example.told 1.0.0";
-  EXPECT_EQ(mistake_of({{{"use", "dense"}, {"units", "many"}}}, origin),
-            "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": what graph "
-            "\"told\" of plugin org.example.told 1.0.0 built is wrong: /0/units: expected a whole "
-            "number, got \"many\" (text)");
   EXPECT_EQ(
-      mistake_of({{{"use", "dense"}, {"units", 4}, {"tag", "a"}}, {{"use", "at"}, {"tags", {"b"}}}},
-                 origin),
-      "through() in step 1: in \"told_0\", built by graph \"told\" of plugin "
-      "org.example.told 1.0.0: /1: nothing is tagged \"b\"");
+      mistake_of({{{"use", "dense"}, {"out_features", "many"}}}, origin),
+      "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": what graph "
+      "\"told\" of plugin org.example.told 1.0.0 built is wrong: /0/out_features: expected a whole "
+      "number, got \"many\" (text)");
+  EXPECT_EQ(mistake_of({{{"use", "dense"}, {"out_features", 4}, {"tag", "a"}},
+                        {{"use", "at"}, {"tags", {"b"}}}},
+                       origin),
+            "through() in step 1: in \"told_0\", built by graph \"told\" of plugin "
+            "org.example.told 1.0.0: /1: nothing is tagged \"b\"");
   EXPECT_EQ(mistake_of("dense", origin),
             "through() in step 1: \"told_0\" (told) cannot take [B, 4] from \"input\": graph "
             "\"told\" of plugin org.example.told 1.0.0 failed in build(): it returned no array of "

@@ -7,16 +7,16 @@ using Json = nlohmann::json;
 
 const Json kSteps = Json::array({{{"use", "identity"}}});
 const Json kTwoFlows = Json::array({kSteps, kSteps});
-const Json kRouter = {{"use", "softmax_router"}, {"experts", 2}};
+const Json kRouter = {{"use", "softmax_router"}, {"num_experts", 2}};
 
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(
                              TREADLE_PLUGIN_FOLDER,
                              {{"flow", {{"flow", kSteps}}},
-                              {"also", {{"body", kSteps}}},
+                              {"residual", {{"body", kSteps}}},
                               {"at", {{"tags", {"x"}}}},
                               {"graph", {{"builder", "residual_mlp"}}},
-                              {"gate", {{"router", kRouter}, {"experts", kTwoFlows}}},
+                              {"mixture_of_experts", {{"router", kRouter}, {"experts", kTwoFlows}}},
                               {"input", {{"names", {"x"}}}},
                               {"loop", {{"body", kSteps}, {"times", 2}}},
                               {"map", {{"body", kSteps}}},
@@ -25,10 +25,10 @@ INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                               {"switch", {{"router", "fixed_selector"}, {"branches", kTwoFlows}}},
                               {"tag_group", {{"group", "x"}}},
                               {"recompute", {{"body", {"identity"}}}},
-                              {"reshape", {{"sizes", {-1, 2}}}},
-                              {"softmax_router", {{"experts", 2}}},
-                              {"sigmoid_router", {{"experts", 2}}},
-                              {"argmax_selector", {{"branches", 2}}}})),
+                              {"reshape", {{"shape", {-1, 2}}}},
+                              {"softmax_router", {{"num_experts", 2}}},
+                              {"sigmoid_router", {{"num_experts", 2}}},
+                              {"argmax_selector", {{"num_branches", 2}}}})),
                          CaseName());
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rows A42-A52 as layers, and flows of every verb as models.
+// Layers of the control of flow, and flows of every verb as models.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/sigmoid.h>
@@ -78,7 +78,7 @@ at::Tensor rounds_until_each_halts(const Layer& layer, const std::vector<at::Ten
 }
 
 const Shapes kTwo{{6}, {6}};
-const Json kNet = Json::array({{{"use", "sigmoid_router"}, {"experts", 6}}});
+const Json kNet = Json::array({{{"use", "sigmoid_router"}, {"num_experts", 6}}});
 
 INSTANTIATE_TEST_SUITE_P(
     Ready, LayerContract,
@@ -87,31 +87,33 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("StateAdd", "state_add", {}, kTwo),
                       layer("StateAddAtFirst", "state_add", {}, {{6}, {}}),
                       layer("Identity", "identity"),
-                      layer("Reshape", "reshape", {{"sizes", {-1, 2, 3}}}),
-                      layer("SoftmaxRouter", "softmax_router", {{"experts", 3}}),
-                      layer("SigmoidRouter", "sigmoid_router", {{"experts", 3}}, kTwo),
+                      layer("Reshape", "reshape", {{"shape", {-1, 2, 3}}}),
+                      layer("SoftmaxRouter", "softmax_router", {{"num_experts", 3}}),
+                      layer("SigmoidRouter", "sigmoid_router", {{"num_experts", 3}}, kTwo),
                       chooses(layer("FixedSelector", "fixed_selector")),
-                      chooses(layer("ArgmaxSelector", "argmax_selector", {{"branches", 3}})),
+                      chooses(layer("ArgmaxSelector", "argmax_selector", {{"num_branches", 3}})),
                       chooses(layer("ThresholdHalt", "threshold_halt")),
                       layer("LearnedHalt", "learned_halt")),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
     Verbs, LayerContract,
-    ::testing::Values(
-        layer("Also", "also", {{"body", kNet}}), layer("Flow", "flow", {{"flow", kNet}}),
-        layer("Gate", "gate",
-              {{"router", {{"use", "softmax_router"}, {"experts", 2}}}, {"experts", {kNet, kNet}}}),
-        by_hand(layer("Loop", "loop", {{"body", kNet}, {"times", 3}}), three_rounds),
-        by_hand(layer("LoopOfRowsThatHaltByThemselves", "loop",
-                      {{"body", kNet},
-                       {"adaptive", "learned_halt"},
-                       {"at_most", 4},
-                       {"ponder_cost", 0}}),
-                rounds_until_each_halts),
-        layer("Recompute", "recompute", {{"body", kNet}}),
-        layer("MapOfRows", "map", {{"body", kNet}}),
-        layer("MapOfSlices", "map", {{"body", kNet}, {"slices", 2}, {"batched", true}}, {{12}})),
+    ::testing::Values(layer("ResidualConnection", "residual", {{"body", kNet}}),
+                      layer("Flow", "flow", {{"flow", kNet}}),
+                      layer("MixtureOfExperts", "mixture_of_experts",
+                            {{"router", {{"use", "softmax_router"}, {"num_experts", 2}}},
+                             {"experts", {kNet, kNet}}}),
+                      by_hand(layer("Loop", "loop", {{"body", kNet}, {"times", 3}}), three_rounds),
+                      by_hand(layer("LoopOfRowsThatHaltByThemselves", "loop",
+                                    {{"body", kNet},
+                                     {"adaptive", "learned_halt"},
+                                     {"at_most", 4},
+                                     {"ponder_cost", 0}}),
+                              rounds_until_each_halts),
+                      layer("Recompute", "recompute", {{"body", kNet}}),
+                      layer("MapOfRows", "map", {{"body", kNet}}),
+                      layer("MapOfSlices", "map",
+                            {{"body", kNet}, {"slices", 2}, {"batched", true}}, {{12}})),
     CaseName());
 
 ModelCase flow(std::string name, Json steps, ModelSpec spec = ModelCase::table_spec()) {
@@ -123,7 +125,7 @@ ModelCase flow(std::string name, Json steps, ModelSpec spec = ModelCase::table_s
 }
 
 Json dense(int width) {
-  return {{"use", "sigmoid_router"}, {"experts", width}};
+  return {{"use", "sigmoid_router"}, {"num_experts", width}};
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -131,18 +133,18 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         flow("Chain", {dense(4), dense(3)}),
         flow("TwoOutputs", {dense(5)}, ModelCase::table_spec(6, {3, 2})),
-        flow("Residual", {{{"use", "also"}, {"body", {dense(6)}}}, dense(3)}),
+        flow("Residual", {{{"use", "residual"}, {"body", {dense(6)}}}, dense(3)}),
         flow("Branches", {{{"use", "split"}, {"branches", {{dense(4)}, {dense(4), dense(2)}}}},
                           {{"use", "merge"}, {"with", "cat"}},
                           dense(3)}),
         flow("Refined",
              {dense(4), {{"use", "loop"}, {"body", {dense(4)}}, {"times", 3}}, dense(3)}),
-        flow("Experts", {{{"use", "gate"},
-                          {"router", {{"use", "softmax_router"}, {"experts", 2}}},
+        flow("Experts", {{{"use", "mixture_of_experts"},
+                          {"router", {{"use", "softmax_router"}, {"num_experts", 2}}},
                           {"experts", {{dense(4)}, {dense(4)}}}},
                          dense(3)}),
-        flow("References", {{{"use", "sigmoid_router"}, {"experts", 6}, {"tag", "a"}},
-                            {{"use", "sigmoid_router"}, {"experts", 3}, {"using", {"a"}}}})),
+        flow("References", {{{"use", "sigmoid_router"}, {"num_experts", 6}, {"tag", "a"}},
+                            {{"use", "sigmoid_router"}, {"num_experts", 3}, {"using", {"a"}}}})),
     CaseName());
 
 }  // namespace

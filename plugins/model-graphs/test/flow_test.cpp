@@ -60,25 +60,25 @@ std::string message_of(const std::string& text, const ModelSpec& wanted = spec()
 
 TEST(Flow, SaysInADocumentWhatItSaysInCpp) {
   const std::string text = R"({"flow": [
-    {"use": "sigmoid_router", "experts": 4, "tag": "encoded"},
-    {"use": "also", "body": [{"use": "softmax_router", "experts": 4}]},
-    {"use": "split", "branches": [[{"use": "sigmoid_router", "experts": 2}], [{"use": "softmax_router", "experts": 4}, "identity"]]},
+    {"use": "sigmoid_router", "num_experts": 4, "tag": "encoded"},
+    {"use": "residual", "body": [{"use": "softmax_router", "num_experts": 4}]},
+    {"use": "split", "branches": [[{"use": "sigmoid_router", "num_experts": 2}], [{"use": "softmax_router", "num_experts": 4}, "identity"]]},
     {"use": "tag_group", "group": "heads"},
     {"use": "merge", "with": {"use": "cat", "dim": 1}, "name": "joined"},
     {"use": "map", "body": ["identity"], "slices": 2, "batched": true},
-    {"use": "softmax_router", "experts": 4},
-    {"use": "loop", "body": [{"use": "sigmoid_router", "experts": 4}], "times": 3},
-    {"use": "loop", "body": [{"use": "sigmoid_router", "experts": 4}], "until": {"use": "threshold_halt", "threshold": 0.5}, "at_most": 4},
-    {"use": "gate", "router": {"use": "softmax_router", "experts": 2}, "experts": [["identity"], [{"use": "sigmoid_router", "experts": 4}]], "using": ["encoded"]},
-    {"use": "switch", "router": {"use": "argmax_selector", "branches": 2, "by": "row"}, "branches": [["identity"], [{"use": "softmax_router", "experts": 4}]], "by": "row"},
+    {"use": "softmax_router", "num_experts": 4},
+    {"use": "loop", "body": [{"use": "sigmoid_router", "num_experts": 4}], "times": 3},
+    {"use": "loop", "body": [{"use": "sigmoid_router", "num_experts": 4}], "until": {"use": "threshold_halt", "threshold": 0.5}, "at_most": 4},
+    {"use": "mixture_of_experts", "router": {"use": "softmax_router", "num_experts": 2}, "experts": [["identity"], [{"use": "sigmoid_router", "num_experts": 4}]], "using": ["encoded"]},
+    {"use": "switch", "router": {"use": "argmax_selector", "num_branches": 2, "by": "row"}, "branches": [["identity"], [{"use": "softmax_router", "num_experts": 4}]], "by": "row"},
     {"use": "at", "tags": ["encoded", "heads_1"]},
     {"use": "merge", "with": "add"},
-    {"use": "sigmoid_router", "experts": 3, "name": "last", "frozen": true}
+    {"use": "sigmoid_router", "num_experts": 3, "name": "last", "frozen": true}
   ]})";
   const FlowBuilder said =
       FlowBuilder::from(graph::sigmoid_router(4, 4))
           .tag("encoded")
-          .also(graph::softmax_router(4, 4))
+          .residual(graph::softmax_router(4, 4))
           .split({graph::sigmoid_router(4, 2),
                   FlowBuilder::from(graph::softmax_router(4, 4)).through(graph::identity())})
           .tag_group("heads")
@@ -92,7 +92,8 @@ TEST(Flow, SaysInADocumentWhatItSaysInCpp) {
           .times(3)
           .loop(graph::sigmoid_router(4, 4))
           .until(graph::threshold_halt(0.5), 4)
-          .gate(graph::softmax_router(4, 2), {graph::identity(), graph::sigmoid_router(4, 4)})
+          .mixture_of_experts(graph::softmax_router(4, 2),
+                              {graph::identity(), graph::sigmoid_router(4, 4)})
           .using_({"encoded"})
           .switch_(graph::argmax_selector(4, 2, true),
                    {graph::identity(), graph::softmax_router(4, 4)}, graph::SwitchBy::kRow)
@@ -120,9 +121,9 @@ TEST(Flow, SaysInADocumentWhatItSaysInCpp) {
 
 TEST(Flow, WritesItselfBack) {
   const std::string text = R"({"flow": [
-    {"use": "sigmoid_router", "experts": 4, "tag": "encoded"},
-    {"use": "also", "body": [{"use": "softmax_router", "experts": 4}]},
-    {"use": "also", "body": [{"use": "softmax_router", "experts": 1}], "broadcast": true},
+    {"use": "sigmoid_router", "num_experts": 4, "tag": "encoded"},
+    {"use": "residual", "body": [{"use": "softmax_router", "num_experts": 4}]},
+    {"use": "residual", "body": [{"use": "softmax_router", "num_experts": 1}], "broadcast": true},
     {"use": "split", "branches": [[{"use": "identity"}], [{"use": "identity"}, {"use": "identity"}]]},
     {"use": "tag_group", "group": "heads"},
     {"use": "merge", "with": {"use": "add", "broadcast": true}, "name": "joined"},
@@ -133,7 +134,7 @@ TEST(Flow, WritesItselfBack) {
     {"use": "flow", "flow": [{"use": "add", "broadcast": false, "using": ["s"]}, {"use": "identity", "tag": "s"}, {"use": "identity"}],
      "outputs": ["s"], "initial": [{"state": "s", "shape": [4], "fill": 0.5}]},
     {"use": "at", "tags": ["encoded"]},
-    {"use": "sigmoid_router", "experts": 3, "frozen": true, "using": ["encoded"], "tag": "state"}
+    {"use": "sigmoid_router", "num_experts": 3, "frozen": true, "using": ["encoded"], "tag": "state"}
   ], "outputs": {"output": "state"}, "initial": [{"state": "state", "shape": [3], "fill": 0.0}]})";
   const json document = json::parse(text);
   class Registry final : public ComponentLoader {
@@ -185,12 +186,12 @@ TEST(Flow, AModuleFromCppHasNoName) {
 TEST(Flow, MistakesNameTheirPlace) {
   EXPECT_EQ(
       message_of(
-          R"({"flow": [{"use": "sigmoid_router", "experts": 4, "tag": "a"}, {"use": "sigmoid_router", "experts": 3, "tag": "a"}]})"),
+          R"({"flow": [{"use": "sigmoid_router", "num_experts": 4, "tag": "a"}, {"use": "sigmoid_router", "num_experts": 3, "tag": "a"}]})"),
       "/flow/1: the tag \"a\" is used twice");
   EXPECT_EQ(
       message_of(
-          R"({"flow": [{"use": "also", "body": [{"use": "sigmoid_router", "experts": 4, "tag": "a"},
-                                                              {"use": "sigmoid_router", "experts": 4, "using": ["b"]}]}]})"),
+          R"({"flow": [{"use": "residual", "body": [{"use": "sigmoid_router", "num_experts": 4, "tag": "a"},
+                                                              {"use": "sigmoid_router", "num_experts": 4, "using": ["b"]}]}]})"),
       "/flow/0/body/1: in \"flow_0\": uses \"b\", but nothing is tagged so");
   EXPECT_EQ(message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
             "/flow/0: says for how long by one of \"times\", \"while\", \"until\" and "
@@ -218,16 +219,16 @@ TEST(Flow, MistakesNameTheirPlace) {
       "/flow: the outputs name \"iner\", but nothing is tagged so; did you mean \"inner\"?");
   EXPECT_EQ(
       message_of(
-          R"({"flow": [{"use": "switch", "router": {"use": "argmax_selector", "branches": 2, "by": "row"}, "branches": [["identity"], ["identity"]]}]})"),
+          R"({"flow": [{"use": "switch", "router": {"use": "argmax_selector", "num_branches": 2, "by": "row"}, "branches": [["identity"], ["identity"]]}]})"),
       "/flow/0: \"switch_0\": the switch goes by batch, but its router \"argmax_selector\" chooses "
       "for "
       "each row; say the same of both");
 }
 
-TEST(Flow, SaysLoopsWhoseRowsHaltByThemselves) {  // A52
+TEST(Flow, SaysLoopsWhoseRowsHaltByThemselves) {
   const std::string text = R"({"flow": [
-    {"use": "sigmoid_router", "experts": 3},
-    {"use": "loop", "body": [{"use": "sigmoid_router", "experts": 3}], "adaptive": "learned_halt", "at_most": 7,
+    {"use": "sigmoid_router", "num_experts": 3},
+    {"use": "loop", "body": [{"use": "sigmoid_router", "num_experts": 3}], "adaptive": "learned_halt", "at_most": 7,
      "ponder_cost": 0.25, "epsilon": 0.125}
   ]})";
   const FlowBuilder said =
@@ -251,16 +252,16 @@ TEST(Flow, SaysLoopsWhoseRowsHaltByThemselves) {  // A52
 }
 
 TEST(Flow, EndsWithWhatTheLossAsksFor) {
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 5}]})"),
+  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "num_experts": 5}]})"),
             "the flow ends with [B, 5] from \"sigmoid_router_0\", but the loss asks for [B, 3]; "
             "end it with {\"use\": \"head\"}");
   EXPECT_EQ(
       message_of(
-          R"({"flow": [{"use": "sigmoid_router", "experts": 3, "tag": "a"}], "outputs": {"outptu": "a"}})"),
+          R"({"flow": [{"use": "sigmoid_router", "num_experts": 3, "tag": "a"}], "outputs": {"outptu": "a"}})"),
       "\"outputs\" names \"outptu\", but the loss asks for \"output\" [B, 3]; did you mean "
       "\"output\"?");
   EXPECT_EQ(
-      message_of(R"({"flow": [{"use": "reshape", "sizes": [-1, 2, 2]}]})"),
+      message_of(R"({"flow": [{"use": "reshape", "shape": [-1, 2, 2]}]})"),
       "the flow ends with [B, 2, 2] from \"reshape_0\", but the loss asks for [B, 3]; make rows of "
       "it in front of the head: {\"use\": \"flatten\"}, {\"use\": \"reduce\"} or "
       "{\"use\": \"select\"}");
@@ -270,17 +271,17 @@ TEST(Flow, NamesThePortsOfTheData) {
   ModelSpec two = spec();
   two.inputs.push_back({"mask", {4}, {}});
   const std::string uses_it =
-      R"({"flow": [{"use": "input", "names": ["mask"]}, {"use": "sigmoid_router", "experts": 3, "using": ["mask"]}]})";
+      R"({"flow": [{"use": "input", "names": ["mask"]}, {"use": "sigmoid_router", "num_experts": 3, "using": ["mask"]}]})";
   EXPECT_EQ(message_of(uses_it, two), "");
   EXPECT_EQ(message_of(uses_it),
             "the model has an input \"mask\", but the data has only \"features\"");
-  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "experts": 3}]})", two),
+  EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "num_experts": 3}]})", two),
             "the data has the ports \"features\", \"mask\"; name all but one of them in an input "
             "step of the flow");
 
   // The stream begins with the port that is left, wherever it stands.
   const auto model = from_document(
-      R"({"flow": [{"use": "input", "names": ["features"]}, {"use": "sigmoid_router", "experts": 3}]})",
+      R"({"flow": [{"use": "input", "names": ["features"]}, {"use": "sigmoid_router", "num_experts": 3}]})",
       two);
   Outputs outputs(1);
   ForwardContext context;
@@ -302,7 +303,7 @@ TEST(Flow, RefusesCategoriesThatWouldBeNumbers) {
 
 TEST(Flow, StatesBeginAsTheDocumentSays) {
   const auto model = from_document(R"({
-    "flow": [{"use": "add", "using": ["sum"], "tag": "sum"}, {"use": "at", "tags": ["sum"]}, {"use": "sigmoid_router", "experts": 3}],
+    "flow": [{"use": "add", "using": ["sum"], "tag": "sum"}, {"use": "at", "tags": ["sum"]}, {"use": "sigmoid_router", "num_experts": 3}],
     "initial": [{"state": "sum", "shape": [4], "fill": 2}]})");
   Outputs outputs(1);
   ForwardContext context;
@@ -315,7 +316,7 @@ TEST(Flow, StatesBeginAsTheDocumentSays) {
 TEST(Flow, MissingStatesSaySo) {
   EXPECT_THAT(
       message_of(
-          R"({"flow": [{"use": "add", "using": ["sum"], "tag": "sum"}, {"use": "sigmoid_router", "experts": 3}]})"),
+          R"({"flow": [{"use": "add", "using": ["sum"], "tag": "sum"}, {"use": "sigmoid_router", "num_experts": 3}]})"),
       HasSubstr("uses the state \"sum\", which is absent in the first forward"));
 }
 

@@ -80,6 +80,38 @@ ModelSpec asking(std::vector<PortSpec> inputs, std::vector<OutputSpec> outputs) 
   return spec;
 }
 
+// "auto" compiles such a flow unless its branches run in parallel.
+TEST(FlowBranches, RunInParallelWhereTheDocumentSaysSo) {
+  const ModelSpec spec = asking({kNumbers}, {{"price", {1}}});
+  const auto model_with = [&](const std::string& more) {
+    return flow_model(R"({"flow": [
+      {"use": "split", "branches": [[{"use": "dense", "out_features": 6}, "tanh"],
+                                    [{"use": "dense", "out_features": 6}, {"use": "dropout", "p": 0.5}]]},
+      {"use": "merge", "with": "add"}, "head"])" +
+                          more + "}",
+                      spec);
+  };
+  const auto trained_with = [&](Model& model) {
+    const TaskRandom random(4);
+    const at::Tensor inputs = at::randn({16, 4});
+    trained(model, 3, [&] { return outputs_of(model, {inputs}, 1)[0].square().mean(); });
+    return at::cat({model.parameters()[0].flatten(), model.parameters()[2].flatten()});
+  };
+  const auto choice = [](const Model& model) {
+    return dynamic_cast<const ChoosesExecution&>(model).execution_choice();
+  };
+
+  const auto by_default = model_with("");
+  const auto sequential = model_with(R"(, "branches": "sequential", "execution": "dynamic")");
+  const auto parallel = model_with(R"(, "branches": "parallel")");
+
+  EXPECT_EQ(choice(*by_default), "compiled");
+  EXPECT_EQ(choice(*parallel), "dynamic, because its branches run in parallel");
+  const at::Tensor weights = trained_with(*sequential);
+  EXPECT_TRUE(at::equal(trained_with(*by_default), weights));
+  EXPECT_TRUE(at::equal(trained_with(*parallel), weights));
+}
+
 // Numbers and categories in; a class and a number out.
 TEST(FlowOutputs, TwoInputsAndTwoTargetsTrain) {
   const ModelSpec spec = asking({kNumbers, kCategories}, {{"species", {3}}, {"price", {1}}});
@@ -90,7 +122,7 @@ TEST(FlowOutputs, TwoInputsAndTwoTargetsTrain) {
     {"use": "flatten", "tag": "embedded"},
     {"use": "at", "tags": ["input", "embedded"]},
     {"use": "merge", "with": {"use": "cat", "dim": 1}},
-    {"use": "dense", "units": 16}, {"use": "relu", "tag": "encoded"},
+    {"use": "dense", "out_features": 16}, {"use": "relu", "tag": "encoded"},
     {"use": "head", "output": "price", "tag": "PRICE"},
     {"use": "at", "tags": ["encoded"]},
     {"use": "head", "output": "species", "tag": "SPECIES"})";
@@ -142,7 +174,7 @@ TEST(FlowOutputs, TwoInputsAndTwoTargetsTrain) {
 TEST(FlowOutputs, OneClassPerPixelTrains) {
   const ModelSpec spec = asking({{"image", {1, 8, 8}, {}, Role::kImage}}, {{"mask", {8, 8, 3}}});
   const auto model = flow_model(
-      R"({"flow": [{"use": "conv2d", "channels": 8, "kernel": 3, "padding": 1}, "tanh",
+      R"({"flow": [{"use": "conv2d", "out_channels": 8, "kernel_size": 3, "padding": 1}, "tanh",
                    {"use": "head", "channels": "first"}]})",
       spec);
   const TaskRandom random(3);
@@ -164,12 +196,14 @@ TEST(FlowOutputs, OneClassPerPixelTrains) {
                           outputs_of(*model, inputs, 1)[0].reshape({-1, 3}), classes.flatten());
                     }),
             0.5);
-  EXPECT_THAT(flow_refusal(R"({"flow": [{"use": "conv2d", "channels": 8, "kernel": 3, "padding": 1},
+  EXPECT_THAT(flow_refusal(
+                  R"({"flow": [{"use": "conv2d", "out_channels": 8, "kernel_size": 3, "padding": 1},
                                        "head"]})",
-                           spec),
+                  spec),
               HasSubstr("both orders fit"));
   EXPECT_THAT(
-      flow_refusal(R"({"flow": [{"use": "conv2d", "channels": 8, "kernel": 3}, "head"]})", spec),
+      flow_refusal(R"({"flow": [{"use": "conv2d", "out_channels": 8, "kernel_size": 3}, "head"]})",
+                   spec),
       AllOf(HasSubstr("[B, 8, 8, 3]"), HasSubstr("[B, 8, 6, 6]")));
 }
 
@@ -178,8 +212,8 @@ TEST(FlowOutputs, OneClassPerStepTrainsAndPaddingChangesNothing) {
   const ModelSpec spec = asking({kText, kTextLengths}, {{"next", {kVaries, 9}}});
   const auto model = flow_model(R"({"flow": [
       {"use": "embedding", "embedding_dim": 8},
-      {"use": "gru", "units": 16, "both_directions": true, "using": ["text.lengths"]},
-      {"use": "attention", "heads": 2, "using": ["text.lengths"]},
+      {"use": "gru", "hidden_size": 16, "bidirectional": true, "using": ["text.lengths"]},
+      {"use": "attention", "num_heads": 2, "using": ["text.lengths"]},
       "head"]})",
                                 spec);
   EXPECT_EQ(model->named_parameters()["embedding_0.weight"].sizes(),
@@ -213,10 +247,10 @@ TEST(FlowOutputs, LengthsReachBodies) {
   const ModelSpec spec = asking({kText, kTextLengths}, {{"class", {2}}});
   const auto model = flow_model(R"({"flow": [
       {"use": "embedding", "embedding_dim": 8},
-      {"use": "also", "using": ["text.lengths"], "body": [
+      {"use": "residual", "using": ["text.lengths"], "body": [
         {"use": "input", "names": ["text.lengths"]},
         {"use": "attention", "using": ["text.lengths"]}]},
-      {"use": "reduce", "dims": [1], "by": "max", "using": ["text.lengths"]},
+      {"use": "reduce", "dims": [1], "reduction": "max", "using": ["text.lengths"]},
       "head"]})",
                                 spec);
   const at::Tensor text = at::arange(10).remainder(9).view({2, 5});
@@ -231,7 +265,7 @@ TEST(FlowOutputs, LengthsReachBodies) {
 }
 
 TEST(FlowOutputs, CategoriesAndTokensAreNoNumbers) {
-  EXPECT_THAT(flow_refusal(R"({"flow": [{"use": "dense", "units": 3}, "head"]})",
+  EXPECT_THAT(flow_refusal(R"({"flow": [{"use": "dense", "out_features": 3}, "head"]})",
                            asking({kCategories}, {{"y", {1}}})),
               AllOf(HasSubstr("\"dense_0\""), HasSubstr("[B, 2] int64"), HasSubstr("embedding"),
                     HasSubstr("one_hot")));

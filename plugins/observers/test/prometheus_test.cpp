@@ -59,51 +59,51 @@ TEST_F(PrometheusTest, WritesTheNewestEpochOfEachTraining) {
   prometheus->epoch_completed({"fold-2", 1, 2}, epoch(1));
   prometheus->epoch_completed({"fold-1", 0, 2}, epoch(1));
   prometheus->epoch_completed({"fold-1", 0, 2}, epoch(2));
-  TrialSummary done;
+  FitSummary done;
   done.best_epoch = 1;
-  prometheus->trial_completed({"fold-1", 0, 2}, done);
+  prometheus->fit_completed({"fold-1", 0, 2}, done);
 
   EXPECT_EQ(written(),
             R"(# HELP treadle_epoch Epochs trained.
 # TYPE treadle_epoch gauge
-treadle_epoch{run="iris",trial="fold-1"} 2
-treadle_epoch{run="iris",trial="fold-2"} 1
+treadle_epoch{run="iris",fit="fold-1"} 2
+treadle_epoch{run="iris",fit="fold-2"} 1
 # HELP treadle_epochs_planned Epochs planned; early stopping may end sooner.
 # TYPE treadle_epochs_planned gauge
-treadle_epochs_planned{run="iris",trial="fold-1"} 60
-treadle_epochs_planned{run="iris",trial="fold-2"} 60
+treadle_epochs_planned{run="iris",fit="fold-1"} 60
+treadle_epochs_planned{run="iris",fit="fold-2"} 60
 # HELP treadle_step Optimizer steps done.
 # TYPE treadle_step gauge
-treadle_step{run="iris",trial="fold-1"} 16
-treadle_step{run="iris",trial="fold-2"} 8
+treadle_step{run="iris",fit="fold-1"} 16
+treadle_step{run="iris",fit="fold-2"} 8
 # HELP treadle_learning_rate Learning rate of the last step.
 # TYPE treadle_learning_rate gauge
-treadle_learning_rate{run="iris",trial="fold-1"} 0.001
-treadle_learning_rate{run="iris",trial="fold-2"} 0.001
+treadle_learning_rate{run="iris",fit="fold-1"} 0.001
+treadle_learning_rate{run="iris",fit="fold-2"} 0.001
 # HELP treadle_train_loss Mean training loss of the last epoch.
 # TYPE treadle_train_loss gauge
-treadle_train_loss{run="iris",trial="fold-1"} 0.25
-treadle_train_loss{run="iris",trial="fold-2"} 0.25
+treadle_train_loss{run="iris",fit="fold-1"} 0.25
+treadle_train_loss{run="iris",fit="fold-2"} 0.25
 # HELP treadle_val_loss Validation loss after the last epoch.
 # TYPE treadle_val_loss gauge
-treadle_val_loss{run="iris",trial="fold-1"} 0.5
-treadle_val_loss{run="iris",trial="fold-2"} 0.5
+treadle_val_loss{run="iris",fit="fold-1"} 0.5
+treadle_val_loss{run="iris",fit="fold-2"} 0.5
 # HELP treadle_epoch_seconds Wall time of the last epoch in seconds.
 # TYPE treadle_epoch_seconds gauge
-treadle_epoch_seconds{run="iris",trial="fold-1"} 1.5
-treadle_epoch_seconds{run="iris",trial="fold-2"} 1.5
+treadle_epoch_seconds{run="iris",fit="fold-1"} 1.5
+treadle_epoch_seconds{run="iris",fit="fold-2"} 1.5
 # HELP treadle_metric Validation metrics after the last epoch.
 # TYPE treadle_metric gauge
-treadle_metric{run="iris",trial="fold-1",metric="accuracy"} 0.875
-treadle_metric{run="iris",trial="fold-2",metric="accuracy"} 0.875
+treadle_metric{run="iris",fit="fold-1",metric="accuracy"} 0.875
+treadle_metric{run="iris",fit="fold-2",metric="accuracy"} 0.875
 # HELP treadle_best_epoch The best epoch so far.
 # TYPE treadle_best_epoch gauge
-treadle_best_epoch{run="iris",trial="fold-1"} 1
-treadle_best_epoch{run="iris",trial="fold-2"} 1
+treadle_best_epoch{run="iris",fit="fold-1"} 1
+treadle_best_epoch{run="iris",fit="fold-2"} 1
 # HELP treadle_completed Whether the training has ended: 1 or 0.
 # TYPE treadle_completed gauge
-treadle_completed{run="iris",trial="fold-1"} 1
-treadle_completed{run="iris",trial="fold-2"} 0
+treadle_completed{run="iris",fit="fold-1"} 1
+treadle_completed{run="iris",fit="fold-2"} 0
 )");
 }
 
@@ -120,7 +120,7 @@ TEST_F(PrometheusTest, LeavesOutWhatIsNotThere) {
   EXPECT_EQ(written().find("treadle_val_loss"), std::string::npos);
   EXPECT_EQ(written().find("treadle_metric"), std::string::npos);
   EXPECT_EQ(written().find("treadle_best_epoch"), std::string::npos);
-  EXPECT_NE(written().find("treadle_epoch{run=\"iris\",trial=\"final\"} 1\n"), std::string::npos);
+  EXPECT_NE(written().find("treadle_epoch{run=\"iris\",fit=\"final\"} 1\n"), std::string::npos);
 }
 
 TEST_F(PrometheusTest, EscapesLabels) {
@@ -132,8 +132,8 @@ TEST_F(PrometheusTest, EscapesLabels) {
   summary.observed = {{"encoded", 2.5}};
   prometheus->epoch_completed({}, summary);
 
-  EXPECT_NE(written().find(",trial=\"final\",tag=\"encoded\"} 2.5\n"), std::string::npos);
-  EXPECT_NE(written().find("treadle_epoch{run=\"a \\\"b\\\" \\\\ c\\nd\",trial=\"final\"} 1\n"),
+  EXPECT_NE(written().find(",fit=\"final\",tag=\"encoded\"} 2.5\n"), std::string::npos);
+  EXPECT_NE(written().find("treadle_epoch{run=\"a \\\"b\\\" \\\\ c\\nd\",fit=\"final\"} 1\n"),
             std::string::npos)
       << written();
   EXPECT_NE(written().find("metric=\"recall.\\\"x\\\"\"} 1\n"), std::string::npos);

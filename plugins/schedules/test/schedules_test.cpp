@@ -39,7 +39,7 @@ ScheduleCase warmed_up_case() {
 INSTANTIATE_TEST_SUITE_P(
     Schedules, ScheduleContract,
     ::testing::Values(case_of("Constant", "constant"), case_of("Step", "step"),
-                      case_of("StepOfSteps", "step", {{"size", "7st"}, {"gamma", 0.5}}),
+                      case_of("StepOfSteps", "step", {{"step_size", "7st"}, {"gamma", 0.5}}),
                       case_of("Cosine", "cosine"),
                       case_of("CosineToARate", "cosine", {{"min_rate", 0.01}, {"length", "50%"}}),
                       case_of("Linear", "linear"),
@@ -61,21 +61,21 @@ TEST(Constant, StaysAtTheBaseRate) {
 }
 
 TEST(StepDecay, DecaysOncePerStretch) {
-  const auto schedule = make("step", {{"size", "2ep"}, {"gamma", 0.5}});
+  const auto schedule = make("step", {{"step_size", "2ep"}, {"gamma", 0.5}});
 
   EXPECT_EQ(rates(*schedule, {0, 19, 20, 39, 40, 99}),
             (std::vector<double>{0.8, 0.8, 0.4, 0.4, 0.2, 0.05}));
 }
 
 TEST(StepDecay, TakesSharesAndSteps) {
-  EXPECT_EQ(rates(*make("step", {{"size", "25%"}, {"gamma", 0.5}}), {24, 25, 75}),
+  EXPECT_EQ(rates(*make("step", {{"step_size", "25%"}, {"gamma", 0.5}}), {24, 25, 75}),
             (std::vector<double>{0.8, 0.4, 0.1}));
-  EXPECT_EQ(rates(*make("step", {{"size", "30st"}, {"gamma", 0.5}}), {29, 30, 60}),
+  EXPECT_EQ(rates(*make("step", {{"step_size", "30st"}, {"gamma", 0.5}}), {29, 30, 60}),
             (std::vector<double>{0.8, 0.4, 0.2}));
 }
 
 TEST(StepDecay, KeepsTheLastRateWhenAStretchWouldBeginAfterTheEnd) {
-  EXPECT_EQ(rates(*make("step", {{"size", "50st"}, {"gamma", 0.5}}), {99, 100, 150}),
+  EXPECT_EQ(rates(*make("step", {{"step_size", "50st"}, {"gamma", 0.5}}), {99, 100, 150}),
             (std::vector<double>{0.4, 0.4, 0.4}));
 }
 
@@ -139,8 +139,8 @@ std::string message_of(std::string_view name, const Parameters& parameters) {
 }
 
 TEST(Schedules, RefuseLengthsInWallTime) {
-  EXPECT_EQ(message_of("step", {{"size", "2h"}}),
-            "/size: expected a share of the training, epochs or steps (\"5%\", \"10ep\", "
+  EXPECT_EQ(message_of("step", {{"step_size", "2h"}}),
+            "/step_size: expected a share of the training, epochs or steps (\"5%\", \"10ep\", "
             "\"500st\"), because wall "
             "time would make two runs differ; got \"2h\"");
   EXPECT_THAT(message_of("cosine", {{"length", "30min"}}), ::testing::HasSubstr("got \"30min\""));
@@ -148,7 +148,8 @@ TEST(Schedules, RefuseLengthsInWallTime) {
 }
 
 TEST(Schedules, RefuseEmptyLengths) {
-  EXPECT_EQ(message_of("step", {{"size", "0ep"}}), "/size: must be longer than 0, got \"0ep\"");
+  EXPECT_EQ(message_of("step", {{"step_size", "0ep"}}),
+            "/step_size: must be longer than 0, got \"0ep\"");
   EXPECT_EQ(message_of("linear", {{"length", "0st"}}),
             "/length: must be longer than 0, got \"0st\"");
 }

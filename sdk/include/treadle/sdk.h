@@ -9,9 +9,12 @@
 #include <treadle/base/random.h>
 #include <treadle/core/batch.h>
 #include <treadle/core/batch_stream.h>
+#include <treadle/core/chunked_stream.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/data_spec.h>
+#include <treadle/core/fit_id.h>
+#include <treadle/core/fits_targets.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
@@ -31,6 +34,8 @@
 #include <treadle/core/row_problems.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/run_observer.h>
+#include <treadle/core/sampler.h>
+#include <treadle/core/sequence_provider.h>
 #include <treadle/core/set_aside.h>
 #include <treadle/core/source_columns.h>
 #include <treadle/core/state_dict.h>

@@ -27,7 +27,7 @@ class @Name@ final : public treadle::GraphBuilder {
     }
     json steps = json::array();
     for (std::int64_t i = 0; i < depth_; ++i) {
-      steps.push_back({{"use", "dense"}, {"units", width_ >> i}});
+      steps.push_back({{"use", "dense"}, {"out_features", width_ >> i}});
       steps.push_back({{"use", activation_}});
     }
     steps.push_back({{"use", "head"}});

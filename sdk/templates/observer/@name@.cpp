@@ -9,7 +9,7 @@ namespace {
 
 /// Adds one line to a file after each epoch of each training:
 ///
-///     {"epoch":3,"loss":0.25,"metrics":{"rmse":0.5},"run":"iris","trial":"fold-1"}
+///     {"epoch":3,"fit":"fold-1","loss":0.25,"metrics":{"rmse":0.5},"run":"iris"}
 ///
 /// "loss" is that of the validation rows, where there are any; what is not a number is null. Calls
 /// come one at a time, from any thread; an observer changes nothing in the run.
@@ -24,13 +24,13 @@ class @Name@ final : public treadle::RunObserver {
     file_.emplace(path_);
   }
 
-  void do_epoch_completed(const treadle::TrialId& trial,
+  void do_epoch_completed(const treadle::FitId& fit,
                           const treadle::EpochSummary& summary) override {
     nlohmann::json metrics = nlohmann::json::object();
     for (const treadle::MetricValue& metric : summary.metrics)
       metrics[metric.name] = metric.value;
     const nlohmann::json line{{"run", run_},
-                              {"trial", trial.name},
+                              {"fit", fit.path()},
                               {"epoch", summary.epoch},
                               {"loss", summary.val_loss.value_or(summary.train_loss)},
                               {"metrics", std::move(metrics)}};

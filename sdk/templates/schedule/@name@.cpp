@@ -20,10 +20,9 @@ class @Name@ final : public treadle::LearningRateSchedule {
 
  private:
   double do_rate_at(std::int64_t step, const treadle::ScheduleSpan& span) const override {
-    const std::int64_t steps = hold_.steps(span.steps_per_epoch, span.total_steps);
-    const std::int64_t hold = std::max<std::int64_t>(1, steps);
+    const std::int64_t hold = std::max<std::int64_t>(1, span.steps(hold_));
     // Steps past the end keep the last rate.
-    const std::int64_t t = std::max(hold, std::min(step, span.total_steps));
+    const std::int64_t t = std::max(hold, span.within(step));
     return span.base_rate * std::sqrt(static_cast<double>(hold) / static_cast<double>(t));
   }
 

@@ -13,6 +13,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
@@ -21,6 +22,7 @@
 #include <treadle/core/process_state.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/captured_output.h>
+#include <treadle/testing/expect_problem.h>
 #include <treadle/testing/golden.h>
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/random_parameters.h>
@@ -34,6 +36,33 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+// --- messages ----------------------------------------------------------------------------------
+
+TEST(Tells, ComparesThePlaceAndTheWordsBehindIt) {
+  const std::string message = "x.csv:3: expected 2 fields, got 5";
+
+  EXPECT_TRUE(tells(message, "x.csv:3", {"got 5", "2"}));
+  EXPECT_TRUE(tells(message, "", {}));
+  EXPECT_FALSE(tells(message, "y.csv:3", {}));
+  EXPECT_FALSE(tells(message, "x.csv:3", {"3"})) << "the place is no word";
+  EXPECT_FALSE(tells(message, "x.csv:3", {"2", "six"}));
+}
+
+TEST(ExpectProblem, FailsForAnotherKindPointerOrWordAndForNoError) {
+  const auto refuse = [] {
+    throw DocumentError(
+        {Problem{{}, "/seed", "must be a number, got \"x\""}, Problem{{}, "/name", "is empty"}});
+  };
+
+  expect_problem(refuse, ErrorKind::kDocument, "/seed", {"number", "\"x\""});
+  expect_problem([] { throw DataError("x.csv:3: too short"); }, ErrorKind::kData, "x.csv:3",
+                 {"short"});
+  EXPECT_NONFATAL_FAILURE(expect_problem(refuse, ErrorKind::kDocument, "/seed", {"empty"}),
+                          "no problem at \"/seed\"");
+  EXPECT_NONFATAL_FAILURE(expect_problem(refuse, ErrorKind::kUsage, "/name", {"empty"}), "kind");
+  EXPECT_NONFATAL_FAILURE(expect_problem([] {}, ErrorKind::kData, "", {}), "nothing was refused");
+}
 
 // --- tensors -----------------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ std::vector<Defect> defects_of(const std::string& suite, const std::vector<Wrong
 // Each from the file of its suite.
 std::vector<Defect> component_defects();
 std::vector<Defect> data_defects();
+std::vector<Defect> stream_defects();
 std::vector<Defect> transform_defects();
 std::vector<Defect> validation_defects();
 std::vector<Defect> model_defects();
@@ -66,6 +67,8 @@ std::vector<Defect> gradients_defects();
 std::vector<Defect> optimizer_defects();
 std::vector<Defect> schedule_defects();
 std::vector<Defect> metric_defects();
+std::vector<Defect> sampler_defects();
+std::vector<Defect> sequence_defects();
 std::vector<Defect> observer_defects();
 std::vector<Defect> training_defects();
 std::vector<Defect> callback_defects();

@@ -23,6 +23,7 @@
 #include <treadle/plugin.h>
 #include <treadle/testing/component_contract.h>
 
+#include "wrapping.h"
 #include "wrong.h"
 
 namespace treadle::testing {
@@ -52,9 +53,10 @@ class Halving : public LearningRateSchedule {
 }  // namespace
 }  // namespace treadle::testing
 
-// Its schema lies in data/plugin.
+// The schemas lie in data/plugin.
 TREADLE_PLUGIN(registrar) {
   registrar.add<treadle::testing::Halving>("halving");
+  registrar.add<treadle::testing::Wrapping>("wrapping");
 }
 
 namespace treadle::testing {
@@ -70,7 +72,7 @@ using Made = std::unique_ptr<Component>;
 
 /// Halving, with something done after its parameters were found right.
 ComponentCase after(std::string name, const std::function<void(const Json&)>& act) {
-  ComponentCase wrong = components_of(kFolder).at(0);
+  ComponentCase wrong = components_of(kFolder).back();
   wrong.name = std::move(name);
   wrong.make = [act, make = wrong.make](const Json& parameters) {
     Made right = make(parameters);
@@ -101,7 +103,7 @@ class KnowsEverything final : public Halving {
 };
 
 ComponentCase made_by(std::string name, const Make& make) {
-  ComponentCase wrong = components_of(kFolder).at(0);
+  ComponentCase wrong = components_of(kFolder).back();
   wrong.name = std::move(name);
   wrong.make = [make, check = wrong.make](const Json& parameters) {
     check(parameters);

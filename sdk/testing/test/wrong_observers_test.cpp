@@ -28,8 +28,8 @@ class Listener : public RunObserver {
   }
 
   void do_run_started(const std::string& name, const std::string&) override { write(name); }
-  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
-    write(trial.name + " " + std::to_string(summary.train_loss));
+  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override {
+    write(fit.path() + " " + std::to_string(summary.train_loss));
   }
 
   fs::path file_;
@@ -73,12 +73,12 @@ class ExpectsOneTrainingAtATime final : public Listener {
   using Listener::Listener;
 
  private:
-  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
-    if (trial.name != current_)
+  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override {
+    if (fit.path() != current_)
       throw StorageError("another training has begun");
-    Listener::do_epoch_completed(trial, summary);
+    Listener::do_epoch_completed(fit, summary);
   }
-  void do_trial_started(const TrialId& trial) override { current_ = trial.name; }
+  void do_fit_started(const FitId& fit) override { current_ = fit.path(); }
   std::string current_;
 };
 
@@ -87,10 +87,10 @@ class DiesOfMissingNumbers final : public Listener {
   using Listener::Listener;
 
  private:
-  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
+  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override {
     if (!summary.val_loss)
       throw StorageError("no loss");
-    Listener::do_epoch_completed(trial, summary);
+    Listener::do_epoch_completed(fit, summary);
   }
 };
 
@@ -99,11 +99,11 @@ class WantsToHearTheBeginning final : public Listener {
   using Listener::Listener;
 
  private:
-  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
-    if (summary.epoch != 1 && epochs_[trial.name] != summary.epoch - 1)
+  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override {
+    if (summary.epoch != 1 && epochs_[fit.path()] != summary.epoch - 1)
       throw StorageError("an epoch was left out");
-    epochs_[trial.name] = summary.epoch;
-    Listener::do_epoch_completed(trial, summary);
+    epochs_[fit.path()] = summary.epoch;
+    Listener::do_epoch_completed(fit, summary);
   }
   std::map<std::string, std::int64_t> epochs_;
 };

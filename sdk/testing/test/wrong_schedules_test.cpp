@@ -27,7 +27,7 @@ class Formula final : public LearningRateSchedule {
 
 /// Half the rate every 50 steps, until the end.
 double halving(std::int64_t step, const ScheduleSpan& span) {
-  const std::int64_t halvings = std::min(step, span.total_steps) / 50;
+  const std::int64_t halvings = std::min(step, span.end()) / 50;
   return span.base_rate * std::exp2(-static_cast<double>(halvings));
 }
 
@@ -65,8 +65,8 @@ std::vector<Wrong<ScheduleCase>> all() {
        {"StartsAtTheOptimizersRate"}},
       {formula("DividesByTheEpochs",
                [](std::int64_t step, Span span) {
-                 const std::int64_t epoch = std::min(step, span.total_steps) / span.steps_per_epoch;
-                 const std::int64_t epochs = span.total_steps / span.steps_per_epoch;
+                 const std::int64_t epoch = std::min(step, span.end()) / *span.steps_per_epoch;
+                 const std::int64_t epochs = span.end() / *span.steps_per_epoch;
                  return span.base_rate *
                         (1 - static_cast<double>(epoch) / static_cast<double>(epochs));
                }),
@@ -74,7 +74,7 @@ std::vector<Wrong<ScheduleCase>> all() {
       {formula(
            "RisesUndeclared",
            [](std::int64_t step, Span span) {
-             return span.base_rate * (std::min(step, span.total_steps) % 2 == 0 ? 1 : 0.5);
+             return span.base_rate * (std::min(step, span.end()) % 2 == 0 ? 1 : 0.5);
            },
            true),
        {"RisesOnlyIfItMay"}}};

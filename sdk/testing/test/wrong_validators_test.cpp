@@ -176,7 +176,12 @@ std::vector<Wrong<ValidationCase>> all() {
        {"RowsAreInOrder"}},
       {declared(halves("TrainsOnTheFuture"), &ValidationCase::orders_by_time), {"RowsAreInOrder"}},
       {halves("NamesFoldsAlike", [](Plan plan, Request) { plan.folds[1].name = "first"; }),
-       {"FoldsHaveNamesOfTheirOwn"}},
+       // plan() itself refuses it.
+       {"DoesNotWriteToTheTargets", "EachRowValidatesAsOftenAsItShould", "FoldsHaveNamesOfTheirOwn",
+        "NoRowTrainsAndJudgesInOneFold", "RowsAreInOrder", "SetsTestRowsAsideIfItWasAskedTo",
+        "SplitsDataWithoutGroupsAndTimesOrSaysWhatItNeeds", "SplitsFewRowsOrSaysWhyItCannot",
+        "TestRowsNeitherTrainNorValidate", "ThePlanIsAFunctionOfTheRequest",
+        "TheSeedDecidesWhatIsRandom"}},
       {not_random(declared(halves("CutsByClass", by_class), &ValidationCase::stratifies)),
        {"ClassesHaveTheirShareIfItSaysSo"}},
       {declared(halves("CutsGroups"), &ValidationCase::keeps_groups),

@@ -14,8 +14,8 @@
 
 #include <treadle/host/run/checkpoint_store.h>
 
-#include "announcer.h"
-#include "state_saver.h"
+#include "events/announcer.h"
+#include "store/state_saver.h"
 
 namespace {
 
@@ -86,7 +86,7 @@ void measure_steps() {
   constexpr int kSteps = 1'000'000;
   internal::Audience audience;
   internal::Announcer announcer(audience);
-  internal::Announcer::Training training(announcer, TrialId{});
+  internal::Announcer::Training training(announcer, FitId{});
   std::vector<double> nanoseconds;
   for (int round = 0; round < 9; ++round) {
     nanoseconds.push_back(milliseconds([&] {

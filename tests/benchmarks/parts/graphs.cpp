@@ -239,9 +239,9 @@ void add_predictions(const Runtime& runtime) {
       std::make_shared<Workload>(Workload{"convolutions", nlohmann::json::parse(R"({
     "row": [1, 28, 28], "outputs": 10, "batch": 64,
     "model": {"use": "flow", "flow": [
-      {"use": "conv2d", "channels": 32, "kernel": 3, "padding": "same"}, "batch_norm", "relu",
-      {"use": "conv2d", "channels": 32, "kernel": 3, "padding": "same"}, "batch_norm", "relu",
-      {"use": "max_pool2d", "kernel": 2}, "flatten", "head"]}})")});
+      {"use": "conv2d", "out_channels": 32, "kernel_size": 3, "padding": "same"}, "batch_norm", "relu",
+      {"use": "conv2d", "out_channels": 32, "kernel_size": 3, "padding": "same"}, "batch_norm", "relu",
+      {"use": "max_pool2d", "kernel_size": 2}, "flatten", "head"]}})")});
   for (const std::string how : {"dynamic", "compiled", "folded"}) {
     benchmark::RegisterBenchmark(
         ("predictions/convolutions/" + how).c_str(), [=, &runtime](auto& state) {

@@ -161,10 +161,10 @@ void add_nodes() {
     });
   }
   RegisterBenchmark("branches/one_by_one", [](auto& state) {
-    branches(state, graph::Branches::kOneByOne);
+    branches(state, graph::Branches::kSequential);
   })->UseRealTime();
   RegisterBenchmark("branches/at_once", [](auto& state) {
-    branches(state, graph::Branches::kAtOnce);
+    branches(state, graph::Branches::kParallel);
   })->UseRealTime();
   for (const std::size_t count : {1, 2}) {
     RegisterBenchmark(("branches/plain_threads/" + std::to_string(count)).c_str(),

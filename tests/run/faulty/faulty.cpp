@@ -260,15 +260,15 @@ class FaultyObserver final : public RunObserver {
   void do_run_started(const std::string&, const std::string&) override {
     at_place("observer.run_started");
   }
-  void do_trial_started(const TrialId&) override { at_place("observer.trial_started"); }
-  void do_epoch_completed(const TrialId&, const EpochSummary&) override {
+  void do_fit_started(const FitId&) override { at_place("observer.fit_started"); }
+  void do_epoch_completed(const FitId&, const EpochSummary&) override {
     at_place("observer.epoch_completed");
   }
-  void do_checkpoint_saved(const TrialId&, const std::string&) override {
+  void do_checkpoint_saved(const FitId&, const std::string&) override {
     at_place("observer.checkpoint_saved");
   }
-  void do_trial_completed(const TrialId&, const TrialSummary&) override {
-    at_place("observer.trial_completed");
+  void do_fit_completed(const FitId&, const FitSummary&) override {
+    at_place("observer.fit_completed");
   }
   void do_run_completed(const std::string&) override { at_place("observer.run_completed"); }
 };

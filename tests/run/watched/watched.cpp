@@ -20,8 +20,8 @@ class Watched final : public treadle::LearningRateSchedule {
   double do_rate_at(std::int64_t step, const treadle::ScheduleSpan& span) const override {
     if (hook.before_step)
       hook.before_step();
-    return span.base_rate *
-           (1 - 0.5 * static_cast<double>(step) / static_cast<double>(span.total_steps));
+    return span.base_rate * (1 - 0.5 * static_cast<double>(step) /
+                                     static_cast<double>(span.total_steps.value_or(1000)));
   }
 };
 

@@ -1,7 +1,6 @@
 #include "branches/branches.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <list>
 #include <map>
@@ -45,9 +44,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Nanoseconds. Starting and joining tasks takes about ten microseconds; smaller savings are noise.
-constexpr std::int64_t kWorthWhile = 100'000;
 
 /// Runs body(0) … body(count - 1) as tasks, with this thread's libtorch settings: grad mode,
 /// autocast, dispatch. Rethrows the failure of the lowest index, so that errors do not depend on
@@ -253,17 +249,9 @@ bool shares_parameters(const Graph::Impl& graph, const std::vector<std::size_t>&
 
 }  // namespace
 
-bool has_other_threads() {
-  return oneapi::tbb::this_task_arena::max_concurrency() > 1;
-}
-
-bool runs_at_once(const BranchGroup& group, Branches branches) {
-  if (group.must_run_one_by_one() && at::GradMode::is_enabled())
-    return false;
-  const BranchGroup::Cost& cost = *group.cost;
-  return branches == Branches::kAtOnce ||
-         (branches == Branches::kAsItPays && cost.seen >= BranchGroup::Cost::kTimed &&
-          cost.saving > kWorthWhile && has_other_threads());
+bool runs_in_parallel(const BranchGroup& group, Branches branches) {
+  return branches == Branches::kParallel &&
+         !(group.must_run_one_by_one() && at::GradMode::is_enabled());
 }
 
 std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
@@ -320,7 +308,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
   for (const std::size_t source : group.sources)
     sources.push_back(values[source]);
 
-  if (runs_at_once(group, branches)) {
+  if (runs_in_parallel(group, branches)) {
     if (!at::GradMode::is_enabled()) {
       at_once(count,
               [&](std::size_t branch) { values[group.places[branch]] = run_one(branch, sources); });
@@ -353,32 +341,13 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
 
   for (at::Tensor& source : sources)
     source = accumulation_point(source);
-  BranchGroup::Cost& cost = *group.cost;
-  const bool timed = cost.seen < BranchGroup::Cost::kTimed;
-  std::int64_t sum = 0;
-  std::int64_t slowest = 0;
   for (std::size_t branch = 0; branch < count; ++branch) {
     std::vector<at::Tensor> own(sources.size());
     for (const std::size_t source : group.inputs[branch]) {
       if (!own[source].defined())
         own[source] = accumulation_point(sources[source]);
     }
-    const auto begin =
-        timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     values[group.places[branch]] = run_one(branch, own);
-    if (timed) {
-      const std::int64_t took = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                    std::chrono::steady_clock::now() - begin)
-                                    .count();
-      sum += took;
-      slowest = std::max(slowest, took);
-    }
-  }
-  if (timed) {
-    // Several forwards may race here; any of their figures will do.
-    const std::int64_t saving = sum - slowest;
-    cost.saving = cost.seen == 0 ? saving : std::min<std::int64_t>(cost.saving, saving);
-    ++cost.seen;
   }
 }
 

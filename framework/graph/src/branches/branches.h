@@ -1,10 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <stop_token>
 #include <vector>
 
@@ -13,7 +11,7 @@
 
 namespace treadle::graph {
 
-/// Places that do not need each other's values: the branches of a split, the experts of a gate.
+/// Places that do not need each other's values: the branches of a split, the experts of a mixture.
 /// They run one after the other or concurrently, with the same bits: each draws from a random
 /// stream of its own, and gradients are added in one order (run/gradient_order.h).
 struct BranchGroup {
@@ -27,22 +25,10 @@ struct BranchGroup {
   bool adds_up_within = false;
   bool is_repeated = false;
   bool must_run_one_by_one() const { return adds_up_within && is_repeated; }
-
-  /// What running them concurrently would save, in nanoseconds: the least of the first forwards,
-  /// which run one by one. Atomic, since forwards of several threads measure.
-  struct Cost {
-    /// Forwards that are timed before a group may run at once.
-    static constexpr int kTimed = 3;
-    std::atomic<int> seen{0};
-    std::atomic<std::int64_t> saving{0};
-  };
-  std::unique_ptr<Cost> cost = std::make_unique<Cost>();
 };
 
-/// Whether they would run concurrently now: forced, or because it was measured to pay.
-bool runs_at_once(const BranchGroup& group, Branches branches);
-/// Whether tasks of this thread could run on another one, too.
-bool has_other_threads();
+/// Whether they would run concurrently now.
+bool runs_in_parallel(const BranchGroup& group, Branches branches);
 
 /// The groups of a graph: places of one level. Without places that are stateful, and none where
 /// branches share parameters, whose gradients would be summed elsewhere.

@@ -18,8 +18,8 @@ std::string_view spoken(Verb verb) {
       return "the start";
     case Verb::kThrough:
       return "through()";
-    case Verb::kAlso:
-      return "also()";
+    case Verb::kResidual:
+      return "residual()";
     case Verb::kSplit:
       return "split()";
     case Verb::kMerge:
@@ -30,8 +30,8 @@ std::string_view spoken(Verb verb) {
       return "input()";
     case Verb::kAt:
       return "at()";
-    case Verb::kGate:
-      return "gate()";
+    case Verb::kMixtureOfExperts:
+      return "mixture_of_experts()";
     case Verb::kSwitch:
       return "switch_()";
     case Verb::kLoop:
@@ -67,8 +67,8 @@ FlowBuilder& FlowBuilder::through(const Part& part) {
   return *this;
 }
 
-FlowBuilder& FlowBuilder::also(const Part& part, bool broadcast) {
-  add({.verb = Verb::kAlso, .parts = {part}, .broadcast = broadcast});
+FlowBuilder& FlowBuilder::residual(const Part& part, bool broadcast) {
+  add({.verb = Verb::kResidual, .parts = {part}, .broadcast = broadcast});
   return *this;
 }
 
@@ -97,9 +97,9 @@ FlowBuilder& FlowBuilder::at(std::vector<std::string> tags) {
   return *this;
 }
 
-FlowBuilder& FlowBuilder::gate(const Part& router, std::vector<Part> experts) {
+FlowBuilder& FlowBuilder::mixture_of_experts(const Part& router, std::vector<Part> experts) {
   experts.insert(experts.begin(), router);
-  add({.verb = Verb::kGate, .parts = std::move(experts)});
+  add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts)});
   return *this;
 }
 

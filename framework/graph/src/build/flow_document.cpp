@@ -163,9 +163,9 @@ const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
        return json{{"use", "identity"}};
      }},
     {Verb::kThrough, [](const FlowStep& step) { return write_slot(step.parts[0]); }},
-    {Verb::kAlso,
+    {Verb::kResidual,
      [](const FlowStep& step) {
-       json written{{"use", "also"}, {"body", write_steps(step.parts[0])}};
+       json written{{"use", "residual"}, {"body", write_steps(step.parts[0])}};
        if (step.broadcast)
          written["broadcast"] = true;
        return written;
@@ -190,9 +190,9 @@ const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
      [](const FlowStep& step) {
        return json{{"use", "at"}, {"tags", step.words}};
      }},
-    {Verb::kGate,
+    {Verb::kMixtureOfExperts,
      [](const FlowStep& step) {
-       return json{{"use", "gate"},
+       return json{{"use", "mixture_of_experts"},
                    {"router", write_slot(step.parts[0])},
                    {"experts", write_all_steps(step.parts, 1)}};
      }},

@@ -13,13 +13,13 @@ namespace treadle::graph {
 enum class Verb {
   kStart,
   kThrough,
-  kAlso,
+  kResidual,
   kSplit,
   kMerge,
   kTagGroup,
   kInput,
   kAt,
-  kGate,
+  kMixtureOfExperts,
   kSwitch,
   kLoop,
   kMap
@@ -48,7 +48,7 @@ struct FlowStep {
   bool batched = false;
 
   SwitchBy switch_by = SwitchBy::kBatch;
-  bool broadcast = false;  ///< kAlso
+  bool broadcast = false;  ///< kResidual
 
   std::string name = {};
   std::vector<std::string> tags = {};

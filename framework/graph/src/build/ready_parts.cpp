@@ -272,7 +272,7 @@ at::Tensor contract(const Inputs& inputs) {
   }
   for (std::size_t i = 1; i < values.size(); ++i) {
     if (values[i].sizes() != values[0].sizes()) {
-      throw DataError("the experts of a gate give one shape, but expert 0 gives " +
+      throw DataError("the experts of a mixture give one shape, but expert 0 gives " +
                       rows_text(values[0]) + " and expert " + std::to_string(i) + " gives " +
                       rows_text(values[i]));
     }
@@ -352,7 +352,7 @@ Part state_add() {
 }
 
 Part weighted_sum() {
-  return rule_part("gate", contract, nullptr, kNothing);
+  return rule_part("mixture_of_experts", contract, nullptr, kNothing);
 }
 
 Part identity() {
@@ -371,7 +371,7 @@ Part recompute(const Part& body, RecomputedNames names) {
 }
 
 Part reshape(std::vector<std::int64_t> sizes) {
-  nlohmann::json parameters{{"sizes", sizes}};
+  nlohmann::json parameters{{"shape", sizes}};
   return rule_part(
       "reshape", [sizes](const Inputs& inputs) { return inputs[0].reshape(sizes); },
       [sizes](PlanBuilder& builder, std::span<const PlanValue> inputs) {
@@ -383,13 +383,13 @@ Part reshape(std::vector<std::int64_t> sizes) {
 Part softmax_router(std::int64_t in, std::int64_t experts) {
   return projection_part("softmax_router", in, experts,
                          [](const at::Tensor& x) { return at::softmax(x, -1); }, plan_softmax(-1),
-                         {{"experts", experts}});
+                         {{"num_experts", experts}});
 }
 
 Part sigmoid_router(std::int64_t in, std::int64_t experts) {
   return projection_part("sigmoid_router", in, experts,
                          [](const at::Tensor& x) { return at::sigmoid(x); }, plan_sigmoid(),
-                         {{"experts", experts}});
+                         {{"num_experts", experts}});
 }
 
 Part fixed_selector(std::int64_t branch) {
@@ -403,7 +403,7 @@ Part argmax_selector(std::int64_t in, std::int64_t branches, bool by_row) {
               [=](const LayerSpec& spec) {
                 return std::make_shared<ArgmaxSelector>(in, branches, spec.dtype, by_row);
               },
-              {{"branches", branches}, {"by", by_row ? "row" : "batch"}});
+              {{"num_branches", branches}, {"by", by_row ? "row" : "batch"}});
 }
 
 Part threshold_halt(double threshold) {

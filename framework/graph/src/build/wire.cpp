@@ -184,7 +184,7 @@ class Wiring {
     go_on_from(node);
   }
 
-  void also() {
+  void residual() {
     const Vertex from = stream();
     const Vertex node = add_part(step_->parts[0], step_->name);
     connect_stream(from, node);
@@ -274,7 +274,7 @@ class Wiring {
     current_ = found.front();
   }
 
-  void gate() {
+  void mixture_of_experts() {
     expect_parts(1, "experts");
     const Vertex from = stream();
     const Vertex router = add_part(step_->parts[0], "");
@@ -485,13 +485,13 @@ class Wiring {
 const std::map<Verb, Wiring::Work> Wiring::kVerbs{
     {Verb::kStart, [](Wiring& wiring) { wiring.start(); }},
     {Verb::kThrough, [](Wiring& wiring) { wiring.through(); }},
-    {Verb::kAlso, [](Wiring& wiring) { wiring.also(); }},
+    {Verb::kResidual, [](Wiring& wiring) { wiring.residual(); }},
     {Verb::kSplit, [](Wiring& wiring) { wiring.split(); }},
     {Verb::kMerge, [](Wiring& wiring) { wiring.merge(); }},
     {Verb::kTagGroup, [](Wiring& wiring) { wiring.tag_group(); }},
     {Verb::kInput, [](Wiring& wiring) { wiring.input(); }},
     {Verb::kAt, [](Wiring& wiring) { wiring.at(); }},
-    {Verb::kGate, [](Wiring& wiring) { wiring.gate(); }},
+    {Verb::kMixtureOfExperts, [](Wiring& wiring) { wiring.mixture_of_experts(); }},
     {Verb::kSwitch, [](Wiring& wiring) { wiring.switch_(); }},
     {Verb::kLoop, [](Wiring& wiring) { wiring.loop(); }},
     {Verb::kMap, [](Wiring& wiring) { wiring.map(); }},

@@ -62,7 +62,7 @@ class GroupCall final : public plan::PlanCall {
     std::vector<at::Tensor> values(graph_.places.size());
     for (std::size_t i = 0; i < inputs.size(); ++i)
       values[group_.sources[i]] = inputs[i];
-    run_branches(group_, Branches::kAtOnce, run.seeds[seed_], graph_.parameters, values,
+    run_branches(group_, Branches::kParallel, run.seeds[seed_], graph_.parameters, values,
                  [&](std::size_t place, const Inputs& given) {
                    return run_place(graph_, place, given, own, context.scope);
                  });

@@ -26,7 +26,7 @@
 //
 // Everything else was measured to be no slower (whole steps with Adam, one thread, compiled beside
 // dynamic, `parts --benchmark_filter=step/` of tests/benchmarks): small dense networks 0.60, with
-// batch norms and residuals 0.61, four small branches 0.42, experts behind a gate 0.63, a loop
+// batch norms and residuals 0.61, four small branches 0.42, mixtures of experts 0.63, a loop
 // 0.62, one layer 0.81; 0.89 to 0.93 where every second layer is called; 0.96 to 0.99 where kernels
 // take all of the time (convolutions, LSTM, transformer).
 
@@ -78,8 +78,8 @@ std::optional<std::string> varying_node(const Graph::Impl& graph) {
   return std::nullopt;
 }
 
-bool runs_branches_at_once(const Graph::Impl& graph) {
-  return graph.has_branches && graph.branches == Branches::kAtOnce;
+bool runs_branches_in_parallel(const Graph::Impl& graph) {
+  return graph.has_branches && graph.branches == Branches::kParallel;
 }
 
 }  // namespace
@@ -94,8 +94,8 @@ std::optional<std::string> why_dynamic(const Graph& graph) {
     return "it carries a state from batch to batch";
   if (impl.adds_losses)
     return "a layer adds to the loss";
-  if (runs_branches_at_once(impl))
-    return "its branches run at once";
+  if (runs_branches_in_parallel(impl))
+    return "its branches run in parallel";
   if (!has_lowered_layer(impl))
     return "none of its layers can be compiled";
   return std::nullopt;
@@ -107,6 +107,13 @@ struct NamedExecution {
   std::string_view name;
   Execution execution;
 };
+struct NamedBranches {
+  std::string_view name;
+  Branches branches;
+};
+constexpr std::array kBranches{NamedBranches{"sequential", Branches::kSequential},
+                               NamedBranches{"parallel", Branches::kParallel}};
+
 constexpr std::array kExecutions{NamedExecution{"auto", Execution::kAuto},
                                  NamedExecution{"compiled", Execution::kCompiled},
                                  NamedExecution{"dynamic", Execution::kDynamic}};
@@ -119,6 +126,14 @@ Execution execution_named(std::string_view name) {
       return one.execution;
   }
   throw ContractViolation("no execution is called \"" + std::string(name) + "\"");
+}
+
+Branches branches_named(std::string_view name) {
+  for (const NamedBranches& one : kBranches) {
+    if (one.name == name)
+      return one.branches;
+  }
+  throw ContractViolation("no way to run branches is called \"" + std::string(name) + "\"");
 }
 
 }  // namespace treadle::graph

@@ -61,14 +61,13 @@ bool is_zero(const at::Tensor& tensor) {
   return count == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
-PlanKey key_of(const Graph& owner, const Inputs& inputs, const GraphState::Data& state,
-               const ForwardScope& scope, bool is_for_inference) {
+PlanKey key_of(const Inputs& inputs, const GraphState::Data& state, const ForwardScope& scope,
+               bool is_for_inference) {
   PlanKey key;
   key.records_gradients = at::GradMode::is_enabled();
   key.one_step_gradients = scope.one_step_gradients;
   key.keeps_tags = state.keeps_tags;
   key.is_for_inference = is_for_inference;
-  key.has_other_threads = owner.impl().has_branches && has_other_threads();
   const auto add = [&](const at::Tensor& tensor) {
     if (!tensor.defined()) {
       key.given.emplace_back();
@@ -399,23 +398,6 @@ std::shared_ptr<const plan::Program> plan_beforehand(const Graph& owner, const P
   return make_plan(owner, key, given, own.data(), scope)->shared_program();
 }
 
-/// Whether branches, or those of a graph within, are to run at once where it pays.
-bool asks_whether_branches_pay(const Graph::Impl& graph) {
-  if (!graph.has_branches)
-    return false;
-  if (!graph.groups_of_branches.empty() && graph.branches == Branches::kAsItPays)
-    return true;
-  for (const Place& place : graph.places) {
-    if (place.node == nullptr)
-      continue;
-    for (const Callee& callee : place.node->callees()) {
-      if (callee.graph() != nullptr && asks_whether_branches_pay(callee.graph()->impl()))
-        return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 std::shared_ptr<const plan::Program> PlanCache::find(const PlanKey& key) {
@@ -453,23 +435,11 @@ bool CompiledExecutor::folds_constants(const Graph& graph) const {
          !plans_.has_nothing_to_fold;
 }
 
-/// Whether this forward runs node by node, to time the branches. Not where constants are folded:
-/// folding rounds, and bits must not depend on timing.
-bool CompiledExecutor::times_branches(const Graph& graph) const {
-  return graph.impl().has_branches && plans_.is_to_be_timed() && has_other_threads() &&
-         !folds_constants(graph) && asks_whether_branches_pay(graph.impl());
-}
-
 void CompiledExecutor::run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
                            const ForwardScope& scope, std::vector<at::Tensor>& outputs) {
   if (torch_versions::is_autocast_enabled())
     return run_graph(graph.impl(), inputs, state, scope, outputs);
-  if (!times_branches(graph)) {
-    run_plan(graph, inputs, state, scope, outputs);
-    return;
-  }
-  run_graph(graph.impl(), inputs, state, scope, outputs);
-  plans_.note_timed();
+  run_plan(graph, inputs, state, scope, outputs);
 }
 
 std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& owner,
@@ -484,7 +454,7 @@ std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& own
             std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>());
   std::vector<at::Tensor> given(inputs.begin(), inputs.end());
   given.insert(given.end(), state.states.begin(), state.states.end());
-  PlanKey key = key_of(owner, inputs, state, scope, folds_constants(owner));
+  PlanKey key = key_of(inputs, state, scope, folds_constants(owner));
   std::shared_ptr<Lease> lease;
   auto program = plans_.find(key);
   if (program == nullptr && key.is_for_inference) {

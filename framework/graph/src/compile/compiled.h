@@ -8,7 +8,6 @@
 #include <treadle/core/tensor_spec.h>
 #include <treadle/plan/program.h>
 
-#include "branches/branches.h"
 #include "run/executor.h"
 
 namespace treadle::graph {
@@ -25,8 +24,7 @@ struct PlanKey {
   bool records_gradients = false;
   bool one_step_gradients = false;
   bool keeps_tags = false;
-  bool is_for_inference = false;   ///< constants are folded
-  bool has_other_threads = false;  ///< branches may run at once
+  bool is_for_inference = false;  ///< constants are folded
 
   bool operator==(const PlanKey&) const = default;
 };
@@ -42,10 +40,6 @@ class PlanCache {
 
   std::shared_ptr<const plan::Program> find(const PlanKey& key);
   void add(PlanKey key, std::shared_ptr<const plan::Program> program);
-  /// Of a graph with branches: whether forwards still run node by node, to tell whether branches
-  /// pay.
-  bool is_to_be_timed() const { return timed_ < BranchGroup::Cost::kTimed; }
-  void note_timed() { ++timed_; }
   /// What runs of all plans hold while nobody runs them: a plan for other sizes, in evaluation
   /// after training, needs that memory more.
   void drop_idle_memory();
@@ -57,7 +51,6 @@ class PlanCache {
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::atomic<int> timed_{0};
 };
 
 /// Runs forwards from plans, which it makes for each combination of input sizes and modes.
@@ -65,7 +58,7 @@ class CompiledExecutor final : public Executor {
  public:
   Execution execution() const override { return Execution::kCompiled; }
 
-  /// Node by node under autocast, and while the first forwards tell whether branches pay.
+  /// Node by node under autocast.
   void run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
            const ForwardScope& scope, std::vector<at::Tensor>& outputs) override;
 
@@ -76,7 +69,6 @@ class CompiledExecutor final : public Executor {
 
  private:
   bool folds_constants(const Graph& graph) const;
-  bool times_branches(const Graph& graph) const;
 
   PlanCache plans_;
 };

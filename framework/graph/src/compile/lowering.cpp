@@ -69,13 +69,6 @@ bool has_gradients(const Callee::State& state) {
   });
 }
 
-/// Whether a plan runs the branches as tasks. Where it folds constants only if that is forced:
-/// folding rounds, and bits must not depend on timing.
-bool plans_at_once(const Graph::Impl& graph, const BranchGroup& group, bool is_for_inference) {
-  return is_for_inference ? graph.branches == Branches::kAtOnce
-                          : runs_at_once(group, graph.branches);
-}
-
 bool can_have_gradient(const at::Tensor& tensor) {
   return tensor.is_floating_point() || tensor.is_complex();
 }
@@ -153,17 +146,16 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
       std::vector<PlanValue> sources;
       for (const std::size_t source : group.sources)
         sources.push_back(accumulation_point(values[source]));
-      const bool at_once = plans_at_once(graph, group, program_.is_for_inference);
-      program_.conditions.emplace_back(
-          [&graph, &group, at_once, inference = program_.is_for_inference] {
-            return at_once == plans_at_once(graph, group, inference);
-          });
-      if (at_once) {
+      const bool is_parallel = runs_in_parallel(group, graph.branches);
+      program_.conditions.emplace_back([&graph, &group, is_parallel] {
+        return is_parallel == runs_in_parallel(group, graph.branches);
+      });
+      if (is_parallel) {
         const auto given = call_group(position_of(index), group, branch.seed, sources);
         for (std::size_t i = 0; i < group.places.size(); ++i)
           set(group.places[i], given[i]);
       }
-      for (std::size_t i = 0; i < group.places.size() && !at_once; ++i) {
+      for (std::size_t i = 0; i < group.places.size() && !is_parallel; ++i) {
         std::vector<PlanValue> own(sources.size(), absent());
         std::vector<PlanValue> given;
         for (const std::size_t source : group.inputs[i]) {

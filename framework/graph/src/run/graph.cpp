@@ -327,7 +327,7 @@ void Graph::observe(const std::vector<ObservedTag>& tags) {
       throw UsageError(quote_text(tag) + " is " + result->text() +
                        "; say how its elements become one number, mean, sum, max, min or norm: "
                        "{\"tag\": " +
-                       quote_text(tag) + ", \"by\": \"mean\"}");
+                       quote_text(tag) + ", \"reduction\": \"mean\"}");
     }
     const bool is_known = std::any_of(observed.begin(), observed.end(),
                                       [&](const Impl::Observed& one) { return one.name == tag; });

@@ -64,7 +64,7 @@ struct Graph::Impl {
   bool reports = false;       ///< something within logs or adds to the loss
   bool adds_losses = false;
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
-  Branches branches = Branches::kAsItPays;
+  Branches branches = Branches::kSequential;
   std::unique_ptr<Executor> executor;
   std::string execution_choice;              ///< of Execution::kAuto; empty: it was not asked
   bool is_for_inference = false;             ///< see Graph::prepare_for_inference()

@@ -41,7 +41,7 @@ constexpr std::array kLooks{
     Look{"multiply", "invtriangle", "#ede9fe"},
     Look{"cat", "invtriangle", "#ede9fe"},
     Look{"state_add", "invtriangle", "#ede9fe"},
-    Look{"gate", "invtriangle", "#ede9fe"},
+    Look{"mixture_of_experts", "invtriangle", "#ede9fe"},
     Look{"batch_norm", "parallelogram", "#e0f2fe"},
     Look{"layer_norm", "parallelogram", "#e0f2fe"},
     Look{"rms_norm", "parallelogram", "#e0f2fe"},

@@ -74,10 +74,10 @@ std::vector<Entry> entries_from(std::string_view text) {
 json to_json(const FileFacts& facts, std::size_t fingerprint) {
   const FileStamp& stamp = facts.stamp;
   const Manifest& manifest = facts.manifest;
-  json trial = nullptr;
-  if (facts.trial)
-    trial = {facts.trial->host, facts.trial->problem};
-  return {{"trial", std::move(trial)},
+  json probe = nullptr;
+  if (facts.probe)
+    probe = {facts.probe->host, facts.probe->problem};
+  return {{"probe", std::move(probe)},
           {"stamp", {stamp.device, stamp.inode, stamp.size, stamp.modified_ns, stamp.changed_ns}},
           {"fingerprint", fingerprint},
           {"needed", facts.needed},
@@ -118,8 +118,8 @@ FileFacts from_json(const json& entry,
       entries_from<ManifestComponent>(entry.at("components").get_ref<const std::string&>());
   entry.at("problem").get_to(facts.problem);
   entry.at("foreign").get_to(facts.foreign);
-  if (const json& trial = entry.at("trial"); !trial.is_null())
-    facts.trial = FileFacts::Trial{trial.at(0), trial.at(1)};
+  if (const json& probe = entry.at("probe"); !probe.is_null())
+    facts.probe = FileFacts::Probe{probe.at(0), probe.at(1)};
   return facts;
 }
 
@@ -197,11 +197,11 @@ const FileFacts* PluginCache::facts(const fs::path& path) {
   return &(files_[path.native()] = FileFacts::read(path, *stamp));
 }
 
-void PluginCache::remember(const fs::path& path, FileFacts::Trial trial) {
+void PluginCache::remember(const fs::path& path, FileFacts::Probe probe) {
   const auto known = files_.find(path.native());
   TREADLE_EXPECTS(known != files_.end(), path.string() + " has not been read");
   changed_ = true;
-  known->second.trial = std::move(trial);
+  known->second.probe = std::move(probe);
 }
 
 bool PluginCache::have_met(std::string_view host, const std::vector<std::string>& builds) const {

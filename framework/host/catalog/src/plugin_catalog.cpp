@@ -114,7 +114,7 @@ void PluginCatalog::look_at(PluginCache& cache, const fs::path& file, const std:
     plugins_.push_back(judge(file, origin, *facts));
 }
 
-/// What a trial's outcome depends on beside the plugin.
+/// What a probe's outcome depends on beside the plugin.
 std::string PluginCatalog::host_mark() const {
   std::string text = host().fingerprint + host_build_id_;
   for (const std::string& library : host().needed)
@@ -132,9 +132,9 @@ void PluginCatalog::try_out(PluginCache& cache) {
     if (plugin.verdict != Verdict::kUsable)
       continue;
     const FileFacts* facts = cache.facts(plugin.file);
-    const bool tried = facts != nullptr && facts->trial && facts->trial->host == mark;
+    const bool tried = facts != nullptr && facts->probe && facts->probe->host == mark;
     if (tried && options_.probing == Probing::kChanged) {
-      condemn(plugin, facts->trial->problem);
+      condemn(plugin, facts->probe->problem);
     } else {
       untried.push_back(&plugin);
       files.push_back(plugin.file);

@@ -73,12 +73,12 @@ TEST(ComponentDescription, SaysSoWhenThereIsNothingToSet) {
 }
 
 TEST(ComponentDescription, ShowsAloneWhatStandsWithinOthers) {
-  const json schema = json::parse(R"({"required": ["units"], "properties": {
-      "bias": {"type": "boolean", "default": true}, "units": {"type": "integer", "minimum": 1}}})");
+  const json schema = json::parse(R"({"required": ["out_features"], "properties": {
+      "bias": {"type": "boolean", "default": true}, "out_features": {"type": "integer", "minimum": 1}}})");
   const std::string text = describe_component("layer", "dense", schema).text();
 
   EXPECT_EQ(text.substr(text.find("In a document")),
-            "In a document:\n  {\"use\": \"dense\", \"bias\": true, \"units\": 1}\n");
+            "In a document:\n  {\"use\": \"dense\", \"bias\": true, \"out_features\": 1}\n");
 }
 
 TEST(ComponentDescription, GivesSamplesThatAreAccepted) {

@@ -48,8 +48,8 @@ TEST(WorkflowDocument, FillsInEverythingThatDoesNotDependOnTheData) {
       "model": {"use": "mlp", "hidden": [64], "activation": "relu"},
       "optimizer": {"use": "adamw", "learning_rate": 0.001, "betas": [0.9, 0.999]},
       "schedule": {"use": "constant"},
-      "training": {"use": "standard", "epochs": 100, "batch_size": 32,
-        "evaluation_batch_size": 1024, "evaluate_every": 1, "shuffle": true, "drop_last": false,
+      "training": {"use": "standard", "batch_size": 32,
+        "evaluation_batch_size": 1024, "evaluate_every": 1, "drop_last": false,
         "callbacks": [], "checkpoint": {"every": "30s", "keep": 2}},
       "validation": {"use": "hold_out", "fraction": 0.2},
       "observers": [],
@@ -113,7 +113,7 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
       "\"many\" (text)\n"
       "/home/me/my.json:12: /optimiser: unknown key \"optimiser\" (a workflow takes: $schema, "
       "data, dtype, extensions, loss, metrics, model, name, observers, optimizer, resources, "
-      "schedule, seed, training, transforms, treadle, validation)");
+      "schedule, seed, sequence, training, transforms, treadle, validation)");
 }
 
 TEST(WorkflowDocument, SaysWhatTheSmallestDocumentNeeds) {
@@ -227,8 +227,7 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
     },
     "epochs": 60,
     "evaluate_every": 1,
-    "evaluation_batch_size": 1024,
-    "shuffle": true
+    "evaluation_batch_size": 1024
   },
   "validation": {"use": "k_fold", "folds": 5, "stratify": true},
   "metrics": [{"use": "accuracy"}, {"use": "macro_f1"}],

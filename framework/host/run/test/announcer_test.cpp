@@ -12,7 +12,7 @@
 
 #include <treadle/base/error.h>
 
-#include "src/announcer.h"
+#include "events/announcer.h"
 
 namespace treadle::internal {
 namespace {
@@ -27,11 +27,11 @@ class Listener final : public RunObserver {
   std::function<void(const std::string&)> on_note;
 
  private:
-  void do_step_completed(const TrialId& trial, const StepProgress& progress) override {
-    heard.push_back(trial.name + " step " + std::to_string(progress.step));
+  void do_step_completed(const FitId& fit, const StepProgress& progress) override {
+    heard.push_back(fit.path() + " step " + std::to_string(progress.step));
   }
-  void do_epoch_completed(const TrialId& trial, const EpochSummary& summary) override {
-    heard.push_back(trial.name + " epoch " + std::to_string(summary.epoch));
+  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override {
+    heard.push_back(fit.path() + " epoch " + std::to_string(summary.epoch));
   }
   void do_noted(const std::string& text) override {
     thread = std::this_thread::get_id();
@@ -45,10 +45,10 @@ Announcer::Call note(const std::string& text) {
   return [text](RunObserver& o) { o.noted(text); };
 }
 
-Announcer::Call epoch(const TrialId& trial, std::int64_t number) {
+Announcer::Call epoch(const FitId& fit, std::int64_t number) {
   EpochSummary summary;
   summary.epoch = number;
-  return [trial, summary](RunObserver& o) { o.epoch_completed(trial, summary); };
+  return [fit, summary](RunObserver& o) { o.epoch_completed(fit, summary); };
 }
 
 class AnnouncerTest : public ::testing::Test {
@@ -91,16 +91,16 @@ TEST_F(AnnouncerTest, TellsInOrderFromAThreadOfItsOwn) {
 
 TEST_F(AnnouncerTest, OfTheStepsOnlyTheNewestIsToldAndBeforeTheEndOfTheirEpoch) {
   Announcer announcer(audience_);
-  const TrialId trial{"fold-1", 0, 2};
+  const FitId fit{"fold-1", 0, 2};
   block(announcer);
   {
-    Announcer::Training training(announcer, trial);
+    Announcer::Training training(announcer, fit);
     for (int step = 1; step <= 3; ++step)
       training.step_completed({1, 2, step, 6});
-    training.tell(epoch(trial, 1));
+    training.tell(epoch(fit, 1));
     for (int step = 4; step <= 6; ++step)
       training.step_completed({2, 2, step, 6});
-    training.tell(epoch(trial, 2));
+    training.tell(epoch(fit, 2));
     open();
     announcer.drain();
   }
@@ -117,11 +117,11 @@ TEST_F(AnnouncerTest, AStepIsToldThoughNothingElseHappens) {
     explicit Waiting(std::promise<void>& told) : told_(told) {}
 
    private:
-    void do_step_completed(const TrialId&, const StepProgress&) override { told_.set_value(); }
+    void do_step_completed(const FitId&, const StepProgress&) override { told_.set_value(); }
     std::promise<void>& told_;
   } waiting(told);
   audience_.add(waiting);
-  Announcer::Training training(announcer, TrialId{});
+  Announcer::Training training(announcer, FitId{});
 
   training.step_completed({1, 1, 1, 100});
 
@@ -132,7 +132,7 @@ TEST_F(AnnouncerTest, TheLastStepOfATrainingThatGoesIsToldToo) {
   Announcer announcer(audience_);
   block(announcer);
   {
-    Announcer::Training training(announcer, TrialId{"final", 0, 1});
+    Announcer::Training training(announcer, FitId{"final", 0, 1});
     training.step_completed({1, 1, 8, 100});
   }
   open();
@@ -182,7 +182,7 @@ TEST_F(AnnouncerTest, AMarkStandsForWhatWasToldBeforeIt) {
 
 TEST_F(AnnouncerTest, WhatEndsTheRunIsThrownAtEverybodyAndNothingIsToldAfterIt) {
   Announcer announcer(audience_);
-  Announcer::Training training(announcer, TrialId{});
+  Announcer::Training training(announcer, FitId{});
 
   announcer.tell(note("good"));
   announcer.tell(note("full"));
@@ -261,12 +261,12 @@ TEST_F(AnnouncerTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
     std::vector<std::thread> threads;
     for (int i = 0; i < kTrainings; ++i) {
       threads.emplace_back([&announcer, i] {
-        const TrialId trial{"fold-" + std::to_string(i + 1), i, kTrainings};
-        Announcer::Training training(announcer, trial);
+        const FitId fit{"fold-" + std::to_string(i + 1), i, kTrainings};
+        Announcer::Training training(announcer, fit);
         for (int number = 1; number <= kEpochs; ++number) {
           training.step_completed({number, kEpochs, 2 * number - 1, 2 * kEpochs});
           training.step_completed({number, kEpochs, 2 * number, 2 * kEpochs});
-          training.tell(epoch(trial, number));
+          training.tell(epoch(fit, number));
         }
       });
     }

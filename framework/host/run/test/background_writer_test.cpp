@@ -9,7 +9,7 @@
 
 #include <treadle/base/error.h>
 
-#include "src/background_writer.h"
+#include "store/background_writer.h"
 
 namespace treadle::internal {
 namespace {

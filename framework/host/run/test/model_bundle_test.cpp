@@ -9,7 +9,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/safetensors.h>
 
-#include "src/model_bundle.h"
+#include "store/model_bundle.h"
 
 namespace treadle::internal {
 namespace {

@@ -214,7 +214,7 @@ TEST(Report, GivesTheScriptEveryCurve) {
   const Json data = data_of(render_report(cross_validation()));
 
   ASSERT_EQ(data["curves"].size(), 2U);
-  EXPECT_EQ(data["curves"][1]["trial"], "final");
+  EXPECT_EQ(data["curves"][1]["fit"], "final");
   EXPECT_EQ(data["curves"][1]["epochs"], Json({1, 2, 3}));
   EXPECT_EQ(data["curves"][1]["train_loss"], Json({1.0, 0.5, 0.6}));
   EXPECT_EQ(data["curves"][1]["val_loss"], Json({1.125, 0.625, 0.725}));
@@ -317,6 +317,50 @@ TEST(Report, ShowsManyOutputsInOneSectionWithAChooserAndTheErrorOfEach) {
   EXPECT_THAT(without_scripts(page), Not(HasSubstr("<h2>residual_")));
 }
 
+TEST(Report, DrawsTheResidualsOfSeveralTargetsInOneSection) {
+  ReportInput input = hold_out_run();
+  input.result["data"] = {{"rows", 2}, {"targets", {{{"name", "price"}}, {{"name", "area"}}}}};
+  input.result["tables"] = {{{"name", "price/residual_sample"},
+                             {"column_labels", {"actual", "predicted"}},
+                             {"values", {{1.0, 1.5}, {2.0, 1.5}}}},
+                            {{"name", "price/residual_histogram"},
+                             {"column_labels", {"from", "to", "count"}},
+                             {"values", {{-1.0, 1.0, 2.0}}}},
+                            {{"name", "area/residual_sample"},
+                             {"column_labels", {"output", "actual", "predicted"}},
+                             {"values", {{0, 5.0, 2.0}, {1, 1.0, 5.0}}}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("<option value=\"0\">price</option>"));
+  EXPECT_THAT(page, HasSubstr("<option value=\"2\">area.1</option>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">price</th><td>0.5000</td><td>0.5000</td>"));
+  const Json drawn = data_of(page)["residuals"];
+  ASSERT_EQ(drawn.size(), 3U);
+  EXPECT_EQ(drawn[0]["histogram"], Json::parse("[[-1.0, 1.0, 2.0]]"));
+  EXPECT_EQ(drawn[2]["sample"], Json::parse("[[1.0, 5.0]]"));
+  EXPECT_THAT(without_scripts(page), Not(HasSubstr("residual_sample</h2>")));
+}
+
+TEST(Report, ShowsAConfusionMatrixForEachTarget) {
+  ReportInput input = hold_out_run();
+  const Json counts = {{2.0, 0.0}, {1.0, 3.0}};
+  input.result["tables"] = {{{"name", "kind/confusion_matrix"},
+                             {"row_labels", {"a", "b"}},
+                             {"column_labels", {"a", "b"}},
+                             {"values", counts}},
+                            {{"name", "color/confusion_matrix"},
+                             {"row_labels", {"red", "blue"}},
+                             {"column_labels", {"red", "blue"}},
+                             {"values", counts}}};
+
+  const std::string page = render_report(input);
+
+  EXPECT_THAT(page, HasSubstr("Confusion matrix: kind"));
+  EXPECT_THAT(page, HasSubstr("Confusion matrix: color"));
+  EXPECT_THAT(page, Not(HasSubstr("kind/confusion_matrix")));
+}
+
 TEST(Report, NamesTheWeightsThatWereKeptAndTheMeasure) {
   ReportInput input = hold_out_run();
   input.result["weights"] = {{"epoch", 2}, {"chosen", "best"}, {"by", "accuracy"}};
@@ -385,7 +429,7 @@ TEST(Report, DescribesTheData) {
 TEST(Report, ShowsTheModelsPictureAndItsNodes) {
   ReportInput input = hold_out_run();
   input.result["model_info"]["architecture"] = {
-      {"use", "flow"}, {"layers", {{{"use", "dense"}, {"units", 8}}, {{"use", "relu"}}}}};
+      {"use", "flow"}, {"layers", {{{"use", "dense"}, {"out_features", 8}}, {{"use", "relu"}}}}};
   input.model.parts = {{"node", "layer"}, {"dense_0", "dense"}, {"  inner<b>", "gru"}};
 
   const std::string without_picture = render_report(input);
@@ -431,7 +475,7 @@ TEST(Report, TakesNamesOfStrangersForTextOnly) {
   input.result["model_info"]["architecture"] = evil;
   input.result["extensions"] = {{evil, evil}};
   input.document["name"] = evil;
-  input.curves[0].trial = evil;
+  input.curves[0].fit = evil;
   input.curves.push_back({evil, {epoch(1, 1.0, 0.5, true)}});
 
   const std::string page = render_report(input);
@@ -439,7 +483,7 @@ TEST(Report, TakesNamesOfStrangersForTextOnly) {
   EXPECT_THAT(page, Not(HasSubstr("alert(1)</script>")));
   EXPECT_THAT(page, HasSubstr("<title>" + shown));
   EXPECT_THAT(page, HasSubstr("<li>" + shown + "</li>"));
-  EXPECT_EQ(data_of(page)["curves"][0]["trial"], evil);
+  EXPECT_EQ(data_of(page)["curves"][0]["fit"], evil);
 }
 
 TEST(Report, ReplacesBytesThatAreNotText) {

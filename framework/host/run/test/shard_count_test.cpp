@@ -1,5 +1,5 @@
 // How "shards": "auto" cuts: by work, for models of both kinds.
-#include "src/shard_count.h"
+#include "load/shard_count.h"
 
 #include <gmock/gmock.h>
 

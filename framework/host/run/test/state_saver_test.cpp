@@ -9,7 +9,7 @@
 
 #include <treadle/base/error.h>
 
-#include "src/state_saver.h"
+#include "store/state_saver.h"
 
 namespace treadle::internal {
 namespace {

@@ -1,4 +1,3 @@
-// Rows A70, A76.
 #include <treadle/host/run/trend_chart.h>
 
 #include <cmath>

@@ -40,9 +40,9 @@ TEST(@Name@, HalvesTheWidth) {
                          ->build(inputs_of({treadle::TensorSpec::kVaries, 6}));
 
   EXPECT_EQ(steps, json::parse(R"([
-    {"use": "dense", "units": 20}, {"use": "tanh"},
-    {"use": "dense", "units": 10}, {"use": "tanh"},
-    {"use": "dense", "units": 5}, {"use": "tanh"},
+    {"use": "dense", "out_features": 20}, {"use": "tanh"},
+    {"use": "dense", "out_features": 10}, {"use": "tanh"},
+    {"use": "dense", "out_features": 5}, {"use": "tanh"},
     {"use": "head"}
   ])"));
 }

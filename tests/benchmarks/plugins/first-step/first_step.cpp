@@ -19,7 +19,7 @@ class FirstStep final : public treadle::RunObserver {
  private:
   void do_run_started(const std::string&, const std::string&) override { is_written_ = false; }
 
-  void do_step_completed(const treadle::TrialId&, const treadle::StepProgress&) override {
+  void do_step_completed(const treadle::FitId&, const treadle::StepProgress&) override {
     if (is_written_)
       return;
     const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();

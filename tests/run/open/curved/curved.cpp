@@ -17,7 +17,8 @@ class Curved final : public LearningRateSchedule {
 
  private:
   double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
-    const double progress = static_cast<double>(step) / static_cast<double>(span.total_steps);
+    const double progress =
+        static_cast<double>(step) / static_cast<double>(span.total_steps.value_or(1000));
     return span.base_rate * curve_->at(progress);
   }
 

@@ -17,7 +17,7 @@ class FileWriter {
   virtual void write(std::string_view bytes) = 0;
 };
 
-/// Puts a file in place in one instant: whoever looks sees the old content or the new.
+/// Replaces a file atomically: readers get the old content or the new.
 ///
 /// The content goes to a temporary name in the same folder, is synced and renamed, and the folder
 /// is synced. Throws StorageError naming path and reason ("No space left on device"); the old file

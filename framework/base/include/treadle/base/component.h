@@ -13,8 +13,8 @@ namespace treadle {
 
 class PluginRegistry;
 
-/// What every object a plugin provides has in common: it can be destroyed, it knows its origin, and
-/// it can be asked for an ability that its interface does not have.
+/// Base of every object that a plugin provides: destruction, origin, and optional interfaces
+/// (ask()) beside its own.
 class Component : public Provided {
  public:
   virtual ~Component();
@@ -42,7 +42,7 @@ class Component : public Provided {
   virtual void* do_ask(std::string_view interface_id);
 };
 
-/// What a component may know about the place it is made in.
+/// The environment in which a component is created.
 struct ComponentContext {
   /// Makes nested components; null in unit tests that need none. Outlives the component.
   const PluginRegistry* registry = nullptr;
@@ -52,7 +52,7 @@ struct ComponentContext {
 using ComponentFactory =
     std::function<std::unique_ptr<Component>(const Config&, const ComponentContext&)>;
 
-/// Where a plugin's entry function says what the plugin offers. Lives for that call only.
+/// Registers the components of a plugin in its entry function. Valid for that call only.
 class Registrar {
  public:
   virtual ~Registrar();

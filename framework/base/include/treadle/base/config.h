@@ -27,8 +27,8 @@ class PlaceIndex {
 /// paths made absolute. A read-only view that is cheap to copy and safe to read from any thread.
 ///
 /// A component reads its parameters once, in its constructor. Because the schema has already been
-/// enforced, get() may rely on presence and type; what a schema cannot say (this list must be as
-/// long as that one) is reported with fail().
+/// enforced, get() may rely on presence and type; conditions that a schema cannot express (this
+/// list must be as long as that one) are reported with fail().
 class Config {
  public:
   /// Expects `parameters` to be an object. `pointer` is where it stands in the document.

@@ -16,12 +16,12 @@ namespace treadle {
 
 struct WrittenNode;
 
-/// A JSON document that remembers where each of its values was written.
+/// A JSON document with the source position of each value.
 ///
 /// Comments (`//` and `/* */`) and a leading byte order mark are allowed; everything else is strict
 /// JSON in UTF-8, and a key may appear once. Text from strangers is bounded: kMaxBytes, kMaxDepth.
-/// Made on one thread; once nobody calls set() any more, safe to read from all. Held by shared_ptr,
-/// because each Config made from it keeps it alive.
+/// Made on one thread; after the last set(), safe to read from all. Held by shared_ptr, because
+/// each Config made from it keeps it alive.
 class Document final : public PlaceIndex {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
@@ -45,7 +45,7 @@ class Document final : public PlaceIndex {
   /// Where relative paths start: absolute.
   const std::filesystem::path& folder() const noexcept { return folder_; }
 
-  /// Replaces or adds one value, as `--set optimizer.learning_rate=0.003` asks for.
+  /// Replaces or adds one value, as in `--set optimizer.learning_rate=0.003`.
   ///
   /// `path` has keys and array indices between dots (or is a JSON pointer, when it starts with a
   /// slash); an index one past the end appends; missing objects are made; text on the way, as in

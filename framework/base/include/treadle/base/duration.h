@@ -14,7 +14,7 @@ struct Duration {
   double value = 0;
   Unit unit = Unit::kSteps;
 
-  /// Reads the written form. Throws std::invalid_argument whose text says what is allowed.
+  /// Reads the written form. Throws std::invalid_argument that lists what is allowed.
   static Duration parse(std::string_view text);
 
   /// The written form; parse(text()) gives the same duration back.

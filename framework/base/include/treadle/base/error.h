@@ -3,9 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-/// Everything that can go wrong, by who must act. One class per exit code of `workflow-runner`;
-/// the text says where, what was expected, what came and what to do, because most people only ever
-/// see the text.
+/// Errors, by who has to act. One class per exit code of `workflow-runner`. The text names the
+/// place, what was expected, what was found and the remedy, because most users see only the text.
 namespace treadle {
 
 /// The documented exit codes of `workflow-runner`. Scripts rely on the numbers: never renumber.

@@ -11,7 +11,7 @@
 namespace treadle {
 
 /// A 128-bit hash (XXH3) of everything it was fed, however it was cut into pieces. It finds damage
-/// and tells data apart; it does not protect against somebody who forges.
+/// and tells data apart; it does not protect against forgery.
 class ContentHash {
  public:
   ContentHash();

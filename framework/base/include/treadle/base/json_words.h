@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-/// How messages speak of JSON, so that every part of Treadle says the same thing the same way.
+/// JSON in messages: quoting and naming of values, the same in all parts of Treadle.
 namespace treadle {
 
 /// The value as it may stand after "got": `"fast" (text)`, `-1`, `true`, `null`, `an array`,

@@ -32,7 +32,7 @@ struct Problem {
 };
 
 /// Every problem of one document at once; what() has one line per problem. Its kind is kPlugin when
-/// a plugin is at fault for each of them: then nobody has to change the document.
+/// a plugin is at fault for each of them: the document then needs no change.
 class DocumentError : public Error {
  public:
   explicit DocumentError(std::vector<Problem> problems);

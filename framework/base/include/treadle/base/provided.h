@@ -4,7 +4,7 @@
 
 namespace treadle {
 
-/// An object whose class a plugin may have written: when it fails, the error says whose it was.
+/// An object whose class may belong to a plugin: errors name its origin.
 class Provided {
  public:
   /// "optimizer \"adamw\" of plugin org.treadle.optimizers 1.0.0"; empty for what no registry made.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -50,6 +52,35 @@ class RandomStreams {
 
  private:
   std::uint64_t root_;
+};
+
+/// One of the orders of 0 … size-1, as a function: the element at any position is computed from the
+/// position alone, in the same time. So an order of a billion rows takes no memory, and going on in
+/// the middle of it needs nothing but the position.
+///
+/// A generalized Feistel cipher with cycle walking (J. Black & P. Rogaway, "Ciphers with Arbitrary
+/// Finite Domains", 2002), its round function the finalizer of SplitMix64.
+class Permutation {
+ public:
+  /// Another seed gives another order. Expects size >= 1.
+  Permutation(std::int64_t size, std::uint64_t seed);
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
+  /// Expects 0 <= position < size().
+  std::int64_t operator[](std::int64_t position) const;
+
+ private:
+  // Pairs of few numbers mix slowly.
+  static constexpr std::int64_t kFew = 1024;
+  static constexpr std::size_t kRoundsOfFew = 32;
+  static constexpr std::size_t kRounds = 8;
+
+  std::uint64_t size_;
+  // The numbers below left_ * right_ >= size_ are pairs; each round changes one of the two.
+  std::uint64_t left_;
+  std::uint64_t right_;
+  std::array<std::uint64_t, kRoundsOfFew> keys_;
+  std::size_t rounds_;
 };
 
 /// 0 … count-1 in random order.

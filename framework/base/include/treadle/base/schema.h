@@ -22,7 +22,7 @@
 /// standard:
 ///  - a schema with `properties`, or of type object, allows no other keys unless it says
 ///    `additionalProperties`; in branches of a schema with `properties` this does not hold, because
-///    the outer schema judges the keys;
+///    the outer schema checks the keys;
 ///  - 5.0 is a number, not an integer.
 ///
 /// Extensions:
@@ -33,7 +33,7 @@
 ///  - `x-treadle-type`: `duration` (see Duration), `counted_duration` (one without wall time),
 ///  `path`
 ///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).
-///  - `x-treadle-unit`: the unit of a number, for people.
+///  - `x-treadle-unit`: the unit of a number, for documentation.
 ///  - `x-treadle-type: "flow"`, in a plugin's source only: the steps of a model graph, written out
 ///  by
 ///    expanded_schema() when the plugin is built.
@@ -42,7 +42,7 @@
 /// the file's; other top-level keys that begin with `x-treadle-` are the component's own.
 namespace treadle {
 
-/// What is known about the component that a slot names.
+/// The component that a slot names.
 struct FoundComponent {
   std::shared_ptr<const nlohmann::json> schema;  ///< null when there is a problem
   std::string qualified_name;                    ///< "org.treadle.optimizers/adamw"
@@ -84,8 +84,8 @@ std::vector<Problem> check_schema(const nlohmann::json& schema,
 /// using, frozen).
 nlohmann::json expanded_schema(nlohmann::json schema);
 
-/// What a slot accepts once its component is known: the component's schema with `use` and the
-/// slot's own properties among its properties.
+/// The schema of a slot with a given component: the component's schema with `use` and the slot's
+/// own properties among its properties.
 nlohmann::json merged_schema(const nlohmann::json& component, const nlohmann::json& slot);
 
 /// The component's parameters among what stands in a slot: all but `use` and the slot's own keys.

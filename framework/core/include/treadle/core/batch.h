@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -33,6 +34,10 @@ struct Batch {
 
   /// Rows [begin, begin + count), as views.
   Batch slice(std::int64_t begin, std::int64_t count) const;
+
+  /// The rows of all parts, one after the other, as a copy; dimensions that vary are padded to the
+  /// longest. Expects at least one part, and all of the same data.
+  static Batch join(std::span<const Batch> parts);
 };
 
 struct TargetSpec;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <treadle/base/provided.h>
@@ -24,13 +25,13 @@ class BatchStream : public Stateful, public Provided {
 };
 
 /// The batches of a training set or a validation set, epoch by epoch. Made by the framework
-/// (engine::BatchPipeline), used by training workflows.
+/// (engine::BatchPipeline), used by its training session.
 class BatchSource {
  public:
   virtual ~BatchSource();
 
-  std::int64_t rows() const { return do_rows(); }
-  std::int64_t batches_per_epoch() const { return do_batches_per_epoch(); }
+  /// Nothing: not known before an epoch has ended, as of a stream.
+  std::optional<std::int64_t> batches_per_epoch() const { return do_batches_per_epoch(); }
 
   /// The batches of `epoch` (from 0) from batch `first_batch` on. Which rows are in which batch
   /// depends on the run's seed and the epoch alone. The stream must not outlive the source; opening
@@ -39,10 +40,18 @@ class BatchSource {
     return do_epoch(epoch, first_batch);
   }
 
+  /// What another process needs beside the two numbers to call epoch(epoch, first_batch), which the
+  /// consumer is at: where to go on reading a stream. Empty where the numbers are enough.
+  StateDict state(std::int64_t epoch, std::int64_t first_batch) const {
+    return do_state(epoch, first_batch);
+  }
+  void load_state(const StateDict& state) { do_load_state(state); }
+
  private:
-  virtual std::int64_t do_rows() const = 0;
-  virtual std::int64_t do_batches_per_epoch() const = 0;
+  virtual std::optional<std::int64_t> do_batches_per_epoch() const = 0;
   virtual std::unique_ptr<BatchStream> do_epoch(std::int64_t epoch, std::int64_t first_batch) = 0;
+  virtual StateDict do_state(std::int64_t epoch, std::int64_t first_batch) const;
+  virtual void do_load_state(const StateDict& state);
 };
 
 }  // namespace treadle

@@ -10,6 +10,7 @@
 #include <treadle/base/component.h>
 #include <treadle/base/random.h>
 #include <treadle/core/data_spec.h>
+#include <treadle/core/sequence_provider.h>
 
 namespace treadle {
 
@@ -21,11 +22,14 @@ struct SplitRequest {
   at::Tensor groups;                      ///< int64 [rows], or undefined
   at::Tensor timestamps;                  ///< float64 [rows], or undefined
   RandomStreams random{0};
+  /// Which rows of the data each of the `rows` samples touches; null: they are the data's own rows,
+  /// and touch themselves. Valid in the call.
+  const SampleReader* samples = nullptr;
 };
 
 /// One way to divide the rows. Both lists are in ascending order unless time says otherwise.
 struct Fold {
-  std::string name;
+  std::string name;  ///< of its fit, see FitId::is_part(); "final" where there is no refit
   std::vector<std::int64_t> training;
   std::vector<std::int64_t> validation;
 };
@@ -52,11 +56,18 @@ class CrossValidator : public Component {
   /// Checks what every plan must satisfy: at least one fold; no row in both parts of a fold or
   /// outside the data; no empty part; test rows in no fold, and only where there is a model to
   /// test. Throws DataError with the reason when the data cannot be split so (more folds than rows,
-  /// a class with fewer rows than folds).
+  /// a class with fewer rows than folds), and when a training sample of a fold touches a row that
+  /// is the target of one of its validation samples: the model would be told the answer.
   ValidationPlan plan(const SplitRequest& request) const;
+
+  /// How many rows of a stream validate: its first ones, which are kept in memory; those after them
+  /// train. Nothing can be said of rows that have not been read, so few validators split a stream;
+  /// the others throw DataError. At least 1.
+  std::int64_t first_rows_of_stream() const;
 
  private:
   virtual ValidationPlan do_plan(const SplitRequest& request) const = 0;
+  virtual std::int64_t do_first_rows_of_stream() const;
 };
 
 }  // namespace treadle

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +18,7 @@
 
 namespace treadle {
 
-/// What the run wants from the data.
+/// What a run requires of its data.
 struct OpenRequest {
   enum class Purpose {
     kTrain,     ///< a target is needed; dictionaries (class names, categories) are made here
@@ -33,15 +35,15 @@ struct OpenRequest {
   std::uint64_t seed = 0;                          ///< for data that is made, not read
 };
 
-/// Brings data into a run: reads a file, asks a database, makes it up. One object per run; folds
-/// and trials share it.
+/// A data source of a run: a file, a database, a generator. One object per run; folds and trials
+/// share it.
 ///
 /// Life: constructed from parameters (cheap, touches nothing) → load_state() when a model trained
 /// earlier is to be used → open() once → read. state() holds what belongs to the *data set*: label
 /// dictionary, column names and types. Statistics belong to transforms, splitting to validation.
 ///
-/// After open(), const functions are thread-safe. Failures are DataErrors that say file, line,
-/// expected and got.
+/// After open(), const functions are thread-safe. Failures are DataErrors with file, line, expected
+/// and found.
 class DataProvider : public Component, public Stateful {
  public:
   static constexpr std::string_view kInterface = "treadle.data/0";
@@ -57,15 +59,28 @@ class DataProvider : public Component, public Stateful {
   /// A hash over everything that can be read: 32 hex digits. A resumed run compares it.
   std::string content_hash() const;
 
-  /// A pass over all rows in their own order, `batch_size` at a time. A provider that can be read
-  /// at random offers ask<RowReader>() as well, and the default of this function uses it.
+  /// A pass over all rows in their own order, `batch_size` at a time; the last batch may be
+  /// smaller. A provider that can be read at random offers ask<RowReader>() as well, and the
+  /// default of this function uses it. One that cannot is trained from its streams: each pass
+  /// begins with the same rows, and a stream whose state is loaded goes on with the row after.
+  /// ChunkedStream is an easy way to one.
   std::unique_ptr<BatchStream> stream(std::int64_t batch_size) const;
+
+  /// The rows of one pass; kEndless, when a pass has no end; nothing, when it is not known before
+  /// the end.
+  std::optional<std::int64_t> stream_rows() const;
+  static constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+
+ protected:
+  /// The default reads ask<RowReader>() in order.
+  virtual std::unique_ptr<BatchStream> do_stream(std::int64_t batch_size) const;
 
  private:
   virtual void do_open(const OpenRequest& request) = 0;
   virtual const DataSpec& do_spec() const = 0;
   virtual std::string do_content_hash() const = 0;
-  virtual std::unique_ptr<BatchStream> do_stream(std::int64_t batch_size) const;
+  // Only of a provider that cannot be read at random.
+  virtual std::optional<std::int64_t> do_stream_rows() const { return std::nullopt; }
 
   bool open_ = false;
 };

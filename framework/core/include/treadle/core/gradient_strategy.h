@@ -20,8 +20,8 @@ struct GradientTask {
   Timeline* timeline = nullptr;  ///< where forward and backward are timed; null: nowhere
 };
 
-/// How a batch becomes gradients: back-propagation, in one piece or in several, through all of time
-/// or through one step of it.
+/// Computes the gradients of a batch: back-propagation, in one piece or in micro-batches, through
+/// all of time or truncated to one step.
 ///
 /// One object serves a training; with shards it is called from several threads at once, each with a
 /// replica of the model of its own.
@@ -42,11 +42,10 @@ class GradientStrategy : public Component {
                                      ForwardContext& context) const = 0;
 };
 
-/// Forward, loss, backward: what strategies are made of, and what a training without a strategy
-/// does.
+/// Forward, loss, backward: the building block of strategies, and the default without one.
 BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context);
 
-/// While one lives, forwards with this context have gradients through one step of time only:
+/// While it lives, forward passes with this context have gradients through one time step only:
 /// ForwardContext::one_step_gradients(). The context outlives it. Scopes nest.
 class OneStepGradients {
  public:

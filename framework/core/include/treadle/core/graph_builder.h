@@ -12,9 +12,8 @@ namespace treadle {
 /// Builds networks, whole ones or pieces: what `{"use": "graph", "builder": {"use": "residual_mlp",
 /// "blocks": 4}}` in a flow names.
 ///
-/// What it builds is said in the language of documents: an array of steps, as under `"flow"`. So it
-/// can be shown, saved, compiled and nested like a flow that somebody wrote, and a builder needs to
-/// know no more than documents do: layers and verbs by name, of any plugin.
+/// It returns a flow as documents have it: an array of steps, as under `"flow"`. So it is drawn,
+/// saved, compiled and nested like a flow of a document, and names layers and verbs of any plugin.
 /// **Rationale:** docs/decisions/0014-graph-builders-write-flows.md.
 class GraphBuilder : public Component {
  public:

@@ -85,7 +85,7 @@ class LayerContext {
 };
 
 /// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters,
-/// buffers, train() and eval(), names as libtorch knows them.
+/// buffers, train() and eval(), names as in libtorch.
 ///
 /// forward() may run on several threads at once and writes to no member (running statistics of a
 /// batch norm in training excepted), nor to its inputs.
@@ -104,8 +104,7 @@ class Layer : public torch::nn::Module, public Provided {
   TensorSpec result(std::span<const TensorSpec> inputs);
 
  protected:
-  /// What forward() gives on zeros, in evaluation, with two and with three for every size that
-  /// varies.
+  /// The spec of forward() on zeros, in evaluation, with two and with three for every varying size.
   TensorSpec tried_on_zeros(std::span<const TensorSpec> inputs);
 
  private:
@@ -115,23 +114,23 @@ class Layer : public torch::nn::Module, public Provided {
   }
 };
 
-// What a layer, or a module that is adapted as one, can do beside forward(). A graph finds out when
-// it is built, by dynamic_cast.
+// Further abilities of a layer, or of a module adapted as one. A graph detects them when it is
+// built, by dynamic_cast.
 
-/// Takes undefined inputs for states that nobody has written yet.
+/// Takes undefined inputs, for states that are not written yet.
 class TakesAbsent {
  public:
   virtual ~TakesAbsent();
 };
 
-/// Knows its references by name; they then arrive in this order, however they were given.
+/// Names its references; they are passed in this order.
 class NamesReferences {
  public:
   virtual ~NamesReferences();
   virtual std::vector<std::string> reference_names() const = 0;
 };
 
-/// Is told when a forward of its graph begins.
+/// Is notified when a forward pass of its graph begins.
 class BeginsForward {
  public:
   virtual ~BeginsForward();
@@ -139,20 +138,19 @@ class BeginsForward {
   virtual void begin_forward(std::int64_t rows, at::Device device, LayerContext& context) = 0;
 };
 
-/// Leaves something in LayerContext::state() for its next call. A layer that does says so: a graph
-/// that would call it several times on the way to one gradient, or with other rows every time,
-/// asks.
+/// A stateful layer: keeps state between calls in LayerContext::state(). Graphs check for this
+/// before they call a layer several times per backward pass, or with different rows.
 class Remembers {
  public:
   virtual ~Remembers();
   virtual bool remembers() const { return true; }
 };
 
-/// Has something to show of each round of a loop.
+/// Records a value of each round of a loop.
 class Traced {
  public:
   virtual ~Traced();
-  /// `state` is what the round gave, or what the first will be given.
+  /// `state`: the output of the round, or the input of the first.
   virtual at::Tensor trace(const at::Tensor& state) const = 0;
 };
 
@@ -179,13 +177,13 @@ class TakesIndices {
 /// What a layer must fit.
 struct LayerSpec {
   std::vector<TensorSpec> inputs;  ///< the stream (every branch of it), then the references
-  /// What the loss asks of the whole model; empty where nobody asks.
+  /// The outputs that the loss requires of the whole model; may be empty.
   std::vector<OutputSpec> outputs = {};
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
 };
 
-/// Makes layers: what `{"use": "dense", "units": 32}` in a flow names. create() gives the same
-/// structure, names and shapes every time: once per fold, trial and replica.
+/// Makes layers: what `{"use": "dense", "out_features": 32}` in a flow names. create() gives the
+/// same structure, names and shapes every time: once per fold, trial and replica.
 class LayerFactory : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.layer/0";

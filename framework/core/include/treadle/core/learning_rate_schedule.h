@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <treadle/base/component.h>
@@ -9,11 +10,21 @@
 
 namespace treadle {
 
-/// What a schedule is stretched over. Known before the first step.
+/// What a schedule is stretched over. Known before the first step, as far as it can be known.
 struct ScheduleSpan {
-  double base_rate = 0;          ///< the optimizer's learning_rate
-  std::int64_t total_steps = 1;  ///< optimizer steps in the whole training
-  std::int64_t steps_per_epoch = 1;
+  double base_rate = 0;  ///< the optimizer's learning_rate
+  /// Optimizer steps in the whole training; nothing: until something stops it.
+  std::optional<std::int64_t> total_steps = 1;
+  /// Nothing: not known before an epoch has ended, as of a stream.
+  std::optional<std::int64_t> steps_per_epoch = 1;
+
+  /// How many steps `duration` is. Throws TrainingError when it is a share of a training without
+  /// end, or in epochs that have no known length. Expects one that is not wall time.
+  std::int64_t steps(const Duration& duration) const;
+  /// `step`, but no later than the last: steps past it keep the last rate.
+  std::int64_t within(std::int64_t step) const;
+  /// total_steps, for a schedule that cannot do without. Throws TrainingError.
+  std::int64_t end() const;
 };
 
 /// The learning rate as a function of the step: no hidden state, so a resumed run needs none.
@@ -23,11 +34,12 @@ class LearningRateSchedule : public Component {
 
   ~LearningRateSchedule() override;
 
-  /// The rate for update number `step` (from 0; steps past total_steps keep the last rate).
+  /// The rate for update number `step` (from 0; steps past total_steps keep the last rate). Throws
+  /// TrainingError when it needs to know where the training ends, and nobody does.
   double rate_at(std::int64_t step, const ScheduleSpan& span) const;
 
  private:
-  // 0 <= step; span.total_steps >= 1, span.steps_per_epoch >= 1.
+  // 0 <= step; what is known of the span is >= 1.
   virtual double do_rate_at(std::int64_t step, const ScheduleSpan& span) const = 0;
 };
 

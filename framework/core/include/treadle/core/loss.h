@@ -37,12 +37,13 @@ class Loss : public Component {
   /// on such a target (a classification loss on numbers), naming losses that do.
   std::vector<OutputSpec> outputs_for(const TargetSpec& target) const;
 
-  /// `outputs` as outputs_for() asked. Positions of weight 0 (padding) must not change the result.
+  /// `outputs` as outputs_for() returned them. Positions of weight 0 (padding) must not change the
+  /// result.
   LossTerms forward(const std::vector<at::Tensor>& outputs, const TargetBatch& target) const;
 
-  /// What forward() divides by: a function of the target alone, so it is known before the forward.
-  /// By default the sum of the weights of all positions. 0-dim, the dtype of the weights or
-  /// float32.
+  /// The divisor of forward()'s sum: a function of the target alone, so it is available before the
+  /// forward pass. By default the sum of the weights of all positions. 0-dim, the dtype of the
+  /// weights or float32.
   at::Tensor weight(const TargetBatch& target) const;
 
   /// The outputs as users read them. Called without gradients.

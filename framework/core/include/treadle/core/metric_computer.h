@@ -50,15 +50,15 @@ class MetricComputer : public Component, public Stateful {
   /// such a target, saying for which it has.
   void start(const TargetSpec& target);
 
-  /// Forgets every batch seen so far.
+  /// Discards all batches so far.
   void reset();
 
   /// Adds one batch, both in the data's units. Positions count target.weights() (1 each where
   /// undefined); those of weight 0 are padding. No gradients are recorded.
   void update(const Prediction& prediction, const TargetBatch& target);
 
-  /// Adds everything `other` has seen, as if its batches had been given here, after ours. Expects
-  /// `other` to be of the same class and configuration.
+  /// Adds the batches of `other`, as if they had been added here, after ours. Expects `other` to be
+  /// of the same class and configuration.
   void merge(const MetricComputer& other);
 
   /// The values over all batches since reset(). More may follow. A value that has no meaning yet

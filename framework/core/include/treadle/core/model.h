@@ -23,7 +23,7 @@ using Inputs = std::span<const at::Tensor>;
 using Outputs = std::vector<at::Tensor>;
 
 /// A network with named ports. Also a torch::nn::Module: parameters, buffers, train() and eval(),
-/// names as libtorch knows them.
+/// names as in libtorch.
 ///
 /// All per-call state lives in the context, so forward() may run concurrently on several threads in
 /// eval mode. Randomness needs no care: libtorch's own random operators draw from the generator of
@@ -33,29 +33,29 @@ class Model : public torch::nn::Module, public Provided {
   using torch::nn::Module::Module;
   ~Model() override;
 
-  /// How the framework calls forward(): what it throws comes out with the model's origin.
+  /// Calls forward() for the framework; exceptions get the model's origin.
   void operator()(const Inputs& inputs, Outputs& outputs, ForwardContext& context);
 
   /// Fills `outputs`, which arrives with one undefined tensor per output port.
   virtual void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) = 0;
 };
 
-// What a model can do beside forward(); found out by dynamic_cast.
+// Further abilities of a model, found by dynamic_cast.
 
-/// Declares the names of the values and auxiliary losses it logs (ForwardContext), so that a
-/// mistake in a name that is to be watched is found before the first batch.
+/// Declares the names of the values and auxiliary losses it logs (ForwardContext), so that a wrong
+/// name in a condition is an error before the first batch.
 class ShowsValues {
  public:
   virtual ~ShowsValues();
   virtual std::vector<std::string> observed_names() const = 0;
 };
 
-/// Has names for parts of it, by which their parameters can be named.
+/// Names its parts, so that documents can select their parameters.
 class NamesParts {
  public:
   virtual ~NamesParts();
   virtual std::vector<std::string> part_names() const = 0;
-  /// Names as named_parameters() says them; empty for a part without parameters. Expects one of
+  /// Names as in named_parameters(); empty for a part without parameters. Expects one of
   /// part_names().
   virtual std::vector<std::string> parameters_of_part(std::string_view name) const = 0;
 };

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-/// What a model may tell of itself beside what model.h has; found out by dynamic_cast. Needed by
-/// authors of models that are no flows.
+/// Further abilities of a model beside those in model.h, found by dynamic_cast. Needed by authors
+/// of models that are not flows.
 namespace treadle {
 
 /// What a training step computes and moves for each row of its batch.
@@ -20,20 +20,20 @@ struct RowWork {
   }
 };
 
-/// Estimates its work. `"shards": "auto"` asks; of other models it counts parameters.
+/// Estimates the work of a step, for `"shards": "auto"`, which otherwise counts parameters.
 class EstimatesWork {
  public:
   virtual ~EstimatesWork();
   /// From sizes alone, never by measuring: results depend on it, so it is the same on every
-  /// machine. Nothing where the sizes are not known.
+  /// machine. Nothing if the sizes are unknown.
   virtual std::optional<RowWork> training_work() const = 0;
 };
 
-/// Was left to decide how it runs.
+/// A model with `"execution": "auto"`.
 class ChoosesExecution {
  public:
   virtual ~ChoosesExecution();
-  /// "compiled", or "dynamic, because …": the run notes it. Empty where it was not left to decide.
+  /// "compiled", or "dynamic, because …": the run's note. Empty unless the choice was automatic.
   virtual const std::string& execution_choice() const = 0;
 };
 

@@ -59,7 +59,7 @@ class Objective {
   const std::vector<OutputSpec>& outputs() const { return outputs_; }
   bool is_additive() const;
 
-  /// The terms of `batch`, differentiable.
+  /// The terms of `batch`, differentiable. Outputs of other rows throw a TrainingError.
   std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
                                        const Batch& batch) const;
 

@@ -13,7 +13,7 @@
 
 namespace treadle {
 
-/// How the elements of a tensor become one number. kNorm is the Euclidean one, of all elements.
+/// Reduction of a tensor's elements to one number. kNorm is the Euclidean norm of all elements.
 enum class Reduction { kMean, kSum, kMax, kMin, kNorm };
 
 /// "mean", "sum", "max", "min", "norm"; nothing for another word.
@@ -25,9 +25,9 @@ std::optional<Reduction> reduction_named(std::string_view word);
 at::Tensor reduced(std::string_view name, const at::Tensor& value,
                    std::optional<Reduction> reduction = {});
 
-/// What the forwards of an epoch put here, as sums: a model is asked to show values by
-/// ForwardContext::observed. Takes no more memory for more batches, and waits for no device before
-/// means(). One stream of forwards at a time.
+/// Sums of the values that a model logs during an epoch (ForwardContext::log). Constant memory in
+/// the number of batches; synchronizes with the device only in means(). One stream of forwards at a
+/// time.
 class ObservedValues final : public Stateful {
  public:
   /// The value of one batch.

@@ -14,7 +14,7 @@
 
 namespace treadle {
 
-/// One thing an optimizer remembers, and how much of it.
+/// One slot of optimizer state, and its size.
 struct SlotSpec {
   enum class Kind {
     kPerElement,  ///< a vector as long as the parameters: a momentum
@@ -97,19 +97,18 @@ class Block {
   OptimizerSlots& slots_;
 };
 
-/// A rule that turns gradients into new parameters: a function on flat vectors.
+/// An update rule from gradients to parameters: a function on flat vectors.
 ///
-/// It has no memory of its own: what it must remember it declares in slots(), and the framework
-/// owns that, so checkpoints and device moves need nothing from a plugin. A segment that is not
-/// active() must be left alone, its slots and weight decay included; update() is not called at all
-/// for a step whose gradients are not finite.
+/// It holds no state of its own: it declares state in slots(), which the framework owns, saves and
+/// restores. A segment that is not active() must be left alone, its slots and weight decay
+/// included; update() is not called at all for a step whose gradients are not finite.
 class Optimizer : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.optimizer/0";
 
   ~Optimizer() override;
 
-  /// The base rate that schedules stretch.
+  /// The base rate, which schedules scale.
   double learning_rate() const;
 
   std::vector<SlotSpec> slots() const;

@@ -43,11 +43,10 @@ PluginCall running_plugin_call() noexcept;
 /// Calls into an object that a plugin may have provided. Every public function of an interface
 /// does.
 ///
-/// A treadle::Error passes as it is: its text was written for people. So do std::bad_alloc and what
-/// ends a thread. Everything else becomes a PluginError that says whose object failed in which
-/// function, libtorch's exceptions without their stack trace. A ContractViolation does, too: the
-/// plugin broke a promise, not Treadle. Objects that no registry made are nobody's, and their
-/// exceptions pass unchanged.
+/// A treadle::Error passes unchanged. So do std::bad_alloc and what ends a thread. Everything else
+/// becomes a PluginError that says whose object failed in which function, libtorch's exceptions
+/// without their stack trace. A ContractViolation does, too: the plugin broke a promise, not
+/// Treadle. Objects that no registry made are nobody's, and their exceptions pass unchanged.
 template <typename Call>
 decltype(auto) call_plugin(const Provided& object, std::string_view method, Call&& call) {
   const detail::RunningCall running(object.origin(), method);

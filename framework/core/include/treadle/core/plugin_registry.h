@@ -18,7 +18,7 @@ struct FoundComponent;
 class InterfaceTable;
 class SchemaIndex;
 
-/// What is known of a component without making one.
+/// The description of a component, available without creating one.
 struct ComponentEntry {
   std::string interface_id;  ///< "treadle.optimizer/0"
   std::string name;          ///< "adamw"
@@ -55,7 +55,7 @@ class ComponentLoader {
 /// process.
 class PluginRegistry {
  public:
-  /// Without a loader only what add() was given is known: enough for unit tests.
+  /// Without a loader it has only components from add(): enough for unit tests.
   explicit PluginRegistry(std::shared_ptr<ComponentLoader> loader = nullptr);
   ~PluginRegistry();
 
@@ -69,8 +69,7 @@ class PluginRegistry {
         cast<Interface>(make_component(Interface::kInterface, name, config), name));
   }
 
-  /// Names that make<Interface>() knows, sorted; the qualified ones where a plain name is
-  /// ambiguous.
+  /// Names for make<Interface>(), sorted; the qualified ones where a plain name is ambiguous.
   template <typename Interface>
   std::vector<std::string> names() const {
     return names_of(Interface::kInterface);

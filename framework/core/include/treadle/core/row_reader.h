@@ -34,14 +34,15 @@ class RowReader : public Provided {
   /// stratify by. A view, not a copy, where that is possible; never written to. Expects a target of
   /// spec().
   at::Tensor targets(std::size_t target = 0) const;
-  /// How long each row of an input port is, for samplers: int64 [N]; undefined where all are alike.
+  /// The length of each row of an input port, for samplers: int64 [N]; undefined where all are
+  /// equal.
   at::Tensor lengths(std::size_t input) const;
-  /// Which rows belong together: int64 [N], or undefined.
+  /// The group of each row: int64 [N], or undefined.
   at::Tensor groups() const;
-  /// When each row was seen, in any unit that grows: float64 [N], or undefined.
+  /// The time of each row, in any increasing unit: float64 [N], or undefined.
   at::Tensor timestamps() const;
 
-  /// A sentence that leads a person to the row in its source: "line 17 of data/iris.csv".
+  /// The place of the row in its source, for messages: "line 17 of data/iris.csv".
   std::string describe_row(std::int64_t row) const;
 
  private:

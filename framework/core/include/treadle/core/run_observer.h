@@ -7,28 +7,25 @@
 #include <vector>
 
 #include <treadle/base/component.h>
+#include <treadle/core/fit_id.h>
 #include <treadle/core/metric_computer.h>
 
 namespace treadle {
 
-/// Which training of a run is speaking: "fold-1" … "fold-5", "final".
-struct TrialId {
-  std::string name = "final";
-  std::int64_t index = 0;  ///< from 0
-  std::int64_t count = 1;  ///< trainings in this run
-};
-
 struct StepProgress {
   std::int64_t epoch = 0;  ///< from 1
-  std::int64_t epochs = 0;
+  /// As planned; nothing: until something stops the training.
+  std::optional<std::int64_t> epochs;
   std::int64_t step = 0;  ///< optimizer steps done, over all epochs
-  std::int64_t total_steps = 0;
+  /// As planned; nothing where it is not known.
+  std::optional<std::int64_t> total_steps;
 };
 
 /// One row of history.
 struct EpochSummary {
-  std::int64_t epoch = 0;    ///< from 1
-  std::int64_t epochs = 0;   ///< as planned; early stopping may end sooner
+  std::int64_t epoch = 0;  ///< from 1
+  /// As planned; early stopping may end sooner. Nothing: until something stops the training.
+  std::optional<std::int64_t> epochs;
   std::int64_t step = 0;     ///< optimizer steps done, over all epochs
   double learning_rate = 0;  ///< of the last step
   double train_loss = 0;     ///< sum / weight over the epoch
@@ -42,8 +39,8 @@ struct EpochSummary {
   std::vector<std::string> decisions = {};
 };
 
-/// How one training ended.
-struct TrialSummary {
+/// How a fit ended.
+struct FitSummary {
   std::int64_t best_epoch = 0;  ///< from 1
   std::int64_t epochs = 0;      ///< trained
   double final_loss = 0;        ///< validation loss, or training loss without validation rows
@@ -64,22 +61,22 @@ class RunObserver : public Component {
   ~RunObserver() override;
 
   void run_started(const std::string& name, const std::string& folder);
-  void trial_started(const TrialId& trial);
-  void step_completed(const TrialId& trial, const StepProgress& progress);
-  void epoch_completed(const TrialId& trial, const EpochSummary& summary);
-  void checkpoint_saved(const TrialId& trial, const std::string& path);
-  void trial_completed(const TrialId& trial, const TrialSummary& summary);
+  void fit_started(const FitId& fit);
+  void step_completed(const FitId& fit, const StepProgress& progress);
+  void epoch_completed(const FitId& fit, const EpochSummary& summary);
+  void checkpoint_saved(const FitId& fit, const std::string& path);
+  void fit_completed(const FitId& fit, const FitSummary& summary);
   /// A sentence a person should see: a choice that was made, a warning.
   void noted(const std::string& text);
   void run_completed(const std::string& folder);
 
  private:
   virtual void do_run_started(const std::string& name, const std::string& folder);
-  virtual void do_trial_started(const TrialId& trial);
-  virtual void do_step_completed(const TrialId& trial, const StepProgress& progress);
-  virtual void do_epoch_completed(const TrialId& trial, const EpochSummary& summary);
-  virtual void do_checkpoint_saved(const TrialId& trial, const std::string& path);
-  virtual void do_trial_completed(const TrialId& trial, const TrialSummary& summary);
+  virtual void do_fit_started(const FitId& fit);
+  virtual void do_step_completed(const FitId& fit, const StepProgress& progress);
+  virtual void do_epoch_completed(const FitId& fit, const EpochSummary& summary);
+  virtual void do_checkpoint_saved(const FitId& fit, const std::string& path);
+  virtual void do_fit_completed(const FitId& fit, const FitSummary& summary);
   virtual void do_noted(const std::string& text);
   virtual void do_run_completed(const std::string& folder);
 };

@@ -44,6 +44,12 @@ ValidationPlan plan_with_test_rows(
     const SplitRequest& request, double fraction, const SetAside& how,
     const std::function<ValidationPlan(const SplitRequest& rest)>& split);
 
+/// The given training rows without those that touch a row of the data which is in the target of a
+/// `held_out` row (purging; M. López de Prado, "Advances in Financial Machine Learning", 2018,
+/// chapter 7). All of them where a row is a sample of its own.
+std::vector<std::int64_t> purged(const SplitRequest& request, std::vector<std::int64_t> training,
+                                 const std::vector<std::int64_t>& held_out);
+
 /// All rows by their timestamps, those of one time in their own order; without timestamps 0 …
 /// rows-1.
 std::vector<std::int64_t> rows_in_time(const SplitRequest& request);

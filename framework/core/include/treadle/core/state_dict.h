@@ -9,8 +9,8 @@
 
 namespace treadle {
 
-/// What an object must remember to continue as if it had never stopped: named tensors, a JSON
-/// object of small values, and named parts that are StateDicts themselves.
+/// The state of an object, from which it continues as if it had never stopped: named tensors, a
+/// JSON object of small values, and named parts that are StateDicts themselves.
 ///
 /// `version` is the writer's own format number: raise it when the meaning of a name changes, and
 /// read the older ones in load_state().

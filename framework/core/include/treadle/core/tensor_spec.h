@@ -13,7 +13,7 @@ class Tensor;
 
 namespace treadle {
 
-/// What is known of a tensor before there is one.
+/// Shape and type of a tensor that does not exist yet.
 struct TensorSpec {
   /// In `sizes`: whatever the data decides, above all the number of rows.
   static constexpr std::int64_t kVaries = -1;

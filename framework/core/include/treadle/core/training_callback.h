@@ -19,7 +19,7 @@ struct StepReport {
   std::int64_t step = 0;  ///< batches trained on, with this one
   double learning_rate = 0;
   double loss = 0;  ///< mean over the batch; not finite where `updated` is false
-  /// L2 norm of all gradients before clipping; nothing unless a callback asked for it.
+  /// L2 norm of all gradients before clipping; nothing unless a callback requested it.
   std::optional<double> gradient_norm;
   bool updated = true;  ///< false: loss or gradients were not finite, and the step was skipped
 };
@@ -33,7 +33,8 @@ struct WeightAveraging {
   std::optional<double> decay = std::nullopt;
 };
 
-/// What a callback may see and change of its training. Made by the framework; valid in the call.
+/// A callback's view of its training, and the changes it may make. Created by the framework; valid
+/// during the call.
 class TrainingControl {
  public:
   virtual ~TrainingControl();
@@ -69,7 +70,7 @@ class TrainingControl {
   /// Evaluate, and end with, an average of the weights. At most one a training.
   virtual void average_weights(const WeightAveraging& averaging) = 0;
   /// End with the weights that keep_weights() was called for last, which are the best by the number
-  /// `chosen_by`. At most one callback a training may ask for it.
+  /// `chosen_by`. At most one callback a training may request it.
   virtual void end_with_kept_weights(const std::string& chosen_by) = 0;
   /// Puts the gradient norm into steps and, as its mean, into the history: as "gradient_norm",
   /// which is one of the callback's log_names().
@@ -90,23 +91,22 @@ class TrainingControl {
   /// The weights that were evaluated in this epoch are the best so far.
   virtual void keep_weights() = 0;
 
-  /// Tells people of a change to the training, in a few words: it is noted, and stands in the row
-  /// of the history. What was before it says nothing of how the training goes now, so callbacks
-  /// that follow a number over several epochs begin anew.
+  /// Reports a change to the training in a few words, as a note and in the row of the history.
+  /// Callbacks that follow a number over several epochs start again after it.
   virtual void changed(const std::string& what) = 0;
   /// The epoch (from 1) in which any callback last called changed(); 0: none has.
   virtual std::int64_t last_changed_epoch() const = 0;
-  /// Tells people something that changes nothing.
+  /// Adds a note without effect on the training.
   virtual void note(const std::string& text) = 0;
   /// Adds a number to the row of the history, under one of the callback's log_names().
   virtual void log(const std::string& name, double value) = 0;
 };
 
-/// Something that happens in a training loop, whichever loop it is: stop, change the rate, freeze,
-/// average, guard. Named in the document's `training.callbacks`; called in that order.
+/// An action within any training loop: early stopping, learning-rate changes, freezing, averaging,
+/// guarding. Named in the document's `training.callbacks`; called in that order.
 ///
-/// One object per training. What it remembers is part of every checkpoint; on a resume begin() is
-/// called as for a new training, and load_state() after it.
+/// One object per training. Its state is part of every checkpoint; on a resume begin() is called as
+/// for a new training, and load_state() after it.
 class TrainingCallback : public Component, public Stateful {
  public:
   static constexpr std::string_view kInterface = "treadle.callback/0";

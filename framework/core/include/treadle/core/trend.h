@@ -9,10 +9,10 @@
 
 namespace treadle {
 
-/// How one number went, epoch by epoch, and what can be said of that.
+/// The values of one number by epoch, with slope, variance and conditions on them.
 ///
-/// A `window` counts the newest values; 0 or less means all of them. Nothing is said of fewer than
-/// two values, nor of values that are not numbers: the answers are then 0 and false.
+/// A `window` counts the newest values; 0 or less means all of them. With fewer than two values, or
+/// with values that are not finite, functions return 0 and false.
 class Trend {
  public:
   Trend() = default;
@@ -36,7 +36,7 @@ class Trend {
   double slope(std::int64_t window = 0) const;
   /// |slope| < tolerance.
   bool stalled(std::int64_t window, double tolerance) const;
-  /// The slope leads to where it is better.
+  /// True if the fitted slope is in the better direction.
   bool improving(std::int64_t window = 0) const;
   /// The variance (of the population) < tolerance.
   bool converged(std::int64_t window, double tolerance) const;
@@ -48,7 +48,7 @@ class Trend {
   Direction direction_ = Direction::kLowerIsBetter;
 };
 
-/// Several trends judged together. All of none is false.
+/// Several trends together. Empty groups: all_*() is false.
 class TrendGroup {
  public:
   TrendGroup() = default;

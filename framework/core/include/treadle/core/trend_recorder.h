@@ -102,9 +102,9 @@ class TrendRecorder {
   std::function<void(const Means&)> heard_;
 };
 
-/// The trends as people read them: a line with the time of writing (RFC 3339), then one for each
-/// epoch with its means, how long it took, and what was left then of `total` epochs. Throws a
-/// UsageError when there is nothing to write; for a file, a StorageError.
+/// The trends as text: a line with the time of writing (RFC 3339), then one for each epoch with its
+/// means, how long it took, and what was left then of `total` epochs. Throws a UsageError when
+/// there is nothing to write; for a file, a StorageError.
 std::string log_text(const TrendRecorder& recorder, std::int64_t total,
                      std::chrono::system_clock::time_point now,
                      const TrendRecorder::Tags& tags = {});

@@ -2,11 +2,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
+
+#include <c10/core/ScalarType.h>
 
 #include <treadle/base/random.h>
 #include <treadle/core/batch_stream.h>
+#include <treadle/core/data_provider.h>
 #include <treadle/core/row_reader.h>
+#include <treadle/core/sampler.h>
 #include <treadle/core/timeline.h>
 #include <treadle/core/transform.h>
 
@@ -15,17 +20,32 @@ namespace treadle::engine {
 /// How rows become batches.
 struct PipelineOptions {
   std::int64_t batch_size = 32;
-  bool shuffle = false;    ///< a new order each epoch, from the run's "shuffle" stream
-  bool drop_last = false;  ///< leave out a last batch that is not full
-  bool training = false;   ///< what transforms are told: augmentation acts only then
+  /// A new order each pass, from the run's "shuffle" stream; where there is no sampler.
+  bool shuffle = false;
+  const Sampler* sampler = nullptr;  ///< null: as `shuffle` has it
+  bool drop_last = false;            ///< leave out a last batch that is not full
+  /// How many batches are an epoch, which then goes on where the one before ended, from one pass
+  /// over the rows into the next. Nothing: an epoch is a pass.
+  std::optional<std::int64_t> batches_per_epoch = std::nullopt;
+  bool training = false;  ///< what transforms are told: augmentation acts only then
   /// Memory for batches that are ready or being prepared, in bytes; at least two batches are in
   /// flight.
   std::int64_t buffer_bytes = std::int64_t{4} << 20;
   Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
 };
 
+/// Training rows that are only read in order.
+struct StreamInput {
+  const DataProvider* data = nullptr;  ///< open; outlives the pipeline
+  std::int64_t first_row = 0;          ///< of a pass: those before it validate
+  /// Rows that are in memory at once, and in which samplers choose the order.
+  std::int64_t window_rows = 8192;
+  c10::ScalarType dtype = c10::ScalarType::Float;  ///< the run's
+};
+
 /// Batches prepared ahead of the consumer by a flow graph: ticket → gather and transform (in
-/// parallel) → order restored → bounded buffer.
+/// parallel) → order restored → bounded buffer. Of a stream, one node reads windows in their order
+/// before.
 ///
 /// Order and randomness depend on the seed and the epoch alone, never on the number of workers. The
 /// consumer hands out the tickets, so memory is bounded by the tickets in flight; they run on into
@@ -41,15 +61,19 @@ class BatchPipeline : public BatchSource {
   BatchPipeline(const RowReader& reader, std::vector<std::int64_t> rows,
                 std::vector<const Transform*> transforms, PipelineOptions options,
                 RandomStreams random);
+  /// The rows of a stream. `transforms` must outlive the pipeline.
+  BatchPipeline(StreamInput input, std::vector<const Transform*> transforms,
+                PipelineOptions options, RandomStreams random);
   ~BatchPipeline() override;
 
   /// Largest number of batches that were alive in the pipeline at once.
   std::int64_t most_in_flight() const;
 
  private:
-  std::int64_t do_rows() const override;
-  std::int64_t do_batches_per_epoch() const override;
+  std::optional<std::int64_t> do_batches_per_epoch() const override;
   std::unique_ptr<BatchStream> do_epoch(std::int64_t epoch, std::int64_t first_batch) override;
+  StateDict do_state(std::int64_t epoch, std::int64_t first_batch) const override;
+  void do_load_state(const StateDict& state) override;
 
   class Stream;
   struct Impl;

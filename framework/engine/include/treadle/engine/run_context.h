@@ -24,7 +24,7 @@ class RunContext {
  public:
   virtual ~RunContext();
 
-  const TrialId& trial() const { return do_trial(); }
+  const FitId& fit() const { return do_fit(); }
   /// Streams of this training; what is drawn in one training changes nothing in another.
   const RandomStreams& random() const { return do_random(); }
 
@@ -58,7 +58,7 @@ class RunContext {
   std::string last_checkpoint() const { return do_last_checkpoint(); }
 
  private:
-  virtual const TrialId& do_trial() const = 0;
+  virtual const FitId& do_fit() const = 0;
   virtual const RandomStreams& do_random() const = 0;
   virtual std::stop_token do_stop_token() const = 0;
   virtual void do_step_completed(const StepProgress& progress) = 0;

@@ -32,7 +32,10 @@ struct SessionSetup {
   /// Called in this order. Each belongs to this training alone.
   std::vector<TrainingCallback*> callbacks = {};
 
-  std::int64_t epochs = 1;
+  /// Nothing: until something stops the training.
+  std::optional<std::int64_t> epochs = 1;
+  /// Ends the training after so many steps, which may be in the middle of an epoch.
+  std::optional<std::int64_t> max_steps = std::nullopt;
   /// See TrainingControl::is_refit().
   bool is_refit = false;
   /// Evaluate after every so many epochs, and after the last.

@@ -73,22 +73,22 @@ class FlowBuilder {
   FlowBuilder& through(const Part& part);
   /// stream = stream + part(stream), which have the same sizes; with `broadcast`, sizes that
   /// broadcast.
-  FlowBuilder& also(const Part& part, bool broadcast = false);
+  FlowBuilder& residual(const Part& part, bool broadcast = false);
   /// Opens a stream for each branch (two at least); all of them start from the one there was.
   FlowBuilder& split(std::vector<Part> branches);
   /// One stream again: part(branch 0, branch 1, …)
   FlowBuilder& merge(const Part& part);
 
-  /// Names what the last step gave, for using_(), at(), outputs() and for people. A value may have
-  /// several tags.
+  /// Names the output of the last step, for using_(), at(), outputs() and messages. A value may
+  /// have several tags.
   FlowBuilder& tag(std::string name);
   /// Names the open streams `name_0`, `name_1`, …
   FlowBuilder& tag_group(std::string name);
   /// Further inputs of the graph, in this order after the first; each is a tag.
   FlowBuilder& input(std::vector<std::string> names);
   /// Gives tagged values to the last step as further inputs: to each branch after split(), to the
-  /// router after gate() and switch_(), to the body after loop() and map(). A tag that comes later
-  /// in the flow is a state: what was there in the forward before.
+  /// router after mixture_of_experts() and switch_(), to the body after loop() and map(). A tag
+  /// that comes later in the flow is a state: what was there in the forward before.
   FlowBuilder& using_(std::vector<std::string> tags);
   /// What a state is before the first forward: `shape` for each row, all `fill`. Without it a state
   /// is absent at first.
@@ -97,7 +97,7 @@ class FlowBuilder {
   FlowBuilder& at(std::vector<std::string> tags);
 
   /// Σ_i w_i · expert_i(stream), w = router(stream): [..., number of experts], used as they are.
-  FlowBuilder& gate(const Part& router, std::vector<Part> experts);
+  FlowBuilder& mixture_of_experts(const Part& router, std::vector<Part> experts);
   /// branch_i(stream) with i = router(stream), an integer. Only what is chosen runs. What the
   /// choice depends on gets no gradient through it.
   FlowBuilder& switch_(const Part& router, std::vector<Part> branches,
@@ -134,7 +134,7 @@ class FlowBuilder {
   FlowBuilder& read_from(const Config& flow);
   FlowBuilder& written_at(const Config& step);
 
-  /// What was said, in order.
+  /// The recorded steps, in order.
   const std::vector<FlowStep>& steps() const { return steps_; }
   const std::vector<InitialState>& initial_states() const { return initial_; }
   const std::vector<std::string>& output_tags() const { return outputs_; }
@@ -154,14 +154,14 @@ class FlowBuilder {
   Config place_of_step_;
 };
 
-/// What loop() gave: it wants to know for how long.
+/// The result of loop(), which needs a number of rounds or a condition.
 class FlowBuilder::Loop {
  public:
   /// n rounds, n >= 1.
   FlowBuilder& times(std::int64_t n);
-  /// Rounds until condition(state) > 0, asked before each; at most `most` of them.
+  /// Rounds until condition(state) > 0, evaluated before each; at most `most` of them.
   FlowBuilder& while_(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
-  /// Rounds until condition(state) > 0, asked after each; at most `most` of them.
+  /// Rounds until condition(state) > 0, evaluated after each; at most `most` of them.
   FlowBuilder& until(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
   /// Adaptive computation time (Graves 2016): each row ponders for as many rounds as it wants to,
   /// at most `most`, and how many that is, is learned. After each round sigmoid(halt(state)), one
@@ -180,7 +180,7 @@ class FlowBuilder::Loop {
   FlowBuilder& flow_;
 };
 
-/// What map() gave: it wants to know over what.
+/// The result of map(), which needs the slices.
 class FlowBuilder::Map {
  public:
   /// Rows of the stream, as [1, …] each.

@@ -8,10 +8,10 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_builder.h>
 
-/// Flows as documents say them: an array of steps, each of them a layer with what is said about the
+/// Flows in the form of documents: an array of steps, each of them a layer with the keys of the
 /// step.
 ///
-///     [{"use": "dense", "units": 16, "tag": "encoded"},
+///     [{"use": "dense", "out_features": 16, "tag": "encoded"},
 ///      {"use": "split", "branches": [["relu"], ["tanh"]]},
 ///      {"use": "merge", "with": "mean", "using": ["encoded"]}]
 ///
@@ -22,7 +22,7 @@ namespace treadle::graph {
 /// cannot be made.
 FlowBuilder read_flow(const Config& config, std::string_view key, const PluginRegistry& registry);
 
-/// The flow that `document`, an array of steps, says.
+/// The flow of `document`, an array of steps.
 FlowBuilder read_steps(const Config& owner, const nlohmann::json& steps, const std::string& pointer,
                        const PluginRegistry& registry);
 
@@ -32,8 +32,8 @@ Part read_part(const Config& config, std::string_view key, const PluginRegistry&
 /// What the graph builder in the slot `key` builds, as a part. The registry outlives it.
 Part read_built(const Config& config, std::string_view key, const PluginRegistry& registry);
 
-/// What the model and the layer `flow` say: the steps under "flow", and, where there are any,
-/// "outputs" and "initial".
+/// The parameters of the model and the layer `flow`: the steps under "flow", and, where there are
+/// any, "outputs" and "initial".
 FlowBuilder read_whole_flow(const Config& config, const PluginRegistry& registry);
 
 /// What read_whole_flow() would read: the same flow. The body of a loop, or another part, that has

@@ -44,20 +44,20 @@ struct NodeInput {
 class Graph;
 struct ForwardScope;
 
-/// A tagged value that is to be shown, and how its elements become one number; nothing: it has one.
+/// A tagged value to log, and the reduction of its elements; nothing: it has one element.
 struct ObservedTag {
   std::string tag;
   std::optional<Reduction> by;
 };
 
-/// A node as people see it.
+/// A node, for listings.
 struct NodeInfo {
   std::string id;    ///< "dense_0", or what it was named
   std::string type;  ///< "dense"
   NodeKind kind = NodeKind::kLayer;
   std::vector<NodeInput> inputs;
   std::vector<std::string> tags;
-  /// What it gives, where that is known before a forward.
+  /// The output, where known before a forward pass.
   std::optional<TensorSpec> result;
   std::int64_t parameters = 0;  ///< elements, those of graphs within included
   bool frozen = false;
@@ -83,15 +83,15 @@ enum class Execution : std::uint8_t {
 /// By its name in documents: "auto", "compiled" or "dynamic".
 Execution execution_named(std::string_view name);
 
-/// How independent nodes run: the branches of a split, the experts of a gate. The bits are the
+/// How independent nodes run: the branches of a split, the experts of a mixture. The bits are the
 /// same. Stateful nodes run by themselves; so do, in the body of a loop or map, branches that use a
 /// weight more than once.
-enum class Branches {
-  kAsItPays,  ///< as oneTBB tasks, once the first forwards have shown that this saves a tenth of a
-              ///< millisecond or more
-  kOneByOne,
-  kAtOnce
+enum class Branches : std::uint8_t {
+  kSequential,  ///< one after the other
+  kParallel     ///< as oneTBB tasks: for branches of a tenth of a millisecond or more
 };
+/// By its name in documents: "sequential" or "parallel".
+Branches branches_named(std::string_view name);
 
 /// A built flow: a module that can be run, trained, saved, inspected, and nested in another flow.
 ///
@@ -120,7 +120,8 @@ class Graph final : public Model,
   /// The first output, without a state that outlives the call.
   at::Tensor forward(const at::Tensor& input) const;
 
-  /// Here and in graphs within. Before the first forward, or between forwards.
+  /// Here and in graphs within; sequential until set. Before the first forward, or between
+  /// forwards.
   void set_branches(Branches branches);
 
   /// Before the first forward, or between forwards. Results are the same.
@@ -162,7 +163,7 @@ class Graph final : public Model,
   const std::vector<std::string>& input_names() const;
   /// Indices of the nodes whose values the graph gives.
   const std::vector<std::size_t>& output_nodes() const;
-  /// What it gives, where that is known.
+  /// The output, where known.
   std::vector<std::optional<TensorSpec>> results() const;
 
   /// The index of the node with that tag; nothing for an unknown one.

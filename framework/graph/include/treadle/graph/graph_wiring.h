@@ -11,7 +11,7 @@
 
 namespace treadle::graph {
 
-/// Says a network node by node, in any order, where a flow says it from front to end:
+/// Defines a network node by node, in any order, where a flow defines it from front to end:
 ///
 ///     GraphWiring wiring({"x"});
 ///     wiring.node("sum", add(), {"x", "change"});

@@ -22,7 +22,7 @@ void collect(TrendRecorder& recorder, const GraphState& state,
 void collect_timings(TrendRecorder& timings, const GraphState& state,
                      const std::vector<std::string>& tags = {});
 
-/// The values for people: "encoded: 0.25 | loss: 1.5", by name; of several elements the first.
+/// The values as text: "encoded: 0.25 | loss: 1.5", by name; of several elements the first.
 std::string values_text(const GraphState& state, const std::vector<std::string>& tags = {});
 
 }  // namespace treadle::graph

@@ -113,8 +113,8 @@ class Part {
   std::string origin_;
 };
 
-/// A layer that a plugin offers: `layer(registry, "dense", {{"units", 32}})`. Throws what the
-/// registry throws when there is no such layer or it takes no such parameters.
+/// A layer that a plugin offers: `layer(registry, "dense", {{"out_features", 32}})`. Throws what
+/// the registry throws when there is no such layer or it takes no such parameters.
 Part layer(const PluginRegistry& registry, std::string_view name,
            nlohmann::json parameters = nlohmann::json::object());
 /// The same of a factory that is there already. One that is a FlowVerb becomes the flow it adds.

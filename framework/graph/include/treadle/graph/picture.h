@@ -39,7 +39,7 @@ std::string summary(Graph& graph);
 /// have two spaces for each depth before their names.
 std::vector<std::vector<std::string>> summary_cells(Graph& graph);
 
-/// "1.2K": a count for people.
+/// "1.2K": a count as text.
 std::string short_count(std::int64_t count);
 
 }  // namespace treadle::graph

@@ -40,7 +40,7 @@ struct Profile {
   std::string text() const;
 };
 
-/// "850ns", "42us", "1.2ms", "3.4s": a time for people.
+/// "850ns", "42us", "1.2ms", "3.4s": a time as text.
 std::string short_time(std::chrono::nanoseconds time);
 
 }  // namespace treadle::graph

@@ -21,7 +21,8 @@ Part multiply();
 Part cat(std::int64_t dim);
 /// The sum of the inputs that are there: for states, which are absent at first.
 Part state_add();
-/// Σ_i w[…, i] · x_i, the first input being w and then x_0, x_1, …. What gate() ends with.
+/// Σ_i w[…, i] · x_i, the first input being w and then x_0, x_1, …. What mixture_of_experts() ends
+/// with.
 Part weighted_sum();
 
 // --- One input
@@ -39,8 +40,8 @@ Part recompute(const Part& body, RecomputedNames names = RecomputedNames::kOfNod
 /// To sizes as Tensor::reshape takes them; one may be -1.
 Part reshape(std::vector<std::int64_t> sizes);
 
-// --- Routers for gate(): rows [B, in] become weights [B, experts]. Further inputs are added to the
-// first.
+// --- Routers for mixture_of_experts(): rows [B, in] become weights [B, experts]. Further inputs
+// are added to the first.
 
 /// softmax(x Wᵀ + b)
 Part softmax_router(std::int64_t in, std::int64_t experts);

@@ -230,16 +230,16 @@ TEST_P(GraphContract, OneStepGradientsAreTheSameOnEveryWay) {
   };
   using graph::Branches;
   using graph::Execution;
-  const auto all_of_time = seen_on(Execution::kDynamic, Branches::kOneByOne, false);
-  const auto one_step = seen_on(Execution::kDynamic, Branches::kOneByOne, true);
+  const auto all_of_time = seen_on(Execution::kDynamic, Branches::kSequential, false);
+  const auto one_step = seen_on(Execution::kDynamic, Branches::kSequential, true);
   EXPECT_TRUE(values_match(one_step[0], all_of_time[0],
                            {.relative = 1e-10, .absolute = 1e-12}));  // in float64
 
   for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
-    for (const Branches branches : {Branches::kOneByOne, Branches::kAtOnce}) {
+    for (const Branches branches : {Branches::kSequential, Branches::kParallel}) {
       const std::string way =
           std::string(execution == Execution::kCompiled ? "compiled" : "dynamic") +
-          (branches == Branches::kAtOnce ? ", branches at once" : ", branches one by one");
+          (branches == Branches::kParallel ? ", branches at once" : ", branches one by one");
       EXPECT_TRUE(same_bits(seen_on(execution, branches, false), all_of_time)) << way;
       EXPECT_TRUE(same_bits(seen_on(execution, branches, true), one_step))
           << way << ": what asks LayerContext::one_step_gradients() in forward() asks "

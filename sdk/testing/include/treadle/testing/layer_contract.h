@@ -31,7 +31,7 @@
 #include <treadle/testing/autograd_depth.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
-#include <treadle/testing/plan_trial.h>
+#include <treadle/testing/plan_interpreter.h>
 #include <treadle/testing/tensor_comparison.h>
 
 /// What every LayerFactory, and the layers it makes, must keep. Include in one source file of a
@@ -389,36 +389,36 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
       const auto* says = dynamic_cast<const Lowerable*>(planned.get());
       if (says == nullptr || std::any_of(inputs.begin(), inputs.end(), is_absent))
         return;
-      PlanTrial trial(one_step);
+      PlanInterpreter plan(one_step);
       std::vector<PlanValue> given;
       for (at::Tensor& input : inputs) {
         const bool has_slopes = is_of_numbers(input) && GetParam().is_differentiable;
-        given.push_back(trial.give(input, has_slopes));
+        given.push_back(plan.give(input, has_slopes));
         input.set_requires_grad(has_slopes);
       }
       const auto result = [&] {
         const TaskRandom random(7);
-        return says->lower(trial, given);
+        return says->lower(plan, given);
       }();
       if (!result)
         continue;
 
       const at::Tensor wanted = run(*layer, inputs, 7, one_step);
-      ASSERT_TRUE(at::equal(trial.value(*result), wanted));
+      ASSERT_TRUE(at::equal(plan.value(*result), wanted));
       if (!wanted.requires_grad())
         continue;
       const at::Tensor gradient = at::randn_like(wanted);
       wanted.backward(gradient);
-      trial.back_propagate(*result, gradient);
+      plan.back_propagate(*result, gradient);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        ASSERT_EQ(trial.gradient(given[i]).defined(), inputs[i].grad().defined()) << "input " << i;
+        ASSERT_EQ(plan.gradient(given[i]).defined(), inputs[i].grad().defined()) << "input " << i;
         if (inputs[i].grad().defined()) {
-          EXPECT_TRUE(at::equal(trial.gradient(given[i]), inputs[i].grad())) << "input " << i;
+          EXPECT_TRUE(at::equal(plan.gradient(given[i]), inputs[i].grad())) << "input " << i;
         }
       }
       const auto parameters = planned->named_parameters();
       for (const auto& parameter : layer->named_parameters()) {
-        EXPECT_TRUE(at::equal(trial.gradient_of_parameter(parameters[parameter.key()]),
+        EXPECT_TRUE(at::equal(plan.gradient_of_parameter(parameters[parameter.key()]),
                               parameter.value().grad()))
             << parameter.key();
       }
@@ -519,18 +519,18 @@ TEST_P(LayerContract, WhatItSaysOfItsConstantsIsWhatItComputes) {
   const TaskRandom random(3);
   for (const at::Tensor& parameter : layer->parameters())
     parameter.add_(at::randn_like(parameter));
-  PlanTrial trial;
+  PlanInterpreter plan;
   std::vector<PlanValue> given;
   for (const at::Tensor& input : inputs)
-    given.push_back(trial.give(input, /*needs_gradient=*/false));
-  if (!says->lower(trial, given))
+    given.push_back(plan.give(input, /*needs_gradient=*/false));
+  if (!says->lower(plan, given))
     return;
   const auto mapped = [](const ChannelMap& map, const at::Tensor& values) {
     std::vector<std::int64_t> of_channels(static_cast<std::size_t>(values.dim()), 1);
     of_channels[static_cast<std::size_t>(map.dim)] = values.size(map.dim);
     return values.mul(map.scale.view(of_channels)).add(map.shift.view(of_channels));
   };
-  for (const PlanTrial::Applied& applied : trial.applied()) {
+  for (const PlanInterpreter::Applied& applied : plan.applied()) {
     SCOPED_TRACE(std::string(applied.operation->name()));
     const auto* maps = dynamic_cast<const MapsChannels*>(applied.operation.get());
     if (const auto map = maps == nullptr ? std::nullopt : maps->channel_map()) {

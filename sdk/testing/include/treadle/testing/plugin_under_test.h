@@ -18,6 +18,7 @@
 #include <treadle/base/plugin_abi.h>
 #include <treadle/base/schema.h>
 #include <treadle/core/plugin_registry.h>
+#include <treadle/testing/installed_plugins.h>
 
 extern "C" int treadle_plugin_entry_v1(const TreadlePluginHost* host) noexcept;
 
@@ -29,8 +30,9 @@ namespace treadle::testing {
 ///     const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
 ///     auto adam = plugin.make<Optimizer>("adam", {{"learning_rate", 0.1}});
 ///
-/// Slots inside a component may be filled with the plugin's own components. Read-only after
-/// construction: one object may serve a whole program.
+/// Slots inside a component may be filled with the plugin's own components, and with those of the
+/// plugins that are installed with Treadle. Read-only after construction: one object may serve a
+/// whole program.
 class PluginUnderTest final : private Registrar, private SchemaIndex {
  public:
   /// A component that the entry registers or a schema describes: both, when the plugin is right.
@@ -161,13 +163,22 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   }
 
   FoundComponent find(std::string_view word, std::string_view name) const override {
-    const auto schema = schemas_.find(Key(interfaces_.id(word), name));
-    if (schema == schemas_.end())
-      return {nullptr, "", "no component \"" + std::string(name) + "\" in this test"};
-    return {std::make_shared<const nlohmann::json>(schema->second), std::string(name), ""};
+    const Key key(interfaces_.id(word), name);
+    if (const auto schema = schemas_.find(key); schema != schemas_.end())
+      return {std::make_shared<const nlohmann::json>(schema->second), std::string(name), ""};
+    if (const InstalledPlugins::Entry* const entry = InstalledPlugins::find(key.first, name))
+      return {std::make_shared<const nlohmann::json>(entry->schema), std::string(name), ""};
+    return {nullptr, "", nobody_has(name)};
   }
 
-  /// What the plugin's components may hold when a test gives them no registry: each other.
+  static std::string nobody_has(std::string_view name) {
+    return "no component \"" + std::string(name) +
+           "\" in this test: " + "neither this plugin has it nor one in " +
+           InstalledPlugins::folder().string();
+  }
+
+  /// What the plugin's components may hold when a test gives them no registry: each other, and
+  /// those that are installed.
   class OwnComponents final : public ComponentLoader {
    public:
     explicit OwnComponents(const PluginUnderTest& plugin) : plugin_(plugin) {}
@@ -179,14 +190,19 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
       return entries;
     }
     ComponentEntry find(std::string_view id, std::string_view name) const override {
-      const auto schema = plugin_.schemas_.find(Key(id, name));
-      if (schema == plugin_.schemas_.end())
-        throw PluginError("no component \"" + std::string(name) + "\" in this test");
-      return entry(schema->first, schema->second);
+      const Key key(id, name);
+      if (const auto schema = plugin_.schemas_.find(key); schema != plugin_.schemas_.end())
+        return entry(key, schema->second);
+      if (const InstalledPlugins::Entry* const installed = InstalledPlugins::find(id, name))
+        return entry(key, installed->schema);
+      throw PluginError(nobody_has(name));
     }
     const InterfaceTable& interfaces() const override { return plugin_.interfaces_; }
     ComponentFactory load(const ComponentEntry& entry) override {
-      return plugin_.factories_.at(Key(entry.interface_id, entry.name));
+      const auto own = plugin_.factories_.find(Key(entry.interface_id, entry.name));
+      return own != plugin_.factories_.end()
+                 ? own->second
+                 : InstalledPlugins::find(entry.interface_id, entry.name)->factory;
     }
 
    private:

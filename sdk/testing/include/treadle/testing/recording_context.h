@@ -55,7 +55,7 @@ class RecordingContext final : public engine::RunContext {
  private:
   static std::ptrdiff_t index(std::size_t count) { return static_cast<std::ptrdiff_t>(count); }
 
-  const TrialId& do_trial() const override { return trial_; }
+  const FitId& do_fit() const override { return fit_; }
   const RandomStreams& do_random() const override { return random_; }
   std::stop_token do_stop_token() const override { return stop_.get_token(); }
 
@@ -83,7 +83,7 @@ class RecordingContext final : public engine::RunContext {
     return checkpoints_.empty() ? "" : "checkpoint-" + std::to_string(checkpoints_.size());
   }
 
-  TrialId trial_{"fold-1", 0, 1};
+  FitId fit_{"fold-1", 0, 1};
   RandomStreams random_{11};
   std::stop_source stop_;
   std::int64_t stop_step_ = 0;

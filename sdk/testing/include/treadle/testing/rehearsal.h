@@ -100,8 +100,8 @@ class Rehearsal {
   TableSource& validation() { return validation_; }
   const RollCall& metric() const { return metric_; }
 
-  std::int64_t steps_per_epoch() const { return training_.batches_per_epoch(); }
-  std::int64_t epochs() const { return setup_.epochs; }
+  std::int64_t steps_per_epoch() const { return training_.batches_per_epoch().value(); }
+  std::int64_t epochs() const { return setup_.epochs.value(); }
   std::int64_t total_steps() const { return epochs() * steps_per_epoch(); }
   /// The rate that the schedule gives to a step, from 1.
   double rate_of(std::int64_t step) const {

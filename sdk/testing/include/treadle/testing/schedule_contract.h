@@ -36,7 +36,7 @@ class ScheduleContract : public ::testing::TestWithParam<ScheduleCase> {
 };
 
 TEST_P(ScheduleContract, GivesAUsableRateForEveryStep) {
-  for (std::int64_t step = 0; step < 2 * kSpan.total_steps; ++step) {
+  for (std::int64_t step = 0; step < 2 * kSpan.end(); ++step) {
     const double rate = schedule_->rate_at(step, kSpan);
     EXPECT_TRUE(std::isfinite(rate)) << step;
     EXPECT_GE(rate, 0) << step;
@@ -49,20 +49,20 @@ TEST_P(ScheduleContract, GivesAUsableRateForEveryStep) {
 TEST_P(ScheduleContract, IsAFunctionOfTheStepAlone) {
   const auto other = GetParam().make();
 
-  for (std::int64_t step = kSpan.total_steps; step-- > 0;) {
+  for (std::int64_t step = kSpan.end(); step-- > 0;) {
     other->rate_at(step, kSpan);
     other->rate_at(step, {.base_rate = 9, .total_steps = 7, .steps_per_epoch = 3});
   }
 
-  for (std::int64_t step = 0; step < kSpan.total_steps; ++step)
+  for (std::int64_t step = 0; step < kSpan.end(); ++step)
     EXPECT_EQ(schedule_->rate_at(step, kSpan), other->rate_at(step, kSpan)) << step;
 }
 
 TEST_P(ScheduleContract, KeepsItsLastRateAfterTheEnd) {
-  const double end = schedule_->rate_at(kSpan.total_steps, kSpan);
+  const double end = schedule_->rate_at(kSpan.end(), kSpan);
 
   for (const std::int64_t more : {1, 10, 1000})
-    EXPECT_EQ(schedule_->rate_at(kSpan.total_steps + more, kSpan), end);
+    EXPECT_EQ(schedule_->rate_at(kSpan.end() + more, kSpan), end);
 }
 
 TEST_P(ScheduleContract, StartsAtTheOptimizersRate) {
@@ -76,7 +76,7 @@ TEST_P(ScheduleContract, StartsAtTheOptimizersRate) {
 TEST_P(ScheduleContract, RisesOnlyIfItMay) {
   if (!GetParam().never_rises)
     return;  // it may
-  for (std::int64_t step = 1; step < 2 * kSpan.total_steps; ++step)
+  for (std::int64_t step = 1; step < 2 * kSpan.end(); ++step)
     EXPECT_LE(schedule_->rate_at(step, kSpan), schedule_->rate_at(step - 1, kSpan)) << step;
 }
 

@@ -63,23 +63,23 @@ struct ToldRun {
   }
 
   /// Of one training, from `first_epoch` on: a resumed training does not begin with 1.
-  Calls training(const TrialId& trial, std::int64_t first_epoch = 1) const {
-    Calls calls = {[trial](RunObserver& o) { o.trial_started(trial); }};
+  Calls training(const FitId& fit, std::int64_t first_epoch = 1) const {
+    Calls calls = {[fit](RunObserver& o) { o.fit_started(fit); }};
     for (std::int64_t number = first_epoch; number <= 5; ++number) {
       for (const std::int64_t step : {2 * number - 1, 2 * number})
-        calls.push_back([=](RunObserver& o) { o.step_completed(trial, {number, 5, step, 10}); });
-      calls.push_back([=](RunObserver& o) { o.epoch_completed(trial, epoch(number)); });
-      calls.push_back([trial, folder = folder](RunObserver& o) {
-        o.checkpoint_saved(trial, folder + "/checkpoints/" + trial.name + "/last");
+        calls.push_back([=](RunObserver& o) { o.step_completed(fit, {number, 5, step, 10}); });
+      calls.push_back([=](RunObserver& o) { o.epoch_completed(fit, epoch(number)); });
+      calls.push_back([fit, folder = folder](RunObserver& o) {
+        o.checkpoint_saved(fit, folder + "/checkpoints/" + fit.path() + "/last");
       });
     }
-    calls.push_back(ending(trial));
+    calls.push_back(ending(fit));
     return calls;
   }
 
   /// Of a training that was trained, but not told to be, before the run was resumed.
-  static Calls training_without_epochs(const TrialId& trial) {
-    return {[trial](RunObserver& o) { o.trial_started(trial); }, ending(trial)};
+  static Calls training_without_epochs(const FitId& fit) {
+    return {[fit](RunObserver& o) { o.fit_started(fit); }, ending(fit)};
   }
 
   Calls end() const {
@@ -111,15 +111,15 @@ struct ToldRun {
   }
 
  private:
-  static Call ending(const TrialId& trial) {
-    TrialSummary summary{.best_epoch = 1,
-                         .epochs = 5,
-                         .final_loss = kNone,
-                         .best_loss = 0.75,
-                         .stop_reason = "the watched value is not a number (loss)",
-                         .metrics = epoch(4).metrics,
-                         .seconds = 7.5};
-    return [trial, summary](RunObserver& o) { o.trial_completed(trial, summary); };
+  static Call ending(const FitId& fit) {
+    FitSummary summary{.best_epoch = 1,
+                       .epochs = 5,
+                       .final_loss = kNone,
+                       .best_loss = 0.75,
+                       .stop_reason = "the watched value is not a number (loss)",
+                       .metrics = epoch(4).metrics,
+                       .seconds = 7.5};
+    return [fit, summary](RunObserver& o) { o.fit_completed(fit, summary); };
   }
 
   // Both in their own order.

@@ -139,7 +139,7 @@ class MomentumDescent final : public Optimizer {
 /// A line from the optimizer's rate to half of it: no two steps have the same.
 class SlowingRate final : public LearningRateSchedule {
   double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
-    const double done = static_cast<double>(step) / static_cast<double>(span.total_steps);
+    const double done = static_cast<double>(step) / static_cast<double>(span.end());
     return span.base_rate * (1 - 0.5 * std::min(done, 1.0));
   }
 };
@@ -214,7 +214,7 @@ class TableSource final : public BatchSource {
 
   /// From batch `batch` of `epoch` on (from 0), targets are not numbers.
   void spoil(std::int64_t epoch, std::int64_t batch) {
-    spoiled_from_ = epoch * batches_per_epoch() + batch;
+    spoiled_from_ = epoch * batches_per_epoch().value() + batch;
   }
 
  private:
@@ -248,8 +248,8 @@ class TableSource final : public BatchSource {
     std::int64_t batch_;
   };
 
-  std::int64_t do_rows() const override { return table_.size(); }
-  std::int64_t do_batches_per_epoch() const override {
+  std::int64_t rows() const { return table_.size(); }
+  std::optional<std::int64_t> do_batches_per_epoch() const override {
     const std::int64_t last = options_.drop_last ? 0 : options_.batch_size - 1;
     return (rows() + last) / options_.batch_size;
   }
@@ -267,7 +267,7 @@ class TableSource final : public BatchSource {
     const std::vector<at::Tensor> targets{chosen(table_.targets[0])};
     Batch batch{{chosen(table_.inputs[0])}, targets, targets, {}, chosen(table_.weights), rows};
     transform_.apply(batch, {});
-    if (epoch * batches_per_epoch() + number >= spoiled_from_)
+    if (epoch * batches_per_epoch().value() + number >= spoiled_from_)
       batch.targets[0].fill_(std::numeric_limits<double>::quiet_NaN());
     return batch;
   }

@@ -19,7 +19,7 @@ struct ParameterDescription {
   std::string help;      ///< one line
 };
 
-/// What `plugins describe` says about a component.
+/// The description of a component that `plugins describe` prints.
 struct ComponentDescription {
   std::string interface_word;
   std::string name;

@@ -14,7 +14,7 @@ class ForeignPlugin : public PluginError {
   using PluginError::PluginError;
 };
 
-/// What a shared library says of itself, read from its file without running anything in it.
+/// The notes of a shared library, read from its file without running its code.
 struct LibraryNotes {
   std::string manifest;             ///< JSON text; empty when the library is no plugin
   std::string fingerprint;          ///< key=value lines; empty when the library is not ours

@@ -19,8 +19,7 @@ struct ManifestComponent {
   bool operator==(const ManifestComponent&) const = default;
 };
 
-/// What a plugin says of itself. The schemas stay in the text of the note: a scan needs none of
-/// them.
+/// The manifest of a plugin. The schemas stay in the text of the note: a scan needs none of them.
 struct Manifest {
   std::string id;       ///< "org.treadle.optimizers"
   std::string version;  ///< "1.0.0"

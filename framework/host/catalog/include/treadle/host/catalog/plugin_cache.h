@@ -40,13 +40,13 @@ struct FileFacts {
   bool foreign = false;  ///< the problem is that it was made for something else
 
   /// How the file behaved when it was loaded in a process of its own.
-  struct Trial {
+  struct Probe {
     std::string host;     ///< by which host it was tried: its build, in a few characters
     std::string problem;  ///< empty when it loaded
 
-    bool operator==(const Trial&) const = default;
+    bool operator==(const Probe&) const = default;
   };
-  std::optional<Trial> trial;
+  std::optional<Probe> probe;
 
   /// Reads the file. Never throws for what is in it.
   static FileFacts read(const std::filesystem::path& file, const FileStamp& stamp);
@@ -66,7 +66,7 @@ class PluginCache {
   const FileFacts* facts(const std::filesystem::path& path);
 
   /// Remembers how the file at `path` behaved. Expects facts(path) to have been asked for.
-  void remember(const std::filesystem::path& path, FileFacts::Trial trial);
+  void remember(const std::filesystem::path& path, FileFacts::Probe probe);
 
   /// Whether all of these builds have been loaded into one process by this host. Order does not
   /// matter.

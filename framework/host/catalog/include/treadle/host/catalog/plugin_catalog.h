@@ -93,7 +93,7 @@ struct CatalogOptions {
   std::optional<HostBuild> host;
 };
 
-/// Every plugin there is, known without running any of them here.
+/// All plugins found, without running any of them in this process.
 ///
 /// Made by scan(), then immutable; safe to use from any thread. With a warm cache a scan costs one
 /// stat() a file; schemas are read from the library's file when somebody asks for them. No plugin

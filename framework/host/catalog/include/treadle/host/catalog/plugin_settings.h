@@ -9,8 +9,7 @@
 
 namespace treadle {
 
-/// What somebody wants of plugins, on a command line or in code. What is left out, the environment
-/// says:
+/// Plugin options of a command line or a program. The environment supplies what is left out:
 ///
 ///     TREADLE_PLUGIN_PATH              folders, before the user's and the installed ones
 ///     TREADLE_PLUGIN_SYSTEM_PATH       folders instead of the installed one

@@ -29,14 +29,14 @@ std::vector<SearchFolder> search_path(std::span<const std::filesystem::path> plu
                                       const std::filesystem::path& libraries,
                                       const EnvironmentReader& environment = read_environment);
 
-/// The file in which the catalog remembers what it read; empty when there is no home for it.
+/// The cache file of the catalog; empty when there is no home for it.
 std::filesystem::path default_cache_file(const EnvironmentReader& environment = read_environment);
 
 /// Every `*.so` in `folder` and in its sub-folders (one level), sorted. Empty when the folder is
 /// not there or cannot be read. Links to files are followed, links to folders are not.
 std::vector<std::filesystem::path> plugin_files(const std::filesystem::path& folder);
 
-/// Why code from this file or folder must not run: somebody else may write to it. Looks at the
+/// The reason why code from this file or folder must not run: others may write to it. Looks at the
 /// permissions of the file (or what it links to) and of its folder. Empty when it may.
 std::string writable_by_others(const std::filesystem::path& file);
 

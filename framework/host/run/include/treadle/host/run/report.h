@@ -23,7 +23,7 @@ struct ReportInput {
   nlohmann::json result;    ///< as result.json, see docs/guide/results.md
   nlohmann::json document;  ///< resolved
   struct Curve {
-    std::string trial;  ///< "final", "fold-1"
+    std::string fit;  ///< "final", "fold-1"
     std::vector<EpochSummary> epochs;
   };
   std::vector<Curve> curves;

@@ -38,14 +38,10 @@ class RunFolder {
   /// Transforms, data dictionaries, shapes: what the model needs beside its weights.
   std::filesystem::path preprocessing() const { return path_ / "preprocessing"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  std::filesystem::path checkpoints(const std::string& trial) const {
-    return checkpoints() / trial;
-  }
-  std::filesystem::path trial_results() const { return path_ / "trials"; }
+  std::filesystem::path checkpoints(const std::string& fit) const { return checkpoints() / fit; }
+  std::filesystem::path fit_results() const { return path_ / "fits"; }
   /// What a finished training came to.
-  std::filesystem::path trial_result(const std::string& trial) const {
-    return trial_results() / trial;
-  }
+  std::filesystem::path fit_result(const std::string& fit) const { return fit_results() / fit; }
 
  private:
   RunFolder(std::filesystem::path path, int lock);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -55,6 +56,14 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
 /// bits as a run that never stopped. A finished run is returned as it is.
 RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& folder,
                       const RunOptions& options = {});
+
+/// Trains a finished or stopped run further: a new run that begins with its weights and state. Its
+/// document is that of the run `from` with `overrides`, as `--set` has them, which may change how
+/// long is trained, conditions to stop and rates; see "Training on" in docs/guide/training.md.
+/// More epochs give the same bits as if they had been asked for at once, but for what depends on
+/// the number of all epochs, such as a schedule. Throws UsageError for other changes.
+RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& from,
+                        std::span<const std::string> overrides, const RunOptions& options = {});
 
 /// What history.csv of a run holds so far, by training; trend_of() (history.h) has its numbers by
 /// name. Metrics have no direction there. Throws a StorageError for a file that was damaged.

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <treadle/core/loss.h>
+#include <treadle/core/row_reader.h>
+#include <treadle/core/state_dict.h>
+
+namespace treadle {
+
+/// A loss that takes something from the targets it will be trained on, such as weights that balance
+/// the classes.
+///
+/// An optional ability of a Loss (`loss.ask<FitsTargets>()`). Each training fits the loss to its
+/// own training rows before the first step, and uses what fitted() makes: for its validation and
+/// test rows, too. What fit() gave is saved with the fitted transforms, so a resumed training, and
+/// a model that is evaluated later, have the same loss.
+class FitsTargets {
+ public:
+  static constexpr std::string_view kInterface = "treadle.fits-targets/0";
+
+  virtual ~FitsTargets();
+
+  /// What the loss takes from the target `target` of these rows of `data`, which has the data as
+  /// the transforms leave it. Empty where its parameters ask for nothing.
+  StateDict fit(const RowReader& data, std::span<const std::int64_t> rows,
+                std::size_t target) const {
+    return do_fit(data, rows, target);
+  }
+
+  /// This loss with what fit() gave. Throws StorageError for another state.
+  std::unique_ptr<Loss> fitted(const StateDict& state) const { return do_fitted(state); }
+
+ private:
+  virtual StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+                           std::size_t target) const = 0;
+  virtual std::unique_ptr<Loss> do_fitted(const StateDict& state) const = 0;
+};
+
+}  // namespace treadle

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <treadle/base/component.h>
+#include <treadle/core/row_reader.h>
+
+namespace treadle {
+
+/// Consecutive rows [begin, end) of the data that samples are made of.
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const RowRange&) const = default;
+};
+
+/// What one sample is made of.
+struct SourceRows {
+  RowRange inputs;   ///< what the model is given
+  RowRange targets;  ///< what it is to predict; empty, where there is no target
+};
+
+/// Samples made of rows: windows of a series, packed texts. A RowReader whose rows are the samples,
+/// so validation, samplers, transforms and models work on them as on any data.
+///
+/// All functions are const and thread-safe.
+class SampleReader : public RowReader {
+ public:
+  ~SampleReader() override;
+
+  /// The rows that the sample touches: how a split proves that nothing of its validation samples is
+  /// in its training samples. Expects 0 <= sample < rows().
+  SourceRows source_rows(std::int64_t sample) const;
+
+ private:
+  virtual SourceRows do_source_rows(std::int64_t sample) const = 0;
+};
+
+/// Makes samples of rows: windows, lags, joins. The document's `sequence`, between the data and the
+/// validation.
+///
+/// Stateless: which samples there are is a function of the configuration and the rows, so a model
+/// that was trained on windows is evaluated and predicts on windows.
+class SequenceProvider : public Component {
+ public:
+  static constexpr std::string_view kInterface = "treadle.sequence/0";
+
+  ~SequenceProvider() override;
+
+  /// The samples of `rows`, which must outlive them; rows without targets give samples to predict
+  /// on. Rows are in the order of time, those of a group (a series) next to one another. Throws
+  /// DataError when they are not, or when there are too few for one sample.
+  std::unique_ptr<SampleReader> samples(const RowReader& rows) const;
+
+ private:
+  virtual std::unique_ptr<SampleReader> do_samples(const RowReader& rows) const = 0;
+};
+
+/// The series that rows consist of, one after the other: each run of rows of one group; without
+/// groups all rows. Throws a DataError that names the row where a series goes on after another, or
+/// where time does not rise within a series.
+std::vector<RowRange> series_of(const RowReader& rows);
+
+}  // namespace treadle

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace treadle::engine {
+
+/// How many fits run at the same time.
+struct FitLimits {
+  std::size_t at_once = 1;
+  /// Whether one more fits beside those that run, who have said that they are settled. Null:
+  /// always. Asked by one thread at a time, and not for a fit that would run alone.
+  std::function<bool()> fits = nullptr;
+};
+
+/// A fit as its scheduling sees it.
+struct FitJob {
+  std::string path;  ///< its name; see FitId::path()
+  /// It begins when these have completed.
+  std::vector<std::string> depends_on = {};
+  /// It begins with a copy of the checkpoint of this one, if any: when that has completed, stopped
+  /// or paused, and that does not go on before the copy is made (this one has settled or ended).
+  std::string copies = {};
+};
+
+/// What a plan has to do next.
+struct FitOrders {
+  std::vector<FitJob> start = {};        ///< new ones
+  std::vector<std::string> resume = {};  ///< paused ones that are to go on
+};
+
+/// How a fit gave its slot back.
+enum class FitEnd { kCompleted, kPaused, kStopped };
+
+using Settled = std::function<void()>;
+
+/// A plan of fits, which may grow while it runs.
+class FitSchedule {
+ public:
+  virtual ~FitSchedule();
+
+  /// What is to run beside what runs and waits already. Asked at the beginning and after every fit
+  /// that has given its slot back, by one thread at a time.
+  virtual FitOrders next() = 0;
+
+  /// Runs a fit, or goes on with a paused one. Several at once.
+  ///
+  /// Calls `settled()` when the fit has taken all the memory it will need, or returns; only then
+  /// may the next one start beside it. So FitLimits::fits knows what a fit takes before it lets in
+  /// a second one.
+  virtual FitEnd run(const std::string& path, const Settled& settled) = 0;
+};
+
+/// Runs all fits of a plan as a flow graph in the current ThreadBudget: folds, refits, tuning
+/// trials. Each owns its model, streams and folder, so nothing depends on how many run together.
+/// Those that may begin do so in the order in which they were planned.
+///
+/// Returns when nothing runs and next() has no more; paused fits are then left as they are. When
+/// fits throw, those not yet started are left out, those running finish, and the failure of the one
+/// planned first is rethrown. A TrainingError names a fit that could not begin, as one it depends
+/// on was stopped or left paused.
+///
+/// Throws ContractViolation for orders that make no sense: a name used twice, a dependency that
+/// was never planned, a cycle (as a path of names), a fit to resume that is not paused. Expects
+/// at_once >= 1; `fits` and `settled()` throw nothing.
+void run_fits(FitSchedule& schedule, FitLimits limits);
+
+}  // namespace treadle::engine

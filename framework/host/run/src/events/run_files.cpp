@@ -1,0 +1,489 @@
+#include "events/run_files.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include <treadle/base/error.h>
+
+namespace treadle::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The shortest text that reads back as the same double.
+std::string number_text(double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> fields;
+  std::string field;
+  std::istringstream stream(line);
+  while (std::getline(stream, field, ','))
+    fields.push_back(field);
+  if (!line.empty() && line.back() == ',')
+    fields.emplace_back();
+  return fields;
+}
+
+constexpr std::string_view kBetweenDecisions = "; ";
+
+std::vector<std::string> split_decisions(std::string_view text) {
+  std::vector<std::string> decisions;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(kBetweenDecisions), text.size());
+    decisions.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + kBetweenDecisions.size(), text.size()));
+  }
+  return decisions;
+}
+
+/// JSON has no NaN: null stands for it.
+nlohmann::json number_json(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+constexpr std::array kLeading{"fit",           "epoch",      "epochs",  "step",
+                              "learning_rate", "train_loss", "val_loss"};
+constexpr std::array kTrailing{"best", "seconds"};
+// Between them: metrics, what the model showed, and what the training changed, where there was any.
+constexpr std::string_view kObserved = "observed.";
+constexpr const char* kDecisions = "decisions";
+
+/// A metric's name may hold a class name, and that anything: commas would shift columns.
+std::string column_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return c == ',' || c == '"' || c == '\n' || c == '\r'; }, '_');
+  return name;
+}
+
+}  // namespace
+
+/// Reads the fields of one line of history.csv; a field that is no number is named with its place.
+class HistoryLine {
+ public:
+  HistoryLine(const fs::path& path, std::int64_t line, const std::vector<std::string>& names,
+              std::vector<std::string> fields)
+      : path_(path), line_(line), names_(names), fields_(std::move(fields)) {}
+
+  const std::string& text(std::size_t column) const { return fields_[column]; }
+
+  template <typename Number>
+  Number number(std::size_t column) const {
+    const std::string& field = fields_[column];
+    Number value{};
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc{} || end != field.data() + field.size()) {
+      throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] +
+                         " is \"" + field +
+                         "\", which is no number; the file was edited or damaged: "
+                         "\"workflow-runner resume\" restores it from the checkpoints");
+    }
+    return value;
+  }
+
+ private:
+  const fs::path& path_;
+  std::int64_t line_;
+  const std::vector<std::string>& names_;
+  std::vector<std::string> fields_;
+};
+
+HistoryFile::HistoryFile(fs::path path) : path_(std::move(path)) {
+  // Damage is mended once the checkpoints, which hold the same rows, have been read.
+  if (std::ifstream file(path_); file && !load(file, Damage::kIsPassedOver)) {
+    rewrite();
+    return;
+  }
+  file_ = std::make_unique<AppendFile>(path_);
+}
+
+std::string HistoryFile::header() const {
+  std::string text;
+  for (const char* name : kLeading)
+    text += std::string(name) + ",";
+  for (const auto& metric : metrics_)
+    text += metric.first + ",";
+  for (const std::string& name : observed_)
+    text += std::string(kObserved) + name + ",";
+  if (has_decisions_)
+    text += std::string(kDecisions) + ",";
+  return text + kTrailing[0] + "," + kTrailing[1];
+}
+
+std::string HistoryFile::line(const Row& row) const {
+  const EpochSummary& s = row.summary;
+  std::string text = row.fit + "," + std::to_string(s.epoch) + "," +
+                     (s.epochs ? std::to_string(*s.epochs) : "") + "," + std::to_string(s.step) +
+                     "," + number_text(s.learning_rate) + "," + number_text(s.train_loss) + "," +
+                     (s.val_loss ? number_text(*s.val_loss) : "") + ",";
+  const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const MetricValue& m) { return m.name == name; });
+    text += (found == values.end() ? "" : number_text(found->value)) + ",";
+  };
+  for (const auto& column : metrics_)
+    add(s.metrics, column.first);
+  for (const std::string& name : observed_)
+    add(s.observed, name);
+  if (has_decisions_) {
+    for (std::size_t i = 0; i < s.decisions.size(); ++i) {
+      text += (i == 0 ? "" : std::string(kBetweenDecisions)) + s.decisions[i];
+    }
+    text += ",";
+  }
+  return text + (s.best ? "1," : "0,") + number_text(s.seconds);
+}
+
+EpochSummary as_in_history(EpochSummary summary) {
+  for (std::vector<MetricValue>* values : {&summary.metrics, &summary.observed}) {
+    for (MetricValue& value : *values)
+      value = {column_name(value.name), value.value, Direction::kNone};
+  }
+  for (std::string& decision : summary.decisions)
+    decision = column_name(decision);
+  return summary;
+}
+
+void HistoryFile::do_epoch_completed(const FitId& fit, const EpochSummary& summary) {
+  rows_.push_back({fit.path(), summary});
+  // Under the names a reader of the file sees, so that a resumed run finds its columns again.
+  EpochSummary& kept = rows_.back().summary;
+  for (MetricValue& metric : kept.metrics)
+    metric.name = column_name(metric.name);
+  for (MetricValue& value : kept.observed)
+    value.name = column_name(value.name);
+  for (std::string& decision : kept.decisions)
+    decision = column_name(decision);
+  bool grew = rows_.size() == 1;
+  for (const MetricValue& metric : kept.metrics) {
+    const auto known = std::any_of(metrics_.begin(), metrics_.end(),
+                                   [&](const auto& m) { return m.first == metric.name; });
+    if (known)
+      continue;
+    metrics_.emplace_back(metric.name, metric.direction);
+    grew = true;
+  }
+  for (const MetricValue& value : kept.observed) {
+    if (std::find(observed_.begin(), observed_.end(), value.name) != observed_.end())
+      continue;
+    observed_.push_back(value.name);
+    grew = true;
+  }
+  if (!kept.decisions.empty() && !has_decisions_)
+    has_decisions_ = grew = true;
+  if (grew) {
+    rewrite();
+  } else {
+    file_->append_line(line(rows_.back()));
+  }
+}
+
+void HistoryFile::rewrite() {
+  std::string text = header() + "\n";
+  for (const Row& row : rows_)
+    text += line(row) + "\n";
+  write_file_atomically(path_, text);
+  file_ = std::make_unique<AppendFile>(path_);
+}
+
+bool HistoryFile::load(std::istream& file, Damage damage) {
+  std::string text;
+  if (!std::getline(file, text))
+    return true;
+  const std::vector<std::string> names = split(text);
+  if (names.size() < kLeading.size() + kTrailing.size())
+    return true;
+  std::size_t end = names.size() - kTrailing.size();
+  has_decisions_ = end > kLeading.size() && names[end - 1] == kDecisions;
+  if (has_decisions_)
+    --end;
+  for (std::size_t i = kLeading.size(); i < end; ++i) {
+    if (names[i].starts_with(kObserved)) {
+      observed_.push_back(names[i].substr(kObserved.size()));
+    } else {
+      metrics_.emplace_back(names[i], Direction::kNone);
+    }
+  }
+  for (std::int64_t number = 2; std::getline(file, text); ++number) {
+    // A crash can cut the last line off anywhere, a number included.
+    if (file.eof())
+      return false;
+    std::vector<std::string> fields = split(text);
+    if (fields.size() != names.size())
+      continue;  // written before a metric appeared, by a crash in between
+    try {
+      rows_.push_back(row_of(HistoryLine(path_, number, names, std::move(fields)), names.size()));
+    } catch (const StorageError&) {
+      if (damage == Damage::kIsAnError)
+        throw;
+    }
+  }
+  return true;
+}
+
+HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t columns) const {
+  Row row;
+  row.fit = line.text(0);
+  EpochSummary& s = row.summary;
+  s.epoch = line.number<std::int64_t>(1);
+  if (!line.text(2).empty())
+    s.epochs = line.number<std::int64_t>(2);
+  s.step = line.number<std::int64_t>(3);
+  s.learning_rate = line.number<double>(4);
+  s.train_loss = line.number<double>(5);
+  if (!line.text(6).empty())
+    s.val_loss = line.number<double>(6);
+  const auto read = [&](std::vector<MetricValue>& values, const std::string& name,
+                        std::size_t column) {
+    if (line.text(column).empty())
+      return;
+    values.push_back({name, line.number<double>(column), Direction::kNone});
+  };
+  std::size_t column = kLeading.size();
+  for (const auto& metric : metrics_)
+    read(s.metrics, metric.first, column++);
+  for (const std::string& value : observed_)
+    read(s.observed, value, column++);
+  if (has_decisions_)
+    s.decisions = split_decisions(line.text(column));
+  s.best = line.text(columns - 2) == "1";
+  s.seconds = line.number<double>(columns - 1);
+  return row;
+}
+
+std::vector<ReportInput::Curve> HistoryFile::read(const fs::path& path) {
+  HistoryFile file(path, Unopened{});
+  std::ifstream stream(path);
+  file.load(stream, Damage::kIsAnError);
+  std::vector<std::string> fits;
+  for (const Row& row : file.rows_) {
+    if (std::find(fits.begin(), fits.end(), row.fit) == fits.end())
+      fits.push_back(row.fit);
+  }
+  return file.curves(fits);
+}
+
+void HistoryFile::cut_back(const std::string& fit, std::int64_t epochs) {
+  const auto is_later = [&](const Row& row) {
+    return row.fit == fit && row.summary.epoch > epochs;
+  };
+  if (std::none_of(rows_.begin(), rows_.end(), is_later))
+    return;
+  std::erase_if(rows_, is_later);
+  rewrite();
+}
+
+std::string HistoryFile::text_of(const std::string& fit, std::int64_t epochs) const {
+  std::string text = header() + "\n";
+  for (const Row& row : rows_) {
+    if (row.fit == fit && row.summary.epoch <= epochs)
+      text += line(row) + "\n";
+  }
+  return text;
+}
+
+bool HistoryFile::restore(const std::string& fit, const std::string& text) {
+  HistoryFile kept(path_, Unopened{});
+  std::istringstream stream(text);
+  kept.load(stream, Damage::kIsAnError);
+  adopt_columns(kept);
+  const auto lines = [&](const std::vector<Row>& rows) {
+    std::vector<std::string> found;
+    for (const Row& row : rows) {
+      if (row.fit == fit)
+        found.push_back(line(row));
+    }
+    return found;
+  };
+  if (lines(rows_) == lines(kept.rows_))
+    return false;
+  std::erase_if(rows_, [&](const Row& row) { return row.fit == fit; });
+  rows_.insert(rows_.end(), kept.rows_.begin(), kept.rows_.end());
+  rewrite();
+  return true;
+}
+
+void HistoryFile::adopt_columns(const HistoryFile& other) {
+  for (const auto& metric : other.metrics_) {
+    if (std::none_of(metrics_.begin(), metrics_.end(),
+                     [&](const auto& known) { return known.first == metric.first; })) {
+      metrics_.push_back(metric);
+    }
+  }
+  for (const std::string& name : other.observed_) {
+    if (std::find(observed_.begin(), observed_.end(), name) == observed_.end())
+      observed_.push_back(name);
+  }
+  has_decisions_ = has_decisions_ || other.has_decisions_;
+}
+
+/// What a damaged header named, and no row has.
+void HistoryFile::drop_empty_columns() {
+  const auto is_empty = [&](const std::string& name,
+                            std::vector<MetricValue> EpochSummary::*values) {
+    return std::none_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+      const std::vector<MetricValue>& there = row.summary.*values;
+      return std::any_of(there.begin(), there.end(),
+                         [&](const MetricValue& value) { return value.name == name; });
+    });
+  };
+  std::erase_if(metrics_,
+                [&](const auto& metric) { return is_empty(metric.first, &EpochSummary::metrics); });
+  std::erase_if(observed_,
+                [&](const std::string& name) { return is_empty(name, &EpochSummary::observed); });
+}
+
+void HistoryFile::finish(const std::vector<std::string>& fits) {
+  std::erase_if(rows_, [&](const Row& row) {
+    return std::find(fits.begin(), fits.end(), row.fit) == fits.end();
+  });
+  drop_empty_columns();
+  const auto place = [&](const Row& row) {
+    return std::find(fits.begin(), fits.end(), row.fit) - fits.begin();
+  };
+  std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
+    return std::pair(place(a), a.summary.epoch) < std::pair(place(b), b.summary.epoch);
+  });
+  rewrite();
+}
+
+void HistoryFile::sync() {
+  file_->sync();
+}
+
+std::vector<ReportInput::Curve> HistoryFile::curves(const std::vector<std::string>& fits) const {
+  std::vector<ReportInput::Curve> curves;
+  for (const std::string& fit : fits) {
+    ReportInput::Curve curve{fit, {}};
+    for (const Row& row : rows_) {
+      if (row.fit == fit)
+        curve.epochs.push_back(row.summary);
+    }
+    if (!curve.epochs.empty())
+      curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+EventLog::EventLog(const fs::path& path) : path_(path), file_(std::make_unique<AppendFile>(path)) {}
+
+std::string EventLog::started_at() const {
+  std::ifstream file(path_);
+  std::string line;
+  std::getline(file, line);
+  const nlohmann::json first = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!first.is_object() || !first.contains("time") || !first.at("time").is_number())
+    return "";
+  const auto seconds = static_cast<std::time_t>(first.at("time").get<double>());
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+void EventLog::cut_back(const std::string& fit, std::int64_t epochs) {
+  std::ifstream file(path_);
+  std::string line;
+  std::string kept;
+  while (std::getline(file, line)) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (event.is_discarded())
+      continue;  // cut off by a crash
+    if (event.value("fit", "") == fit && event.value("epoch", std::int64_t{0}) > epochs)
+      continue;
+    kept += line + "\n";
+  }
+  file.close();
+  write_file_atomically(path_, kept);
+  file_ = std::make_unique<AppendFile>(path_);
+}
+
+void EventLog::write(const char* event, const nlohmann::json& content) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  nlohmann::ordered_json line;
+  line["time"] = std::chrono::duration<double>(now).count();
+  line["event"] = event;
+  for (const auto& [key, value] : content.items())
+    line[key] = value;
+  file_->append_line(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void EventLog::do_run_started(const std::string& name, const std::string& folder) {
+  write("run_started", {{"name", name}, {"folder", folder}});
+}
+
+void EventLog::do_fit_started(const FitId& fit) {
+  write("fit_started", {{"fit", fit.path()}, {"index", fit.index()}, {"count", fit.count()}});
+}
+
+void EventLog::do_epoch_completed(const FitId& fit, const EpochSummary& s) {
+  nlohmann::json content{{"fit", fit.path()},
+                         {"epoch", s.epoch},
+                         {"step", s.step},
+                         {"learning_rate", number_json(s.learning_rate)},
+                         {"train_loss", number_json(s.train_loss)},
+                         {"val_loss", s.val_loss ? number_json(*s.val_loss) : nlohmann::json()},
+                         {"metrics", metrics_to_json(s.metrics)},
+                         {"best", s.best},
+                         {"seconds", s.seconds}};
+  if (!s.observed.empty())
+    content["observed"] = metrics_to_json(s.observed);
+  if (!s.decisions.empty())
+    content["decisions"] = s.decisions;
+  write("epoch_completed", content);
+}
+
+void EventLog::do_checkpoint_saved(const FitId& fit, const std::string& path) {
+  write("checkpoint_saved", {{"fit", fit.path()}, {"path", path}});
+}
+
+void EventLog::do_fit_completed(const FitId& fit, const FitSummary& s) {
+  write("fit_completed", {{"fit", fit.path()},
+                          {"best_epoch", s.best_epoch},
+                          {"epochs", s.epochs},
+                          {"final_loss", number_json(s.final_loss)},
+                          {"best_loss", number_json(s.best_loss)},
+                          {"stop_reason", s.stop_reason},
+                          {"metrics", metrics_to_json(s.metrics)},
+                          {"seconds", s.seconds}});
+}
+
+void EventLog::do_noted(const std::string& text) {
+  write("noted", {{"text", text}});
+}
+
+void EventLog::do_run_completed(const std::string& folder) {
+  write("run_completed", {{"folder", folder}});
+}
+
+void Audience::drop(Listener& listener, const std::string& reason) {
+  listener.failed = true;
+  for (Listener& other : observers_) {
+    if (!other.failed)
+      other.observer->noted("an observer failed and hears no more: " + reason);
+  }
+}
+
+nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
+  nlohmann::json values = nlohmann::json::object();
+  for (const MetricValue& metric : metrics)
+    values[metric.name] = number_json(metric.value);
+  return values;
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,76 @@
+#include "events/run_log.h"
+
+namespace treadle::internal {
+
+RunLog::RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listeners,
+               std::vector<std::unique_ptr<RunObserver>> observers)
+    : history_path_(folder.history().string()),
+      history_(folder.history()),
+      events_(folder.events()),
+      observers_(std::move(observers)),
+      announcer_(audience_) {
+  audience_.add(history_);
+  audience_.add(events_);
+  for (RunObserver* listener : listeners)
+    audience_.add(*listener);
+  for (const auto& observer : observers_)
+    audience_.add(*observer);
+}
+
+void RunLog::note(const std::string& text) {
+  tell([text](RunObserver& o) { o.noted(text); });
+}
+
+void RunLog::cut_back(const std::string& fit, std::int64_t epochs) {
+  audience_.between_calls([&] {
+    history_.cut_back(fit, epochs);
+    events_.cut_back(fit, epochs);
+  });
+}
+
+std::string RunLog::rows_of(const std::string& fit, std::int64_t epochs) {
+  std::string rows;
+  audience_.between_calls([&] { rows = history_.text_of(fit, epochs); });
+  return rows;
+}
+
+std::string RunLog::saved_rows_of(const std::string& fit, std::int64_t epochs) {
+  std::string rows;
+  audience_.between_calls([&] {
+    history_.sync();
+    rows = history_.text_of(fit, epochs);
+  });
+  return rows;
+}
+
+void RunLog::restore(const std::string& fit, const std::string& rows, const std::string& place) {
+  bool is_mended = false;
+  audience_.between_calls([&] { is_mended = history_.restore(fit, rows); });
+  if (is_mended) {
+    note(history_path_ + ": the rows of " + fit + " were lost or changed, and are restored from " +
+         place);
+  }
+}
+
+std::vector<EpochSummary> RunLog::epochs_of(const std::string& fit) {
+  std::vector<ReportInput::Curve> curves = this->curves({fit});
+  return curves.empty() ? std::vector<EpochSummary>() : std::move(curves.front().epochs);
+}
+
+void RunLog::finish(const std::vector<std::string>& fits) {
+  audience_.between_calls([&] { history_.finish(fits); });
+}
+
+std::vector<ReportInput::Curve> RunLog::curves(const std::vector<std::string>& fits) {
+  std::vector<ReportInput::Curve> curves;
+  audience_.between_calls([&] { curves = history_.curves(fits); });
+  return curves;
+}
+
+std::string RunLog::started_at() {
+  std::string time;
+  audience_.between_calls([&] { time = events_.started_at(); });
+  return time;
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/host/run/run_folder.h>
+
+#include "events/announcer.h"
+#include "events/run_files.h"
+
+namespace treadle::internal {
+
+/// Everybody who hears of a run, its own files first: history.csv and events.jsonl. Thread-safe.
+class RunLog {
+ public:
+  /// `observers` are the document's; `listeners` are not owned.
+  RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listeners,
+         std::vector<std::unique_ptr<RunObserver>> observers);
+
+  void tell(Announcer::Call call) { announcer_.tell(std::move(call)); }
+  void note(const std::string& text);
+  Announcer& announcer() { return announcer_; }
+
+  // The files. What has been told is in them after drain().
+  void drain() { announcer_.drain(); }
+  /// Drops what a fit did after `epochs` epochs: it will be done again.
+  void cut_back(const std::string& fit, std::int64_t epochs);
+  /// The history of a fit up to an epoch, as a file of its own.
+  std::string rows_of(const std::string& fit, std::int64_t epochs);
+  /// The same, and all of history.csv survives a power failure.
+  std::string saved_rows_of(const std::string& fit, std::int64_t epochs);
+  /// Puts rows_of() back where they were lost, which is noted; `place` is where they were kept.
+  void restore(const std::string& fit, const std::string& rows, const std::string& place);
+  /// The rows of a fit, oldest first.
+  std::vector<EpochSummary> epochs_of(const std::string& fit);
+  /// Puts history.csv into the order of `fits`; other rows are damage.
+  void finish(const std::vector<std::string>& fits);
+  std::vector<ReportInput::Curve> curves(const std::vector<std::string>& fits);
+  std::string started_at();
+
+ private:
+  const std::string history_path_;
+  HistoryFile history_;
+  EventLog events_;
+  std::vector<std::unique_ptr<RunObserver>> observers_;
+  Audience audience_;
+  Announcer announcer_;  // last: its thread uses the others
+};
+
+}  // namespace treadle::internal

@@ -1,0 +1,150 @@
+#include "load/dataset.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <treadle/core/loss.h>
+#include <treadle/core/set_aside.h>
+#include <treadle/engine/stream_rows.h>
+
+#include "load/document_slots.h"
+#include "load/training_plan.h"
+
+namespace treadle::internal {
+namespace {
+
+constexpr std::pair<const char*, Task> kTasks[] = {{"auto", Task::kAuto},
+                                                   {"classification", Task::kClassification},
+                                                   {"regression", Task::kRegression}};
+
+Task task_of(const std::string& word) {
+  const auto found = std::find_if(std::begin(kTasks), std::end(kTasks),
+                                  [&](const auto& entry) { return word == entry.first; });
+  return found == std::end(kTasks) ? Task::kAuto : found->second;
+}
+
+}  // namespace
+
+Dataset::Dataset(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  open(runtime, workflow);
+}
+
+void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const Config slot = workflow.slot("data");
+  OpenRequest request;
+  request.task = task_of(slot.get_or<std::string>("task", "auto"));
+  request.dtype = dtype_of(workflow);
+  request.seed = RandomStreams(workflow.seed).seed("data");
+  for (const Config& loss : slots_of(workflow, "loss")) {
+    const std::vector<TargetKind> kinds =
+        target_kinds(runtime.registry().describe<Loss>(name_in(loss)).schema);
+    if (kinds.size() == 1)
+      request.loss_targets[loss.get_or<std::string>("target", "")] = kinds.front();
+  }
+  provider_ = make_in<DataProvider>(runtime, slot, "data");
+  provider_->open(request);
+  rows_ = provider_->ask<RowReader>();
+  if (rows_ == nullptr) {
+    open_stream(runtime, workflow);
+  } else if (workflow.resolved.at("training").contains("shuffle_buffer")) {
+    workflow.slot("training")
+        .fail("shuffle_buffer",
+              "has no effect: this data is read at random, so all of it is shuffled");
+  } else if ((samples_ = make_samples(runtime, workflow, *rows_)) != nullptr) {
+    rows_ = samples_.get();
+  }
+  spec_ = rows_->spec();
+  if (spec_.targets.empty())
+    throw DataError("the data has no target: there is nothing to train for");
+  has_guessed_task_ = request.task == Task::kAuto;
+}
+
+/// Keeps the first rows in memory: for validation, and to fit transforms on.
+void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const TrainingPlan plan = training_plan_of(workflow);
+  if (workflow.resolved.contains("sequence")) {
+    workflow.slot("sequence")
+        .fail("use",
+              "samples are made of rows that can be read at random, and this "
+              "data can only be read in order");
+  }
+  if (provider_->stream_rows() == DataProvider::kEndless && !plan.steps_per_epoch &&
+      !plan.max_steps) {
+    throw DataError(
+        "the data has no end, so nobody knows when an epoch ends; set training.steps_per_epoch, "
+        "after which the validation rows are evaluated, or training.max_steps");
+  }
+  validation_rows_ = make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
+                         ->first_rows_of_stream();
+  const std::int64_t window = std::max(plan.shuffle_buffer, plan.batch_size);
+  engine::StreamRows stream(*provider_, window);
+  const Batch rows = stream.take(validation_rows_ + window);
+  if (rows.size() <= validation_rows_) {
+    throw DataError("the data has " + std::to_string(rows.size()) + " rows, and the first " +
+                    std::to_string(validation_rows_) +
+                    " validate, so none are left to train on; keep fewer for validation");
+  }
+  head_ = std::make_unique<MatrixRows>(
+      engine::matrices_of(rows, provider_->spec(), dtype_of(workflow)));
+  rows_ = head_.get();
+}
+
+ValidationPlan Dataset::plan_of_stream() const {
+  const std::vector<std::int64_t> all = all_rows_but(rows_->rows(), {});
+  Fold fold;
+  fold.name = "hold-out";
+  fold.validation.assign(all.begin(), all.begin() + validation_rows_);
+  fold.training.assign(all.begin() + validation_rows_, all.end());
+  ValidationPlan plan;
+  plan.folds.push_back(std::move(fold));
+  return plan;
+}
+
+std::int64_t Dataset::row_count() const {
+  return is_stream() ? provider_->stream_rows().value_or(DataProvider::kEndless) : rows_->rows();
+}
+
+void Dataset::expect_same(const ResolvedWorkflow& opened, const ResolvedWorkflow& workflow) {
+  const auto value_of = [](const ResolvedWorkflow& one, const std::string& key) {
+    nlohmann::json value = one.resolved.value(key, nlohmann::json());
+    if (value.is_object())
+      value.erase("task");  // left open in one of them, perhaps
+    return value;
+  };
+  for (const char* key : {"data", "sequence", "dtype"}) {
+    const nlohmann::json before = value_of(opened, key);
+    const nlohmann::json now = value_of(workflow, key);
+    if (before != now) {
+      throw UsageError("/" + std::string(key) + " is " + now.dump() +
+                       " in the document of a fit and " + before.dump() +
+                       " in the run's: the data of a run is opened once, so its fits cannot "
+                       "change it");
+    }
+  }
+}
+
+std::unique_ptr<SampleReader> make_samples(const Runtime& runtime, const ResolvedWorkflow& workflow,
+                                           const RowReader& rows) {
+  if (!workflow.resolved.contains("sequence"))
+    return nullptr;
+  return make_in<SequenceProvider>(runtime, workflow.slot("sequence"), "sequence")->samples(rows);
+}
+
+std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
+                                            const ResolvedWorkflow& workflow,
+                                            const std::filesystem::path& data) {
+  const Config slot = workflow.slot("data");
+  const std::string name = name_in(slot);
+  const nlohmann::json schema = runtime.registry().describe<DataProvider>(name).schema;
+  nlohmann::json parameters = component_config(slot, "data").json();
+  const std::string source = schema.value("x-treadle-source", "");
+  if (source.empty()) {
+    throw UsageError("the run's data is \"" + name +
+                     "\", which does not come from a file; it cannot be given another one");
+  }
+  parameters[source] = std::filesystem::absolute(data).lexically_normal().string();
+  return runtime.registry().make<DataProvider>(name, Config(std::move(parameters), slot.pointer()));
+}
+
+}  // namespace treadle::internal

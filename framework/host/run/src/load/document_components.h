@@ -1,0 +1,141 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <treadle/core/cross_validator.h>
+#include <treadle/core/gradient_strategy.h>
+#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/metric_computer.h>
+#include <treadle/core/model.h>
+#include <treadle/core/objective.h>
+#include <treadle/core/optimizer.h>
+#include <treadle/core/sampler.h>
+#include <treadle/core/training_callback.h>
+#include <treadle/core/training_workflow.h>
+#include <treadle/core/transform.h>
+#include <treadle/engine/batch_pipeline.h>
+#include <treadle/host/run/runtime.h>
+
+#include "load/dataset.h"
+#include "load/document_slots.h"
+#include "load/training_plan.h"
+
+namespace treadle::internal {
+
+/// A group of the document's optimizer.
+struct OptimizerGroup {
+  std::unique_ptr<Optimizer> optimizer;
+  std::vector<std::string> parameters;  ///< names
+};
+
+/// A metric with the target it is computed for, started.
+struct Metric {
+  std::unique_ptr<MetricComputer> computer;
+  std::size_t target = 0;
+  TargetSpec spec = {};
+  std::string prefix = {};
+
+  TargetMetric view() const { return {computer.get(), target, spec, prefix}; }
+};
+std::vector<TargetMetric> views(const std::vector<Metric>& metrics);
+
+/// Where a training starts from, instead of random weights.
+struct GivenWeights {
+  std::filesystem::path path;
+  bool is_strict = true;
+};
+
+/// Makes the components that one resolved document names, for the data of the run. What the
+/// document leaves open is filled in here: task, loss, metrics, shards. Several documents may have
+/// a factory each over one dataset.
+class DocumentComponents {
+ public:
+  /// The choices made for the user are in choices(). Borrows both.
+  DocumentComponents(const Runtime& runtime, ResolvedWorkflow workflow, const Dataset& dataset);
+
+  /// Splits the rows.
+  void make_plan();
+
+  const ResolvedWorkflow& workflow() const { return workflow_; }
+  const Dataset& dataset() const { return dataset_; }
+  const RowReader& rows() const { return dataset_.rows(); }
+  /// How the training rows are read where that is only possible in order; nothing: from rows().
+  std::optional<engine::StreamInput> stream() const;
+  /// The document's losses, as they are before they have seen rows; see FittedLosses.
+  const std::vector<Objective::Term>& loss_terms() const { return terms_; }
+  const ValidationPlan& plan() const { return plan_; }
+  const std::vector<std::string>& choices() const { return choices_; }
+  /// Pieces of a training batch.
+  std::size_t shards() const;
+  c10::ScalarType dtype() const { return dtype_; }
+  const DataSpec& data_spec() const { return spec_; }
+  /// "classification", "regression", …; of several targets, one after the other.
+  std::string task() const;
+
+  // Fresh objects, one set a training.
+  std::vector<std::unique_ptr<Transform>> make_transforms() const;
+  std::shared_ptr<Model> make_model(const ModelSpec& spec) const;
+  /// The document's; nothing when it names none.
+  std::optional<GivenWeights> given_weights() const;
+  std::unique_ptr<Optimizer> make_optimizer() const;
+  /// The parameters that the document gives an optimizer of their own, with it.
+  std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;
+  std::unique_ptr<LearningRateSchedule> make_schedule() const;
+  TrainingPlan training_plan() const { return training_plan_of(workflow_); }
+  std::unique_ptr<TrainingWorkflow> make_training() const;
+  /// Null when the document names none.
+  std::unique_ptr<Sampler> make_sampler() const;
+  /// Null when the document names none.
+  std::unique_ptr<GradientStrategy> make_gradients() const;
+  /// In the order in which they are called.
+  std::vector<std::unique_ptr<TrainingCallback>> make_callbacks() const;
+  /// The document's metrics: each for the target it names, or for every target it works on.
+  std::vector<Metric> make_metrics() const;
+  /// What the report shows beside them (confusion matrix, residuals), as far as plugins offer it
+  /// and it can be had for such targets.
+  std::vector<Metric> make_report_metrics() const;
+
+  /// What a model must fit, given the data as the transforms leave it. Throws DataError when a
+  /// column may still have missing values.
+  ModelSpec model_spec(const DataSpec& transformed) const;
+
+ private:
+  template <typename Interface>
+  std::unique_ptr<Interface> make(std::string_view key) const {
+    return make_in<Interface>(runtime_, workflow_.slot(key), key);
+  }
+  /// In a slot that has no keys of its own.
+  template <typename Interface>
+  std::unique_ptr<Interface> make_nested(const Config& slot) const;
+  std::vector<Config> slots(std::string_view key) const { return slots_of(workflow_, key); }
+  Metric started(std::unique_ptr<MetricComputer> metric, std::size_t target) const;
+  std::size_t target_of(const Config& slot) const;
+  std::vector<std::size_t> targets_of_metric(const Config& slot) const;
+  std::string metric_prefix(const TargetSpec& target) const;
+  void settle();
+  void settle_task();
+  void settle_slot(const std::string& key, const nlohmann::json& value);
+  void settle_training();
+  void settle_losses();
+  void expect_each_target_has_a_loss() const;
+  void expect_whole_batches() const;
+  void settle_metrics();
+  void settle_shards();
+  std::shared_ptr<Model> tried_model() const;
+
+  const Runtime& runtime_;
+  ResolvedWorkflow workflow_;
+  c10::ScalarType dtype_ = at::kFloat;
+  const Dataset& dataset_;
+  const DataSpec& spec_;
+  std::vector<std::unique_ptr<Loss>> losses_;
+  std::vector<Objective::Term> terms_;
+  ValidationPlan plan_;
+  std::vector<std::string> choices_;
+};
+
+}  // namespace treadle::internal

@@ -1,0 +1,448 @@
+#include <treadle/host/run/predictor.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include <ATen/ops/arange.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/core/module_state.h>
+#include <treadle/core/source_columns.h>
+#include <treadle/core/tensor_spec.h>
+#include <treadle/engine/batch_pipeline.h>
+#include <treadle/engine/evaluation.h>
+#include <treadle/engine/thread_budget.h>
+#include <treadle/engine/transformed_rows.h>
+
+#include "events/run_files.h"
+#include "load/document_components.h"
+#include "load/fitted_losses.h"
+#include "load/target_units.h"
+#include "report/result_json.h"
+#include "session/fit.h"
+#include "store/saved_model.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Rows that are judged in one batch.
+constexpr std::int64_t kLeast = 32;
+constexpr std::int64_t kMost = 1024;
+
+/// Quoted as RFC 4180 asks where a name needs it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos)
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"')
+      quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+/// The shortest text that reads back as the same number in the precision it was computed in; more
+/// digits would be invented.
+std::string number_text(double value, at::ScalarType computed_in) {
+  std::array<char, 32> digits;
+  char* const begin = digits.data();
+  char* const limit = begin + digits.size();
+  const auto end = computed_in == at::kDouble
+                       ? std::to_chars(begin, limit, value).ptr
+                       : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
+  return {begin, end};
+}
+
+/// Writes predictions as CSV: a row per position of a target, so per row of the data where the
+/// targets have no positions of their own. Padding has no row.
+class PredictionWriter {
+ public:
+  /// `inputs`: as the transforms leave them; they have the lengths of padded rows.
+  PredictionWriter(FileWriter& file, const std::vector<TargetSpec>& targets,
+                   const std::vector<PortSpec>& inputs)
+      : file_(file), targets_(targets) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].role == Role::kLengths && inputs[i].of == targets.front().padded_like)
+        lengths_ = i;
+    }
+    const std::size_t dimensions = targets.front().position_dimensions();
+    for (const TargetSpec& target : targets) {
+      if (target.positions() != targets.front().positions()) {
+        throw UsageError("the targets \"" + targets.front().name + "\" and \"" + target.name +
+                         "\" have different positions, so one CSV file cannot hold both; predict "
+                         "from a program (treadle::Predictor)");
+      }
+    }
+    header_ = "row";
+    for (std::size_t i = 0; i < dimensions; ++i)
+      header_ += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
+  }
+
+  /// Columns of the data to write beside the predictions, with a text for each of its rows.
+  void keep(std::vector<std::string> names, std::vector<std::vector<std::string>> texts) {
+    kept_names_ = std::move(names);
+    kept_ = std::move(texts);
+  }
+
+  void write(const Predictions& predictions, const Batch& batch) {
+    if (!header_.empty())
+      write_header(predictions);
+    std::vector<Shown> shown;
+    for (const Prediction& prediction : predictions)
+      shown.emplace_back(prediction);
+    const at::IntArrayRef sizes = shown.front().values.sizes();
+    const at::IntArrayRef positions = sizes.slice(1, sizes.size() - 2);
+    const std::int64_t per_row = c10::multiply_integers(positions);
+    const at::Tensor real = real_positions(batch, sizes.slice(0, sizes.size() - 1));
+    const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
+    std::string text;
+    for (std::int64_t place = 0; place < sizes[0] * per_row; ++place) {
+      if (real.defined() && !real.data_ptr<bool>()[place])
+        continue;
+      text += std::to_string(rows[place / per_row]);
+      add_position(place % per_row, positions, text);
+      for (const std::vector<std::string>& column : kept_)
+        text += "," + csv_field(column.at(static_cast<std::size_t>(rows[place / per_row])));
+      for (std::size_t target = 0; target < predictions.size(); ++target)
+        add_target(target, shown[target], place, text);
+      text += "\n";
+    }
+    file_.write(text);
+  }
+
+ private:
+  /// A prediction as it is written: converted once for a batch, not for each position.
+  struct Shown {
+    explicit Shown(const Prediction& prediction)
+        : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
+      for (const Prediction::Extra& extra : prediction.extras)
+        extras.push_back(wide(extra.values));
+    }
+    static at::Tensor wide(const at::Tensor& tensor) { return tensor.to(at::kDouble).contiguous(); }
+
+    at::Tensor values;  // float64 [B, positions..., width]
+    std::vector<at::Tensor> extras;
+    at::ScalarType computed_in;
+  };
+
+  std::string column(std::size_t target, const std::string& what) const {
+    return targets_.size() == 1 ? what : targets_[target].name + "/" + what;
+  }
+
+  std::vector<std::string> predicted_columns(const Predictions& predictions) const {
+    std::vector<std::string> columns;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      const TargetSpec& target = targets_[i];
+      if (target.kind == TargetKind::kNumbers) {
+        for (std::int64_t k = 0; k < target.width(); ++k) {
+          const std::string name =
+              target.width() == 1 ? target.name : target.name + "." + std::to_string(k);
+          columns.push_back(name);
+          for (const Prediction::Extra& extra : predictions[i].extras)
+            columns.push_back(name + "." + extra.name);
+        }
+        continue;
+      }
+      if (target.kind == TargetKind::kClasses)
+        columns.push_back(column(i, "predicted"));
+      for (const std::string& name : target.class_names)
+        columns.push_back(column(i, "p(" + name + ")"));
+    }
+    return columns;
+  }
+
+  void write_header(const Predictions& predictions) {
+    const std::vector<std::string> columns = predicted_columns(predictions);
+    for (const std::string& name : kept_names_) {
+      const bool is_taken = std::find(columns.begin(), columns.end(), name) != columns.end();
+      header_ += "," + csv_field(is_taken ? name + " (data)" : name);
+    }
+    for (const std::string& name : columns)
+      header_ += "," + csv_field(name);
+    file_.write(std::exchange(header_, {}) + "\n");
+  }
+
+  /// True where a position is no padding, [B, positions...]; undefined where none is.
+  at::Tensor real_positions(const Batch& batch, at::IntArrayRef sizes) const {
+    if (!lengths_)
+      return {};
+    at::Tensor real =
+        at::arange(sizes[1], at::kLong).unsqueeze(0).lt(batch.inputs[*lengths_].unsqueeze(1));
+    while (real.dim() < static_cast<std::int64_t>(sizes.size()))
+      real = real.unsqueeze(-1);
+    return real.expand(sizes).contiguous();
+  }
+
+  static void add_position(std::int64_t place, at::IntArrayRef positions, std::string& text) {
+    std::vector<std::int64_t> index(positions.size());
+    for (std::size_t i = positions.size(); i-- > 0; place /= positions[i])
+      index[i] = place % positions[i];
+    for (const std::int64_t at : index)
+      text += "," + std::to_string(at);
+  }
+
+  void add_target(std::size_t target, const Shown& shown, std::int64_t place,
+                  std::string& text) const {
+    const std::int64_t width = shown.values.size(-1);
+    const double* const here = shown.values.data_ptr<double>() + place * width;
+    if (targets_[target].kind == TargetKind::kClasses) {
+      const auto best = static_cast<std::size_t>(std::max_element(here, here + width) - here);
+      text += "," + csv_field(targets_[target].class_names[best]);
+    }
+    for (std::int64_t k = 0; k < width; ++k) {
+      text += "," + number_text(here[k], shown.computed_in);
+      for (const at::Tensor& extra : shown.extras)
+        text += "," + number_text(extra.data_ptr<double>()[place * width + k], shown.computed_in);
+    }
+  }
+
+  FileWriter& file_;
+  const std::vector<TargetSpec>& targets_;
+  std::optional<std::size_t> lengths_;  // the input with them
+  std::vector<std::string> kept_names_;
+  std::vector<std::vector<std::string>> kept_;  // by column, row
+  std::string header_;  // until it is written: its columns depend on what is predicted
+};
+
+/// Throws a DataError unless these are rows as `port` has them.
+void expect_rows(const PortSpec& port, const at::Tensor& given) {
+  std::vector<std::int64_t> expected{kVaries};
+  expected.insert(expected.end(), port.shape.begin(), port.shape.end());
+  bool fits = given.defined() && given.dim() == static_cast<std::int64_t>(expected.size());
+  for (std::size_t i = 1; fits && i < expected.size(); ++i)
+    fits = expected[i] == kVaries || given.size(static_cast<std::int64_t>(i)) == expected[i];
+  if (fits)
+    return;
+  throw DataError("input \"" + port.name + "\": expected " +
+                  TensorSpec(expected, port.dtype).text() + ", got " +
+                  (given.defined() ? TensorSpec::of(given).text() : "nothing"));
+}
+
+}  // namespace
+
+struct Predictor::Impl {
+  Impl(const Runtime& runtime, internal::SavedModel stored)
+      : runtime(runtime),
+        saved(std::move(stored.preprocessing)),
+        dataset(data_spec_from_json(saved.value("data_spec"))),
+        components(runtime, std::move(stored.workflow), dataset),
+        losses(components.loss_terms()) {
+    losses.load_from(saved);
+    transforms = components.make_transforms();
+    internal::load_transforms(transforms, saved);
+    DataSpec spec = components.data_spec();
+    for (const auto& transform : transforms)
+      spec = transform->output_spec(spec);
+    model_spec = components.model_spec(spec);
+    objective.emplace(losses.objective(spec));
+    model = components.make_model(model_spec);
+    StateDict weights;
+    for (const auto& [name, tensor] : stored.weights)
+      weights.put(name, tensor);
+    load_module_state(*model, weights);
+    model->eval();
+    if (auto* prepares = dynamic_cast<PreparesForInference*>(model.get()))
+      prepares->prepare_for_inference();
+  }
+
+  std::vector<const Transform*> transform_list() const {
+    std::vector<const Transform*> list;
+    for (const auto& transform : transforms)
+      list.push_back(transform.get());
+    return list;
+  }
+
+  engine::EvaluationSetup setup() const { return {model.get(), &*objective, transform_list()}; }
+
+  /// `data`, with the run's dictionaries.
+  std::unique_ptr<DataProvider> open(const fs::path& data, OpenRequest::Purpose purpose) const {
+    auto provider = internal::make_data_for(runtime, components.workflow(), data);
+    provider->load_state(saved.part("data"));
+    OpenRequest request;
+    request.purpose = purpose;
+    request.dtype = components.dtype();
+    for (const TargetSpec& target : components.data_spec().targets)
+      request.loss_targets[target.name] = target.kind;
+    provider->open(request);
+    return provider;
+  }
+
+  /// Lets `visit` see predictions for all rows of open data.
+  engine::EvaluationTotals over_rows(
+      const DataProvider& provider,
+      const std::function<void(const Predictions&, const Batch&)>& visit) const {
+    const auto* rows = provider.ask<RowReader>();
+    std::unique_ptr<SampleReader> samples;
+    if (rows == nullptr)
+      return over_stream(provider, visit);
+    if ((samples = internal::make_samples(runtime, components.workflow(), *rows)) != nullptr)
+      rows = samples.get();
+    std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
+    std::iota(all.begin(), all.end(), 0);
+    engine::EvaluationTotals totals;
+    const std::int64_t batch = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
+    engine::ThreadBudget budget;
+    budget.run([&] {
+      engine::BatchPipeline pipeline(*rows, std::move(all), transform_list(),
+                                     engine::PipelineOptions{batch}, RandomStreams(0));
+      const auto stream = pipeline.epoch(0);
+      totals = engine::evaluate(setup(), *stream, {}, visit);
+    });
+    return totals;
+  }
+
+  /// The same for data that can only be read in order.
+  engine::EvaluationTotals over_stream(
+      const DataProvider& provider,
+      const std::function<void(const Predictions&, const Batch&)>& visit) const {
+    if (provider.stream_rows() == DataProvider::kEndless)
+      throw DataError("the data has no end, so nobody knows when all of it has been read");
+    engine::StreamInput input;
+    input.data = &provider;
+    input.dtype = components.dtype();
+    const std::int64_t batch = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
+    input.window_rows = std::max(batch, std::int64_t{1024});
+    engine::EvaluationTotals totals;
+    engine::ThreadBudget budget;
+    budget.run([&] {
+      engine::BatchPipeline pipeline(input, transform_list(), engine::PipelineOptions{batch},
+                                     RandomStreams(0));
+      totals = engine::evaluate(setup(), *pipeline.epoch(0), {}, visit);
+    });
+    return totals;
+  }
+
+  const Runtime& runtime;
+  StateDict saved;
+  internal::Dataset dataset;
+  internal::DocumentComponents components;
+  internal::FittedLosses losses;
+  std::vector<std::unique_ptr<Transform>> transforms;
+  ModelSpec model_spec;
+  std::optional<Objective> objective;
+  std::shared_ptr<Model> model;
+};
+
+Predictor Predictor::load(const Runtime& runtime, const fs::path& saved) {
+  internal::SavedModel stored = internal::read_saved_model(runtime, saved);
+  try {
+    return Predictor(std::make_unique<Impl>(runtime, std::move(stored)));
+  } catch (const StorageError& error) {
+    const std::string what = error.what();
+    const std::string name = saved.string();
+    throw StorageError(what.find(name) == std::string::npos ? name + ": " + what : what);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    // What a stranger's file holds may fail anywhere, in libtorch or as JSON.
+    const std::string what = error.what();
+    throw StorageError(saved.string() + ": holds a state that does not fit its document: " +
+                       what.substr(0, what.find('\n')));
+  }
+}
+
+Predictor::Predictor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+
+const DataSpec& Predictor::data_spec() const {
+  return impl_->components.data_spec();
+}
+
+Predictions Predictor::predict(std::span<const at::Tensor> inputs) const {
+  const at::NoGradGuard no_gradients;
+  const std::vector<PortSpec>& ports = data_spec().inputs;
+  if (inputs.size() != ports.size()) {
+    throw DataError("the model takes " + std::to_string(ports.size()) +
+                    (ports.size() == 1 ? " input" : " inputs") + ", got " +
+                    std::to_string(inputs.size()));
+  }
+  Batch batch;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    expect_rows(ports[i], inputs[i]);
+    // A copy: transforms change rows in place.
+    batch.inputs.push_back(inputs[i].to(ports[i].dtype).clone(at::MemoryFormat::Contiguous));
+  }
+  batch.rows = at::arange(inputs.front().size(0), at::kLong);
+  for (const auto& transform : impl_->transforms)
+    transform->apply(batch, ApplyContext{});
+  return engine::predict(impl_->setup(), batch);
+}
+
+Prediction Predictor::predict(const at::Tensor& features) const {
+  if (data_spec().targets.size() != 1) {
+    throw UsageError("the model predicts " + std::to_string(data_spec().targets.size()) +
+                     " targets; pass its inputs as a list to get all of them");
+  }
+  return std::move(predict(std::span(&features, 1)).front());
+}
+
+std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output,
+                                     const std::vector<std::string>& keep) const {
+  std::int64_t rows = 0;
+  write_file_atomically(output, [&](FileWriter& file) {
+    PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
+    const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
+    if (!keep.empty() && impl_->components.workflow().resolved.contains("sequence")) {
+      throw UsageError(
+          "--keep copies columns of the data's rows, and the model of this run predicts samples "
+          "made of several rows; leave --keep out");
+    }
+    if (!keep.empty()) {
+      const auto* const source = provider->ask<SourceColumns>();
+      if (source == nullptr) {
+        throw UsageError("the columns of " + data.string() +
+                         " cannot be kept: the data of this run has no columns with texts; leave "
+                         "--keep out");
+      }
+      writer.keep(keep, source->texts(keep));
+    }
+    rows = impl_
+               ->over_rows(*provider, [&](const Predictions& predictions,
+                                          const Batch& batch) { writer.write(predictions, batch); })
+               .rows;
+  });
+  return rows;
+}
+
+nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
+  const auto start = std::chrono::steady_clock::now();
+  auto metrics = impl_->components.make_metrics();
+  for (auto& extra : impl_->components.make_report_metrics())
+    metrics.push_back(std::move(extra));
+  const engine::EvaluationTotals totals =
+      impl_->over_rows(*impl_->open(data, OpenRequest::Purpose::kEvaluate),
+                       [&](const Predictions& predictions, const Batch& batch) {
+                         for (const internal::Metric& metric : metrics)
+                           metric.view().update(predictions, batch);
+                       });
+  engine::ValidationResult result;
+  result.loss = totals.loss;
+  result.sample_count = totals.rows;
+  for (const internal::Metric& metric : metrics) {
+    const MetricResult part = metric.view().compute();
+    result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
+                                 part.values.end());
+    result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),
+                                 part.tables.end());
+  }
+  result.validation_time_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  nlohmann::json judged = internal::to_json(result);
+  judged["transformed_target"] = internal::change_targets(
+      impl_->transform_list(), data_spec().targets, impl_->components.dtype());
+  return judged;
+}
+
+}  // namespace treadle

@@ -1,0 +1,94 @@
+#include "report/report_metrics.h"
+
+#include <algorithm>
+
+#include "report/json_path.h"
+#include "report/report_html.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using internal::text_at_path;
+using Json = nlohmann::json;
+
+const Json& judged_metrics(const ReportInput& input) {
+  if (is_cross_validation(input))
+    return at_path(input.result, {"mean_metrics"});
+  const Json& validation = at_path(input.result, {"validation", "metrics"});
+  return validation.is_object() ? validation : at_path(input.result, {"metrics"});
+}
+
+}  // namespace
+
+bool is_cross_validation(const ReportInput& input) {
+  return at_path(input.result, {"fold_results"}).is_array();
+}
+
+std::vector<std::string> metric_names(const ReportInput& input) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  };
+  const Json& judged = judged_metrics(input);
+  for (const Json& metric : at_path(input.result, {"metric_list"})) {
+    if (const std::string name = text_at_path(metric, {"name"}); judged.contains(name))
+      add(name);
+  }
+  for (const ReportInput::Curve& curve : input.curves) {
+    if (curve.epochs.empty())
+      continue;
+    for (const MetricValue& metric : curve.epochs.front().metrics)
+      add(metric.name);
+  }
+  if (judged.is_object()) {
+    for (const auto& [name, unused] : judged.items())
+      add(name);
+  }
+  return names;
+}
+
+bool is_of_one_class(std::string_view name) {
+  return name.find('.') != std::string_view::npos;
+}
+
+const Json& test_of(const ReportInput& input) {
+  return at_path(input.result, {"test"});
+}
+
+std::string judging_note(const ReportInput& input) {
+  const Json& training =
+      is_cross_validation(input) ? at_path(input.result, {"fold_results"}).front() : input.result;
+  const bool did_choose = text_at_path(training, {"weights", "on"}) == "validation";
+  std::string by = text_at_path(training, {"weights", "by"});
+  if (!by.empty())
+    by = " by " + html::escape(by);
+  if (const Json& rows = at_path(test_of(input), {"sample_count"}); rows.is_number_integer()) {
+    return "The test rows (" + html::count(rows) +
+           ") neither trained nor chose anything: their numbers judge the model. The validation "
+           "rows " +
+           (did_choose ? "chose the weights" + by : "chose nothing in this run") + ".";
+  }
+  if (!did_choose)
+    return {};
+  return "The validation rows chose the weights" + by +
+         " and judge them, so their numbers are optimistic; \"test_fraction\" in \"validation\" "
+         "sets rows aside that only judge.";
+}
+
+std::string mean_and_deviation(const Json& mean, const Json& deviation) {
+  std::string text = html::number(mean);
+  if (deviation.is_number())
+    text += " <small class=\"spread\">± " + html::number(deviation) + "</small>";
+  return text;
+}
+
+std::string judged_metric(const ReportInput& input, const std::string& name) {
+  const Json& value = at_path(judged_metrics(input), {name});
+  return is_cross_validation(input)
+             ? mean_and_deviation(value, at_path(input.result, {"std_metrics", name}))
+             : html::number(value);
+}
+
+}  // namespace treadle::report

@@ -1,0 +1,285 @@
+#include "report/result_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+#include <treadle/core/module_state.h>
+
+#include "report/json_path.h"
+
+namespace treadle::internal {
+namespace {
+
+/// JSON has no NaN: null stands for it.
+nlohmann::json number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+/// "residual_sample" of "residual_sample.3", the table of output 3; nothing for other names.
+struct OutputName {
+  std::string family;
+  std::size_t output;
+};
+std::optional<OutputName> output_name(const std::string& name) {
+  constexpr std::size_t kMostDigits = 9;
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0 || dot + 1 == name.size() ||
+      name.size() - dot - 1 > kMostDigits ||
+      name.find_first_not_of("0123456789", dot + 1) != std::string::npos)
+    return std::nullopt;
+  return OutputName{name.substr(0, dot), std::stoul(name.substr(dot + 1))};
+}
+
+nlohmann::json* find_table(nlohmann::json& tables, const std::string& name) {
+  const auto found = std::find_if(tables.begin(), tables.end(), [&](const nlohmann::json& table) {
+    return table.at("name") == name;
+  });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+/// Adds a table of one output to that of its family; false where it fits to none.
+bool add_output(nlohmann::json& tables, const OutputName& name, nlohmann::json table) {
+  if (!table.at("row_labels").empty() || table.at("column_labels").empty())
+    return false;
+  nlohmann::json columns = nlohmann::json::array({"output"});
+  columns.insert(columns.end(), table.at("column_labels").begin(), table.at("column_labels").end());
+  nlohmann::json* family = find_table(tables, name.family);
+  if (family == nullptr && name.output == 0) {
+    table["name"] = name.family;
+    table["column_labels"] = columns;
+    table["outputs"] = 0;
+    const nlohmann::json rows = std::exchange(table["values"], nlohmann::json::array());
+    tables.push_back(table);
+    family = &tables.back();
+    table["values"] = rows;
+  }
+  if (family == nullptr || family->value("outputs", nlohmann::json()) != name.output ||
+      family->at("column_labels") != columns)
+    return false;
+  (*family)["outputs"] = name.output + 1;
+  for (nlohmann::json& row : table.at("values")) {
+    row.insert(row.begin(), name.output);
+    (*family)["values"].push_back(std::move(row));
+  }
+  return true;
+}
+
+std::size_t numbers_in(const nlohmann::json& table) {
+  const nlohmann::json& rows = table.at("values");
+  return rows.empty() ? 0 : rows.size() * rows.front().size();
+}
+
+/// A name that came from a plugin, as a file.
+std::string file_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char c) { return c >= 0x80 || (std::isalnum(c) == 0 && c != '_' && c != '-'); },
+      '_');
+  return name + ".csv";
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos)
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text)
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_text(const nlohmann::json& table) {
+  const nlohmann::json& rows = table.at("values");
+  const nlohmann::json& labels = table.at("row_labels");
+  std::string text = labels.empty() ? "" : "label,";
+  for (std::size_t i = 0; i < rows.front().size(); ++i) {
+    const nlohmann::json& names = table.at("column_labels");
+    text +=
+        i < names.size() ? csv_field(names[i].get<std::string>()) : "column-" + std::to_string(i);
+    text += i + 1 < rows.front().size() ? "," : "\n";
+  }
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!labels.empty())
+      text += (row < labels.size() ? csv_field(labels[row].get<std::string>()) : "") + ",";
+    std::string_view separator;
+    for (const nlohmann::json& value : rows[row]) {
+      text += separator;
+      text += value.is_null() ? "" : value.dump();
+      separator = ",";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+/// Sums in a fixed order; NaN (null) in any fold makes the mean NaN.
+struct Moments {
+  nlohmann::json mean;
+  nlohmann::json deviation;
+};
+
+Moments moments(const std::vector<nlohmann::json>& values) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0;
+  for (const nlohmann::json& value : values)
+    sum += value.is_number() ? value.get<double>() : NAN;
+  const double mean = sum / count;
+  double squares = 0;
+  for (const nlohmann::json& value : values) {
+    const double distance = (value.is_number() ? value.get<double>() : NAN) - mean;
+    squares += distance * distance;
+  }
+  return {number(mean), number(count > 1 ? std::sqrt(squares / (count - 1)) : NAN)};
+}
+
+}  // namespace
+
+nlohmann::json to_json(const engine::TrainingResult& result) {
+  return {{"final_loss", number(result.final_loss)},
+          {"best_loss", number(result.best_loss)},
+          {"best_epoch", result.best_epoch},
+          {"total_epochs", result.total_epochs},
+          {"training_time_seconds", result.training_time_seconds},
+          {"stop_reason", result.stop_reason}};
+}
+
+nlohmann::json to_json(const engine::ValidationResult& result) {
+  return {{"loss", number(result.loss)},
+          {"metrics", metrics_to_json(result.metrics.values)},
+          {"metric_list", metric_list(result.metrics.values)},
+          {"sample_count", result.sample_count},
+          {"validation_time_seconds", result.validation_time_seconds},
+          {"tables", to_json(result.metrics.tables)}};
+}
+
+nlohmann::json test_record(const engine::ValidationResult& result) {
+  nlohmann::json record = to_json(result);
+  record["test_time_seconds"] = record.at("validation_time_seconds");
+  record.erase("validation_time_seconds");
+  return record;
+}
+
+nlohmann::json to_json(const std::vector<MetricTable>& tables) {
+  nlohmann::json stored = nlohmann::json::array();
+  for (const MetricTable& table : tables) {
+    nlohmann::json one = to_json(table);
+    const std::optional<OutputName> name = output_name(table.name);
+    if (name && add_output(stored, *name, one))
+      continue;
+    if (find_table(stored, table.name) == nullptr)
+      stored.push_back(std::move(one));
+  }
+  return stored;
+}
+
+void move_large_tables(nlohmann::json& tables, const std::filesystem::path& run,
+                       const std::filesystem::path& folder) {
+  for (nlohmann::json& table : tables) {
+    if (numbers_in(table) <= kMostNumbersInResult)
+      continue;
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      throw StorageError(folder.string() + ": cannot be made for the tables of the result: " +
+                         error.message() + "; make room or permit writing, then resume the run");
+    }
+    const std::filesystem::path file = folder / file_name(table.at("name").get<std::string>());
+    write_file_atomically(file, csv_text(table));
+    table["file"] = file.lexically_relative(run).generic_string();
+    table["rows"] = table.at("values").size();
+    table.erase("values");
+  }
+}
+
+nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const MetricValue& metric : metrics) {
+    nlohmann::json one{{"name", metric.name}};
+    if (metric.direction != Direction::kNone)
+      one["better"] = metric.direction == Direction::kHigherIsBetter ? "higher" : "lower";
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+nlohmann::json weights_record(const engine::TrainingResult& training) {
+  if (!training.selects_best)
+    return {{"epoch", training.total_epochs}, {"chosen", "last"}};
+  return {{"epoch", training.best_epoch},
+          {"chosen", "best"},
+          {"on", training.chosen_by == "train_loss" ? "training" : "validation"},
+          {"by", training.chosen_by}};
+}
+
+nlohmann::json to_json(const MetricTable& table) {
+  nlohmann::json rows = nlohmann::json::array();
+  const at::Tensor values = table.values.contiguous();
+  const double* data = values.data_ptr<double>();
+  for (std::int64_t row = 0; row < values.size(0); ++row) {
+    nlohmann::json cells = nlohmann::json::array();
+    for (std::int64_t column = 0; column < values.size(1); ++column) {
+      cells.push_back(number(data[row * values.size(1) + column]));
+    }
+    rows.push_back(std::move(cells));
+  }
+  return {{"name", table.name},
+          {"row_labels", table.row_labels},
+          {"column_labels", table.column_labels},
+          {"values", std::move(rows)}};
+}
+
+nlohmann::json model_info(const DocumentComponents& components, Fit& fit) {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : distinct_parameters(fit.model()))
+    count += parameter.numel();
+  nlohmann::json inputs = nlohmann::json::object();
+  for (const PortSpec& port : fit.model_spec().inputs)
+    inputs[port.name] = port.shape;
+  nlohmann::json outputs = nlohmann::json::object();
+  for (const OutputSpec& port : fit.model_spec().outputs) {
+    outputs[port.name] = port.shape;
+  }
+  const ResolvedWorkflow& workflow = components.workflow();
+  nlohmann::json info = {{"name", workflow.name},
+                         {"version", "1"},
+                         {"architecture", workflow.resolved.at("model")},
+                         {"parameter_count", count},
+                         {"input_shape", std::move(inputs)},
+                         {"output_shape", std::move(outputs)}};
+  if (const std::string choice = execution_choice(fit.model()); !choice.empty())
+    info["execution"] = choice;
+  return info;
+}
+
+nlohmann::json cross_validation_summary(const nlohmann::json& folds) {
+  std::vector<nlohmann::json> losses;
+  double seconds = 0;
+  for (const nlohmann::json& fold : folds) {
+    losses.push_back(fold.at("validation").at("loss"));
+    seconds += fold.at("training_time_seconds").get<double>() +
+               fold.at("validation").at("validation_time_seconds").get<double>();
+  }
+  const Moments loss = moments(losses);
+  nlohmann::json means = nlohmann::json::object();
+  nlohmann::json deviations = nlohmann::json::object();
+  for (const auto& [name, ignored] : folds.front().at("metrics").items()) {
+    std::vector<nlohmann::json> values;
+    for (const nlohmann::json& fold : folds)
+      values.push_back(fold.at("metrics").value(name, nlohmann::json()));
+    const Moments metric = moments(values);
+    means[name] = metric.mean;
+    deviations[name] = metric.deviation;
+  }
+  return {{"mean_loss", loss.mean},
+          {"std_loss", loss.deviation},
+          {"mean_metrics", std::move(means)},
+          {"std_metrics", std::move(deviations)},
+          {"fold_results", folds},
+          {"total_time_seconds", seconds}};
+}
+
+}  // namespace treadle::internal

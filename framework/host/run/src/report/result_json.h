@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/engine/session.h>
+
+#include "load/document_components.h"
+#include "session/fit.h"
+
+/// The shapes of result.json; docs/guide/results.md describes them for readers.
+namespace treadle::internal {
+
+nlohmann::json to_json(const engine::TrainingResult& result);
+nlohmann::json to_json(const engine::ValidationResult& result);
+nlohmann::json to_json(const MetricTable& table);
+/// Of the test rows: as of validation rows, but "test_time_seconds".
+nlohmann::json test_record(const engine::ValidationResult& result);
+
+/// The tables of a result, each name once. Those of several outputs ("residual_sample.0",
+/// "residual_sample.1" …) become one table whose first column is the output.
+nlohmann::json to_json(const std::vector<MetricTable>& tables);
+
+/// Keeps `tables` small: one of more than kMostNumbersInResult numbers is written as CSV into
+/// `folder`, and has in place of "values" its "file", relative to `run`, and its "rows".
+void move_large_tables(nlohmann::json& tables, const std::filesystem::path& run,
+                       const std::filesystem::path& folder);
+constexpr std::size_t kMostNumbersInResult = 200;
+
+/// The metrics in the document's order, as an object of JSON cannot have them: "name", and "better"
+/// ("higher" or "lower") where a direction is better.
+nlohmann::json metric_list(const std::vector<MetricValue>& metrics);
+
+/// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last") and, where
+/// the best were, the rows they were chosen "on" and the number that they
+/// were chosen "by".
+nlohmann::json weights_record(const engine::TrainingResult& training);
+
+/// name, version, architecture, parameter_count, input_shape, output_shape.
+nlohmann::json model_info(const DocumentComponents& components, Fit& fit);
+
+/// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds. std is the
+/// sample standard deviation (divided by n - 1).
+nlohmann::json cross_validation_summary(const nlohmann::json& folds);
+
+}  // namespace treadle::internal

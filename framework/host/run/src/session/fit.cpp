@@ -1,0 +1,203 @@
+#include "session/fit.h"
+
+#include <treadle/core/model_abilities.h>
+#include <treadle/core/module_state.h>
+#include <treadle/core/task_random.h>
+#include <treadle/core/weights.h>
+#include <treadle/engine/evaluation.h>
+#include <treadle/engine/transformed_rows.h>
+
+#include "load/target_units.h"
+
+namespace treadle::internal {
+
+std::string execution_choice(const Model& model) {
+  const auto* chooses = dynamic_cast<const ChoosesExecution*>(&model);
+  return chooses == nullptr ? std::string() : chooses->execution_choice();
+}
+
+Fit::Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline* timeline)
+    : components_(components),
+      id_(std::move(id)),
+      rows_(std::move(rows)),
+      timeline_(timeline),
+      random_(id_.random(RandomStreams(components.workflow().seed))),
+      losses_(components.loss_terms()) {}
+
+Fit::~Fit() = default;
+
+std::vector<const Transform*> Fit::transforms() const {
+  std::vector<const Transform*> result;
+  for (const auto& transform : transforms_)
+    result.push_back(transform.get());
+  return result;
+}
+
+void Fit::prepare(const StateDict* saved_preprocessing) {
+  const Timeline::Span span(timeline_, Phase::kLoading);
+  const RowReader& rows = components_.rows();
+  transforms_ = components_.make_transforms();
+  if (saved_preprocessing != nullptr) {
+    load_transforms(transforms_, *saved_preprocessing);
+  } else {
+    std::vector<const Transform*> fitted;
+    for (const auto& transform : transforms_) {
+      const engine::TransformedRows so_far(rows, fitted);
+      transform->fit(so_far, rows_.training);
+      fitted.push_back(transform.get());
+    }
+  }
+  const engine::TransformedRows transformed(rows, transforms());
+  if (saved_preprocessing != nullptr) {
+    losses_.load_from(*saved_preprocessing);
+  } else {
+    losses_.fit(transformed, rows_.training);
+  }
+  model_spec_ = components_.model_spec(transformed.spec());
+  objective_.emplace(losses_.objective(transformed.spec()));
+  {
+    const TaskRandom random(random_.seed("init"));
+    model_ = components_.make_model(model_spec_);
+    while (replicas_.size() + 1 < components_.shards())
+      replicas_.push_back(components_.make_model(model_spec_));
+  }
+  if (const std::string choice = execution_choice(*model_); !choice.empty())
+    notes_.push_back("execution: " + choice);
+  if (saved_preprocessing == nullptr)
+    load_given_weights();  // else they are in the checkpoint
+  optimizer_ = components_.make_optimizer();
+  groups_ = components_.make_optimizer_groups(*model_);
+  schedule_ = components_.make_schedule();
+  loop_ = components_.make_training();
+  sampler_ = components_.make_sampler();
+  gradients_ = components_.make_gradients();
+  callbacks_ = components_.make_callbacks();
+  metrics_ = components_.make_metrics();
+  report_metrics_ = components_.make_report_metrics();
+
+  const TrainingPlan plan = components_.training_plan();
+  const std::optional<engine::StreamInput> stream = components_.stream();
+  if (!stream && plan.drop_last &&
+      static_cast<std::int64_t>(rows_.training.size()) < plan.batch_size) {
+    throw DataError("training.drop_last leaves nothing: there are " +
+                    std::to_string(rows_.training.size()) + " training rows and a batch has " +
+                    std::to_string(plan.batch_size));
+  }
+  const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
+                                         .shuffle = plan.shuffle,
+                                         .sampler = sampler_.get(),
+                                         .drop_last = plan.drop_last,
+                                         .batches_per_epoch = plan.steps_per_epoch,
+                                         .training = true,
+                                         .timeline = timeline_};
+  training_ =
+      stream ? std::make_unique<engine::BatchPipeline>(*stream, transforms(), to_train, random_)
+             : std::make_unique<engine::BatchPipeline>(rows, rows_.training, transforms(), to_train,
+                                                       random_);
+  if (!rows_.validation.empty()) {
+    const engine::PipelineOptions to_judge{
+        .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
+                                               plan.evaluation_batch_size),
+        .timeline = timeline_};
+    validation_ = std::make_unique<engine::BatchPipeline>(rows, rows_.validation, transforms(),
+                                                          to_judge, random_.part("validation", 0));
+  }
+
+  setup_.model = model_.get();
+  setup_.objective = &*objective_;
+  setup_.optimizer = optimizer_.get();
+  setup_.schedule = schedule_.get();
+  setup_.training = training_.get();
+  setup_.validation = validation_.get();
+  setup_.metrics = views(metrics_);
+  setup_.transforms = transforms();
+  for (const auto& callback : callbacks_)
+    setup_.callbacks.push_back(callback.get());
+  setup_.is_refit = rows_.fixed_epochs > 0;
+  setup_.epochs = setup_.is_refit ? rows_.fixed_epochs : plan.epochs;
+  setup_.max_steps = plan.max_steps;
+  setup_.evaluate_every = plan.evaluate_every;
+  setup_.clipping = plan.clipping;
+  setup_.gradients = gradients_.get();
+  for (const auto& replica : replicas_)
+    setup_.replicas.push_back(replica.get());
+  for (const OptimizerGroup& group : groups_)
+    setup_.groups.push_back({group.optimizer.get(), group.parameters});
+  setup_.checkpoint_every = plan.checkpoint_every;
+  setup_.keep_checkpoints = plan.keep_checkpoints;
+  setup_.timeline = timeline_;
+}
+
+void Fit::load_given_weights() {
+  if (start_weights_) {
+    load_module_state(*model_, *start_weights_);
+    start_weights_.reset();
+    return;
+  }
+  const std::optional<GivenWeights> given = components_.given_weights();
+  if (!given)
+    return;
+  if (given->is_strict) {
+    load_weights(*model_, given->path);
+    notes_.push_back("weights: from " + given->path.string());
+    return;
+  }
+  const std::string left = load_matching_weights(*model_, given->path).text();
+  notes_.push_back("weights: from " + given->path.string() +
+                   (left.empty() ? "" : ", as far as they fit; " + left));
+}
+
+engine::TrainingResult Fit::train(engine::RunContext& context) {
+  return engine::train(*loop_, setup_, context);
+}
+
+engine::ValidationResult Fit::validate(std::stop_token stop) {
+  engine::SessionSetup setup = setup_;
+  const std::vector<TargetMetric> extra = views(report_metrics_);
+  setup.metrics.insert(setup.metrics.end(), extra.begin(), extra.end());
+  return engine::validate(setup, std::move(stop));
+}
+
+engine::ValidationResult Fit::test(std::stop_token stop) {
+  const TrainingPlan plan = components_.training_plan();
+  const engine::PipelineOptions to_evaluate{
+      .batch_size =
+          engine::evaluation_batch(model_spec_.inputs, plan.batch_size, plan.evaluation_batch_size),
+      .timeline = timeline_};
+  engine::BatchPipeline rows(components_.rows(), rows_.test, transforms(), to_evaluate,
+                             random_.part("test", 0));
+  std::vector<Metric> metrics = components_.make_metrics();
+  for (Metric& metric : components_.make_report_metrics())
+    metrics.push_back(std::move(metric));
+  engine::SessionSetup setup = setup_;
+  setup.validation = &rows;
+  setup.metrics = views(metrics);
+  return engine::validate(setup, std::move(stop));
+}
+
+bool Fit::transforms_targets() const {
+  return change_targets(transforms(), components_.data_spec().targets, components_.dtype());
+}
+
+StateDict Fit::preprocessing() const {
+  StateDict state;
+  StateDict transforms;
+  for (std::size_t i = 0; i < transforms_.size(); ++i) {
+    transforms.put(std::to_string(i), transforms_[i]->state());
+  }
+  state.put("transforms", std::move(transforms));
+  losses_.save_in(state);
+  state.put("data", components_.dataset().provider().state());
+  state.put("data_spec", to_json(components_.rows().spec()));
+  return state;
+}
+
+void load_transforms(const std::vector<std::unique_ptr<Transform>>& transforms,
+                     const StateDict& preprocessing) {
+  const StateDict& saved = preprocessing.part("transforms");
+  for (std::size_t i = 0; i < transforms.size(); ++i) {
+    transforms[i]->load_state(saved.part(std::to_string(i)));
+  }
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <treadle/engine/batch_pipeline.h>
+#include <treadle/engine/session.h>
+#include <treadle/host/run/checkpoint_store.h>
+
+#include "load/document_components.h"
+#include "load/fitted_losses.h"
+
+namespace treadle::internal {
+
+/// Which rows one training gets.
+struct FitRows {
+  std::vector<std::int64_t> training;
+  std::vector<std::int64_t> validation;  ///< empty: every row trains
+  /// Not 0: a refit of exactly so many epochs.
+  std::int64_t fixed_epochs = 0;
+  std::vector<std::int64_t> test = {};  ///< empty: this training's model is not tested
+};
+
+/// One training with everything it owns: its transforms, fitted on its own rows, its model, its
+/// streams. Nothing is shared with another fit but the raw data.
+class Fit {
+ public:
+  Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline* timeline = nullptr);
+  ~Fit();
+
+  const FitId& id() const { return id_; }
+  const DocumentComponents& components() const { return components_; }
+  const RandomStreams& random() const { return random_; }
+  /// Weights to begin with, instead of the document's. Expects a call before prepare().
+  void start_from(StateDict weights) { start_weights_ = std::move(weights); }
+  /// Brings transforms, model and sources to life. `saved` transforms are restored instead of
+  /// fitted.
+  void prepare(const StateDict* saved_preprocessing);
+  engine::TrainingResult train(engine::RunContext& context);
+  /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
+  engine::ValidationResult validate(std::stop_token stop);
+
+  /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
+  engine::ValidationResult test(std::stop_token stop);
+
+  /// What people should know of how it began.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  Model& model() { return *model_; }
+  const ModelSpec& model_spec() const { return model_spec_; }
+  /// Transforms, fitted losses and data dictionaries.
+  StateDict preprocessing() const;
+  /// Whether the loss is in other units than the data's targets.
+  bool transforms_targets() const;
+  /// What the report's metrics have seen, so that folds can be put together.
+  const std::vector<Metric>& report_metrics() const { return report_metrics_; }
+
+ private:
+  std::vector<const Transform*> transforms() const;
+  void load_given_weights();
+
+  const DocumentComponents& components_;
+  FitId id_;
+  FitRows rows_;
+  Timeline* const timeline_;
+  RandomStreams random_;
+  std::optional<StateDict> start_weights_;
+  std::vector<std::unique_ptr<Transform>> transforms_;
+  ModelSpec model_spec_;
+  FittedLosses losses_;
+  std::optional<Objective> objective_;
+  std::shared_ptr<Model> model_;
+  std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<OptimizerGroup> groups_;
+  std::unique_ptr<LearningRateSchedule> schedule_;
+  std::unique_ptr<TrainingWorkflow> loop_;
+  std::unique_ptr<GradientStrategy> gradients_;
+  std::vector<std::unique_ptr<TrainingCallback>> callbacks_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<engine::BatchPipeline> training_;
+  std::unique_ptr<engine::BatchPipeline> validation_;
+  std::vector<Metric> metrics_;
+  std::vector<Metric> report_metrics_;
+  engine::SessionSetup setup_;
+  std::vector<std::string> notes_;
+};
+
+/// What `"execution": "auto"` decided for the model: "compiled", or "dynamic, because …". Empty
+/// where nobody left it open.
+std::string execution_choice(const Model& model);
+
+/// Restores transforms from what Fit::preprocessing() gave.
+void load_transforms(const std::vector<std::unique_ptr<Transform>>& transforms,
+                     const StateDict& preprocessing);
+
+}  // namespace treadle::internal

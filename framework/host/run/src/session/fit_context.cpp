@@ -1,0 +1,147 @@
+#include "session/fit_context.h"
+
+#include <utility>
+
+namespace treadle::internal {
+
+FitContext::FitContext(RunParts& run, const FitId& id, nlohmann::json identity, Report report)
+    : run_(run),
+      id_(id),
+      identity_(std::move(identity)),
+      report_(std::move(report)),
+      run_stop_(run.options.stop, [this] { stop_.request_stop(); }),
+      store_(run.folder.checkpoints(id.path())),
+      saver_(run.writer) {
+  plans_stop_.request_stop();
+}
+
+void FitContext::load_checkpoint() {
+  loaded_ = store_.load_latest([&](const std::string& warning) { do_note(warning); });
+  run_.log.cut_back(id_.path(), loaded_ ? loaded_->position.epochs_done : 0);
+  if (!loaded_)
+    return;
+  run_.conditions().recognize(loaded_->state, identity_, loaded_->folder, run_.folder);
+  run_.log.restore(id_.path(), loaded_->state.part("run").value("history").get<std::string>(),
+                   loaded_->folder.string());
+}
+
+void FitContext::copy_checkpoint(const std::string& fit, int keep) {
+  CheckpointStore source(run_.folder.checkpoints(fit));
+  loaded_ = source.load_latest([&](const std::string& warning) { do_note(warning); });
+  if (!loaded_) {
+    throw TrainingError(id_.path() + " begins with the checkpoint of " + fit +
+                        ", which has saved none");
+  }
+  loaded_->position.finished = false;  // it may be longer
+  loaded_->state.put("run", run_.conditions().marks(run_.log.rows_of(id_.path(), 0), identity_));
+  // Before its first step: from here on it does not matter what becomes of the other.
+  loaded_->folder = store_.save(loaded_->state, loaded_->position, keep);
+}
+
+const StateDict* FitContext::saved_preprocessing() const {
+  return loaded_ ? &loaded_->state.part("preprocessing") : nullptr;
+}
+
+void FitContext::begin(Fit& fit, engine::Settled settled) {
+  fit_ = &fit;
+  settled_ = std::move(settled);
+  voice_.emplace(run_.log.announcer(), id_);
+  voice_->tell([id = id_](RunObserver& o) { o.fit_started(id); });
+}
+
+void FitContext::finish() {
+  saver_.finish();
+  run_.log.drain();
+}
+
+void FitContext::complete(const FitSummary& summary) {
+  voice_->tell([id = id_, summary](RunObserver& o) { o.fit_completed(id, summary); });
+}
+
+/// Whether a failure's text names this fit, as that of a training loop does.
+bool FitContext::is_named_in(const std::string& text) const {
+  return text.find("(" + id_.path() + ")") != std::string::npos;
+}
+
+/// "training fold-1, after step 16 (epoch 2)"
+std::string FitContext::place() const {
+  const std::string training = "training " + id_.path();
+  if (last_step_.step == 0)
+    return training + ", before its first step was done";
+  return training + ", after step " + std::to_string(last_step_.step) + " (epoch " +
+         std::to_string(last_step_.epoch) + ")";
+}
+
+void FitContext::do_step_completed(const StepProgress& progress) {
+  run_.has_trained.store(true, std::memory_order_relaxed);
+  last_step_ = progress;
+  if (settled_ && ++steps_made_ == kStepsToSettle)
+    settle();
+  saver_.expect_no_failure();
+  voice_->step_completed(progress);
+}
+
+void FitContext::do_epoch_completed(const EpochSummary& summary) {
+  settle();
+  voice_->tell([id = id_, summary](RunObserver& o) { o.epoch_completed(id, summary); });
+  if (summary.epoch < summary.epochs)
+    verdict_ = report_(summary);
+}
+
+/// Where the plan wants a pause or an end, the session finds a stop requested, saves at the end of
+/// the epoch and throws Interrupted.
+std::stop_token FitContext::do_stop_token() const {
+  return verdict_ == FitVerdict::kContinue ? stop_.get_token() : plans_stop_.get_token();
+}
+
+void FitContext::settle() {
+  if (settled_)
+    std::exchange(settled_, nullptr)();
+}
+
+void FitContext::do_note(const std::string& text) {
+  if (!voice_)
+    return run_.log.note(text);
+  voice_->tell([text](RunObserver& o) { o.noted(text); });
+}
+
+void FitContext::do_save_checkpoint(const StateDict& state,
+                                    const engine::TrainingPosition& position, int keep) {
+  const Timeline::Span span(&run_.timeline, Phase::kSaving);
+  // One that has finished with this epoch is neither paused nor stopped after it.
+  if (position.finished)
+    verdict_ = FitVerdict::kContinue;
+  // Fitted before the first step, and the same ever after.
+  if (!preprocessing_)
+    preprocessing_ = fit_->preprocessing();
+  const std::uint64_t told = run_.log.announcer().mark();
+  saver_.save(state, [this, position, keep, told](const StateDict& copy) {
+    write_checkpoint(copy, position, keep, told);
+  });
+}
+
+/// On the writer's thread. `told` marks what was told before the state was copied.
+void FitContext::write_checkpoint(const StateDict& state, const engine::TrainingPosition& position,
+                                  int keep, std::uint64_t told) {
+  // The history must not be behind the checkpoint, or a resumed run would have a gap in it.
+  run_.log.announcer().wait_for(told);
+  const std::string history = run_.log.saved_rows_of(id_.path(), position.epochs_done);
+  StateDict complete = state;
+  complete.put("preprocessing", *preprocessing_);
+  complete.put("run", run_.conditions().marks(history, identity_));
+  const std::string path = store_.save(complete, position, keep).string();
+  run_.log.tell([id = id_, path](RunObserver& o) { o.checkpoint_saved(id, path); });
+}
+
+std::optional<StateDict> FitContext::do_resume_state() {
+  if (!loaded_)
+    return std::nullopt;
+  return loaded_->state;
+}
+
+std::string FitContext::do_last_checkpoint() const {
+  saver_.wait();
+  return store_.newest().string();
+}
+
+}  // namespace treadle::internal

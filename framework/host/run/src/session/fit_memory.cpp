@@ -1,0 +1,43 @@
+#include "session/fit_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace treadle::internal {
+namespace {
+
+std::string mebibytes(std::int64_t bytes) {
+  constexpr std::int64_t kMebibyte = 1 << 20;
+  return std::to_string((bytes + kMebibyte / 2) / kMebibyte) + " MiB";
+}
+
+}  // namespace
+
+FitMemory::FitMemory(Resident resident, Available available, Note note)
+    : resident_(std::move(resident)), available_(std::move(available)), note_(std::move(note)) {}
+
+void FitMemory::begin() {
+  const std::lock_guard lock(mutex_);
+  before_ = resident_();
+}
+
+void FitMemory::settle() {
+  const std::lock_guard lock(mutex_);
+  taken_ = std::max(taken_, resident_() - before_);
+}
+
+bool FitMemory::fits() {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t needed = taken_ + taken_ / 2;
+  const std::optional<std::int64_t> available = available_();
+  if (!available || needed <= *available)
+    return true;
+  if (!noted_) {
+    note_("fewer trainings at once than there are workers: one more needs about " +
+          mebibytes(needed) + " of memory, and " + mebibytes(*available) + " are left");
+  }
+  noted_ = true;
+  return false;
+}
+
+}  // namespace treadle::internal

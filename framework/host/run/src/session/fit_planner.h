@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/fit_id.h>
+#include <treadle/core/run_observer.h>
+
+#include "load/document_components.h"
+#include "session/fit.h"
+
+namespace treadle::internal {
+
+/// What a new fit takes over from another one, instead of random weights.
+struct WarmStart {
+  enum class From {
+    kWeights,    ///< the weights it ended with; it must have completed, with keeps_weights
+    kCheckpoint  ///< its newest checkpoint, with optimizer, position and transforms
+  };
+  std::string fit;  ///< path
+  From from = From::kWeights;
+};
+
+/// One fit of a plan.
+struct PlannedFit {
+  FitId id;
+  std::shared_ptr<const FitRows> rows;
+  /// Null: the run's. Another document may differ from it in all but its data.
+  std::shared_ptr<const ResolvedWorkflow> workflow = nullptr;
+  /// Paths of fits that complete before it begins.
+  std::vector<std::string> depends_on = {};
+  /// A refit of exactly so many epochs, asked for when it begins: what it depends on has completed.
+  /// Null: as many as the document says.
+  std::function<std::int64_t()> epochs = nullptr;
+  std::optional<WarmStart> start = std::nullopt;
+  bool keeps_weights = false;  ///< others will start from them
+  bool is_result = false;      ///< its model is the run's
+  bool is_drawn = false;       ///< its model is the report's picture
+};
+
+/// What is kept of a fit that has completed.
+struct FitResult {
+  nlohmann::json result;
+  bool selects_best = false;
+  std::vector<Metric> report_metrics;  ///< so that folds can be put together
+};
+
+/// What becomes of a fit after an epoch.
+enum class FitVerdict {
+  kContinue,
+  kPause,  ///< it saves a checkpoint and gives its slot back; it may go on later, with the same
+           ///< bits
+  kStop    ///< it ends here, without a result
+};
+
+/// Decides which fits a run makes: cross-validation, and whoever searches. One call at a time.
+///
+/// Fits end in another order whenever a run is repeated. What a planner decides must not depend on
+/// that order, or two runs of one document differ.
+///
+/// **Resume.** A resumed run asks a fresh planner. It is told again what it was told before: the
+/// epochs of every fit up to its newest checkpoint, from the history, and what it answers counts,
+/// so that a fit is paused where it was paused; and which fits have completed. A planner that
+/// decides by what it is told so gets to where it was, and needs no state.
+class FitPlanner {
+ public:
+  struct Orders {
+    std::vector<PlannedFit> start = {};
+    std::vector<std::string> resume = {};  ///< paths of paused fits
+  };
+
+  virtual ~FitPlanner();
+
+  /// What is to run beside what runs and waits already; asked at the beginning and whenever a fit
+  /// has given its slot back. The plan ends when nothing runs and nothing more is asked for.
+  virtual Orders next() = 0;
+  /// After each epoch but the last that its document plans: a row of its history. find_value()
+  /// (history.h) has its numbers by name. A fit that has ended with this epoch by itself completes,
+  /// whatever the answer is.
+  virtual FitVerdict reported(const FitId& fit, const EpochSummary& epoch);
+  virtual void paused(const FitId& fit);
+  virtual void stopped(const FitId& fit);
+  virtual void completed(const FitId& fit, FitResult result) = 0;
+};
+
+}  // namespace treadle::internal

@@ -1,0 +1,390 @@
+#include "session/fit_runner.h"
+
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include <treadle/base/hash.h>
+#include <treadle/base/version.h>
+#include <treadle/core/module_state.h>
+#include <treadle/core/safetensors.h>
+#include <treadle/engine/available_memory.h>
+#include <treadle/host/run/state_folder.h>
+
+#include "report/result_json.h"
+#include "session/run_record.h"
+#include "store/saved_model.h"
+
+namespace treadle::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The part of a fit's record with the weights it ended with.
+constexpr const char* kWeights = "model";
+
+engine::FitEnd end_of(FitVerdict verdict) {
+  return verdict == FitVerdict::kPause ? engine::FitEnd::kPaused : engine::FitEnd::kStopped;
+}
+
+}  // namespace
+
+/// A fit can be stopped by name for as long as this lives.
+class FitRunner::Running {
+ public:
+  Running(FitRunner& runner, const std::string& path, FitContext& context)
+      : runner_(runner), path_(path) {
+    const std::lock_guard lock(runner_.stop_mutex_);
+    runner_.running_[path_] = &context;
+    if (runner_.stopped_.count(path_) > 0)
+      context.stop();
+  }
+  ~Running() {
+    const std::lock_guard lock(runner_.stop_mutex_);
+    runner_.running_.erase(path_);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  FitRunner& runner_;
+  const std::string path_;
+};
+
+FitRunner::FitRunner(RunParts& run, FitPlanner& planner)
+    : run_(run),
+      planner_(planner),
+      memory_(
+          resident_memory_bytes,
+          run.options.available_memory ? run.options.available_memory
+                                       : [] { return engine::available_memory_bytes(); },
+          [&run](const std::string& text) { run.log.note(text); }) {}
+
+void FitRunner::run() {
+  engine::run_fits(
+      *this, {static_cast<std::size_t>(run_.budget.workers()), [this] { return memory_.fits(); }});
+}
+
+void FitRunner::stop(const std::string& fit) {
+  const std::lock_guard lock(stop_mutex_);
+  stopped_.insert(fit);
+  if (const auto running = running_.find(fit); running != running_.end())
+    running->second->stop();
+}
+
+engine::FitOrders FitRunner::next() {
+  const std::lock_guard lock(mutex_);
+  FitPlanner::Orders wanted = planner_.next();
+  engine::FitOrders orders;
+  for (PlannedFit& fit : wanted.start) {
+    engine::FitJob job{fit.id.path(), fit.depends_on};
+    if (fit.start && fit.start->from == WarmStart::From::kCheckpoint)
+      job.copies = fit.start->fit;
+    if (fit.start && fit.start->from == WarmStart::From::kWeights)
+      job.depends_on.push_back(fit.start->fit);
+    orders.start.push_back(std::move(job));
+    add(std::move(fit));
+  }
+  orders.resume = std::move(wanted.resume);
+  return orders;
+}
+
+void FitRunner::add(PlannedFit fit) {
+  const std::string path = fit.id.path();
+  TREADLE_EXPECTS(fit.rows != nullptr && !fit.rows->training.empty(),
+                  "the fit " + path + " was planned without rows to train on");
+  expect_place_in_tree(fit.id);
+  places_.emplace(fit.id.group(), fit.id.index());
+  Node node{std::move(fit)};
+  node.is_to_be_noted = nodes_.empty();
+  if (node.fit.workflow) {
+    Dataset::expect_same(run_.workflow(), *node.fit.workflow);
+    node.identity = document_identity(run_.runtime.registry(), node.fit.workflow->resolved);
+  }
+  nodes_.emplace(path, std::move(node));
+}
+
+/// Fits have folders by their paths and random streams by their numbers.
+void FitRunner::expect_place_in_tree(const FitId& id) const {
+  const std::string& path = id.path();
+  const auto below = nodes_.lower_bound(path + "/");
+  TREADLE_EXPECTS(below == nodes_.end() || !below->first.starts_with(path + "/"),
+                  "the fit " + path + " cannot be planned: " + below->first +
+                      " is below it, so it is a group of fits");
+  for (std::size_t end = path.find('/'); end != std::string::npos; end = path.find('/', end + 1)) {
+    TREADLE_EXPECTS(nodes_.count(path.substr(0, end)) == 0,
+                    "the fit " + path + " cannot be planned: " + path.substr(0, end) +
+                        " is a fit, and no group of fits");
+  }
+  TREADLE_EXPECTS(places_.count({id.group(), id.index()}) == 0,
+                  "the fit " + path + " cannot be planned: another one beside it has its number, " +
+                      std::to_string(id.index()) + ", and so its random streams");
+}
+
+FitRunner::Node& FitRunner::node_of(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  return nodes_.at(path);
+}
+
+std::shared_ptr<const DocumentComponents> FitRunner::components_of(const PlannedFit& fit) {
+  if (!fit.workflow)  // the run's, which outlives every fit
+    return {std::shared_ptr<void>(), &run_.components()};
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(components_, [](const auto& known) { return known.second.expired(); });
+    if (const auto known = components_.find(fit.workflow); known != components_.end()) {
+      if (std::shared_ptr<const DocumentComponents> components = known->second.lock())
+        return components;
+    }
+  }
+  auto components =
+      std::make_shared<const DocumentComponents>(run_.runtime, *fit.workflow, run_.dataset());
+  const std::lock_guard lock(mutex_);
+  components_[fit.workflow] = components;
+  return components;
+}
+
+FitVerdict FitRunner::report(Node& node, const EpochSummary& epoch) {
+  const std::lock_guard lock(mutex_);
+  node.epochs_told = epoch.epoch;
+  return planner_.reported(node.fit.id, as_in_history(epoch));
+}
+
+/// Tells the planner of epochs that an earlier process has trained, as far as it has not heard of
+/// them; up to the one after which it wants a pause or an end.
+FitVerdict FitRunner::report_again(Node& node, std::int64_t epochs, bool has_finished) {
+  std::vector<EpochSummary> history = run_.log.epochs_of(node.fit.id.path());
+  std::erase_if(history, [&](const EpochSummary& epoch) { return epoch.epoch > epochs; });
+  for (const EpochSummary& epoch : history) {
+    if (epoch.epoch <= node.epochs_told || epoch.epoch == epoch.epochs)
+      continue;
+    const FitVerdict verdict = report(node, epoch);
+    const bool is_end = has_finished && epoch.epoch == history.back().epoch;
+    if (verdict != FitVerdict::kContinue && !is_end)
+      return verdict;
+  }
+  return FitVerdict::kContinue;
+}
+
+engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& settled) {
+  Node& node = node_of(path);
+  if (run_.options.stop.stop_requested())
+    throw Interrupted("stopped before " + path + " began");
+  memory_.begin();
+  const engine::FitEnd end = run_node(node, [&] {
+    memory_.settle();
+    settled();
+  });
+  const std::lock_guard lock(mutex_);
+  if (end == engine::FitEnd::kPaused) {
+    planner_.paused(node.fit.id);
+  } else if (end == engine::FitEnd::kStopped) {
+    planner_.stopped(node.fit.id);
+  }
+  if (end != engine::FitEnd::kPaused) {  // only its name is needed any more
+    node.fit.rows.reset();
+    node.fit.workflow.reset();
+  }
+  return end;
+}
+
+engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
+  const std::shared_ptr<const DocumentComponents> components = components_of(node.fit);
+  if (const std::optional<StateDict> record = record_of(node)) {
+    const FitVerdict verdict = report_again(node, std::numeric_limits<std::int64_t>::max(), true);
+    if (verdict != FitVerdict::kContinue)
+      return end_of(verdict);
+    FitResult result = result_from(*record, *components);
+    const std::lock_guard lock(mutex_);
+    planner_.completed(node.fit.id, std::move(result));
+    return engine::FitEnd::kCompleted;
+  }
+  FitContext context(run_, node.fit.id, node.identity,
+                     [&](const EpochSummary& epoch) { return report(node, epoch); });
+  const Running running(*this, node.fit.id.path(), context);
+  if (run_.resumed || node.has_begun)
+    context.load_checkpoint();
+  node.has_begun = true;
+  if (!context.has_checkpoint() && node.fit.start &&
+      node.fit.start->from == WarmStart::From::kCheckpoint) {
+    context.copy_checkpoint(node.fit.start->fit, components->training_plan().keep_checkpoints);
+  }
+  if (context.has_checkpoint()) {
+    const engine::TrainingPosition& position = context.position();
+    const FitVerdict verdict = report_again(node, position.epochs_done, position.finished);
+    if (verdict != FitVerdict::kContinue)
+      return end_of(verdict);
+  }
+  if (context.is_stopped() && !run_.options.stop.stop_requested())
+    return engine::FitEnd::kStopped;
+  return train(node, *components, context, settled);
+}
+
+engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components,
+                                FitContext& context, const engine::Settled& settled) {
+  FitRows rows = *node.fit.rows;
+  if (node.fit.epochs) {
+    const std::lock_guard lock(mutex_);  // it is the planner's
+    rows.fixed_epochs = node.fit.epochs();
+  }
+  Fit fit(components, node.fit.id, std::move(rows), &run_.timeline);
+  if (node.fit.start && node.fit.start->from == WarmStart::From::kWeights)
+    fit.start_from(weights_of(node.fit.start->fit));
+  context.begin(fit, settled);
+  fit.prepare(context.saved_preprocessing());
+  if (std::exchange(node.is_to_be_noted, false)) {  // those of others say the same
+    for (const std::string& note : fit.notes())
+      run_.log.note(note);
+  }
+  engine::TrainingResult training;
+  try {
+    training = train_keeping_what_is_saved(fit, context);
+  } catch (const Interrupted&) {
+    if (run_.options.stop.stop_requested())
+      throw;
+    if (context.verdict() != FitVerdict::kContinue)
+      return end_of(context.verdict());
+    if (context.is_stopped())
+      return engine::FitEnd::kStopped;
+    throw;
+  }
+  complete(node, fit, context, training);
+  return engine::FitEnd::kCompleted;
+}
+
+engine::TrainingResult FitRunner::train_keeping_what_is_saved(Fit& fit, FitContext& context) {
+  try {
+    try {
+      const engine::TrainingResult result =
+          context.saying_where([&] { return fit.train(context); });
+      context.finish();
+      return result;
+    } catch (const Interrupted&) {
+      context.finish();  // it says that what is worth keeping has been saved
+      throw;
+    }
+  } catch (const StorageError& error) {
+    // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to
+    // go on.
+    const std::string checkpoint = context.last_checkpoint();
+    throw StorageError(std::string(error.what()) + "; " +
+                       (checkpoint.empty() ? "there is no checkpoint yet"
+                                           : "the last good checkpoint is " + checkpoint) +
+                       "; when this is mended: workflow-runner resume " +
+                       run_.folder.path().string());
+  }
+}
+
+void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
+                         const engine::TrainingResult& training) {
+  const std::string& path = node.fit.id.path();
+  const bool is_validated = !node.fit.rows->validation.empty();
+  FitResult finished;
+  finished.selects_best = training.selects_best;
+  finished.result = to_json(training);
+  finished.result["name"] = path;
+  finished.result["model_info"] = model_info(fit.components(), fit);
+  finished.result["weights"] = weights_record(training);
+  finished.result["transformed_target"] = fit.transforms_targets();
+  std::vector<MetricValue> metrics;
+  if (is_validated) {
+    const engine::ValidationResult validation =
+        context.saying_where([&] { return fit.validate(run_.options.stop); });
+    metrics = validation.metrics.values;
+    finished.result["validation"] = to_json(validation);
+  }
+  finished.result["metrics"] = metrics_to_json(metrics);
+  if (!node.fit.rows->test.empty()) {
+    finished.result["test"] =
+        test_record(context.saying_where([&] { return fit.test(run_.options.stop); }));
+  }
+  StateDict report_state;
+  finished.report_metrics = fit.components().make_report_metrics();
+  for (std::size_t i = 0; is_validated && i < finished.report_metrics.size(); ++i) {
+    const StateDict state = fit.report_metrics()[i].computer->state();
+    finished.report_metrics[i].computer->load_state(state);
+    report_state.put(std::to_string(i), state);
+  }
+  if (node.fit.is_result)
+    saying_how_to_go_on(run_.folder, [&] { write_model(fit); });
+  if (node.fit.is_drawn) {
+    const ModelDrawing drawing =
+        run_.options.draw_model ? run_.options.draw_model(fit.model()) : ModelDrawing();
+    finished.result["drawing"] = {{"parts", drawing.parts}, {"svg", drawing.svg}};
+  }
+  StateDict record;
+  record.put("result", finished.result);
+  record.put("selects_best", nlohmann::json(finished.selects_best));
+  record.put("report_metrics", std::move(report_state));
+  if (node.fit.keeps_weights)
+    record.put(kWeights, module_state(fit.model()));
+  record.put("run",
+             run_.conditions().marks(run_.log.rows_of(path, training.total_epochs), node.identity));
+  const fs::path place = run_.folder.fit_result(path);
+  std::error_code error;
+  fs::create_directories(place.parent_path(), error);
+  if (error) {
+    throw StorageError(place.parent_path().string() + ": cannot be made for the results of fits: " +
+                       error.message() + "; make room or permit writing, then resume the run");
+  }
+  saying_how_to_go_on(run_.folder, [&] { write_state_folder(place, record); });
+
+  // "Best" is said of weights that were chosen, not of the last ones.
+  context.complete({training.selects_best ? training.best_epoch : 0, training.total_epochs,
+                    training.final_loss, training.best_loss, training.stop_reason, metrics,
+                    training.training_time_seconds});
+  const std::lock_guard lock(mutex_);
+  planner_.completed(node.fit.id, std::move(finished));
+}
+
+void FitRunner::write_model(Fit& fit) const {
+  write_safetensors(run_.folder.weights(),
+                    {module_state(fit.model()).tensors(),
+                     {{"format", "pt"}, {"treadle", std::string(version())}}});
+  StateDict preprocessing = fit.preprocessing();
+  preprocessing.put(kModelChecksum, nlohmann::json(hash_file(run_.folder.weights())));
+  write_state_folder(run_.folder.preprocessing(), preprocessing);
+}
+
+StateDict FitRunner::weights_of(const std::string& path) const {
+  const StateDict record = read_state_folder(run_.folder.fit_result(path));
+  TREADLE_EXPECTS(record.has_part(kWeights), "a fit starts from the weights of " + path +
+                                                 ", which was planned without keeps_weights");
+  return record.part(kWeights);
+}
+
+std::optional<StateDict> FitRunner::record_of(const Node& node) {
+  const std::string& path = node.fit.id.path();
+  const fs::path place = run_.folder.fit_result(path);
+  if (!run_.resumed || !fs::exists(place))
+    return std::nullopt;
+  StateDict saved;
+  try {
+    saved = read_state_folder(place);
+  } catch (const StorageError& error) {
+    // Its checkpoints are still there, or it is trained from its beginning: both give the same.
+    run_.log.note("the result of " + path +
+                  " cannot be read, so its training goes on from its checkpoints: " + error.what());
+    return std::nullopt;
+  }
+  run_.conditions().recognize(saved, node.identity, place, run_.folder);
+  run_.log.restore(path, saved.part("run").value("history").get<std::string>(), place.string());
+  return saved;
+}
+
+FitResult FitRunner::result_from(const StateDict& record,
+                                 const DocumentComponents& components) const {
+  FitResult finished;
+  finished.result = record.value("result");
+  finished.selects_best = record.value("selects_best").get<bool>();
+  finished.report_metrics = components.make_report_metrics();
+  const StateDict& metrics = record.part("report_metrics");
+  for (std::size_t i = 0; i < finished.report_metrics.size(); ++i) {
+    const std::string key = std::to_string(i);
+    if (metrics.has_part(key))
+      finished.report_metrics[i].computer->load_state(metrics.part(key));
+  }
+  return finished;
+}
+
+}  // namespace treadle::internal

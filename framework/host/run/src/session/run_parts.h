@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <treadle/core/timeline.h>
+#include <treadle/engine/thread_budget.h>
+#include <treadle/host/run/run_folder.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "events/run_log.h"
+#include "load/dataset.h"
+#include "load/document_components.h"
+#include "session/run_conditions.h"
+#include "store/background_writer.h"
+
+namespace treadle::internal {
+
+/// What all fits of a run share: its folder, its log, its threads, and its data once that is open.
+class RunParts {
+ public:
+  RunParts(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
+           RunFolder folder, bool resumed);
+
+  /// Opens the data, settles the document and writes what the run depends on into its folder. A
+  /// resumed run is refused where that has changed.
+  void open_data();
+
+  /// The document; once the data is open, with what it left open.
+  const ResolvedWorkflow& workflow() const;
+  // Expect open_data().
+  const Dataset& dataset() const { return *dataset_; }
+  const DocumentComponents& components() const { return *components_; }
+  DocumentComponents& components() { return *components_; }
+  const RunConditions& conditions() const { return conditions_; }
+
+  const Runtime& runtime;
+  const RunOptions& options;
+  const RunFolder folder;
+  const bool resumed;
+  engine::ThreadBudget budget;
+  Timeline timeline;
+  RunLog log;
+  BackgroundWriter writer;
+  std::atomic<bool> has_trained = false;  ///< a step was made
+
+ private:
+  ResolvedWorkflow workflow_;
+  std::optional<Dataset> dataset_;
+  std::optional<DocumentComponents> components_;
+  RunConditions conditions_;
+};
+
+/// Adds to what could not be written how the run is finished once that is mended.
+template <typename Work>
+void saying_how_to_go_on(const RunFolder& folder, Work&& work) {
+  try {
+    std::forward<Work>(work)();
+  } catch (const StorageError& error) {
+    throw StorageError(std::string(error.what()) +
+                       "; when this is mended: workflow-runner resume " + folder.path().string());
+  }
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,131 @@
+#include "session/run_record.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <treadle/base/hash.h>
+#include <treadle/base/version.h>
+#include <treadle/engine/thread_budget.h>
+#include <treadle/host/catalog/plugin_lock.h>
+
+namespace treadle::internal {
+namespace {
+
+nlohmann::json plugins_of(const PluginLock& plugins) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PluginLock::Entry& plugin : plugins.entries()) {
+    list.push_back({{"id", plugin.id},
+                    {"version", plugin.version},
+                    {"build_id", plugin.build_id},
+                    {"sha256", plugin.sha256}});
+  }
+  return list;
+}
+
+/// "version 0.1.0 (build 1234)"; by its bytes where the other one has version and build in common.
+std::string plugin_words(const nlohmann::json& plugin, const nlohmann::json& other) {
+  const std::string build = plugin.value("build_id", "unknown");
+  const bool alike = plugin.value("version", "") == other.value("version", "") &&
+                     build == other.value("build_id", "unknown");
+  return "version " + plugin.value("version", "unknown") + " (build " + build +
+         (alike ? ", SHA-256 " + plugin.value("sha256", "unknown") : "") + ")";
+}
+
+/// A "VmHWM:   1234 kB" line of /proc/self/status, in bytes.
+std::int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  std::string name;
+  while (status >> name) {
+    std::int64_t kilobytes = 0;
+    if (name == key && status >> kilobytes)
+      return kilobytes * 1024;
+    status.ignore(1 << 20, '\n');
+  }
+  return 0;
+}
+
+constexpr const char* kCompared[] = {"treadle",        "libtorch",  "blas",
+                                     "cpu_capability", "data_hash", "weights_hash"};
+
+/// Of the file of weights that trainings start from; empty where there is none to start from.
+std::string weights_hash(const nlohmann::json& resolved) {
+  const nlohmann::json& model = resolved.at("model");
+  if (!model.contains("weights"))
+    return "";
+  const std::filesystem::path path = model.at("weights").at("path").get<std::string>();
+  return std::filesystem::exists(path) ? hash_file(path) : "missing";
+}
+
+}  // namespace
+
+nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
+                                  const DataFacts& data, int workers) {
+  nlohmann::json record{{"treadle", std::string(version())},
+                        {"libtorch", libtorch_version()},
+                        {"blas", engine::blas_name()},
+                        {"cpu_capability", cpu_capability()},
+                        {"data_hash", data.hash},
+                        {"data_rows", data.rows},
+                        {"plugins", plugins_of(plugins)},
+                        {"workers", workers}};
+  if (std::string weights = weights_hash(resolved); !weights.empty())
+    record["weights_hash"] = std::move(weights);
+  return record;
+}
+
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {
+  std::vector<std::string> found;
+  for (const char* key : kCompared) {
+    if (before.value(key, "") != now.value(key, "")) {
+      found.push_back(std::string(key) + " was " + before.value(key, "unknown") + " and is now " +
+                      now.value(key, "unknown"));
+    }
+  }
+  std::map<std::string, nlohmann::json> old_plugins;
+  for (const nlohmann::json& plugin : before.value("plugins", nlohmann::json::array())) {
+    old_plugins[plugin.at("id")] = plugin;
+  }
+  for (const nlohmann::json& plugin : now.at("plugins")) {
+    const auto old = old_plugins.find(plugin.at("id").get<std::string>());
+    if (old == old_plugins.end()) {
+      found.push_back("plugin " + plugin.at("id").get<std::string>() + " was not used before");
+    } else if (old->second != plugin) {
+      found.push_back("plugin " + old->first + " was " + plugin_words(old->second, plugin) +
+                      " and is now " + plugin_words(plugin, old->second));
+    }
+  }
+  return found;
+}
+
+std::string cpu_capability() {
+  const std::string config = at::show_config();
+  const std::string label = "CPU capability usage: ";
+  const std::size_t begin = config.find(label);
+  if (begin == std::string::npos)
+    return "unknown";
+  const std::size_t end = config.find('\n', begin);
+  return config.substr(begin + label.size(), end - begin - label.size());
+}
+
+std::string libtorch_version() {
+  return TORCH_VERSION;
+}
+
+std::int64_t peak_memory_bytes() {
+  return status_bytes("VmHWM:");
+}
+std::int64_t resident_memory_bytes() {
+  return status_bytes("VmRSS:");
+}
+
+void reset_peak_memory() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,116 @@
+#include "session/run_result.h"
+
+#include <string>
+#include <vector>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/host/run/report.h>
+
+#include "events/trace.h"
+#include "report/data_facts.h"
+#include "report/result_json.h"
+#include "session/run_record.h"
+
+namespace treadle::internal {
+namespace {
+
+/// The tables of all folds put together.
+nlohmann::json pooled_tables(const DocumentComponents& components,
+                             const std::vector<FitResult>& folds) {
+  std::vector<MetricTable> tables;
+  const std::vector<Metric> report_metrics = components.make_report_metrics();
+  for (std::size_t index = 0; index < report_metrics.size(); ++index) {
+    const Metric& metric = report_metrics[index];
+    bool any = false;
+    for (const FitResult& fold : folds) {
+      if (index < fold.report_metrics.size()) {
+        metric.computer->merge(*fold.report_metrics[index].computer);
+        any = true;
+      }
+    }
+    if (!any)
+      continue;
+    for (MetricTable& table : metric.view().compute().tables)
+      tables.push_back(std::move(table));
+  }
+  return to_json(tables);
+}
+
+/// The chosen fit's result, and what the folds came to together.
+nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) {
+  const std::vector<FitResult>& folds = plan.folds();
+  nlohmann::json result = plan.chosen().result;
+  result.erase("name");
+  result.erase("drawing");
+  result["model_path"] = plan.has_single_model() ? run.folder.weights().filename().string() : "";
+  if (folds.size() > 1) {
+    nlohmann::json results = nlohmann::json::array();
+    for (const FitResult& fold : folds) {
+      results.push_back(fold.result);
+      results.back().erase("drawing");
+    }
+    result.update(cross_validation_summary(results));
+    result["metrics"] = result.at("mean_metrics");
+    result["tables"] = pooled_tables(run.components(), folds);
+  } else {
+    // One fold's tables, those of the document's own metrics among them.
+    result["tables"] = folds.front().result.at("validation").at("tables");
+    if (result.contains("validation"))
+      result.at("validation").erase("tables");
+  }
+  result["judged_on"] = result.contains("test") ? "test" : "validation";
+  result["metric_list"] = folds.front().result.at("validation").at("metric_list");
+  return result;
+}
+
+void add_facts_of_run(RunParts& run, std::int64_t baseline_memory, nlohmann::json& result) {
+  const DocumentComponents& components = run.components();
+  result["started_at"] = run.log.started_at();
+  result["task"] = components.task();
+  result["choices"] = run.conditions().choices();
+  if (const auto& info = result.at("model_info"); info.contains("execution"))
+    result["choices"].push_back("execution: " + info.at("execution").get<std::string>());
+  result["data"] = data_facts(components.dataset());
+  result["environment"] = run.conditions().environment();
+  result["environment"]["baseline_memory_bytes"] = baseline_memory;
+  result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
+  result["time"] = time_record(run.timeline, run.budget.workers(), components.shards());
+  result["extensions"] = run.workflow().resolved.value("extensions", nlohmann::json::object());
+}
+
+void move_tables_out(const RunFolder& folder, nlohmann::json& result) {
+  move_large_tables(result["tables"], folder.path(), folder.tables());
+  if (result.contains("test"))
+    move_large_tables(result["test"].at("tables"), folder.path(), folder.tables() / "test");
+  if (!result.contains("fold_results"))
+    return;
+  for (nlohmann::json& fold : result["fold_results"]) {
+    move_large_tables(fold.at("validation").at("tables"), folder.path(),
+                      folder.tables() / fold.at("name").get<std::string>());
+  }
+}
+
+}  // namespace
+
+nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan,
+                                std::int64_t baseline_memory) {
+  const std::vector<std::string> names = plan.names();
+  nlohmann::json result = result_of_fits(run, plan);
+  add_facts_of_run(run, baseline_memory, result);
+  saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
+  const nlohmann::json drawing = plan.chosen().result.value("drawing", nlohmann::json::object());
+  const ReportInput report{
+      run.workflow().name,
+      result,
+      run.workflow().resolved,
+      run.log.curves(names),
+      {drawing.value("parts", std::vector<std::vector<std::string>>()), drawing.value("svg", "")}};
+  saying_how_to_go_on(run.folder, [&] {
+    write_file_atomically(run.folder.report(), render_report(report));
+    move_tables_out(run.folder, result);
+    write_file_atomically(run.folder.result(), result.dump(2) + "\n");
+  });
+  return result;
+}
+
+}  // namespace treadle::internal

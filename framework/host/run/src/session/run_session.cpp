@@ -1,0 +1,111 @@
+#include "session/run_session.h"
+
+#include <exception>
+#include <filesystem>
+#include <utility>
+
+#include <treadle/base/atomic_file.h>
+
+#include "events/trace.h"
+#include "report/json_path.h"
+#include "session/fit_runner.h"
+#include "session/run_record.h"
+#include "session/run_result.h"
+
+namespace treadle::internal {
+
+namespace fs = std::filesystem;
+
+RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
+                       RunFolder folder, bool resumed)
+    : baseline_memory_(resident_memory_bytes()),
+      run_(runtime, std::move(workflow), options, std::move(folder), resumed) {}
+
+engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
+  const auto use = [&](const char* slot) { return text_at_path(workflow.resolved, {slot, "use"}); };
+  const auto each = [&](const char* slot) {
+    std::string names;
+    for (const nlohmann::json& one : workflow.resolved.value(slot, nlohmann::json::array()))
+      names += (names.empty() ? "" : ", ") + one.at("use").get<std::string>();
+    return names;
+  };
+  std::string fits = "fits: train and validate " + use("model");
+  const auto add = [&](const std::string& title, const std::string& text) {
+    if (!text.empty())
+      fits += "\n" + title + ": " + text;
+  };
+  add("transforms", each("transforms"));
+  add("loss", workflow.resolved.contains("loss") ? use("loss") : "by the target");
+  add("optimizer", use("optimizer"));
+  add("schedule", use("schedule"));
+  add("metrics", each("metrics"));
+  const auto work = [session](void (RunSession::*stage)()) {
+    return [session, stage](std::stop_token) { (session->*stage)(); };
+  };
+  engine::StageGraph graph;
+  graph.add("data", {}, work(&RunSession::load_data), "data: " + use("data"));
+  graph.add("split", {"data"}, work(&RunSession::split), "split: " + use("validation"));
+  graph.add("fits", {"split"}, work(&RunSession::run_fits), fits);
+  graph.add("report", {"fits"}, work(&RunSession::write_result), "result and report");
+  return graph;
+}
+
+RunOutcome RunSession::run() {
+  /// However the run ends, nobody is told anything after it has.
+  struct Settled {
+    ~Settled() { announcer.settle(); }
+    Announcer& announcer;
+  };
+  const Settled settled{run_.log.announcer()};
+  const fs::path& trace = run_.options.trace;
+  // Now, when it cannot be written, rather than after a long run. A pipe is opened once.
+  std::error_code error;
+  if (!trace.empty() && !fs::is_other(trace, error))
+    write_file_atomically(trace, "");
+  run_.log.tell([name = run_.workflow().name, folder = run_.folder.path().string()](
+                    RunObserver& o) { o.run_started(name, folder); });
+  const engine::StageGraph graph = stages(run_.workflow(), this);
+  std::exception_ptr failure;
+  try {
+    run_.budget.run([&] { graph.run(run_.options.stop); });
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  try {
+    if (!trace.empty())
+      write_trace(run_.timeline, trace);
+  } catch (const StorageError&) {
+    if (!failure)
+      throw;  // else what ended the run is the news
+  }
+  if (failure)
+    std::rethrow_exception(failure);
+  if (!result_)
+    throw Interrupted("stopped before the run was finished");
+  run_.log.tell(
+      [folder = run_.folder.path().string()](RunObserver& o) { o.run_completed(folder); });
+  run_.log.drain();
+  return {run_.folder.path(), *result_};
+}
+
+void RunSession::load_data() {
+  run_.open_data();
+}
+
+void RunSession::split() {
+  const Timeline::Span span(&run_.timeline, Phase::kLoading);
+  DocumentComponents& components = run_.components();
+  components.make_plan();
+  plan_.emplace(components.plan(), components.rows().rows(), components.training_plan());
+}
+
+void RunSession::run_fits() {
+  FitRunner(run_, *plan_).run();
+}
+
+void RunSession::write_result() {
+  run_.log.drain();  // the files are read
+  result_ = write_run_result(run_, *plan_, baseline_memory_);
+}
+
+}  // namespace treadle::internal

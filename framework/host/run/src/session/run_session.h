@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/engine/stage_graph.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "session/cross_validation.h"
+#include "session/run_parts.h"
+
+namespace treadle::internal {
+
+/// One run, fresh or resumed, from its document to its report. The stages in stages() are its table
+/// of contents.
+class RunSession {
+ public:
+  RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
+             RunFolder folder, bool resumed);
+
+  RunOutcome run();
+  /// Whether any step was made.
+  bool has_trained() const { return run_.has_trained; }
+
+  /// The stages of a workflow. With a session they do its work; without one they only have names,
+  /// for pictures.
+  static engine::StageGraph stages(const ResolvedWorkflow& workflow, RunSession* session);
+
+ private:
+  void load_data();
+  void split();
+  void run_fits();
+  void write_result();
+
+  const std::int64_t baseline_memory_;
+  RunParts run_;
+  std::optional<CrossValidation> plan_;
+  std::optional<nlohmann::json> result_;
+};
+
+}  // namespace treadle::internal

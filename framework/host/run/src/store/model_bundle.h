@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <treadle/core/state_dict.h>
+
+#include "store/state_tree.h"
+
+/// A run's model with all that predicting needs, as one file: a safetensors file with the weights
+/// as "model/<name>", the tensors of the preprocessing as "preprocessing/<path>", and texts in its
+/// metadata: "workflow", "preprocessing", "plugins" and a "checksum" of everything.
+namespace treadle::internal {
+
+struct ModelBundle {
+  std::string document = {};  ///< workflow.json
+  std::string plugins = {};   ///< plugins.lock
+  StateDict preprocessing = {};
+  NamedTensors weights = {};
+};
+
+/// Throws StorageError when the file cannot be written.
+void write_model_bundle(const std::filesystem::path& file, const ModelBundle& bundle);
+
+/// Reads a file from anyone: sizes, names and nesting are bounded by what the file holds, nothing
+/// in it is used as a path. Throws StorageError naming file and defect.
+ModelBundle read_model_bundle(const std::filesystem::path& file);
+
+}  // namespace treadle::internal

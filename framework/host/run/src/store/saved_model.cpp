@@ -1,0 +1,104 @@
+#include "store/saved_model.h"
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include <treadle/base/document.h>
+#include <treadle/base/error.h>
+#include <treadle/base/hash.h>
+#include <treadle/base/problem.h>
+#include <treadle/core/safetensors.h>
+#include <treadle/host/catalog/plugin_lock.h>
+#include <treadle/host/run/predictor.h>
+#include <treadle/host/run/state_folder.h>
+
+#include "store/model_bundle.h"
+
+namespace treadle::internal {
+
+void expect_plugins_of_run(const PluginCatalog& catalog, const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "plugins.lock";
+  if (!std::filesystem::exists(file))
+    return;
+  PluginLock lock;
+  try {
+    lock = PluginLock::read(file);
+  } catch (const DocumentError&) {
+    return;  // damaged: the names in the document have to do
+  }
+  lock.expect_present(catalog);
+}
+
+namespace {
+
+void expect_model(const std::filesystem::path& run) {
+  if (!std::filesystem::exists(run / "workflow.json")) {
+    throw StorageError(run.string() + ": is not the folder of a run: it has no workflow.json");
+  }
+  if (!std::filesystem::exists(run / "model.safetensors")) {
+    throw StorageError(run.string() +
+                       ": has no model: the run is not finished (continue it with "
+                       "\"workflow-runner resume\"), or it only scored folds (\"refit\": false)");
+  }
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& file) {
+  ModelBundle bundle = read_model_bundle(file);
+  const std::string name = file.string();
+  PluginLock::parse(bundle.plugins, name + ": plugins").expect_present(runtime.catalog());
+  return {
+      resolve_workflow(Document::parse(bundle.document, name + ": workflow"), runtime.schemas()),
+      std::move(bundle.preprocessing), std::move(bundle.weights)};
+}
+
+}  // namespace
+
+SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved) {
+  if (std::filesystem::is_regular_file(saved))
+    return saved_in_bundle(runtime, saved);
+  expect_model(saved);
+  expect_plugins_of_run(runtime.catalog(), saved);
+  StateDict preprocessing = read_preprocessing(saved);
+  return {runtime.read(saved / "workflow.json"), std::move(preprocessing),
+          read_safetensors(saved / "model.safetensors").tensors};
+}
+
+StateDict read_preprocessing(const std::filesystem::path& folder) {
+  constexpr const char* kRemedy =
+      "; restore preprocessing/ and model.safetensors from a copy of the run, or train it again: "
+      "workflow-runner run ";
+  const std::string remedy = kRemedy + (folder / "workflow.json").string();
+  try {
+    StateDict saved = read_state_folder(folder / "preprocessing");
+    const std::filesystem::path weights = folder / "model.safetensors";
+    if (hash_file(weights) != saved.value(kModelChecksum)) {
+      throw StorageError(weights.string() +
+                         ": is damaged, or belongs to another run: its checksum does not match");
+    }
+    return saved;
+  } catch (const StorageError& error) {
+    throw StorageError(error.what() + remedy);
+  }
+}
+
+}  // namespace treadle::internal
+
+namespace treadle {
+
+void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file) {
+  internal::expect_model(run_folder);
+  const std::filesystem::path lock = run_folder / "plugins.lock";
+  internal::write_model_bundle(
+      file, {internal::text_of(run_folder / "workflow.json"),
+             std::filesystem::exists(lock) ? internal::text_of(lock) : PluginLock().text(),
+             internal::read_preprocessing(run_folder),
+             read_safetensors(run_folder / "model.safetensors").tensors});
+}
+
+}  // namespace treadle

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+
+#include <treadle/core/state_dict.h>
+#include <treadle/host/catalog/plugin_catalog.h>
+#include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/run/runtime.h>
+
+#include "store/state_tree.h"
+
+namespace treadle::internal {
+
+/// Under this name the preprocessing keeps the hash of model.safetensors, its other half.
+inline constexpr const char* kModelChecksum = "model_checksum";
+
+/// A finished run's model as it is stored, with all that predicting needs.
+struct SavedModel {
+  ResolvedWorkflow workflow;
+  StateDict preprocessing;
+  NamedTensors weights;
+};
+
+/// Reads the folder of a run, or a file that export_model() wrote. Throws StorageError when it is
+/// neither, unfinished or damaged, PluginError when a plugin it needs is not there.
+SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved);
+
+/// Throws PluginError where a plugin that the run in `folder` used is gone or damaged: judging its
+/// document would only say that a component is unknown.
+void expect_plugins_of_run(const PluginCatalog& catalog, const std::filesystem::path& folder);
+
+/// Reads the preprocessing of the run in `folder`. Throws StorageError saying what to do when it,
+/// or the weights it belongs to, are damaged.
+StateDict read_preprocessing(const std::filesystem::path& folder);
+
+}  // namespace treadle::internal

@@ -1,0 +1,173 @@
+#include <treadle/host/run/state_folder.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+#include <treadle/base/hash.h>
+#include <treadle/base/json_words.h>
+#include <treadle/core/safetensors.h>
+
+#include "store/state_tree.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWeights = "weights.safetensors";
+constexpr const char* kTensors = "state.safetensors";
+constexpr const char* kValues = "state.json";
+constexpr const char* kModelPart = "model";
+constexpr int kFormat = 1;
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+/// Renames, also over a folder that is there already: the two change places in one instant, so that
+/// at no time there is none.
+void put_in_place(const fs::path& making, const fs::path& folder, std::error_code& error) {
+  if (!fs::exists(folder, error)) {
+    fs::rename(making, folder, error);
+    return;
+  }
+  if (renameat2(AT_FDCWD, making.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0) {
+    // A file system that cannot exchange: the old one has to go first.
+    fs::remove_all(folder, error);
+    fs::rename(making, folder, error);
+    return;
+  }
+  fs::remove_all(making, error);
+}
+
+[[noreturn]] void damaged(const fs::path& path, const std::string& what) {
+  throw StorageError(path.string() + ": is damaged: " + what);
+}
+
+/// A state from a stranger: a hundred thousand brackets must not use up the stack.
+nlohmann::json parse_values(const fs::path& path, const std::string& text) {
+  constexpr int kMostLevels = 512;  // two for each part within a part, and those of values
+  return nlohmann::json::parse(
+      text, [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+        if (depth > kMostLevels)
+          damaged(path, "it is nested too deeply");
+        return true;
+      });
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw StorageError(path.string() + ": is missing or cannot be read");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void expect_hash(const fs::path& path, const nlohmann::json& hashes) {
+  const std::string name = path.filename().string();
+  if (hash_file(path) != hashes.at(name).get<std::string>()) {
+    damaged(path, "its checksum does not match");
+  }
+}
+
+StateDict assemble(const fs::path& path, const nlohmann::json& structure,
+                   const TensorFile& tensors) {
+  try {
+    StateDict state = internal::put_together(structure);
+    for (const auto& [name, tensor] : tensors.tensors)
+      internal::put_at(state, name, tensor);
+    return state;
+  } catch (const StorageError& error) {
+    damaged(path, error.what());
+  }
+}
+
+}  // namespace
+
+void write_state_folder(const fs::path& folder, const StateDict& state) {
+  fs::path making = folder;
+  making += ".tmp";
+  std::error_code error;
+  fs::remove_all(making, error);
+  fs::create_directories(making, error);
+  if (error)
+    throw StorageError(making.string() + ": cannot be made: " + error.message());
+  try {
+    TensorFile weights;
+    TensorFile tensors;
+    StateDict rest(state.version());
+    for (const auto& [name, value] : state.values().items())
+      rest.put(name, value);
+    for (const auto& [name, tensor] : state.tensors())
+      rest.put(name, tensor);
+    for (const auto& [name, part] : state.parts()) {
+      if (name != kModelPart)
+        rest.put(name, part);
+    }
+    if (state.has_part(kModelPart))
+      weights.tensors = state.part(kModelPart).tensors();
+    const nlohmann::json structure = internal::take_apart(rest, "", tensors.tensors);
+    write_safetensors(making / kWeights, weights);
+    write_safetensors(making / kTensors, tensors);
+    const std::string body = structure.dump();
+    const nlohmann::json content = {{"format", kFormat},
+                                    {"hashes",
+                                     {{kWeights, hash_file(making / kWeights)},
+                                      {kTensors, hash_file(making / kTensors)},
+                                      {"state", hash_text(body)}}},
+                                    {"has_model", state.has_part(kModelPart)},
+                                    {"state", structure}};
+    write_file_atomically(making / kValues, content.dump());
+  } catch (...) {
+    fs::remove_all(making, error);
+    throw;
+  }
+  put_in_place(making, folder, error);
+  if (error)
+    throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
+  sync_folder(folder.parent_path());
+}
+
+StateDict read_state_folder(const fs::path& folder) {
+  const fs::path values_path = folder / kValues;
+  try {
+    const nlohmann::json content = parse_values(values_path, read_text(values_path));
+    if (content.at("format") != kFormat) {
+      throw StorageError(values_path.string() + ": has format " +
+                         quote_value(content.at("format")) + "; this version reads " +
+                         std::to_string(kFormat));
+    }
+    const nlohmann::json& structure = content.at("state");
+    const nlohmann::json& hashes = content.at("hashes");
+    if (hash_text(structure.dump()) != hashes.at("state").get<std::string>()) {
+      damaged(values_path, "its checksum does not match");
+    }
+    expect_hash(folder / kWeights, hashes);
+    expect_hash(folder / kTensors, hashes);
+    const TensorFile tensors = read_safetensors(folder / kTensors);
+    StateDict state = assemble(values_path, structure, tensors);
+    if (content.at("has_model").get<bool>()) {
+      StateDict model;
+      for (const auto& [name, tensor] : read_safetensors(folder / kWeights).tensors) {
+        if (name.empty() || name.find('/') != std::string::npos)
+          damaged(folder / kWeights, "a tensor cannot be called " + quote_text(name));
+        model.put(name, tensor);
+      }
+      state.put(kModelPart, std::move(model));
+    }
+    return state;
+  } catch (const nlohmann::json::exception&) {
+    // The library's words are about characters and types; nobody mends a state by hand.
+    damaged(values_path, "it is not what was written there");
+  }
+}
+
+}  // namespace treadle

@@ -1,0 +1,72 @@
+#include "session/fit_memory.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace treadle::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t kMebibyte = 1 << 20;
+
+/// A process and a machine that are as large as a test says.
+class FitMemories : public ::testing::Test {
+ protected:
+  /// A training begins, and its first steps take so much.
+  void train(std::int64_t mebibytes) {
+    memory_.begin();
+    resident_ += mebibytes * kMebibyte;
+    memory_.settle();
+  }
+
+  std::int64_t resident_ = 700 * kMebibyte;
+  std::optional<std::int64_t> available_;
+  std::vector<std::string> notes_;
+  FitMemory memory_{[this] { return resident_; }, [this] { return available_; },
+                    [this](const std::string& note) { notes_.push_back(note); }};
+};
+
+TEST_F(FitMemories, HaveRoomForWhatOneTookAndHalfAsMuch) {
+  train(100);
+
+  available_ = 150 * kMebibyte;
+  EXPECT_TRUE(memory_.fits());
+  available_ = 150 * kMebibyte - 1;
+  EXPECT_FALSE(memory_.fits());
+}
+
+// What the first has given back to the allocator the next one takes from there.
+TEST_F(FitMemories, AskForAsMuchAsTheGreediestTook) {
+  train(100);
+  train(0);
+
+  available_ = 149 * kMebibyte;
+  EXPECT_FALSE(memory_.fits());
+}
+
+TEST_F(FitMemories, HaveRoomWhereTheSystemDoesNotSay) {
+  train(100);
+
+  EXPECT_TRUE(memory_.fits());
+}
+
+TEST_F(FitMemories, SayOnceWhyATrainingWaits) {
+  train(2000);
+  available_ = 3000 * kMebibyte;
+  EXPECT_TRUE(memory_.fits());
+  EXPECT_THAT(notes_, IsEmpty());
+
+  available_ = 1200 * kMebibyte;
+  EXPECT_FALSE(memory_.fits());
+  EXPECT_FALSE(memory_.fits());
+
+  EXPECT_THAT(notes_, ElementsAre("fewer trainings at once than there are workers: one more needs "
+                                  "about 3000 MiB of memory, and 1200 MiB are left"));
+}
+
+}  // namespace
+}  // namespace treadle::internal

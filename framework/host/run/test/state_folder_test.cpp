@@ -1,0 +1,147 @@
+// State folders: read back as they were written, and refused with a sentence where somebody else
+// wrote them.
+#include <treadle/host/run/state_folder.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/hash.h>
+#include <treadle/core/safetensors.h>
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class StateFolder : public ::testing::Test {
+ protected:
+  StateFolder() {
+    std::string pattern = (fs::temp_directory_path() / "treadle-state-XXXXXX").string();
+    scratch_ = ::mkdtemp(pattern.data());
+  }
+  ~StateFolder() override { fs::remove_all(scratch_); }
+
+  fs::path folder() const { return scratch_ / "state"; }
+
+  /// Writes a folder whose checksums are right, as whoever changes it by hand would.
+  void write(const json& structure, const TensorFile& tensors = {}, bool has_model = false) const {
+    fs::create_directories(folder());
+    json hashes = {{"state", hash_text(structure.dump())}};
+    for (const char* const name : {"weights.safetensors", "state.safetensors"}) {
+      write_safetensors(folder() / name, tensors);
+      hashes[name] = hash_file(folder() / name);
+    }
+    const json content = {
+        {"format", 1}, {"hashes", hashes}, {"has_model", has_model}, {"state", structure}};
+    std::ofstream(folder() / "state.json") << content.dump();
+  }
+
+  /// The refusal, without the folder's name.
+  std::string refusal() const {
+    try {
+      read_state_folder(folder());
+    } catch (const StorageError& error) {
+      std::string text = error.what();
+      return text.replace(0, folder().string().size() + 1, "");
+    }
+    return "none";
+  }
+
+  static json one(const std::string& name, json value) {
+    json object = json::object();
+    object[name] = std::move(value);
+    return object;
+  }
+  static json state(json values = json::object(), json parts = json::object()) {
+    json structure = one("version", 1);
+    structure["values"] = std::move(values);
+    structure["parts"] = std::move(parts);
+    return structure;
+  }
+  static TensorFile tensor(const std::string& name) { return {{{name, at::full({1}, 2.0)}}, {}}; }
+
+  fs::path scratch_;
+};
+
+TEST_F(StateFolder, IsReadAsItWasWritten) {
+  StateDict model;
+  model.put("layer.weight", at::arange(6));
+  StateDict moments(4);
+  moments.put("m", at::full({2}, 0.5));
+  StateDict written(3);
+  written.put("step", json(7));
+  written.put("model", model);
+  written.put("optimizer", moments);
+
+  write_state_folder(folder(), written);
+  const StateDict read = read_state_folder(folder());
+
+  EXPECT_EQ(read.version(), 3);
+  EXPECT_EQ(read.value("step"), 7);
+  EXPECT_TRUE(read.part("model").tensor("layer.weight").equal(at::arange(6)));
+  EXPECT_EQ(read.part("optimizer").version(), 4);
+  EXPECT_TRUE(read.part("optimizer").tensor("m").equal(at::full({2}, 0.5)));
+}
+
+TEST_F(StateFolder, RefusesNamesThatAreNone) {
+  write(state(one("a/b", 1)));
+  EXPECT_EQ(refusal(), "state.json: is damaged: \"a/b\" cannot be a name in it");
+  write(state(json::object(), one("", state())));
+  EXPECT_EQ(refusal(), "state.json: is damaged: \"\" cannot be a name in it");
+  for (const char* const name : {"", "/", "a/", "a//b"}) {
+    write(state(), tensor(name));
+    EXPECT_EQ(refusal(), "state.json: is damaged: \"\" cannot be a name in it") << name;
+  }
+  // Weights alone are in one part, whose names have no slash.
+  write(state(), tensor("a/b"), /*has_model=*/true);
+  EXPECT_EQ(refusal(), "weights.safetensors: is damaged: a tensor cannot be called \"a/b\"");
+}
+
+TEST_F(StateFolder, RefusesWhatIsNestedTooDeeply) {
+  json deep = state();
+  for (int level = 0; level < 200; ++level)
+    deep = state(json::object(), one("a", std::move(deep)));
+  write(deep);
+  EXPECT_EQ(refusal(), "state.json: is damaged: its parts are nested too deeply");
+
+  std::string name;
+  for (int level = 0; level < 100'000; ++level)
+    name += "a/";
+  write(state(), tensor(name + "a"));
+  EXPECT_EQ(refusal(), "state.json: is damaged: its parts are nested too deeply");
+
+  write(state());
+  std::ofstream(folder() / "state.json") << std::string(1'000'000, '[');
+  EXPECT_EQ(refusal(), "state.json: is damaged: it is nested too deeply");
+}
+
+TEST_F(StateFolder, RefusesWhatIsNoState) {
+  for (const json& structure : {json(3), json::array(), state(json::array({1})),
+                                state(json::object(), 3), one("version", 1)}) {
+    write(structure);
+    EXPECT_EQ(refusal(), "state.json: is damaged: it is not what was written there") << structure;
+  }
+  json odd = state();
+  odd["version"] = 1e300;
+  write(odd);
+  EXPECT_EQ(refusal(), "state.json: is damaged: its version is not a number");
+}
+
+TEST_F(StateFolder, ShowsAnotherFormatWithoutItsControlCharacters) {
+  write(state());
+  std::ofstream(folder() / "state.json") << R"({"format": "\u001b[2J\u007f"})";
+
+  const std::string told = refusal();
+
+  EXPECT_THAT(told, ::testing::StartsWith("state.json: has format "));
+  EXPECT_EQ(told.find_first_of("\x1b\x7f"), std::string::npos) << told;
+}
+
+}  // namespace
+}  // namespace treadle

@@ -1,0 +1,346 @@
+#include "windows.h"
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/random.h>
+#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/sequence_contract.h>
+
+namespace treadle::sequences {
+namespace {
+
+using nlohmann::json;
+using testing::CaseName;
+using testing::gathered;
+using ::testing::HasSubstr;
+using testing::same;
+using testing::SequenceCase;
+using testing::SequenceContract;
+using testing::series_data;
+using Sizes = std::vector<std::int64_t>;
+
+std::unique_ptr<SequenceProvider> make(const json& parameters) {
+  static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<SequenceProvider>("windows", parameters);
+}
+
+SequenceCase case_of(std::string name, const json& parameters, bool predicts = true) {
+  return {.name = std::move(name),
+          .make = [parameters] { return make(parameters); },
+          .predicts = predicts};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Windows, SequenceContract,
+    ::testing::Values(
+        case_of("OneRow", {{"lookback", 1}}), case_of("Usual", {{"lookback", 8}}),
+        case_of("Horizon", {{"lookback", 4}, {"horizon", 3}}),
+        case_of("Everything", {{"lookback", 5}, {"horizon", 2}, {"stride", 4}, {"gap", 3}}),
+        case_of("Targets", {{"lookback", 4}, {"horizon", 2}, {"include_targets", true}}, false),
+        case_of("Skipping", {{"lookback", 4}, {"short_series", "skip"}})),
+    CaseName());
+
+/// The columns `2 row` and `2 row + 1` modulo something, the number `y`.
+MatrixRows::Matrices table_of(std::int64_t rows, const at::Tensor& inputs,
+                              const at::Tensor& targets) {
+  MatrixRows::Matrices matrices;
+  matrices.spec.inputs = {{"features", {2}, {{"a"}, {"b"}}}};
+  matrices.spec.targets = {treadle::number_target("y")};
+  matrices.inputs = {inputs.to(at::kFloat).view({rows, 2}).contiguous()};
+  matrices.targets = {targets.to(at::kFloat).view({rows, 1}).contiguous()};
+  return matrices;
+}
+
+MatrixRows::Matrices counted(std::int64_t rows) {
+  return table_of(rows, at::arange(2 * rows), at::arange(rows).mul(100));
+}
+
+std::string complaint_of(const json& parameters, MatrixRows::Matrices matrices) {
+  const MatrixRows rows(std::move(matrices));
+  try {
+    make(parameters)->samples(rows);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+// Printed by windows_numpy.py beside this file.
+TEST(Windows, AreThoseOfNumpy) {
+  const MatrixRows rows(
+      table_of(12, at::arange(24).mul(7).remainder(13), at::arange(12).mul(3).remainder(7)));
+  const auto samples =
+      make({{"lookback", 4}, {"horizon", 2}, {"gap", 1}, {"stride", 2}})->samples(rows);
+
+  const Batch batch = gathered(*samples, 0, samples->rows());
+
+  const at::Tensor inputs = at::tensor({0, 7,  1, 8,  2, 9,  3, 10, 2, 9, 3, 10,  //
+                                        4, 11, 5, 12, 4, 11, 5, 12, 6, 0, 7, 1},
+                                       at::kFloat);
+  const at::Tensor targets = at::tensor({1, 4, 0, 3, 6, 2}, at::kFloat);
+  EXPECT_TRUE(same(batch.inputs[0], inputs.view({3, 4, 2}))) << batch.inputs[0];
+  EXPECT_TRUE(same(batch.targets[0], targets.view({3, 2}))) << batch.targets[0];
+}
+
+/// Every row asked whether a sample begins with it.
+std::vector<std::int64_t> enumerated(const Sizes& groups, const WindowShape& shape,
+                                     bool has_targets) {
+  const auto rows = static_cast<std::int64_t>(groups.size());
+  const auto group = [&](std::int64_t row) { return groups[static_cast<std::size_t>(row)]; };
+  std::vector<std::int64_t> starts;
+  for (std::int64_t start = 0; start < rows; ++start) {
+    const std::int64_t needed =
+        has_targets ? shape.lookback + shape.gap + shape.horizon : shape.lookback;
+    if (start + needed > rows || group(start) != group(start + needed - 1))
+      continue;
+    std::int64_t first = start;
+    while (first > 0 && group(first - 1) == group(start))
+      --first;
+    std::int64_t end = start;
+    while (end < rows && group(end) == group(start))
+      ++end;
+    const std::int64_t steps = has_targets ? start - first : end - needed - start;
+    if (steps % shape.stride == 0)
+      starts.push_back(start);
+  }
+  return starts;
+}
+
+TEST(Windows, AreThoseOfBruteForce) {
+  RandomBits random(11);
+  int compared = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto drawn = [&](std::int64_t from, std::int64_t to) {
+      return from + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(to - from)));
+    };
+    const WindowShape shape{drawn(1, 7), drawn(1, 5), drawn(1, 6), drawn(0, 4)};
+    const bool has_targets = random.below(2) == 0;
+    Sizes groups;
+    for (std::int64_t group = 0, left = drawn(1, 6); group < left; ++group)
+      groups.insert(groups.end(), static_cast<std::size_t>(drawn(1, 30)), group * 3);
+    const auto count = static_cast<std::int64_t>(groups.size());
+    MatrixRows::Matrices matrices = counted(count);
+    matrices.groups = at::tensor(groups, at::kLong);
+    if (!has_targets) {
+      matrices.spec.targets.clear();
+      matrices.targets.clear();
+    }
+    const MatrixRows rows(std::move(matrices));
+    const std::vector<std::int64_t> expected = enumerated(groups, shape, has_targets);
+    SCOPED_TRACE(round);
+    const json parameters{{"lookback", shape.lookback},
+                          {"horizon", shape.horizon},
+                          {"stride", shape.stride},
+                          {"gap", shape.gap},
+                          {"short_series", "skip"}};
+    if (expected.empty()) {
+      EXPECT_THROW(make(parameters)->samples(rows), DataError);
+      continue;
+    }
+
+    const auto samples = make(parameters)->samples(rows);
+    const Batch batch = gathered(*samples, 0, samples->rows());
+
+    ASSERT_EQ(samples->rows(), static_cast<std::int64_t>(expected.size()));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto sample = static_cast<std::int64_t>(i);
+      const SourceRows source = samples->source_rows(sample);
+      EXPECT_EQ(source.inputs, (RowRange{expected[i], expected[i] + shape.lookback}));
+      EXPECT_EQ(samples->groups()[sample].item<std::int64_t>(),
+                groups[static_cast<std::size_t>(expected[i])]);
+      for (std::int64_t step = 0; step < shape.lookback; ++step) {
+        for (std::int64_t column = 0; column < 2; ++column) {
+          EXPECT_EQ(batch.inputs[0][sample][step][column].item<float>(),
+                    static_cast<float>(2 * (expected[i] + step) + column));
+        }
+      }
+      if (!has_targets)
+        continue;
+      const std::int64_t target = expected[i] + shape.lookback + shape.gap;
+      EXPECT_EQ(source.targets, (RowRange{target, target + shape.horizon}));
+      for (std::int64_t step = 0; step < shape.horizon; ++step) {
+        EXPECT_EQ(batch.targets[0][sample][step].item<float>(),
+                  static_cast<float>(100 * (target + step)));
+      }
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared, 200);
+}
+
+TEST(Windows, TheShapesAreThoseOfTheGuide) {
+  MatrixRows::Matrices matrices = series_data(20);
+  matrices.spec.targets.push_back({"pair", TargetKind::kNumbers, {2}});
+  matrices.targets.push_back(at::arange(80, at::kFloat).view({40, 2}));
+  matrices.spec.targets.push_back({"tags", TargetKind::kLabels, {3}, {"p", "q", "r"}});
+  matrices.targets.push_back(at::zeros({40, 3}));
+  matrices.spec.targets.push_back(treadle::class_target("marks", {"no", "yes"}, {5}));
+  matrices.targets.push_back(at::zeros({40, 5}, at::kLong));
+  const MatrixRows rows(std::move(matrices));
+
+  const auto one = make({{"lookback", 4}})->samples(rows);
+  const auto three = make({{"lookback", 4}, {"horizon", 3}})->samples(rows);
+
+  const auto shapes = [](const SampleReader& samples) {
+    std::vector<Sizes> shapes = {samples.spec().inputs[0].shape};
+    for (const TargetSpec& target : samples.spec().targets)
+      shapes.push_back(target.shape);
+    return shapes;
+  };
+  EXPECT_EQ(shapes(*one), (std::vector<Sizes>{{4, 2}, {1}, {}, {2}, {3}, {5}}));
+  EXPECT_EQ(shapes(*three), (std::vector<Sizes>{{4, 2}, {3}, {3}, {6}, {3, 3}, {3, 5}}));
+  EXPECT_EQ(one->spec().inputs[0].name, "features");
+  EXPECT_TRUE(one->spec().inputs[0].columns.empty());
+  // Step after step: the pairs of rows 4, 5, 6.
+  const Batch batch = gathered(*three, 0, 1);
+  EXPECT_TRUE(same(batch.targets[2], at::arange(8, 14, at::kFloat).view({1, 6})));
+}
+
+TEST(Windows, TimeWeightAndGroupAreThoseOfTheFirstRowToPredict) {
+  const MatrixRows rows(series_data(20));
+
+  const auto samples = make({{"lookback", 6}, {"gap", 1}})->samples(rows);
+  const Batch batch = gathered(*samples, 0, samples->rows());
+
+  EXPECT_EQ(samples->rows(), 26);  // 13 of each series
+  for (const std::int64_t i : {0, 12, 13, 25}) {
+    const std::int64_t row = samples->source_rows(i).targets.begin;
+    EXPECT_EQ(samples->timestamps()[i].item<double>(), rows.timestamps()[row].item<double>());
+    EXPECT_EQ(samples->groups()[i].item<std::int64_t>(), i < 13 ? 0 : 7);
+    EXPECT_EQ(batch.weights[i].item<float>(), static_cast<float>(row % 5 + 1));
+  }
+}
+
+TEST(Windows, WithoutTargetsTheTimeIsThatOfTheLastRowGiven) {
+  MatrixRows::Matrices matrices = series_data(20);
+  matrices.spec.targets.clear();
+  matrices.targets.clear();
+  const MatrixRows rows(std::move(matrices));
+
+  const auto samples = make({{"lookback", 6}, {"horizon", 4}, {"stride", 5}})->samples(rows);
+
+  ASSERT_EQ(samples->rows(), 6);  // of each series those that end with row 9, 14 and 19
+  EXPECT_EQ(samples->source_rows(0).inputs, (RowRange{4, 10}));
+  EXPECT_EQ(samples->source_rows(5).inputs, (RowRange{34, 40}));
+  EXPECT_EQ(samples->timestamps()[0].item<double>(), 4.5);
+  EXPECT_EQ(samples->timestamps()[5].item<double>(), 9.5);
+  EXPECT_EQ(samples->describe_row(5), "sample 5 (rows 34-39)");
+}
+
+TEST(Windows, DescribesASampleByItsRows) {
+  const MatrixRows rows(counted(200));
+
+  const auto day = make({{"lookback", 96}, {"horizon", 24}})->samples(rows);
+  const auto shortest = make({{"lookback", 1}})->samples(rows);
+
+  EXPECT_EQ(day->describe_row(41), "sample 41 (rows 41-136, target rows 137-160)");
+  EXPECT_EQ(shortest->describe_row(3), "sample 3 (row 3, target row 4)");
+}
+
+TEST(Windows, TargetsOfThePastStandBehindTheColumns) {
+  const MatrixRows rows(counted(5));
+
+  const auto samples = make({{"lookback", 2}, {"include_targets", true}})->samples(rows);
+  const Batch batch = gathered(*samples, 1, 2);
+
+  EXPECT_EQ(samples->spec().inputs[0].shape, (Sizes{2, 3}));
+  const at::Tensor expected = at::tensor({2, 3, 100, 4, 5, 200}, at::kFloat);
+  EXPECT_TRUE(same(batch.inputs[0], expected.view({1, 2, 3})));
+  EXPECT_EQ(batch.targets[0].item<float>(), 300);
+}
+
+TEST(Windows, TakesATableWithoutNamesOfColumns) {
+  MatrixRows::Matrices matrices = counted(5);
+  matrices.spec.inputs[0].columns.clear();
+  const MatrixRows rows(std::move(matrices));
+
+  EXPECT_EQ(make({{"lookback", 2}})->samples(rows)->rows(), 3);
+}
+
+TEST(Windows, SaysHowManyRowsASampleNeeds) {
+  const json day{{"lookback", 96}, {"horizon", 24}, {"gap", 2}};
+  EXPECT_EQ(complaint_of(day, counted(100)),
+            "there are 100 rows, and a sample of the sequence windows needs 122 (lookback 96 + gap "
+            "2 + horizon 24); shorten the windows");
+
+  MatrixRows::Matrices grouped = counted(10);
+  grouped.groups = at::arange(10, at::kLong).ge(7).to(at::kLong);
+  EXPECT_EQ(complaint_of({{"lookback", 4}}, grouped),
+            "row 7: a group of 3 rows begins here, and a sample of the sequence windows needs 5 "
+            "(lookback 4 + horizon 1); shorten the windows, or set \"short_series\": \"skip\"");
+  const MatrixRows rows(grouped);
+  EXPECT_EQ(make({{"lookback", 4}, {"short_series", "skip"}})->samples(rows)->rows(), 3);
+  EXPECT_EQ(complaint_of({{"lookback", 8}, {"short_series", "skip"}}, grouped),
+            "no group has the 9 rows that a sample of the sequence windows needs (lookback 8 + "
+            "horizon 1)");
+}
+
+TEST(Windows, NamesTheRowThatIsOutOfOrder) {
+  MatrixRows::Matrices late = counted(6);
+  late.timestamps = at::tensor({1.0, 2.0, 4.0, 3.0, 5.0, 6.0}, at::kDouble);
+  MatrixRows::Matrices twice = counted(6);
+  twice.timestamps = at::tensor({1.0, 1.0, 2.0, 2.0, 3.0, 3.0}, at::kDouble);
+  MatrixRows::Matrices torn = counted(6);
+  torn.groups = at::tensor({1, 1, 2, 2, 1, 1}, at::kLong);
+  const json two{{"lookback", 1}};
+
+  EXPECT_EQ(complaint_of(two, late),
+            "row 3: its time is before that of the row above, and times must rise within a series; "
+            "sort the rows by time, or name the column that tells several series apart as the "
+            "data's group");
+  EXPECT_THAT(complaint_of(two, twice), HasSubstr("row 1: its time is that of the row above"));
+  EXPECT_EQ(complaint_of(two, torn),
+            "row 4: its group began earlier, and rows of another one lie between; sort the rows by "
+            "group, then by time");
+}
+
+TEST(Windows, SaysWhichDataItTakes) {
+  const json two{{"lookback", 2}};
+  MatrixRows::Matrices images = counted(6);
+  images.spec.inputs = {{"picture", {1, 2}}};
+  images.inputs[0] = images.inputs[0].view({6, 1, 2});
+  MatrixRows::Matrices missing = counted(6);
+  missing.spec.inputs[0].columns[1].may_be_missing = true;
+  MatrixRows::Matrices several = counted(6);
+  several.spec.inputs.push_back({"more", {2}});
+  several.inputs.push_back(several.inputs[0]);
+  MatrixRows::Matrices weighed = counted(6);
+  weighed.position_weights = {at::zeros({6})};
+
+  EXPECT_EQ(complaint_of(two, images),
+            "the sequence windows takes a table of numbers, and input \"picture\" is none: a row "
+            "has shape {1, 2}");
+  EXPECT_EQ(complaint_of(two, several),
+            "the sequence windows takes data with one input, a table of numbers, and there are 2: "
+            "\"features\", \"more\"; leave the others out, categories among them");
+  EXPECT_THAT(complaint_of(two, missing), HasSubstr("values of column \"b\" are missing"));
+  EXPECT_THAT(complaint_of(two, weighed), HasSubstr("target \"y\" has weights of positions"));
+}
+
+TEST(Windows, PastTargetsNeedTargetsThatAreNumbers) {
+  const json past{{"lookback", 2}, {"include_targets", true}};
+  MatrixRows::Matrices bare = counted(6);
+  bare.spec.targets.clear();
+  bare.targets.clear();
+  MatrixRows::Matrices classes = counted(6);
+  classes.spec.targets = {treadle::class_target("kind", {"a", "b"})};
+  classes.targets = {at::zeros({6}, at::kLong)};
+
+  EXPECT_THAT(complaint_of(past, bare), HasSubstr("these rows have no targets"));
+  EXPECT_THAT(complaint_of(past, classes), HasSubstr("no target is a number"));
+}
+
+}  // namespace
+}  // namespace treadle::sequences

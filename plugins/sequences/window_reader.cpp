@@ -1,0 +1,121 @@
+#include "window_reader.h"
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+
+namespace treadle::sequences {
+namespace {
+
+/// "41-136", "41".
+std::string in_words(const RowRange& rows) {
+  const std::string first = std::to_string(rows.begin);
+  return rows.size() == 1 ? "row " + first : "rows " + first + "-" + std::to_string(rows.end - 1);
+}
+
+DataSpec sample_spec(DataSpec spec, const at::Tensor& inputs, const WindowShape& shape) {
+  PortSpec& input = spec.inputs[0];
+  input.shape = {shape.lookback, inputs.size(1)};
+  input.columns.clear();
+  for (TargetSpec& target : spec.targets) {
+    if (shape.horizon == 1)
+      continue;
+    if (target.kind == TargetKind::kNumbers && target.shape.size() == 1) {
+      target.shape = {shape.horizon * target.shape[0]};
+    } else {
+      target.shape.insert(target.shape.begin(), shape.horizon);
+    }
+  }
+  return spec;
+}
+
+}  // namespace
+
+WindowReader::WindowReader(Rows rows, const WindowShape& shape, std::vector<std::int64_t> starts)
+    : shape_(shape),
+      spec_(sample_spec(std::move(rows.spec), rows.inputs, shape)),
+      starts_(std::move(starts)),
+      inputs_(std::move(rows.inputs)),
+      targets_(std::move(rows.targets)),
+      weights_(std::move(rows.weights)),
+      to_target_(targets_.empty() ? shape.lookback - 1 : shape.lookback + shape.gap) {
+  at::Tensor anchors = at::empty({static_cast<std::int64_t>(starts_.size())}, at::kLong);
+  auto* const anchor = anchors.data_ptr<std::int64_t>();
+  for (std::size_t i = 0; i < starts_.size(); ++i)
+    anchor[i] = starts_[i] + to_target_;
+  if (rows.groups.defined())
+    groups_ = at::index_select(rows.groups, 0, anchors);
+  if (rows.timestamps.defined())
+    timestamps_ = at::index_select(rows.timestamps, 0, anchors);
+}
+
+WindowReader::~WindowReader() = default;
+
+void WindowReader::copy_stretches(const at::Tensor& source, std::span<const std::int64_t> samples,
+                                  std::int64_t offset, std::int64_t count,
+                                  const std::vector<std::int64_t>& shape, at::Tensor& out) const {
+  std::vector<std::int64_t> sizes = {static_cast<std::int64_t>(samples.size())};
+  sizes.insert(sizes.end(), shape.begin(), shape.end());
+  const bool fits = out.defined() && out.scalar_type() == source.scalar_type() &&
+                    out.sizes().equals(sizes) && out.is_contiguous();
+  if (!fits)
+    out = at::empty(sizes, source.options());
+  const auto row_values = std::accumulate(source.sizes().begin() + 1, source.sizes().end(),
+                                          std::int64_t{1}, std::multiplies<>());
+  const std::size_t row_bytes = static_cast<std::size_t>(row_values) * source.element_size();
+  const std::size_t bytes = static_cast<std::size_t>(count) * row_bytes;
+  const auto* const from = static_cast<const std::byte*>(source.data_ptr());
+  auto* to = static_cast<std::byte*>(out.data_ptr());
+  for (const std::int64_t sample : samples) {
+    const std::int64_t row = starts_[static_cast<std::size_t>(sample)] + offset;
+    std::memcpy(to, from + static_cast<std::size_t>(row) * row_bytes, bytes);
+    to += bytes;
+  }
+}
+
+void WindowReader::do_gather(std::span<const std::int64_t> samples, Batch& out) const {
+  out.inputs.resize(1);
+  copy_stretches(inputs_, samples, 0, shape_.lookback, spec_.inputs[0].shape, out.inputs[0]);
+  out.targets.resize(targets_.size());
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    copy_stretches(targets_[i], samples, to_target_, shape_.horizon, spec_.targets[i].shape,
+                   out.targets[i]);
+  }
+  out.position_weights.clear();
+  if (weights_.defined()) {
+    copy_stretches(weights_, samples, to_target_, 1, {}, out.weights);
+  } else {
+    out.weights = at::Tensor();
+  }
+}
+
+at::Tensor WindowReader::do_targets(std::size_t target) const {
+  std::vector<std::int64_t> all(starts_.size());
+  std::iota(all.begin(), all.end(), 0);
+  at::Tensor values;
+  copy_stretches(targets_[target], all, to_target_, shape_.horizon, spec_.targets[target].shape,
+                 values);
+  return values;
+}
+
+SourceRows WindowReader::do_source_rows(std::int64_t sample) const {
+  const std::int64_t begin = starts_[static_cast<std::size_t>(sample)];
+  SourceRows rows{{begin, begin + shape_.lookback}, {}};
+  if (!targets_.empty())
+    rows.targets = {begin + to_target_, begin + to_target_ + shape_.horizon};
+  return rows;
+}
+
+std::string WindowReader::do_describe_row(std::int64_t sample) const {
+  const SourceRows rows = do_source_rows(sample);
+  return "sample " + std::to_string(sample) + " (" + in_words(rows.inputs) +
+         (targets_.empty() ? "" : ", target " + in_words(rows.targets)) + ")";
+}
+
+}  // namespace treadle::sequences

@@ -1,0 +1,371 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/sequence_provider.h>
+#include <treadle/core/task_random.h>
+#include <treadle/testing/at_once.h>
+#include <treadle/testing/batches.h>
+#include <treadle/testing/case_name.h>
+
+/// What every SequenceProvider must keep. Include in one source file of a test program:
+///
+///     INSTANTIATE_TEST_SUITE_P(Sequences, SequenceContract, ::testing::Values(
+///         SequenceCase{"Windows", [] {
+///           return plugin().make<SequenceProvider>("windows", {{"lookback", 4}});
+///         }}), CaseName());
+namespace treadle::testing {
+
+struct SequenceCase {
+  std::string name;
+  /// One that takes at most 12 rows for a sample.
+  std::function<std::unique_ptr<SequenceProvider>()> make;
+  /// Makes samples of rows without targets; one that reads past targets cannot.
+  bool predicts = true;
+  /// How long a series is, of which the suite has two.
+  std::int64_t rows = 30;
+};
+
+/// Two series, one after the other: the columns "a" and "b", a number ("y") and one of two classes
+/// ("kind") per row, weights, groups and times that rise within a group.
+inline MatrixRows::Matrices series_data(std::int64_t rows_of_each = 30) {
+  const TaskRandom random(5);
+  const std::int64_t rows = 2 * rows_of_each;
+  const at::Tensor number = at::arange(rows, at::kLong);
+  MatrixRows::Matrices matrices;
+  matrices.spec.inputs = {{"features", {2}, {{"a"}, {"b"}}}};
+  matrices.spec.targets = {treadle::number_target("y"),
+                           treadle::class_target("kind", {"down", "up"})};
+  matrices.spec.has_weights = true;
+  matrices.inputs = {at::randn({rows, 2})};
+  matrices.targets = {at::randn({rows, 1}), number.remainder(2)};
+  matrices.weights = number.remainder(5).add(1).to(at::kFloat);
+  matrices.groups = number.floor_divide(rows_of_each).mul(7);
+  matrices.timestamps = number.remainder(rows_of_each).to(at::kDouble).mul(0.5);
+  return matrices;
+}
+
+class SequenceContract : public ::testing::TestWithParam<SequenceCase> {
+ protected:
+  using Matrices = MatrixRows::Matrices;
+
+  static Matrices series() { return series_data(GetParam().rows); }
+  static Matrices without_targets(Matrices matrices) {
+    matrices.spec.targets.clear();
+    matrices.targets.clear();
+    return matrices;
+  }
+  static Matrices copied(Matrices matrices) {
+    for (std::vector<at::Tensor>* const tensors : {&matrices.inputs, &matrices.targets}) {
+      for (at::Tensor& tensor : *tensors)
+        tensor = tensor.clone();
+    }
+    return matrices;
+  }
+  /// The first of them.
+  static Matrices first_rows(Matrices matrices, std::int64_t count) {
+    for (std::vector<at::Tensor>* const tensors : {&matrices.inputs, &matrices.targets}) {
+      for (at::Tensor& tensor : *tensors)
+        tensor = tensor.slice(0, 0, count);
+    }
+    for (at::Tensor* const tensor : {&matrices.weights, &matrices.groups, &matrices.timestamps}) {
+      if (tensor->defined())
+        *tensor = tensor->slice(0, 0, count);
+    }
+    return matrices;
+  }
+
+  static Batch everything(const SampleReader& samples) {
+    return gathered(samples, 0, samples.rows());
+  }
+
+  static std::vector<std::int64_t> expected_sizes(std::int64_t rows,
+                                                  const std::vector<std::int64_t>& shape) {
+    std::vector<std::int64_t> sizes = {rows};
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+    return sizes;
+  }
+
+  /// What `make` samples of it throws, "" when nothing.
+  std::string complaint_of(Matrices matrices) const {
+    const MatrixRows rows(std::move(matrices));
+    try {
+      sequence_->samples(rows);
+    } catch (const DataError& error) {
+      EXPECT_STRNE(error.what(), "");
+      return error.what();
+    }
+    return "";
+  }
+
+  const MatrixRows rows_{series()};
+  const std::unique_ptr<SequenceProvider> sequence_ = GetParam().make();
+};
+
+TEST_P(SequenceContract, SamplesLookAsTheSpecSays) {
+  const auto samples = sequence_->samples(rows_);
+  const DataSpec& spec = samples->spec();
+  const std::int64_t count = samples->rows();
+  ASSERT_GE(count, 4);
+
+  const Batch batch = everything(*samples);
+
+  std::set<std::string> names;
+  ASSERT_EQ(batch.inputs.size(), spec.inputs.size());
+  for (std::size_t port = 0; port < spec.inputs.size(); ++port) {
+    EXPECT_TRUE(names.insert(spec.inputs[port].name).second) << spec.inputs[port].name;
+    EXPECT_EQ(batch.inputs[port].sizes(), expected_sizes(count, spec.inputs[port].shape)) << port;
+    EXPECT_EQ(batch.inputs[port].scalar_type(), spec.inputs[port].dtype) << port;
+    const std::vector<Column>& columns = spec.inputs[port].columns;
+    if (!columns.empty()) {
+      EXPECT_EQ(spec.inputs[port].shape,
+                (std::vector<std::int64_t>{static_cast<std::int64_t>(columns.size())}));
+    }
+  }
+  ASSERT_EQ(batch.targets.size(), spec.targets.size());
+  for (std::size_t i = 0; i < spec.targets.size(); ++i) {
+    EXPECT_EQ(batch.targets[i].sizes(), expected_sizes(count, spec.targets[i].shape)) << i;
+    EXPECT_EQ(batch.targets[i].scalar_type() == at::kLong,
+              spec.targets[i].kind == TargetKind::kClasses);
+    EXPECT_TRUE(same(samples->targets(i), batch.targets[i])) << i;
+  }
+  EXPECT_EQ(batch.weights.defined(), spec.has_weights);
+}
+
+TEST_P(SequenceContract, SamplesAreAFunctionOfTheRows) {
+  const auto samples = sequence_->samples(rows_);
+  const MatrixRows fewer(first_rows(series(), GetParam().rows));
+  sequence_->samples(fewer);
+  const auto again = sequence_->samples(rows_);
+  const auto others = GetParam().make()->samples(rows_);
+
+  for (const SampleReader* const other : {again.get(), others.get()}) {
+    EXPECT_EQ(other->spec(), samples->spec());
+    ASSERT_EQ(other->rows(), samples->rows());
+    expect_same(everything(*other), everything(*samples));
+    for (std::int64_t i = 0; i < samples->rows(); ++i) {
+      EXPECT_EQ(other->source_rows(i).inputs, samples->source_rows(i).inputs) << i;
+      EXPECT_EQ(other->source_rows(i).targets, samples->source_rows(i).targets) << i;
+    }
+  }
+}
+
+TEST_P(SequenceContract, GathersAnySamplesInAnyOrder) {
+  const auto samples = sequence_->samples(rows_);
+  const Batch whole = everything(*samples);
+  const std::vector<std::int64_t> some = {samples->rows() - 1, 0, 2, 0};
+  Batch batch;
+
+  samples->gather(some, batch);
+
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const Batch one = batch.slice(static_cast<std::int64_t>(i), 1);
+    const Batch expected = whole.slice(some[i], 1);
+    expect_same(one.inputs, expected.inputs, "input");
+    expect_same(one.targets, expected.targets, "target");
+    EXPECT_TRUE(same(one.weights, expected.weights));
+  }
+  samples->gather({}, batch);
+  EXPECT_EQ(batch.size(), 0);
+}
+
+TEST_P(SequenceContract, GathersIntoTheMemoryThatIsThere) {
+  const auto samples = sequence_->samples(rows_);
+  Batch batch = gathered(*samples, 0, 2);
+  const void* const place = batch.inputs[0].data_ptr();
+
+  samples->gather(row_numbers(1, 3), batch);
+
+  EXPECT_EQ(batch.inputs[0].data_ptr(), place);
+  expect_same(batch, gathered(*samples, 1, 3));
+}
+
+TEST_P(SequenceContract, BatchesBelongToTheirReader) {
+  const auto samples = sequence_->samples(rows_);
+  Batch batch = everything(*samples);
+  const Batch before = copy_of(batch);
+  for (at::Tensor& input : batch.inputs)
+    input.zero_();
+  for (at::Tensor& target : batch.targets)
+    target.zero_();
+
+  expect_same(everything(*samples), before);
+}
+
+TEST_P(SequenceContract, WhatBelongsToASampleHasOneValuePerSample) {
+  const auto samples = sequence_->samples(rows_);
+  const std::vector<std::int64_t> sizes = {samples->rows()};
+
+  if (samples->groups().defined()) {
+    EXPECT_EQ(samples->groups().sizes(), sizes);
+    EXPECT_EQ(samples->groups().scalar_type(), at::kLong);
+  }
+  if (samples->timestamps().defined()) {
+    EXPECT_EQ(samples->timestamps().sizes(), sizes);
+    EXPECT_EQ(samples->timestamps().scalar_type(), at::kDouble);
+  }
+  std::set<std::string> places;
+  for (std::int64_t i = 0; i < samples->rows(); ++i)
+    EXPECT_TRUE(places.insert(samples->describe_row(i)).second) << samples->describe_row(i);
+}
+
+TEST_P(SequenceContract, SourceRowsLieInTheData) {
+  const auto samples = sequence_->samples(rows_);
+  for (std::int64_t i = 0; i < samples->rows(); ++i) {
+    const SourceRows source = samples->source_rows(i);
+    EXPECT_GE(source.inputs.begin, 0) << i;
+    EXPECT_GT(source.inputs.size(), 0) << i;
+    EXPECT_LE(source.inputs.end, rows_.rows()) << i;
+    EXPECT_GE(source.targets.begin, 0) << i;
+    EXPECT_GT(source.targets.size(), 0) << i;
+    EXPECT_LE(source.targets.end, rows_.rows()) << i;
+  }
+}
+
+// How a split proves that nothing leaks: it looks at the source rows alone.
+TEST_P(SequenceContract, WhatASampleReadsIsInItsSourceRows) {
+  const auto samples = sequence_->samples(rows_);
+  const std::int64_t count = samples->rows();
+  for (const std::int64_t i : {std::int64_t{0}, count / 2, count - 1}) {
+    const SourceRows source = samples->source_rows(i);
+    const Batch before = gathered(*samples, i, i + 1);
+    const auto changed = [&](bool but_targets) {
+      Matrices other = copied(series());
+      for (std::int64_t row = 0; row < rows_.rows(); ++row) {
+        const bool is_input = row >= source.inputs.begin && row < source.inputs.end;
+        const bool is_target = row >= source.targets.begin && row < source.targets.end;
+        if (is_input || (but_targets && is_target))
+          continue;
+        other.inputs[0][row].add_(100);
+        other.targets[0][row].add_(100);
+        other.targets[1][row].mul_(-1).add_(1);
+      }
+      const MatrixRows rows(std::move(other));
+      return gathered(*sequence_->samples(rows), i, i + 1);
+    };
+    const Batch inside = changed(true);
+    expect_same(inside.inputs, before.inputs, "an input depends on rows it does not name: input");
+    expect_same(inside.targets, before.targets, "it depends on rows it does not name: target");
+    expect_same(changed(false).inputs, before.inputs, "it depends on the rows to predict: input");
+  }
+}
+
+TEST_P(SequenceContract, ASampleLiesInOneGroup) {
+  const auto samples = sequence_->samples(rows_);
+  const auto group_of = [&](std::int64_t row) { return rows_.groups()[row].item<std::int64_t>(); };
+  std::set<std::int64_t> groups;
+  for (std::int64_t i = 0; i < samples->rows(); ++i) {
+    const SourceRows source = samples->source_rows(i);
+    const std::int64_t group = group_of(source.inputs.begin);
+    groups.insert(group);
+    for (const RowRange& rows : {source.inputs, source.targets}) {
+      if (rows.size() < 1)
+        continue;
+      EXPECT_EQ(group_of(rows.begin), group) << i;
+      EXPECT_EQ(group_of(rows.end - 1), group) << i;
+    }
+    if (samples->groups().defined()) {
+      EXPECT_EQ(samples->groups()[i].item<std::int64_t>(), group) << i;
+    }
+  }
+  EXPECT_EQ(groups.size(), 2U) << "a group has no samples";
+}
+
+TEST_P(SequenceContract, RowsWithoutTargetsGiveSamplesToPredictOn) {
+  const MatrixRows bare(without_targets(series()));
+  if (!GetParam().predicts) {
+    EXPECT_NE(complaint_of(without_targets(series())), "") << "it has samples to predict on";
+    return;
+  }
+
+  const auto samples = sequence_->samples(bare);
+
+  EXPECT_TRUE(samples->spec().targets.empty());
+  EXPECT_EQ(samples->spec().inputs, sequence_->samples(rows_)->spec().inputs);
+  const Batch batch = everything(*samples);
+  EXPECT_TRUE(batch.targets.empty());
+  ASSERT_GE(samples->rows(), 2);
+  EXPECT_EQ(samples->source_rows(0).targets.size(), 0);
+  // What is known last is what the next prediction is made from.
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < samples->rows(); ++i)
+    last = std::max(last, samples->source_rows(i).inputs.end);
+  EXPECT_EQ(last, bare.rows()) << "no sample ends with the last row";
+}
+
+TEST_P(SequenceContract, SaysHowManyRowsItNeeds) {
+  for (std::int64_t rows = 1; rows <= 12; ++rows) {
+    const MatrixRows few(first_rows(series(), rows));
+    try {
+      EXPECT_GE(sequence_->samples(few)->rows(), 1) << rows << " rows";
+    } catch (const DataError& error) {
+      EXPECT_STRNE(error.what(), "") << rows << " rows";
+    }
+  }
+}
+
+TEST_P(SequenceContract, RefusesRowsThatAreNotInTheOrderOfTime) {
+  Matrices backwards = series();
+  backwards.timestamps = backwards.timestamps.neg();
+  Matrices torn = series();
+  torn.groups = at::arange(rows_.rows(), at::kLong).remainder(2);
+  torn.timestamps = at::Tensor();
+
+  EXPECT_NE(complaint_of(std::move(backwards)), "") << "times fall";
+  EXPECT_NE(complaint_of(std::move(torn)), "") << "two groups take turns";
+}
+
+TEST_P(SequenceContract, TakesRowsWithoutGroupsTimesAndWeights) {
+  Matrices bare = series();
+  bare.groups = bare.timestamps = bare.weights = at::Tensor();
+  bare.spec.has_weights = false;
+  const MatrixRows rows(std::move(bare));
+
+  const auto samples = sequence_->samples(rows);
+
+  EXPECT_GE(samples->rows(), sequence_->samples(rows_)->rows());
+  EXPECT_FALSE(everything(*samples).weights.defined());
+}
+
+TEST_P(SequenceContract, SeveralThreadsMayGatherAtOnce) {
+  const auto samples = sequence_->samples(rows_);
+  const Batch expected = everything(*samples);
+  constexpr std::size_t kThreads = 4;
+  std::vector<Batch> results(kThreads);
+
+  const auto errors = at_once(kThreads, [&](std::size_t thread) {
+    for (int repeat = 0; repeat < 20; ++repeat)
+      samples->gather(row_numbers(0, samples->rows()), results[thread]);
+  });
+
+  EXPECT_EQ(errors, kNoErrors);
+  for (const Batch& result : results)
+    expect_same(result, expected);
+}
+
+TEST_P(SequenceContract, DoesNotWriteToTheRows) {
+  const MatrixRows untouched(series());
+  const auto samples = sequence_->samples(rows_);
+
+  everything(*samples);
+
+  expect_same(gathered(rows_, 0, rows_.rows()), gathered(untouched, 0, rows_.rows()));
+  EXPECT_TRUE(same(rows_.groups(), untouched.groups()));
+  EXPECT_TRUE(same(rows_.timestamps(), untouched.timestamps()));
+}
+
+}  // namespace treadle::testing

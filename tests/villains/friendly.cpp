@@ -1,7 +1,0 @@
-// Nothing is wrong with this one.
-#include <treadle/plugin.h>
-#include "listener.h"
-
-TREADLE_PLUGIN(registrar) {
-  registrar.add<Listener>("listener");
-}
