@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
@@ -17,6 +18,10 @@
 #include "padding.h"
 
 namespace treadle::layers {
+
+namespace {
+constexpr std::string_view kWeights = "attn_weights";
+}
 
 Attention::Attention(const Config& config, const LayerSpec& spec)
     : heads_(config.get<std::int64_t>("num_heads")),
@@ -58,12 +63,16 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
   add("out", width_, width_, out_weight_, out_bias_);
 }
 
+std::vector<std::string> Attention::output_names() const {
+  return {std::string(kWeights)};
+}
+
 /// [B, T, width] as [B, heads, T, width / heads]
 at::Tensor Attention::heads_of(const at::Tensor& rows) const {
   return rows.reshape({rows.size(0), rows.size(1), heads_, -1}).transpose(1, 2);
 }
 
-at::Tensor Attention::forward(const Inputs& inputs, LayerContext&) {
+at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& x = inputs[0];
   at::Tensor queries = at::linear(x, in_weight_, in_bias_);
   at::Tensor keys;
@@ -99,6 +108,8 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext&) {
     weights = weights.masked_fill(blind, 0);
   if (dropout_ > 0)
     weights = at::dropout(weights, dropout_, is_training());
+  if (context.is_requested(kWeights))
+    context.set_output(kWeights, weights.mean(1));
   const at::Tensor mixed =
       at::matmul(weights, heads_of(values)).transpose(1, 2).reshape({x.size(0), x.size(1), width_});
   return at::linear(mixed, out_weight_, out_bias_);

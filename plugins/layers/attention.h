@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <treadle/core/layer.h>
 
@@ -15,13 +17,17 @@ namespace treadle::layers {
 /// "in_weight" is [3 · width, width] (queries, keys, values one below the other, as in
 /// torch.nn.MultiheadAttention).
 ///
+/// A further output, "attn_weights" [B, T, S]: how much each position takes from each of the other
+/// sequence, the mean over heads, as torch.nn.MultiheadAttention gives it.
+///
 /// A further reference, lengths [B] or a mask [B, S] of the sequence that it looks at, hides that
 /// sequence's padding. A position that sees nothing mixes zeros.
-class Attention final : public Layer, public TakesIndices {
+class Attention final : public Layer, public TakesIndices, public NamesOutputs {
  public:
   Attention(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   bool takes_indices(std::size_t index) const override { return padding_ && index == *padding_; }
+  std::vector<std::string> output_names() const override;
 
  private:
   at::Tensor heads_of(const at::Tensor& rows) const;

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <ATen/ops/_pack_padded_sequence.h>
 #include <ATen/ops/_pad_packed_sequence.h>
@@ -29,6 +31,9 @@
 
 namespace treadle::layers {
 namespace {
+
+constexpr std::string_view kHidden = "h_n";
+constexpr std::string_view kCell = "c_n";
 
 template <Recurrence kRecurrence>
 constexpr std::int64_t rows_per_unit() {
@@ -77,9 +82,8 @@ at::Tensor carried(const at::Tensor& goes_on, const at::Tensor& next, const at::
 /// One layer in one direction over [T, B, in]: [T, B, units], and the last state. Each step takes
 /// the state before it as a number. `goes_on`: [T, B, 1], false in padding; undefined: no padding.
 template <Recurrence kRecurrence>
-std::pair<at::Tensor, at::Tensor> cut_at_steps(const at::Tensor& x, const at::Tensor& goes_on,
-                                               bool backwards,
-                                               std::span<const at::Tensor> weights) {
+std::pair<at::Tensor, State> cut_at_steps(const at::Tensor& x, const at::Tensor& goes_on,
+                                          bool backwards, std::span<const at::Tensor> weights) {
   const std::int64_t steps = x.size(0);
   const at::Tensor zeros = at::zeros({x.size(1), weights[1].size(1)}, x.options());
   State state{zeros, kRecurrence == Recurrence::kLstm ? zeros : at::Tensor()};
@@ -98,7 +102,7 @@ std::pair<at::Tensor, at::Tensor> cut_at_steps(const at::Tensor& x, const at::Te
       state = std::move(next);
     }
   }
-  return {at::stack(sequence), std::move(state.hidden)};
+  return {at::stack(sequence), std::move(state)};
 }
 
 /// Dropout between layers, [T, B, width], with the numbers that libtorch draws: of packed sequences
@@ -179,53 +183,52 @@ Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
 }
 
 template <Recurrence kRecurrence>
-std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_all(const at::Tensor& x) const {
+auto Recurrent<kRecurrence>::over_all(const at::Tensor& x) const -> Result {
   const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());
   const bool training = is_training();
-  at::Tensor sequence;
-  at::Tensor last;
+  Result result;
   constexpr bool kBatchFirst = true;
   if constexpr (kRecurrence == Recurrence::kLstm) {
     const std::vector<at::Tensor> state{zeros, zeros};
-    std::tie(sequence, last, std::ignore) = at::lstm(
+    std::tie(result.sequence, result.hidden, result.cell) = at::lstm(
         x, state, weights_, /*has_biases=*/true, layers_, dropout_, training, both_, kBatchFirst);
   } else if constexpr (kRecurrence == Recurrence::kGru) {
-    std::tie(sequence, last) =
+    std::tie(result.sequence, result.hidden) =
         at::gru(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
   } else {
-    std::tie(sequence, last) =
+    std::tie(result.sequence, result.hidden) =
         at::rnn_tanh(x, zeros, weights_, true, layers_, dropout_, training, both_, kBatchFirst);
   }
-  return {std::move(sequence), std::move(last)};
+  return result;
 }
 
 template <Recurrence kRecurrence>
-std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_packed(
-    const at::Tensor& x, const at::Tensor& lengths) const {
+auto Recurrent<kRecurrence>::over_packed(const at::Tensor& x, const at::Tensor& lengths) const
+    -> Result {
   const auto [data, sizes] = at::_pack_padded_sequence(x, lengths.cpu(), /*batch_first=*/true);
   const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());
   const bool training = is_training();
   at::Tensor packed;
-  at::Tensor last;
+  Result result;
   if constexpr (kRecurrence == Recurrence::kLstm) {
     const std::vector<at::Tensor> state{zeros, zeros};
-    std::tie(packed, last, std::ignore) = at::lstm(
+    std::tie(packed, result.hidden, result.cell) = at::lstm(
         data, sizes, state, weights_, /*has_biases=*/true, layers_, dropout_, training, both_);
   } else if constexpr (kRecurrence == Recurrence::kGru) {
-    std::tie(packed, last) =
+    std::tie(packed, result.hidden) =
         at::gru(data, sizes, zeros, weights_, true, layers_, dropout_, training, both_);
   } else {
-    std::tie(packed, last) =
+    std::tie(packed, result.hidden) =
         at::rnn_tanh(data, sizes, zeros, weights_, true, layers_, dropout_, training, both_);
   }
-  at::Tensor sequence = std::get<0>(at::_pad_packed_sequence(
+  result.sequence = std::get<0>(at::_pad_packed_sequence(
       packed, sizes, /*batch_first=*/true, /*padding_value=*/0.0, /*total_length=*/x.size(1)));
-  return {std::move(sequence), std::move(last)};
+  return result;
 }
 
 template <Recurrence kRecurrence>
-std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::step_by_step(
-    const at::Tensor& x, const at::Tensor& lengths) const {
+auto Recurrent<kRecurrence>::step_by_step(const at::Tensor& x, const at::Tensor& lengths) const
+    -> Result {
   at::Tensor given = x.transpose(0, 1);
   at::Tensor goes_on;
   if (lengths.defined()) {
@@ -235,7 +238,8 @@ std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::step_by_step(
   }
   constexpr std::size_t kWeights = 4;
   const std::span<const at::Tensor> weights(weights_);
-  std::vector<at::Tensor> last;
+  std::vector<at::Tensor> hidden;
+  std::vector<at::Tensor> cells;
   for (std::int64_t layer = 0; layer < layers_; ++layer) {
     if (layer > 0 && dropout_ > 0 && is_training())
       given = dropped_out(given, lengths, dropout_);
@@ -244,40 +248,57 @@ std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::step_by_step(
       if (backwards && !both_)
         continue;
       auto [sequence, state] = cut_at_steps<kRecurrence>(
-          given, goes_on, backwards, weights.subspan(last.size() * kWeights, kWeights));
+          given, goes_on, backwards, weights.subspan(hidden.size() * kWeights, kWeights));
       directions.push_back(std::move(sequence));
-      last.push_back(std::move(state));
+      hidden.push_back(std::move(state.hidden));
+      cells.push_back(std::move(state.cell));
     }
     given = both_ ? at::cat(directions, 2) : directions.front();
   }
-  return {given.transpose(0, 1), at::stack(last)};
+  return {given.transpose(0, 1), at::stack(hidden),
+          kRecurrence == Recurrence::kLstm ? at::stack(cells) : at::Tensor()};
 }
 
 template <Recurrence kRecurrence>
-std::pair<at::Tensor, at::Tensor> Recurrent<kRecurrence>::over_lengths(const at::Tensor& x,
-                                                                       const at::Tensor& lengths,
-                                                                       bool by_steps) const {
+auto Recurrent<kRecurrence>::over_lengths(const at::Tensor& x, const at::Tensor& lengths,
+                                          bool by_steps) const -> Result {
   // Rows by falling length, as libtorch packs them. Packing has no empty rows: they are cleared.
   const auto [sorted, order] = at::sort(lengths.clamp(1, x.size(1)), /*stable=*/true, /*dim=*/0,
                                         /*descending=*/true);
   const at::Tensor rows = x.index_select(0, order);
-  const auto [sequence, last] = by_steps ? step_by_step(rows, sorted) : over_packed(rows, sorted);
+  const Result result = by_steps ? step_by_step(rows, sorted) : over_packed(rows, sorted);
   const at::Tensor place = order.argsort();
   const at::Tensor empty = lengths.lt(1).view({-1, 1});
-  return {sequence.index_select(0, place).masked_fill(empty.unsqueeze(2), 0),
-          last.index_select(1, place).masked_fill(empty, 0)};
+  const auto in_order = [&](const at::Tensor& state) {
+    return state.defined() ? state.index_select(1, place).masked_fill(empty, 0) : state;
+  };
+  return {result.sequence.index_select(0, place).masked_fill(empty.unsqueeze(2), 0),
+          in_order(result.hidden), in_order(result.cell)};
 }
 
 template <Recurrence kRecurrence>
 at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext& context) {
   const bool by_steps = context.one_step_gradients() && at::GradMode::is_enabled();
-  const auto [sequence, last] = inputs.size() > 1 ? over_lengths(inputs[0], inputs[1], by_steps)
-                                : by_steps        ? step_by_step(inputs[0], {})
-                                                  : over_all(inputs[0]);
+  const Result result = inputs.size() > 1 ? over_lengths(inputs[0], inputs[1], by_steps)
+                        : by_steps        ? step_by_step(inputs[0], {})
+                                          : over_all(inputs[0]);
+  if (context.is_requested(kHidden))
+    context.set_output(kHidden, result.hidden.transpose(0, 1));
+  if (context.is_requested(kCell))
+    context.set_output(kCell, result.cell.transpose(0, 1));
   if (!only_last_)
-    return sequence;
+    return result.sequence;
+  const at::Tensor& last = result.hidden;
   return both_ ? at::cat({last[last.size(0) - 2], last[last.size(0) - 1]}, 1)
                : last[last.size(0) - 1];
+}
+
+template <Recurrence kRecurrence>
+std::vector<std::string> Recurrent<kRecurrence>::output_names() const {
+  std::vector<std::string> names{std::string(kHidden)};
+  if constexpr (kRecurrence == Recurrence::kLstm)
+    names.emplace_back(kCell);
+  return names;
 }
 
 template class RecurrentCell<Recurrence::kTanh>;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string_view>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include <treadle/core/layer.h>
@@ -37,29 +36,35 @@ class RecurrentCell final : public Layer, public TakesAbsent {
 /// directions twice as wide, the last step being that of each direction. States begin as zeros in
 /// each forward. Weights as torch.nn's layers name them.
 ///
+/// Further outputs: "h_n", and of an lstm "c_n", the last hidden and cell state of each layer and
+/// direction, in torch.nn's order but rows first: [B, layers · directions, units].
+///
 /// With lengths [B] as its reference it goes over each row's own steps, as torch.nn does over a
 /// packed sequence: padding changes nothing, and what it gives for padding is zeros.
 ///
 /// Where gradients end at every step of time it runs step by step, each taking the state before it
 /// as a number: libtorch's loop over the steps cannot be cut. Values are the same but for rounding.
 template <Recurrence kRecurrence>
-class Recurrent final : public Layer, public TakesIndices {
+class Recurrent final : public Layer, public TakesIndices, public NamesOutputs {
  public:
   Recurrent(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   bool takes_indices(std::size_t index) const override { return index > 0; }
+  std::vector<std::string> output_names() const override;
 
  private:
   /// The sequence, and the last state of each layer and direction: [layers · directions, B, units].
-  std::pair<at::Tensor, at::Tensor> over_all(const at::Tensor& x) const;
-  std::pair<at::Tensor, at::Tensor> over_lengths(const at::Tensor& x, const at::Tensor& lengths,
-                                                 bool by_steps) const;
+  struct Result {
+    at::Tensor sequence;
+    at::Tensor hidden;
+    at::Tensor cell;  ///< undefined but for an lstm
+  };
+  Result over_all(const at::Tensor& x) const;
+  Result over_lengths(const at::Tensor& x, const at::Tensor& lengths, bool by_steps) const;
   /// The same for rows by falling length, none of which is 0.
-  std::pair<at::Tensor, at::Tensor> over_packed(const at::Tensor& x,
-                                                const at::Tensor& lengths) const;
+  Result over_packed(const at::Tensor& x, const at::Tensor& lengths) const;
   /// Over all, or by falling length where `lengths` are defined; gradients end at every step.
-  std::pair<at::Tensor, at::Tensor> step_by_step(const at::Tensor& x,
-                                                 const at::Tensor& lengths) const;
+  Result step_by_step(const at::Tensor& x, const at::Tensor& lengths) const;
 
   std::int64_t units_;
   std::int64_t layers_;

@@ -21,8 +21,9 @@ const json& flow_schema() {
           "description": "What the step's node is called instead of, say, dense_0; its parameters are then name.weight …"
         },
         "tag": {
-          "type": "string", "pattern": "^[A-Za-z0-9_-]+$",
-          "description": "A name for what the step gives: for using, and for people."
+          "type": ["string", "object"], "pattern": "^[A-Za-z0-9_-]+$",
+          "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"},
+          "description": "A name for the step's output, for using and at; for a layer with several outputs, an object with a name for each."
         },
         "using": {
           "type": "array", "items": {"type": "string"},

@@ -42,6 +42,7 @@ PreparesForInference::~PreparesForInference() = default;
 EstimatesWork::~EstimatesWork() = default;
 ChoosesExecution::~ChoosesExecution() = default;
 NamesReferences::~NamesReferences() = default;
+NamesOutputs::~NamesOutputs() = default;
 Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;
 RunObserver::~RunObserver() = default;

@@ -1,5 +1,7 @@
 #include <treadle/core/layer.h>
 
+#include <algorithm>
+
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -27,6 +29,18 @@ std::vector<at::Tensor> zeros_of(std::span<const TensorSpec> specs, std::int64_t
   return zeros;
 }
 
+/// The spec of a tensor that was computed twice: sizes that differ vary.
+TensorSpec spec_where_varied(const at::Tensor& two, const at::Tensor& three) {
+  TensorSpec spec = TensorSpec::of(two);
+  if (three.dim() != two.dim())
+    return spec;
+  for (std::size_t i = 0; i < spec.sizes.size(); ++i) {
+    if (three.size(static_cast<std::int64_t>(i)) != spec.sizes[i])
+      spec.sizes[i] = TensorSpec::kVaries;
+  }
+  return spec;
+}
+
 }  // namespace
 
 LayerContext::LayerContext(std::stop_token stop)
@@ -52,29 +66,72 @@ void LayerContext::add_loss(std::string_view name, at::Tensor sum) {
   reports_.list.push_back({std::string(name), std::move(sum), true});
 }
 
+std::optional<std::size_t> LayerContext::index_of(std::string_view output) const {
+  const auto found = std::find(requested_.begin(), requested_.end(), output);
+  return found == requested_.end()
+             ? std::nullopt
+             : std::optional(static_cast<std::size_t>(found - requested_.begin()));
+}
+
+void LayerContext::set_output(std::string_view name, at::Tensor value) {
+  if (const auto index = index_of(name))
+    outputs_[*index] = std::move(value);
+}
+
+void LayerContext::request_outputs(std::span<const std::string> names) {
+  requested_ = names;
+  outputs_.assign(names.size(), at::Tensor());
+}
+
+std::vector<at::Tensor> LayerContext::take_outputs() {
+  for (std::size_t i = 0; i < requested_.size(); ++i) {
+    if (!outputs_[i].defined()) {
+      throw DataError("it names the output \"" + requested_[i] +
+                      "\" but did not set it; pass it to LayerContext::set_output()");
+    }
+  }
+  return std::move(outputs_);
+}
+
 TensorSpec Layer::result(std::span<const TensorSpec> inputs) {
   return do_result(inputs);
 }
 
+std::vector<TensorSpec> Layer::results(std::span<const TensorSpec> inputs,
+                                       std::span<const std::string> outputs) {
+  if (outputs.empty())
+    return {result(inputs)};
+  std::vector<TensorSpec> results = tried_on_zeros(inputs, outputs);
+  results.front() = result(inputs);
+  return results;
+}
+
 TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
+  return tried_on_zeros(inputs, {}).front();
+}
+
+std::vector<TensorSpec> Layer::tried_on_zeros(std::span<const TensorSpec> inputs,
+                                              std::span<const std::string> outputs) {
   const InEvaluation in_evaluation(*this);
   const at::NoGradGuard no_gradients;
-  StateDict state;
-  LayerReports reports;
-  LayerContext context({}, state, reports);
-  const at::Tensor two = forward(zeros_of(inputs, 2), context);
-  state = {};
-  const at::Tensor three = forward(zeros_of(inputs, 3), context);
-  if (!two.defined() || !three.defined())
-    throw DataError("a layer returned no tensor");
-  TensorSpec result = TensorSpec::of(two);
-  if (three.dim() == two.dim()) {
-    for (std::size_t i = 0; i < result.sizes.size(); ++i) {
-      if (three.size(static_cast<std::int64_t>(i)) != result.sizes[i])
-        result.sizes[i] = TensorSpec::kVaries;
-    }
-  }
-  return result;
+  const auto tried = [&](std::int64_t varying) {
+    StateDict state;
+    LayerReports reports;
+    LayerContext context({}, state, reports);
+    context.request_outputs(outputs);
+    std::vector<at::Tensor> values{forward(zeros_of(inputs, varying), context)};
+    if (!values.front().defined())
+      throw DataError("a layer returned no tensor");
+    for (at::Tensor& output : context.take_outputs())
+      values.push_back(std::move(output));
+    return values;
+  };
+  const std::vector<at::Tensor> twos = tried(2);
+  const std::vector<at::Tensor> threes = tried(3);
+  std::vector<TensorSpec> specs;
+  for (std::size_t i = 0; i < twos.size(); ++i)
+    specs.push_back(spec_where_varied(twos[i], threes[i]));
+  return specs;
 }
 
 std::shared_ptr<Layer> LayerFactory::create(const LayerSpec& spec) const {

@@ -262,8 +262,9 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
   }
   std::vector<BranchGroup> groups;
   for (auto& [level, places] : levels) {
-    std::erase_if(places,
-                  [&](std::size_t place) { return runs_by_itself(*graph.places[place].node); });
+    std::erase_if(places, [&](std::size_t place) {
+      return !graph.places[place].further.empty() || runs_by_itself(*graph.places[place].node);
+    });
     if (places.empty())
       continue;
     // The group runs where its first place stands: all inputs must exist by then.

@@ -190,7 +190,7 @@ class Assembly {
         info.level = std::max(info.level, impl_->nodes[input.node].level + 1);
     }
     info.control = control_of(node);
-    if (node.kind == NodeKind::kInput)
+    if (node.kind == NodeKind::kInput || node.kind == NodeKind::kOutput)
       return;
     if (node.kind == NodeKind::kState) {
       make_state(place);
@@ -201,6 +201,9 @@ class Assembly {
     if (callees.empty())
       return;
     if (!order_references(place, callees.front()) || !fits_switch(place, callees))
+      return;
+    const auto further = further_outputs(place, callees.front());
+    if (!further)
       return;
     for (const Callee& callee : callees) {
       if (info.kind != NodeKind::kLayer)
@@ -217,7 +220,7 @@ class Assembly {
       if (callee.graph())
         impl_->levels = std::max(impl_->levels, 1 + callee.graph()->impl().levels);
     }
-    impl_->places[place].node = make_node(node, std::move(callees));
+    impl_->places[place].node = make_node(node, std::move(callees), *further);
     for (const at::Tensor& parameter : impl_->places[place].node->parameters())
       info.parameters += parameter.numel();
     if (impl_->places[place].node->repeats_its_parts()) {
@@ -269,8 +272,8 @@ class Assembly {
     }
   }
 
-  static std::shared_ptr<const Node> make_node(const WantedNode& node,
-                                               std::vector<Callee> callees) {
+  static std::shared_ptr<const Node> make_node(const WantedNode& node, std::vector<Callee> callees,
+                                               std::vector<std::string> further) {
     switch (node.kind) {
       case NodeKind::kLoop:
         return make_loop_node(std::move(callees), *node.step);
@@ -279,7 +282,7 @@ class Assembly {
       case NodeKind::kSwitch:
         return make_switch_node(std::move(callees), *node.step);
       default:
-        return make_call_node(std::move(callees.front()));
+        return make_call_node(std::move(callees.front()), std::move(further));
     }
   }
 
@@ -481,6 +484,35 @@ class Assembly {
     return true;
   }
 
+  /// The names of its outputs that have tags, whose places are noted. Nothing, with a problem said,
+  /// where it has no such output.
+  std::optional<std::vector<std::string>> further_outputs(std::size_t place,
+                                                          const Callee& callee) {
+    std::vector<std::string> further;
+    const std::vector<std::string> names = callee.output_names();
+    for (const auto& edge :
+         boost::make_iterator_range(boost::out_edges(order_[place], wired_.description))) {
+      const Vertex target = boost::target(edge, wired_.description);
+      const WantedNode& output = wired_.description[target];
+      if (output.kind != NodeKind::kOutput)
+        continue;
+      const std::string& name = wired_.description[edge].port;
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        const std::string& id = wanted(place).id;
+        complain(output.step,
+                 quote_text(id) + " (" + wanted(place).type + ") has no output " +
+                     quote_text(name) +
+                     (names.empty() ? "; its one output is \"output\""
+                                    : ", but output, " + joined(names, ", ")) +
+                     did_you_mean(name, names));
+        return std::nullopt;
+      }
+      further.push_back(name);
+      impl_->places[place].further.push_back(place_of_[target]);
+    }
+    return further;
+  }
+
   /// Whether a switch can do with its router and its branches. False, with a problem said.
   bool fits_switch(std::size_t place, const std::vector<Callee>& callees) {
     const WantedNode& node = wanted(place);
@@ -527,7 +559,10 @@ class Assembly {
     if (!specs || !takes_these(place, *specs))
       return;
     try {
-      info.result = impl_->places[place].node->result(*specs);
+      const std::vector<TensorSpec> results = impl_->places[place].node->results(*specs);
+      info.result = results.front();
+      for (std::size_t i = 1; i < results.size(); ++i)
+        impl_->nodes[impl_->places[place].further[i - 1]].result = results[i];
     } catch (const std::bad_alloc&) {
       throw;
     } catch (...) {
@@ -577,11 +612,19 @@ class Assembly {
           });
       if (!reads_state || impl_->places[place].node == nullptr)
         continue;
-      const TensorSpec first = *info.result;
+      std::vector<std::size_t> outputs{place};
+      outputs.insert(outputs.end(), impl_->places[place].further.begin(),
+                     impl_->places[place].further.end());
+      std::vector<TensorSpec> first;
+      for (const std::size_t output : outputs)
+        first.push_back(*impl_->nodes[output].result);
       find_result(place);
-      if (info.result && *info.result != first) {
-        complain(wanted(place).step, quote_text(info.id) + " gives " + first.text() +
-                                         " in the first forward and " + info.result->text() +
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const NodeInfo& output = impl_->nodes[outputs[i]];
+        if (*output.result == first[i])
+          continue;
+        complain(wanted(place).step, quote_text(output.id) + " gives " + first[i].text() +
+                                         " in the first forward and " + output.result->text() +
                                          " in the next, when its state is there");
       }
     }

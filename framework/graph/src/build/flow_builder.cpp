@@ -184,6 +184,13 @@ FlowBuilder& FlowBuilder::tag(std::string name) {
   return *this;
 }
 
+FlowBuilder& FlowBuilder::tag_output(std::string output, std::string name) {
+  if (output == kDefaultOutput)
+    return tag(std::move(name));
+  last().output_tags.emplace_back(std::move(output), std::move(name));
+  return *this;
+}
+
 FlowBuilder& FlowBuilder::using_(std::vector<std::string> tags) {
   std::vector<std::string>& references = last().references;
   references.insert(references.end(), tags.begin(), tags.end());

@@ -43,6 +43,19 @@ Config step_at(const Config& owner, const json& step, std::string pointer) {
   return Config(step, std::move(pointer), owner.places());
 }
 
+/// A name, or one for each output of the step's layer.
+void read_tags(FlowBuilder& flow, const Config& step) {
+  const auto tag = step.json().find("tag");
+  if (tag == step.json().end())
+    return;
+  if (tag->is_string()) {
+    flow.tag(tag->get<std::string>());
+    return;
+  }
+  for (const auto& [output, name] : tag->items())
+    flow.tag_output(output, name.get<std::string>());
+}
+
 void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& registry) {
   json parameters = component_parameters(step.json(), step_slot());
   const auto name = step.get<std::string>("use");
@@ -59,8 +72,7 @@ void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& regi
     flow.named(*node);
   if (const auto tags = step.find<std::vector<std::string>>("using"))
     flow.using_(*tags);
-  if (const auto tag = step.find<std::string>("tag"))
-    flow.tag(*tag);
+  read_tags(flow, step);
   if (step.get_or("frozen", false))
     flow.frozen();
 }
@@ -72,8 +84,15 @@ json said_of(const FlowStep& step, json written) {
     written["using"] = step.references;
   if (step.frozen)
     written["frozen"] = true;
-  if (!step.tags.empty())
+  if (!step.output_tags.empty()) {
+    json& tags = written["tag"];
+    if (!step.tags.empty())
+      tags[std::string(kDefaultOutput)] = step.tags.front();
+    for (const auto& [output, tag] : step.output_tags)
+      tags[output] = tag;
+  } else if (!step.tags.empty()) {
     written["tag"] = step.tags.front();
+  }
   return written;
 }
 

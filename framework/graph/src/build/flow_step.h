@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <treadle/base/config.h>
@@ -52,6 +53,8 @@ struct FlowStep {
 
   std::string name = {};
   std::vector<std::string> tags = {};
+  /// Of its part's outputs after the first: (output, tag).
+  std::vector<std::pair<std::string, std::string>> output_tags = {};
   std::vector<std::string> references = {};
   bool frozen = false;
   Config place = Config();

@@ -32,7 +32,7 @@ const Part* only_part(const FlowBuilder& flow) {
     return nullptr;
   const FlowStep& step = flow.steps().front();
   const bool is_plain = step.verb == Verb::kThrough && step.name.empty() && step.tags.empty() &&
-                        step.references.empty() && !step.frozen;
+                        step.output_tags.empty() && step.references.empty() && !step.frozen;
   return is_plain ? &step.parts.front() : nullptr;
 }
 

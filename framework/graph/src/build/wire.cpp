@@ -52,6 +52,7 @@ class Wiring {
       kVerbs.at(step.verb)(*this);
       give_references();
       put_tags();
+      put_output_tags();
     }
     step_ = nullptr;
     close_states();
@@ -343,6 +344,8 @@ class Wiring {
     for (const FlowStep& step : flow_.steps()) {
       for (const std::string& tag : step.tags)
         tag_uses_.insert(tag);
+      for (const auto& [output, tag] : step.output_tags)
+        tag_uses_.insert(tag);
       if (!step.name.empty())
         wanted_names_.insert(step.name);
     }
@@ -393,6 +396,36 @@ class Wiring {
     }
     for (const std::string& tag : step_->tags)
       put_tag(tag, current_);
+  }
+
+  /// The node whose outputs the step can tag; nothing for a verb that calls several parts.
+  std::optional<Vertex> node_of_outputs() const {
+    const Verb verb = step_->verb;
+    const bool has_one_part =
+        verb == Verb::kThrough || verb == Verb::kMerge || verb == Verb::kResidual;
+    return has_one_part && targets_.size() == 1 ? std::optional(targets_.front()) : std::nullopt;
+  }
+
+  void put_output_tags() {
+    if (step_->output_tags.empty())
+      return;
+    const auto owner = node_of_outputs();
+    if (!owner) {
+      complain("has one output, so nothing is called " +
+               quote_text(step_->output_tags.front().first) + "; \"tag\" names that output alone");
+      return;
+    }
+    std::map<std::string, Vertex> outputs;
+    for (const auto& [output, tag] : step_->output_tags) {
+      auto known = outputs.find(output);
+      if (known == outputs.end()) {
+        const std::string id = wired_.description[*owner].id + "." + output;
+        const Vertex vertex = add({.id = id, .type = "output", .kind = NodeKind::kOutput});
+        connect(*owner, vertex, output);
+        known = outputs.emplace(output, vertex).first;
+      }
+      put_tag(tag, known->second);
+    }
   }
 
   void give_references() {

@@ -41,9 +41,12 @@ class NodeCall final : public plan::PlanCall {
 
   void call(Inputs inputs, plan::Run& run, std::vector<at::Tensor>& results) const override {
     const GraphCallContext& context = context_of(run);
-    results.push_back(
-        contiguous_with_gradient(node_.run(inputs, node_state(context, path_), context.scope)));
+    NodeState& own = node_state(context, path_);
+    results.push_back(contiguous_with_gradient(node_.run(inputs, own, context.scope)));
+    for (std::size_t i = 0; i < node_.further_outputs(); ++i)
+      results.push_back(std::move(own.callees[0].outputs[i]));
   }
+  std::size_t result_count() const override { return 1 + node_.further_outputs(); }
   std::vector<at::Tensor> parameters() const override { return node_.parameters(); }
 
  private:

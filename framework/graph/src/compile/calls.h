@@ -32,7 +32,7 @@ struct GraphCallContext final : plan::CallContext {
 
 /// A layer or a graph within a node. The path ends with it.
 std::shared_ptr<const plan::PlanCall> call_of_callee(const Callee& callee, StatePath path);
-/// A whole node. The path ends with its place; the callee there is not used.
+/// A whole node: all its outputs. The path ends with its place; the callee there is not used.
 std::shared_ptr<const plan::PlanCall> call_of_node(const Node& node, StatePath path);
 /// Branches that run concurrently, as in a dynamic graph; a result for each of the group's places.
 /// `seed`: an index of plan::Run::seeds. The path leads to `graph`.

@@ -165,7 +165,7 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
         }
         branch.place = group.places[i];
         branches_.push_back(branch);
-        set(group.places[i], lower_place(position_of(group.places[i]), given));
+        set(group.places[i], lower_place(position_of(group.places[i]), given).front());
         if (branches_.back().entered) {
           plan::Instruction leave;
           leave.kind = plan::Instruction::Kind::kLeaveBranch;
@@ -179,7 +179,10 @@ std::vector<PlanValue> PlanLowering::lower_graph(const Graph::Impl& graph, const
         const PlanValue value = values[place.inputs[i]];
         given.push_back(place.is_shared[i] ? accumulation_point(value) : value);
       }
-      set(index, lower_place(position_of(index), given));
+      const std::vector<PlanValue> outputs = lower_place(position_of(index), given);
+      set(index, outputs.front());
+      for (std::size_t i = 0; i < place.further.size(); ++i)
+        set(place.further[i], outputs[i + 1]);
     }
     users.resize(program_.slots.size() - begin_of_graph);
     for (const std::size_t done : place.done) {
@@ -199,15 +202,15 @@ PlanValue PlanLowering::accumulation_point(PlanValue value) {
              : alias(value, spec(value).sizes);
 }
 
-PlanValue PlanLowering::lower_place(const PlanPosition& position,
-                                    std::span<const PlanValue> inputs) {
+std::vector<PlanValue> PlanLowering::lower_place(const PlanPosition& position,
+                                                 std::span<const PlanValue> inputs) {
   const Node& node = *position.graph->places[position.place].node;
   add_site(position, inputs);
   const std::size_t site = site_;
   const bool all_there = std::none_of(inputs.begin(), inputs.end(), is_absent);
   if (all_there) {
-    if (const auto value = node.lower(*this, position, inputs))
-      return *value;
+    if (auto values = node.lower_outputs(*this, position, inputs))
+      return *std::move(values);
   }
   site_ = site;
   StatePath path = position.path;
@@ -226,19 +229,8 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
   add_site(position, inputs);
   std::string why = "its layer does not say itself in operations";
   if (callee.graph() != nullptr) {
-    const Graph::Impl& graph = callee.graph()->impl();
-    if (!graph.states.empty()) {
-      why = "the graph within has states";
-    } else if (!graph.tells_beginning.empty()) {
-      why = "the graph within tells layers when it begins";
-    } else if (graph.tag_slots > 0 && keeps_what_is_seen()) {
-      why = "tags within are asked for";
-    } else if (inputs.size() == graph.inputs.size()) {
-      // A copy: more sites come.
-      const std::vector<plan::Site::Step> around = program_.sites[site_].way;
-      const auto values = lower_graph(graph, path, position.top_place, around, inputs, {});
-      return values[graph.outputs.front()];
-    }
+    if (const auto values = lower_within(position, index, inputs, why))
+      return (*values)[callee.graph()->impl().outputs.front()];
   } else if (callee.remembers()) {
     why = "it remembers something from call to call";
   } else if (callee.reports()) {
@@ -248,7 +240,48 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
       return *value;
     why = "its layer cannot say itself in operations for such inputs";
   }
-  return call(call_of_callee(callee, std::move(path)), inputs, why, /*is_dynamic=*/false);
+  return call(call_of_callee(callee, std::move(path)), inputs, why, /*is_dynamic=*/false).front();
+}
+
+std::optional<std::vector<PlanValue>> PlanLowering::lower_within(const PlanPosition& position,
+                                                                 std::size_t index,
+                                                                 std::span<const PlanValue> inputs,
+                                                                 std::string& why) {
+  const Graph::Impl& graph =
+      position.graph->places[position.place].node->callees()[index].graph()->impl();
+  if (!graph.states.empty()) {
+    why = "the graph within has states";
+  } else if (!graph.tells_beginning.empty()) {
+    why = "the graph within tells layers when it begins";
+  } else if (graph.tag_slots > 0 && keeps_what_is_seen()) {
+    why = "tags within are asked for";
+  } else if (inputs.size() == graph.inputs.size()) {
+    StatePath path = position.path;
+    path.emplace_back(position.place, index);
+    // A copy: more sites come.
+    const std::vector<plan::Site::Step> around = program_.sites[site_].way;
+    return lower_graph(graph, path, position.top_place, around, inputs, {});
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<PlanValue>> PlanLowering::lower_outputs_of_graph(
+    const PlanPosition& position, std::span<const PlanValue> inputs,
+    std::span<const std::string> further) {
+  const Callee& callee = position.graph->places[position.place].node->main();
+  if (callee.graph() == nullptr)
+    return std::nullopt;
+  add_site(position, inputs);
+  std::string why;
+  const auto values = lower_within(position, 0, inputs, why);
+  if (!values)
+    return std::nullopt;
+  // As CallNode::run() does: two outputs may be one value.
+  std::vector<PlanValue> outputs{
+      accumulation_point((*values)[callee.graph()->impl().outputs.front()])};
+  for (const std::string& name : further)
+    outputs.push_back(accumulation_point((*values)[callee.output_place(name)]));
+  return outputs;
 }
 
 void PlanLowering::expect_no_memory(const PlanPosition& position, std::size_t callee) const {
@@ -579,15 +612,19 @@ void PlanLowering::add_call(plan::Instruction& stretch, std::shared_ptr<const pl
   }
 }
 
-PlanValue PlanLowering::call(std::shared_ptr<const plan::PlanCall> call,
-                             std::span<const PlanValue> inputs, const std::string& why,
-                             bool is_dynamic) {
+std::vector<PlanValue> PlanLowering::call(std::shared_ptr<const plan::PlanCall> call,
+                                          std::span<const PlanValue> inputs,
+                                          const std::string& why, bool is_dynamic) {
   note_call(program_.sites[site_].node, why, is_dynamic);
   enter_branch();
   plan::Instruction& stretch =
       joins_calls(*call, inputs) ? program_.forward.back() : begin_stretch();
+  const std::size_t first = stretch.outputs.size();
   add_call(stretch, std::move(call), inputs);
-  return static_cast<PlanValue>(stretch.outputs.back());
+  std::vector<PlanValue> values;
+  for (std::size_t i = first; i < stretch.outputs.size(); ++i)
+    values.push_back(static_cast<PlanValue>(stretch.outputs[i]));
+  return values;
 }
 
 std::vector<PlanValue> PlanLowering::call_group(const PlanPosition& first, const BranchGroup& group,

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,12 @@ class PlanLowering final : public PlanBuilder {
   PlanValue lower_callee(const PlanPosition& position, std::size_t callee,
                          std::span<const PlanValue> inputs);
 
+  /// The first output of a node's graph and those that `further` names. Nothing where the node is
+  /// no graph, or one that is called.
+  std::optional<std::vector<PlanValue>> lower_outputs_of_graph(
+      const PlanPosition& position, std::span<const PlanValue> inputs,
+      std::span<const std::string> further);
+
   /// Throws if a layer has left a tensor with a gradient in its memory without being stateful.
   void expect_no_memory(const PlanPosition& position, std::size_t callee) const;
 
@@ -76,9 +83,18 @@ class PlanLowering final : public PlanBuilder {
   }
 
   plan::SlotId root_of(PlanValue value) const { return program_.slots[slot_of(value)].root; }
-  PlanValue lower_place(const PlanPosition& position, std::span<const PlanValue> inputs);
-  PlanValue call(std::shared_ptr<const plan::PlanCall> call, std::span<const PlanValue> inputs,
-                 const std::string& why, bool is_dynamic);
+  /// All its outputs.
+  std::vector<PlanValue> lower_place(const PlanPosition& position,
+                                     std::span<const PlanValue> inputs);
+  /// The values of all places of the graph that a callee is. Nothing, and the reason, where it has
+  /// to be called.
+  std::optional<std::vector<PlanValue>> lower_within(const PlanPosition& position,
+                                                     std::size_t callee,
+                                                     std::span<const PlanValue> inputs,
+                                                     std::string& why);
+  std::vector<PlanValue> call(std::shared_ptr<const plan::PlanCall> call,
+                              std::span<const PlanValue> inputs, const std::string& why,
+                              bool is_dynamic);
   /// Branches that run at once; their values.
   std::vector<PlanValue> call_group(const PlanPosition& first, const BranchGroup& group,
                                     std::size_t seed, std::span<const PlanValue> sources);

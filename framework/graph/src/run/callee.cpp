@@ -21,16 +21,21 @@ Callee::Callee(std::string name, std::string type, std::shared_ptr<Layer> layer,
 Callee::Callee(std::string name, std::string type, std::shared_ptr<Graph> graph)
     : name_(std::move(name)), type_(std::move(type)), graph_(std::move(graph)), module_(graph_) {}
 
-at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& scope) const {
+at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& scope,
+                        std::span<const std::string> further) const {
   if (layer_ != nullptr) {
     if (scope.one_step_gradients)
       detach_memory(state.memory);
     LayerContext context(scope.stop, state.memory, state.reports);
     context.set_one_step_gradients(scope.one_step_gradients);
+    if (!further.empty())
+      context.request_outputs(further);
     const std::size_t before = state.reports.list.size();
     at::Tensor value = layer_->forward(inputs, context);
     if (!value.defined())
       throw DataError("it returned no tensor");
+    if (!further.empty())
+      state.outputs = context.take_outputs();
     if (state.reports.list.size() > before)
       expect_declared(std::span(state.reports.list).subspan(before));
     return value;
@@ -40,6 +45,12 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& 
     throw DataError(input_count_text(graph, inputs.size()));
   std::vector<at::Tensor> outputs;
   run_graph(graph, inputs, state.graph->data(), scope, outputs);
+  state.outputs.clear();
+  for (const std::string& name : further) {
+    const auto found =
+        std::find(graph.outputs.begin() + 1, graph.outputs.end(), output_place(name));
+    state.outputs.push_back(outputs[static_cast<std::size_t>(found - graph.outputs.begin())]);
+  }
   return std::move(outputs.front());
 }
 
@@ -47,6 +58,35 @@ TensorSpec Callee::result(std::span<const TensorSpec> inputs) const {
   if (layer_ != nullptr)
     return layer_->result(inputs);
   return result_of(*graph_, inputs);
+}
+
+std::vector<TensorSpec> Callee::results(std::span<const TensorSpec> inputs,
+                                        std::span<const std::string> further) const {
+  if (layer_ != nullptr)
+    return layer_->results(inputs, further);
+  const std::vector<TensorSpec> of_places = results_of(*graph_, inputs);
+  std::vector<TensorSpec> results{of_places[graph_->impl().outputs.front()]};
+  for (const std::string& name : further)
+    results.push_back(of_places[output_place(name)]);
+  return results;
+}
+
+std::vector<std::string> Callee::output_names() const {
+  if (graph_ == nullptr) {
+    const auto* names = ability<NamesOutputs>();
+    return names == nullptr ? std::vector<std::string>() : names->output_names();
+  }
+  const Graph::Impl& graph = graph_->impl();
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < graph.outputs.size(); ++i) {
+    const std::vector<std::string>& tags = graph.nodes[graph.outputs[i]].tags;
+    names.insert(names.end(), tags.begin(), tags.end());
+  }
+  return names;
+}
+
+std::size_t Callee::output_place(std::string_view name) const {
+  return graph_->impl().tags.find(name)->second;
 }
 
 bool Callee::remembers() const {

@@ -26,10 +26,12 @@ namespace treadle::graph {
 /// A node at its place in the execution order. Everything is addressed by place: values, states of
 /// nodes, times.
 struct Place {
-  std::shared_ptr<const Node> node;  ///< null for inputs and states, whose values are given
+  /// Null for inputs, states and further outputs of nodes, whose values are given.
+  std::shared_ptr<const Node> node;
   std::vector<std::size_t> inputs;   ///< places whose values it takes
   /// As inputs: whether the value has other users. Then it passes an accumulation point.
   std::vector<bool> is_shared;
+  std::vector<std::size_t> further;  ///< the places of its outputs after the first
   /// Places whose values are freed after this one.
   std::vector<std::size_t> done;
   std::optional<std::size_t> tag_slot;  ///< where its value is kept for people

@@ -23,8 +23,8 @@ bool fits(const TensorSpec& given, const TensorSpec& wanted) {
                     });
 }
 
-/// What a graph gives for inputs of which more is known than it was built for: a row at a time.
-TensorSpec result_for(const Graph::Impl& graph, std::span<const TensorSpec> inputs) {
+/// Of each place, for inputs of which more is known than it was built for: a row at a time.
+std::vector<TensorSpec> specs_for(const Graph::Impl& graph, std::span<const TensorSpec> inputs) {
   std::vector<TensorSpec> specs(graph.places.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
     specs[graph.inputs[i]] = inputs[i];
@@ -41,14 +41,17 @@ TensorSpec result_for(const Graph::Impl& graph, std::span<const TensorSpec> inpu
     for (const std::size_t input : graph.places[place].inputs)
       given.push_back(specs[input]);
     try {
-      specs[place] = graph.places[place].node->result(given);
+      const std::vector<TensorSpec> results = graph.places[place].node->results(given);
+      specs[place] = results.front();
+      for (std::size_t i = 1; i < results.size(); ++i)
+        specs[graph.places[place].further[i - 1]] = results[i];
     } catch (const std::bad_alloc&) {
       throw;
     } catch (...) {
       throw DataError("in " + quote_text(graph.nodes[place].id) + ": " + words_in_flight());
     }
   }
-  return specs[graph.outputs.front()];
+  return specs;
 }
 
 }  // namespace
@@ -76,9 +79,12 @@ std::string input_count_text(const Graph::Impl& graph, std::size_t given) {
 }
 
 TensorSpec result_of(const Graph& graph, std::span<const TensorSpec> inputs) {
+  return results_of(graph, inputs)[graph.impl().outputs.front()];
+}
+
+std::vector<TensorSpec> results_of(const Graph& graph, std::span<const TensorSpec> inputs) {
   const Graph::Impl& impl = graph.impl();
-  const auto result = graph.results().front();
-  if (!result)
+  if (!graph.results().front())
     throw DataError("the sizes of a graph that was built without them are not known");
   if (inputs.size() != impl.inputs.size())
     throw DataError(input_count_text(impl, inputs.size()));
@@ -90,7 +96,12 @@ TensorSpec result_of(const Graph& graph, std::span<const TensorSpec> inputs) {
                       inputs[i].text());
     is_known = is_known && inputs[i] == built_for;
   }
-  return is_known ? *result : result_for(impl, inputs);
+  if (!is_known)
+    return specs_for(impl, inputs);
+  std::vector<TensorSpec> specs;
+  for (const NodeInfo& node : impl.nodes)
+    specs.push_back(node.result.value_or(TensorSpec::absent()));
+  return specs;
 }
 
 }  // namespace treadle::graph

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
@@ -15,6 +16,8 @@ namespace treadle::graph {
 /// What a graph within another gives for such inputs. Throws a DataError for inputs that it was not
 /// built for, and for a graph that was built without sizes.
 TensorSpec result_of(const Graph& graph, std::span<const TensorSpec> inputs);
+/// The same of every place; absent where it is not known.
+std::vector<TensorSpec> results_of(const Graph& graph, std::span<const TensorSpec> inputs);
 
 /// The inputs of a forward, contiguous, as all values of a graph. Throws a DataError where one is
 /// missing.

@@ -27,14 +27,24 @@ class Callee {
     StateDict memory;
     LayerReports reports;
     std::unique_ptr<GraphState> graph;  ///< of a nested graph
+    std::vector<at::Tensor> outputs;    ///< of the last call: those after the first
   };
 
   Callee(std::string name, std::string type, std::shared_ptr<Layer> layer,
          std::shared_ptr<torch::nn::Module> module);
   Callee(std::string name, std::string type, std::shared_ptr<Graph> graph);
 
-  at::Tensor call(const Inputs& inputs, State& state, const ForwardScope& scope) const;
+  /// Returns the first output. `state.outputs` gets those that `further` names.
+  at::Tensor call(const Inputs& inputs, State& state, const ForwardScope& scope,
+                  std::span<const std::string> further = {}) const;
   TensorSpec result(std::span<const TensorSpec> inputs) const;
+  /// The same, followed by those of the outputs that `further` names.
+  std::vector<TensorSpec> results(std::span<const TensorSpec> inputs,
+                                  std::span<const std::string> further) const;
+  /// Of the outputs after the first.
+  std::vector<std::string> output_names() const;
+  /// Of a graph: the place within of the output of that name.
+  std::size_t output_place(std::string_view name) const;
 
   const std::string& name() const { return name_; }
   const std::string& type() const { return type_; }
@@ -86,15 +96,25 @@ class Node {
   explicit Node(std::vector<Callee> callees) : callees_(std::move(callees)) {}
   virtual ~Node() = default;
 
+  /// Returns the first output; the others are then in `state.callees[0].outputs`.
   virtual at::Tensor run(const Inputs& inputs, NodeState& state,
                          const ForwardScope& scope) const = 0;
   /// Expects `inputs` that are known or absent. Throws what does not fit.
   virtual TensorSpec result(std::span<const TensorSpec> inputs) const = 0;
+  /// The same, followed by those of its further outputs.
+  virtual std::vector<TensorSpec> results(std::span<const TensorSpec> inputs) const {
+    return {result(inputs)};
+  }
+  /// How many outputs it has beside the first. Only calls have any.
+  virtual std::size_t further_outputs() const { return 0; }
 
   /// Lowers it, for inputs that are all present, to operations with the same bits. Nothing, with
   /// nothing added, where that cannot be done: the plan then calls it.
   virtual std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
                                          std::span<const PlanValue> inputs) const;
+  /// The same for all its outputs.
+  virtual std::optional<std::vector<PlanValue>> lower_outputs(
+      PlanLowering& plan, const PlanPosition& position, std::span<const PlanValue> inputs) const;
   /// The reason that people see when a plan calls it.
   virtual std::string why_called() const = 0;
   /// Whether one run may call a callee several times.
@@ -117,6 +137,7 @@ class Node {
   const std::vector<Callee> callees_;
 };
 
-std::unique_ptr<Node> make_call_node(Callee callee);
+/// `further`: the names of the outputs that are used beside the first.
+std::unique_ptr<Node> make_call_node(Callee callee, std::vector<std::string> further);
 
 }  // namespace treadle::graph

@@ -36,19 +36,45 @@ double number_of(const at::Tensor& tensor) {
 
 class CallNode final : public Node {
  public:
-  using Node::Node;
+  CallNode(std::vector<Callee> callees, std::vector<std::string> further)
+      : Node(std::move(callees)), further_(std::move(further)) {}
 
   at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
-    return main().call(inputs, state.callees[0], scope);
+    at::Tensor value = main().call(inputs, state.callees[0], scope, further_);
+    if (further_.empty())
+      return value;
+    // Two outputs of a graph may be one value, which then has users that neither place knows of.
+    const bool may_be_shared = main().graph() != nullptr;
+    for (at::Tensor& output : state.callees[0].outputs) {
+      output = contiguous_with_gradient(std::move(output));
+      if (may_be_shared)
+        output = accumulation_point(output);
+    }
+    return may_be_shared ? accumulation_point(contiguous_with_gradient(std::move(value))) : value;
   }
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
     return main().result(inputs);
   }
+  std::vector<TensorSpec> results(std::span<const TensorSpec> inputs) const override {
+    return main().results(inputs, further_);
+  }
+  std::size_t further_outputs() const override { return further_.size(); }
   std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
                                  std::span<const PlanValue> inputs) const override {
     return plan.lower_callee(position, 0, inputs);
   }
-  std::string why_called() const override { return "one of its inputs is absent"; }
+  std::optional<std::vector<PlanValue>> lower_outputs(
+      PlanLowering& plan, const PlanPosition& position,
+      std::span<const PlanValue> inputs) const override {
+    return further_.empty() ? Node::lower_outputs(plan, position, inputs)
+                            : plan.lower_outputs_of_graph(position, inputs, further_);
+  }
+  std::string why_called() const override {
+    return further_.empty() ? "one of its inputs is absent" : "it has several outputs";
+  }
+
+ private:
+  const std::vector<std::string> further_;
 };
 
 class LoopNode final : public Node {
@@ -382,10 +408,17 @@ std::optional<PlanValue> Node::lower(PlanLowering&, const PlanPosition&,
   return std::nullopt;
 }
 
-std::unique_ptr<Node> make_call_node(Callee callee) {
+std::optional<std::vector<PlanValue>> Node::lower_outputs(PlanLowering& plan,
+                                                          const PlanPosition& position,
+                                                          std::span<const PlanValue> inputs) const {
+  const auto value = lower(plan, position, inputs);
+  return value ? std::optional(std::vector{*value}) : std::nullopt;
+}
+
+std::unique_ptr<Node> make_call_node(Callee callee, std::vector<std::string> further) {
   std::vector<Callee> callees;
   callees.push_back(std::move(callee));
-  return std::make_unique<CallNode>(std::move(callees));
+  return std::make_unique<CallNode>(std::move(callees), std::move(further));
 }
 
 std::unique_ptr<Node> make_loop_node(std::vector<Callee> callees, const FlowStep& step) {

@@ -57,6 +57,8 @@ void run_alone(const Graph::Impl& graph, std::size_t index, GraphState::Data& st
     inputs.push_back(place.is_shared[i] ? accumulation_point(value) : value);
   }
   state.values[index] = run_place(graph, index, {inputs.data(), inputs.size()}, state, scope);
+  for (std::size_t i = 0; i < place.further.size(); ++i)
+    state.values[place.further[i]] = std::move(state.nodes[index].callees[0].outputs[i]);
 }
 
 /// All of the group that begins at this place; its others do nothing.

@@ -93,6 +93,8 @@ std::vector<NodeCost> costs(Graph& graph, std::int64_t rows) {
       values[place] =
           impl.places[place].node->run({given.data(), given.size()}, state.data().nodes[place], {});
       costs[place].operations = counted.take();
+      for (std::size_t i = 0; i < impl.places[place].further.size(); ++i)
+        values[impl.places[place].further[i]] = state.data().nodes[place].callees[0].outputs[i];
     }
     if (values[place].defined())
       costs[place].bytes = static_cast<std::int64_t>(values[place].nbytes());

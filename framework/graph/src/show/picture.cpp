@@ -33,6 +33,7 @@ struct Look {
 constexpr Look kInputLook{"", "ellipse", "#dbeafe"};
 constexpr Look kOutputLook{"", "ellipse", "#dcfce7"};
 constexpr Look kStateLook{"", "cylinder", "#fef3c7"};
+constexpr Look kFurtherOutputLook{"", "ellipse", "#f8fafc"};
 constexpr Look kLayerLook{"", "box", "#f8fafc"};
 // Kinds of layers that are told apart at a glance, by their names.
 constexpr std::array kLooks{
@@ -63,6 +64,8 @@ const Look& look_of(const NodeInfo& node, bool is_output) {
     return kInputLook;
   if (node.kind == NodeKind::kState)
     return kStateLook;
+  if (node.kind == NodeKind::kOutput)
+    return is_output ? kOutputLook : kFurtherOutputLook;
   const auto found = std::find_if(kLooks.begin(), kLooks.end(),
                                   [&](const Look& look) { return look.type == node.type; });
   if (found != kLooks.end())

@@ -72,20 +72,33 @@ class LayerContext {
   /// For what calls layers, and for tests.
   void set_one_step_gradients(bool one_step) { one_step_gradients_ = one_step; }
 
+  /// Whether this output of a layer that NamesOutputs is used: others need not be computed.
+  bool is_requested(std::string_view output) const { return index_of(output).has_value(); }
+  /// Sets a further output; one that is not requested is dropped.
+  void set_output(std::string_view name, at::Tensor value);
+  /// For what calls layers, and for tests. The names outlive the context.
+  void request_outputs(std::span<const std::string> names);
+  /// As requested, after the call. Throws a DataError where the layer has not set one.
+  std::vector<at::Tensor> take_outputs();
+
  private:
   struct Own {
     StateDict state;
     LayerReports reports{true, true};
   };
+  std::optional<std::size_t> index_of(std::string_view output) const;
+
   std::unique_ptr<Own> own_;
   std::stop_token stop_;
   StateDict& state_;
   LayerReports& reports_;
   bool one_step_gradients_ = false;
+  std::span<const std::string> requested_;
+  std::vector<at::Tensor> outputs_;  // as requested_
 };
 
-/// A node of a model graph: one tensor from one or more. Also a torch::nn::Module: parameters,
-/// buffers, train() and eval(), names as in libtorch.
+/// A node of a model graph: one tensor from one or more, and further ones where it NamesOutputs.
+/// Also a torch::nn::Module: parameters, buffers, train() and eval(), names as in libtorch.
 ///
 /// forward() may run on several threads at once and writes to no member (running statistics of a
 /// batch norm in training excepted), nor to its inputs.
@@ -102,12 +115,17 @@ class Layer : public torch::nn::Module, public Provided {
   /// What forward() returns for such inputs. Throws a DataError, or what libtorch throws, when it
   /// cannot take them.
   TensorSpec result(std::span<const TensorSpec> inputs);
+  /// The same, followed by its further outputs of these names.
+  std::vector<TensorSpec> results(std::span<const TensorSpec> inputs,
+                                  std::span<const std::string> outputs);
 
  protected:
   /// The spec of forward() on zeros, in evaluation, with two and with three for every varying size.
   TensorSpec tried_on_zeros(std::span<const TensorSpec> inputs);
 
  private:
+  std::vector<TensorSpec> tried_on_zeros(std::span<const TensorSpec> inputs,
+                                         std::span<const std::string> outputs);
   /// Override it where zeros will not do.
   virtual TensorSpec do_result(std::span<const TensorSpec> inputs) {
     return tried_on_zeros(inputs);
@@ -128,6 +146,18 @@ class NamesReferences {
  public:
   virtual ~NamesReferences();
   virtual std::vector<std::string> reference_names() const = 0;
+};
+
+/// Has outputs beside the one that forward() returns: the last state of a recurrent layer, the
+/// weights of attention. A document tags them by name: "tag": {"h_n": "memory"}.
+///
+/// forward() passes each that is requested to LayerContext::set_output(): its rows, and a gradient
+/// where it is of floating-point numbers. What forward() returns is the same, whatever is requested.
+class NamesOutputs {
+ public:
+  virtual ~NamesOutputs();
+  /// Of the outputs after the first, each once; never "output", which is the first.
+  virtual std::vector<std::string> output_names() const = 0;
 };
 
 /// Is notified when a forward pass of its graph begins.

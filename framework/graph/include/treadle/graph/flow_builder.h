@@ -82,6 +82,9 @@ class FlowBuilder {
   /// Names the output of the last step, for using_(), at(), outputs() and messages. A value may
   /// have several tags.
   FlowBuilder& tag(std::string name);
+  /// Names a further output of the last step's part: one of a layer that NamesOutputs, or of a flow
+  /// with several outputs, whose tag in it is its name.
+  FlowBuilder& tag_output(std::string output, std::string name);
   /// Names the open streams `name_0`, `name_1`, …
   FlowBuilder& tag_group(std::string name);
   /// Further inputs of the graph, in this order after the first; each is a tag.

@@ -27,7 +27,8 @@ namespace treadle::graph {
 inline constexpr std::string_view kDefaultInput = "input";
 inline constexpr std::string_view kDefaultOutput = "output";
 
-enum class NodeKind { kInput, kState, kLayer, kGraph, kLoop, kMap, kSwitch };
+/// kOutput: a further output of the node that is its one input.
+enum class NodeKind { kInput, kState, kLayer, kGraph, kLoop, kMap, kSwitch, kOutput };
 
 /// How a value comes to a node.
 struct NodeInput {
