@@ -71,9 +71,9 @@ EpochTable::EpochTable(const FitId& fit, const EpochSummary& first, std::size_t 
     if (!is_of_one_class(metric.name) && metrics_.size() < kMostMetrics)
       metrics_.push_back(metric.name);
   }
-  for (const MetricValue& value : first.observed) {
-    if (metrics_.size() + observed_.size() < kMostMetrics)
-      observed_.push_back(value.name);
+  for (const MetricValue& value : first.logged) {
+    if (metrics_.size() + logged_.size() < kMostMetrics)
+      logged_.push_back(value.name);
   }
   fit_into(columns);
 }
@@ -85,8 +85,8 @@ std::size_t EpochTable::width() const {
 void EpochTable::fit_into(std::size_t columns) {
   if (width() > columns)
     has_rate_ = false;
-  while (width() > columns && !observed_.empty())
-    observed_.pop_back();
+  while (width() > columns && !logged_.empty())
+    logged_.pop_back();
   while (width() > columns && !metrics_.empty())
     metrics_.pop_back();
 }
@@ -100,7 +100,7 @@ std::string EpochTable::head() const {
     line += "  " + right_aligned("validation", column_width("validation"));
   for (const std::string& metric : metrics_)
     line += "  " + right_aligned(metric, column_width(metric));
-  for (const std::string& name : observed_)
+  for (const std::string& name : logged_)
     line += "  " + right_aligned(name, column_width(name));
   if (has_rate_)
     line += "  " + right_aligned("rate", kNumberWidth);
@@ -126,8 +126,8 @@ std::string EpochTable::row(const FitId& fit, const EpochSummary& epoch) const {
   };
   for (const std::string& name : metrics_)
     add(epoch.metrics, name);
-  for (const std::string& name : observed_)
-    add(epoch.observed, name);
+  for (const std::string& name : logged_)
+    add(epoch.logged, name);
   if (has_rate_)
     line += "  " + right_aligned(number_text(epoch.learning_rate), kNumberWidth);
   line += "  " + right_aligned(seconds_text(epoch.seconds), kNumberWidth);

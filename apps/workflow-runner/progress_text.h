@@ -38,7 +38,7 @@ class EpochTable {
   bool has_validation_ = false;
   bool has_rate_ = true;
   std::vector<std::string> metrics_;
-  std::vector<std::string> observed_;  // what the model shows
+  std::vector<std::string> logged_;  // what the model shows
 };
 
 /// One training, as the live line sees it.

@@ -91,7 +91,7 @@ class LastEpoch {
       return;
     const auto first = loss + 1;
     const bool has_metric = first != names_.end() && *first != "best" && *first != "decisions" &&
-                            !first->starts_with("observed.") && !text(*first).empty();
+                            !first->starts_with("log.") && !text(*first).empty();
     record.metric = has_metric ? *first : "loss";
     const std::string value = has_metric                ? text(*first)
                               : text(kLastLoss).empty() ? text("train_loss")

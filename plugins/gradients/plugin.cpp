@@ -5,6 +5,6 @@
 TREADLE_PLUGIN(registrar) {
   using namespace treadle::gradients;
   registrar.add<BackPropagation>("backprop");
-  registrar.add<OneStep>("truncated_bptt");
+  registrar.add<TruncatedBptt>("truncated_bptt");
   registrar.add<Accumulation>("accumulate");
 }

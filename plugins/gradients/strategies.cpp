@@ -13,12 +13,12 @@ BatchLoss BackPropagation::do_add_gradients(const GradientTask& task, const Batc
   return back_propagate(task, batch, context);
 }
 
-OneStep::OneStep(const Config& config, const ComponentContext& context)
+TruncatedBptt::TruncatedBptt(const Config& config, const ComponentContext& context)
     : inner_(make_nested<GradientStrategy>(context, config, "inner")) {}
 
-BatchLoss OneStep::do_add_gradients(const GradientTask& task, const Batch& batch,
+BatchLoss TruncatedBptt::do_add_gradients(const GradientTask& task, const Batch& batch,
                                     ForwardContext& context) const {
-  const OneStepGradients one_step(context);
+  const TruncatingBptt one_step(context);
   return inner_->add_gradients(task, batch, context);
 }
 

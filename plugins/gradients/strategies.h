@@ -18,11 +18,11 @@ class BackPropagation final : public GradientStrategy {
                              ForwardContext& context) const override;
 };
 
-/// Another strategy, with gradients that end at every step of time (see OneStepGradients). An
+/// Another strategy, with gradients that end at every step of time (see TruncatingBptt). An
 /// approximation for recurrent models; for others it changes nothing.
-class OneStep final : public GradientStrategy {
+class TruncatedBptt final : public GradientStrategy {
  public:
-  OneStep(const Config& config, const ComponentContext& context);
+  TruncatedBptt(const Config& config, const ComponentContext& context);
 
  private:
   BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,

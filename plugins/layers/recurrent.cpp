@@ -278,7 +278,7 @@ auto Recurrent<kRecurrence>::over_lengths(const at::Tensor& x, const at::Tensor&
 
 template <Recurrence kRecurrence>
 at::Tensor Recurrent<kRecurrence>::forward(const Inputs& inputs, LayerContext& context) {
-  const bool by_steps = context.one_step_gradients() && at::GradMode::is_enabled();
+  const bool by_steps = context.truncates_bptt() && at::GradMode::is_enabled();
   const Result result = inputs.size() > 1 ? over_lengths(inputs[0], inputs[1], by_steps)
                         : by_steps        ? step_by_step(inputs[0], {})
                                           : over_all(inputs[0]);

@@ -11,8 +11,8 @@ namespace treadle::model_graphs {
 namespace {
 
 /// Each is a tag, or an object that says how, too.
-std::vector<graph::ObservedTag> observed_tags(const Config& config) {
-  std::vector<graph::ObservedTag> tags;
+std::vector<graph::LoggedTag> logged_tags(const Config& config) {
+  std::vector<graph::LoggedTag> tags;
   if (!config.has("log"))
     return tags;
   for (const nlohmann::json& entry : config.json().at("log")) {
@@ -35,14 +35,14 @@ FlowModelProvider::FlowModelProvider(const Config& config, const ComponentContex
       flow_(graph::read_whole_flow(config, registry_of(context))),
       execution_(graph::execution_named(config.get<std::string>("execution"))),
       branches_(graph::branches_named(config.get<std::string>("branches"))),
-      observed_(observed_tags(config)) {}
+      logged_(logged_tags(config)) {}
 
 std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const {
   std::shared_ptr<graph::Graph> model = graph::build_model(flow_, spec);
   model->set_branches(branches_);
   model->set_execution(execution_);
   try {
-    model->observe(observed_);
+    model->observe(logged_);
   } catch (const UsageError& error) {
     config_.fail("log", error.what());
   }

@@ -19,7 +19,7 @@ class FlowModelProvider final : public ModelProvider {
   graph::FlowBuilder flow_;
   graph::Execution execution_;
   graph::Branches branches_;
-  std::vector<graph::ObservedTag> observed_;
+  std::vector<graph::LoggedTag> logged_;
 };
 
 }  // namespace treadle::model_graphs

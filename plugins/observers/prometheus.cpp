@@ -103,7 +103,7 @@ std::string Prometheus::exposition() const {
   Gauge val_loss("treadle_val_loss", "Validation loss after the last epoch.");
   Gauge seconds("treadle_epoch_seconds", "Wall time of the last epoch in seconds.");
   Gauge metric("treadle_metric", "Validation metrics after the last epoch.");
-  Gauge observed("treadle_observed", "What the model showed: means over the last epoch.");
+  Gauge logged("treadle_logged_value", "Values that the model logged: means over the last epoch.");
   Gauge best("treadle_best_epoch", "The best epoch so far.");
   Gauge completed("treadle_completed", "Whether the training has ended: 1 or 0.");
 
@@ -121,8 +121,8 @@ std::string Prometheus::exposition() const {
     seconds.add(labels, newest.seconds);
     for (const MetricValue& value : newest.metrics)
       metric.add(labels + "," + label("metric", value.name), value.value);
-    for (const MetricValue& value : newest.observed)
-      observed.add(labels + "," + label("tag", value.name), value.value);
+    for (const MetricValue& value : newest.logged)
+      logged.add(labels + "," + label("tag", value.name), value.value);
     if (training.best_epoch > 0)
       best.add(labels, static_cast<double>(training.best_epoch));
     completed.add(labels, training.completed ? 1 : 0);
@@ -130,7 +130,7 @@ std::string Prometheus::exposition() const {
 
   std::string text;
   for (const Gauge* gauge : {&epoch, &epochs, &step, &rate, &train_loss, &val_loss, &seconds,
-                             &metric, &observed, &best, &completed})
+                             &metric, &logged, &best, &completed})
     text += gauge->text();
   return text;
 }

@@ -90,7 +90,7 @@ class PlannedRun {
       runner.run();
     });
     parts.log.drain();
-    parts.log.announcer().settle();
+    parts.log.dispatcher().settle();
   }
 
   /// Weights that a fit ended with, and its history: equal for equal fits.

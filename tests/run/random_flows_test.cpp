@@ -70,7 +70,7 @@ at::Tensor rows_for(const RandomFlow& flow, std::int64_t rows) {
 void note_one_step_gradients(Trace& trace, const RandomFlow& flow, graph::Graph& graph) {
   const TaskRandom random(2);
   ForwardContext context;
-  context.set_one_step_gradients(true);
+  context.set_truncated_bptt(true);
   for (const char* batch : {"first", "second"}) {
     const std::string of_batch = std::string("through one step, ") + batch + ", ";
     const at::Tensor input = rows_for(flow, 5);

@@ -109,14 +109,14 @@ TEST(Trends, AreTheSameNumbersInHistoryEventsAndReport) {
   const std::string page = read_file(folder / "report.html");
   std::string drawn;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(events[i].at("observed").at("encoded").get<double>(), encoded.values()[i]);
+    EXPECT_EQ(events[i].at("logged").at("encoded").get<double>(), encoded.values()[i]);
     drawn += (i == 0 ? "" : ",") + json(encoded.values()[i]).dump();
   }
-  EXPECT_THAT(page, HasSubstr("\"observed.encoded\":[" + drawn + "]"));
-  EXPECT_THAT(page, HasSubstr("<option>observed.heads_1</option>"));
+  EXPECT_THAT(page, HasSubstr("\"log.encoded\":[" + drawn + "]"));
+  EXPECT_THAT(page, HasSubstr("<option>log.heads_1</option>"));
   EXPECT_THAT(page, HasSubstr("unfrozen encoded: train_loss and val_loss stalled for 3 epochs"));
   EXPECT_THAT(read_file(folder / "history.csv"),
-              HasSubstr(",observed.encoded,observed.heads_0,observed.heads_1,decisions,best,"));
+              HasSubstr(",log.encoded,log.heads_0,log.heads_1,decisions,best,"));
 }
 
 TEST(Trends, GiveTheSameBitsForAnyNumberOfWorkers) {
@@ -131,7 +131,7 @@ TEST(Trends, GiveTheSameBitsForAnyNumberOfWorkers) {
   EXPECT_EQ(bits(3, 1), once);
   const std::string in_shards = bits(1, 3);
   EXPECT_EQ(bits(3, 3), in_shards);
-  EXPECT_NE(in_shards, once) << "what is observed is observed of each shard";
+  EXPECT_NE(in_shards, once) << "what is logged is logged of each shard";
 }
 
 TEST(Trends, AreThoseOfACompiledFlow) {
@@ -149,9 +149,9 @@ TEST(Trends, AreThoseOfACompiledFlow) {
   ASSERT_EQ(compiled.size(), dynamic.size());
   for (std::size_t i = 0; i < dynamic.size(); ++i) {
     EXPECT_EQ(compiled[i].decisions, dynamic[i].decisions);
-    ASSERT_EQ(compiled[i].observed.size(), dynamic[i].observed.size());
-    for (std::size_t v = 0; v < dynamic[i].observed.size(); ++v)  // float64, kernels may be fused
-      EXPECT_NEAR(compiled[i].observed[v].value, dynamic[i].observed[v].value, 1e-12);
+    ASSERT_EQ(compiled[i].logged.size(), dynamic[i].logged.size());
+    for (std::size_t v = 0; v < dynamic[i].logged.size(); ++v)  // float64, kernels may be fused
+      EXPECT_NEAR(compiled[i].logged[v].value, dynamic[i].logged[v].value, 1e-12);
   }
 }
 

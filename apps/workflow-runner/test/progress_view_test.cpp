@@ -101,7 +101,7 @@ TEST(ProgressText, AlignsColumns) {
 
 TEST(ProgressText, HasAColumnForWhatTheModelShows) {
   EpochSummary shown = epoch(3, 60);
-  shown.observed = {{"encoded", 2.5, Direction::kNone}};
+  shown.logged = {{"encoded", 2.5, Direction::kNone}};
   const EpochTable table({}, shown);
 
   EXPECT_EQ(table.head(),

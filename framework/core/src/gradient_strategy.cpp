@@ -66,13 +66,13 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
   return loss;
 }
 
-OneStepGradients::OneStepGradients(ForwardContext& context)
-    : context_(context), before_(context.one_step_gradients()) {
-  context_.set_one_step_gradients(true);
+TruncatingBptt::TruncatingBptt(ForwardContext& context)
+    : context_(context), before_(context.truncates_bptt()) {
+  context_.set_truncated_bptt(true);
 }
 
-OneStepGradients::~OneStepGradients() {
-  context_.set_one_step_gradients(before_);
+TruncatingBptt::~TruncatingBptt() {
+  context_.set_truncated_bptt(before_);
 }
 
 }  // namespace treadle

@@ -37,7 +37,7 @@ std::optional<MetricValue> find_value(const EpochSummary& row, std::string_view 
     return MetricValue{std::string(name), *value, number.direction};
   }
   const auto metric = find_in(row.metrics, name);
-  return metric ? metric : find_in(row.observed, name);
+  return metric ? metric : find_in(row.logged, name);
 }
 
 Trend trend_of(std::span<const EpochSummary> history, std::string_view name) {

@@ -23,7 +23,7 @@ class Integrator : public Model {
                            ? context.state().part("cell").tensor("state")
                            : at::zeros({inputs[0].size(0), 1}, at::kDouble);
     for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
-      if (context.one_step_gradients())
+      if (context.truncates_bptt())
         state = state.detach();
       state = state * w + inputs[0].slice(1, time, time + 1);
     }
@@ -84,39 +84,39 @@ TEST(BackPropagate, EndsGradientsAtWhatWasCarriedIntoTheBatch) {
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.75) << "the state counts as a number";
 }
 
-TEST(OneStepGradients, ReachBackOneStepOfTime) {
+TEST(TruncatingBptt, ReachBackOneStepOfTime) {
   Integrator model;
   const Sum loss;
   const TargetSpec target = number_target("y");
   const Objective objective({{.loss = &loss}}, std::span(&target, 1));
   ForwardContext context;
   {
-    const OneStepGradients one_step(context);
+    const TruncatingBptt one_step(context);
     back_propagate({&model, &objective}, ones(1, 3), context);
   }
   // d(state·w + 1)/dw with the state w + 1 = 1.5 as a number; all of time would give 2.
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 1.5);
 }
 
-TEST(OneStepGradients, EndWithTheirScopeAndNest) {
+TEST(TruncatingBptt, EndWithTheirScopeAndNest) {
   ForwardContext context;
-  EXPECT_FALSE(context.one_step_gradients());
+  EXPECT_FALSE(context.truncates_bptt());
   {
-    const OneStepGradients outer(context);
+    const TruncatingBptt outer(context);
     {
-      const OneStepGradients inner(context);
-      EXPECT_TRUE(context.one_step_gradients());
+      const TruncatingBptt inner(context);
+      EXPECT_TRUE(context.truncates_bptt());
     }
-    EXPECT_TRUE(context.one_step_gradients());
+    EXPECT_TRUE(context.truncates_bptt());
   }
-  EXPECT_FALSE(context.one_step_gradients());
+  EXPECT_FALSE(context.truncates_bptt());
 }
 
-TEST(OneStepGradients, AreThoseOfThePartsToo) {
+TEST(TruncatingBptt, AreThoseOfThePartsToo) {
   ForwardContext context;
-  const OneStepGradients one_step(context);
+  const TruncatingBptt one_step(context);
 
-  EXPECT_TRUE(context.part("part-1").one_step_gradients());
+  EXPECT_TRUE(context.part("part-1").truncates_bptt());
 }
 
 class NoLoss : public GradientStrategy {

@@ -12,7 +12,7 @@ TEST(History, FindsItsNumbersByName) {
   row.train_loss = 0.5;
   row.learning_rate = 0.01;
   row.metrics = {{"accuracy", 0.9, Direction::kHigherIsBetter}};
-  row.observed = {{"encoded", 3, Direction::kNone}, {"accuracy", 7, Direction::kNone}};
+  row.logged = {{"encoded", 3, Direction::kNone}, {"accuracy", 7, Direction::kNone}};
 
   EXPECT_EQ(find_value(row, "train_loss")->value, 0.5);
   EXPECT_EQ(find_value(row, "learning_rate")->value, 0.01);

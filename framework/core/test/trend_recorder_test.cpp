@@ -210,9 +210,9 @@ TEST(FormatDuration, IsShort) {
   EXPECT_EQ(format_duration(seconds(60)), "1m00s");
 }
 
-TEST(ObservedValues, AddsUpWhatShardsShowedInTheirOrder) {
-  ObservedValues first;
-  ObservedValues second;
+TEST(LoggedValues, AddsUpWhatShardsShowedInTheirOrder) {
+  LoggedValues first;
+  LoggedValues second;
   first.add("a", at::full({}, 1.0F));
   first.add("a", at::full({}, 2.0F));
   second.add("b", one_to_four(), Reduction::kMax);
@@ -228,12 +228,12 @@ TEST(ObservedValues, AddsUpWhatShardsShowedInTheirOrder) {
   EXPECT_EQ(second.means()[1].value, 6) << "the other is as it was";
 }
 
-TEST(ObservedValues, ContinueFromWhereTheyWereSaved) {
-  ObservedValues values;
+TEST(LoggedValues, ContinueFromWhereTheyWereSaved) {
+  LoggedValues values;
   values.add("a", at::full({}, 0.1, at::kDouble));
-  ObservedValues loaded;
+  LoggedValues loaded;
   loaded.load_state(values.state());
-  for (ObservedValues* each : {&values, &loaded}) {
+  for (LoggedValues* each : {&values, &loaded}) {
     each->add("a", at::full({}, 0.2, at::kDouble));
     each->add("a", at::full({}, 0.3, at::kDouble));
   }

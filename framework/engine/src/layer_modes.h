@@ -7,7 +7,7 @@
 
 namespace treadle::engine {
 
-/// Remembers which layers of a model train; gives each its own mode again when it ends: some may be
+/// KeepsState which layers of a model train; gives each its own mode again when it ends: some may be
 /// frozen.
 class LayerModes {
  public:

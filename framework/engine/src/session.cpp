@@ -167,12 +167,12 @@ class Session final : public TrainingSession, public TrainingControl {
     summary.step = step_count_;
     summary.learning_rate = learning_rate_;
     summary.train_loss = step_.totals().value();
-    summary.observed = step_.logged_means();
+    summary.logged = step_.logged_means();
     if (logs_gradient_norm_) {
-      summary.observed.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
+      summary.logged.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
     }
     if (tolerated_skips_ > 0) {
-      summary.observed.push_back(
+      summary.logged.push_back(
           {kSkippedSteps, static_cast<double>(skipped_steps_), Direction::kLowerIsBetter});
     }
     {
@@ -328,8 +328,8 @@ class Session final : public TrainingSession, public TrainingControl {
       names.emplace_back("val_loss");
       add(metric_names());
     }
-    if (const auto* shows = dynamic_cast<const ShowsValues*>(setup_.model))
-      add(shows->observed_names());
+    if (const auto* shows = dynamic_cast<const LogsValues*>(setup_.model))
+      add(shows->logged_names());
     for (const TrainingCallback* callback : setup_.callbacks)
       add(callback->log_names());
     return names;
@@ -372,7 +372,7 @@ class Session final : public TrainingSession, public TrainingControl {
     for (TrainingCallback* callback : setup_.callbacks) {
       callback->after_epoch(summary, *this);
       // What one has logged, those after it see.
-      summary.observed.insert(summary.observed.end(), logged_.begin(), logged_.end());
+      summary.logged.insert(summary.logged.end(), logged_.begin(), logged_.end());
       logged_.clear();
     }
   }

@@ -15,7 +15,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/task_random.h>
 
 #include "grouped_update.h"
@@ -84,7 +84,7 @@ class TrainingStep::Shard {
   StateDict& model_state() { return context_.state(); }
 
   LossTotals totals;  // of the step
-  ObservedValues logged;
+  LoggedValues logged;
 
  private:
   void pair_up(Model& model) {
@@ -240,7 +240,7 @@ void TrainingStep::set_model_state(const StateDict& state) {
 }
 
 std::vector<MetricValue> TrainingStep::logged_means() const {
-  ObservedValues all;
+  LoggedValues all;
   for (const auto& shard : shards_)
     all.add(shard->logged);
   std::vector<MetricValue> means = all.means();

@@ -250,7 +250,7 @@ TEST(Evaluation, OfNothingIsNothing) {
   EXPECT_EQ(seen.totals.loss, 0);
 }
 
-/// Remembers what it was given.
+/// KeepsState what it was given.
 class Listing : public MetricComputer {
  public:
   std::vector<std::int64_t> batches;

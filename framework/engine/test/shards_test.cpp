@@ -21,7 +21,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
 

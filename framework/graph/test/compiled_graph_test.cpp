@@ -628,7 +628,7 @@ class RunningSum : public Layer {
   }
 };
 
-class SaysThatItRemembers final : public RunningSum, public Remembers {};
+class SaysThatItRemembers final : public RunningSum, public KeepsState {};
 
 TEST(CompiledGraph, CallsALoopWhoseBodyRemembersAsOne) {
   const TaskRandom random(1);
@@ -663,7 +663,7 @@ TEST(CompiledGraph, SaysWhenALayerRemembersWithoutSayingSo) {
     EXPECT_EQ(
         std::string(error.what()),
         "in node \"loop_0\", round 1: a layer left a tensor for the next round without saying "
-        "that it does: it must derive from treadle::Remembers");
+        "that it does: it must derive from treadle::KeepsState");
   }
 }
 

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include <treadle/base/error.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 
 #include "small_parts.h"
 
@@ -113,7 +113,7 @@ TEST(ValuesText, ShowsTheFirstElementsByName) {
 
 /// What forwards of the graph as a model show.
 std::vector<MetricValue> shown_by(Graph& graph, std::vector<at::Tensor> batches) {
-  ObservedValues values;
+  LoggedValues values;
   ForwardContext context;
   context.set_log(&values);
   for (const at::Tensor& batch : batches) {
@@ -134,7 +134,7 @@ TEST(Observing, ShowsTagsInEachForwardThatIsAsked) {
   EXPECT_EQ(means[0].value, 5);  // (4 + 6) / 2
   EXPECT_EQ(means[1].value, 50);
   EXPECT_EQ(means[2].value, 77);  // (66 + 88) / 2
-  EXPECT_THAT(graph->observed_names(), ElementsAre("heads_0", "heads_1", "sum"));
+  EXPECT_THAT(graph->logged_names(), ElementsAre("heads_0", "heads_1", "sum"));
 }
 
 TEST(Observing, ShowsNothingToWhomeverDoesNotAsk) {
@@ -156,7 +156,7 @@ TEST(Observing, KeepsNoValueBeyondTheForward) {
   const at::Tensor batch = row({1, 2});
   at::Tensor output;
   {
-    ObservedValues values;
+    LoggedValues values;
     ForwardContext context;
     context.set_log(&values);
     Outputs outputs(1);
@@ -169,7 +169,7 @@ TEST(Observing, KeepsNoValueBeyondTheForward) {
 
 TEST(Observing, NamesWhatTheGraphDoesNotHave) {
   const auto graph = two_heads();
-  const auto message = [&](std::vector<ObservedTag> tags) -> std::string {
+  const auto message = [&](std::vector<LoggedTag> tags) -> std::string {
     try {
       graph->observe(tags);
     } catch (const UsageError& error) {
@@ -181,7 +181,7 @@ TEST(Observing, NamesWhatTheGraphDoesNotHave) {
   EXPECT_EQ(message({{"head", std::nullopt}}),
             "the graph has no tag \"head\"; did you mean \"heads\"?");
   EXPECT_EQ(message({{"sum", std::nullopt}, {"sum", Reduction::kMax}}),
-            "\"sum\" is to be observed twice; leave one of them out");
+            "\"sum\" is to be logged twice; leave one of them out");
 }
 
 TEST(Parts, AreTheParametersOfTagsAndGroups) {

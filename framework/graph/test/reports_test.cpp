@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// x · w; adds factor · Σ (x · w)² to the loss, and logs the mean of its input.
-class Penalized : public Layer, public ShowsValues, public AddsLosses {
+class Penalized : public Layer, public LogsValues, public AddsLosses {
  public:
   explicit Penalized(double factor = 0.5, double weight = 1.5)
       : Layer("penalized"),
@@ -35,7 +35,7 @@ class Penalized : public Layer, public ShowsValues, public AddsLosses {
       context.add_loss("size", result.square().sum().mul(factor_));
     return result;
   }
-  std::vector<std::string> observed_names() const override { return {"mean"}; }
+  std::vector<std::string> logged_names() const override { return {"mean"}; }
   std::vector<std::string> loss_names() const override { return {"size"}; }
 
  private:
@@ -60,7 +60,7 @@ struct Reported {
 };
 
 Reported run(Graph& graph, const at::Tensor& input) {
-  ObservedValues log;
+  LoggedValues log;
   ForwardContext context;
   context.set_log(&log);
   context.set_takes_losses(true);
@@ -87,7 +87,7 @@ TEST(Reports, ReachTheModelsContext) {
   ASSERT_EQ(reported.logged.size(), 1u);
   EXPECT_EQ(reported.logged[0].name, "middle.mean");
   EXPECT_EQ(reported.logged[0].value, 4);
-  EXPECT_THAT(graph->observed_names(), ElementsAre("middle.mean", "middle.size"));
+  EXPECT_THAT(graph->logged_names(), ElementsAre("middle.mean", "middle.size"));
 }
 
 TEST(Reports, AreNotTakenOutsideTraining) {
@@ -215,14 +215,14 @@ TEST(Reports, OfAForwardThatFailedAreForgotten) {
 }
 
 TEST(Reports, CompiledGraphsLogInEveryForward) {
-  class Logs final : public Layer, public ShowsValues {
+  class Logs final : public Layer, public LogsValues {
    public:
     Logs() : Layer("logs") {}
     at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
       context.log("sum", inputs[0], Reduction::kSum);
       return inputs[0].mul(2);
     }
-    std::vector<std::string> observed_names() const override { return {"sum"}; }
+    std::vector<std::string> logged_names() const override { return {"sum"}; }
   };
   const auto graph = FlowBuilder::from(times(3)).through(std::make_shared<Logs>()).build();
   graph->set_execution(Execution::kCompiled);
@@ -237,8 +237,8 @@ TEST(Reports, MustBeDeclared) {
   class Silent final : public Penalized {
    public:
     explicit Silent(bool hides_loss) : hides_loss_(hides_loss) {}
-    std::vector<std::string> observed_names() const override {
-      return hides_loss_ ? Penalized::observed_names() : std::vector<std::string>{"other"};
+    std::vector<std::string> logged_names() const override {
+      return hides_loss_ ? Penalized::logged_names() : std::vector<std::string>{"other"};
     }
     std::vector<std::string> loss_names() const override {
       return hides_loss_ ? std::vector<std::string>{} : Penalized::loss_names();
@@ -256,7 +256,7 @@ TEST(Reports, MustBeDeclared) {
     return "";
   };
   EXPECT_THAT(message(true), AllOf(HasSubstr("\"size\""), HasSubstr("AddsLosses")));
-  EXPECT_THAT(message(false), AllOf(HasSubstr("\"mean\""), HasSubstr("ShowsValues")));
+  EXPECT_THAT(message(false), AllOf(HasSubstr("\"mean\""), HasSubstr("LogsValues")));
 }
 
 TEST(Reports, ALossIsOneNumber) {

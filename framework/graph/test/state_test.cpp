@@ -91,7 +91,7 @@ TEST(GraphStates, AreForgotten) {
 
   state.reset();
 
-  EXPECT_FALSE(state.remembers());
+  EXPECT_FALSE(state.keeps_state());
   EXPECT_THAT(step(*graph, state, row({5})), ElementsAre(5));
 }
 
@@ -170,7 +170,7 @@ TEST(GraphStates, SurviveAForwardThatFails) {
   EXPECT_THAT(step(*graph, state, row({2})), ElementsAre(3));
 }
 
-class CountsForwards : public Layer, public Remembers {
+class CountsForwards : public Layer, public KeepsState {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     const double count = context.state().has_tensor("count")

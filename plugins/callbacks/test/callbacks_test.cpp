@@ -311,7 +311,7 @@ TEST(DivergenceGuard, SkipsStepsThatAreNotFinite) {
       EXPECT_TRUE(at::equal(tensor, after.tensor(name))) << name;
     }
   }
-  const auto& logged = context.epochs().back().observed;
+  const auto& logged = context.epochs().back().logged;
   const auto skipped = std::find_if(logged.begin(), logged.end(), [](const MetricValue& value) {
     return value.name == "skipped_steps";
   });
@@ -359,7 +359,7 @@ TEST(LogGradientNorm, IsTheMeanNormBeforeClipping) {
       squares += parameter.grad().square().sum().item<double>();
     sum += std::sqrt(squares);
   }
-  const auto& logged = context.epochs().front().observed;
+  const auto& logged = context.epochs().front().logged;
   ASSERT_EQ(logged.back().name, "gradient_norm");
   EXPECT_NEAR(logged.back().value, sum / 3, 1e-12);
 }

@@ -23,7 +23,7 @@ EpochSummary row(double loss, double accuracy = 0) {
   EpochSummary row;
   row.train_loss = row.val_loss.emplace(loss);
   row.metrics = {{"accuracy", accuracy, Direction::kHigherIsBetter}};
-  row.observed = {{"encoded", 2 * loss, Direction::kNone}};
+  row.logged = {{"encoded", 2 * loss, Direction::kNone}};
   return row;
 }
 

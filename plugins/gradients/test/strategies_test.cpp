@@ -54,7 +54,7 @@ class Recurrent : public Model {
     most_rows = std::max(most_rows, inputs[0].size(0));
     at::Tensor state = at::zeros({inputs[0].size(0), 2}, at::kDouble);
     for (std::int64_t time = 0; time < inputs[0].size(1); ++time) {
-      if (context.one_step_gradients())
+      if (context.truncates_bptt())
         state = state.detach();
       state = cell(state + inputs[0].select(1, time)).tanh();
     }
@@ -170,7 +170,7 @@ TEST(Accumulate, CarriesTheStateOfEachRowToTheNextBatch) {
   EXPECT_LT((cut - whole).abs().max().item<double>(), 1e-13);
 }
 
-TEST(OneStep, ReachesBackOneStepOfTime) {
+TEST(TruncatedBptt, ReachesBackOneStepOfTime) {
   const Batch batch = sequences(5, false);
   // By hand: everything before the last step is a number.
   Recurrent model;
@@ -186,7 +186,7 @@ TEST(OneStep, ReachesBackOneStepOfTime) {
 }
 
 // Backward runs the steps again, when the strategy has long returned from the forward.
-TEST(OneStep, HoldsInWhatIsComputedAgain) {
+TEST(TruncatedBptt, HoldsInWhatIsComputedAgain) {
   class Recomputed final : public Recurrent {
    public:
     void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
@@ -214,7 +214,7 @@ TEST(OneStep, HoldsInWhatIsComputedAgain) {
       at::equal(model.cell->weight.grad(), gradients_of("truncated_bptt", {}, batch).weight));
 }
 
-TEST(OneStep, EndsWithTheCall) {
+TEST(TruncatedBptt, EndsWithTheCall) {
   const Batch batch = sequences(5, false);
   const SquaredError loss;
   const Objective objective = testing::objective_of(loss, number_target("y", 2));

@@ -31,7 +31,7 @@ struct PaddingCase {
   bool by_mask = false;
   bool keeps_steps = false;  ///< gives a value for every step
   bool attends_elsewhere = false;
-  bool one_step_gradients = false;
+  bool truncates_bptt = false;
 };
 
 std::shared_ptr<Layer> made(const PaddingCase& one, const std::vector<at::Tensor>& inputs) {
@@ -68,7 +68,7 @@ class Padding : public ::testing::TestWithParam<PaddingCase> {
 
   static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& given) {
     LayerContext context;
-    context.set_one_step_gradients(GetParam().one_step_gradients);
+    context.set_truncated_bptt(GetParam().truncates_bptt);
     return layer.forward(given, context);
   }
 };
@@ -158,7 +158,7 @@ Json reduce(const std::string& by) {
 }
 
 PaddingCase cut(PaddingCase one) {
-  one.one_step_gradients = true;
+  one.truncates_bptt = true;
   return one;
 }
 
@@ -220,7 +220,7 @@ TEST(PaddingOfCutSequences, MayHoldAnything) {
   for (const char* name : {"rnn", "gru", "lstm"}) {
     const auto layer = made({"", name, {{"hidden_size", 3}}}, {sequence, lengths});
     LayerContext context;
-    context.set_one_step_gradients(true);
+    context.set_truncated_bptt(true);
     const std::vector<at::Tensor> inputs{
         at::where(real, sequence, at::full_like(sequence, NAN)).requires_grad_(true), lengths};
 

@@ -129,7 +129,7 @@ TEST_F(PrometheusTest, EscapesLabels) {
   EpochSummary summary = epoch(1);
   summary.metrics = {{"recall.\"x\"", 1}};
 
-  summary.observed = {{"encoded", 2.5}};
+  summary.logged = {{"encoded", 2.5}};
   prometheus->epoch_completed({}, summary);
 
   EXPECT_NE(written().find(",fit=\"final\",tag=\"encoded\"} 2.5\n"), std::string::npos);

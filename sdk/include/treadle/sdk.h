@@ -26,7 +26,7 @@
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/model_spec.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>

@@ -21,7 +21,7 @@ class Plain : public TrainingCallback {
   virtual double factor() const { return 0.5; }
   virtual bool spares_refits() const { return true; }
   virtual std::vector<std::string> logged() const { return {"calls"}; }
-  virtual bool remembers() const { return true; }
+  virtual bool keeps_state() const { return true; }
 
  private:
   std::vector<std::string> do_log_names() const override { return {"calls"}; }
@@ -36,7 +36,7 @@ class Plain : public TrainingCallback {
   }
   StateDict do_state() const override {
     StateDict state;
-    if (remembers())
+    if (keeps_state())
       state.put("calls", nlohmann::json(calls_));
     return state;
   }
@@ -48,7 +48,7 @@ class Plain : public TrainingCallback {
 };
 
 class Forgets final : public Plain {
-  bool remembers() const override { return false; }
+  bool keeps_state() const override { return false; }
 };
 
 class ActsByChance final : public Plain {

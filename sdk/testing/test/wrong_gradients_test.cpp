@@ -205,7 +205,7 @@ class RenumbersTheRows final : public BackPropagation {
 class StaysAtOneStep final : public BackPropagation {
   BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override {
-    context.set_one_step_gradients(true);
+    context.set_truncated_bptt(true);
     return back_propagate(task, batch, context);
   }
 };

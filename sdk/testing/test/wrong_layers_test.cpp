@@ -94,7 +94,7 @@ class Remembering final : public Layer {
 };
 
 /// Affine; adds the mean of what it gave to the loss, and logs it.
-class Reporting final : public Layer, public ShowsValues, public AddsLosses {
+class Reporting final : public Layer, public LogsValues, public AddsLosses {
  public:
   struct What {
     bool declares_log = true;
@@ -112,7 +112,7 @@ class Reporting final : public Layer, public ShowsValues, public AddsLosses {
     context.add_loss("penalty", what_.adds_mean ? squares.mean() : squares.sum());
     return result;
   }
-  std::vector<std::string> observed_names() const override {
+  std::vector<std::string> logged_names() const override {
     return what_.declares_log ? std::vector<std::string>{"size"} : std::vector<std::string>{};
   }
   std::vector<std::string> loss_names() const override {
@@ -155,7 +155,7 @@ class Recurrent final : public Layer {
         what_(what) {}
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
-    const bool is_cut = context.one_step_gradients();
+    const bool is_cut = context.truncates_bptt();
     const at::Tensor& x = inputs[0];
     const at::Tensor result = over(*this, is_cut && what_.cuts_too_much ? x.detach() : x,
                                    is_cut && what_.cuts_state ? cut : HandOn(whole));
@@ -220,7 +220,7 @@ class CutWhereCalled final : public Layer, public Lowerable {
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     const at::Tensor result = affine_->forward(inputs, context);
-    return context.one_step_gradients() ? result.detach().add(result).div(2) : result;
+    return context.truncates_bptt() ? result.detach().add(result).div(2) : result;
   }
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override {
@@ -353,18 +353,18 @@ std::vector<Wrong<LayerCase>> all() {
       {reporting("AddsLossesSilently", {.declares_loss = false}), {"ReportsOnlyWhatItDeclares"}},
       {reporting("AddsTheMeanToTheLoss", {.adds_mean = true}), {"LossesAddUpOverRows"}},
       {recurrent("HandsItsStateOnWhole", {.cuts_state = false}),
-       {"OneStepGradientsEndAtEveryStepOfTime"}},
+       {"TruncatedBpttEndAtEveryStepOfTime"}},
       {recurrent("CutsWhatItIsGiven", {.cuts_too_much = true}),
-       {"OneStepGradientsEndAtEveryStepOfTime"}},
+       {"TruncatedBpttEndAtEveryStepOfTime"}},
       {recurrent("GivesOtherNumbersWhenCut", {.gives_other_numbers = true}),
-       {"OneStepGradientsLeaveTheResultAlone"}},
+       {"TruncatedBpttLeaveTheResultAlone"}},
       {without_reference(recurrent("HandsItsStateOnSilently", {.cuts_state = false})),
        {"AStateCarriedThroughTimeHasAReference"}},
       {without_reference(recurrent("CutsSilently")),
-       {"AStateCarriedThroughTimeHasAReference", "OneStepGradientsEndAtEveryStepOfTime"}},
+       {"AStateCarriedThroughTimeHasAReference", "TruncatedBpttEndAtEveryStepOfTime"}},
       {LayerCase{.name = "CutsNothingInAPlan",
                  .make = [] { return std::make_unique<CutWhereCalledFactory>(); }},
-       {"APlanOfItGivesTheSameBits", "OneStepGradientsEndAtEveryStepOfTime"}},
+       {"APlanOfItGivesTheSameBits", "TruncatedBpttEndAtEveryStepOfTime"}},
       {affine("SharesItsScratch", {.after =
                                        [thread = OneThread()](Affine&, Tensor result) {
                                          return thread.is_mine() ? result : result.add(1);

@@ -1,5 +1,5 @@
 // How long a training stands still for a checkpoint, beside one copy of the same bytes and beside
-// writing it at once; and what telling of a step costs. Rounds in turn; prints medians.
+// writing it at once; and what queueing a step costs. Rounds in turn; prints medians.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 #include <treadle/host/run/checkpoint_store.h>
 
-#include "events/announcer.h"
+#include "events/event_dispatcher.h"
 #include "store/state_saver.h"
 
 namespace {
@@ -84,9 +84,9 @@ void measure(std::int64_t parameters, int rounds, const fs::path& scratch) {
 
 void measure_steps() {
   constexpr int kSteps = 1'000'000;
-  internal::Audience audience;
-  internal::Announcer announcer(audience);
-  internal::Announcer::Training training(announcer, FitId{});
+  internal::RunObservers observers;
+  internal::EventDispatcher dispatcher(observers);
+  internal::EventDispatcher::Training training(dispatcher, FitId{});
   std::vector<double> nanoseconds;
   for (int round = 0; round < 9; ++round) {
     nanoseconds.push_back(milliseconds([&] {
@@ -95,7 +95,7 @@ void measure_steps() {
                           }) *
                           1e6 / kSteps);
   }
-  std::printf("telling of a step: %.1f ns\n", median(nanoseconds));
+  std::printf("queueing a step: %.1f ns\n", median(nanoseconds));
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ class Fork : public torch::autograd::Function<Fork> {
 /// gradients, which the branch's own record would cut off.
 bool runs_by_itself(const Node& node) {
   return std::any_of(node.callees().begin(), node.callees().end(), [](const Callee& callee) {
-    return callee.remembers() || callee.adds_losses();
+    return callee.keeps_state() || callee.adds_losses();
   });
 }
 

@@ -540,7 +540,7 @@ class Assembly {
       return false;
     }
     for (std::size_t i = 1; i < callees.size() && by_row; ++i) {
-      if (!callees[i].remembers())
+      if (!callees[i].keeps_state())
         continue;
       complain(node.step, quote_text(node.id) + ": branch " + std::to_string(i - 1) +
                               " has a state, but a switch by row gives it other rows in every "

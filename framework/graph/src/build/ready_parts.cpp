@@ -178,7 +178,7 @@ class Recomputing final : public Layer, public TakesIndices, public StandsForBod
  public:
   Recomputing(std::shared_ptr<Graph> body, RecomputedNames names)
       : Layer("recompute"), body_(register_module("body", std::move(body))), names_(names) {
-    if (body_->impl().remembers) {
+    if (body_->impl().keeps_state) {
       throw DataError(
           "what is computed twice may have no state: it would be a step ahead the second time");
     }
@@ -188,11 +188,11 @@ class Recomputing final : public Layer, public TakesIndices, public StandsForBod
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     const auto segment = [body = body_,
-                          scope = ForwardScope{context.stop(), context.one_step_gradients()}](
+                          scope = ForwardScope{context.stop(), context.truncates_bptt()}](
                              const std::vector<at::Tensor>& given) {
       GraphState state(*body);
       std::vector<at::Tensor> results = body->run_within(given, state, scope);
-      if (state.remembers()) {
+      if (state.keeps_state()) {
         throw DataError(
             "a layer within carries something from forward to forward, and what is "
             "computed twice may not");

@@ -90,7 +90,7 @@ std::optional<std::string> why_dynamic(const Graph& graph) {
     return quote_text(*node) + " decides by the numbers it is given";
   if (const auto node = varying_node(impl))
     return "the sizes of " + quote_text(*node) + " vary from batch to batch";
-  if (impl.remembers)
+  if (impl.keeps_state)
     return "it carries a state from batch to batch";
   if (impl.adds_losses)
     return "a layer adds to the loss";

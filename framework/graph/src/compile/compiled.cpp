@@ -65,7 +65,7 @@ PlanKey key_of(const Inputs& inputs, const GraphState::Data& state, const Forwar
                bool is_for_inference) {
   PlanKey key;
   key.records_gradients = at::GradMode::is_enabled();
-  key.one_step_gradients = scope.one_step_gradients;
+  key.truncates_bptt = scope.truncates_bptt;
   key.keeps_tags = state.keeps_tags;
   key.is_for_inference = is_for_inference;
   const auto add = [&](const at::Tensor& tensor) {

@@ -22,7 +22,7 @@ struct PlanKey {
   };
   std::vector<Given> given;  ///< inputs, then states
   bool records_gradients = false;
-  bool one_step_gradients = false;
+  bool truncates_bptt = false;
   bool keeps_tags = false;
   bool is_for_inference = false;  ///< constants are folded
 

@@ -85,7 +85,7 @@ PlanLowering::PlanLowering(plan::Program& program, plan::Run& run, const GraphCa
     : program_(program),
       run_(run),
       state_(context.state),
-      one_step_gradients_(context.scope.one_step_gradients) {
+      truncates_bptt_(context.scope.truncates_bptt) {
   program_.sites.emplace_back();  // of what belongs to no node: the graph itself
 }
 
@@ -231,7 +231,7 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
   if (callee.graph() != nullptr) {
     if (const auto values = lower_within(position, index, inputs, why))
       return (*values)[callee.graph()->impl().outputs.front()];
-  } else if (callee.remembers()) {
+  } else if (callee.keeps_state()) {
     why = "it remembers something from call to call";
   } else if (callee.reports()) {
     why = "its layer logs or adds to the loss";
@@ -291,7 +291,7 @@ void PlanLowering::expect_no_memory(const PlanPosition& position, std::size_t ca
   try {
     throw DataError(
         "a layer left a tensor for the next round without saying that it does: it must derive from "
-        "treadle::Remembers");
+        "treadle::KeepsState");
   } catch (...) {
     rethrow_from(program_.sites[site_]);
   }

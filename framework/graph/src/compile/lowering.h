@@ -71,7 +71,7 @@ class PlanLowering final : public PlanBuilder {
   PlanValue elementwise(ElementwiseOp op, PlanValue a, PlanValue b) override;
   PlanValue reshape(PlanValue value, std::vector<std::int64_t> sizes) override;
   PlanValue detached(PlanValue value) override;
-  bool one_step_gradients() const override { return one_step_gradients_; }
+  bool truncates_bptt() const override { return truncates_bptt_; }
 
   static PlanValue absent() { return static_cast<PlanValue>(kAbsent); }
   static bool is_absent(PlanValue value) { return static_cast<std::uint32_t>(value) == kAbsent; }
@@ -120,7 +120,7 @@ class PlanLowering final : public PlanBuilder {
   plan::Program& program_;
   plan::Run& run_;
   GraphState::Data& state_;
-  const bool one_step_gradients_;
+  const bool truncates_bptt_;
   std::size_t site_ = 0;
   struct Branch {
     std::size_t seed = 0;

@@ -67,7 +67,7 @@ class AdaptiveLoopNode final : public Node {
       if (scope.stop.stop_requested())
         throw Interrupted("stopped within a forward of the model");
       const bool is_last = round + 1 == most_;
-      if (round > 0 && scope.one_step_gradients)
+      if (round > 0 && scope.truncates_bptt)
         current = current.detach();
       try {
         const at::Tensor next = main().call({given.data(), given.size()}, state.callees[0], scope);

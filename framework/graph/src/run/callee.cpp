@@ -24,10 +24,10 @@ Callee::Callee(std::string name, std::string type, std::shared_ptr<Graph> graph)
 at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& scope,
                         std::span<const std::string> further) const {
   if (layer_ != nullptr) {
-    if (scope.one_step_gradients)
+    if (scope.truncates_bptt)
       detach_memory(state.memory);
     LayerContext context(scope.stop, state.memory, state.reports);
-    context.set_one_step_gradients(scope.one_step_gradients);
+    context.set_truncated_bptt(scope.truncates_bptt);
     if (!further.empty())
       context.request_outputs(further);
     const std::size_t before = state.reports.list.size();
@@ -89,18 +89,18 @@ std::size_t Callee::output_place(std::string_view name) const {
   return graph_->impl().tags.find(name)->second;
 }
 
-bool Callee::remembers() const {
+bool Callee::keeps_state() const {
   if (graph_ != nullptr)
-    return graph_->impl().remembers;
-  const auto* says = ability<Remembers>();
-  return says != nullptr && says->remembers();
+    return graph_->impl().keeps_state;
+  const auto* says = ability<KeepsState>();
+  return says != nullptr && says->keeps_state();
 }
 
 bool Callee::reports() const {
   if (graph_ != nullptr)
     return graph_->impl().reports;
-  const auto* shows = ability<ShowsValues>();
-  return adds_losses() || (shows != nullptr && !shows->observed_names().empty());
+  const auto* shows = ability<LogsValues>();
+  return adds_losses() || (shows != nullptr && !shows->logged_names().empty());
 }
 
 bool Callee::adds_losses() const {
@@ -115,16 +115,16 @@ void Callee::expect_declared(std::span<const LayerReports::Report> reports) cons
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  const auto* shows = ability<ShowsValues>();
+  const auto* shows = ability<LogsValues>();
   const auto* adds = ability<AddsLosses>();
   for (const LayerReports::Report& report : reports) {
     if (report.is_loss && (adds == nullptr || !has(adds->loss_names(), report.name))) {
       throw DataError("it adds the loss " + quote_text(report.name) +
                       " without declaring it; derive from treadle::AddsLosses and name it there");
     }
-    if (!report.is_loss && (shows == nullptr || !has(shows->observed_names(), report.name))) {
+    if (!report.is_loss && (shows == nullptr || !has(shows->logged_names(), report.name))) {
       throw DataError("it logs " + quote_text(report.name) +
-                      " without declaring it; derive from treadle::ShowsValues and name it there");
+                      " without declaring it; derive from treadle::LogsValues and name it there");
     }
   }
 }

@@ -8,9 +8,9 @@ namespace treadle::graph {
 /// other threads, calls of a plan. Made where the forward begins, and passed on as it is.
 struct ForwardScope {
   std::stop_token stop = {};
-  /// See ForwardContext::one_step_gradients(). States and memories are then detached where they are
+  /// See ForwardContext::truncates_bptt(). States and memories are then detached where they are
   /// read, and what a loop hands on where the next round takes it.
-  bool one_step_gradients = false;
+  bool truncates_bptt = false;
 };
 
 }  // namespace treadle::graph

@@ -42,8 +42,8 @@ class DynamicExecutor final : public Executor {
 /// A nested graph used as a layer. Its state travels through the layer's memory, so that streams
 /// stay apart.
 class GraphLayer final : public Layer,
-                         public Remembers,
-                         public ShowsValues,
+                         public KeepsState,
+                         public LogsValues,
                          public AddsLosses,
                          public TakesIndices {
  public:
@@ -58,8 +58,8 @@ class GraphLayer final : public Layer,
     if (impl.reports)
       begin_reports(impl, state->data(), context.is_logging(), context.takes_losses());
     std::vector<at::Tensor> results =
-        graph_->run_within(inputs, *state, {context.stop(), context.one_step_gradients()});
-    if (state->remembers())
+        graph_->run_within(inputs, *state, {context.stop(), context.truncates_bptt()});
+    if (state->keeps_state())
       context.state() = state->state();
     if (impl.reports) {
       hand_over_reports(impl, state->data(), [&](LayerReports::Report&& report) {
@@ -72,8 +72,8 @@ class GraphLayer final : public Layer,
     }
     return std::move(results.front());
   }
-  bool remembers() const override { return graph_->impl().remembers; }
-  std::vector<std::string> observed_names() const override { return logged_names(graph_->impl()); }
+  bool keeps_state() const override { return graph_->impl().keeps_state; }
+  std::vector<std::string> logged_names() const override { return graph::logged_names(graph_->impl()); }
   std::vector<std::string> loss_names() const override { return graph::loss_names(graph_->impl()); }
 
  private:
@@ -152,7 +152,7 @@ std::unique_ptr<Executor> make_dynamic_executor() {
 
 Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
   impl_->executor = make_dynamic_executor();
-  impl_->remembers = !impl_->states.empty();
+  impl_->keeps_state = !impl_->states.empty();
   Registration(*this).add_nodes(*impl_);
   for (const Place& place : impl_->places) {
     if (place.node == nullptr)
@@ -161,7 +161,7 @@ Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)
     for (const Callee& callee : place.node->callees()) {
       if (callee.graph() != nullptr && callee.graph()->impl().has_branches)
         impl_->has_branches = true;
-      impl_->remembers = impl_->remembers || callee.remembers();
+      impl_->keeps_state = impl_->keeps_state || callee.keeps_state();
       impl_->reports = impl_->reports || callee.reports();
       impl_->adds_losses = impl_->adds_losses || callee.adds_losses();
     }
@@ -174,11 +174,11 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   SpareState state(*this);
   if (!context.state().empty())
     state->load_state(context.state());
-  const bool shows = context.is_logging() && !impl_->observed.empty();
+  const bool shows = context.is_logging() && !impl_->logged.empty();
   state->data().keeps_tags = shows;
   if (impl_->reports)
     begin_reports(*impl_, state->data(), context.is_logging(), context.takes_losses());
-  const ForwardScope scope{context.stop(), context.one_step_gradients()};
+  const ForwardScope scope{context.stop(), context.truncates_bptt()};
   std::vector<at::Tensor> results;
   if (impl_->input_order.empty()) {
     results = run_within(inputs, *state, scope);
@@ -188,10 +188,10 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
       ordered.push_back(inputs[input]);
     results = run_within(ordered, *state, scope);
   }
-  if (state->remembers())
+  if (state->keeps_state())
     context.state() = state->state();
   if (shows) {
-    for (const Impl::Observed& one : impl_->observed)
+    for (const Impl::LoggedValue& one : impl_->logged)
       context.log(one.name, state->data().tags[one.tag_slot], one.by);
   }
   if (impl_->reports) {
@@ -315,8 +315,8 @@ std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
   return impl_->places[*place].node->main().graph();
 }
 
-void Graph::observe(const std::vector<ObservedTag>& tags) {
-  std::vector<Impl::Observed> observed;
+void Graph::observe(const std::vector<LoggedTag>& tags) {
+  std::vector<Impl::LoggedValue> logged;
   const auto add = [&](const std::string& tag, std::optional<Reduction> by) {
     const auto place = find_tag(tag);
     if (!place)
@@ -329,27 +329,27 @@ void Graph::observe(const std::vector<ObservedTag>& tags) {
                        "{\"tag\": " +
                        quote_text(tag) + ", \"reduction\": \"mean\"}");
     }
-    const bool is_known = std::any_of(observed.begin(), observed.end(),
-                                      [&](const Impl::Observed& one) { return one.name == tag; });
+    const bool is_known = std::any_of(logged.begin(), logged.end(),
+                                      [&](const Impl::LoggedValue& one) { return one.name == tag; });
     if (is_known)
-      throw UsageError(quote_text(tag) + " is to be observed twice; leave one of them out");
-    observed.push_back({tag, *impl_->places[*place].tag_slot, by});
+      throw UsageError(quote_text(tag) + " is to be logged twice; leave one of them out");
+    logged.push_back({tag, *impl_->places[*place].tag_slot, by});
   };
-  for (const ObservedTag& one : tags) {
+  for (const LoggedTag& one : tags) {
     const std::vector<std::string> group = tag_group(one.tag);
     if (group.empty())
       add(one.tag, one.by);
     for (const std::string& tag : group)
       add(tag, one.by);
   }
-  impl_->observed = std::move(observed);
+  impl_->logged = std::move(logged);
 }
 
-std::vector<std::string> Graph::observed_names() const {
+std::vector<std::string> Graph::logged_names() const {
   std::vector<std::string> names;
-  for (const Impl::Observed& one : impl_->observed)
+  for (const Impl::LoggedValue& one : impl_->logged)
     names.push_back(one.name);
-  for (std::vector<std::string> more : {logged_names(*impl_), loss_names(*impl_)})
+  for (std::vector<std::string> more : {graph::logged_names(*impl_), loss_names(*impl_)})
     names.insert(names.end(), more.begin(), more.end());
   return names;
 }

@@ -18,7 +18,7 @@
 #include "run/node.h"
 
 /// The data of a graph and of its states. Graph::Impl is made by assemble.cpp and read-only from
-/// then on, except for settings between forwards (branches, executor, observed) and the pool of
+/// then on, except for settings between forwards (branches, executor, logged) and the pool of
 /// states; what a forward writes is in GraphState::Data. Nested graphs are owned by the callees of
 /// their nodes, and their states by the callees' states.
 namespace treadle::graph {
@@ -75,12 +75,12 @@ struct Graph::Impl {
   // inputs each of the graph's is (empty: the same order).
   std::vector<std::int64_t> output_widths;
   std::vector<std::size_t> input_order;
-  struct Observed {
+  struct LoggedValue {
     std::string name;
     std::size_t tag_slot = 0;
     std::optional<Reduction> by;
   };
-  std::vector<Observed> observed;  // as a model: reported where the context asks for values
+  std::vector<LoggedValue> logged;  // as a model: reported where the context asks for values
   /// Of parameters; nothing for a graph that was built without sizes.
   std::optional<c10::ScalarType> dtype;
 

@@ -171,14 +171,14 @@ void GraphState::to(c10::Device device) {
   change_tensors(*data_, [&](const at::Tensor& tensor) { return tensor.detach().to(device); });
 }
 
-bool GraphState::remembers() const {
+bool GraphState::keeps_state() const {
   for (const at::Tensor& state : data_->states) {
     if (state.defined())
       return true;
   }
   for (const NodeState& node : data_->nodes) {
     for (const Callee::State& callee : node.callees) {
-      if (!callee.memory.empty() || (callee.graph && callee.graph->remembers()))
+      if (!callee.memory.empty() || (callee.graph && callee.graph->keeps_state()))
         return true;
     }
   }
@@ -203,7 +203,7 @@ StateDict GraphState::do_state() const {
       StateDict of_callee;
       if (!callee.memory.empty())
         of_callee.put(kMemory, callee.memory);
-      if (callee.graph && callee.graph->remembers())
+      if (callee.graph && callee.graph->keeps_state())
         of_callee.put(kGraph, callee.graph->state());
       if (!of_callee.empty())
         of_node.put(saved_name(impl.places[i].node->callees()[c]), std::move(of_callee));

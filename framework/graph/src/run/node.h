@@ -66,7 +66,7 @@ class Callee {
 
   std::vector<std::string> reference_names() const;
   /// Whether it is stateful: one call leaves something for the next.
-  bool remembers() const;
+  bool keeps_state() const;
   /// Whether it logs or adds to the loss, and whether it does the latter.
   bool reports() const;
   bool adds_losses() const;

@@ -85,7 +85,7 @@ class LoopNode final : public Node {
         rounds_(rounds),
         halt_by_(halt_by),
         traced_(main().ability<Traced>()),
-        remembers_(main().remembers()) {}
+        keeps_state_(main().keeps_state()) {}
 
   at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
@@ -95,7 +95,7 @@ class LoopNode final : public Node {
       stop_if_asked(scope);
       if (kind_ == LoopKind::kWhile && halts(given[0], state, scope))
         break;
-      if (round > 0 && scope.one_step_gradients)
+      if (round > 0 && scope.truncates_bptt)
         given[0] = given[0].detach();
       try {
         for (std::size_t i = 1; i < given.size(); ++i)
@@ -128,11 +128,11 @@ class LoopNode final : public Node {
                                  std::span<const PlanValue> inputs) const override {
     const bool is_traced = traced_ != nullptr && plan.keeps_what_is_seen();
     // A record of gradients that ends with a round would have nothing of what the next remembers.
-    if (depends_on_numbers() || is_traced || remembers_)
+    if (depends_on_numbers() || is_traced || keeps_state_)
       return std::nullopt;
     std::vector<PlanValue> given(inputs.begin(), inputs.end());
     for (std::int64_t round = 0; round < rounds_; ++round) {
-      if (round > 0 && plan.one_step_gradients())
+      if (round > 0 && plan.truncates_bptt())
         given[0] = plan.detached(given[0]);
       for (std::size_t i = 1; i < given.size(); ++i)
         given[i] = plan.accumulation_point(inputs[i]);
@@ -147,7 +147,7 @@ class LoopNode final : public Node {
   std::string why_called() const override {
     if (depends_on_numbers())
       return "how many rounds it makes depends on the numbers it is given";
-    return remembers_ ? "what its body remembers goes from round to round"
+    return keeps_state_ ? "what its body remembers goes from round to round"
                       : "its rounds are traced";
   }
 
@@ -182,7 +182,7 @@ class LoopNode final : public Node {
   std::int64_t rounds_;
   HaltBy halt_by_;
   Traced* traced_;
-  bool remembers_;
+  bool keeps_state_;
 };
 
 class MapNode final : public Node {

@@ -73,8 +73,8 @@ void hand_over_reports(const Graph::Impl& graph, GraphState::Data& state,
 
 std::vector<std::string> logged_names(const Graph::Impl& graph) {
   return declared_names(graph, [](const Callee& callee) {
-    const auto* shows = callee.ability<ShowsValues>();
-    return shows == nullptr ? Names() : shows->observed_names();
+    const auto* shows = callee.ability<LogsValues>();
+    return shows == nullptr ? Names() : shows->logged_names();
   });
 }
 

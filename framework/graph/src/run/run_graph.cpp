@@ -105,7 +105,7 @@ void begin_states(const Graph::Impl& graph, const at::Tensor& first_input, Graph
       value = initial_value(slot, first_input, graph.dtype);
     if (slot.has_rows && first_input.dim() > 0)
       fit_rows(slot, first_input.size(0), value);
-    if (scope.one_step_gradients && value.defined())
+    if (scope.truncates_bptt && value.defined())
       value = value.detach();
   }
 }
@@ -119,7 +119,7 @@ void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
       if (auto* told = callees[i].ability<BeginsForward>()) {
         Callee::State& own = state.nodes[place].callees[i];
         LayerContext context(scope.stop, own.memory, own.reports);
-        context.set_one_step_gradients(scope.one_step_gradients);
+        context.set_truncated_bptt(scope.truncates_bptt);
         told->begin_forward(rows, first_input.device(), context);
       }
     }

@@ -37,7 +37,7 @@ SpareState::SpareState(const Graph& graph) : impl_(graph.impl()) {
 }
 
 SpareState::~SpareState() {
-  if (state_->remembers())
+  if (state_->keeps_state())
     state_->reset();
   if (state_->data().keeps_tags) {
     state_->data().keeps_tags = false;

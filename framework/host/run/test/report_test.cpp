@@ -78,14 +78,14 @@ ReportInput cross_validation() {
 TEST(Report, ShowsWhatModelsShowedAndWhatWasDecided) {
   ReportInput input = hold_out_run();
   for (EpochSummary& row : input.curves[0].epochs)
-    row.observed = {{"encoded", static_cast<double>(row.epoch) / 4, Direction::kNone}};
+    row.logged = {{"encoded", static_cast<double>(row.epoch) / 4, Direction::kNone}};
   input.curves[0].epochs[1].decisions = {"learning rate times 0.1: loss <stalled>"};
 
   const std::string page = render_report(input);
 
-  EXPECT_THAT(page, HasSubstr("\"observed.encoded\":[0.25,0.5,0.75]"));
-  EXPECT_THAT(page, HasSubstr("<option>observed.encoded</option>"));
-  EXPECT_THAT(page, HasSubstr("<th scope=\"col\">observed.encoded</th>"));
+  EXPECT_THAT(page, HasSubstr("\"log.encoded\":[0.25,0.5,0.75]"));
+  EXPECT_THAT(page, HasSubstr("<option>log.encoded</option>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"col\">log.encoded</th>"));
   EXPECT_THAT(page, HasSubstr("<td>learning rate times 0.1: loss &lt;stalled&gt;</td>"));
 }
 

@@ -11,7 +11,7 @@
 
 #include <treadle/core/batch.h>
 #include <treadle/core/objective.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/state_dict.h>
 
 namespace treadle {
@@ -35,7 +35,7 @@ class ForwardContext {
   /// Whether values are logged: only training forwards are.
   bool is_logging() const { return log_ != nullptr; }
   /// Logs a value of this batch; its mean over an epoch is in the history. Ignored when nothing is
-  /// logged. See ObservedValues::add().
+  /// logged. See LoggedValues::add().
   void log(std::string_view name, const at::Tensor& value, std::optional<Reduction> by = {});
 
   /// Adds a term to the loss: a sum over the rows of this call, differentiable, scaled by the
@@ -48,10 +48,10 @@ class ForwardContext {
   const Batch* batch() const { return batch_; }
 
   /// Whether gradients end at every step of time: a recurrent model then detaches its state before
-  /// each step takes it. Values stay the same. Set by OneStepGradients (gradient_strategy.h).
+  /// each step takes it. Values stay the same. Set by TruncatingBptt (gradient_strategy.h).
   ///
   /// Source: truncated back-propagation through time (Williams & Peng 1990) with a horizon of 1.
-  bool one_step_gradients() const { return one_step_gradients_; }
+  bool truncates_bptt() const { return truncates_bptt_; }
 
   /// The context of a part of the batch whose stream is called `name`: everything of this one, but
   /// the part's own state. Give it back with join().
@@ -59,19 +59,19 @@ class ForwardContext {
   void join(std::string_view name, ForwardContext&& part);
 
   // For the framework.
-  void set_log(ObservedValues* log) { log_ = log; }
+  void set_log(LoggedValues* log) { log_ = log; }
   void set_batch(const Batch* batch) { batch_ = batch; }
   void set_takes_losses(bool takes) { takes_losses_ = takes; }
-  void set_one_step_gradients(bool one_step) { one_step_gradients_ = one_step; }
+  void set_truncated_bptt(bool one_step) { truncates_bptt_ = one_step; }
   std::vector<BatchLoss::Auxiliary> take_losses();
 
  private:
   std::stop_token stop_;
   StateDict state_;
-  ObservedValues* log_ = nullptr;
+  LoggedValues* log_ = nullptr;
   const Batch* batch_ = nullptr;
   bool takes_losses_ = false;
-  bool one_step_gradients_ = false;
+  bool truncates_bptt_ = false;
   std::vector<BatchLoss::Auxiliary> losses_;
 };
 

@@ -46,13 +46,13 @@ class GradientStrategy : public Component {
 BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context);
 
 /// While it lives, forward passes with this context have gradients through one time step only:
-/// ForwardContext::one_step_gradients(). The context outlives it. Scopes nest.
-class OneStepGradients {
+/// ForwardContext::truncates_bptt(). The context outlives it. Scopes nest.
+class TruncatingBptt {
  public:
-  explicit OneStepGradients(ForwardContext& context);
-  ~OneStepGradients();
-  OneStepGradients(const OneStepGradients&) = delete;
-  OneStepGradients& operator=(const OneStepGradients&) = delete;
+  explicit TruncatingBptt(ForwardContext& context);
+  ~TruncatingBptt();
+  TruncatingBptt(const TruncatingBptt&) = delete;
+  TruncatingBptt& operator=(const TruncatingBptt&) = delete;
 
  private:
   ForwardContext& context_;

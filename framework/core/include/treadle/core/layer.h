@@ -47,14 +47,14 @@ class LayerContext {
 
   const std::stop_token& stop() const { return stop_; }
 
-  /// What this layer, which then Remembers, carries from call to call within one stream; saved in
+  /// What this layer, which then KeepsState, carries from call to call within one stream; saved in
   /// checkpoints, its gradients cut between steps. Empty at first.
   StateDict& state() { return state_; }
 
   /// Whether values are logged: only training forwards are.
   bool is_logging() const { return reports_.takes_logs; }
   /// Logs a value of this batch: the history has its mean over an epoch as "<node>.<name>". See
-  /// ObservedValues::add(). The layer ShowsValues.
+  /// LoggedValues::add(). The layer LogsValues.
   void log(std::string_view name, const at::Tensor& value, std::optional<Reduction> by = {});
 
   /// Whether losses are taken: only training forwards do.
@@ -68,9 +68,9 @@ class LayerContext {
   /// Whether gradients end at every step of time: a layer that carries a state through the steps of
   /// a sequence then detaches it before each step takes it. Values stay the same. What state()
   /// holds is detached already.
-  bool one_step_gradients() const { return one_step_gradients_; }
+  bool truncates_bptt() const { return truncates_bptt_; }
   /// For what calls layers, and for tests.
-  void set_one_step_gradients(bool one_step) { one_step_gradients_ = one_step; }
+  void set_truncated_bptt(bool one_step) { truncates_bptt_ = one_step; }
 
   /// Whether this output of a layer that NamesOutputs is used: others need not be computed.
   bool is_requested(std::string_view output) const { return index_of(output).has_value(); }
@@ -92,7 +92,7 @@ class LayerContext {
   std::stop_token stop_;
   StateDict& state_;
   LayerReports& reports_;
-  bool one_step_gradients_ = false;
+  bool truncates_bptt_ = false;
   std::span<const std::string> requested_;
   std::vector<at::Tensor> outputs_;  // as requested_
 };
@@ -170,10 +170,10 @@ class BeginsForward {
 
 /// A stateful layer: keeps state between calls in LayerContext::state(). Graphs check for this
 /// before they call a layer several times per backward pass, or with different rows.
-class Remembers {
+class KeepsState {
  public:
-  virtual ~Remembers();
-  virtual bool remembers() const { return true; }
+  virtual ~KeepsState();
+  virtual bool keeps_state() const { return true; }
 };
 
 /// Records a value of each round of a loop.

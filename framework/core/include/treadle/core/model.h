@@ -44,10 +44,10 @@ class Model : public torch::nn::Module, public Provided {
 
 /// Declares the names of the values and auxiliary losses it logs (ForwardContext), so that a wrong
 /// name in a condition is an error before the first batch.
-class ShowsValues {
+class LogsValues {
  public:
-  virtual ~ShowsValues();
-  virtual std::vector<std::string> observed_names() const = 0;
+  virtual ~LogsValues();
+  virtual std::vector<std::string> logged_names() const = 0;
 };
 
 /// Names its parts, so that documents can select their parameters.

@@ -34,7 +34,7 @@ struct EpochSummary {
   bool best = false;                 ///< the best epoch so far
   double seconds = 0;                ///< wall time of the epoch; never compared between runs
   /// What the model showed: means over the training batches.
-  std::vector<MetricValue> observed = {};
+  std::vector<MetricValue> logged = {};
   /// What the training changed after it, each in a few words.
   std::vector<std::string> decisions = {};
 };

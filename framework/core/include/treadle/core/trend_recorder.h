@@ -14,7 +14,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/trend.h>
 
 namespace treadle {

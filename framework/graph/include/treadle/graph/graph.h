@@ -12,7 +12,7 @@
 #include <treadle/core/layer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/model_abilities.h>
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
 
@@ -46,7 +46,7 @@ class Graph;
 struct ForwardScope;
 
 /// A tagged value to log, and the reduction of its elements; nothing: it has one element.
-struct ObservedTag {
+struct LoggedTag {
   std::string tag;
   std::optional<Reduction> by;
 };
@@ -101,7 +101,7 @@ Branches branches_named(std::string_view name);
 /// (core/module_state.h) lists its weights once. Per-call state lives in GraphState, so forward
 /// passes may run concurrently, except in training with running statistics (batch norm).
 class Graph final : public Model,
-                    public ShowsValues,
+                    public LogsValues,
                     public NamesParts,
                     public PreparesForInference,
                     public EstimatesWork,
@@ -178,8 +178,8 @@ class Graph final : public Model,
   /// As a model: what each training forward logs, see ForwardContext::log(). The name of a
   /// group stands for its tags. Throws a UsageError for an unknown tag, and for one that is known
   /// to have several elements and no reduction. Before the first forward.
-  void observe(const std::vector<ObservedTag>& tags);
-  std::vector<std::string> observed_names() const override;
+  void observe(const std::vector<LoggedTag>& tags);
+  std::vector<std::string> logged_names() const override;
 
   /// Tags and groups.
   std::vector<std::string> part_names() const override;

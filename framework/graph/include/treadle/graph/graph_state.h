@@ -60,7 +60,7 @@ class GraphState final : public Stateful {
   void detach();
   void to(c10::Device device);
   /// Whether the next forward needs anything of this one.
-  bool remembers() const;
+  bool keeps_state() const;
 
   struct Data;
   Data& data() { return *data_; }

@@ -59,7 +59,7 @@ constexpr std::array kLeading{"fit",           "epoch",      "epochs",  "step",
                               "learning_rate", "train_loss", "val_loss"};
 constexpr std::array kTrailing{"best", "seconds"};
 // Between them: metrics, what the model showed, and what the training changed, where there was any.
-constexpr std::string_view kObserved = "observed.";
+constexpr std::string_view kLogged = "log.";
 constexpr const char* kDecisions = "decisions";
 
 /// A metric's name may hold a class name, and that anything: commas would shift columns.
@@ -117,8 +117,8 @@ std::string HistoryFile::header() const {
     text += std::string(name) + ",";
   for (const auto& metric : metrics_)
     text += metric.first + ",";
-  for (const std::string& name : observed_)
-    text += std::string(kObserved) + name + ",";
+  for (const std::string& name : logged_)
+    text += std::string(kLogged) + name + ",";
   if (has_decisions_)
     text += std::string(kDecisions) + ",";
   return text + kTrailing[0] + "," + kTrailing[1];
@@ -137,8 +137,8 @@ std::string HistoryFile::line(const Row& row) const {
   };
   for (const auto& column : metrics_)
     add(s.metrics, column.first);
-  for (const std::string& name : observed_)
-    add(s.observed, name);
+  for (const std::string& name : logged_)
+    add(s.logged, name);
   if (has_decisions_) {
     for (std::size_t i = 0; i < s.decisions.size(); ++i) {
       text += (i == 0 ? "" : std::string(kBetweenDecisions)) + s.decisions[i];
@@ -149,7 +149,7 @@ std::string HistoryFile::line(const Row& row) const {
 }
 
 EpochSummary as_in_history(EpochSummary summary) {
-  for (std::vector<MetricValue>* values : {&summary.metrics, &summary.observed}) {
+  for (std::vector<MetricValue>* values : {&summary.metrics, &summary.logged}) {
     for (MetricValue& value : *values)
       value = {column_name(value.name), value.value, Direction::kNone};
   }
@@ -164,7 +164,7 @@ void HistoryFile::do_epoch_completed(const FitId& fit, const EpochSummary& summa
   EpochSummary& kept = rows_.back().summary;
   for (MetricValue& metric : kept.metrics)
     metric.name = column_name(metric.name);
-  for (MetricValue& value : kept.observed)
+  for (MetricValue& value : kept.logged)
     value.name = column_name(value.name);
   for (std::string& decision : kept.decisions)
     decision = column_name(decision);
@@ -177,10 +177,10 @@ void HistoryFile::do_epoch_completed(const FitId& fit, const EpochSummary& summa
     metrics_.emplace_back(metric.name, metric.direction);
     grew = true;
   }
-  for (const MetricValue& value : kept.observed) {
-    if (std::find(observed_.begin(), observed_.end(), value.name) != observed_.end())
+  for (const MetricValue& value : kept.logged) {
+    if (std::find(logged_.begin(), logged_.end(), value.name) != logged_.end())
       continue;
-    observed_.push_back(value.name);
+    logged_.push_back(value.name);
     grew = true;
   }
   if (!kept.decisions.empty() && !has_decisions_)
@@ -212,8 +212,8 @@ bool HistoryFile::load(std::istream& file, Damage damage) {
   if (has_decisions_)
     --end;
   for (std::size_t i = kLeading.size(); i < end; ++i) {
-    if (names[i].starts_with(kObserved)) {
-      observed_.push_back(names[i].substr(kObserved.size()));
+    if (names[i].starts_with(kLogged)) {
+      logged_.push_back(names[i].substr(kLogged.size()));
     } else {
       metrics_.emplace_back(names[i], Direction::kNone);
     }
@@ -256,8 +256,8 @@ HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t column
   std::size_t column = kLeading.size();
   for (const auto& metric : metrics_)
     read(s.metrics, metric.first, column++);
-  for (const std::string& value : observed_)
-    read(s.observed, value, column++);
+  for (const std::string& value : logged_)
+    read(s.logged, value, column++);
   if (has_decisions_)
     s.decisions = split_decisions(line.text(column));
   s.best = line.text(columns - 2) == "1";
@@ -324,9 +324,9 @@ void HistoryFile::adopt_columns(const HistoryFile& other) {
       metrics_.push_back(metric);
     }
   }
-  for (const std::string& name : other.observed_) {
-    if (std::find(observed_.begin(), observed_.end(), name) == observed_.end())
-      observed_.push_back(name);
+  for (const std::string& name : other.logged_) {
+    if (std::find(logged_.begin(), logged_.end(), name) == logged_.end())
+      logged_.push_back(name);
   }
   has_decisions_ = has_decisions_ || other.has_decisions_;
 }
@@ -343,8 +343,8 @@ void HistoryFile::drop_empty_columns() {
   };
   std::erase_if(metrics_,
                 [&](const auto& metric) { return is_empty(metric.first, &EpochSummary::metrics); });
-  std::erase_if(observed_,
-                [&](const std::string& name) { return is_empty(name, &EpochSummary::observed); });
+  std::erase_if(logged_,
+                [&](const std::string& name) { return is_empty(name, &EpochSummary::logged); });
 }
 
 void HistoryFile::finish(const std::vector<std::string>& fits) {
@@ -441,8 +441,8 @@ void EventLog::do_epoch_completed(const FitId& fit, const EpochSummary& s) {
                          {"metrics", metrics_to_json(s.metrics)},
                          {"best", s.best},
                          {"seconds", s.seconds}};
-  if (!s.observed.empty())
-    content["observed"] = metrics_to_json(s.observed);
+  if (!s.logged.empty())
+    content["logged"] = metrics_to_json(s.logged);
   if (!s.decisions.empty())
     content["decisions"] = s.decisions;
   write("epoch_completed", content);
@@ -471,7 +471,7 @@ void EventLog::do_run_completed(const std::string& folder) {
   write("run_completed", {{"folder", folder}});
 }
 
-void Audience::drop(Listener& listener, const std::string& reason) {
+void RunObservers::drop(Listener& listener, const std::string& reason) {
   listener.failed = true;
   for (Listener& other : observers_) {
     if (!other.failed)

@@ -60,7 +60,7 @@ class HistoryFile final : public RunObserver {
   std::filesystem::path path_;
   std::vector<Row> rows_;
   std::vector<std::pair<std::string, Direction>> metrics_;
-  std::vector<std::string> observed_;
+  std::vector<std::string> logged_;
   bool has_decisions_ = false;
   std::unique_ptr<AppendFile> file_;
 };
@@ -95,13 +95,13 @@ class EventLog final : public RunObserver {
   std::unique_ptr<AppendFile> file_;
 };
 
-/// Everybody who listens to a run. One call at a time; an observer that throws is reported to the
-/// others once and then left alone.
-class Audience {
+/// The observers of a run. One call at a time; an observer that throws is reported to the others
+/// once and not called again.
+class RunObservers {
  public:
   void add(RunObserver& observer) { observers_.push_back({&observer, false}); }
 
-  /// Does something while nobody is being told anything.
+  /// Does something while no observer is being called.
   template <typename Work>
   void between_calls(Work&& work) {
     const std::lock_guard lock(mutex_);
@@ -109,7 +109,7 @@ class Audience {
   }
 
   template <typename Call>
-  void tell(Call&& call) {
+  void notify(Call&& call) {
     const std::lock_guard lock(mutex_);
     for (Listener& listener : observers_) {
       if (listener.failed)

@@ -7,22 +7,22 @@ RunLog::RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listene
     : history_path_(folder.history().string()),
       history_(folder.history()),
       events_(folder.events()),
-      observers_(std::move(observers)),
-      announcer_(audience_) {
-  audience_.add(history_);
-  audience_.add(events_);
+      owned_(std::move(observers)),
+      dispatcher_(observers_) {
+  observers_.add(history_);
+  observers_.add(events_);
   for (RunObserver* listener : listeners)
-    audience_.add(*listener);
-  for (const auto& observer : observers_)
-    audience_.add(*observer);
+    observers_.add(*listener);
+  for (const auto& observer : owned_)
+    observers_.add(*observer);
 }
 
 void RunLog::note(const std::string& text) {
-  tell([text](RunObserver& o) { o.noted(text); });
+  notify([text](RunObserver& o) { o.noted(text); });
 }
 
 void RunLog::cut_back(const std::string& fit, std::int64_t epochs) {
-  audience_.between_calls([&] {
+  observers_.between_calls([&] {
     history_.cut_back(fit, epochs);
     events_.cut_back(fit, epochs);
   });
@@ -30,13 +30,13 @@ void RunLog::cut_back(const std::string& fit, std::int64_t epochs) {
 
 std::string RunLog::rows_of(const std::string& fit, std::int64_t epochs) {
   std::string rows;
-  audience_.between_calls([&] { rows = history_.text_of(fit, epochs); });
+  observers_.between_calls([&] { rows = history_.text_of(fit, epochs); });
   return rows;
 }
 
 std::string RunLog::saved_rows_of(const std::string& fit, std::int64_t epochs) {
   std::string rows;
-  audience_.between_calls([&] {
+  observers_.between_calls([&] {
     history_.sync();
     rows = history_.text_of(fit, epochs);
   });
@@ -45,7 +45,7 @@ std::string RunLog::saved_rows_of(const std::string& fit, std::int64_t epochs) {
 
 void RunLog::restore(const std::string& fit, const std::string& rows, const std::string& place) {
   bool is_mended = false;
-  audience_.between_calls([&] { is_mended = history_.restore(fit, rows); });
+  observers_.between_calls([&] { is_mended = history_.restore(fit, rows); });
   if (is_mended) {
     note(history_path_ + ": the rows of " + fit + " were lost or changed, and are restored from " +
          place);
@@ -58,18 +58,18 @@ std::vector<EpochSummary> RunLog::epochs_of(const std::string& fit) {
 }
 
 void RunLog::finish(const std::vector<std::string>& fits) {
-  audience_.between_calls([&] { history_.finish(fits); });
+  observers_.between_calls([&] { history_.finish(fits); });
 }
 
 std::vector<ReportInput::Curve> RunLog::curves(const std::vector<std::string>& fits) {
   std::vector<ReportInput::Curve> curves;
-  audience_.between_calls([&] { curves = history_.curves(fits); });
+  observers_.between_calls([&] { curves = history_.curves(fits); });
   return curves;
 }
 
 std::string RunLog::started_at() {
   std::string time;
-  audience_.between_calls([&] { time = events_.started_at(); });
+  observers_.between_calls([&] { time = events_.started_at(); });
   return time;
 }
 

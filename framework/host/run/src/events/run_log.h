@@ -7,24 +7,24 @@
 
 #include <treadle/host/run/run_folder.h>
 
-#include "events/announcer.h"
+#include "events/event_dispatcher.h"
 #include "events/run_files.h"
 
 namespace treadle::internal {
 
-/// Everybody who hears of a run, its own files first: history.csv and events.jsonl. Thread-safe.
+/// All observers of a run, its own files first: history.csv and events.jsonl. Thread-safe.
 class RunLog {
  public:
   /// `observers` are the document's; `listeners` are not owned.
   RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listeners,
          std::vector<std::unique_ptr<RunObserver>> observers);
 
-  void tell(Announcer::Call call) { announcer_.tell(std::move(call)); }
+  void notify(EventDispatcher::Call call) { dispatcher_.notify(std::move(call)); }
   void note(const std::string& text);
-  Announcer& announcer() { return announcer_; }
+  EventDispatcher& dispatcher() { return dispatcher_; }
 
-  // The files. What has been told is in them after drain().
-  void drain() { announcer_.drain(); }
+  // The files. All events are in them after drain().
+  void drain() { dispatcher_.drain(); }
   /// Drops what a fit did after `epochs` epochs: it will be done again.
   void cut_back(const std::string& fit, std::int64_t epochs);
   /// The history of a fit up to an epoch, as a file of its own.
@@ -44,9 +44,9 @@ class RunLog {
   const std::string history_path_;
   HistoryFile history_;
   EventLog events_;
-  std::vector<std::unique_ptr<RunObserver>> observers_;
-  Audience audience_;
-  Announcer announcer_;  // last: its thread uses the others
+  std::vector<std::unique_ptr<RunObserver>> owned_;
+  RunObservers observers_;
+  EventDispatcher dispatcher_;  // last: its thread uses the others
 };
 
 }  // namespace treadle::internal

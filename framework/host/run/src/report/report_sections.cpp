@@ -77,12 +77,12 @@ const MetricValue* find_metric(const EpochSummary& epoch, std::string_view name)
 }
 
 /// What the models showed, in the order of the first rows.
-std::vector<std::string> observed_names(const ReportInput& input) {
+std::vector<std::string> logged_names(const ReportInput& input) {
   std::vector<std::string> names;
   for (const ReportInput::Curve& curve : input.curves) {
     if (curve.epochs.empty())
       continue;
-    for (const MetricValue& value : curve.epochs.front().observed) {
+    for (const MetricValue& value : curve.epochs.front().logged) {
       if (std::find(names.begin(), names.end(), value.name) == names.end())
         names.push_back(value.name);
     }
@@ -91,14 +91,14 @@ std::vector<std::string> observed_names(const ReportInput& input) {
 }
 
 /// As history.csv calls it.
-std::string observed_column(const std::string& name) {
-  return "observed." + name;
+std::string logged_column(const std::string& name) {
+  return "log." + name;
 }
 
-Json observed_number(const EpochSummary& epoch, std::string_view name) {
-  const auto found = std::find_if(epoch.observed.begin(), epoch.observed.end(),
+Json logged_number(const EpochSummary& epoch, std::string_view name) {
+  const auto found = std::find_if(epoch.logged.begin(), epoch.logged.end(),
                                   [&](const MetricValue& value) { return value.name == name; });
-  return found == epoch.observed.end() ? Json() : Json(found->value);
+  return found == epoch.logged.end() ? Json() : Json(found->value);
 }
 
 std::string direction_of(const ReportInput& input, std::string_view name) {
@@ -125,9 +125,9 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
   head.insert(head.end(), {"epoch", "training loss", "validation loss"});
   for (const std::string& name : names)
     head.push_back(html::escape(name));
-  const std::vector<std::string> observed = observed_names(input);
-  for (const std::string& name : observed)
-    head.push_back(html::escape(observed_column(name)));
+  const std::vector<std::string> logged = logged_names(input);
+  for (const std::string& name : logged)
+    head.push_back(html::escape(logged_column(name)));
   head.emplace_back("learning rate");
   const bool any_decided =
       std::any_of(input.curves.begin(), input.curves.end(), [](const ReportInput::Curve& curve) {
@@ -152,8 +152,8 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
         const MetricValue* metric = find_metric(epoch, name);
         row.push_back(html::number(metric != nullptr ? Json(metric->value) : Json()));
       }
-      for (const std::string& name : observed)
-        row.push_back(html::number(observed_number(epoch, name)));
+      for (const std::string& name : logged)
+        row.push_back(html::number(logged_number(epoch, name)));
       row.push_back(html::number(epoch.learning_rate));
       if (any_decided) {
         std::string decided;
@@ -377,8 +377,8 @@ std::string curves(const ReportInput& input) {
       names.push_back(name);
   }
   std::vector<std::string> drawn = names;
-  for (const std::string& name : observed_names(input))
-    drawn.push_back(observed_column(name));
+  for (const std::string& name : logged_names(input))
+    drawn.push_back(logged_column(name));
   constexpr std::string_view kNoScript =
       "This chart needs JavaScript; the table of epochs has its numbers.";
   std::string text;
@@ -398,7 +398,7 @@ std::string curves(const ReportInput& input) {
     std::string picker = "<select class=\"chip\" id=\"metric-picker\" aria-label=\"metric\">";
     for (const std::string& name : drawn)
       picker += "<option>" + html::escape(name) + "</option>";
-    text += html::chart_card(names.empty() ? "Observed" : "Metric", "metric-chart",
+    text += html::chart_card(names.empty() ? "Logged" : "Metric", "metric-chart",
                              picker + "</select>", kNoScript);
   } else {
     text += html::chart_card("Learning rate", "rate-chart", "", kNoScript);
@@ -456,9 +456,9 @@ Json chart_data(const ReportInput& input) {
         const MetricValue* metric = find_metric(epoch, first.name);
         stored["metrics"][first.name].push_back(metric != nullptr ? Json(metric->value) : Json());
       }
-      for (const MetricValue& first : curve.epochs.front().observed) {
-        stored["metrics"][observed_column(first.name)].push_back(
-            observed_number(epoch, first.name));
+      for (const MetricValue& first : curve.epochs.front().logged) {
+        stored["metrics"][logged_column(first.name)].push_back(
+            logged_number(epoch, first.name));
       }
     }
     curves.push_back(std::move(stored));

@@ -45,8 +45,8 @@ const StateDict* FitContext::saved_preprocessing() const {
 void FitContext::begin(Fit& fit, engine::Settled settled) {
   fit_ = &fit;
   settled_ = std::move(settled);
-  voice_.emplace(run_.log.announcer(), id_);
-  voice_->tell([id = id_](RunObserver& o) { o.fit_started(id); });
+  events_.emplace(run_.log.dispatcher(), id_);
+  events_->notify([id = id_](RunObserver& o) { o.fit_started(id); });
 }
 
 void FitContext::finish() {
@@ -55,7 +55,7 @@ void FitContext::finish() {
 }
 
 void FitContext::complete(const FitSummary& summary) {
-  voice_->tell([id = id_, summary](RunObserver& o) { o.fit_completed(id, summary); });
+  events_->notify([id = id_, summary](RunObserver& o) { o.fit_completed(id, summary); });
 }
 
 /// Whether a failure's text names this fit, as that of a training loop does.
@@ -78,12 +78,12 @@ void FitContext::do_step_completed(const StepProgress& progress) {
   if (settled_ && ++steps_made_ == kStepsToSettle)
     settle();
   saver_.expect_no_failure();
-  voice_->step_completed(progress);
+  events_->step_completed(progress);
 }
 
 void FitContext::do_epoch_completed(const EpochSummary& summary) {
   settle();
-  voice_->tell([id = id_, summary](RunObserver& o) { o.epoch_completed(id, summary); });
+  events_->notify([id = id_, summary](RunObserver& o) { o.epoch_completed(id, summary); });
   if (summary.epoch < summary.epochs)
     verdict_ = report_(summary);
 }
@@ -100,9 +100,9 @@ void FitContext::settle() {
 }
 
 void FitContext::do_note(const std::string& text) {
-  if (!voice_)
+  if (!events_)
     return run_.log.note(text);
-  voice_->tell([text](RunObserver& o) { o.noted(text); });
+  events_->notify([text](RunObserver& o) { o.noted(text); });
 }
 
 void FitContext::do_save_checkpoint(const StateDict& state,
@@ -114,7 +114,7 @@ void FitContext::do_save_checkpoint(const StateDict& state,
   // Fitted before the first step, and the same ever after.
   if (!preprocessing_)
     preprocessing_ = fit_->preprocessing();
-  const std::uint64_t told = run_.log.announcer().mark();
+  const std::uint64_t told = run_.log.dispatcher().mark();
   saver_.save(state, [this, position, keep, told](const StateDict& copy) {
     write_checkpoint(copy, position, keep, told);
   });
@@ -124,13 +124,13 @@ void FitContext::do_save_checkpoint(const StateDict& state,
 void FitContext::write_checkpoint(const StateDict& state, const engine::TrainingPosition& position,
                                   int keep, std::uint64_t told) {
   // The history must not be behind the checkpoint, or a resumed run would have a gap in it.
-  run_.log.announcer().wait_for(told);
+  run_.log.dispatcher().wait_for(told);
   const std::string history = run_.log.saved_rows_of(id_.path(), position.epochs_done);
   StateDict complete = state;
   complete.put("preprocessing", *preprocessing_);
   complete.put("run", run_.conditions().marks(history, identity_));
   const std::string path = store_.save(complete, position, keep).string();
-  run_.log.tell([id = id_, path](RunObserver& o) { o.checkpoint_saved(id, path); });
+  run_.log.notify([id = id_, path](RunObserver& o) { o.checkpoint_saved(id, path); });
 }
 
 std::optional<StateDict> FitContext::do_resume_state() {

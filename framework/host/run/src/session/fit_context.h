@@ -102,7 +102,7 @@ class FitContext final : public engine::RunContext {
   std::optional<CheckpointStore::Loaded> loaded_;
   std::optional<StateDict> preprocessing_;
   StepProgress last_step_;
-  std::optional<Announcer::Training> voice_;
+  std::optional<EventDispatcher::Training> events_;
   mutable StateSaver saver_;  // last: what it writes needs the others
 };
 

@@ -51,18 +51,18 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
 }
 
 RunOutcome RunSession::run() {
-  /// However the run ends, nobody is told anything after it has.
-  struct Settled {
-    ~Settled() { announcer.settle(); }
-    Announcer& announcer;
+  /// However the run ends, no observer is called after it has.
+  struct SettlesEvents {
+    ~SettlesEvents() { dispatcher.settle(); }
+    EventDispatcher& dispatcher;
   };
-  const Settled settled{run_.log.announcer()};
+  const SettlesEvents settles_events{run_.log.dispatcher()};
   const fs::path& trace = run_.options.trace;
   // Now, when it cannot be written, rather than after a long run. A pipe is opened once.
   std::error_code error;
   if (!trace.empty() && !fs::is_other(trace, error))
     write_file_atomically(trace, "");
-  run_.log.tell([name = run_.workflow().name, folder = run_.folder.path().string()](
+  run_.log.notify([name = run_.workflow().name, folder = run_.folder.path().string()](
                     RunObserver& o) { o.run_started(name, folder); });
   const engine::StageGraph graph = stages(run_.workflow(), this);
   std::exception_ptr failure;
@@ -82,7 +82,7 @@ RunOutcome RunSession::run() {
     std::rethrow_exception(failure);
   if (!result_)
     throw Interrupted("stopped before the run was finished");
-  run_.log.tell(
+  run_.log.notify(
       [folder = run_.folder.path().string()](RunObserver& o) { o.run_completed(folder); });
   run_.log.drain();
   return {run_.folder.path(), *result_};

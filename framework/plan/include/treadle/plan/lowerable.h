@@ -54,8 +54,8 @@ class PlanBuilder {
   /// The same value, at which gradients end. Free, too.
   virtual PlanValue detached(PlanValue value) = 0;
 
-  /// As LayerContext::one_step_gradients(), for layers that carry a state through time.
-  virtual bool one_step_gradients() const { return false; }
+  /// As LayerContext::truncates_bptt(), for layers that carry a state through time.
+  virtual bool truncates_bptt() const { return false; }
 };
 
 /// A layer, or a module adapted as one, that can be lowered. Found by dynamic_cast.

@@ -68,7 +68,7 @@ TEST_P(CallbackContract, EveryRowHasTheNumbersThatItLogs) {
   for (const EpochSummary& row : whole.context.epochs()) {
     for (const std::string& name : names) {
       const auto count =
-          std::count_if(row.observed.begin(), row.observed.end(),
+          std::count_if(row.logged.begin(), row.logged.end(),
                         [&](const MetricValue& value) { return value.name == name; });
       EXPECT_EQ(count, 1) << name << " in epoch " << row.epoch;
     }

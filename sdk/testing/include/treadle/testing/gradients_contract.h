@@ -82,7 +82,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
       at::Tensor hidden = hidden_->forward(inputs[0]).add(twice).tanh().mul(scale_).add(frozen_);
       if (traits_.dropout > 0)
         hidden = at::dropout(hidden, traits_.dropout, is_training());
-      if (traits_.remembers)
+      if (traits_.keeps_state)
         hidden = hidden.add(remembered(hidden, context.state()));
       outputs[0] = output_->forward(hidden);
     }
@@ -119,7 +119,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
       const std::int64_t rows = inputs[0].size(0);
       could_be_stopped_ = context.stop().stop_possible();
-      is_one_step_ = context.one_step_gradients();
+      is_one_step_ = context.truncates_bptt();
       if (context.batch() != nullptr && context.batch()->targets.at(0).size(0) == rows)
         rows_with_targets_ += rows;
       context.log("scale", scale_);
@@ -401,7 +401,7 @@ TEST_P(GradientStrategyContract, LeavesModelAndBatchAlone) {
     EXPECT_EQ(parameter.value().requires_grad(), parameter.key() != "frozen") << parameter.key();
   EXPECT_TRUE(replica.model.is_training());
   EXPECT_FALSE(replica.model.children()[0]->is_training());
-  EXPECT_FALSE(replica.context.one_step_gradients())
+  EXPECT_FALSE(replica.context.truncates_bptt())
       << "the next forward with this context goes on with gradients of one step";
   expect_same(batch, batch_before);
   EXPECT_FALSE(batch.inputs[0].requires_grad());
@@ -467,7 +467,7 @@ TEST_P(GradientStrategyContract, SeveralThreadsMayUseItAtOnceWithAReplicaEach) {
 TEST_P(GradientStrategyContract, HandsOnWhatTheModelCarriesDetached) {
   const auto strategy = make();
   const Batch batch = batch_of(kRows, false);
-  Replica replica({.remembers = true});
+  Replica replica({.keeps_state = true});
   at::Tensor before = at::zeros({4}, at::kDouble);
   for (const char* step : {"the first batch", "the second"}) {
     SCOPED_TRACE(step);
@@ -489,11 +489,11 @@ TEST_P(GradientStrategyContract, EverythingInTheContextReachesTheModel) {
   TalkativeModel model;
   RowwiseLoss loss;
   const Objective objective = objective_of_pairs(loss);
-  ObservedValues logged;
+  LoggedValues logged;
   std::stop_source stop;
   ForwardContext context(stop.get_token());
   context.set_log(&logged);
-  const OneStepGradients one_step(context);
+  const TruncatingBptt one_step(context);
 
   const BatchLoss of_batch = make()->add_gradients({&model, &objective}, batch, context);
 

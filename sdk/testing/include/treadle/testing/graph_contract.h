@@ -209,7 +209,7 @@ TEST_P(GraphContract, EveryParameterGetsAGradient) {
 
 // Node by node or as a plan, branches one by one or at once: wherever a network carries a state
 // through time, gradients end in the same places.
-TEST_P(GraphContract, OneStepGradientsAreTheSameOnEveryWay) {
+TEST_P(GraphContract, TruncatedBpttAreTheSameOnEveryWay) {
   const auto built = network();
   const auto seen_on = [&](graph::Execution execution, graph::Branches branches, bool one_step) {
     built->set_execution(execution);
@@ -217,7 +217,7 @@ TEST_P(GraphContract, OneStepGradientsAreTheSameOnEveryWay) {
     built->zero_grad();
     const TaskRandom random(1);
     ForwardContext context;
-    context.set_one_step_gradients(one_step);
+    context.set_truncated_bptt(one_step);
     Outputs outputs(1);
     built->forward(random_inputs(), outputs, context);
     outputs[0].square().sum().backward();
@@ -242,8 +242,8 @@ TEST_P(GraphContract, OneStepGradientsAreTheSameOnEveryWay) {
           (branches == Branches::kParallel ? ", branches at once" : ", branches one by one");
       EXPECT_TRUE(same_bits(seen_on(execution, branches, false), all_of_time)) << way;
       EXPECT_TRUE(same_bits(seen_on(execution, branches, true), one_step))
-          << way << ": what asks LayerContext::one_step_gradients() in forward() asks "
-          << "PlanBuilder::one_step_gradients() in lower()";
+          << way << ": what asks LayerContext::truncates_bptt() in forward() asks "
+          << "PlanBuilder::truncates_bptt() in lower()";
     }
   }
 }

@@ -161,10 +161,10 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
   }
 
   static at::Tensor run(Layer& layer, const std::vector<at::Tensor>& inputs, std::uint64_t seed = 1,
-                        bool one_step_gradients = false) {
+                        bool truncates_bptt = false) {
     const TaskRandom random(seed);
     LayerContext context;
-    context.set_one_step_gradients(one_step_gradients);
+    context.set_truncated_bptt(truncates_bptt);
     return layer.forward(inputs, context);
   }
 
@@ -430,7 +430,7 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
   }
 }
 
-TEST_P(LayerContract, OneStepGradientsLeaveTheResultAlone) {
+TEST_P(LayerContract, TruncatedBpttLeaveTheResultAlone) {
   const auto layer = create(1);
   const auto inputs = random_inputs();
   for (const bool training : {true, false}) {
@@ -441,7 +441,7 @@ TEST_P(LayerContract, OneStepGradientsLeaveTheResultAlone) {
 }
 
 // The reference is the same in plain operators, its state detached between steps.
-TEST_P(LayerContract, OneStepGradientsEndAtEveryStepOfTime) {
+TEST_P(LayerContract, TruncatedBpttEndAtEveryStepOfTime) {
   if (!GetParam().is_differentiable)
     return;
   const auto layer = create(1);
@@ -455,7 +455,7 @@ TEST_P(LayerContract, OneStepGradientsEndAtEveryStepOfTime) {
   const Slopes one_step = of_layer(true);
   if (!GetParam().by_hand) {
     EXPECT_TRUE(slopes_match(one_step, all_of_time))
-        << "LayerContext::one_step_gradients() changes its gradients, and nothing says to what: "
+        << "LayerContext::truncates_bptt() changes its gradients, and nothing says to what: "
            "give LayerCase::by_hand, what it computes in plain operators";
     return;
   }
@@ -472,7 +472,7 @@ TEST_P(LayerContract, OneStepGradientsEndAtEveryStepOfTime) {
       << "LayerCase::by_hand hands no state on: pass it through `hand_on`, in a sequence of two "
          "steps or more";
   EXPECT_TRUE(slopes_match(one_step, cut))
-      << "where LayerContext::one_step_gradients() is true, detach the state before each step";
+      << "where LayerContext::truncates_bptt() is true, detach the state before each step";
 }
 
 // In twice as many steps autograd's graph is as deep, unless each step follows from the one before.
@@ -501,7 +501,7 @@ TEST_P(LayerContract, AStateCarriedThroughTimeHasAReference) {
 
   EXPECT_EQ(few.value_or(0), many.value_or(few.value_or(0)))
       << "it carries a state from step to step, for its autograd graph is deeper for more steps: "
-         "detach the state between them where LayerContext::one_step_gradients() is true, and give "
+         "detach the state between them where LayerContext::truncates_bptt() is true, and give "
          "LayerCase::by_hand";
 }
 
@@ -565,16 +565,16 @@ TEST_P(LayerContract, RemembersOnlyIfItSaysSo) {
 
   layer->forward(random_inputs(), context);
 
-  const auto* says = dynamic_cast<const Remembers*>(layer.get());
-  EXPECT_TRUE(context.state().empty() || (says != nullptr && says->remembers()))
-      << "it leaves something in LayerContext::state(), and does not derive from Remembers";
+  const auto* says = dynamic_cast<const KeepsState*>(layer.get());
+  EXPECT_TRUE(context.state().empty() || (says != nullptr && says->keeps_state()))
+      << "it leaves something in LayerContext::state(), and does not derive from KeepsState";
 }
 
 TEST_P(LayerContract, ReportsOnlyWhatItDeclares) {
   const auto layer = create(1);
-  const auto* shows = dynamic_cast<const ShowsValues*>(layer.get());
+  const auto* shows = dynamic_cast<const LogsValues*>(layer.get());
   const auto* adds = dynamic_cast<const AddsLosses*>(layer.get());
-  const auto logs = shows == nullptr ? std::vector<std::string>() : shows->observed_names();
+  const auto logs = shows == nullptr ? std::vector<std::string>() : shows->logged_names();
   const auto losses = adds == nullptr ? std::vector<std::string>() : adds->loss_names();
   const TaskRandom random(1);
   LayerContext context;
@@ -585,7 +585,7 @@ TEST_P(LayerContract, ReportsOnlyWhatItDeclares) {
     const std::vector<std::string>& declared = report.is_loss ? losses : logs;
     EXPECT_EQ(std::count(declared.begin(), declared.end(), report.name), 1)
         << report.name
-        << (report.is_loss ? ": derive from AddsLosses" : ": derive from ShowsValues");
+        << (report.is_loss ? ": derive from AddsLosses" : ": derive from LogsValues");
   }
 }
 

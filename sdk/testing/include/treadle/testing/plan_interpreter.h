@@ -30,8 +30,8 @@ namespace treadle::testing {
 /// libtorch recording any: what a compiled graph does, with nothing in between.
 class PlanInterpreter final : public PlanBuilder {
  public:
-  explicit PlanInterpreter(bool one_step_gradients = false)
-      : one_step_gradients_(one_step_gradients) {}
+  explicit PlanInterpreter(bool truncates_bptt = false)
+      : truncates_bptt_(truncates_bptt) {}
 
   PlanValue give(const at::Tensor& tensor, bool needs_gradient) {
     return add({tensor.detach(), needs_gradient});
@@ -155,7 +155,7 @@ class PlanInterpreter final : public PlanBuilder {
   PlanValue detached(PlanValue value) override {
     return add({this->value(value), /*needs_gradient=*/false});
   }
-  bool one_step_gradients() const override { return one_step_gradients_; }
+  bool truncates_bptt() const override { return truncates_bptt_; }
 
  private:
   struct Entry {
@@ -247,7 +247,7 @@ class PlanInterpreter final : public PlanBuilder {
     }
   }
 
-  bool one_step_gradients_;
+  bool truncates_bptt_;
   std::vector<Applied> applied_;
   std::vector<Entry> entries_;
   std::vector<std::function<void()>> steps_;

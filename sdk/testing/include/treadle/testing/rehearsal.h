@@ -60,7 +60,7 @@ class Rehearsal {
                      Callbacks callbacks = {})
       : loop_(std::move(loop)),
         callbacks_(std::move(callbacks)),
-        model_(1, rehearsed.dropout, rehearsed.remembers,
+        model_(1, rehearsed.dropout, rehearsed.keeps_state,
                rehearsed.sixteen_bits ? at::kBFloat16 : at::kDouble),
         loss_(rehearsed.steep_loss),
         optimizer_(rehearsed.learning_rate),
@@ -185,10 +185,10 @@ inline void expect_same_history(const std::vector<EpochSummary>& got,
       EXPECT_EQ(got[i].metrics[m].name, expected[i].metrics[m].name);
       EXPECT_EQ(got[i].metrics[m].value, expected[i].metrics[m].value);
     }
-    ASSERT_EQ(got[i].observed.size(), expected[i].observed.size());
-    for (std::size_t m = 0; m < got[i].observed.size(); ++m) {
-      EXPECT_EQ(got[i].observed[m].name, expected[i].observed[m].name);
-      EXPECT_EQ(got[i].observed[m].value, expected[i].observed[m].value);
+    ASSERT_EQ(got[i].logged.size(), expected[i].logged.size());
+    for (std::size_t m = 0; m < got[i].logged.size(); ++m) {
+      EXPECT_EQ(got[i].logged[m].name, expected[i].logged[m].name);
+      EXPECT_EQ(got[i].logged[m].value, expected[i].logged[m].value);
     }
     EXPECT_EQ(got[i].decisions, expected[i].decisions);
   }

@@ -42,7 +42,7 @@ struct ToldRun {
       summary.metrics = {{"auc", kNone}, {"gain", -kTooLarge}, {"accuracy", 0}};
     }
     if (number == 3) {
-      summary.observed = {{"encoded.norm", 2.5}, {"", kNone}};
+      summary.logged = {{"encoded.norm", 2.5}, {"", kNone}};
       summary.decisions = {"learning rate times 0.1: loss stalled for 5 epochs", ""};
       summary.val_loss.reset();
       summary.metrics.clear();

@@ -37,11 +37,11 @@ namespace treadle::testing {
 /// by training alone. One that `remembers` carries from batch to batch what moves its outputs. It
 /// computes in its own dtype, between inputs and outputs in float64; one of bfloat16 trains by its
 /// masters, which a checkpoint needs.
-class TinyModel final : public Model, public ShowsValues {
+class TinyModel final : public Model, public LogsValues {
  public:
   explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool remembers = false,
                      at::ScalarType dtype = at::kDouble)
-      : dropout_(dropout), remembers_(remembers), dtype_(dtype) {
+      : dropout_(dropout), keeps_state_(remembers), dtype_(dtype) {
     const TaskRandom random(seed);
     hidden_ = register_module("hidden", torch::nn::Linear(2, 6));
     output_ = register_module("output", torch::nn::Linear(6, 1));
@@ -51,7 +51,7 @@ class TinyModel final : public Model, public ShowsValues {
 
   torch::nn::Module& hidden() { return *hidden_; }
 
-  std::vector<std::string> observed_names() const override { return {"hidden"}; }
+  std::vector<std::string> logged_names() const override { return {"hidden"}; }
 
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override {
     at::Tensor hidden = hidden_->forward(inputs[0].to(dtype_)).tanh();
@@ -61,7 +61,7 @@ class TinyModel final : public Model, public ShowsValues {
       hidden = at::dropout(hidden, dropout_, true);
     }
     outputs[0] = output_->forward(hidden).to(at::kDouble);
-    if (!remembers_)
+    if (!keeps_state_)
       return;
     if (context.state().has_tensor("mean"))
       outputs[0] = outputs[0].add(context.state().tensor("mean"));
@@ -70,7 +70,7 @@ class TinyModel final : public Model, public ShowsValues {
 
  private:
   double dropout_;
-  bool remembers_;
+  bool keeps_state_;
   at::ScalarType dtype_;
   torch::nn::Linear hidden_{nullptr};
   torch::nn::Linear output_{nullptr};

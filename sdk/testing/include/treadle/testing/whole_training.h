@@ -79,7 +79,7 @@ inline std::vector<Rehearsed> situations() {
           {.has_validation = false},
           {.contrary_validation = true},
           {.epochs = 3, .is_refit = true, .has_validation = false},
-          {.remembers = true},
+          {.keeps_state = true},
           {.sixteen_bits = true}};
 }
 

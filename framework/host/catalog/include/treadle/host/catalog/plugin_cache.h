@@ -52,7 +52,7 @@ struct FileFacts {
   static FileFacts read(const std::filesystem::path& file, const FileStamp& stamp);
 };
 
-/// Remembers what was read from files, so that the next command reads only those that changed. An
+/// KeepsState what was read from files, so that the next command reads only those that changed. An
 /// optimisation: whatever is wrong with the cache file, the answers are the same.
 ///
 /// One thread.
@@ -65,7 +65,7 @@ class PluginCache {
   /// What is in the file at `path` now. Nothing when the file is not there.
   const FileFacts* facts(const std::filesystem::path& path);
 
-  /// Remembers how the file at `path` behaved. Expects facts(path) to have been asked for.
+  /// KeepsState how the file at `path` behaved. Expects facts(path) to have been asked for.
   void remember(const std::filesystem::path& path, FileFacts::Probe probe);
 
   /// Whether all of these builds have been loaded into one process by this host. Order does not

@@ -28,12 +28,12 @@ at::Tensor reduced(std::string_view name, const at::Tensor& value,
 /// Sums of the values that a model logs during an epoch (ForwardContext::log). Constant memory in
 /// the number of batches; synchronizes with the device only in means(). One stream of forwards at a
 /// time.
-class ObservedValues final : public Stateful {
+class LoggedValues final : public Stateful {
  public:
   /// The value of one batch.
   void add(std::string_view name, const at::Tensor& value, std::optional<Reduction> reduction = {});
   /// Everything that `other` was given, as if it had been given here, after ours.
-  void add(const ObservedValues& other);
+  void add(const LoggedValues& other);
 
   bool empty() const { return sums_.empty(); }
   void clear() { sums_.clear(); }

@@ -23,7 +23,7 @@
 #include "pass.h"
 #include "planned_parts.h"
 
-namespace treadle::graph::one_step_tests {
+namespace treadle::graph::truncated_bptt_tests {
 namespace {
 
 using namespace testing;
@@ -63,7 +63,7 @@ at::Tensor affine(const Tensors& w, std::size_t i, const at::Tensor& x) {
 }
 
 /// A stream's x_1 + x_2 / 2 + …, which the layer carries.
-class Discounting final : public Layer, public Remembers {
+class Discounting final : public Layer, public KeepsState {
  public:
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
     at::Tensor sum = inputs[0];
@@ -357,7 +357,7 @@ Seen run(const Recurrence& one, Graph& graph, bool one_step) {
   forget_gradients(graph);
   const Tensors batches = batches_of(one);
   ForwardContext context;
-  std::optional<OneStepGradients> scope;
+  std::optional<TruncatingBptt> scope;
   if (one_step)
     scope.emplace(context);
   Seen seen;
@@ -385,9 +385,9 @@ bool are_close(const Tensors& a, const Tensors& b) {
   return true;
 }
 
-class OneStepOfTime : public ::testing::TestWithParam<Recurrence> {};
+class TruncatedBptt : public ::testing::TestWithParam<Recurrence> {};
 
-TEST_P(OneStepOfTime, EndsGradientsWhereAStateIsHandedOn) {
+TEST_P(TruncatedBptt, EndsGradientsWhereAStateIsHandedOn) {
   const Recurrence& one = GetParam();
   const TaskRandom random(3);
   const auto graph = one.flow().build(spec_of({{4}}));
@@ -405,7 +405,7 @@ TEST_P(OneStepOfTime, EndsGradientsWhereAStateIsHandedOn) {
 }
 
 // One graph takes both in turns: no plan of the one is used for the other.
-TEST_P(OneStepOfTime, HasTheSameBitsOnEveryWay) {
+TEST_P(TruncatedBptt, HasTheSameBitsOnEveryWay) {
   const Recurrence& one = GetParam();
   const TaskRandom random(3);
   const auto graph = one.flow().build(spec_of({{4}}));
@@ -434,17 +434,17 @@ TEST_P(OneStepOfTime, HasTheSameBitsOnEveryWay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, OneStepOfTime, ::testing::ValuesIn(recurrences()),
+INSTANTIATE_TEST_SUITE_P(Graphs, TruncatedBptt, ::testing::ValuesIn(recurrences()),
                          [](const auto& info) { return info.param.name; });
 
 /// Branches that wait for each other are on two threads.
-TEST(OneStepBranches, AskTheForwardNotTheirThread) {
+TEST(TruncatedBpttOfBranches, AskTheForwardNotTheirThread) {
   struct Asks final : Layer {
     explicit Asks(std::vector<bool>& answers) : answers(answers) {}
     at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
       if (inputs[0].size(0) == 5) {  // not the zeros that tell sizes
         const std::lock_guard lock(mutex);
-        answers.push_back(context.one_step_gradients());
+        answers.push_back(context.truncates_bptt());
       }
       return inputs[0].mul(2);
     }
@@ -462,7 +462,7 @@ TEST(OneStepBranches, AskTheForwardNotTheirThread) {
       graph->set_execution(execution);
       graph->set_branches(Branches::kParallel);
       ForwardContext context;
-      context.set_one_step_gradients(one_step);
+      context.set_truncated_bptt(one_step);
       const at::Tensor batch = at::randn({5, 4}, at::kDouble);
       with_threads(2, [&] {
         for (int i = 0; i < 20; ++i) {
@@ -478,4 +478,4 @@ TEST(OneStepBranches, AskTheForwardNotTheirThread) {
 }
 
 }  // namespace
-}  // namespace treadle::graph::one_step_tests
+}  // namespace treadle::graph::truncated_bptt_tests

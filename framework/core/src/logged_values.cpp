@@ -1,4 +1,4 @@
-#include <treadle/core/observed_values.h>
+#include <treadle/core/logged_values.h>
 
 #include <algorithm>
 #include <iterator>
@@ -75,7 +75,7 @@ at::Tensor reduced(std::string_view name, const at::Tensor& value,
   return word->apply(plain).to(at::kDouble);
 }
 
-void ObservedValues::add(std::string_view name, at::Tensor sum, std::int64_t count) {
+void LoggedValues::add(std::string_view name, at::Tensor sum, std::int64_t count) {
   const auto known =
       std::find_if(sums_.begin(), sums_.end(), [&](const Sum& one) { return one.name == name; });
   if (known == sums_.end()) {
@@ -88,17 +88,17 @@ void ObservedValues::add(std::string_view name, at::Tensor sum, std::int64_t cou
   known->count += count;
 }
 
-void ObservedValues::add(std::string_view name, const at::Tensor& value,
+void LoggedValues::add(std::string_view name, const at::Tensor& value,
                          std::optional<Reduction> reduction) {
   add(name, reduced(name, value, reduction), 1);
 }
 
-void ObservedValues::add(const ObservedValues& other) {
+void LoggedValues::add(const LoggedValues& other) {
   for (const Sum& sum : other.sums_)
     add(sum.name, sum.sum, sum.count);
 }
 
-std::vector<MetricValue> ObservedValues::means() const {
+std::vector<MetricValue> LoggedValues::means() const {
   std::vector<MetricValue> means;
   if (sums_.empty())
     return means;
@@ -111,7 +111,7 @@ std::vector<MetricValue> ObservedValues::means() const {
   return means;
 }
 
-StateDict ObservedValues::do_state() const {
+StateDict LoggedValues::do_state() const {
   StateDict state;
   if (sums_.empty())
     return state;
@@ -137,7 +137,7 @@ StateDict ObservedValues::do_state() const {
   return state;
 }
 
-void ObservedValues::do_load_state(const StateDict& state) {
+void LoggedValues::do_load_state(const StateDict& state) {
   clear();
   if (state.empty())
     return;
@@ -147,7 +147,7 @@ void ObservedValues::do_load_state(const StateDict& state) {
   if (sums.dim() != 1 || sums.scalar_type() != at::kDouble || !names.is_array() ||
       !counts.is_array() || names.size() != counts.size() ||
       sums.size(0) != static_cast<std::int64_t>(names.size())) {
-    throw StorageError("the saved sums of observed values do not fit their names");
+    throw StorageError("the saved sums of logged values do not fit their names");
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     sums_.push_back({names[i].get<std::string>(), sums[static_cast<std::int64_t>(i)].clone(),

@@ -12,7 +12,7 @@
 
 #include <treadle/base/error.h>
 
-#include "events/announcer.h"
+#include "events/event_dispatcher.h"
 
 namespace treadle::internal {
 namespace {
@@ -41,20 +41,20 @@ class Listener final : public RunObserver {
   }
 };
 
-Announcer::Call note(const std::string& text) {
+EventDispatcher::Call note(const std::string& text) {
   return [text](RunObserver& o) { o.noted(text); };
 }
 
-Announcer::Call epoch(const FitId& fit, std::int64_t number) {
+EventDispatcher::Call epoch(const FitId& fit, std::int64_t number) {
   EpochSummary summary;
   summary.epoch = number;
   return [fit, summary](RunObserver& o) { o.epoch_completed(fit, summary); };
 }
 
-class AnnouncerTest : public ::testing::Test {
+class EventDispatcherTest : public ::testing::Test {
  protected:
-  AnnouncerTest() {
-    audience_.add(listener_);
+  EventDispatcherTest() {
+    observers_.add(listener_);
     listener_.on_note = [this](const std::string& text) {
       if (text == "wait") {
         begun_.set_value();
@@ -65,52 +65,52 @@ class AnnouncerTest : public ::testing::Test {
     };
   }
 
-  /// The audience is being told something and does not come back before open().
-  void block(Announcer& announcer) {
-    announcer.tell(note("wait"));
+  /// An observer is being notified and does not return before open().
+  void block(EventDispatcher& dispatcher) {
+    dispatcher.notify(note("wait"));
     begun_.get_future().wait();
   }
   void open() { open_.set_value(); }
 
   Listener listener_;
-  Audience audience_;
+  RunObservers observers_;
   std::promise<void> begun_;
   std::promise<void> open_;
 };
 
-TEST_F(AnnouncerTest, TellsInOrderFromAThreadOfItsOwn) {
-  Announcer announcer(audience_);
+TEST_F(EventDispatcherTest, TellsInOrderFromAThreadOfItsOwn) {
+  EventDispatcher dispatcher(observers_);
 
   for (const char* text : {"a", "b", "c"})
-    announcer.tell(note(text));
-  announcer.drain();
+    dispatcher.notify(note(text));
+  dispatcher.drain();
 
   EXPECT_THAT(listener_.heard, ElementsAre("a", "b", "c"));
   EXPECT_NE(listener_.thread, std::this_thread::get_id());
 }
 
-TEST_F(AnnouncerTest, OfTheStepsOnlyTheNewestIsToldAndBeforeTheEndOfTheirEpoch) {
-  Announcer announcer(audience_);
+TEST_F(EventDispatcherTest, OfTheStepsOnlyTheNewestIsToldAndBeforeTheEndOfTheirEpoch) {
+  EventDispatcher dispatcher(observers_);
   const FitId fit{"fold-1", 0, 2};
-  block(announcer);
+  block(dispatcher);
   {
-    Announcer::Training training(announcer, fit);
+    EventDispatcher::Training training(dispatcher, fit);
     for (int step = 1; step <= 3; ++step)
       training.step_completed({1, 2, step, 6});
-    training.tell(epoch(fit, 1));
+    training.notify(epoch(fit, 1));
     for (int step = 4; step <= 6; ++step)
       training.step_completed({2, 2, step, 6});
-    training.tell(epoch(fit, 2));
+    training.notify(epoch(fit, 2));
     open();
-    announcer.drain();
+    dispatcher.drain();
   }
 
   EXPECT_THAT(listener_.heard, ElementsAre("wait", "fold-1 step 3", "fold-1 epoch 1",
                                            "fold-1 step 6", "fold-1 epoch 2"));
 }
 
-TEST_F(AnnouncerTest, AStepIsToldThoughNothingElseHappens) {
-  Announcer announcer(audience_);
+TEST_F(EventDispatcherTest, AStepIsToldThoughNothingElseHappens) {
+  EventDispatcher dispatcher(observers_);
   std::promise<void> told;
   class Waiting final : public RunObserver {
    public:
@@ -120,37 +120,37 @@ TEST_F(AnnouncerTest, AStepIsToldThoughNothingElseHappens) {
     void do_step_completed(const FitId&, const StepProgress&) override { told_.set_value(); }
     std::promise<void>& told_;
   } waiting(told);
-  audience_.add(waiting);
-  Announcer::Training training(announcer, FitId{});
+  observers_.add(waiting);
+  EventDispatcher::Training training(dispatcher, FitId{});
 
   training.step_completed({1, 1, 1, 100});
 
   EXPECT_EQ(told.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
 }
 
-TEST_F(AnnouncerTest, TheLastStepOfATrainingThatGoesIsToldToo) {
-  Announcer announcer(audience_);
-  block(announcer);
+TEST_F(EventDispatcherTest, TheLastStepOfATrainingThatGoesIsToldToo) {
+  EventDispatcher dispatcher(observers_);
+  block(dispatcher);
   {
-    Announcer::Training training(announcer, FitId{"final", 0, 1});
+    EventDispatcher::Training training(dispatcher, FitId{"final", 0, 1});
     training.step_completed({1, 1, 8, 100});
   }
   open();
-  announcer.settle();
+  dispatcher.settle();
 
   EXPECT_THAT(listener_.heard, ElementsAre("wait", "final step 8"));
 }
 
-TEST_F(AnnouncerTest, WhoTellsFasterThanTheyListenWaits) {
+TEST_F(EventDispatcherTest, WhoTellsFasterThanTheyListenWaits) {
   constexpr std::size_t kCapacity = 3;
   constexpr int kCalls = 20;
-  Announcer announcer(audience_, kCapacity);
-  block(announcer);
+  EventDispatcher dispatcher(observers_, kCapacity);
+  block(dispatcher);
   std::atomic<int> handed_in{0};
 
   std::thread fast([&] {
     for (int i = 0; i < kCalls; ++i) {
-      announcer.tell(note(std::to_string(i)));
+      dispatcher.notify(note(std::to_string(i)));
       ++handed_in;
     }
   });
@@ -162,50 +162,50 @@ TEST_F(AnnouncerTest, WhoTellsFasterThanTheyListenWaits) {
   EXPECT_EQ(handed_in, static_cast<int>(kCapacity));
   open();
   fast.join();
-  announcer.drain();
+  dispatcher.drain();
 
   EXPECT_EQ(listener_.heard.size(), 1u + kCalls);
 }
 
-TEST_F(AnnouncerTest, AMarkStandsForWhatWasToldBeforeIt) {
-  Announcer announcer(audience_);
-  announcer.tell(note("before"));
-  const std::uint64_t mark = announcer.mark();
+TEST_F(EventDispatcherTest, AMarkStandsForWhatWasToldBeforeIt) {
+  EventDispatcher dispatcher(observers_);
+  dispatcher.notify(note("before"));
+  const std::uint64_t mark = dispatcher.mark();
 
-  block(announcer);
-  announcer.wait_for(mark);  // and not for "wait", which nobody lets go yet
+  block(dispatcher);
+  dispatcher.wait_for(mark);  // and not for "wait", which nobody lets go yet
 
   open();
-  announcer.drain();
+  dispatcher.drain();
   EXPECT_THAT(listener_.heard, ElementsAre("before", "wait"));
 }
 
-TEST_F(AnnouncerTest, WhatEndsTheRunIsThrownAtEverybodyAndNothingIsToldAfterIt) {
-  Announcer announcer(audience_);
-  Announcer::Training training(announcer, FitId{});
+TEST_F(EventDispatcherTest, WhatEndsTheRunIsThrownAtEverybodyAndNothingIsToldAfterIt) {
+  EventDispatcher dispatcher(observers_);
+  EventDispatcher::Training training(dispatcher, FitId{});
 
-  announcer.tell(note("good"));
-  announcer.tell(note("full"));
-  EXPECT_THROW(announcer.drain(), StorageError);
+  dispatcher.notify(note("good"));
+  dispatcher.notify(note("full"));
+  EXPECT_THROW(dispatcher.drain(), StorageError);
 
-  EXPECT_THROW(announcer.tell(note("later")), StorageError);
+  EXPECT_THROW(dispatcher.notify(note("later")), StorageError);
   EXPECT_THROW(training.step_completed({1, 1, 1, 1}), StorageError);
-  EXPECT_THROW(training.tell(note("later")), StorageError);
-  EXPECT_THROW(announcer.wait_for(announcer.mark()), StorageError);
-  announcer.settle();
+  EXPECT_THROW(training.notify(note("later")), StorageError);
+  EXPECT_THROW(dispatcher.wait_for(dispatcher.mark()), StorageError);
+  dispatcher.settle();
   EXPECT_THAT(listener_.heard, ElementsAre("good"));
 }
 
-TEST_F(AnnouncerTest, AFailureLetsGoOfThoseWhoWaitForRoom) {
-  Announcer announcer(audience_, 2);
-  block(announcer);
-  announcer.tell(note("full"));
+TEST_F(EventDispatcherTest, AFailureLetsGoOfThoseWhoWaitForRoom) {
+  EventDispatcher dispatcher(observers_, 2);
+  block(dispatcher);
+  dispatcher.notify(note("full"));
 
   std::promise<bool> failed;
   std::thread waiting([&] {
     try {
       for (;;)
-        announcer.tell(note("more"));
+        dispatcher.notify(note("more"));
     } catch (const StorageError&) {
       failed.set_value(true);
     }
@@ -216,63 +216,63 @@ TEST_F(AnnouncerTest, AFailureLetsGoOfThoseWhoWaitForRoom) {
   waiting.join();
 }
 
-TEST_F(AnnouncerTest, AnythingThatIsThrownComesOutWhereItWasTold) {
-  Announcer announcer(audience_);
+TEST_F(EventDispatcherTest, AnythingThatIsThrownComesOutWhereItWasTold) {
+  EventDispatcher dispatcher(observers_);
   listener_.on_note = [](const std::string&) { throw 42; };
 
-  announcer.tell(note("odd"));
+  dispatcher.notify(note("odd"));
 
-  EXPECT_THROW(announcer.drain(), int);
+  EXPECT_THROW(dispatcher.drain(), int);
 }
 
-TEST_F(AnnouncerTest, AnObserverThatThrowsHearsNoMoreAndTheOthersDo) {
+TEST_F(EventDispatcherTest, AnObserverThatThrowsHearsNoMoreAndTheOthersDo) {
   Listener other;
-  audience_.add(other);
-  Announcer announcer(audience_);
+  observers_.add(other);
+  EventDispatcher dispatcher(observers_);
   listener_.on_note = [](const std::string&) { throw std::runtime_error("lost my file"); };
 
-  announcer.tell(note("one"));
-  announcer.tell(note("two"));
-  announcer.drain();
+  dispatcher.notify(note("one"));
+  dispatcher.notify(note("two"));
+  dispatcher.drain();
 
   EXPECT_THAT(listener_.heard, ElementsAre());
   EXPECT_THAT(other.heard,
               ElementsAre("an observer failed and hears no more: lost my file", "one", "two"));
 }
 
-TEST_F(AnnouncerTest, TellsWhatIsLeftWhenItGoes) {
-  // So many that the listener cannot have heard them all by the time the announcer goes.
+TEST_F(EventDispatcherTest, TellsWhatIsLeftWhenItGoes) {
+  // So many that the listener cannot have heard them all by the time the dispatcher goes.
   constexpr std::size_t kNotes = 500;
   {
-    Announcer announcer(audience_);
-    block(announcer);
+    EventDispatcher dispatcher(observers_);
+    block(dispatcher);
     for (std::size_t i = 0; i < kNotes; ++i)
-      announcer.tell(note("last"));
+      dispatcher.notify(note("last"));
     open();
   }
   EXPECT_EQ(listener_.heard.size(), kNotes + 1);
 }
 
-TEST_F(AnnouncerTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
+TEST_F(EventDispatcherTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
   constexpr int kTrainings = 4;
   constexpr int kEpochs = 200;
   {
-    Announcer announcer(audience_, 8);
+    EventDispatcher dispatcher(observers_, 8);
     std::vector<std::thread> threads;
     for (int i = 0; i < kTrainings; ++i) {
-      threads.emplace_back([&announcer, i] {
+      threads.emplace_back([&dispatcher, i] {
         const FitId fit{"fold-" + std::to_string(i + 1), i, kTrainings};
-        Announcer::Training training(announcer, fit);
+        EventDispatcher::Training training(dispatcher, fit);
         for (int number = 1; number <= kEpochs; ++number) {
           training.step_completed({number, kEpochs, 2 * number - 1, 2 * kEpochs});
           training.step_completed({number, kEpochs, 2 * number, 2 * kEpochs});
-          training.tell(epoch(fit, number));
+          training.notify(epoch(fit, number));
         }
       });
     }
     for (std::thread& thread : threads)
       thread.join();
-    announcer.drain();
+    dispatcher.drain();
   }
 
   for (int i = 1; i <= kTrainings; ++i) {
