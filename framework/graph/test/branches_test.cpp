@@ -168,6 +168,19 @@ TEST_P(BranchesRun, OfABodyAddUpWeightsThatOneUsesAgain) {
     with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kParallel), expected); });
 }
 
+// Each branch of the switch uses the weight for its own rows.
+TEST_P(BranchesRun, OfABodyAddUpAWeightThatASwitchByRowUsesInEveryBranch) {
+  const TaskRandom random(3);
+  const Part shared = rows(6, 6);
+  const FlowBuilder chosen =
+      FlowBuilder().switch_(argmax_selector(6, 3, true), {shared, shared, shared}, SwitchBy::kRow);
+  const FlowBuilder body = FlowBuilder().split({chosen, rows(6, 6)}).merge(add());
+  const auto graph = FlowBuilder::from(rows(6, 6)).loop(body).times(3).build(spec_of({{6}}));
+  const Pass expected = pass_through(*graph, Branches::kSequential);
+  graph->set_execution(GetParam());
+  with_threads(3, [&] { expect_same(pass_through(*graph, Branches::kParallel), expected); });
+}
+
 TEST_P(BranchesRun, OfTwoGraphsWithinAddUpAWeightThatBothUseAgain) {
   const TaskRandom random(3);
   const torch::nn::Linear shared(6, 6);

@@ -28,6 +28,7 @@ class SharingFlows {
     torch::nn::Linear called(6, 6);
     called->to(at::kDouble);
     modules_ = {rows(6, 6), rows(6, 6), called};
+    twins_ = std::make_shared<Twins>(0.75, -0.5);
     may_remember_ = false;
     graphs_.push_back(flow(1).build(spec_of({{6}})));
     may_remember_ = true;
@@ -71,6 +72,8 @@ class SharingFlows {
     return flow;
   }
 
+  std::string new_tag() { return "tag_" + std::to_string(tags_++); }
+
   /// A part that may have no state.
   Part forgetful(int levels) {
     const bool before = std::exchange(may_remember_, false);
@@ -100,7 +103,7 @@ class SharingFlows {
   }
 
   void add_step(FlowBuilder& flow, int levels) {
-    switch (draw(12)) {
+    switch (draw(14)) {
       case 0:
         text_ += "through ";
         flow.through(part(levels));
@@ -151,6 +154,22 @@ class SharingFlows {
         text_ += "begin ";
         flow.through(plus_reference(0.5)).using_({"begin"});
         break;
+      case 10: {
+        text_ += "twins ";
+        const std::string twin = new_tag();
+        flow.through(twins_).tag_output("twin", twin);
+        flow.through(part(levels)).through(plus_reference(0.5)).using_({twin});
+        break;
+      }
+      case 11: {
+        text_ += "outputs ";
+        const std::string first = new_tag();
+        const FlowBuilder within =
+            this->flow(0).tag("first").through(part(0)).tag("last").outputs({"last", "first"});
+        flow.through(within).tag_output("first", first);
+        flow.through(part(levels)).through(plus_reference(0.5)).using_({first});
+        break;
+      }
       default:
         text_ += "split ";
         flow.split(parts(levels)).merge(add());
@@ -160,6 +179,8 @@ class SharingFlows {
 
   std::mt19937 random_;
   std::vector<Part> modules_;
+  std::shared_ptr<Twins> twins_;
+  int tags_ = 0;
   std::vector<std::shared_ptr<Graph>> graphs_;
   bool may_remember_ = true;
   std::string text_;

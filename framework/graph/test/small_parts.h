@@ -53,6 +53,32 @@ class Scale : public torch::nn::Module {
   at::Tensor weight;
 };
 
+/// x · w; "twin" is x · v, and "sign" whether x > 0. Counts how often each further output was
+/// computed.
+class Twins : public Layer, public NamesOutputs {
+ public:
+  Twins(double w, double v)
+      : weight(register_parameter("weight", at::tensor({w}, at::kDouble))),
+        other(register_parameter("other", at::tensor({v}, at::kDouble))) {}
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    if (context.is_requested("twin")) {
+      ++twins;
+      context.set_output("twin", inputs[0].mul(other));
+    }
+    if (context.is_requested("sign")) {
+      ++signs;
+      context.set_output("sign", inputs[0].gt(0));
+    }
+    return inputs[0].mul(weight);
+  }
+  std::vector<std::string> output_names() const override { return {"twin", "sign"}; }
+
+  at::Tensor weight;
+  at::Tensor other;
+  int twins = 0;
+  int signs = 0;
+};
+
 inline at::Tensor row(std::initializer_list<double> values) {
   return at::tensor(std::vector<double>(values), at::kDouble).unsqueeze(0);
 }

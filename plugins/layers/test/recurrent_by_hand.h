@@ -42,8 +42,24 @@ class RecurrentByHand {
     return at::cat(rows, 0);
   }
 
+  /// The last state of each layer and direction, [B, layers · directions, units]; of an lstm hidden
+  /// and cell side by side.
+  at::Tensor last_states(const Layer& layer, const std::vector<at::Tensor>& inputs) const {
+    const auto whole = [](const at::Tensor& state) { return state; };
+    std::vector<at::Tensor> rows;
+    for (std::int64_t row = 0; row < inputs[0].size(0); ++row) {
+      const std::int64_t length =
+          inputs.size() == 1 ? inputs[0].size(1) : inputs[1][row].item<std::int64_t>();
+      std::vector<at::Tensor> states;
+      over(layer, inputs[0].narrow(0, row, 1).narrow(1, 0, length), whole, &states);
+      rows.push_back(at::stack(states, 1));
+    }
+    return at::cat(rows, 0);
+  }
+
  private:
-  at::Tensor over(const Layer& layer, const at::Tensor& x, const HandOn& hand_on) const {
+  at::Tensor over(const Layer& layer, const at::Tensor& x, const HandOn& hand_on,
+                  std::vector<at::Tensor>* states = nullptr) const {
     const std::vector<at::Tensor> weights = layer.parameters();
     auto next = weights.begin();
     at::Tensor given = x.transpose(0, 1);
@@ -62,6 +78,8 @@ class RecurrentByHand {
           hidden.push_back(state.narrow(1, 0, next[1].size(1)));
         }
         ends.push_back(hidden.back());
+        if (states != nullptr)
+          states->push_back(state);
         const at::Tensor sequence = at::stack(hidden);
         sequences.push_back(direction == 1 ? sequence.flip(0) : sequence);
       }

@@ -133,6 +133,8 @@ TEST(Flow, WritesItselfBack) {
     {"use": "map", "body": [{"use": "identity"}], "over": "encoded"},
     {"use": "flow", "flow": [{"use": "add", "broadcast": false, "using": ["s"]}, {"use": "identity", "tag": "s"}, {"use": "identity"}],
      "outputs": ["s"], "initial": [{"state": "s", "shape": [4], "fill": 0.5}]},
+    {"use": "flow", "flow": [{"use": "identity", "tag": "early"}, {"use": "identity", "tag": "late"}],
+     "outputs": ["late", "early"], "tag": {"output": "whole", "early": "taken"}},
     {"use": "at", "tags": ["encoded"]},
     {"use": "sigmoid_router", "num_experts": 3, "frozen": true, "using": ["encoded"], "tag": "state"}
   ], "outputs": {"output": "state"}, "initial": [{"state": "state", "shape": [3], "fill": 0.0}]})";

@@ -242,6 +242,58 @@ TEST(FlowOutputs, OneClassPerStepTrainsAndPaddingChangesNothing) {
             0.1);
 }
 
+// A token of every position from the sequence, a class of the row from the last states.
+TEST(FlowOutputs, FurtherOutputsOfALayerTrainTheSameOnEveryWay) {
+  const ModelSpec spec =
+      asking({kText, kTextLengths}, {{"next", {kVaries, 9}}, {"kind", {2}}});
+  const auto model_with = [&](const std::string& execution) {
+    return flow_model(R"({"execution": ")" + execution + R"(", "flow": [
+      {"use": "embedding", "embedding_dim": 8},
+      {"use": "lstm", "hidden_size": 12, "num_layers": 2, "using": ["text.lengths"],
+       "tag": {"output": "steps", "h_n": "hidden", "c_n": "cells"}},
+      {"use": "attention", "num_heads": 2, "using": ["text.lengths"], "tag": {"attn_weights": "weights"}},
+      {"use": "head", "output": "next", "tag": "next"},
+      {"use": "at", "tags": ["hidden", "cells"]},
+      {"use": "merge", "with": {"use": "cat", "dim": 2}},
+      "flatten",
+      {"use": "head", "output": "kind", "tag": "kind"}],
+      "log": [{"tag": "weights", "reduction": "max"}]})",
+                      spec);
+  };
+  const at::Tensor lengths = at::arange(3, 7);
+  const at::Tensor real = at::arange(6).unsqueeze(0).lt(lengths.unsqueeze(1));
+  const at::Tensor text = at::arange(4).unsqueeze(1).add(at::arange(6)).remainder(9).mul(real);
+  const at::Tensor next = text.add(1).remainder(9);
+  const at::Tensor kind = at::arange(4).remainder(2);
+  const auto weights_after = [&](Model& model, double& share) {
+    share = trained(model, 80, [&] {
+      const Outputs outputs = outputs_of(model, {text, lengths}, 2);
+      return at::cross_entropy_loss(outputs[0].masked_select(real.unsqueeze(2)).view({-1, 9}),
+                                    next.masked_select(real))
+          .add(at::cross_entropy_loss(outputs[1], kind));
+    });
+    std::vector<at::Tensor> flat;
+    for (const at::Tensor& parameter : model.parameters())
+      flat.push_back(parameter.flatten());
+    return at::cat(flat);
+  };
+  double share = 1;
+
+  const at::Tensor dynamic = weights_after(*model_with("dynamic"), share);
+  EXPECT_LT(share, 0.1);
+  EXPECT_TRUE(at::equal(weights_after(*model_with("compiled"), share), dynamic));
+}
+
+TEST(FlowOutputs, AnUnknownOutputOfALayerNamesThoseItHas) {
+  EXPECT_THAT(flow_refusal(R"({"flow": [
+      {"use": "embedding", "embedding_dim": 8},
+      {"use": "lstm", "hidden_size": 4, "tag": {"hn": "last"}},
+      {"use": "at", "tags": ["last"]}, "flatten", "head"]})",
+                           asking({kText}, {{"kind", {2}}})),
+              AllOf(HasSubstr("/flow/1"), HasSubstr("\"lstm_0\""), HasSubstr("\"hn\""),
+                    HasSubstr("h_n, c_n")));
+}
+
 // Bodies of their own have the lengths as an input of theirs.
 TEST(FlowOutputs, LengthsReachBodies) {
   const ModelSpec spec = asking({kText, kTextLengths}, {{"class", {2}}});

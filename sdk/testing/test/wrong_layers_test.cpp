@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
@@ -207,6 +208,62 @@ LayerCase recurrent(std::string name, Recurrent::What what = {}) {
   return one;
 }
 
+/// Affine; "size" [B, 1] is the sum of squares of a row of the result.
+class Sizing final : public Layer, public NamesOutputs {
+ public:
+  struct What {
+    std::vector<std::string> names = {"size"};
+    bool adds_up_rows = false;
+    bool is_cut = false;
+    bool moves_the_result = false;
+    bool announces_more = false;
+  };
+  Sizing(const LayerSpec& spec, What what)
+      : affine_(register_module("affine", std::make_shared<Affine>(spec, Affine::Change()))),
+        what_(std::move(what)) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    at::Tensor result = affine_->forward(inputs, context);
+    for (const std::string& name : what_.names) {
+      if (!context.is_requested(name))
+        continue;
+      at::Tensor size = (what_.is_cut ? result.detach() : result).square().sum(1, true);
+      if (what_.adds_up_rows)
+        size = size.cumsum(0);
+      // In a trial on zeros there are two or three rows.
+      if (what_.announces_more && result.size(0) < 4)
+        size = at::cat({size, size}, 1);
+      context.set_output(name, size);
+      if (what_.moves_the_result)
+        result = result.add(1);
+    }
+    return result;
+  }
+  std::vector<std::string> output_names() const override { return what_.names; }
+
+ private:
+  std::shared_ptr<Affine> affine_;
+  What what_;
+};
+
+class SizingFactory final : public LayerFactory {
+ public:
+  explicit SizingFactory(Sizing::What what) : what_(std::move(what)) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Sizing>(spec, what_);
+  }
+  Sizing::What what_;
+};
+
+LayerCase sizing(std::string name, Sizing::What what = {}) {
+  LayerCase one;
+  one.name = std::move(name);
+  one.make = [what = std::move(what)] { return std::make_unique<SizingFactory>(what); };
+  return one;
+}
+
 LayerCase without_reference(LayerCase one) {
   one.by_hand = nullptr;
   return one;
@@ -353,18 +410,26 @@ std::vector<Wrong<LayerCase>> all() {
       {reporting("AddsLossesSilently", {.declares_loss = false}), {"ReportsOnlyWhatItDeclares"}},
       {reporting("AddsTheMeanToTheLoss", {.adds_mean = true}), {"LossesAddUpOverRows"}},
       {recurrent("HandsItsStateOnWhole", {.cuts_state = false}),
-       {"TruncatedBpttEndAtEveryStepOfTime"}},
+       {"TruncatedBpttEndsAtEveryStepOfTime"}},
       {recurrent("CutsWhatItIsGiven", {.cuts_too_much = true}),
-       {"TruncatedBpttEndAtEveryStepOfTime"}},
+       {"TruncatedBpttEndsAtEveryStepOfTime"}},
       {recurrent("GivesOtherNumbersWhenCut", {.gives_other_numbers = true}),
-       {"TruncatedBpttLeaveTheResultAlone"}},
+       {"TruncatedBpttLeavesTheResultAlone"}},
       {without_reference(recurrent("HandsItsStateOnSilently", {.cuts_state = false})),
        {"AStateCarriedThroughTimeHasAReference"}},
       {without_reference(recurrent("CutsSilently")),
-       {"AStateCarriedThroughTimeHasAReference", "TruncatedBpttEndAtEveryStepOfTime"}},
+       {"AStateCarriedThroughTimeHasAReference", "TruncatedBpttEndsAtEveryStepOfTime"}},
       {LayerCase{.name = "CutsNothingInAPlan",
                  .make = [] { return std::make_unique<CutWhereCalledFactory>(); }},
-       {"APlanOfItGivesTheSameBits", "TruncatedBpttEndAtEveryStepOfTime"}},
+       {"APlanOfItGivesTheSameBits", "TruncatedBpttEndsAtEveryStepOfTime"}},
+      {sizing("NamesAnOutputTwice", {.names = {"size", "size"}}), {"NamesEachFurtherOutputOnce"}},
+      {sizing("NamesTheFirstOutput", {.names = {"output"}}), {"NamesEachFurtherOutputOnce"}},
+      {sizing("AnnouncesAnotherOutput", {.announces_more = true}),
+       {"FurtherOutputsAreAsAnnounced", "FurtherOutputsAreOfTheirRows"}},
+      {sizing("MovesTheResultOnRequest", {.moves_the_result = true}),
+       {"RequestsChangeNoOtherOutput"}},
+      {sizing("AddsUpRowsInAnOutput", {.adds_up_rows = true}), {"FurtherOutputsAreOfTheirRows"}},
+      {sizing("CutsAnOutput", {.is_cut = true}), {"GradientsAreTheSlopesOfEveryOutput"}},
       {affine("SharesItsScratch", {.after =
                                        [thread = OneThread()](Affine&, Tensor result) {
                                          return thread.is_mine() ? result : result.add(1);
@@ -374,7 +439,7 @@ std::vector<Wrong<LayerCase>> all() {
 
 INSTANTIATE_TEST_SUITE_P(Right, LayerContract,
                          ::testing::Values(affine("Affine"), reporting("Reporting"),
-                                           recurrent("Recurrent")),
+                                           recurrent("Recurrent"), sizing("Sizing")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());

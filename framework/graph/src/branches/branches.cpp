@@ -16,6 +16,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <treadle/base/random.h>
+#include <treadle/core/module_state.h>
 #include <treadle/core/task_random.h>
 #include <treadle/plan/lowerable.h>
 
@@ -220,6 +221,14 @@ bool uses_weights_again(const Callee& callee) {
 }
 
 bool uses_weights_again(const Node& node) {
+  // Callees may share them: the branches of a switch by row.
+  std::set<const void*> seen;
+  for (const Callee& callee : node.callees()) {
+    for (const at::Tensor& parameter : distinct_parameters(*callee.module())) {
+      if (!seen.insert(parameter.unsafeGetTensorImpl()).second)
+        return true;
+    }
+  }
   return std::any_of(node.callees().begin(), node.callees().end(), [&](const Callee& callee) {
     return uses_weights_again(callee) ||
            (node.repeats_its_parts() && !callee.module()->parameters().empty());

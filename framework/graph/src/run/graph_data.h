@@ -62,7 +62,7 @@ struct Graph::Impl {
   std::size_t tag_slots = 0;
   std::vector<BranchGroup> groups_of_branches;
   bool has_branches = false;  ///< itself, or a graph within
-  bool remembers = false;     ///< stateful: it has states, or something within it is stateful
+  bool keeps_state = false;   ///< stateful: it has states, or something within it is stateful
   bool reports = false;       ///< something within logs or adds to the loss
   bool adds_losses = false;
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches

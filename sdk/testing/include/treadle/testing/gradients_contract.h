@@ -63,7 +63,7 @@ class GradientStrategyContract : public ::testing::TestWithParam<GradientsCase> 
     struct Traits {
       at::ScalarType dtype = at::kDouble;
       double dropout = 0;
-      bool remembers = false;
+      bool keeps_state = false;
     };
 
     explicit ManySidedModel(Traits traits) : traits_(traits) {

@@ -168,6 +168,24 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
     return layer.forward(inputs, context);
   }
 
+  /// What it returns, then the further outputs that it names. `requested`: which of those.
+  static std::vector<at::Tensor> run_all(Layer& layer, const std::vector<at::Tensor>& inputs,
+                                         const std::vector<std::string>& requested) {
+    const TaskRandom random(1);
+    LayerContext context;
+    context.request_outputs(requested);
+    std::vector<at::Tensor> outputs{layer.forward(inputs, context)};
+    for (at::Tensor& output : context.take_outputs())
+      outputs.push_back(std::move(output));
+    return outputs;
+  }
+
+  /// Of the outputs after the first.
+  static std::vector<std::string> output_names(const Layer& layer) {
+    const auto* names = dynamic_cast<const NamesOutputs*>(&layer);
+    return names == nullptr ? std::vector<std::string>() : names->output_names();
+  }
+
   /// Of a layer's parameters and of the inputs that have slopes; zeros where there is none.
   struct Slopes {
     std::vector<std::string> names;
@@ -430,7 +448,7 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
   }
 }
 
-TEST_P(LayerContract, TruncatedBpttLeaveTheResultAlone) {
+TEST_P(LayerContract, TruncatedBpttLeavesTheResultAlone) {
   const auto layer = create(1);
   const auto inputs = random_inputs();
   for (const bool training : {true, false}) {
@@ -441,7 +459,7 @@ TEST_P(LayerContract, TruncatedBpttLeaveTheResultAlone) {
 }
 
 // The reference is the same in plain operators, its state detached between steps.
-TEST_P(LayerContract, TruncatedBpttEndAtEveryStepOfTime) {
+TEST_P(LayerContract, TruncatedBpttEndsAtEveryStepOfTime) {
   if (!GetParam().is_differentiable)
     return;
   const auto layer = create(1);
@@ -611,6 +629,96 @@ TEST_P(LayerContract, LossesAddUpOverRows) {
 
   EXPECT_NEAR(losses_of(0, 2) + losses_of(2, kRows), all, 1e-9 * (1 + std::abs(all)))
       << "what it adds to the loss is a sum over the rows of the call";
+}
+
+TEST_P(LayerContract, NamesEachFurtherOutputOnce) {
+  const auto layer = create(1);
+  const std::vector<std::string> names = output_names(*layer);
+
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(std::count(names.begin(), names.end(), "output"), 0) << "forward() returns that one";
+}
+
+TEST_P(LayerContract, FurtherOutputsAreAsAnnounced) {
+  const auto layer = create(1);
+  const std::vector<std::string> names = output_names(*layer);
+  const std::vector<TensorSpec> announced = layer->results(spec().inputs, names);
+  layer->eval();
+
+  const std::vector<at::Tensor> outputs = run_all(*layer, random_inputs(), names);
+
+  ASSERT_EQ(outputs.size(), announced.size());
+  for (std::size_t i = 1; i < outputs.size(); ++i) {
+    SCOPED_TRACE(names[i - 1]);
+    EXPECT_EQ(outputs[i].scalar_type(), announced[i].dtype);
+    ASSERT_EQ(outputs[i].dim(), static_cast<std::int64_t>(announced[i].sizes.size()));
+    for (std::size_t dim = 0; dim < announced[i].sizes.size(); ++dim) {
+      if (announced[i].sizes[dim] != TensorSpec::kVaries) {
+        EXPECT_EQ(outputs[i].size(static_cast<std::int64_t>(dim)), announced[i].sizes[dim])
+            << "dimension " << dim;
+      }
+    }
+  }
+}
+
+TEST_P(LayerContract, RequestsChangeNoOtherOutput) {
+  const auto layer = create(1);
+  const std::vector<std::string> names = output_names(*layer);
+  const auto inputs = random_inputs();
+  layer->eval();
+  const std::vector<at::Tensor> all = run_all(*layer, inputs, names);
+
+  EXPECT_TRUE(at::equal(run_all(*layer, inputs, {})[0], all[0]));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::vector<at::Tensor> alone = run_all(*layer, inputs, {names[i]});
+    EXPECT_TRUE(at::equal(alone[0], all[0])) << "with " << names[i];
+    EXPECT_TRUE(at::equal(alone[1], all[i + 1])) << names[i];
+  }
+}
+
+TEST_P(LayerContract, FurtherOutputsAreOfTheirRows) {
+  const auto layer = create(1);
+  const std::vector<std::string> names = output_names(*layer);
+  if (names.empty() || !GetParam().works_row_by_row)
+    return;
+  layer->eval();
+  const auto inputs = random_inputs();
+  const std::vector<at::Tensor> all = run_all(*layer, inputs, names);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    std::vector<at::Tensor> alone;
+    for (const at::Tensor& input : inputs)
+      alone.push_back(input.defined() ? input.slice(0, row, row + 1) : input);
+    const std::vector<at::Tensor> of_row = run_all(*layer, alone, names);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      ASSERT_EQ(all[i].size(0), kRows) << names[i - 1];
+      ASSERT_EQ(of_row[i].sizes().slice(1), all[i].sizes().slice(1)) << names[i - 1];
+      EXPECT_TRUE(of_row[i].allclose(all[i].slice(0, row, row + 1)))
+          << names[i - 1] << ", row " << row;
+    }
+  }
+}
+
+TEST_P(LayerContract, GradientsAreTheSlopesOfEveryOutput) {
+  const auto layer = create(1);
+  const std::vector<std::string> names = output_names(*layer);
+  if (names.empty() || !GetParam().is_differentiable)
+    return;
+  const auto inputs = random_inputs();
+  std::vector<Differentiated> differentiated = parameters_of(*layer);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_of_numbers(inputs[i]))
+      differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+  }
+  EXPECT_TRUE(gradients_match(
+      [&] {
+        std::vector<at::Tensor> of_numbers;
+        for (const at::Tensor& output : run_all(*layer, inputs, names)) {
+          if (output.is_floating_point())
+            of_numbers.push_back(output);
+        }
+        return weighted_sum(of_numbers);
+      },
+      differentiated, {.most_elements = 20}));
 }
 
 TEST_P(LayerContract, LeavesItsInputsAlone) {

@@ -34,14 +34,14 @@
 namespace treadle::testing {
 
 /// Two linear layers. Its dropout depends on the random stream of each step; its buffer is changed
-/// by training alone. One that `remembers` carries from batch to batch what moves its outputs. It
+/// by training alone. One that `keeps_state` carries from batch to batch what moves its outputs. It
 /// computes in its own dtype, between inputs and outputs in float64; one of bfloat16 trains by its
 /// masters, which a checkpoint needs.
 class TinyModel final : public Model, public LogsValues {
  public:
-  explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool remembers = false,
+  explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool keeps_state = false,
                      at::ScalarType dtype = at::kDouble)
-      : dropout_(dropout), keeps_state_(remembers), dtype_(dtype) {
+      : dropout_(dropout), keeps_state_(keeps_state), dtype_(dtype) {
     const TaskRandom random(seed);
     hidden_ = register_module("hidden", torch::nn::Linear(2, 6));
     output_ = register_module("output", torch::nn::Linear(6, 1));
