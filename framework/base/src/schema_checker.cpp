@@ -277,6 +277,13 @@ struct Budget {
   void spend(std::size_t values) { work -= std::min(work, values); }
 };
 
+/// "training.epochs" for "/training/epochs", as --set takes it.
+std::string path_text(const std::string& pointer) {
+  std::string path = pointer.substr(std::min<std::size_t>(1, pointer.size()));
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path;
+}
+
 class Walker {
  public:
   Walker(const SchemaIndex& index, const PlaceIndex& places, const std::filesystem::path& base,
@@ -341,18 +348,51 @@ class Walker {
     problems_.push_back({Place{}, std::move(pointer), std::move(message), plugin_at_fault});
   }
 
+  /// The component of a slot that names none.
+  static const json* default_use(const json& slot) {
+    const json* use = any_keyword(slot, "x-treadle-use");
+    if (!use)
+      use = any_keyword(slot, "default");
+    if (use && use->is_object())
+      use = any_keyword(*use, "use");
+    return use && use->is_string() ? use : nullptr;
+  }
+
+  /// The slots of an object whose components take `key`: "training" for "epochs".
+  std::vector<std::string> slots_with(const std::string& key, const json& value,
+                                      const json& properties) const {
+    std::vector<std::string> slots;
+    for (const auto& [name, slot] : properties.items()) {
+      const std::string word(text_keyword(slot, "x-treadle-component"));
+      if (word.empty())
+        continue;
+      const json* use = default_use(slot);
+      if (const auto chosen = value.find(name); chosen != value.end()) {
+        if (chosen->is_string())
+          use = &*chosen;
+        else if (const json* named = any_keyword(*chosen, "use"); named && named->is_string())
+          use = named;
+      }
+      if (!use)
+        continue;
+      const FoundComponent found = index_.find(word, use->get_ref<const std::string&>());
+      if (!found.schema)
+        continue;
+      const json merged = merged_schema(*found.schema, slot);
+      if (const json* takes = object_keyword(merged, "properties"); takes && takes->contains(key))
+        slots.push_back(name);
+    }
+    return slots;
+  }
+
   void walk_slot(json& value, const json& slot, const Spot& spot) {
     const std::string word(text_keyword(slot, "x-treadle-component"));
     if (value.is_string())
       value = json{{"use", value}};
     if (!value.contains("use")) {
       // `--set optimizer.learning_rate=…` must work where the slot was left to its default.
-      const json* fallback = any_keyword(slot, "x-treadle-use");
-      if (!fallback)
-        fallback = any_keyword(slot, "default");
-      if (fallback && fallback->is_object())
-        fallback = any_keyword(*fallback, "use");
-      if (!fallback || !fallback->is_string()) {
+      const json* fallback = default_use(slot);
+      if (!fallback) {
         report(spot.pointer,
                "required key \"use\" is missing (the name of " + with_article(word) + ")");
         return;
@@ -577,8 +617,17 @@ class Walker {
       owner = last_key(spot.pointer);
     if (owner.find_first_not_of("0123456789") == std::string::npos)
       owner = "this object";
+    std::string suggestion = did_you_mean(key, meant);
+    if (suggestion.empty()) {
+      std::string paths;
+      for (const std::string& slot : slots_with(key, value, properties))
+        paths += (paths.empty() ? "" : " or ") +
+                 quote_text(path_text(child_pointer(child_pointer(spot.pointer, slot), key)));
+      if (!paths.empty())
+        suggestion = "; did you mean " + paths + "?";
+    }
     report(child_pointer(spot.pointer, key),
-           "unknown key " + quote_text(key) + did_you_mean(key, meant) + " (" + owner +
+           "unknown key " + quote_text(key) + suggestion + " (" + owner +
                (takes.empty() ? " takes no keys" : " takes: " + joined(takes, ", ")) + ")");
   }
 

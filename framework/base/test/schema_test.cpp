@@ -240,6 +240,17 @@ TEST(SchemaSlot, JudgesParametersByTheNamedComponent) {
               ElementsAre("/x: unknown key \"x\" (schedule cosine takes no keys)"));
 }
 
+TEST(SchemaSlot, NamesTheSlotThatAKeyBelongsTo) {
+  const char* schema = R"({"type": "object", "title": "a workflow", "properties": {
+      "optimizer": {"x-treadle-component": "optimizer", "default": "adamw"},
+      "schedule": {"x-treadle-component": "schedule"}}})";
+  EXPECT_THAT(problems(R"({"betas": [0.9, 0.99]})", schema),
+              ElementsAre("/betas: unknown key \"betas\"; did you mean \"optimizer.betas\"? "
+                          "(a workflow takes: optimizer, schedule)"));
+  EXPECT_THAT(problems(R"({"path": "a", "schedule": {"use": "cosine"}})", schema),
+              ElementsAre("/path: unknown key \"path\" (a workflow takes: optimizer, schedule)"));
+}
+
 TEST(SchemaSlot, CallsAMisspeltRequiredKeyOneMistake) {
   const char* slot = R"({"x-treadle-component": "data"})";
   EXPECT_THAT(problems(R"({"use": "csv", "paht": "a", "target": 1})", slot),

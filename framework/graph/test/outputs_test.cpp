@@ -148,8 +148,9 @@ TEST(Outputs, APlanCallsTheLayerAndSaysWhy) {
 
   const plan::Plan plan = graph->compile(std::vector{at::randn({5, 6}, at::kDouble)});
 
+  const std::vector<plan::CallInfo> calls = plan.calls();
   const auto said = std::count_if(
-      plan.calls().begin(), plan.calls().end(),
+      calls.begin(), calls.end(),
       [](const plan::CallInfo& call) { return call.why == "it has several outputs"; });
   EXPECT_EQ(said, 2) << "once in the flow within";
 }

@@ -422,7 +422,6 @@ std::vector<Wrong<LayerCase>> all() {
       {LayerCase{.name = "CutsNothingInAPlan",
                  .make = [] { return std::make_unique<CutWhereCalledFactory>(); }},
        {"APlanOfItGivesTheSameBits", "TruncatedBpttEndsAtEveryStepOfTime"}},
-      {sizing("NamesAnOutputTwice", {.names = {"size", "size"}}), {"NamesEachFurtherOutputOnce"}},
       {sizing("NamesTheFirstOutput", {.names = {"output"}}), {"NamesEachFurtherOutputOnce"}},
       {sizing("AnnouncesAnotherOutput", {.announces_more = true}),
        {"FurtherOutputsAreAsAnnounced", "FurtherOutputsAreOfTheirRows"}},
