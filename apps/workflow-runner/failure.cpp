@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <treadle/base/problem.h>
+#include <treadle/base/text_wrap.h>
 
 namespace treadle::cli {
 namespace {
@@ -91,10 +92,16 @@ nlohmann::json problems_of(const DocumentError& error) {
 
 }  // namespace
 
-std::string Failure::text() const {
+std::string Failure::text(std::size_t columns) const {
+  constexpr std::string_view kProgram = "workflow-runner: ";
   std::string text;
-  for (const std::string& line : lines)
-    text += "workflow-runner: " + line + "\n";
+  for (const std::string& line : lines) {
+    if (kProgram.size() + display_columns(line) <= columns) {
+      text += std::string(kProgram) + line + "\n";
+    } else {
+      text += hanging_text("workflow-runner:", kProgram.size(), line, columns);
+    }
+  }
   return text;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <vector>
@@ -17,8 +18,8 @@ struct Failure {
   nlohmann::json problems;         ///< of a document: file, line, column, pointer, message
 
   int exit_code() const { return static_cast<int>(kind); }
-  /// "workflow-runner: <line>", each with a line feed.
-  std::string text() const;
+  /// "workflow-runner: <line>", each with a line feed; wrapped where it is wider than `columns`.
+  std::string text(std::size_t columns = static_cast<std::size_t>(-1)) const;
   /// {"error": {"kind", "exit_code", "message", "problems"}}
   nlohmann::json json() const;
 };

@@ -51,7 +51,7 @@ int report_failure(const std::exception_ptr& error, bool as_json) {
   const Failure failure = explain(error);
   const Terminal people(STDERR_FILENO);
   if (!as_json) {
-    people.write(failure.text());
+    people.write(failure.text(people.width()));
     return failure.exit_code();
   }
   try {
@@ -59,7 +59,7 @@ int report_failure(const std::exception_ptr& error, bool as_json) {
         .answer(failure.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
                 "\n");
   } catch (const StorageError&) {
-    people.write(failure.text());
+    people.write(failure.text(people.width()));
   }
   return failure.exit_code();
 }

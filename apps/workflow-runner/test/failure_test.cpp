@@ -34,6 +34,16 @@ TEST(Failure, SaysOneLinePerProblemOfADocument) {
             "workflow-runner: my.json:4: /modle: unknown key; did you mean \"model\"?\n");
 }
 
+TEST(Failure, IsBrokenBetweenWordsWhereATerminalIsNarrow) {
+  const Failure failure = failure_of(
+      DocumentError({Problem{{"my.json", 4, 1}, "/modle", "unknown key; did you mean \"model\"?"}}));
+
+  EXPECT_EQ(failure.text(50),
+            "workflow-runner: my.json:4: /modle: unknown key;\n"
+            "                 did you mean \"model\"?\n");
+  EXPECT_EQ(failure.text(80), failure.text());
+}
+
 TEST(Failure, GivesProgramsThePartsOfEveryProblem) {
   const nlohmann::json error =
       failure_of(DocumentError({Problem{{"my.json", 3, 5}, "/seed", "must be >= 0, got -1"}}))
