@@ -24,7 +24,7 @@ inline int run_plugin_entry(const TreadlePluginHost* host,
     register_components(*static_cast<Registrar*>(host->registrar));
     return 0;
   } catch (const c10::Error& error) {
-    // what() would add the stack trace, which helps nobody who reads a message.
+    // what() would add the stack trace, which does not help readers of a message.
     host->report_error(host->error_context, error.what_without_backtrace());
   } catch (const std::exception& error) {
     host->report_error(host->error_context, error.what());
@@ -37,14 +37,14 @@ inline int run_plugin_entry(const TreadlePluginHost* host,
 
 }  // namespace treadle::detail
 
-/// Says what this library offers; stands once in one source file of a plugin:
+/// Registers the components of this library; use it once, in one source file of a plugin:
 ///
 ///     TREADLE_PLUGIN(registrar) {
 ///       registrar.add<AdamW>("adamw");
 ///     }
 ///
 /// The names are those of the `<name>.schema.json` files beside the source. Nothing else runs when
-/// a plugin is loaded, and the host runs it once, when the first component is asked for.
+/// a plugin is loaded, and the host runs it once, when the first component is requested.
 #define TREADLE_PLUGIN(registrar)                                                   \
   static void treadle_register_components(::treadle::Registrar& registrar);         \
   extern "C" __attribute__((visibility("default"))) int treadle_plugin_entry_v1(    \

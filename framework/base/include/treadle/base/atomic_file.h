@@ -49,7 +49,7 @@ class AppendFile {
 
   /// Bytes in the file.
   std::uint64_t size() const noexcept { return size_; }
-  /// Forgets everything behind the first `size` bytes. Expects `size` <= size().
+  /// Truncates the file to the first `size` bytes. Expects `size` <= size().
   void truncate_to(std::uint64_t size);
 
  private:

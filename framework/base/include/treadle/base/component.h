@@ -59,7 +59,7 @@ class Registrar {
 
   /// Offers `T`, a class derived from one of the interfaces in treadle/core, under `name`. T is
   /// constructed from (const Config&, const ComponentContext&) or (const Config&). When T has an
-  /// optional interface beside its main one, the compiler cannot tell them apart: name the main
+  /// optional interface beside its main one, the compiler cannot choose between them: name the main
   /// one, `add<CsvData, DataProvider>("csv")`.
   template <typename T, typename Interface = T>
   void add(std::string_view name) {

@@ -9,7 +9,7 @@ namespace treadle {
 
 /// The documented exit codes of `workflow-runner`. Scripts rely on the numbers: never renumber.
 enum class ErrorKind {
-  kInternal = 1,  ///< a promise inside Treadle was broken: please report it
+  kInternal = 1,  ///< an invariant of Treadle was violated: please report it
   kUsage = 2,     ///< the command line
   kDocument = 3,  ///< the workflow document
   kPlugin = 4,    ///< a plugin file, or a component that failed where it may not
@@ -69,7 +69,7 @@ class Interrupted : public Error {
   ~Interrupted() override;
 };
 
-/// A caller, or Treadle itself, broke a promise made in a header. Nobody catches it to carry on.
+/// A caller, or Treadle itself, violated the contract of a header. Must not be caught to continue.
 class ContractViolation : public Error {
  public:
   explicit ContractViolation(const std::string& message);
@@ -82,8 +82,8 @@ namespace detail {
 }  // namespace detail
 }  // namespace treadle
 
-/// Checks a promise the caller makes. Stays on in release builds: it never stands in a hot loop.
-/// `explanation` is only evaluated on failure.
+/// Checks a precondition. Stays on in release builds: it is never used in a hot loop. `explanation`
+/// is only evaluated on failure.
 #define TREADLE_EXPECTS(condition, explanation)                                            \
   do {                                                                                     \
     if (!(condition)) [[unlikely]]                                                         \

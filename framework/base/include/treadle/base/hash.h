@@ -10,8 +10,8 @@
 
 namespace treadle {
 
-/// A 128-bit hash (XXH3) of everything it was fed, however it was cut into pieces. It finds damage
-/// and tells data apart; it does not protect against forgery.
+/// A 128-bit hash (XXH3) of everything it was fed, however it was cut into pieces. It detects
+/// damage and distinguishes data; it does not protect against forgery.
 class ContentHash {
  public:
   ContentHash();

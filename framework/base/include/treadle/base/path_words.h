@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-/// How messages speak of files.
+/// Paths as text for messages.
 namespace treadle {
 
 /// The path as a person in this working directory would write it: relative when the file lies below

@@ -33,8 +33,8 @@ class RandomBits {
 };
 
 /// Named, independent random streams under one root seed. A stream is addressed by its purpose and
-/// the place in training it belongs to, so the order in which streams are asked for, and who else
-/// asks, changes nothing: `streams.seed("shuffle", {epoch})`.
+/// the place in training it belongs to, so the order in which streams are requested, and other
+/// requests, change nothing: `streams.seed("shuffle", {epoch})`.
 class RandomStreams {
  public:
   explicit RandomStreams(std::uint64_t root) : root_(root) {}

@@ -20,7 +20,7 @@
 /// `required`, `additionalProperties`, `oneOf`, `anyOf`, `default`, `title`, `description`,
 /// `examples`, `deprecated`, `$schema`, `$comment`. Two things differ from the letter of the
 /// standard:
-///  - a schema with `properties`, or of type object, allows no other keys unless it says
+///  - a schema with `properties`, or of type object, allows no other keys unless it has
 ///    `additionalProperties`; in branches of a schema with `properties` this does not hold, because
 ///    the outer schema checks the keys;
 ///  - 5.0 is a number, not an integer.
@@ -50,7 +50,7 @@ struct FoundComponent {
   bool plugin_at_fault = false;  ///< the problem is a plugin that offers it and cannot be used
 };
 
-/// Knows the components that documents may name.
+/// The components that documents may name.
 class SchemaIndex {
  public:
   virtual ~SchemaIndex();
@@ -80,7 +80,7 @@ std::vector<Problem> check_schema(const nlohmann::json& schema,
                                   const InterfaceTable& interfaces = InterfaceTable());
 
 /// A schema as it stands in a plugin's source, with every `"x-treadle-type": "flow"` written out:
-/// an array of slots for layers, whose own properties are what a step says of itself (name, tag,
+/// an array of slots for layers, whose own properties are the keys of a step itself (name, tag,
 /// using, frozen).
 nlohmann::json expanded_schema(nlohmann::json schema);
 

@@ -17,7 +17,8 @@ class BatchStream : public Stateful, public Provided {
   ~BatchStream() override;
 
   /// Puts the next batch into `batch`; false when there is none, and then `batch` is untouched. The
-  /// tensors stay valid as long as somebody holds them. Throws what preparing the batch threw.
+  /// tensors stay valid as long as a handle to them exists. Rethrows exceptions of the preparation
+  /// of the batch.
   bool next(Batch& batch);
 
  private:

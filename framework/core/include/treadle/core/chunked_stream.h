@@ -22,7 +22,7 @@ class ChunkedStream : public BatchStream {
  public:
   enum class Chunk {
     kRows,     ///< `rows` has some
-    kSkipped,  ///< there are none in this chunk; the next one is asked for
+    kSkipped,  ///< this chunk has none; the next one is requested
     kEnd       ///< there is no such chunk, and none after it
   };
 
@@ -31,9 +31,8 @@ class ChunkedStream : public BatchStream {
 
  private:
   /// Loads chunk `number` (from 0): inputs and, where there are any, targets, position_weights and
-  /// weights. Batch::rows is set here, unless the chunk sets it. Chunks are asked for one after the
-  /// other, after a resume from the one that was being read on; the same number gives the same
-  /// rows.
+  /// weights. Batch::rows is set here, unless the chunk sets it. Chunks are requested one after the
+  /// other, after a resume from the one that was being read; the same number gives the same rows.
   virtual Chunk do_load(std::int64_t number, Batch& rows) = 0;
 
   bool do_next(Batch& batch) final;

@@ -27,7 +27,7 @@ struct SplitRequest {
   const SampleReader* samples = nullptr;
 };
 
-/// One way to divide the rows. Both lists are in ascending order unless time says otherwise.
+/// One way to divide the rows. Both lists are ascending unless they are ordered by time.
 struct Fold {
   std::string name;  ///< of its fit, see FitId::is_part(); "final" where there is no refit
   std::vector<std::int64_t> training;
@@ -40,8 +40,8 @@ struct ValidationPlan {
   /// fold: that fold's model is the result. False with several: there is no single model.
   bool refit = false;
   /// Rows that no fold trains or validates on; a refit leaves them out, too. The plan's model is
-  /// tested on them once, at the end: validation rows may choose (the epoch, the document), these
-  /// only judge. set_aside.h chooses them. Empty: there are none.
+  /// tested on them once, at the end: validation rows may choose (the epoch, the document), test
+  /// rows only measure. set_aside.h selects them. Empty: there are none.
   std::vector<std::int64_t> test = {};
 };
 
@@ -57,12 +57,12 @@ class CrossValidator : public Component {
   /// outside the data; no empty part; test rows in no fold, and only where there is a model to
   /// test. Throws DataError with the reason when the data cannot be split so (more folds than rows,
   /// a class with fewer rows than folds), and when a training sample of a fold touches a row that
-  /// is the target of one of its validation samples: the model would be told the answer.
+  /// is the target of one of its validation samples: the target would leak into training.
   ValidationPlan plan(const SplitRequest& request) const;
 
   /// How many rows of a stream validate: its first ones, which are kept in memory; those after them
-  /// train. Nothing can be said of rows that have not been read, so few validators split a stream;
-  /// the others throw DataError. At least 1.
+  /// train. Rows that have not been read cannot be split, so few validators support streams; the
+  /// others throw DataError. At least 1.
   std::int64_t first_rows_of_stream() const;
 
  private:

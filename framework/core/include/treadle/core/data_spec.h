@@ -29,7 +29,7 @@ enum class Role {
   kSegments  ///< which document of a packed row a position belongs to, from 0; int64
 };
 
-/// The task a document asks for; kAuto leaves the choice to the data and the loss.
+/// The task that a document sets; kAuto leaves the choice to the data and the loss.
 enum class Task { kAuto, kClassification, kRegression };
 
 /// One column of a table.

@@ -70,8 +70,8 @@ consteval std::string_view libtorch_flavour() {
 }
 
 consteval std::string_view sanitizers() {
-  // Not by whether __has_feature is defined: headers define it for GCC, as a macro that says no to
-  // everything.
+  // Do not test whether __has_feature is defined: headers define it for GCC, as a macro that is
+  // always false.
 #if defined(__SANITIZE_ADDRESS__)
   return "address";
 #elif defined(__SANITIZE_THREAD__)

@@ -25,8 +25,8 @@ class FitsTargets {
 
   virtual ~FitsTargets();
 
-  /// What the loss takes from the target `target` of these rows of `data`, which has the data as
-  /// the transforms leave it. Empty where its parameters ask for nothing.
+  /// The state that the loss fits to the target `target` of these rows of `data`, which holds the
+  /// data after the transforms. Empty if its parameters require none.
   StateDict fit(const RowReader& data, std::span<const std::int64_t> rows,
                 std::size_t target) const {
     return do_fit(data, rows, target);

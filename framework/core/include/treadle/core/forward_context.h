@@ -19,8 +19,8 @@ namespace treadle {
 /// Everything that belongs to one call of a model, or to one stream of calls, and therefore not to
 /// the model: two streams may use one model at once.
 ///
-/// Made by the framework. Whoever calls a model on part of a batch derives the part's context with
-/// part(), so that logs, losses and whatever else comes later reach the model on every way.
+/// Made by the framework. Code that calls a model on part of a batch derives the part's context
+/// with part(), so that logs, losses and whatever else comes later reach the model on every way.
 class ForwardContext {
  public:
   explicit ForwardContext(std::stop_token stop = {}) : stop_(std::move(stop)) {}

@@ -35,7 +35,7 @@ class LearningRateSchedule : public Component {
   ~LearningRateSchedule() override;
 
   /// The rate for update number `step` (from 0; steps past total_steps keep the last rate). Throws
-  /// TrainingError when it needs to know where the training ends, and nobody does.
+  /// TrainingError if it requires the end of a training that has no known end.
   double rate_at(std::int64_t step, const ScheduleSpan& span) const;
 
  private:

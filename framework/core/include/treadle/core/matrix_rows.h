@@ -14,8 +14,8 @@
 
 namespace treadle {
 
-/// Rows that lie in memory as matrices: what a data provider that reads or makes a whole table
-/// hands out as its RowReader. Owns handles to the tensors, which nobody may write to any more.
+/// Rows in memory as matrices: the RowReader of data providers that read or generate a whole table.
+/// Owns handles to the tensors, which must not be written to any more.
 ///
 /// gather() copies each row with one memcpy into the memory `out` already has: no dispatch, no
 /// index tensor, nothing allocated when the batch fits.
@@ -37,11 +37,11 @@ class MatrixRows final : public RowReader {
     at::Tensor weights;     ///< [N]; undefined means 1 each
     at::Tensor groups;      ///< int64 [N], or undefined
     at::Tensor timestamps;  ///< float64 [N], or undefined
-    /// What describe_row() answers; absent means "row 17". Called from any thread.
+    /// The result of describe_row(); absent means "row 17". Called from any thread.
     std::function<std::string(std::int64_t row)> describe_row;
   };
 
-  /// Expects contiguous CPU tensors, shaped as `spec` says, with one and the same number of rows.
+  /// Expects contiguous CPU tensors with the shapes of `spec` and the same number of rows.
   explicit MatrixRows(Matrices matrices);
   ~MatrixRows() override;
 

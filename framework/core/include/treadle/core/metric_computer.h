@@ -36,10 +36,10 @@ struct MetricResult {
   std::vector<MetricTable> tables;
 };
 
-/// Accumulates a judgement over many batches: accuracy, F1, RMSE.
+/// Accumulates a metric over many batches: accuracy, F1, RMSE.
 ///
 /// One object per data split and worker; never shared between threads, needs no locks. Memory stays
-/// bounded unless the class comment says why it cannot (AUC keeps its scores).
+/// bounded unless the class comment documents why it cannot (AUC keeps its scores).
 class MetricComputer : public Component, public Stateful {
  public:
   static constexpr std::string_view kInterface = "treadle.metric/0";

@@ -10,8 +10,9 @@ class Module;
 
 namespace treadle {
 
-/// A module's parameters in their order, each once. Module::parameters() has one that stands under
-/// several names, a tied weight, several times: who counts, asks for gradients or steps wants this.
+/// A module's parameters in their order, each once. Module::parameters() lists a tied weight, which
+/// has several names, several times. Use this function to count parameters, to request gradients or
+/// to make steps.
 std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module);
 
 /// A module's parameters and buffers by name, as handles (not copies). Names as libtorch gives

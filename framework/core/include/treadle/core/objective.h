@@ -49,7 +49,7 @@ class Objective {
     std::string name = "loss";  ///< unique; how logs call it
   };
 
-  /// Asks every loss for its outputs. Terms of one target whose losses ask for the same output
+  /// Queries every loss for its outputs. Terms of one target whose losses require the same output
   /// share it; with several targets an output is named after its target.
   Objective(std::vector<Term> terms, std::span<const TargetSpec> targets);
 

@@ -29,7 +29,7 @@ struct SlotSpec {
 /// The numbers of one update.
 struct StepInfo {
   std::int64_t step = 1;     ///< number of this update, from 1
-  double learning_rate = 0;  ///< what the schedule says now
+  double learning_rate = 0;  ///< the current rate of the schedule
   /// Multiply every gradient by this first: 1 / weight of the batch, times the clipping factor.
   double gradient_scale = 1;
 };

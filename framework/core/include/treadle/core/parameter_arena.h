@@ -17,7 +17,7 @@ namespace treadle {
 
 /// One parameter's place in an arena block. Tied parameters share one segment.
 struct Segment {
-  std::string name;  ///< as named_parameters() says it; the first name when tied
+  std::string name;  ///< as in named_parameters(); the first name when tied
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;  ///< in elements; a multiple of 64 bytes
   std::int64_t size = 0;    ///< in elements, without the padding after it
@@ -38,7 +38,7 @@ struct Segment {
 /// weight for bfloat16, would change nothing.
 ///
 /// A parameter that moves away (`to(float64)`, an assignment to `.grad`, `zero_grad(set_to_none)`)
-/// leaves the arena without a word; collect() notices and says so. Not thread-safe: one training
+/// leaves the arena silently; collect() detects and reports this. Not thread-safe: one training
 /// thread owns it.
 class ParameterArena {
  public:
@@ -78,8 +78,8 @@ class ParameterArena {
   /// whatever wrote to parameters(): Optimizer::update() does it itself.
   void write_back();
 
-  /// Forgets all gradients: zeroes them, marks every segment untouched. Before the first backward
-  /// of a step.
+  /// Clears all gradients: zeroes them, marks every segment untouched. Before the first backward of
+  /// a step.
   void zero_gradients();
 
   /// After the last backward of a step: finds out which segments were written, and whether every

@@ -9,7 +9,7 @@
 namespace treadle {
 
 namespace detail {
-/// Throws the exception in flight again, as a caller of plugins wants it; see call_plugin().
+/// Rethrows the exception in flight, converted for callers of plugins; see call_plugin().
 [[noreturn]] void rethrow_from(const Provided& object, std::string_view method);
 /// The same, with the words before the colon: "optimizer \"adamw\" … could not be made".
 [[noreturn]] void rethrow_as(const std::string& what_failed);
@@ -44,9 +44,10 @@ PluginCall running_plugin_call() noexcept;
 /// does.
 ///
 /// A treadle::Error passes unchanged. So do std::bad_alloc and what ends a thread. Everything else
-/// becomes a PluginError that says whose object failed in which function, libtorch's exceptions
-/// without their stack trace. A ContractViolation does, too: the plugin broke a promise, not
-/// Treadle. Objects that no registry made are nobody's, and their exceptions pass unchanged.
+/// becomes a PluginError that names the origin of the object and the function, libtorch's
+/// exceptions without their stack trace. So does a ContractViolation: the plugin, not Treadle,
+/// violated the contract. Objects that no registry created have no origin, and their exceptions
+/// pass unchanged.
 template <typename Call>
 decltype(auto) call_plugin(const Provided& object, std::string_view method, Call&& call) {
   const detail::RunningCall running(object.origin(), method);

@@ -32,7 +32,7 @@ struct ComponentEntry {
 };
 
 /// Where a registry's components come from: the catalog of plugins, as the host presents it.
-/// Thread-safe. (core may not know the catalog: this is the seam.)
+/// Thread-safe. (core must not depend on the catalog: this is the seam.)
 class ComponentLoader {
  public:
   virtual ~ComponentLoader();
@@ -41,7 +41,7 @@ class ComponentLoader {
   /// Resolves a plain or qualified name; throws PluginError with near misses and where it looked,
   /// or with the candidates when several plugins offer the name.
   virtual ComponentEntry find(std::string_view interface_id, std::string_view name) const = 0;
-  /// What documents are checked against. The default asks find().
+  /// The schemas that documents are checked against. The default calls find().
   virtual FoundComponent look_up(std::string_view interface_word, std::string_view name) const;
   /// The interfaces that components may implement. The default: Treadle's own.
   virtual const InterfaceTable& interfaces() const;
@@ -130,7 +130,7 @@ struct NestedComponent {
   std::string name;
   Config parameters;
 };
-/// What `config` has under `key`, whose schema says x-treadle-component.
+/// The value under `key` in `config`, whose schema has x-treadle-component.
 NestedComponent nested_component(const Config& config, std::string_view key);
 
 /// Makes the component that stands in `config` under `key`: how one component is made of others.

@@ -6,15 +6,15 @@
 
 namespace treadle {
 
-/// What belongs to the whole process and is not a component's to change: a plugin that sets
-/// libtorch's default dtype or the locale changes the results of everybody else in the run.
+/// State of the whole process, which a component may not change: a plugin that sets libtorch's
+/// default dtype or the locale changes the results of all other components in the run.
 ///
 ///     const ProcessState before = ProcessState::now();
 ///     …
 ///     for (const std::string& change : before.changes_until(ProcessState::now())) …
 ///
-/// Takes tenths of a millisecond; the first call makes libtorch settle its thread counts, which
-/// asking for them does. Sees one instant: other threads should be idle.
+/// Takes tenths of a millisecond; the first call queries libtorch's thread counts, which fixes
+/// them. Captures one instant: other threads should be idle.
 class ProcessState {
  public:
   static ProcessState now();

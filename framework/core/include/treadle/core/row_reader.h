@@ -25,9 +25,9 @@ class RowReader : public Provided {
   const DataSpec& spec() const;
   std::int64_t rows() const;
 
-  /// Fills `out` with the given rows in the given order. Every row must lie in [0, rows());
-  /// tensors already in `out` are written into when they have the right size and dtype and nobody
-  /// else may be using them: the caller owns `out` alone.
+  /// Fills `out` with the given rows in the given order. Every row must lie in [0, rows()); tensors
+  /// already in `out` are reused when they have the right size and dtype; the caller must be their
+  /// only user.
   void gather(std::span<const std::int64_t> rows, Batch& out) const;
 
   /// A target of all rows, as Batch::targets has it, padded to the longest row: what splits

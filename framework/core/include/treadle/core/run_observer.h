@@ -50,10 +50,10 @@ struct FitSummary {
   double seconds = 0;
 };
 
-/// Hears what happened; cannot change it. Calls come one at a time, in order per training, never
-/// from within a step: on a thread of the run that does nothing else, soon after what they tell of.
-/// Of a training's steps only the newest is told, a few times a second; nothing else is left out.
-/// An observer that throws is reported once and not called again.
+/// Receives the events of a run; cannot change it. Calls come one at a time, in order per training,
+/// never from within a step: on a dedicated thread of the run, soon after the event. Of a
+/// training's steps only the newest is reported, a few times a second; nothing else is left out. An
+/// observer that throws is reported once and not called again.
 class RunObserver : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.observer/0";

@@ -13,8 +13,8 @@ namespace treadle {
 
 /// One pass over some rows: which row comes at which position.
 ///
-/// A function of the position, not a cursor: a training that goes on in the middle of a pass asks
-/// for the positions that follow, and nothing of the order is ever saved. Thread-safe.
+/// A function of the position, not a cursor: a training that resumes in the middle of a pass
+/// requests the positions that follow, and the order is never saved. Thread-safe.
 class SampleOrder {
  public:
   virtual ~SampleOrder();

@@ -28,8 +28,8 @@ class StateDict {
   void put(std::string_view name, nlohmann::json value);
   void put(std::string_view name, StateDict part);
 
-  /// A double that comes back with the same bits, also when it is NaN or infinite (which JSON
-  /// cannot say).
+  /// A double that is read back with the same bits, also when it is NaN or infinite (which JSON
+  /// cannot represent).
   void put_number(std::string_view name, double number);
 
   bool has_tensor(std::string_view name) const;

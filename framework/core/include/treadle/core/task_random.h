@@ -13,9 +13,9 @@ namespace treadle {
 ///
 /// libtorch's default generator is shared by the whole process: with parallel folds its bits would
 /// depend on timing. Every task that runs model code holds one of these, seeded from (run seed,
-/// purpose, fold, step), so there is nothing to store in a checkpoint. Modules need not know; an
-/// operator that is given a generator explicitly keeps it. Scopes nest. Does not follow tasks to
-/// other threads.
+/// purpose, fold, step), so there is nothing to store in a checkpoint. Modules need no support for
+/// it; an operator with an explicit generator keeps it. Scopes nest. Does not follow tasks to other
+/// threads.
 ///
 /// How: a boxed kernel for each `aten` operator with a generator argument, on a dispatch key
 /// nothing else uses, switched on per thread. The first scope of the process installs the kernels.
@@ -26,7 +26,7 @@ class TaskRandom {
   TaskRandom(const TaskRandom&) = delete;
   TaskRandom& operator=(const TaskRandom&) = delete;
 
-  /// Made when it is first wanted: most scopes draw nothing.
+  /// Created at the first use: most scopes draw nothing.
   const at::Generator& generator() const;
 
  private:

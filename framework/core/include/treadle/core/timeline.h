@@ -44,14 +44,14 @@ class Timeline {
     std::int64_t duration;  ///< nanoseconds
   };
 
-  /// More than these are counted and not kept: a trace that no viewer opens helps nobody.
+  /// Further spans are counted but not kept: viewers cannot open longer traces.
   static constexpr std::size_t kMostEvents = 2'000'000;
 
   explicit Timeline(bool keeps_events = false);
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  /// Adds the time from its making to its end. A null timeline is for work that nobody times.
+  /// Adds the time from its making to its end. A null timeline is for work that is not timed.
   class Span {
    public:
     Span(Timeline* timeline, Phase phase)

@@ -45,7 +45,7 @@ inline std::vector<c10::OperatorName> all_operator_names() {
   return c10::Dispatcher::singleton().getAllOpNames();
 }
 
-/// Whether this thread computes in other dtypes than it is told.
+/// Whether this thread computes in other dtypes than those requested.
 inline bool is_autocast_enabled() {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
   return at::autocast::is_autocast_enabled(at::kCPU) ||

@@ -10,7 +10,7 @@
 namespace treadle {
 
 /// One training in the hands of a loop (TrainingWorkflow): the model, its data and everything that
-/// a step needs are behind it, so a loop cannot forget any of it.
+/// a step needs are behind it, so a loop cannot omit any of it.
 ///
 /// A step takes the next batch of the epoch: forward and backward (in shards, by the document's
 /// gradient strategy), clip, update, averages, callbacks. finish_epoch() evaluates the validation

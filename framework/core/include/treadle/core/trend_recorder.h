@@ -22,9 +22,9 @@ namespace treadle {
 /// For a training loop written by hand: numbers of batches, under names, become numbers of epochs,
 /// and those trends. A run of a workflow does this itself, see EpochSummary.
 ///
-/// What is asked about several tags means all of them, by name, when it is given none; the name of
-/// a group stands for its tags. Times of nodes go into a recorder of their own
-/// (graph::collect_timings()). One thread.
+/// A query that takes several tags means all of them, by name, if it gets none; the name of a group
+/// stands for its tags. Times of nodes go into a recorder of their own (graph::collect_timings()).
+/// One thread.
 class TrendRecorder {
  public:
   using Tags = std::vector<std::string>;
@@ -40,7 +40,7 @@ class TrendRecorder {
   /// Which way a tag is better; without a word, lower is.
   void set_direction(std::string_view tag, Direction direction);
 
-  /// Begins to count the time; the first value does it where nobody has.
+  /// Begins to count the time; by default the first value does.
   void start();
 
   /// A batch's value. It stays on its device, which is not waited for before collected() or
@@ -54,9 +54,9 @@ class TrendRecorder {
   /// The batches' values since the last flush.
   const std::vector<double>& collected(std::string_view tag);
 
-  /// Ends an epoch: for each tag with values their mean goes to its trend, and they are forgotten.
-  /// Only where there was one, the flush counts and the function of on_flush() hears of the means,
-  /// which are also returned.
+  /// Ends an epoch: for each tag with values their mean is appended to its trend, and the values
+  /// are discarded. If there was such a tag, the flush counts, and the function of on_flush()
+  /// receives the means, which are also returned.
   Means flush(const Tags& tags = {});
   void on_flush(std::function<void(const Means&)> heard) { heard_ = std::move(heard); }
 
@@ -74,7 +74,7 @@ class TrendRecorder {
   /// Empty for an unknown tag.
   Trend trend(std::string_view tag) const;
   TrendGroup trends(const Tags& tags = {}) const;
-  /// Forgets trends; values that were not flushed stay.
+  /// Clears trends; values that were not flushed stay.
   void reset(const Tags& tags = {});
 
   /// All tags with a value or a trend, by name.

@@ -34,8 +34,8 @@ struct WeightsDifference {
   std::vector<Misfit> of_other_type;
 
   bool empty() const;
-  /// "missing: a, b; unexpected: c; …": each of them. An unexpected name that is nearly a missing
-  /// one is said to be.
+  /// "missing: a, b; unexpected: c; …": each of them. If an unexpected name is similar to a missing
+  /// one, the text mentions it.
   std::string text() const;
 };
 

@@ -12,10 +12,10 @@ namespace treadle::engine {
 /// Whether a layer of libtorch's batch normalization keeps running statistics.
 bool has_batch_norm(const Model& model);
 
-/// Gives every such layer the statistics of the rows of `stream`, seen with the weights the model
-/// has now: they are forgotten, and then each batch counts the same. Weights that no step has left
-/// behind, such as an average, do not fit the statistics that training gathered (Izmailov et al.
-/// 2018, section 3.2).
+/// Gives every such layer the statistics of the rows of `stream`, computed with the model's current
+/// weights: the old statistics are discarded, and then each batch counts the same. Weights that no
+/// step produced, such as an average, do not fit the statistics gathered in training (Izmailov et
+/// al. 2018, section 3.2).
 ///
 /// The batches go through the model in training mode, without gradients; random operators draw from
 /// `seed`. The mode of each layer is restored. Throws Interrupted when a stop is requested.

@@ -27,11 +27,11 @@ struct PipelineOptions {
   /// How many batches are an epoch, which then goes on where the one before ended, from one pass
   /// over the rows into the next. Nothing: an epoch is a pass.
   std::optional<std::int64_t> batches_per_epoch = std::nullopt;
-  bool training = false;  ///< what transforms are told: augmentation acts only then
+  bool training = false;  ///< passed to transforms: augmentation acts only then
   /// Memory for batches that are ready or being prepared, in bytes; at least two batches are in
   /// flight.
   std::int64_t buffer_bytes = std::int64_t{4} << 20;
-  Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
+  Timeline* timeline = nullptr;  ///< null: time is not measured
 };
 
 /// Training rows that are only read in order.

@@ -16,12 +16,12 @@
 
 namespace treadle::engine {
 
-/// What a trained model is judged or asked with. Everything outlives the call.
+/// The inputs of an evaluation or prediction. Everything outlives the call.
 struct EvaluationSetup {
   Model* model = nullptr;
   const Objective* objective = nullptr;
   std::vector<const Transform*> transforms = {};  ///< to undo on predictions, last first
-  Timeline* timeline = nullptr;                   ///< null: nobody asks where the time goes
+  Timeline* timeline = nullptr;                   ///< null: time is not measured
 };
 
 struct EvaluationTotals {
@@ -30,24 +30,24 @@ struct EvaluationTotals {
   std::int64_t rows = 0;
 };
 
-/// How many rows to judge in one batch: as many as have 256 KiB of inputs, no fewer than `least`,
-/// no more than `most`. **Rationale:** what a layer leaves must stay in the caches of a core;
-/// images of 28 x 28 in batches of 1024 took twice as long a row as in batches of 64.
+/// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
+/// `least`, no more than `most`. **Rationale:** the output of a layer must stay in the caches of a
+/// core; images of 28 x 28 in batches of 1024 took twice as long a row as in batches of 64.
 std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t least,
                               std::int64_t most);
 
-/// Batches are judged at once up to this many.
+/// The largest number of batches that are evaluated at once.
 inline constexpr std::int64_t kMostJudgedAtOnce = 8;
 
 /// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each
 /// batch's predictions, in the data's units, to `visit`, in the order of the stream and on the
 /// calling thread. The model's mode is restored. Throws Interrupted when a stop is requested.
 ///
-/// Where there are workers, batches are judged at once, each with a context of its own, as many as
-/// fit into some memory; sums are added in order, so no bit depends on it. A model that keeps
-/// a state to its second batch is given one batch after the other. A loss that is not additive is
+/// With several workers, batches are evaluated at once, each with a context of its own, as many as
+/// fit into some memory; sums are added in order, so no bit depends on it. A model that keeps a
+/// state to its second batch gets one batch after the other. A loss that is not additive is
 /// computed once, over all rows, whose outputs are kept until then. When several fail, the failure
-/// of the first in order comes out. Expects to be inside ThreadBudget::run(), or has one worker.
+/// of the first in order is thrown. Expects to be inside ThreadBudget::run(), or has one worker.
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit);
 

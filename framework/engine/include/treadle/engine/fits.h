@@ -10,8 +10,8 @@ namespace treadle::engine {
 /// How many fits run at the same time.
 struct FitLimits {
   std::size_t at_once = 1;
-  /// Whether one more fits beside those that run, who have said that they are settled. Null:
-  /// always. Asked by one thread at a time, and not for a fit that would run alone.
+  /// Whether there is memory for one more fit beside the running ones, all of which are settled.
+  /// Null: always. Called by one thread at a time, and not for a fit that would run alone.
   std::function<bool()> fits = nullptr;
 };
 
@@ -48,8 +48,8 @@ class FitSchedule {
   /// Runs a fit, or goes on with a paused one. Several at once.
   ///
   /// Calls `settled()` when the fit has taken all the memory it will need, or returns; only then
-  /// may the next one start beside it. So FitLimits::fits knows what a fit takes before it lets in
-  /// a second one.
+  /// may the next one start beside it. So FitLimits::fits can measure a fit before it admits a
+  /// second one.
   virtual FitEnd run(const std::string& path, const Settled& settled) = 0;
 };
 

@@ -18,8 +18,8 @@ struct TrainingPosition {
   bool finished = false;
 };
 
-/// What a training session needs of the run around it: a place to save, somebody to report to, the
-/// stop. Implemented by the host. One object per training, used from the training thread.
+/// Services of the run for a training session: a place to save, a receiver of reports, the stop.
+/// Implemented by the host. One object per training, used from the training thread.
 class RunContext {
  public:
   virtual ~RunContext();
@@ -28,10 +28,10 @@ class RunContext {
   /// Streams of this training; what is drawn in one training changes nothing in another.
   const RandomStreams& random() const { return do_random(); }
 
-  /// Requested when the user asks for an end: looked for after every step.
+  /// Requested when the user stops the run: checked after every step.
   std::stop_token stop_token() const { return do_stop_token(); }
 
-  /// Call after every step: costs next to nothing. Observers hear of the newest, a few times a
+  /// Call after every step: costs next to nothing. Observers receive the newest, a few times a
   /// second.
   void step_completed(const StepProgress& progress) { do_step_completed(progress); }
   /// Adds a row to the history.

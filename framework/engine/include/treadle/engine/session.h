@@ -48,7 +48,7 @@ struct SessionSetup {
 
   Duration checkpoint_every{30, Duration::Unit::kSeconds};
   int keep_checkpoints = 2;
-  Timeline* timeline = nullptr;  ///< null: nobody asks where the time goes
+  Timeline* timeline = nullptr;  ///< null: time is not measured
 };
 
 /// How a training went. Losses are means over rows (sum / weight).

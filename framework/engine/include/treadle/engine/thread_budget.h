@@ -9,10 +9,9 @@ namespace treadle::engine {
 /// The threads a process may use, owned by oneTBB. Everything heavy runs inside run().
 ///
 /// While a budget lives, every thread that works in it has: libtorch intra-op threads and BLAS
-/// threads as asked for, which is 1 unless somebody knows better, and denormals flushed to zero.
-/// **Rationale:** on two cores an OpenMP team of two made one and the same training step 3 to 8
-/// times slower than one thread, because its threads spin; workers that each use one thread made it
-/// almost twice as fast.
+/// threads as requested, by default 1, and denormals flushed to zero. **Rationale:** on two cores
+/// an OpenMP team of two made one and the same training step 3 to 8 times slower than one thread,
+/// because its threads spin; workers that each use one thread made it almost twice as fast.
 ///
 /// Make one, near main(), and keep it until the work is done.
 class ThreadBudget {

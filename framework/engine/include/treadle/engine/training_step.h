@@ -29,11 +29,11 @@ struct StepOptions {
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
   std::vector<Model*> replicas = {};            ///< one for each shard but the first
   std::vector<ParameterGroup> groups = {};      ///< parameters that are not the optimizer's
-  Timeline* timeline = nullptr;                 ///< null: nobody asks where the time goes
+  Timeline* timeline = nullptr;                 ///< null: time is not measured
 };
 
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward,
-/// backward, clip, update. The one place that knows the order of these things.
+/// backward, clip, update. The only place that defines their order.
 ///
 /// The objective's sum is back-propagated and divided by its weight once, in the update, so ragged
 /// batches, padding and weights are exact.
@@ -60,10 +60,10 @@ class TrainingStep {
   /// The loss of all batches since the last clear_totals(), added in order. A batch whose loss is
   /// not finite is left out.
   const LossTotals& totals() const { return totals_; }
-  /// Forgets it, what the model logged, and the mean of gradient norms.
+  /// Clears totals(), the values that the model logged, and the mean of gradient norms.
   void clear_totals();
 
-  /// What else is found out in each step, where somebody asks.
+  /// Further results of each step, if requested.
   struct Measured {
     bool batch_loss = false;
     bool gradient_norm = false;
@@ -90,7 +90,7 @@ class TrainingStep {
 
   std::size_t shards() const;
   ParameterArena& arena() { return arena_; }
-  /// What the optimizers remember.
+  /// The state of the optimizers.
   Stateful& slots();
 
  private:

@@ -34,7 +34,7 @@ class WeightAverage : public Stateful {
   ~WeightAverage() override;
 
   /// After so many steps, 0 for the weights that a training begins with: adds them when the plan
-  /// says so. Waits for nothing and, after the first, allocates nothing.
+  /// requires it. Waits for nothing and, after the first, allocates nothing.
   void add_after(std::int64_t steps);
 
   /// How many weights were added; 0: there is no average yet.

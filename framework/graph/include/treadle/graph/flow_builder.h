@@ -20,8 +20,8 @@ struct FlowStep;
 enum class HaltBy {
   kOneElement,  ///< more than one element is an error
   kFirst,       ///< the first element counts
-  kAny,         ///< one row that wants to halt halts all
-  kAll          ///< until every row wants to
+  kAny,         ///< one row that halts, halts all
+  kAll          ///< until every row halts
 };
 
 /// Whose decision a switch takes.
@@ -46,17 +46,16 @@ struct InitialState {
   double fill = 0;
 };
 
-/// Says a network as data flow, one verb after the other:
+/// Defines a network as data flow, one verb after the other:
 ///
 ///     auto net = FlowBuilder::from(torch::nn::Linear(4, 16)).through(relu()).tag("encoded")
 ///                    .split({left, right}).merge(mean())
 ///                    .loop(refine).times(3).using_({"encoded"})
 ///                    .through(torch::nn::Linear(16, 1)).build();
 ///
-/// There is one open stream of tensors, or several between split() and merge(). A verb only writes
-/// down what is wanted; build() checks all of it and reports every mistake at once. The same steps
-/// in a document: docs/guide/model-graphs.md. Copies are independent; the parts in them are not
-/// copied.
+/// There is one open stream of tensors, or several between split() and merge(). A verb only records
+/// a step; build() checks all steps and reports every mistake at once. The same steps in a
+/// document: docs/guide/model-graphs.md. Copies are independent; the parts in them are not copied.
 class FlowBuilder {
  public:
   /// A flow whose stream is the first input of the graph.
@@ -121,7 +120,7 @@ class FlowBuilder {
   FlowBuilder& frozen();
   /// The tagged values are what the graph gives, in this order, instead of the stream.
   FlowBuilder& outputs(std::vector<std::string> tags);
-  /// The same for a model: `names` are those of the outputs that the loss asks for, one for each
+  /// The same for a model: `names` are those of the outputs that the loss requires, one for each
   /// tag. build_model() brings them into its order.
   FlowBuilder& outputs(std::vector<std::string> names, std::vector<std::string> tags);
   /// Inputs that stand before every other step.
@@ -166,15 +165,15 @@ class FlowBuilder::Loop {
   FlowBuilder& while_(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
   /// Rounds until condition(state) > 0, evaluated after each; at most `most` of them.
   FlowBuilder& until(const Part& condition, std::int64_t most, HaltBy by = HaltBy::kOneElement);
-  /// Adaptive computation time (Graves 2016): each row ponders for as many rounds as it wants to,
-  /// at most `most`, and how many that is, is learned. After each round sigmoid(halt(state)), one
-  /// number per row, is the probability that the row halts there; it halts once they come to
-  /// 1 - epsilon, the last one being what remains to 1. The loop gives Σ_n p_n · state_n, row by
-  /// row. A row that has halted keeps its state.
+  /// Adaptive computation time (Graves 2016): each row ponders for a learned number of rounds, at
+  /// most `most`. After each round sigmoid(halt(state)), one number per row, is the probability
+  /// that the row halts there; it halts once they come to 1 - epsilon, the last one being what
+  /// remains to 1. The loop gives Σ_n p_n · state_n, row by row. A row that has halted keeps its
+  /// state.
   ///
-  /// The cost of pondering is not a part of the loss that is reported: the loop's backward adds its
-  /// gradient, as if `cost` · Σ_rows (rounds + remainder) were added to the loss' sum. So every way
-  /// of training has it, and none needs to know. What rows pondered: GraphState::pondered().
+  /// The ponder cost is not part of the reported loss: the loop's backward adds its gradient, as if
+  /// `cost` · Σ_rows (rounds + remainder) were added to the loss's sum. So it works in every
+  /// training without further code. GraphState::pondered() returns the rounds of each row.
   FlowBuilder& adaptively(const Part& halt, std::int64_t most, Pondering pondering = {});
 
  private:
@@ -202,8 +201,8 @@ class FlowBuilder::Map {
   FlowBuilder& flow_;
 };
 
-/// A flow's own step: what a LayerFactory is, too, when it adds more to a flow than one node. Asked
-/// for by Component::ask.
+/// A verb of documents: a second interface of a LayerFactory that adds more to a flow than one
+/// node. Queried by Component::ask.
 class FlowVerb {
  public:
   static constexpr std::string_view kInterface = "treadle.flow-verb/0";

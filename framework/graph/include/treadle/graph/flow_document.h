@@ -38,8 +38,8 @@ FlowBuilder read_whole_flow(const Config& config, const PluginRegistry& registry
 
 /// What read_whole_flow() would read: the same flow. The body of a loop, or another part, that has
 /// initial values or outputs of its own is written as one step `flow` in it, which names of
-/// parameters then show. Throws a UsageError when a part has no name that a document could say: a
-/// module from C++.
+/// parameters then show. Throws a UsageError when a part has no name that a document could use,
+/// such as a module from C++.
 nlohmann::json write_flow(const FlowBuilder& flow);
 
 }  // namespace treadle::graph

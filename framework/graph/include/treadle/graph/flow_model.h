@@ -15,7 +15,7 @@ namespace treadle::graph {
 /// input step.
 ///
 /// Outputs are those that outputs() names; else the tags that have the names of the loss's outputs,
-/// where it asks for several; else the end, which is cut along its last dimension.
+/// if it requires several; else the end, which is cut along its last dimension.
 ///
 /// Throws a DocumentError for mistakes in the flow, a DataError when it does not fit data or loss.
 std::shared_ptr<Graph> build_model(const FlowBuilder& flow, const ModelSpec& spec);

@@ -22,8 +22,8 @@ class Plan;
 
 namespace treadle::graph {
 
-/// The names of a node's ports where nothing else is said. Merging nodes have `input_0`, `input_1`,
-/// …; a reference arrives at `ref_<tag>`.
+/// The default names of a node's ports. Merging nodes have `input_0`, `input_1`, …; a reference
+/// arrives at `ref_<tag>`.
 inline constexpr std::string_view kDefaultInput = "input";
 inline constexpr std::string_view kDefaultOutput = "output";
 
@@ -138,8 +138,8 @@ class Graph final : public Model,
   void set_execution(Execution execution);
   /// kDynamic or kCompiled.
   Execution execution() const;
-  /// What kAuto decided, for people: "compiled", or "dynamic, because …". Empty where it was not
-  /// asked.
+  /// What kAuto decided, for people: "compiled", or "dynamic, because …". Empty if kAuto was not
+  /// set.
   const std::string& execution_choice() const override;
   /// From now on, compiled forwards in evaluation without gradients fold constants: a batch norm
   /// becomes a part of the weights of the convolution before it. Results are the same up to
@@ -214,7 +214,7 @@ class Graph final : public Model,
   std::unique_ptr<Impl> impl_;
 };
 
-/// A graph where a layer is wanted: its first output. What it carries is the layer's memory.
+/// A graph as a layer, with its first output. The graph's states are the layer's state.
 std::shared_ptr<Layer> as_layer(std::shared_ptr<Graph> graph);
 
 }  // namespace treadle::graph

@@ -54,7 +54,7 @@ class GraphState final : public Stateful {
   /// Of the node with this tag in the last forward that was timed; 0 where there is none.
   std::chrono::nanoseconds timing(std::string_view tag) const;
 
-  /// Forgets states and memories: the next forward is the first.
+  /// Clears states and memories: the next forward is the first.
   void reset();
   /// Cuts gradients of states and memories: back-propagation through time ends here.
   void detach();

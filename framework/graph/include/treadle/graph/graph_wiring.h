@@ -29,8 +29,8 @@ class GraphWiring {
   GraphWiring& node(std::string name, const Part& part, std::vector<std::string> from);
 
   /// The flow that gives these nodes' values. Nodes that none of them needs are left out. Throws a
-  /// DocumentError with every mistake: names used twice, names that nobody has, and a cycle, as a
-  /// path of names.
+  /// DocumentError with every mistake: names used twice, names of no node, and a cycle, as a path
+  /// of names.
   FlowBuilder flow(const std::vector<std::string>& outputs) const;
 
   /// flow(outputs).build(…)

@@ -18,7 +18,7 @@ void collect(TrendRecorder& recorder, const GraphState& state,
              const std::vector<std::string>& tags = {}, std::optional<Reduction> reduction = {});
 
 /// What the tagged nodes took in the last forward that was timed, in seconds; nodes that took no
-/// time were not run. Times want a recorder of their own: the tags are the same.
+/// time were not run. Use a separate recorder for times: the tags are the same.
 void collect_timings(TrendRecorder& timings, const GraphState& state,
                      const std::vector<std::string>& tags = {});
 

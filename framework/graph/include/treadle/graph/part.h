@@ -43,12 +43,12 @@ class Part {
  public:
   using Make = std::function<std::shared_ptr<Layer>(const LayerSpec&)>;
 
-  /// A layer that `make` makes. `parameters` are what a document says of it, beside `"use": type`;
-  /// null when no document can say it.
+  /// A layer created by `make`. `parameters` are its keys in a document, beside `"use": type`; null
+  /// when a document cannot express it.
   Part(std::string type, Make make, nlohmann::json parameters = nullptr);
 
-  /// A flow that `build` says for inputs of such sizes: a graph of its own within the graph.
-  /// `origin`: whose it is, for messages. `parameters` as above, `"use"` among them.
+  /// A flow that `build` builds for inputs of the given sizes: a nested graph. `origin`: its
+  /// component, for messages. `parameters` as above, `"use"` among them.
   using BuildFlow = std::function<std::shared_ptr<const FlowBuilder>(const LayerSpec&)>;
   Part(std::string type, BuildFlow build, std::string origin, nlohmann::json parameters);
 
@@ -121,10 +121,10 @@ Part layer(const PluginRegistry& registry, std::string_view name,
 Part layer(std::shared_ptr<const LayerFactory> factory, std::string type,
            nlohmann::json parameters);
 
-/// What a graph builder builds: `built(registry, "residual_mlp", {{"blocks", 4}})`. A graph of its
-/// own within the graph; the builder is asked when the sizes of its inputs are known. The registry
-/// makes what it names, and outlives every flow that has the part. Throws what the registry throws
-/// when there is no such builder or it takes no such parameters.
+/// The network of a graph builder: `built(registry, "residual_mlp", {{"blocks", 4}})`. A nested
+/// graph; the builder is called when the sizes of its inputs are known. The registry creates the
+/// layers that the builder names, and must outlive every flow that has the part. Throws the
+/// registry's error for an unknown builder or wrong parameters.
 Part built(const PluginRegistry& registry, std::string_view name,
            nlohmann::json parameters = nlohmann::json::object());
 /// The same of a builder that is there already.

@@ -11,14 +11,14 @@ namespace treadle::graph {
 struct PictureOptions {
   std::string title;
   /// Nodes are coloured by their share of the time in it, green to red, and levels of several nodes
-  /// say how many worked at once. Null: by kind.
+  /// show how many ran at once. Null: by kind.
   const Profile* profile = nullptr;
 };
 
-/// The graph as Graphviz source, from top to bottom. A node says its name, its layer, what it gives
-/// and how many parameters it has; shapes and colours tell inputs, states, merges, activations and
-/// norms apart. Graphs within, loops, maps and switches are clusters; references are dashed, states
-/// dotted, and nodes of one level stand side by side.
+/// The graph as Graphviz source, from top to bottom. A node shows its name, its layer, the shape of
+/// its output and its number of parameters; shapes and colours distinguish inputs, states, merges,
+/// activations and norms. Nested graphs, loops, maps and switches are clusters; references are
+/// dashed, states dotted, and nodes of one level stand side by side.
 std::string dot(const Graph& graph, const PictureOptions& options = {});
 
 /// The graph coloured by what its nodes took in the last forward. Throws a UsageError when none was
@@ -26,8 +26,8 @@ std::string dot(const Graph& graph, const PictureOptions& options = {});
 std::string dot_with_profile(const Graph& graph, const GraphState& state,
                              const std::string& title = "");
 
-/// Graphviz source as an SVG document, by the program `dot`. Throws a UsageError that says what to
-/// install when it is not there, and what it said when it fails.
+/// Graphviz source as an SVG document, by the program `dot`. Throws a UsageError that names the
+/// package to install when it is missing, and that has its message when it fails.
 std::string svg(const std::string& dot_source);
 
 /// A table of the nodes: name, layer, what it gives, parameters; graphs within are indented. Where

@@ -11,7 +11,7 @@ namespace treadle::plan {
 struct Run;
 
 /// What the calls of one forward need besides their inputs: states of the stream, its stop. Only
-/// who adds calls to a program knows what it holds; a Run carries it during a forward.
+/// the code that adds calls to a program knows its type; a Run carries it during a forward.
 class CallContext {
  public:
   CallContext() = default;

@@ -57,7 +57,7 @@ class FusedKernel {
 
   explicit FusedKernel(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
-  /// `wanted`: in order, one tensor for each wanted step, written. It may be one of the `given`
+  /// `wanted`: in order, one tensor for each requested step, written. It may be one of the `given`
   /// that no later step reads.
   void run(std::span<const at::Tensor> given, std::span<at::Tensor> wanted) const;
 

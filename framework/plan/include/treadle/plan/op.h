@@ -21,12 +21,12 @@ struct PlanGradients {
   std::span<const at::Tensor> inputs;  ///< undefined unless backward_reads().inputs
   const at::Tensor& output;            ///< undefined unless backward_reads().output
   std::span<const at::Tensor> kept;
-  /// Shaped like the inputs and uninitialised; undefined where no gradient is wanted, and where the
-  /// operation allocates.
+  /// Shaped like the inputs and uninitialised; undefined where no gradient is required, and where
+  /// the operation allocates.
   std::span<at::Tensor> of_inputs;
   /// Of the inputs, also where backward does not read them.
   std::span<const TensorSpec> sizes;
-  /// Per input: whether its gradient is wanted.
+  /// Per input: whether its gradient is required.
   std::span<const bool> wanted;
   /// As PlanOp::parameters(); undefined for frozen parameters.
   std::span<const at::Tensor> of_parameters;

@@ -82,7 +82,7 @@ struct Instruction {
   Kind kind = Kind::kOperation;
   std::size_t site = 0;
   std::vector<SlotId> inputs;   ///< kNoSlot: absent
-  std::vector<SlotId> outputs;  ///< kNoSlot: not wanted
+  std::vector<SlotId> outputs;  ///< kNoSlot: not required
   std::vector<SlotId> kept;
 
   std::shared_ptr<const PlanOp> operation;
@@ -156,13 +156,13 @@ struct Program {
   };
   std::vector<Watched> watched;
   std::vector<std::pair<const torch::nn::Module*, bool>> modes;
-  /// Of whoever lowers: each is true while its decision would be the same.
+  /// Set by the code that lowers: each is true while its decision would be the same.
   std::vector<std::function<bool()>> conditions;
   /// Records parameters, buffers and modes of the module that is compiled.
   void watch(const torch::nn::Module& module);
   bool still_holds() const;
 
-  /// Runs that nobody uses. Everything else is read-only once the program is complete.
+  /// Unused runs. Everything else is read-only once the program is complete.
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Run>> spare;
 };

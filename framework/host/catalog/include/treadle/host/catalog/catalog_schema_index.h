@@ -8,7 +8,7 @@
 
 namespace treadle {
 
-/// The components of a catalog, as the checking of documents asks for them. Thread-safe.
+/// The components of a catalog, for the check of documents. Thread-safe.
 class CatalogSchemaIndex final : public SchemaIndex {
  public:
   explicit CatalogSchemaIndex(std::shared_ptr<const PluginCatalog> catalog);

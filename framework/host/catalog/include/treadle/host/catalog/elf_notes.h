@@ -19,7 +19,7 @@ struct LibraryNotes {
   std::string manifest;             ///< JSON text; empty when the library is no plugin
   std::string fingerprint;          ///< key=value lines; empty when the library is not ours
   std::string build_id;             ///< the linker's, in hexadecimal; empty without one
-  std::vector<std::string> needed;  ///< the libraries it is linked to, by the names it asks for
+  std::vector<std::string> needed;  ///< the libraries it is linked to, by their DT_NEEDED names
 };
 
 /// Reads the notes of a 64-bit little-endian ELF library for this machine, through its program

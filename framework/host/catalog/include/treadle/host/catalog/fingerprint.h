@@ -16,7 +16,7 @@ struct HostBuild {
 /// Where Treadle's own shared libraries lie: the folder libtreadle-base was loaded from. Absolute.
 std::filesystem::path library_folder();
 
-/// The library in library_folder() whose notes say how the host was built. It is read as a file:
+/// The library in library_folder() whose notes record how the host was built. It is read as a file:
 /// this program may never have loaded it, nor libtorch.
 std::filesystem::path host_library();
 

@@ -14,7 +14,7 @@
 
 namespace treadle {
 
-/// What tells one state of a file from another without reading it.
+/// Identifies a state of a file without reading it.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -29,7 +29,7 @@ struct FileStamp {
 };
 
 /// What was read from one file: facts about the file alone. Whether a plugin fits this host is
-/// judged anew each time.
+/// evaluated anew each time.
 struct FileFacts {
   FileStamp stamp;
   std::shared_ptr<const std::string> fingerprint;  ///< many files share one; never null
@@ -52,20 +52,20 @@ struct FileFacts {
   static FileFacts read(const std::filesystem::path& file, const FileStamp& stamp);
 };
 
-/// KeepsState what was read from files, so that the next command reads only those that changed. An
-/// optimisation: whatever is wrong with the cache file, the answers are the same.
+/// Caches facts read from files, so that the next command reads only those that changed. It is only
+/// an optimisation: a damaged cache file changes no result.
 ///
 /// One thread.
 class PluginCache {
  public:
-  /// Expects an absolute path; empty means that nothing is remembered beyond this object. A cache
-  /// that is missing, damaged, of another version, or that everyone may write to is taken as empty.
+  /// Expects an absolute path; empty means that nothing is kept beyond this object. A cache that is
+  /// missing, damaged, of another version, or that everyone may write to is taken as empty.
   explicit PluginCache(std::filesystem::path file);
 
   /// What is in the file at `path` now. Nothing when the file is not there.
   const FileFacts* facts(const std::filesystem::path& path);
 
-  /// KeepsState how the file at `path` behaved. Expects facts(path) to have been asked for.
+  /// Records how the file at `path` behaved. Expects an earlier call of facts(path).
   void remember(const std::filesystem::path& path, FileFacts::Probe probe);
 
   /// Whether all of these builds have been loaded into one process by this host. Order does not

@@ -33,7 +33,7 @@ enum class Verdict {
   kInvalid,       ///< cannot be read: text, truncated, a damaged manifest
   kIncompatible,  ///< built for another machine, libtorch, standard library or SDK
   kRefused,       ///< everyone may write to it
-  kDisabled,      ///< the user said that it is not to be used
+  kDisabled,      ///< the user disabled it
   kBroken,        ///< failed, crashed or hung when it was loaded in a process of its own
   kShadowed       ///< the same plugin was found earlier in the search path
 };
@@ -96,8 +96,8 @@ struct CatalogOptions {
 /// All plugins found, without running any of them in this process.
 ///
 /// Made by scan(), then immutable; safe to use from any thread. With a warm cache a scan costs one
-/// stat() a file; schemas are read from the library's file when somebody asks for them. No plugin
-/// runs in this process: those that are tried out are, in a helper.
+/// stat() a file; schemas are read from the library's file on request. Plugins are probed in a
+/// helper process.
 class PluginCatalog {
  public:
   /// Looks through the folders. Whatever a file contains, it becomes a verdict. Throws PluginError
@@ -112,9 +112,9 @@ class PluginCatalog {
   std::span<const SearchFolder> folders() const { return options_.folders; }
   /// What plugins must fit.
   const HostBuild& host() const { return *options_.host; }
-  /// Where it is remembered what was found; empty for nowhere.
+  /// The file in which verdicts are cached; empty for none.
   const std::filesystem::path& cache_file() const { return options_.cache_file; }
-  /// What kept the scan from judging as asked, one sentence each: no plugin could be tried out.
+  /// Limitations of the scan, one sentence each: no plugin could be probed.
   std::span<const std::string> warnings() const { return warnings_; }
 
   /// Treadle's interfaces and those that usable plugins declare.
@@ -141,7 +141,7 @@ class PluginCatalog {
   void expect_loadable_together(std::span<const PluginFile* const> plugins) const;
 
   /// The parameters' schema of a component of this catalog. The reference lives as long as the
-  /// catalog. Throws PluginError when the file has changed since the scan and no longer says.
+  /// catalog. Throws PluginError when the file has changed since the scan and no longer has it.
   const nlohmann::json& schema(const CatalogComponent& component) const;
 
  private:

@@ -58,7 +58,7 @@ class PluginProbe {
   /// Loads one library and looks at it from all sides; a finding for each.
   ProbeVerdict inspect(const std::filesystem::path& file) const;
 
-  /// What the helper says of the machine: {"libtorch", "blas", "cpu_capability", "cores"}. Throws
+  /// The helper's report on the machine: {"libtorch", "blas", "cpu_capability", "cores"}. Throws
   /// PluginError when it cannot be started: libtorch or a library that it needs is missing.
   nlohmann::json ask_about_host() const;
 
@@ -71,8 +71,8 @@ class PluginProbe {
   ProbeOptions options_;
 };
 
-/// How the helper answers: JSON, one object a line, on this descriptor. {"start": 3} before it
-/// touches the file at position 3 of its arguments, then {"done": 3, "problem": ""}.
+/// The helper's output: JSON, one object a line, on this descriptor. {"start": 3} before it touches
+/// the file at position 3 of its arguments, then {"done": 3, "problem": ""}.
 inline constexpr int kProbeChannel = 3;
 inline constexpr std::string_view kProbeStart = "start";
 inline constexpr std::string_view kProbeDone = "done";
@@ -81,7 +81,7 @@ inline constexpr std::string_view kProbeMayPass = "may_pass";
 /// With this before one file, its answer also has "findings", an array of [good, text].
 inline constexpr std::string_view kProbeInspect = "--inspect";
 inline constexpr std::string_view kProbeFindings = "findings";
-/// With this alone it answers {"host": {…}}.
+/// With this argument alone it reports {"host": {…}}.
 inline constexpr std::string_view kProbeHost = "--host";
 inline constexpr std::string_view kProbeHostAnswer = "host";
 

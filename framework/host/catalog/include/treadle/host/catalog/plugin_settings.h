@@ -15,7 +15,7 @@ namespace treadle {
 ///     TREADLE_PLUGIN_SYSTEM_PATH       folders instead of the installed one
 ///     TREADLE_PLUGIN_DISABLE           ids that are not used, with commas between them
 ///     TREADLE_PLUGIN_ALLOW             ids; when set, no others are used
-///     TREADLE_PLUGIN_CACHE             the file in which verdicts are remembered, or "off"
+///     TREADLE_PLUGIN_CACHE             the file in which verdicts are cached, or "off"
 ///     TREADLE_PLUGIN_PROBE             "changed" (default), "always" or "never"
 ///     TREADLE_PLUGIN_PROBE_TIMEOUT_MS  for loading one plugin; default 10000
 struct PluginSettings {
@@ -27,7 +27,7 @@ struct PluginSettings {
 };
 
 /// What to scan with. Throws UsageError for a folder or file that does not exist and for a variable
-/// that says something else than above.
+/// with another value than those above.
 CatalogOptions catalog_options(const PluginSettings& settings,
                                const EnvironmentReader& environment = read_environment);
 

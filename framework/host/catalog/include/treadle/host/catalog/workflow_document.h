@@ -23,7 +23,7 @@ inline constexpr int kWorkflowFormat = 1;
 /// the task is only known with the data.
 struct ResolvedWorkflow {
   nlohmann::json resolved;
-  std::shared_ptr<const Document> document;  ///< knows where each value was written
+  std::shared_ptr<const Document> document;  ///< with the place of each value
 
   std::string name;
   std::uint64_t seed = 0;

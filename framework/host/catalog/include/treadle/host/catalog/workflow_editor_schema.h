@@ -15,8 +15,8 @@ struct ListedComponent {
 };
 
 /// The schema of whole documents with these components, in plain draft-07, so that editors complete
-/// and check keys: each slot has one if/then per component. It accepts what resolve_workflow()
-/// accepts, but for durations, whose ranges it does not know, and paths.
+/// and check keys: each slot has one if/then per component. It accepts the same documents as
+/// resolve_workflow(), except that it does not check ranges of durations, and paths.
 nlohmann::json compose_editor_schema(std::span<const ListedComponent> components);
 
 }  // namespace treadle

@@ -27,7 +27,7 @@ class CheckpointStore {
     engine::TrainingPosition position;
     std::filesystem::path folder;
   };
-  /// The latest good checkpoint. `warn` hears of each damaged one that was passed over. Throws
+  /// The latest good checkpoint. `warn` receives each damaged one that was skipped. Throws
   /// StorageError naming them all when there are some and none is good.
   std::optional<Loaded> load_latest(const std::function<void(const std::string&)>& warn) const;
 

@@ -12,11 +12,11 @@
 
 namespace treadle {
 
-/// Turns plugins of a catalog into running code, each when the first of its components is asked
-/// for, and gives a PluginRegistry its components.
+/// Turns plugins of a catalog into running code, each when the first of its components is
+/// requested, and provides the components of a PluginRegistry.
 ///
-/// A loaded library stays for the life of the process, whatever becomes of the loader: tensors,
-/// exceptions and functions of a plugin may outlive every object that knows of it. The entry of a
+/// A loaded library stays for the life of the process, independent of the loader: tensors,
+/// exceptions and functions of a plugin may outlive every object that refers to it. The entry of a
 /// plugin is called once; when it fails, every later attempt reports the same failure. Thread-safe:
 /// different plugins load at once.
 class PluginLoader final : public ComponentLoader {

@@ -50,7 +50,7 @@ class Predictor {
   std::int64_t predict_file(const std::filesystem::path& data, const std::filesystem::path& output,
                             const std::vector<std::string>& keep = {}) const;
 
-  /// Judges the model on a file that has the target: {"loss", "metrics", "sample_count",
+  /// Evaluates the model on a file that has the target: {"loss", "metrics", "sample_count",
   /// "validation_time_seconds", "tables"} as in result.json's "validation".
   nlohmann::json evaluate_file(const std::filesystem::path& data) const;
 

@@ -9,10 +9,9 @@
 
 namespace treadle {
 
-/// A model's parts as a report shows them: what a caller that knows the model's kind gives.
+/// A model's parts for the report, provided by a caller that knows the model's type.
 struct ModelDrawing {
-  /// A table: its head, then a row for each part. Indentation of the first cell tells what lies
-  /// within what.
+  /// A table: its head, then a row for each part. Indentation of the first cell shows nesting.
   std::vector<std::vector<std::string>> parts;
   std::string svg;  ///< a picture, or empty
 };

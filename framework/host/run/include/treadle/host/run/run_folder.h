@@ -5,9 +5,9 @@
 
 namespace treadle {
 
-/// The folder of one run, and the only place that knows the names of the files in it.
+/// The folder of one run, and the only place that defines the names of its files.
 ///
-/// While it lives, the folder is locked: a second process that opens it is told so.
+/// While it exists, the folder is locked: a second process that opens it gets an error.
 class RunFolder {
  public:
   /// Makes `<output>/<name>-<date>-<time>`; a number follows when that is taken. Throws
@@ -26,7 +26,7 @@ class RunFolder {
   std::filesystem::path plugin_lock() const { return path_ / "plugins.lock"; }
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path history() const { return history_of(path_); }
-  /// Of a run that nobody need open, as it may be going on.
+  /// For a run that need not be opened, because it may still be running.
   static std::filesystem::path history_of(const std::filesystem::path& folder) {
     return folder / "history.csv";
   }

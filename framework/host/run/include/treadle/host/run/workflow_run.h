@@ -58,10 +58,11 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& folde
                       const RunOptions& options = {});
 
 /// Trains a finished or stopped run further: a new run that begins with its weights and state. Its
-/// document is that of the run `from` with `overrides`, as `--set` has them, which may change how
-/// long is trained, conditions to stop and rates; see "Training on" in docs/guide/training.md.
-/// More epochs give the same bits as if they had been asked for at once, but for what depends on
-/// the number of all epochs, such as a schedule. Throws UsageError for other changes.
+/// document is that of the run `from` with `overrides`, as `--set` has them, which may change the
+/// length of the training, stop conditions and rates; see "Training further" in
+/// docs/guide/training.md. Further epochs give the bits of a single longer training, except where
+/// something depends on the total number of epochs, such as a schedule. Throws UsageError for other
+/// changes.
 RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& from,
                         std::span<const std::string> overrides, const RunOptions& options = {});
 
