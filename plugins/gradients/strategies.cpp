@@ -17,7 +17,7 @@ TruncatedBptt::TruncatedBptt(const Config& config, const ComponentContext& conte
     : inner_(make_nested<GradientStrategy>(context, config, "inner")) {}
 
 BatchLoss TruncatedBptt::do_add_gradients(const GradientTask& task, const Batch& batch,
-                                    ForwardContext& context) const {
+                                          ForwardContext& context) const {
   const TruncatingBptt one_step(context);
   return inner_->add_gradients(task, batch, context);
 }

@@ -35,8 +35,8 @@ TEST(Failure, SaysOneLinePerProblemOfADocument) {
 }
 
 TEST(Failure, IsBrokenBetweenWordsWhereATerminalIsNarrow) {
-  const Failure failure = failure_of(
-      DocumentError({Problem{{"my.json", 4, 1}, "/modle", "unknown key; did you mean \"model\"?"}}));
+  const Failure failure = failure_of(DocumentError(
+      {Problem{{"my.json", 4, 1}, "/modle", "unknown key; did you mean \"model\"?"}}));
 
   EXPECT_EQ(failure.text(50),
             "workflow-runner: my.json:4: /modle: unknown key;\n"

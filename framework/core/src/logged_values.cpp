@@ -89,7 +89,7 @@ void LoggedValues::add(std::string_view name, at::Tensor sum, std::int64_t count
 }
 
 void LoggedValues::add(std::string_view name, const at::Tensor& value,
-                         std::optional<Reduction> reduction) {
+                       std::optional<Reduction> reduction) {
   add(name, reduced(name, value, reduction), 1);
 }
 

@@ -7,8 +7,8 @@
 
 namespace treadle::engine {
 
-/// KeepsState which layers of a model train; gives each its own mode again when it ends: some may be
-/// frozen.
+/// KeepsState which layers of a model train; gives each its own mode again when it ends: some may
+/// be frozen.
 class LayerModes {
  public:
   explicit LayerModes(torch::nn::Module& model)

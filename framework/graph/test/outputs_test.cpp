@@ -149,18 +149,16 @@ TEST(Outputs, APlanCallsTheLayerAndSaysWhy) {
   const plan::Plan plan = graph->compile(std::vector{at::randn({5, 6}, at::kDouble)});
 
   const std::vector<plan::CallInfo> calls = plan.calls();
-  const auto said = std::count_if(
-      calls.begin(), calls.end(),
-      [](const plan::CallInfo& call) { return call.why == "it has several outputs"; });
+  const auto said = std::count_if(calls.begin(), calls.end(), [](const plan::CallInfo& call) {
+    return call.why == "it has several outputs";
+  });
   EXPECT_EQ(said, 2) << "once in the flow within";
 }
 
 TEST(Outputs, GradientsOfOneOutputAloneReachItsWeights) {
   const auto layer = twins();
-  const auto graph = FlowBuilder::from(layer)
-                         .tag_output("twin", "twin")
-                         .outputs({"twin"})
-                         .build(spec_of({{2}}));
+  const auto graph =
+      FlowBuilder::from(layer).tag_output("twin", "twin").outputs({"twin"}).build(spec_of({{2}}));
   for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
     graph->set_execution(execution);
     forget_gradients(*graph);
@@ -179,11 +177,9 @@ TEST(Outputs, AnUnknownOneIsAMistakeThatNamesThem) {
               HasSubstr("its one output is \"output\""));
   EXPECT_THAT(mistakes(FlowBuilder().loop(times(2)).times(2).tag_output("twin", "t")),
               HasSubstr("has one output"));
-  EXPECT_THAT(mistakes(FlowBuilder()
-                           .split({times(1), times(2)})
-                           .tag_output("twin", "t")
-                           .merge(add())),
-              HasSubstr("has one output"));
+  EXPECT_THAT(
+      mistakes(FlowBuilder().split({times(1), times(2)}).tag_output("twin", "t").merge(add())),
+      HasSubstr("has one output"));
 }
 
 /// Names an output that it does not set.

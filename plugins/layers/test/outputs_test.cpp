@@ -88,9 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
     CaseName());
 
 TEST(LastStates, OfRowsWithoutStepsAreZeros) {
-  const std::vector<at::Tensor> inputs{
-      at::randn({2, 3, 2}, at::kDouble),
-      at::tensor(std::vector<std::int64_t>{0, 2}, at::kLong)};
+  const std::vector<at::Tensor> inputs{at::randn({2, 3, 2}, at::kDouble),
+                                       at::tensor(std::vector<std::int64_t>{0, 2}, at::kLong)};
   const auto layer = made("lstm", {{"hidden_size", 2}}, inputs);
 
   for (const at::Tensor& state : outputs_of(*layer, inputs, {"h_n", "c_n"})) {
@@ -112,15 +111,14 @@ TEST(AttentionWeights, AreThoseThatTheResultIsMadeWith) {
   const auto outputs = outputs_of(*layer, inputs, {"attn_weights"});
 
   EXPECT_TRUE(outputs[1].allclose(by_hand, 1e-12, 1e-13));
-  EXPECT_TRUE(outputs[0].allclose(at::linear(at::matmul(outputs[1], in[2]),
-                                             parameters["out_weight"], parameters["out_bias"]),
-                                  1e-12, 1e-13));
+  EXPECT_TRUE(outputs[0].allclose(
+      at::linear(at::matmul(outputs[1], in[2]), parameters["out_weight"], parameters["out_bias"]),
+      1e-12, 1e-13));
 }
 
 TEST(AttentionWeights, AreTheMeanOverHeadsAndAddUpToOne) {
-  const std::vector<at::Tensor> inputs{
-      at::randn({2, 4, 6}, at::kDouble),
-      at::tensor(std::vector<std::int64_t>{3, 4}, at::kLong)};
+  const std::vector<at::Tensor> inputs{at::randn({2, 4, 6}, at::kDouble),
+                                       at::tensor(std::vector<std::int64_t>{3, 4}, at::kLong)};
   const auto layer = made("attention", {{"num_heads", 3}, {"is_causal", true}}, inputs);
 
   const at::Tensor weights = outputs_of(*layer, inputs, {"attn_weights"})[1];

@@ -244,8 +244,7 @@ TEST(FlowOutputs, OneClassPerStepTrainsAndPaddingChangesNothing) {
 
 // A token of every position from the sequence, a class of the row from the last states.
 TEST(FlowOutputs, FurtherOutputsOfALayerTrainTheSameOnEveryWay) {
-  const ModelSpec spec =
-      asking({kText, kTextLengths}, {{"next", {kVaries, 9}}, {"kind", {2}}});
+  const ModelSpec spec = asking({kText, kTextLengths}, {{"next", {kVaries, 9}}, {"kind", {2}}});
   const auto model_with = [&](const std::string& execution) {
     return flow_model(R"({"execution": ")" + execution + R"(", "flow": [
       {"use": "embedding", "embedding_dim": 8},

@@ -19,6 +19,7 @@
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/metric_computer.h>
@@ -26,7 +27,6 @@
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/model_spec.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/logged_values.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>

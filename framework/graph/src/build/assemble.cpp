@@ -486,8 +486,7 @@ class Assembly {
 
   /// The names of its outputs that have tags, whose places are noted. Nothing, with a problem said,
   /// where it has no such output.
-  std::optional<std::vector<std::string>> further_outputs(std::size_t place,
-                                                          const Callee& callee) {
+  std::optional<std::vector<std::string>> further_outputs(std::size_t place, const Callee& callee) {
     std::vector<std::string> further;
     const std::vector<std::string> names = callee.output_names();
     for (const auto& edge :
@@ -499,12 +498,11 @@ class Assembly {
       const std::string& name = wired_.description[edge].port;
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         const std::string& id = wanted(place).id;
-        complain(output.step,
-                 quote_text(id) + " (" + wanted(place).type + ") has no output " +
-                     quote_text(name) +
-                     (names.empty() ? "; its one output is \"output\""
-                                    : ", but output, " + joined(names, ", ")) +
-                     did_you_mean(name, names));
+        complain(output.step, quote_text(id) + " (" + wanted(place).type + ") has no output " +
+                                  quote_text(name) +
+                                  (names.empty() ? "; its one output is \"output\""
+                                                 : ", but output, " + joined(names, ", ")) +
+                                  did_you_mean(name, names));
         return std::nullopt;
       }
       further.push_back(name);

@@ -613,8 +613,8 @@ void PlanLowering::add_call(plan::Instruction& stretch, std::shared_ptr<const pl
 }
 
 std::vector<PlanValue> PlanLowering::call(std::shared_ptr<const plan::PlanCall> call,
-                                          std::span<const PlanValue> inputs,
-                                          const std::string& why, bool is_dynamic) {
+                                          std::span<const PlanValue> inputs, const std::string& why,
+                                          bool is_dynamic) {
   note_call(program_.sites[site_].node, why, is_dynamic);
   enter_branch();
   plan::Instruction& stretch =

@@ -73,7 +73,9 @@ class GraphLayer final : public Layer,
     return std::move(results.front());
   }
   bool keeps_state() const override { return graph_->impl().keeps_state; }
-  std::vector<std::string> logged_names() const override { return graph::logged_names(graph_->impl()); }
+  std::vector<std::string> logged_names() const override {
+    return graph::logged_names(graph_->impl());
+  }
   std::vector<std::string> loss_names() const override { return graph::loss_names(graph_->impl()); }
 
  private:
@@ -329,8 +331,9 @@ void Graph::observe(const std::vector<LoggedTag>& tags) {
                        "{\"tag\": " +
                        quote_text(tag) + ", \"reduction\": \"mean\"}");
     }
-    const bool is_known = std::any_of(logged.begin(), logged.end(),
-                                      [&](const Impl::LoggedValue& one) { return one.name == tag; });
+    const bool is_known =
+        std::any_of(logged.begin(), logged.end(),
+                    [&](const Impl::LoggedValue& one) { return one.name == tag; });
     if (is_known)
       throw UsageError(quote_text(tag) + " is to be logged twice; leave one of them out");
     logged.push_back({tag, *impl_->places[*place].tag_slot, by});

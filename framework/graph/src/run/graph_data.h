@@ -28,7 +28,7 @@ namespace treadle::graph {
 struct Place {
   /// Null for inputs, states and further outputs of nodes, whose values are given.
   std::shared_ptr<const Node> node;
-  std::vector<std::size_t> inputs;   ///< places whose values it takes
+  std::vector<std::size_t> inputs;  ///< places whose values it takes
   /// As inputs: whether the value has other users. Then it passes an accumulation point.
   std::vector<bool> is_shared;
   std::vector<std::size_t> further;  ///< the places of its outputs after the first

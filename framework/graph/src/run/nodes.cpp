@@ -148,7 +148,7 @@ class LoopNode final : public Node {
     if (depends_on_numbers())
       return "how many rounds it makes depends on the numbers it is given";
     return keeps_state_ ? "what its body remembers goes from round to round"
-                      : "its rounds are traced";
+                        : "its rounds are traced";
   }
 
  private:

@@ -10,8 +10,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/core/batch.h>
-#include <treadle/core/objective.h>
 #include <treadle/core/logged_values.h>
+#include <treadle/core/objective.h>
 #include <treadle/core/state_dict.h>
 
 namespace treadle {

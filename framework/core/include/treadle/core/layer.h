@@ -152,7 +152,8 @@ class NamesReferences {
 /// weights of attention. A document tags them by name: "tag": {"h_n": "memory"}.
 ///
 /// forward() passes each that is requested to LayerContext::set_output(): its rows, and a gradient
-/// where it is of floating-point numbers. What forward() returns is the same, whatever is requested.
+/// where it is of floating-point numbers. What forward() returns is the same, whatever is
+/// requested.
 class NamesOutputs {
  public:
   virtual ~NamesOutputs();

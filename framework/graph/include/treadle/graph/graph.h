@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <treadle/core/layer.h>
+#include <treadle/core/logged_values.h>
 #include <treadle/core/model.h>
 #include <treadle/core/model_abilities.h>
-#include <treadle/core/logged_values.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
 

@@ -99,7 +99,8 @@ void EventDispatcher::dispatch() {
   }
 }
 
-void EventDispatcher::dispatch_one(std::unique_lock<std::mutex>& lock, const std::function<void()>& telling) {
+void EventDispatcher::dispatch_one(std::unique_lock<std::mutex>& lock,
+                                   const std::function<void()>& telling) {
   if (failure_)
     return;
   is_dispatching_ = true;

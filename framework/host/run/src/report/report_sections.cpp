@@ -457,8 +457,7 @@ Json chart_data(const ReportInput& input) {
         stored["metrics"][first.name].push_back(metric != nullptr ? Json(metric->value) : Json());
       }
       for (const MetricValue& first : curve.epochs.front().logged) {
-        stored["metrics"][logged_column(first.name)].push_back(
-            logged_number(epoch, first.name));
+        stored["metrics"][logged_column(first.name)].push_back(logged_number(epoch, first.name));
       }
     }
     curves.push_back(std::move(stored));

@@ -63,7 +63,7 @@ RunOutcome RunSession::run() {
   if (!trace.empty() && !fs::is_other(trace, error))
     write_file_atomically(trace, "");
   run_.log.notify([name = run_.workflow().name, folder = run_.folder.path().string()](
-                    RunObserver& o) { o.run_started(name, folder); });
+                      RunObserver& o) { o.run_started(name, folder); });
   const engine::StageGraph graph = stages(run_.workflow(), this);
   std::exception_ptr failure;
   try {

@@ -30,8 +30,7 @@ namespace treadle::testing {
 /// libtorch recording any: what a compiled graph does, with nothing in between.
 class PlanInterpreter final : public PlanBuilder {
  public:
-  explicit PlanInterpreter(bool truncates_bptt = false)
-      : truncates_bptt_(truncates_bptt) {}
+  explicit PlanInterpreter(bool truncates_bptt = false) : truncates_bptt_(truncates_bptt) {}
 
   PlanValue give(const at::Tensor& tensor, bool needs_gradient) {
     return add({tensor.detach(), needs_gradient});

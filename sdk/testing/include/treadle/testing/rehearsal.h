@@ -41,7 +41,7 @@ struct Rehearsed {
   double learning_rate = 0.01;
   double dropout = 0.1;
   bool steep_loss = false;    ///< see SquaredError
-  bool keeps_state = false;     ///< see TinyModel
+  bool keeps_state = false;   ///< see TinyModel
   bool sixteen_bits = false;  ///< see TinyModel
   Duration checkpoint_every{3, Duration::Unit::kSteps};
 };
