@@ -86,7 +86,8 @@ foreach(manifest IN LISTS manifests)
   add_subdirectory("${folder}")
 endforeach()
 ]])
-must(${CMAKE_COMMAND} -S "${plugins}" -B "${plugins}/build" -G Ninja -DCMAKE_BUILD_TYPE=Release
+# Contract suites spend their time in libtorch: without optimization they compile in half the time and run as fast.
+must(${CMAKE_COMMAND} -S "${plugins}" -B "${plugins}/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0
      -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_PREFIX_PATH=${prefix}")
 must(${CMAKE_COMMAND} --build "${plugins}/build" -j ${jobs})
 must(${home} ${CMAKE_CTEST_COMMAND} --test-dir "${plugins}/build" --output-on-failure -j ${jobs})
