@@ -14,7 +14,7 @@
 
 #include <treadle/core/run_observer.h>
 
-#include "events/run_files.h"
+#include "events/run_observers.h"
 
 namespace treadle::internal {
 

@@ -8,7 +8,9 @@
 #include <treadle/host/run/run_folder.h>
 
 #include "events/event_dispatcher.h"
-#include "events/run_files.h"
+#include "events/event_log.h"
+#include "events/history_file.h"
+#include "events/run_observers.h"
 
 namespace treadle::internal {
 

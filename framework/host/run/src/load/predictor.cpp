@@ -22,7 +22,7 @@
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
 
-#include "events/run_files.h"
+#include "events/history_file.h"
 #include "load/document_components.h"
 #include "load/fitted_losses.h"
 #include "load/target_units.h"

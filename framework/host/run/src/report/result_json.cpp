@@ -10,6 +10,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/module_state.h>
 
+#include "events/event_log.h"
 #include "report/json_path.h"
 
 namespace treadle::internal {

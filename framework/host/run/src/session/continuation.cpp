@@ -14,7 +14,7 @@
 #include <treadle/core/optimizer.h>
 #include <treadle/host/run/checkpoint_store.h>
 
-#include "events/run_files.h"
+#include "events/history_file.h"
 #include "load/document_components.h"
 #include "session/run_conditions.h"
 

@@ -11,6 +11,8 @@
 #include <treadle/engine/available_memory.h>
 #include <treadle/host/run/state_folder.h>
 
+#include "events/event_log.h"
+#include "events/history_file.h"
 #include "report/result_json.h"
 #include "session/run_record.h"
 #include "store/saved_model.h"

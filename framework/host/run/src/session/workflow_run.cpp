@@ -6,7 +6,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 
-#include "events/run_files.h"
+#include "events/history_file.h"
 #include "events/trace.h"
 #include "session/continuation.h"
 #include "session/run_session.h"

@@ -1,15 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <istream>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
-#include <treadle/base/error.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/host/run/report.h>
 
@@ -68,76 +67,5 @@ class HistoryFile final : public RunObserver {
 /// The summary under the names that history.csv has for its values, and without their directions,
 /// which it does not keep.
 EpochSummary as_in_history(EpochSummary summary);
-
-/// events.jsonl: everything that happened, as it happened, one JSON object a line.
-class EventLog final : public RunObserver {
- public:
-  explicit EventLog(const std::filesystem::path& path);
-
-  /// When the run first began, however often it was resumed: "2026-05-04T10:11:12Z"; empty when the
-  /// log does not say.
-  std::string started_at() const;
-
-  /// Drops what `fit` did after `epochs` epochs.
-  void cut_back(const std::string& fit, std::int64_t epochs);
-
- private:
-  void do_run_started(const std::string& name, const std::string& folder) override;
-  void do_fit_started(const FitId& fit) override;
-  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override;
-  void do_checkpoint_saved(const FitId& fit, const std::string& path) override;
-  void do_fit_completed(const FitId& fit, const FitSummary& summary) override;
-  void do_noted(const std::string& text) override;
-  void do_run_completed(const std::string& folder) override;
-  void write(const char* event, const nlohmann::json& content);
-
-  std::filesystem::path path_;
-  std::unique_ptr<AppendFile> file_;
-};
-
-/// The observers of a run. One call at a time; an observer that throws is reported to the others
-/// once and not called again.
-class RunObservers {
- public:
-  void add(RunObserver& observer) { observers_.push_back({&observer, false}); }
-
-  /// Does something while no observer is being called.
-  template <typename Work>
-  void between_calls(Work&& work) {
-    const std::lock_guard lock(mutex_);
-    work();
-  }
-
-  template <typename Call>
-  void notify(Call&& call) {
-    const std::lock_guard lock(mutex_);
-    for (Listener& listener : observers_) {
-      if (listener.failed)
-        continue;
-      try {
-        call(*listener.observer);
-      } catch (const Error& error) {
-        // The run's own files are observers too: what they cannot write is an error of the run.
-        if (error.kind() == ErrorKind::kStorage)
-          throw;
-        drop(listener, error.what());
-      } catch (const std::exception& error) {
-        drop(listener, error.what());
-      }
-    }
-  }
-
- private:
-  struct Listener {
-    RunObserver* observer;
-    bool failed;
-  };
-  void drop(Listener& listener, const std::string& reason);
-
-  std::mutex mutex_;
-  std::vector<Listener> observers_;
-};
-
-nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics);
 
 }  // namespace treadle::internal

@@ -1,13 +1,13 @@
-#include "events/run_files.h"
+#include "events/history_file.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <string_view>
 
 #include <treadle/base/error.h>
 
@@ -50,15 +50,10 @@ std::vector<std::string> split_decisions(std::string_view text) {
   return decisions;
 }
 
-/// JSON has no NaN: null stands for it.
-nlohmann::json number_json(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
-
 constexpr std::array kLeading{"fit",           "epoch",      "epochs",  "step",
                               "learning_rate", "train_loss", "val_loss"};
 constexpr std::array kTrailing{"best", "seconds"};
-// Between them: metrics, what the model showed, and what the training changed, where there was any.
+// Between them: metrics, what the model logged, and what the training changed, where there was any.
 constexpr std::string_view kLogged = "log.";
 constexpr const char* kDecisions = "decisions";
 
@@ -377,113 +372,6 @@ std::vector<ReportInput::Curve> HistoryFile::curves(const std::vector<std::strin
       curves.push_back(std::move(curve));
   }
   return curves;
-}
-
-EventLog::EventLog(const fs::path& path) : path_(path), file_(std::make_unique<AppendFile>(path)) {}
-
-std::string EventLog::started_at() const {
-  std::ifstream file(path_);
-  std::string line;
-  std::getline(file, line);
-  const nlohmann::json first = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!first.is_object() || !first.contains("time") || !first.at("time").is_number())
-    return "";
-  const auto seconds = static_cast<std::time_t>(first.at("time").get<double>());
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-void EventLog::cut_back(const std::string& fit, std::int64_t epochs) {
-  std::ifstream file(path_);
-  std::string line;
-  std::string kept;
-  while (std::getline(file, line)) {
-    const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (event.is_discarded())
-      continue;  // cut off by a crash
-    if (event.value("fit", "") == fit && event.value("epoch", std::int64_t{0}) > epochs)
-      continue;
-    kept += line + "\n";
-  }
-  file.close();
-  write_file_atomically(path_, kept);
-  file_ = std::make_unique<AppendFile>(path_);
-}
-
-void EventLog::write(const char* event, const nlohmann::json& content) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  nlohmann::ordered_json line;
-  line["time"] = std::chrono::duration<double>(now).count();
-  line["event"] = event;
-  for (const auto& [key, value] : content.items())
-    line[key] = value;
-  file_->append_line(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-void EventLog::do_run_started(const std::string& name, const std::string& folder) {
-  write("run_started", {{"name", name}, {"folder", folder}});
-}
-
-void EventLog::do_fit_started(const FitId& fit) {
-  write("fit_started", {{"fit", fit.path()}, {"index", fit.index()}, {"count", fit.count()}});
-}
-
-void EventLog::do_epoch_completed(const FitId& fit, const EpochSummary& s) {
-  nlohmann::json content{{"fit", fit.path()},
-                         {"epoch", s.epoch},
-                         {"step", s.step},
-                         {"learning_rate", number_json(s.learning_rate)},
-                         {"train_loss", number_json(s.train_loss)},
-                         {"val_loss", s.val_loss ? number_json(*s.val_loss) : nlohmann::json()},
-                         {"metrics", metrics_to_json(s.metrics)},
-                         {"best", s.best},
-                         {"seconds", s.seconds}};
-  if (!s.logged.empty())
-    content["logged"] = metrics_to_json(s.logged);
-  if (!s.decisions.empty())
-    content["decisions"] = s.decisions;
-  write("epoch_completed", content);
-}
-
-void EventLog::do_checkpoint_saved(const FitId& fit, const std::string& path) {
-  write("checkpoint_saved", {{"fit", fit.path()}, {"path", path}});
-}
-
-void EventLog::do_fit_completed(const FitId& fit, const FitSummary& s) {
-  write("fit_completed", {{"fit", fit.path()},
-                          {"best_epoch", s.best_epoch},
-                          {"epochs", s.epochs},
-                          {"final_loss", number_json(s.final_loss)},
-                          {"best_loss", number_json(s.best_loss)},
-                          {"stop_reason", s.stop_reason},
-                          {"metrics", metrics_to_json(s.metrics)},
-                          {"seconds", s.seconds}});
-}
-
-void EventLog::do_noted(const std::string& text) {
-  write("noted", {{"text", text}});
-}
-
-void EventLog::do_run_completed(const std::string& folder) {
-  write("run_completed", {{"folder", folder}});
-}
-
-void RunObservers::drop(Listener& listener, const std::string& reason) {
-  listener.failed = true;
-  for (Listener& other : observers_) {
-    if (!other.failed)
-      other.observer->noted("an observer failed and hears no more: " + reason);
-  }
-}
-
-nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
-  nlohmann::json values = nlohmann::json::object();
-  for (const MetricValue& metric : metrics)
-    values[metric.name] = number_json(metric.value);
-  return values;
 }
 
 }  // namespace treadle::internal

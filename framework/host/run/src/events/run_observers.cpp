@@ -1,0 +1,13 @@
+#include "events/run_observers.h"
+
+namespace treadle::internal {
+
+void RunObservers::drop(Listener& listener, const std::string& reason) {
+  listener.failed = true;
+  for (Listener& other : observers_) {
+    if (!other.failed)
+      other.observer->noted("an observer failed and hears no more: " + reason);
+  }
+}
+
+}  // namespace treadle::internal
