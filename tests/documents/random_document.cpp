@@ -195,8 +195,11 @@ class Drawer {
     }
     add_heads(steps);
     for (const json& step : steps) {
-      if (step.is_object() && step.contains("tag"))
-        drawing_.tags.push_back(step["tag"]);
+      if (!step.is_object() || !step.contains("tag"))
+        continue;
+      const json tags = step["tag"].is_string() ? json{{"output", step["tag"]}} : step["tag"];
+      for (const auto& [output, tag] : tags.items())
+        drawing_.tags.push_back(tag);
     }
     return steps;
   }
@@ -259,8 +262,13 @@ class Drawer {
           {{"use", "lstm"}, {"hidden_size", units}, {"return_sequences", true}}};
       steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);
     }
-    if (is_sequence && !has_positions())
+    if (is_sequence && !has_positions() && dice.chance(50)) {
       steps.push_back({{"use", "gru"}, {"hidden_size", 4}, {"return_sequences", false}});
+    } else if (is_sequence && !has_positions()) {
+      steps.push_back({{"use", "lstm"}, {"hidden_size", 3}, {"tag", {{"c_n", "cells"}}}});
+      steps.push_back({{"use", "at"}, {"tags", {"cells"}}});
+      steps.push_back("flatten");
+    }
     return steps;
   }
 

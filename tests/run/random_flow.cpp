@@ -46,6 +46,10 @@ bool says_a_flow(const json& schema) {
   });
 }
 
+/// Of layers that have outputs beside the first.
+const std::map<std::string, std::vector<std::string>> kFurtherOutputs{
+    {"rnn", {"h_n"}}, {"gru", {"h_n"}}, {"lstm", {"h_n", "c_n"}}, {"attention", {"attn_weights"}}};
+
 }  // namespace
 
 RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed)
@@ -190,6 +194,12 @@ json RandomFlow::leaf(const Scope& scope) {
     step["using"] = {*tag};
   if (chance(40))
     step["tag"] = new_name("t");
+  if (const auto outputs = kFurtherOutputs.find(step["use"]);
+      outputs != kFurtherOutputs.end() && chance(60)) {
+    step["tag"] = {{one_of(outputs->second), new_name("o")}};
+    if (chance(40))
+      step["tag"]["output"] = new_name("t");
+  }
   if (chance(8))
     step["name"] = new_name("n");
   if (chance(8))
@@ -359,8 +369,13 @@ json RandomFlow::nested(const Scope& scope) {
   const Scope within = grown(inner(scope, scope.now));
   json step = {{"use", "flow"}, {"flow", within.steps}};
   const auto tag = known_tag(within);
-  if (tag && chance(40))
+  if (tag && chance(40)) {
     step["outputs"] = {*tag};
+    if (const auto other = known_tag(within); other != tag && chance(60)) {
+      step["outputs"].push_back(*other);
+      step["tag"] = {{*other, new_name("o")}};
+    }
+  }
   if (chance(20))
     step["frozen"] = true;
   return json::array({step});
