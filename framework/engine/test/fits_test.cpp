@@ -90,6 +90,12 @@ class Crowd {
   };
   int now() const { return running_.load(); }
   int most() const { return most_.load(); }
+  /// Until so many have run at the same time; on a busy machine a second thread comes late.
+  void wait_for(int count) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (most() < count && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 
  private:
   std::atomic<int> running_{0};
@@ -159,6 +165,7 @@ TEST(RunFits, RunsNoMoreAtOnceThanFit) {
     run_fits(9, limits, [&](std::size_t, const Settled& settled) {
       const Crowd::Member member(crowd);
       settled();
+      crowd.wait_for(2);
       std::this_thread::sleep_for(kAWhile);
     });
   });

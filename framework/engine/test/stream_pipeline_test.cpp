@@ -1,5 +1,6 @@
 // Streams: data that is only read in order, in windows.
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <optional>
 
@@ -32,8 +33,8 @@ class NumberedStream final : public DataProvider {
     open({});
   }
 
-  std::int64_t fails_at = -1;      ///< a chunk
-  mutable std::int64_t loads = 0;  ///< of chunks; read when nothing runs
+  std::int64_t fails_at = -1;                   ///< a chunk
+  mutable std::atomic<std::int64_t> loads = 0;  ///< of chunks, by all of its streams
 
  private:
   class Chunks final : public ChunkedStream {
@@ -234,7 +235,7 @@ TEST(StreamPipeline, GoesOnWithoutReadingWhatWasBefore) {
     BatchPipeline resumed({&data, 0, 70}, {}, by(10, 100), RandomStreams(3));
     resumed.load_state(state);
     ASSERT_TRUE(resumed.epoch(3)->next(batch));
-    EXPECT_LT(data.loads, 200);  // of the 429 that were read before
+    EXPECT_LT(data.loads.load(), 200);  // of the 429 that were read before
   });
 }
 
