@@ -38,8 +38,11 @@ MadeRows Moons::make_rows(RandomBits bits) const {
     const bool lower = row % 2 == 1;
     // Evenly spaced over the half circle, ends included. The upper moon has the odd row.
     const std::int64_t points = (row_count_ + (lower ? 0 : 1)) / 2;
-    const double angle = std::numbers::pi * static_cast<double>(row / 2) /
-                         static_cast<double>(std::max<std::int64_t>(points - 1, 1));
+    const double part = is_endless()
+                            ? bits.uniform()
+                            : static_cast<double>(row / 2) /
+                                  static_cast<double>(std::max<std::int64_t>(points - 1, 1));
+    const double angle = std::numbers::pi * part;
     const double x = std::cos(angle);
     const double y = std::sin(angle);
     made.features.push_back((lower ? 1 - x : x) + noise_ * bits.normal());
@@ -63,7 +66,9 @@ MadeRows Spirals::make_rows(RandomBits bits) const {
   MadeRows made = plane_with_classes(class_count_);
   for (std::int64_t row = 0; row < row_count_; ++row) {
     const std::int64_t arm = row % class_count_;
-    const double radius = static_cast<double>(row + 1) / static_cast<double>(row_count_);
+    const double radius = is_endless()
+                              ? 1 - bits.uniform()
+                              : static_cast<double>(row + 1) / static_cast<double>(row_count_);
     const double angle =
         2 * std::numbers::pi *
         (turns_ * radius + static_cast<double>(arm) / static_cast<double>(class_count_));

@@ -40,6 +40,8 @@ class SyntheticData : public DataProvider {
   const std::string& component() const { return component_; }
   /// How many rows make_rows() is to make: the parameter "rows", or those of one chunk.
   static std::int64_t row_count(const Config& config, std::int64_t usual);
+  /// Whether chunks are made: each must be rows like all others, and no copy of another.
+  bool is_endless() const { return is_endless_; }
 
  private:
   class Endless;

@@ -49,12 +49,18 @@ std::unique_ptr<const SampleOrder> ByLength::do_order(const SampleRequest& reque
   const auto count = static_cast<std::int64_t>(request.rows.size());
   std::vector<std::int64_t> rows(request.rows.size());
   rows_shuffled(request.rows, random.seed("rows"))->fill(0, rows);
-  // A pool that has all rows needs no product that could overflow.
-  const std::int64_t pool = pool_ > count / request.batch_size ? count : pool_ * request.batch_size;
-  for (std::int64_t begin = 0; begin < count; begin += pool) {
-    std::stable_sort(rows.begin() + begin, rows.begin() + std::min(count, begin + pool),
+  const auto sort = [&](std::int64_t begin, std::int64_t end) {
+    std::stable_sort(rows.begin() + begin, rows.begin() + end,
                      [&](std::int64_t a, std::int64_t b) { return length[a] < length[b]; });
-  }
+  };
+  // What fills no batch is sorted by itself: it would be the longest rows in every pass.
+  const std::int64_t batches = count / request.batch_size;
+  const std::int64_t full = batches * request.batch_size;
+  // A pool that has all rows needs no product that could overflow.
+  const std::int64_t pool = pool_ > batches ? full : pool_ * request.batch_size;
+  for (std::int64_t begin = 0; begin < full; begin += pool)
+    sort(begin, std::min(full, begin + pool));
+  sort(full, count);
   return rows_listed(batches_shuffled(rows, request.batch_size, random.seed("batches")));
 }
 

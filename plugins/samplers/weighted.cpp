@@ -23,8 +23,19 @@ class Draws final : public SampleOrder {
  public:
   Draws(std::span<const std::int64_t> rows, std::vector<double> weights, std::int64_t size,
         std::uint64_t seed)
-      : rows_(rows), sums_(std::move(weights)), size_(size), random_(seed) {
+      : rows_(rows), sums_(scaled(std::move(weights))), size_(size), random_(seed) {
     std::partial_sum(sums_.begin(), sums_.end(), sums_.begin());
+  }
+
+  /// Finite weights whose sum is none, or too small to multiply, in other units.
+  static std::vector<double> scaled(std::vector<double> weights) {
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    if (std::isnormal(sum))
+      return weights;
+    const double most = *std::max_element(weights.begin(), weights.end());
+    for (double& weight : weights)
+      weight /= most;
+    return weights;
   }
 
  private:

@@ -118,6 +118,11 @@ ValidationPlan HoldOut::do_plan(const SplitRequest& request) const {
     Fold& fold = plan.folds.front();
     fold.training = purged(request, std::move(fold.training), fold.validation);
     fold.training = purged(request, std::move(fold.training), plan.test);
+    if (fold.training.empty()) {
+      throw DataError(
+          "every sample before those that validate touches rows of their targets, so none is left "
+          "to train on; hold fewer out, shorten the windows, or take more rows");
+    }
   }
   return plan;
 }

@@ -99,6 +99,8 @@ TEST_P(ContinuedRuns, NeedTheEpochsThatAreNew) {
   EXPECT_THAT(refusal(first, {}),
               AllOf(HasSubstr("has been trained for"), HasSubstr("--set training.epochs=")));
   EXPECT_THAT(refusal(first, {"training.epochs=2"}), HasSubstr("set it higher"));
+  EXPECT_THAT(refusal(first, {"training.epochs=6", "training.max_steps=1"}),
+              AllOf(HasSubstr("training.max_steps is 1"), HasSubstr("--set training.max_steps=")));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -313,6 +313,7 @@ struct BatchPipeline::Impl {
     };
     begun = get("epoch");
     loaded = get("next");
+    now = loaded;
     started = false;
   }
 
@@ -373,7 +374,9 @@ class BatchPipeline::Stream : public BatchStream {
     }
     batch = *std::move(taken);
     ++batch_;
-    pipeline_.now = {pipeline_.next_of(epoch_, batch_), place_};
+    // An epoch that is read again (statistics of batch norm) is no progress.
+    if (const auto next = pipeline_.next_of(epoch_, batch_); pipeline_.now.first <= next)
+      pipeline_.now = {next, place_};
     return true;
   }
 
@@ -432,6 +435,15 @@ BatchPipeline::BatchPipeline(StreamInput input, std::vector<const Transform*> tr
   expect_usable(options);
   impl_ = std::make_unique<Impl>(supply_of_stream(input, batching_of(options), random),
                                  std::move(transforms), options, random);
+  if (impl_->batches_per_pass && *impl_->batches_per_pass != DataProvider::kEndless &&
+      *impl_->batches_per_pass < 1) {
+    throw DataError("the stream leaves no batch to train on: " +
+                    std::to_string(std::max<std::int64_t>(
+                        0, input.data->stream_rows().value_or(0) - input.first_row)) +
+                    " rows after those that validate, and a batch has " +
+                    std::to_string(options.batch_size) +
+                    (options.drop_last ? ", which training.drop_last wants full" : ""));
+  }
 }
 
 BatchPipeline::~BatchPipeline() = default;

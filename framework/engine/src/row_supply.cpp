@@ -22,7 +22,7 @@ class Rows final : public RowSupply {
       const SampleRequest request{
           &reader_, rows_, batching_.batch_size, place.pass,
           random_.seed("shuffle", {static_cast<std::uint64_t>(place.pass)})};
-      newest_ = std::make_shared<Section>(Section{&reader_, batching_.order(request), 0});
+      newest_ = std::make_shared<Section>(Section{&reader_, nullptr, batching_.order(request), 0});
       pass_ = place.pass;
     }
     return newest_;

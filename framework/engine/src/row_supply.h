@@ -23,10 +23,10 @@ struct Place {
 /// Rows that are read at random, in an order: a pass, or one window of a stream.
 struct Section {
   const RowReader* reader = nullptr;
+  /// What of this is the section's own, and goes last. Null: all of it outlives the pipeline.
+  std::shared_ptr<const void> owner;
   std::unique_ptr<const SampleOrder> order;
   std::int64_t first_batch = 0;  ///< of the pass
-  /// What of the above is this section's own. Null: all of it outlives the pipeline.
-  std::shared_ptr<const void> owner = nullptr;
 };
 
 /// How rows are put into batches.
@@ -42,7 +42,7 @@ struct Batching {
     return sampler == nullptr ? rows : sampler->samples(rows);
   }
   std::int64_t batches(std::int64_t samples) const {
-    return drop_last ? samples / batch_size : (samples + batch_size - 1) / batch_size;
+    return samples / batch_size + (drop_last || samples % batch_size == 0 ? 0 : 1);
   }
   std::unique_ptr<const SampleOrder> order(const SampleRequest& request) const;
 };

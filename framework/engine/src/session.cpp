@@ -220,7 +220,7 @@ class Session final : public TrainingSession, public TrainingControl {
   const std::string& name() const override { return context_.fit().path(); }
   bool is_refit() const override { return setup_.is_refit; }
   bool is_ending() const override {
-    return epoch_ == setup_.epochs || has_all_steps() || !stop_reason_.empty();
+    return has_all_epochs() || has_all_steps() || !stop_reason_.empty();
   }
   double seconds() const override { return earlier_seconds_ + seconds_since(started_); }
   double learning_rate() const override { return learning_rate_; }
@@ -304,7 +304,9 @@ class Session final : public TrainingSession, public TrainingControl {
     }
     return total;
   }
-  bool has_all_steps() const { return step_count_ == setup_.max_steps; }
+  // More than all where a training that goes on is given a lower limit than it has passed.
+  bool has_all_epochs() const { return setup_.epochs && epoch_ >= *setup_.epochs; }
+  bool has_all_steps() const { return setup_.max_steps && step_count_ >= *setup_.max_steps; }
   /// Whether no step of the epoch is to follow. False at the end of a stream, before it is met.
   bool is_last_of_epoch() const {
     return !stop_reason_.empty() || batches_done_ == batches_per_epoch_ || has_all_steps();

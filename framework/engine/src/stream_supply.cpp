@@ -71,8 +71,8 @@ class Windows final : public RowSupply {
         "shuffle", {static_cast<std::uint64_t>(next.pass), static_cast<std::uint64_t>(next.batch)});
     const SampleRequest request{&window->reader, window->all, batching_.batch_size, next.pass,
                                 seed};
-    auto section = std::make_shared<Section>(Section{&window->reader, batching_.order(request),
-                                                     next.batch * batches_per_window_, window});
+    auto section = std::make_shared<Section>(Section{
+        &window->reader, window, batching_.order(request), next.batch * batches_per_window_});
     newest_ = std::move(section);
   }
 
@@ -137,6 +137,9 @@ class Windows final : public RowSupply {
         const std::int64_t* of_window = numbers_.data_ptr<std::int64_t>();
         for (std::int64_t i = 0; i < out.rows.size(0); ++i)
           numbers[i] = of_window[numbers[i]];
+      }
+      std::string do_describe_row(std::int64_t row) const override {
+        return "row " + std::to_string(numbers_.data_ptr<std::int64_t>()[row]);
       }
       at::Tensor do_targets(std::size_t target) const override { return rows_.targets(target); }
       at::Tensor do_lengths(std::size_t input) const override { return rows_.lengths(input); }

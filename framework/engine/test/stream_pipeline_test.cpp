@@ -223,6 +223,41 @@ TEST(StreamPipeline, GoesOnAfterAnyBatch) {
   expect_to_go_on_anywhere(NumberedStream(1000000, DataProvider::kEndless), by(10, 4), 3);
 }
 
+// Statistics of batch norm are computed over an epoch that is read again; a stop may come within.
+TEST(StreamPipeline, KeepsItsPlaceWhereAnEpochIsReadAgain) {
+  const NumberedStream data(60);
+  ThreadBudget(2).run([&] {
+    const StreamInput input{&data, 0, 60};
+    BatchPipeline whole(input, {}, by(10, 4), RandomStreams(3));
+    const std::vector<Epoch> expected = epochs_of(whole, 2);
+    BatchPipeline stopped(input, {}, by(10, 4), RandomStreams(3));
+    rest_of(*stopped.epoch(0));
+    Batch batch;
+    ASSERT_TRUE(stopped.epoch(0)->next(batch));  // and no further
+
+    const StateDict state = stopped.state(0, 4);
+
+    BatchPipeline resumed(input, {}, by(10, 4), RandomStreams(3));
+    resumed.load_state(state);
+    EXPECT_EQ(rest_of(*resumed.epoch(1)), expected[1]);
+  });
+}
+
+TEST(StreamPipeline, RefusesAStreamThatFillsNoBatch) {
+  const NumberedStream data(1000, 1000);
+  PipelineOptions options = by(64, 10);
+  options.drop_last = true;
+  ThreadBudget(1).run([&] {
+    try {
+      BatchPipeline(StreamInput{&data, 950, 100}, {}, options, RandomStreams(3));
+      FAIL();
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("50 rows"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("drop_last"));
+    }
+  });
+}
+
 TEST(StreamPipeline, GoesOnWithoutReadingWhatWasBefore) {
   const NumberedStream data(1000000, DataProvider::kEndless);
   ThreadBudget(1).run([&] {

@@ -283,6 +283,20 @@ TEST(FlowOutputs, FurtherOutputsOfALayerTrainTheSameOnEveryWay) {
   EXPECT_TRUE(at::equal(weights_after(*model_with("compiled"), share), dynamic));
 }
 
+TEST(FlowOutputs, TagsOfFurtherOutputsAreOutputsOfTheModel) {
+  const ModelSpec spec = asking({kNumbers}, {{"price", {1}}, {"kind", {2}}});
+  const auto model = flow_model(R"({"flow": [
+      {"use": "flow", "flow": [
+        {"use": "dense", "out_features": 2, "tag": "two"}, {"use": "dense", "out_features": 1, "tag": "one"}],
+       "outputs": ["one", "two"], "tag": {"output": "price", "two": "kind"}}]})",
+                                spec);
+
+  const Outputs outputs = outputs_of(*model, {at::randn({3, 4})}, 2);
+
+  EXPECT_EQ(outputs[0].sizes(), (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(outputs[1].sizes(), (std::vector<std::int64_t>{3, 2}));
+}
+
 TEST(FlowOutputs, AnUnknownOutputOfALayerNamesThoseItHas) {
   EXPECT_THAT(flow_refusal(R"({"flow": [
       {"use": "embedding", "embedding_dim": 8},

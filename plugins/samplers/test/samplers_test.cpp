@@ -245,6 +245,14 @@ TEST(Weighted, NeverDrawsRowsOfWeightNothing) {
   EXPECT_EQ(sorted(pass_of(*without, reader)), (Rows{1, 4}));
 }
 
+TEST(Weighted, WeightsMayAddUpToMoreThanADoubleHolds) {
+  const MatrixRows reader = unbalanced();
+  const nlohmann::json weights{{"rare", 1e308}, {"common", 1e308}};
+
+  for (const std::int64_t row : pass_of(*make("weighted", {{"class_weights", weights}}), reader))
+    EXPECT_TRUE(row >= 0 && row < reader.rows()) << row;
+}
+
 // Weights so small that u^(1/w) would be 0 for all of them.
 TEST(Weighted, TinyWeightsStillHaveAnOrder) {
   const MatrixRows reader = with_weights({1e-30F, 1e-30F, 1e-25F});
@@ -349,6 +357,17 @@ TEST(ByLength, TakesEachRowOnceAndTheShortBatchLast) {
       }
     }
   }
+}
+
+// With drop_last they are not trained in this pass.
+TEST(ByLength, WhatFillsNoBatchIsNotAlwaysTheLongest) {
+  const MatrixRows reader(sampler_data(83));
+  std::set<Rows> left_over;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Rows order = pass_of(*make("by_length", {{"pool", 50}}), reader, 8, seed);
+    left_over.insert(sorted({order.end() - 3, order.end()}));
+  }
+  EXPECT_GE(left_over.size(), 15U);
 }
 
 TEST(ByLength, BatchesAreNotSortedAmongThemselves) {

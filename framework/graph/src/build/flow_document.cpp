@@ -88,8 +88,14 @@ json said_of(const FlowStep& step, json written) {
     json& tags = written["tag"];
     if (!step.tags.empty())
       tags[std::string(kDefaultOutput)] = step.tags.front();
-    for (const auto& [output, tag] : step.output_tags)
+    for (const auto& [output, tag] : step.output_tags) {
+      if (tags.contains(output)) {
+        throw UsageError("the output " + quote_text(output) + " has the tags " +
+                         tags[output].dump() + " and " + quote_text(tag) +
+                         "; a document can give it one");
+      }
       tags[output] = tag;
+    }
   } else if (!step.tags.empty()) {
     written["tag"] = step.tags.front();
   }

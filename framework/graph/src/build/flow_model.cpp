@@ -34,6 +34,8 @@ std::set<std::string> names_in(const FlowBuilder& flow) {
   std::set<std::string> names;
   for (const FlowStep& step : flow.steps()) {
     names.insert(step.tags.begin(), step.tags.end());
+    for (const auto& [output, tag] : step.output_tags)
+      names.insert(tag);
     if (step.verb == Verb::kInput)
       names.insert(step.words.begin(), step.words.end());
   }

@@ -43,14 +43,10 @@ class CallNode final : public Node {
     at::Tensor value = main().call(inputs, state.callees[0], scope, further_);
     if (further_.empty())
       return value;
-    // Two outputs of a graph may be one value, which then has users that neither place knows of.
-    const bool may_be_shared = main().graph() != nullptr;
-    for (at::Tensor& output : state.callees[0].outputs) {
-      output = contiguous_with_gradient(std::move(output));
-      if (may_be_shared)
-        output = accumulation_point(output);
-    }
-    return may_be_shared ? accumulation_point(contiguous_with_gradient(std::move(value))) : value;
+    // Two outputs may be one value, which then has users that neither place knows of.
+    for (at::Tensor& output : state.callees[0].outputs)
+      output = accumulation_point(contiguous_with_gradient(std::move(output)));
+    return accumulation_point(contiguous_with_gradient(std::move(value)));
   }
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
     return main().result(inputs);

@@ -27,7 +27,23 @@ nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   return values;
 }
 
-EventLog::EventLog(const fs::path& path) : path_(path), file_(std::make_unique<AppendFile>(path)) {}
+namespace {
+
+/// The bytes up to the last line's end: what is behind was cut off by a crash.
+std::uint64_t whole_lines(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::uint64_t whole = 0;
+  std::string line;
+  while (std::getline(file, line) && !file.eof())
+    whole += line.size() + 1;
+  return whole;
+}
+
+}  // namespace
+
+EventLog::EventLog(const fs::path& path) : path_(path), file_(std::make_unique<AppendFile>(path)) {
+  file_->truncate_to(whole_lines(path));
+}
 
 std::string EventLog::started_at() const {
   std::ifstream file(path_);
@@ -50,9 +66,12 @@ void EventLog::cut_back(const std::string& fit, std::int64_t epochs) {
   std::string kept;
   while (std::getline(file, line)) {
     const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (event.is_discarded())
-      continue;  // cut off by a crash
-    if (event.value("fit", "") == fit && event.value("epoch", std::int64_t{0}) > epochs)
+    if (!event.is_object())
+      continue;  // cut off by a crash, or damaged
+    const auto of_fit = event.find("fit");
+    const auto epoch = event.find("epoch");
+    if (of_fit != event.end() && *of_fit == fit && epoch != event.end() &&
+        epoch->is_number_integer() && *epoch > epochs)
       continue;
     kept += line + "\n";
   }

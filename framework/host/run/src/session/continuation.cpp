@@ -32,7 +32,8 @@ constexpr std::array kChangeable{
 constexpr const char* kOptimizer = "/optimizer";
 constexpr const char* kCallbacks = "/training/callbacks";
 constexpr const char* kWhatMayChange =
-    "training.epochs, training.evaluate_every, training.clip, training.checkpoint, the schedule, "
+    "training.epochs, training.max_steps, training.evaluate_every, training.clip, "
+    "training.checkpoint, the schedule, "
     "parameters of the optimizer and of callbacks";
 
 bool is_within(std::string_view pointer, std::string_view whole) {
@@ -154,22 +155,28 @@ std::vector<Saved> newest_checkpoints(const RunFolder& before) {
 /// Expects that there is something to train, and nothing to take back.
 void expect_more_to_train(const RunFolder& before, const json& document,
                           const std::vector<Saved>& trainings) {
-  const json epochs = document.at("training").value("epochs", json());
-  if (!epochs.is_number_integer())
-    return;
-  const auto wanted = epochs.get<std::int64_t>();
-  std::int64_t most = 0;
-  bool was_ended = !fs::exists(before.result());  // or stopped, before its epochs were over
+  std::int64_t epochs = 0;
+  std::int64_t steps = 0;
+  bool was_ended = !fs::exists(before.result());  // or stopped, before its end was reached
   for (const Saved& training : trainings) {
-    most = std::max(most, training.checkpoint.position.epochs_done);
+    epochs = std::max(epochs, training.checkpoint.position.epochs_done);
+    steps = std::max(steps, training.checkpoint.position.steps_done);
     was_ended = was_ended || training.checkpoint.state.value("stop_reason") != "";
   }
-  if (wanted < most || (wanted == most && !was_ended)) {
-    throw UsageError(before.path().string() + " has been trained for " + std::to_string(most) +
-                     (most == 1 ? " epoch" : " epochs") + ", and training.epochs is " +
-                     std::to_string(wanted) +
-                     "; set it higher: --set training.epochs=" + std::to_string(2 * most));
-  }
+  const auto expect_more = [&](const std::string& key, const std::string& noun, std::int64_t done) {
+    const json limit = document.at("training").value(key, json());
+    if (!limit.is_number_integer())
+      return;
+    const auto wanted = limit.get<std::int64_t>();
+    if (wanted > done || (wanted == done && was_ended))
+      return;
+    throw UsageError(before.path().string() + " has been trained for " + std::to_string(done) +
+                     " " + noun + (done == 1 ? "" : "s") + ", and training." + key + " is " +
+                     std::to_string(wanted) + "; set it higher: --set training." + key + "=" +
+                     std::to_string(2 * done));
+  };
+  expect_more("epochs", "epoch", epochs);
+  expect_more("max_steps", "step", steps);
 }
 
 }  // namespace

@@ -77,11 +77,16 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
 
   const TrainingPlan plan = components_.training_plan();
   const std::optional<engine::StreamInput> stream = components_.stream();
-  if (!stream && plan.drop_last &&
-      static_cast<std::int64_t>(rows_.training.size()) < plan.batch_size) {
+  const auto rows_to_train = static_cast<std::int64_t>(rows_.training.size());
+  const std::int64_t samples =
+      sampler_ && !stream ? sampler_->samples(rows_to_train) : rows_to_train;
+  if (!stream && plan.drop_last && samples < plan.batch_size) {
     throw DataError("training.drop_last leaves nothing: there are " +
-                    std::to_string(rows_.training.size()) + " training rows and a batch has " +
-                    std::to_string(plan.batch_size));
+                    std::to_string(rows_to_train) + " training rows" +
+                    (samples == rows_to_train ? ""
+                                              : ", of which the sampler draws " +
+                                                    std::to_string(samples) + " in a pass,") +
+                    " and a batch has " + std::to_string(plan.batch_size));
   }
   const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
                                          .shuffle = plan.shuffle,

@@ -32,7 +32,9 @@ void FitContext::copy_checkpoint(const std::string& fit, int keep) {
     throw TrainingError(id_.path() + " begins with the checkpoint of " + fit +
                         ", which has saved none");
   }
-  loaded_->position.finished = false;  // it may be longer
+  // It may be longer, and ends for reasons of its own.
+  loaded_->position.finished = false;
+  loaded_->state.put("stop_reason", nlohmann::json(""));
   loaded_->state.put("run", run_.conditions().marks(run_.log.rows_of(id_.path(), 0), identity_));
   // Before its first step: from here on it does not matter what becomes of the other.
   loaded_->folder = store_.save(loaded_->state, loaded_->position, keep);
@@ -84,7 +86,7 @@ void FitContext::do_step_completed(const StepProgress& progress) {
 void FitContext::do_epoch_completed(const EpochSummary& summary) {
   settle();
   events_->notify([id = id_, summary](RunObserver& o) { o.epoch_completed(id, summary); });
-  if (summary.epoch < summary.epochs)
+  if (!summary.epochs || summary.epoch < *summary.epochs)
     verdict_ = report_(summary);
 }
 

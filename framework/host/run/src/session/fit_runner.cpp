@@ -60,7 +60,13 @@ FitRunner::FitRunner(RunParts& run, FitPlanner& planner)
           resident_memory_bytes,
           run.options.available_memory ? run.options.available_memory
                                        : [] { return engine::available_memory_bytes(); },
-          [&run](const std::string& text) { run.log.note(text); }) {}
+          [&run](const std::string& text) {
+            try {
+              run.log.note(text);
+            } catch (const StorageError&) {
+              // Called by the scheduler, which expects no failure; the next event reports it.
+            }
+          }) {}
 
 void FitRunner::run() {
   engine::run_fits(
