@@ -24,7 +24,7 @@ constexpr std::size_t kMostListed = 20;
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
+    text += (i == 0 ? "" : ", ") + plain_text(names[i]);
   if (names.size() > kMostListed)
     text += " and " + std::to_string(names.size() - kMostListed) + " more";
   return text;

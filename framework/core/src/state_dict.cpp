@@ -5,6 +5,7 @@
 
 #include <treadle/base/component.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/plugin_call.h>
 
@@ -15,14 +16,14 @@ template <typename Names>
 std::string list_of(const Names& names) {
   std::string text;
   for (const auto& entry : names)
-    text += (text.empty() ? "" : ", ") + entry.first;
+    text += (text.empty() ? "" : ", ") + plain_text(entry.first);
   return text.empty() ? "nothing" : text;
 }
 
 std::string list_of(const nlohmann::json& values) {
   std::string text;
   for (const auto& entry : values.items())
-    text += (text.empty() ? "" : ", ") + entry.key();
+    text += (text.empty() ? "" : ", ") + plain_text(entry.key());
   return text.empty() ? "nothing" : text;
 }
 

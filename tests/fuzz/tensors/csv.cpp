@@ -23,8 +23,7 @@ const std::array<Json, 3>& readings() {
            {"categorical", {1}},
            {"time", 2},
            {"group", 3},
-           {"missing", "drop_row"},
-           {"class_weights", "balanced"}}};
+           {"missing", "drop_row"}}};
   return all;
 }
 
