@@ -99,8 +99,8 @@ ReadRows read_rows(DataProvider& data) {
   for (const at::Tensor& weights : batch.position_weights)
     add_bits(weights, rows.targets);
   add_bits(batch.weights, rows.targets);
-  add_bits(reader->groups(), rows.targets);
-  add_bits(reader->timestamps(), rows.targets);
+  add_bits(reader->groups(), rows.order);
+  add_bits(reader->timestamps(), rows.order);
   rows.content_hash = data.content_hash();
   return rows;
 }

@@ -12,7 +12,8 @@ namespace treadle::fuzz {
 /// All that can be read from a provider, as bytes: equal for equal rows.
 struct ReadRows {
   std::string inputs;
-  std::string targets;  ///< and weights, groups, times
+  std::string targets;  ///< and weights
+  std::string order;    ///< groups and times, which only a training needs
   std::string content_hash;
 
   bool operator==(const ReadRows&) const = default;
