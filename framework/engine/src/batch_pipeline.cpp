@@ -437,12 +437,13 @@ BatchPipeline::BatchPipeline(StreamInput input, std::vector<const Transform*> tr
                                  std::move(transforms), options, random);
   if (impl_->batches_per_pass && *impl_->batches_per_pass != DataProvider::kEndless &&
       *impl_->batches_per_pass < 1) {
-    throw DataError("the stream leaves no batch to train on: " +
-                    std::to_string(std::max<std::int64_t>(
-                        0, input.data->stream_rows().value_or(0) - input.first_row)) +
-                    " rows after those that validate, and a batch has " +
-                    std::to_string(options.batch_size) +
-                    (options.drop_last ? ", which training.drop_last wants full" : ""));
+    throw DataError(
+        "the stream leaves no batch to train on: " +
+        std::to_string(
+            std::max<std::int64_t>(0, input.data->stream_rows().value_or(0) - input.first_row)) +
+        " rows after those that validate, and a batch has " + std::to_string(options.batch_size) +
+        (options.drop_last ? ", which training.drop_last leaves out unless it is full" : "") +
+        "; lower training.batch_size, or keep fewer rows for validation");
   }
 }
 
