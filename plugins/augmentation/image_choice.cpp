@@ -7,8 +7,6 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "name_list.h"
-
 namespace treadle::augmentation {
 namespace {
 

@@ -11,7 +11,6 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "name_list.h"
 #include "normal_draws.h"
 
 namespace treadle::augmentation {

@@ -8,6 +8,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
 #include <treadle/base/path_words.h>
 
 #include "npy_file.h"
@@ -33,13 +34,6 @@ void check_fits(const ArrayDescription& description) {
   }
   if (!fits)
     throw StorageError("stored description of the data contradicts itself");
-}
-
-std::string name_list(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 /// Moves files into another folder, and remembers what they are called.
@@ -117,8 +111,8 @@ ArrayOptions NpyData::later_options(Purpose purpose) const {
     input.lengths = named.lengths;
     options.inputs = {{*trained.begin(), std::move(input)}};
   } else if (trained.size() > 1 && named_.inputs.is_string()) {
-    throw DataError(shown_path(first) + ": the model has the inputs " + name_list(trained) +
-                    remedy);
+    throw DataError(shown_path(first) + ": the model has the inputs " +
+                    name_list(std::vector<std::string>(trained.begin(), trained.end())) + remedy);
   }
   if (purpose == Purpose::kEvaluate && named_.target == training_->target) {
     throw DataError(shown_path(first) + ": evaluating needs the targets of these rows as well" +

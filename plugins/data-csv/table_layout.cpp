@@ -19,17 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostListed = 20;
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i)
-    text += (i == 0 ? "" : ", ") + plain_text(names[i]);
-  if (names.size() > kMostListed)
-    text += " and " + std::to_string(names.size() - kMostListed) + " more";
-  return text;
-}
-
 /// Resolves the columns that parameters name, and sees that each is used once.
 class ColumnFinder {
  public:
@@ -54,7 +43,7 @@ class ColumnFinder {
              "\" must be an index from 0, got " + quote_text(name));
       }
       fail("there is no column " + quote_text(name) + " for \"" + key + "\"" +
-           "; the columns are " + list_of(names_) + did_you_mean(name, names_));
+           "; the columns are " + name_list(names_) + did_you_mean(name, names_));
     }
     return found - names_.begin();
   }
@@ -115,7 +104,7 @@ void check_names(const CsvOptions& options, const std::vector<std::string>& name
   if (!options.header)
     return;
   if (looks_like_data(names)) {
-    finder.fail("the header line has numbers for names (" + list_of(names) +
+    finder.fail("the header line has numbers for names (" + name_list(names) +
                 "); if it is the first row of data, set \"header\": false");
   }
   std::map<std::string_view, std::size_t> first;
@@ -267,7 +256,7 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
   }
   if (layout.features.empty()) {
     finder.fail("no column is left to predict " + target_names(layout.targets) +
-                " from; the columns are " + list_of(names));
+                " from; the columns are " + name_list(names));
   }
   for (const ColumnName& column : options.categorical) {
     const std::int64_t index = finder.index(column, "categorical");
@@ -368,7 +357,7 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
       list += (list.empty() ? "" : ", ") + one;
     throw DataError(place + ": the model needs the column" + (missing.size() == 1 ? " " : "s ") +
                     list + ", which " + (missing.size() == 1 ? "is" : "are") +
-                    " not there; the columns are " + list_of(names));
+                    " not there; the columns are " + name_list(names));
   }
   return plan;
 }

@@ -10,16 +10,6 @@
 
 namespace treadle::transforms {
 
-std::string list_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostListed = 20;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i)
-    text += (i == 0 ? "" : ", ") + plain_text(names[i]);
-  if (names.size() > kMostListed)
-    text += " and " + std::to_string(names.size() - kMostListed) + " more";
-  return text.empty() ? "none" : text;
-}
-
 bool is_numbers(const PortSpec& port) {
   return (port.role == Role::kFeatures || port.role == Role::kImage) &&
          c10::isFloatingType(port.dtype) && !port.shape.empty();
@@ -94,7 +84,7 @@ std::vector<std::vector<bool>> ColumnChoice::choose(const DataSpec& spec,
   for (const std::string& name : names_.value_or(std::vector<std::string>())) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {
       throw DataError(component_ + ": there is no column " + quote_text(name) +
-                      "; the columns are " + list_of(present) + did_you_mean(name, present));
+                      "; the columns are " + name_list(present) + did_you_mean(name, present));
     }
   }
   return chosen;

@@ -48,7 +48,4 @@ class ColumnChoice {
 /// Whether any column is chosen.
 bool any_chosen(const std::vector<std::vector<bool>>& chosen);
 
-/// `a, b, c`, cut after twenty.
-std::string list_of(const std::vector<std::string>& names);
-
 }  // namespace treadle::transforms

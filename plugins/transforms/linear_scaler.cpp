@@ -175,7 +175,7 @@ std::vector<LinearScaler::Choice> LinearScaler::choose(const DataSpec& spec) con
   for (const std::string& name : input_names_.value_or(std::vector<std::string>())) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {
       throw DataError(component + ": there is no input " + quote_text(name) + "; the inputs are " +
-                      list_of(present) + did_you_mean(name, present));
+                      name_list(present) + did_you_mean(name, present));
     }
   }
   bool has_array = false;
@@ -219,7 +219,7 @@ std::vector<bool> LinearScaler::choose_targets(const DataSpec& spec) const {
   for (const std::string& name : target_names_) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {
       throw DataError(columns_.component() + ": there is no target " + quote_text(name) +
-                      "; the targets are " + list_of(present) + did_you_mean(name, present));
+                      "; the targets are " + name_list(present) + did_you_mean(name, present));
     }
   }
   if (std::find(chosen.begin(), chosen.end(), true) == chosen.end()) {

@@ -101,6 +101,16 @@ std::vector<std::string> near_misses(std::string_view word,
   return words;
 }
 
+std::string name_list(std::span<const std::string> names) {
+  constexpr std::size_t kMostListed = 20;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i)
+    text += (i == 0 ? "" : ", ") + plain_text(names[i]);
+  if (names.size() > kMostListed)
+    text += " and " + std::to_string(names.size() - kMostListed) + " more";
+  return names.empty() ? "none" : text;
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::vector<std::string> words = near_misses(word, candidates);
   if (words.empty())

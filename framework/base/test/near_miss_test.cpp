@@ -52,5 +52,14 @@ TEST(NearMisses, TakeAbbreviationsWhereNoWordIsNear) {
   EXPECT_EQ(did_you_mean("l", keys), "");
 }
 
+TEST(NameList, HasTheFirstTwentyAndNothingThatATerminalObeys) {
+  EXPECT_EQ(name_list({}), "none");
+  EXPECT_EQ(name_list(Words{"x", "a \"b\"", "\x1b[2J"}), "x, a \"b\", \\u001b[2J");
+  Words names(20, "n");
+  EXPECT_EQ(name_list(names).size(), 58U);
+  names.insert(names.end(), 2, "cut");
+  EXPECT_EQ(name_list(names), name_list(std::span(names).first(20)) + " and 2 more");
+}
+
 }  // namespace
 }  // namespace treadle
