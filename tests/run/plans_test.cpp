@@ -418,6 +418,73 @@ TEST(Plans, CopyAFitFromAnothersCheckpointAtTheSamePlaceAfterEveryInterruption) 
   }
 }
 
+TEST(Plans, HearOfEachEpochAlsoWhereNoneArePlanned) {
+  const Runtime runtime = watching_runtime();
+  nlohmann::json until_step = document(1);
+  until_step["training"].erase("epochs");
+  until_step["training"]["max_steps"] = 35;  // 10 an epoch
+  PlannedFit fit{FitId("a", 0, 1), some_rows()};
+  fit.workflow = std::make_shared<const ResolvedWorkflow>(runtime.resolve(until_step));
+  PlannedRun run(runtime, 1);
+  Listed plan({fit});
+  std::vector<std::int64_t> told;
+  plan.judge = [&](const std::string&, const EpochSummary& epoch) {
+    told.push_back(epoch.epoch);
+    return epoch.epoch == 3 ? FitVerdict::kStop : FitVerdict::kContinue;
+  };
+
+  run.run(plan);
+
+  EXPECT_THAT(told, ElementsAre(1, 2, 3));
+  EXPECT_THAT(plan.stopped_fits, ElementsAre("a"));
+}
+
+/// "old" ends by early stopping; then "copy" begins with its checkpoint, and stops for nothing.
+class Outliving final : public FitPlanner {
+ public:
+  explicit Outliving(const Runtime& runtime) {
+    nlohmann::json stopping = document(1);
+    stopping["training"]["callbacks"] = {
+        {{"use", "early_stopping"}, {"patience", "1ep"}, {"min_delta", 1e9}}};
+    old_ = {FitId("old", 0, 2), some_rows()};
+    old_.workflow = std::make_shared<const ResolvedWorkflow>(runtime.resolve(stopping));
+    stopping["training"]["callbacks"][0]["patience"] = "100ep";
+    copy_ = {FitId("copy", 1, 2), some_rows()};
+    copy_.workflow = std::make_shared<const ResolvedWorkflow>(runtime.resolve(stopping));
+    copy_.start = WarmStart{"old", WarmStart::From::kCheckpoint};
+  }
+
+  std::map<std::string, nlohmann::json> results;
+
+  Orders next() override {
+    if (!std::exchange(has_begun_, true))
+      return {{old_}, {}};
+    if (results.count("old") == 0 || std::exchange(has_copied_, true))
+      return {};
+    return {{copy_}, {}};
+  }
+  void completed(const FitId& fit, FitResult result) override {
+    results[fit.path()] = std::move(result.result);
+  }
+
+ private:
+  PlannedFit old_;
+  PlannedFit copy_;
+  bool has_begun_ = false;
+  bool has_copied_ = false;
+};
+
+TEST(Plans, AFitThatIsCopiedFromOneThatEndedEndsForReasonsOfItsOwn) {
+  const Runtime runtime = watching_runtime();
+  PlannedRun run(runtime, 1);
+  Outliving plan(runtime);
+
+  run.run(plan);
+
+  EXPECT_LT(plan.results.at("old").at("total_epochs"), 6) << plan.results.at("old");
+  EXPECT_EQ(plan.results.at("copy").at("total_epochs"), 6) << plan.results.at("copy");
+}
+
 template <typename Failure>
 std::string refusal_of(const Runtime& runtime, std::vector<PlannedFit> fits) {
   PlannedRun run(runtime, 1);

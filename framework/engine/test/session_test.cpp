@@ -1,5 +1,6 @@
 #include <treadle/engine/session.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -228,6 +229,23 @@ TEST(Session, AStopAskedForBeforehandCostsNoMoreThanAStep) {
 
   EXPECT_LE(context.steps().size(), 1U);
   EXPECT_EQ(context.checkpoints().size(), context.steps().size());
+}
+
+// A continued run's refit may be given fewer epochs than it has been trained.
+TEST(Session, WithMoreEpochsThanItIsGivenItEndsWithoutAStep) {
+  const Whole longer(training({.epochs = 5}));
+  const auto& saved = longer.context.checkpoints();
+  const auto third = std::find_if(saved.begin(), saved.end(), [](const auto& checkpoint) {
+    return checkpoint.position.epochs_done == 3 && checkpoint.position.at_epoch_end;
+  });
+  ASSERT_NE(third, saved.end());
+  RecordingContext context(longer.context, *third);
+  const std::size_t steps = context.steps().size();
+
+  const engine::TrainingResult result = training({.epochs = 2})->train(context);
+
+  EXPECT_EQ(context.steps().size(), steps);
+  EXPECT_EQ(result.total_epochs, 3);
 }
 
 TEST(Session, RefusesAnEmptyState) {

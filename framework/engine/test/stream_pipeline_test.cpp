@@ -388,5 +388,30 @@ TEST(BatchPipeline, TakesRowsAsASamplerHasThemOfTablesAndOfWindows) {
   });
 }
 
+/// Writes down how the rows it is given are called.
+class Names final : public Sampler {
+ public:
+  mutable std::vector<std::string> heard;
+
+ private:
+  std::unique_ptr<const SampleOrder> do_order(const SampleRequest& request) const override {
+    for (const std::int64_t row : request.rows)
+      heard.push_back(request.reader->describe_row(row));
+    return rows_listed({request.rows.begin(), request.rows.end()});
+  }
+};
+
+TEST(BatchPipeline, RowsOfAWindowAreCalledByTheirNumbersInTheStream) {
+  const Names names;
+  PipelineOptions options = by(3);
+  options.sampler = &names;
+  const NumberedStream data(7);
+  ThreadBudget(1).run([&] {
+    BatchPipeline pipeline({&data, 1, 3}, {}, options, RandomStreams(1));
+    rest_of(*pipeline.epoch(0));
+  });
+  EXPECT_THAT(names.heard, ElementsAre("row 1", "row 2", "row 3", "row 4", "row 5", "row 6"));
+}
+
 }  // namespace
 }  // namespace treadle::engine

@@ -1,5 +1,7 @@
 #include <cmath>
 #include <numbers>
+#include <set>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
@@ -181,6 +183,41 @@ TEST_F(SyntheticTest, SeriesFollowsItsCoefficients) {
   const double correlation = (noise * rows.select(1, 0)).mean().item<double>() /
                              (3 * rows.select(1, 0).std().item<double>());
   EXPECT_NEAR(correlation, 0, 5 / std::sqrt(20000.));
+}
+
+// The first rows of a stream validate, a chunk's worth or less: no end of the shape may be missing.
+TEST_F(SyntheticTest, TheFirstRowsOfAnEndlessStreamAreOfTheWholeShape) {
+  const auto first_rows = [](const char* component) {
+    const auto data = open(component, {{"rows", "endless"}, {"noise", 0}});
+    Batch batch;
+    EXPECT_TRUE(data->stream(200)->next(batch));
+    return batch;
+  };
+
+  const Batch moons = first_rows("moons");
+  for (const std::int64_t moon : {0, 1}) {
+    const at::Tensor x = moons.inputs[0].index({moons.targets[0].flatten() == moon}).select(1, 0);
+    EXPECT_LT(x.min().item<double>(), moon - 0.9);
+    EXPECT_GT(x.max().item<double>(), moon + 0.9);
+  }
+  const at::Tensor radius = first_rows("spirals").inputs[0].norm(2, {1});
+  EXPECT_LT(radius.min().item<double>(), 0.1);
+  EXPECT_GT(radius.max().item<double>(), 0.9);
+}
+
+TEST_F(SyntheticTest, NoChunkOfAnEndlessStreamIsACopyOfAnother) {
+  for (const char* component : {"moons", "spirals", "friedman1"}) {
+    const auto data = open(component, {{"rows", "endless"}, {"noise", 0}});
+    const auto stream = data->stream(1);
+    std::set<std::pair<float, float>> seen;
+    Batch batch;
+    for (int row = 0; row < 5000; ++row) {
+      ASSERT_TRUE(stream->next(batch));
+      const at::Tensor x = batch.inputs[0].to(at::kFloat);
+      seen.emplace(x[0][0].item<float>(), x[0][1].item<float>());
+    }
+    EXPECT_GT(seen.size(), 4900U) << component;
+  }
 }
 
 TEST_F(SyntheticTest, RefusesWhatItCannotMake) {

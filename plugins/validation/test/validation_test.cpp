@@ -5,6 +5,8 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/sequence_provider.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/validation_contract.h>
 
@@ -501,6 +503,45 @@ TEST(TestRows, WhatIsMissingIsNamed) {
   EXPECT_EQ(by("hold_out", {{"rows", 24}, {"test_fraction", 0.2}}),
             "validation asks for 24 rows, but there are 24, and training needs at least one; 6 of "
             "the 30 rows are set aside for the test");
+}
+
+/// Twelve samples of a series; each is to predict the thirty rows after its thirty.
+class LongTargets final : public SampleReader {
+ public:
+  LongTargets() : rows_(table()) {}
+
+ private:
+  static MatrixRows::Matrices table() {
+    MatrixRows::Matrices matrices;
+    matrices.spec.inputs = {{"features", {1}, {{"x", {}, false}}}};
+    matrices.spec.targets = {number_target("price")};
+    matrices.inputs = {at::arange(12, at::kFloat).unsqueeze(1)};
+    matrices.targets = matrices.inputs;
+    return matrices;
+  }
+  SourceRows do_source_rows(std::int64_t sample) const override {
+    return {{sample, sample + 30}, {sample + 30, sample + 60}};
+  }
+  const DataSpec& do_spec() const override { return rows_.spec(); }
+  std::int64_t do_rows() const override { return rows_.rows(); }
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
+    rows_.gather(rows, out);
+  }
+  at::Tensor do_targets(std::size_t target) const override { return rows_.targets(target); }
+
+  const MatrixRows rows_;
+};
+
+TEST(HoldOut, SaysThatNoSampleIsLeftWhichTouchesNoTargetOfThoseThatValidate) {
+  const LongTargets samples;
+  SplitRequest request = numbers(12);
+  request.samples = &samples;
+
+  EXPECT_EQ(message_of([&] {
+              make("hold_out", {{"strategy", "chronological"}, {"rows", 2}})->plan(request);
+            }),
+            "every sample before those that validate touches rows of their targets, so none is "
+            "left to train on; hold fewer out, shorten the windows, or take more rows");
 }
 
 TEST(HoldOut, SaysWhyItCannotSplit) {
