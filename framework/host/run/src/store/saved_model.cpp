@@ -77,7 +77,7 @@ StateDict read_preprocessing(const std::filesystem::path& folder) {
   try {
     StateDict saved = read_state_folder(folder / "preprocessing");
     const std::filesystem::path weights = folder / "model.safetensors";
-    if (hash_file(weights) != saved.value(kModelChecksum)) {
+    if (saved.value(kModelChecksum) != hash_file(weights)) {
       throw StorageError(weights.string() +
                          ": is damaged, or belongs to another run: its checksum does not match");
     }
