@@ -69,7 +69,7 @@ endfunction()
 
 # **Rationale:** the numbers hold for the libtorch that README.md names, and not to the last digit: BLAS and libtorch
 # choose their kernels by the CPU's model, these round differently, and some hundred steps make that visible.
-# The deviation over the folds says how far off a mean may be before a reader would be misled.
+# Half of the deviation over the folds is what a mean may be off before a reader would be misled.
 if(NOT readme MATCHES "with libtorch ([0-9]+\\.[0-9]+):")
   message(FATAL_ERROR "README.md does not say which libtorch printed its table")
 endif()
@@ -86,8 +86,8 @@ if(at EQUAL 0)
     ten_thousandths("${CMAKE_MATCH_3}" deviation)
     string(REGEX MATCH "${label} +([0-9.]+) ±" number "${printed}")
     ten_thousandths("${CMAKE_MATCH_1}" value)
-    math(EXPR too_high "${value} - ${mean} - ${deviation}")
-    math(EXPR too_low "${mean} - ${deviation} - ${value}")
+    math(EXPR too_high "${value} - ${mean} - ${deviation} / 2")
+    math(EXPR too_low "${mean} - ${value} - ${deviation} / 2")
     if(too_high GREATER 0 OR too_low GREATER 0)
       message(FATAL_ERROR "README.md shows ${row}, but the run printed ${number}")
     endif()
