@@ -78,6 +78,10 @@ EpochTable::EpochTable(const FitId& fit, const EpochSummary& first, std::size_t 
   fit_into(columns);
 }
 
+bool EpochTable::lacks_columns_of(const EpochSummary& epoch) const {
+  return !has_validation_ && epoch.val_loss.has_value();
+}
+
 std::size_t EpochTable::width() const {
   return columns_of(head()) + columns_of(kBest);
 }

@@ -18,7 +18,7 @@ namespace treadle::cli {
 /// last. Several trainings share the twenty.
 bool has_line(std::int64_t epoch, std::optional<std::int64_t> epochs, std::int64_t trainings);
 
-/// Rows under one another: the columns are fixed by the first epoch there is.
+/// Rows under one another: the columns are those of the first epoch there is.
 class EpochTable {
  public:
   /// Of several trainings the name stands in front. Where the rows would be wider than `columns`,
@@ -26,6 +26,9 @@ class EpochTable {
   EpochTable(const FitId& fit, const EpochSummary& first,
              std::size_t columns = static_cast<std::size_t>(-1));
 
+  /// Whether `epoch` was evaluated, and the first one was not (training.evaluate_every): it needs
+  /// a table of its own.
+  bool lacks_columns_of(const EpochSummary& epoch) const;
   std::string head() const;
   std::string row(const FitId& fit, const EpochSummary& epoch) const;
 

@@ -99,7 +99,7 @@ void ProgressView::do_fit_completed(const FitId& fit, const FitSummary& summary)
   if (fit.count() > 1) {
     print(fit_line(fit, summary));
   } else if (!summary.stop_reason.empty()) {
-    print(summary.stop_reason);
+    print("stopped after epoch " + std::to_string(summary.epochs) + ": " + summary.stop_reason);
   }
 }
 
@@ -116,7 +116,7 @@ void ProgressView::print(const std::string& line) {
 }
 
 void ProgressView::print_epoch(Training& training, const EpochSummary& summary) {
-  if (!table_) {
+  if (!table_ || table_->lacks_columns_of(summary)) {
     table_.emplace(training.id, summary, terminal_.width());
     print(terminal_.dim(cut_to(table_->head(), terminal_.width())));
   }

@@ -137,10 +137,12 @@ std::string kept_weights(const Json& weights) {
   const Json& epoch = member(weights, "epoch");
   if (!epoch.is_number_integer())
     return {};
+  const std::string holds =
+      member(weights, "averaged") == true ? "averaged weights of " : "weights of ";
   if (member(weights, "chosen") != "best")
-    return "weights of the last epoch";
+    return holds + "the last epoch";
   const Json& by = member(weights, "by");
-  return "weights of epoch " + epoch.dump() + ", the best" +
+  return holds + "epoch " + epoch.dump() + ", the best" +
          (by.is_string() ? " by " + by.get<std::string>() : "");
 }
 

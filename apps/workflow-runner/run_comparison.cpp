@@ -20,6 +20,7 @@ using Cells = std::vector<std::string>;
 
 constexpr std::size_t kWidestCell = 32;
 constexpr std::string_view kBetween = "  ";
+constexpr const char* kRunColumn = "run";
 constexpr const char* kEpochs = "epochs";
 constexpr const char* kTime = "time";
 
@@ -139,6 +140,12 @@ Settings settings_of(const RunRecord& run) {
   return settings;
 }
 
+/// A setting as a column: "loss" is a number of the result, and may be a key of the document.
+std::string column_of(const std::string& key, const Cells& numbers) {
+  return std::find(numbers.begin(), numbers.end(), key) == numbers.end() ? key
+                                                                         : key + " (document)";
+}
+
 std::vector<std::string> differing_keys(const std::vector<Settings>& all) {
   std::set<std::string> keys;
   for (const Settings& one : all) {
@@ -159,6 +166,11 @@ std::vector<std::string> differing_keys(const std::vector<Settings>& all) {
 }
 
 void sort_rows(Comparison& comparison, const std::string& sort, bool higher_is_better) {
+  if (sort == kRunColumn) {
+    std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
+                     [](const auto& a, const auto& b) { return a.run < b.run; });
+    return;
+  }
   Cells names = comparison.numbers;
   names.insert(names.end(), comparison.keys.begin(), comparison.keys.end());
   const auto found = std::find(names.begin(), names.end(), sort);
@@ -237,13 +249,15 @@ Comparison compare_runs(const std::vector<RunRecord>& runs, const std::string& s
     }
   }
   comparison.numbers.insert(comparison.numbers.end(), {kEpochs, kTime});
-  comparison.keys = differing_keys(settings);
+  const std::vector<std::string> keys = differing_keys(settings);
+  for (const std::string& key : keys)
+    comparison.keys.push_back(column_of(key, comparison.numbers));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Comparison::Row& row = comparison.rows.emplace_back();
     row.run = shown_path(runs[i].folder);
     for (const std::string& name : comparison.numbers)
       row.values.push_back(number_of(runs[i], judged[i], name));
-    for (const std::string& key : comparison.keys) {
+    for (const std::string& key : keys) {
       const auto found = settings[i].find(key);
       row.values.push_back(found == settings[i].end() ? Json() : found->second);
     }
@@ -258,7 +272,7 @@ Comparison compare_runs(const std::vector<RunRecord>& runs, const std::string& s
 std::string Comparison::text(const Terminal& terminal) const {
   // A number of every class makes no table that anybody can read; --csv and --json have them.
   std::vector<std::size_t> shown;
-  Cells head{"run"};
+  Cells head{kRunColumn};
   for (std::size_t i = 0; i < numbers.size() + keys.size(); ++i) {
     const bool is_number = i < numbers.size();
     if (is_number && is_of_one_class(numbers[i]))
@@ -280,7 +294,7 @@ std::string Comparison::text(const Terminal& terminal) const {
 }
 
 std::string Comparison::csv() const {
-  std::string text = "run";
+  std::string text = kRunColumn;
   for (const std::string& name : numbers)
     text += "," + csv_field(name);
   for (const std::string& key : keys)

@@ -229,7 +229,8 @@ void add_column_names(std::string_view line, std::vector<std::string>& names) {
       name = line.substr(at, end - at);
       at = end;
     }
-    names.push_back(std::move(name));
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
   }
 }
 

@@ -27,8 +27,8 @@ void FollowedCondition::begin(TrainingControl& control, const std::string& actio
     const std::vector<std::string>& known = control.logged_names();
     if (control.is_refit() && std::find(known.begin(), known.end(), name) == known.end()) {
       is_active_ = false;
-      control.note(control.name() + " has no validation rows, and goes without " + action +
-                   " when " + condition_.text());
+      control.note(control.name() + " has no validation rows; left out: " + action + " when " +
+                   condition_.text());
       return;
     }
     control.expect_logged(name, condition_.config(), "monitor");

@@ -18,8 +18,8 @@ class FollowedCondition final : public Stateful {
   explicit FollowedCondition(Condition condition) : condition_(std::move(condition)) {}
 
   /// In begin(): fails when the history will not have one of the numbers. In a refit, which has no
-  /// validation rows, the condition then never holds, and a note says what the training goes
-  /// without: `action`, "unfreezing encoder.*".
+  /// validation rows, the condition then never holds, and a note names what is left out:
+  /// `action`, "unfreezing encoder.*".
   void begin(TrainingControl& control, const std::string& action);
 
   /// Takes the newest row of the history; whether the condition holds now. Rows up to the last

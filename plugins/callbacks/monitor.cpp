@@ -37,7 +37,7 @@ std::optional<MetricValue> value_in(const EpochSummary& row, const std::string& 
   if (!value && row.val_loss) {
     throw TrainingError("\"" + name +
                         "\" was in the history at first and no longer is; a model or metric must "
-                        "give the same names for any rows: monitor another, or mend its plugin");
+                        "give the same names for any rows: monitor another, or fix its plugin");
   }
   return value;
 }

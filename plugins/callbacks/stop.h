@@ -12,14 +12,16 @@ class Stop final : public TrainingCallback {
  private:
   void do_begin(TrainingControl& control) override {
     is_active_ = !control.is_refit();
-    if (is_active_)
+    if (is_active_) {
       when_.begin(control, "stopping");
+    } else {
+      control.note(control.name() + " trains as long as its folds did; left out: stopping when " +
+                   when_.condition().text());
+    }
   }
   void do_after_epoch(const EpochSummary& epoch, TrainingControl& control) override {
-    if (!is_active_ || !when_.holds(epoch, control) || control.is_ending())
-      return;
-    control.stop(when_.condition().text());
-    control.changed("stopped: " + when_.condition().text());
+    if (is_active_ && when_.holds(epoch, control))
+      control.stop(when_.condition().text());
   }
   StateDict do_state() const override {
     StateDict state;

@@ -261,8 +261,7 @@ TEST(AutomaticExecution, SaysWhyItLeavesARunDynamic) {
       run_workflow(runtime, runtime.resolve(document), workspace.options()).folder;
 
   EXPECT_THAT(json::parse(read_file(folder / "result.json")).at("choices"),
-              ::testing::Contains("execution: dynamic, because \"loop_0\" decides by the numbers "
-                                  "it is given"));
+              ::testing::Contains("execution: dynamic, because \"loop_0\" decides by values"));
   EXPECT_THAT(read_file(folder / "events.jsonl"), ::testing::HasSubstr("execution: dynamic"));
 }
 

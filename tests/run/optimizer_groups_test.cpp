@@ -59,10 +59,10 @@ std::string mistake_in_groups(const nlohmann::json& groups) {
 }
 
 TEST(OptimizerGroups, SayWhatTheyCannotFind) {
-  EXPECT_EQ(
-      mistake_in_groups({{{"parameters", {"norms.*"}}}}),
-      "/optimizer/groups/0/parameters: this names no parameter that no group before it has; the "
-      "model's are layers.0.weight, layers.0.bias, layers.1.weight, layers.1.bias");
+  EXPECT_EQ(mistake_in_groups({{{"parameters", {"norms.*"}}}}),
+            "/optimizer/groups/0/parameters: no parameter matches, or an earlier group has all "
+            "that do; the "
+            "model's are layers.0.weight, layers.0.bias, layers.1.weight, layers.1.bias");
   EXPECT_EQ(
       mistake_in_groups({{{"parameters", {"*"}}, {"weight_decai", 0}}}),
       "/optimizer/groups/0/weight_decai: unknown key \"weight_decai\" (AdamW takes: betas, eps, "

@@ -236,9 +236,9 @@ TEST(Trends, OfWhatARefitDoesNotKnowAreLeftOutOfIt) {
   std::vector<std::string> notes;
   for (const json& event : events_of(folder, "noted"))
     notes.push_back(event.at("text"));
-  EXPECT_THAT(notes, ::testing::Contains(
-                         "final has no validation rows, and goes without unfreezing encoded when "
-                         "train_loss and val_loss stalled for 3 epochs"));
+  EXPECT_THAT(notes,
+              ::testing::Contains("final has no validation rows; left out: unfreezing encoded when "
+                                  "train_loss and val_loss stalled for 3 epochs"));
   for (const ReportInput::Curve& curve : read_history(folder)) {
     ASSERT_EQ(curve.epochs.size(), 3U) << curve.fit;
     EXPECT_EQ(curve.epochs[1].decisions.size(), 1U) << curve.fit;

@@ -110,6 +110,16 @@ TEST(ProgressText, HasAColumnForWhatTheModelShows) {
             " 3/60     0.5000      0.2500     0.9000     2.5000     0.0100     0.50 s");
 }
 
+TEST(ProgressText, TheFirstEvaluatedEpochNeedsATableOfItsOwn) {
+  EpochSummary not_evaluated = epoch(1, 60);
+  not_evaluated.val_loss.reset();
+  not_evaluated.metrics.clear();
+
+  EXPECT_TRUE(EpochTable({}, not_evaluated).lacks_columns_of(epoch(2, 60)));
+  EXPECT_FALSE(EpochTable({}, not_evaluated).lacks_columns_of(not_evaluated));
+  EXPECT_FALSE(EpochTable({}, epoch(2, 60)).lacks_columns_of(not_evaluated));
+}
+
 TEST(ProgressText, SaysWhichEpochIsBest) {
   const EpochTable table({}, epoch(3, 60));
 
@@ -256,11 +266,12 @@ TEST(ProgressView, ShowsTheEpochAtWhichATrainingStoppedEarly) {
   ASSERT_THAT(screen.text(), Not(HasSubstr("44/1000")));
 
   FitSummary summary;
+  summary.epochs = 44;
   summary.stop_reason = "no improvement for 10 epochs";
   view.fit_completed(fit, summary);
 
   EXPECT_THAT(screen.text(), HasSubstr("  44/1000 "));
-  EXPECT_THAT(screen.text(), HasSubstr("\nno improvement for 10 epochs\n"));
+  EXPECT_THAT(screen.text(), HasSubstr("\nstopped after epoch 44: no improvement for 10 epochs\n"));
 }
 
 TEST(ProgressView, WatchesTrainingsThatRunAtOnce) {

@@ -93,6 +93,7 @@ class Session final : public TrainingSession, public TrainingControl {
     result.selects_best = ends_with_kept_ && !kept_weights_.empty();
     if (result.selects_best)
       result.chosen_by = chosen_by_;
+    result.has_average = result.selects_best ? kept_is_average_ : average_ && average_->count() > 0;
     result.stop_reason = stop_reason_;
     return result;
   }
@@ -211,8 +212,10 @@ class Session final : public TrainingSession, public TrainingControl {
   // For both.
 
   void stop(const std::string& reason) override {
-    if (!is_ending())
-      stop_reason_ = reason.empty() ? "stopped" : reason;
+    if (is_ending())
+      return;
+    stop_reason_ = reason.empty() ? "asked for" : reason;
+    epoch_changes_.push_back("stopped: " + stop_reason_);
   }
 
   // For callbacks.
@@ -282,6 +285,7 @@ class Session final : public TrainingSession, public TrainingControl {
   void keep_weights() override {
     TREADLE_EXPECTS(ends_with_kept_, "keep_weights() needs end_with_kept_weights() in begin()");
     kept_weights_ = module_state(*setup_.model).snapshot();
+    kept_is_average_ = average_ && average_->is_in_model();
     keeps_epoch_ = true;
   }
   void changed(const std::string& what) override {
@@ -503,6 +507,7 @@ class Session final : public TrainingSession, public TrainingControl {
       state.put("data", data);
     if (!kept_weights_.empty())
       state.put("kept_model", kept_weights_);
+    state.put("kept_is_average", nlohmann::json(kept_is_average_));
     if (average_)
       state.put("average", average_->state());
     if (const StateDict loop = loop_.state(); !loop.empty())
@@ -538,6 +543,7 @@ class Session final : public TrainingSession, public TrainingControl {
       setup_.training->load_state(saved.part("data"));
     if (saved.has_part("kept_model"))
       kept_weights_ = saved.part("kept_model");
+    kept_is_average_ = saved.value("kept_is_average").get<bool>();
     if (average_)
       average_->load_state(saved.part("average"));
     loop_.load_state(saved.has_part("loop") ? saved.part("loop") : StateDict());
@@ -582,6 +588,7 @@ class Session final : public TrainingSession, public TrainingControl {
   std::int64_t best_epoch_ = 0;
   std::string stop_reason_;
   StateDict kept_weights_;
+  bool kept_is_average_ = false;
   bool keeps_epoch_ = false;
   std::int64_t last_changed_epoch_ = 0;
   std::vector<std::string> epoch_changes_;

@@ -34,11 +34,11 @@ TEST(AutomaticExecution, CompilesWhatIsKnownToBeNoSlower) {
 TEST(AutomaticExecution, LeavesDynamicWhatDecidesByNumbers) {
   const FlowBuilder switching =
       FlowBuilder().switch_(fixed_selector(0), {sigmoid_router(4, 4), sigmoid_router(4, 4)});
-  EXPECT_EQ(choice(switching), "dynamic, because \"switch_0\" decides by the numbers it is given");
+  EXPECT_EQ(choice(switching), "dynamic, because \"switch_0\" decides by values");
   EXPECT_EQ(choice(FlowBuilder().loop(sigmoid_router(4, 4)).until(threshold_halt(1), 3)),
-            "dynamic, because \"loop_0\" decides by the numbers it is given");
+            "dynamic, because \"loop_0\" decides by values");
   EXPECT_EQ(choice(FlowBuilder::from(sigmoid_router(4, 4)).loop(switching).times(2)),
-            "dynamic, because \"loop_0.switch_0\" decides by the numbers it is given")
+            "dynamic, because \"loop_0.switch_0\" decides by values")
       << "wherever it stands";
 }
 

@@ -141,11 +141,11 @@ TEST(Plan, SaysWhatItOnlyCallsAndWhy) {
                     .loop(rectify())
                     .until(threshold_halt(9), 3)
                     .named("search")),
-            "search: how many rounds it makes depends on the numbers it is given (dynamic)");
+            "search: how many rounds it makes depends on values (dynamic)");
   EXPECT_EQ(why(FlowBuilder::from(rows(4, 4))
                     .switch_(fixed_selector(0), {rows(4, 2), rows(4, 2)})
                     .named("choice")),
-            "choice: which branch it takes depends on the numbers it is given (dynamic)");
+            "choice: which branch it takes depends on values (dynamic)");
   EXPECT_EQ(why(FlowBuilder::from(rows(4, 4)).map(rectify()).each().named("pieces")),
             "pieces: it calls its body piece by piece");
 }

@@ -97,6 +97,8 @@ TEST(EarlyStopping, EndsWithTheBestWeights) {
   EXPECT_TRUE(trained.result.selects_best);
   EXPECT_EQ(trained.result.chosen_by, "val_loss");
   EXPECT_EQ(trained.result.stop_reason, "no improvement for 2 epochs (val_loss)");
+  EXPECT_THAT(trained.context.epochs().back().decisions,
+              ElementsAre("stopped: no improvement for 2 epochs (val_loss)"));
   EXPECT_EQ(trained.rehearsal.validate().loss, trained.context.epochs().front().val_loss);
 }
 
@@ -422,6 +424,18 @@ TEST(Averages, AMovingAverageIsEvaluatedAndEndedWith) {
   EXPECT_LT(worst_difference(rehearsal.weights(), expected), 1e-14);
   EXPECT_GT(worst_difference(rehearsal.weights(), saved_weights(context).back()), 1e-4);
   EXPECT_EQ(rehearsal.validate().loss, context.epochs().back().val_loss);
+}
+
+TEST(Averages, TheResultSaysWhetherItsWeightsAreOne) {
+  const auto has_average = [](const Json& callbacks) {
+    return Trained(callbacks, {.epochs = 6, .contrary_validation = true}).result.has_average;
+  };
+  const Json best{{"use", "restore_best_weights"}};  // those of the first epoch
+  EXPECT_FALSE(has_average(Json::array()));
+  EXPECT_TRUE(has_average({{{"use", "ema"}}}));
+  EXPECT_TRUE(has_average({{{"use", "ema"}}, best}));
+  EXPECT_TRUE(has_average({{{"use", "swa"}, {"start", "60%"}}}));
+  EXPECT_FALSE(has_average({{{"use", "swa"}, {"start", "60%"}}, best}));
 }
 
 TEST(Averages, AMeanIsThatOfTheLastEpochs) {

@@ -202,8 +202,8 @@ TEST(Conditions, BeginTheirWindowsAnewAfterEveryChange) {
   EXPECT_THAT(its.changes, ElementsAre("2 learning rate times 0.1: train_loss stalled for 2 epochs",
                                        "4 learning rate times 0.1: train_loss stalled for 2 epochs",
                                        "7 unfrozen hidden.*: encoded stalled for 3 epochs",
-                                       "10 unfrozen output.bias: encoded stalled for 3 epochs",
-                                       "14 stopped: train_loss stalled for 4 epochs"));
+                                       "10 unfrozen output.bias: encoded stalled for 3 epochs"));
+  EXPECT_EQ(its.epoch, 14);
   EXPECT_EQ(its.stop_reason, "train_loss stalled for 4 epochs");
   EXPECT_EQ(its.factor, 0.1 * 0.1);
   for (const at::Tensor& parameter : its.tiny.parameters())
@@ -274,8 +274,11 @@ TEST(Conditions, OfARefitAreThoseOfWhatItWillKnow) {
   twice.begin(its);
   stop.begin(its);
 
-  EXPECT_THAT(its.notes, ElementsAre("fold-1 has no validation rows, and goes without changing the "
-                                     "learning rate when accuracy improving for 2 epochs"));
+  EXPECT_THAT(its.notes,
+              ElementsAre("fold-1 has no validation rows; left out: changing the learning "
+                          "rate when accuracy improving for 2 epochs",
+                          "fold-1 trains as long as its folds did; left out: stopping "
+                          "when train_loss improving for 2 epochs"));
   EpochSummary first;
   first.train_loss = 2;
   EpochSummary second;

@@ -13,8 +13,7 @@
 
 // The rule of Execution::kAuto: compiled, unless
 //
-// - a node decides by the numbers it is given (switch, while, until, adaptive): a plan calls it,
-// and
+// - a node decides by values (switch, while, until, adaptive): a plan calls it, and
 //   refuses values whose sizes change with those numbers;
 // - more than the number of rows varies (sequences of any length): every length would need a plan,
 //   and eight are kept;
@@ -47,7 +46,7 @@ bool has_lowered_layer(const Graph::Impl& graph) {
   return false;
 }
 
-/// The way to a node that decides by the numbers it is given: "body.switch_0".
+/// The way to a node that decides by values: "body.switch_0".
 std::optional<std::string> dynamic_node(const Graph::Impl& graph) {
   for (std::size_t i = 0; i < graph.places.size(); ++i) {
     const Node* node = graph.places[i].node.get();
@@ -87,7 +86,7 @@ bool runs_branches_in_parallel(const Graph::Impl& graph) {
 std::optional<std::string> why_dynamic(const Graph& graph) {
   const Graph::Impl& impl = graph.impl();
   if (const auto node = dynamic_node(impl))
-    return quote_text(*node) + " decides by the numbers it is given";
+    return quote_text(*node) + " decides by values";
   if (const auto node = varying_node(impl))
     return "the sizes of " + quote_text(*node) + " vary from batch to batch";
   if (impl.keeps_state)

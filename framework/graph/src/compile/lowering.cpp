@@ -238,7 +238,7 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
   } else if (const auto* planned = callee.ability<Lowerable>()) {
     if (const auto value = planned->lower(*this, inputs))
       return *value;
-    why = "its layer cannot say itself in operations for such inputs";
+    why = "its layer has no operations for such inputs";
   }
   return call(call_of_callee(callee, std::move(path)), inputs, why, /*is_dynamic=*/false).front();
 }

@@ -113,7 +113,7 @@ class AdaptiveLoopNode final : public Node {
   bool depends_on_numbers() const override { return true; }
   double calls_of(std::size_t) const override { return static_cast<double>(most_); }
   std::string why_called() const override {
-    return "how many rounds a row makes depends on the numbers it is given";
+    return "how many rounds a row makes depends on values";
   }
 
  private:

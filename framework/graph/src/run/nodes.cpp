@@ -142,7 +142,7 @@ class LoopNode final : public Node {
   double calls_of(std::size_t) const override { return static_cast<double>(rounds_); }
   std::string why_called() const override {
     if (depends_on_numbers())
-      return "how many rounds it makes depends on the numbers it is given";
+      return "how many rounds it makes depends on values";
     return keeps_state_ ? "what its body remembers goes from round to round"
                         : "its rounds are traced";
   }
@@ -327,9 +327,7 @@ class SwitchNode final : public Node {
   double calls_of(std::size_t callee) const override {
     return callee == 0 ? 1 : 1 / static_cast<double>(branch_count());
   }
-  std::string why_called() const override {
-    return "which branch it takes depends on the numbers it is given";
-  }
+  std::string why_called() const override { return "which branch it takes depends on values"; }
 
  private:
   std::int64_t branch_count() const { return static_cast<std::int64_t>(callees_.size()) - 1; }

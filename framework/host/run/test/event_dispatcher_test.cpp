@@ -236,8 +236,8 @@ TEST_F(EventDispatcherTest, AnObserverThatThrowsHearsNoMoreAndTheOthersDo) {
   dispatcher.drain();
 
   EXPECT_THAT(listener_.heard, ElementsAre());
-  EXPECT_THAT(other.heard,
-              ElementsAre("an observer failed and hears no more: lost my file", "one", "two"));
+  EXPECT_THAT(other.heard, ElementsAre("an observer failed and is no longer notified: lost my file",
+                                       "one", "two"));
 }
 
 TEST_F(EventDispatcherTest, TellsWhatIsLeftWhenItGoes) {

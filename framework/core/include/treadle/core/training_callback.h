@@ -82,7 +82,8 @@ class TrainingControl {
 
   // In after_step() and after_epoch().
 
-  /// End the training with this epoch. The first reason counts.
+  /// End the training with this epoch. The first reason counts: the epoch's row of the history and
+  /// the result have it.
   virtual void stop(const std::string& reason) = 0;
   /// From the next step on, beside what the schedule does.
   virtual void multiply_rate(double factor) = 0;

@@ -60,8 +60,9 @@ struct TrainingResult {
   double training_time_seconds = 0;
   /// The training ended with the weights of best_epoch, which so means something for a refit.
   bool selects_best = false;
-  std::string chosen_by;    ///< the number that best_epoch is the best by, where selects_best
-  std::string stop_reason;  ///< empty when all epochs were trained
+  std::string chosen_by;     ///< the number that best_epoch is the best by, where selects_best
+  bool has_average = false;  ///< those weights are an average over the steps before
+  std::string stop_reason;   ///< empty when all epochs were trained
 };
 
 struct ValidationResult {

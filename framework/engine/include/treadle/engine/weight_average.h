@@ -43,6 +43,7 @@ class WeightAverage : public Stateful {
   /// Gives the model the average in place of its own weights, which are kept aside for take_out().
   /// Expects an average that is not in the model already.
   void put_in();
+  bool is_in_model() const { return own_.defined(); }
   /// The model's own weights and buffers again, bit for bit.
   void take_out();
 

@@ -6,7 +6,7 @@ void RunObservers::drop(Listener& listener, const std::string& reason) {
   listener.failed = true;
   for (Listener& other : observers_) {
     if (!other.failed)
-      other.observer->noted("an observer failed and hears no more: " + reason);
+      other.observer->noted("an observer failed and is no longer notified: " + reason);
   }
 }
 

@@ -71,9 +71,10 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
   }
   if (provider_->stream_rows() == DataProvider::kEndless && !plan.steps_per_epoch &&
       !plan.max_steps) {
-    throw DataError(
-        "the data has no end, so nobody knows when an epoch ends; set training.steps_per_epoch, "
-        "after which the validation rows are evaluated, or training.max_steps");
+    workflow.slot("training")
+        .fail("steps_per_epoch",
+              "the data has no end; set training.steps_per_epoch, after which the validation rows "
+              "are evaluated, or training.max_steps");
   }
   validation_rows_ = make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
                          ->first_rows_of_stream();

@@ -349,8 +349,9 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
       std::string names;
       for (const auto& item : model.named_parameters())
         names += (names.empty() ? "" : ", ") + item.key();
-      group.fail("parameters",
-                 "this names no parameter that no group before it has; the model's are " + names);
+      group.fail(
+          "parameters",
+          "no parameter matches, or an earlier group has all that do; the model's are " + names);
     }
   }
   return groups;

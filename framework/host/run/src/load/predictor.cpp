@@ -307,7 +307,7 @@ struct Predictor::Impl {
       const DataProvider& provider,
       const std::function<void(const Predictions&, const Batch&)>& visit) const {
     if (provider.stream_rows() == DataProvider::kEndless)
-      throw DataError("the data has no end, so nobody knows when all of it has been read");
+      throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;
     input.data = &provider;
     input.dtype = components.dtype();

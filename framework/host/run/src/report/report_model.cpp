@@ -144,10 +144,13 @@ std::string kept_weights(const Json& training) {
   const Json& epoch = at_path(training, {"weights", "epoch"});
   if (!epoch.is_number_integer())
     return {};
+  const std::string holds = at_path(training, {"weights", "averaged"}) == true
+                                ? "The model holds the average of the weights at "
+                                : "The model holds the weights of ";
   if (!were_chosen(training))
-    return "The model holds the weights of the last epoch, " + html::count(epoch) + ".";
+    return holds + "the last epoch, " + html::count(epoch) + ".";
   const std::string by = text_at_path(training, {"weights", "by"});
-  return "The model holds the weights of epoch " + html::count(epoch) + ", the best" +
+  return holds + "epoch " + html::count(epoch) + ", the best" +
          (by.empty() ? "" : " by " + html::escape(by)) + ".";
 }
 

@@ -208,12 +208,16 @@ nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
 }
 
 nlohmann::json weights_record(const engine::TrainingResult& training) {
-  if (!training.selects_best)
-    return {{"epoch", training.total_epochs}, {"chosen", "last"}};
-  return {{"epoch", training.best_epoch},
-          {"chosen", "best"},
-          {"on", training.chosen_by == "train_loss" ? "training" : "validation"},
-          {"by", training.chosen_by}};
+  nlohmann::json record{{"epoch", training.total_epochs}, {"chosen", "last"}};
+  if (training.selects_best) {
+    record = {{"epoch", training.best_epoch},
+              {"chosen", "best"},
+              {"on", training.chosen_by == "train_loss" ? "training" : "validation"},
+              {"by", training.chosen_by}};
+  }
+  if (training.has_average)
+    record["averaged"] = true;
+  return record;
 }
 
 nlohmann::json to_json(const MetricTable& table) {

@@ -33,9 +33,9 @@ constexpr std::size_t kMostNumbersInResult = 200;
 /// ("higher" or "lower") where a direction is better.
 nlohmann::json metric_list(const std::vector<MetricValue>& metrics);
 
-/// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last") and, where
-/// the best were, the rows they were chosen "on" and the number that they
-/// were chosen "by".
+/// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last"), where the
+/// best were, the rows they were chosen "on" and the number that they were chosen "by", and
+/// "averaged" where they are an average over the steps before.
 nlohmann::json weights_record(const engine::TrainingResult& training);
 
 /// name, version, architecture, parameter_count, input_shape, output_shape.

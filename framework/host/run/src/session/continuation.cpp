@@ -32,9 +32,9 @@ constexpr std::array kChangeable{
 constexpr const char* kOptimizer = "/optimizer";
 constexpr const char* kCallbacks = "/training/callbacks";
 constexpr const char* kWhatMayChange =
-    "training.epochs, training.max_steps, training.evaluate_every, training.clip, "
-    "training.checkpoint, the schedule, "
-    "parameters of the optimizer and of callbacks";
+    "training.epochs, training.max_steps, training.evaluate_every, "
+    "training.evaluation_batch_size, training.clip, training.checkpoint, the schedule, parameters "
+    "of the optimizer and of callbacks";
 
 bool is_within(std::string_view pointer, std::string_view whole) {
   return pointer == whole || (pointer.starts_with(whole) && pointer[whole.size()] == '/');

@@ -203,6 +203,7 @@ inline void expect_same_result(const engine::TrainingResult& got,
   EXPECT_EQ(got.total_epochs, expected.total_epochs);
   EXPECT_EQ(got.selects_best, expected.selects_best);
   EXPECT_EQ(got.chosen_by, expected.chosen_by);
+  EXPECT_EQ(got.has_average, expected.has_average);
   EXPECT_EQ(got.stop_reason, expected.stop_reason);
 }
 
