@@ -229,22 +229,43 @@ std::string command_help(const Command& command, std::size_t columns) {
          std::string(command.example) + "\n";
 }
 
-std::string overview(std::string_view group, std::size_t columns) {
-  std::vector<std::pair<std::string, std::string>> lines;
+/// The commands whose first word is `group`; all for an empty one.
+std::vector<const Command*> commands_of(std::string_view group) {
+  std::vector<const Command*> members;
   for (const Command& command : commands()) {
-    if (group.empty() || command.name.substr(0, command.name.find(' ')) == group) {
-      std::string left(command.name);
-      for (const Argument& argument : command.arguments)
-        left += " " + shown_name(argument);
-      lines.emplace_back(std::move(left), command.about);
-    }
+    if (group.empty() || command.name.substr(0, command.name.find(' ')) == group)
+      members.push_back(&command);
   }
+  return members;
+}
+
+std::string commands_block(const std::vector<const Command*>& members, std::size_t columns) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const Command* command : members) {
+    std::string left(command->name);
+    for (const Argument& argument : command->arguments)
+      left += " " + shown_name(argument);
+    lines.emplace_back(std::move(left), command->about);
+  }
+  return help_block("Commands", lines, columns);
+}
+
+/// What is said of "plugins" and "runs", which are no commands themselves.
+std::string group_help(std::string_view group, std::size_t columns) {
+  const std::vector<const Command*> members = commands_of(group);
+  return "workflow-runner " + std::string(group) + " COMMAND [ARGUMENT…] [OPTION…]\n" +
+         commands_block(members, columns) +
+         help_block("Options", {{"-h, --help", "explains; also after a command"}}, columns) +
+         "\nExample:\n  workflow-runner " + std::string(members.front()->example) + "\n";
+}
+
+std::string overview(std::size_t columns) {
   return "workflow-runner COMMAND [ARGUMENT…] [OPTION…]\n\n"
          "Trains, validates and uses models described by JSON documents.\n" +
-         help_block("Commands", lines, columns) +
+         commands_block(commands_of(""), columns) +
          help_block("Options",
                     {{"-h, --help", "explains; also after a command"},
-                     {"    --version", "says which version this is"}},
+                     {"    --version", "prints the version"}},
                     columns) +
          "\nExample:\n  workflow-runner run examples/iris.json\n\n" +
          hanging_text(
@@ -337,8 +358,9 @@ CommandLine parse_command_line(std::span<const std::string> words) {
 }
 
 std::string help_text(const CommandLine& line, std::size_t columns) {
-  return line.command != nullptr ? command_help(*line.command, columns)
-                                 : overview(line.group, columns);
+  if (line.command != nullptr)
+    return command_help(*line.command, columns);
+  return line.group.empty() ? overview(columns) : group_help(line.group, columns);
 }
 
 }  // namespace treadle::cli

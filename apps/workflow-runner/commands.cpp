@@ -10,7 +10,7 @@ constexpr Argument kDocumentUnlessFrom{"DOCUMENT", "the workflow, a JSON file; n
                                        /*is_optional=*/false, /*repeats=*/false, "from"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
 constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
-constexpr Argument kRuns{"RUN", "folders of runs, two or more to learn something",
+constexpr Argument kRuns{"RUN", "folders of two or more runs",
                          /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
 
@@ -20,8 +20,9 @@ constexpr Option kPluginDir{"plugin-dir", 0,  "DIR",
                             true,         "", "looks for plugins here first; may be repeated"};
 constexpr Option kPlugin{"plugin", 0,  "FILE",
                          true,     "", "uses this plugin, before all folders; may be repeated"};
-constexpr Option kProbe{"probe", 0,  "WHEN",
-                        false,   "", "which plugins are tried out first: changed, always or never"};
+constexpr Option kProbe{
+    "probe", 0,  "WHEN",
+    false,   "", "probes plugins in a helper process first: changed, always or never"};
 constexpr Option kLocked{"locked", 0,  "FILE",
                          false,    "", "uses exactly the plugins this lock file names, or none"};
 constexpr Option kLockOutput{
@@ -37,7 +38,8 @@ constexpr Option kKeep{
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
 constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write", true};
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
-constexpr Option kPluginId{"id", 0, "ID", false, "", "the plugin's id (default: org.example.NAME)"};
+constexpr Option kPluginId{"id",  0,  "ID",
+                           false, "", "the plugin's id (default: org.example.NAME with dashes)"};
 constexpr Option kDryRun{
     "dry-run", 0, "", false, "", "reads the data, too, and sends one batch through everything"};
 constexpr Option kAllowDifferences{
@@ -46,7 +48,7 @@ constexpr Option kAllowDifferences{
     "",
     false,
     "",
-    "goes on although plugins, libtorch, BLAS, CPU or data are other ones"};
+    "continues although plugins, libtorch, BLAS, CPU or data differ"};
 
 constexpr Option kFrom{"from", 0,  "RUN",
                        false,  "", "trains this run further, as changed by --set, as a new run"};
@@ -79,7 +81,7 @@ std::span<const Command> commands() {
        true,
        ""},
       {"check",
-       "Says what is wrong with a document, every problem at once.",
+       "Checks a document and reports every problem at once.",
        {kDocument},
        {kDryRun, kSet, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
        "check examples/iris.json --dry-run",
@@ -94,7 +96,7 @@ std::span<const Command> commands() {
        true,
        ""},
       {"evaluate",
-       "Judges a run's model on a file that has the target.",
+       "Evaluates a run's model on a file with targets.",
        {kModelOfRun, kData},
        {kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
        "evaluate runs/iris-20300501-101500 more.csv",
@@ -108,14 +110,14 @@ std::span<const Command> commands() {
        true,
        ""},
       {"runs list",
-       "Lists runs: when they began, how far they are, what they came to.",
+       "Lists runs with start, state and results.",
        {},
        {kRunsDir, kJson},
        "runs list --dir runs",
        false,
        ""},
       {"runs compare",
-       "Puts runs side by side: their metrics, and the settings they differ in.",
+       "Compares runs: their metrics, and the settings that differ.",
        {kRuns},
        {kSort, kCsv, kJson},
        "runs compare runs/* --sort accuracy",
@@ -136,7 +138,7 @@ std::span<const Command> commands() {
        false,
        ""},
       {"plugins describe",
-       "Explains a component: parameters, ranges, defaults, an example.",
+       "Explains a component: parameters, keys of its slot, ranges, an example.",
        {{"INTERFACE", "what it is, where several share the name: data, model …", true},
         {"NAME", "what it is called"}},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
@@ -144,21 +146,21 @@ std::span<const Command> commands() {
        false,
        ""},
       {"plugins why",
-       "Says why a plugin is used or not.",
-       {{"NAME", "a plugin's id, a component's name, or a file"}},
+       "Explains why a plugin is used or not.",
+       {{"NAME", "a plugin's id, a component's name, or a file, wherever it lies"}},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "plugins why adamw",
        false,
        ""},
       {"plugins check",
-       "Judges a plugin before it is given away: built for this runner, loads, keeps to itself.",
+       "Checks a plugin before you distribute it.",
        {{"FILE", "the plugin's library"}},
        {kPluginDir, kProbe, kAllowWritable, kQuiet, kJson},
        "plugins check build/plugins/signum.so",
        false,
        ""},
       {"plugins lock",
-       "Writes down exactly which plugins there are, for --locked.",
+       "Writes a lock file of all plugins, for --locked.",
        {},
        {kLockOutput, kPluginDir, kPlugin, kProbe, kAllowWritable, kQuiet, kJson},
        "plugins lock -o plugins.lock",

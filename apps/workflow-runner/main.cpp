@@ -47,9 +47,16 @@ std::shared_ptr<const PluginCatalog> scan(const CommandLine& line) {
   return PluginCatalog::scan(catalog_options(line.plugin_settings()));
 }
 
+/// For commands that say what is wrong with a plugin, one named with --plugin included.
+CatalogOptions judging_options(const CommandLine& line) {
+  CatalogOptions options = catalog_options(line.plugin_settings());
+  options.only_judge = true;
+  return options;
+}
+
 void list_plugins(const CommandLine& line) {
   const std::string only = line.arguments.empty() ? "" : line.arguments[0];
-  const auto catalog = scan(line);
+  const auto catalog = PluginCatalog::scan(judging_options(line));
   if (!only.empty())
     expect_interface(*catalog, only);
   if (line.has("json")) {
@@ -72,8 +79,19 @@ void describe_plugin(const CommandLine& line) {
   }
 }
 
+/// With the file that `name` is, when no plugin in the search path is meant.
+std::shared_ptr<const PluginCatalog> scan_with(const CommandLine& line, const std::string& name) {
+  CatalogOptions options = judging_options(line);
+  auto catalog = PluginCatalog::scan(options);
+  std::error_code error;
+  if (!plugins_meant(*catalog, name).empty() || !std::filesystem::is_regular_file(name, error))
+    return catalog;
+  options.examined = {std::filesystem::absolute(name).lexically_normal()};
+  return PluginCatalog::scan(std::move(options));
+}
+
 void explain_plugin(const CommandLine& line) {
-  const auto catalog = scan(line);
+  const auto catalog = scan_with(line, line.arguments[0]);
   const std::vector<const PluginFile*> plugins = plugins_named(*catalog, line.arguments[0]);
   if (line.has("json")) {
     print(plugin_reasons_json(plugins));
@@ -86,6 +104,7 @@ void check_plugin(const CommandLine& line) {
   PluginSettings settings = line.plugin_settings();
   settings.plugins = {line.arguments[0]};
   CatalogOptions options = catalog_options(settings);
+  options.only_judge = true;
   const PluginProbe probe(options.probe);
   const auto catalog = PluginCatalog::scan(std::move(options));
   const PluginJudgement judgement = judge_plugin(*catalog, line.arguments[0], probe);
@@ -99,7 +118,7 @@ void check_plugin(const CommandLine& line) {
 }
 
 void examine_installation(const CommandLine& line) {
-  CatalogOptions options = catalog_options(line.plugin_settings());
+  CatalogOptions options = judging_options(line);
   const PluginProbe probe(options.probe);
   const auto catalog = PluginCatalog::scan(std::move(options));
   const std::vector<Diagnosis> diagnoses = examine(*catalog, probe);

@@ -140,9 +140,9 @@ void examine_plugins(Examination& findings, const PluginCatalog& catalog) {
     } else if (is_hidden) {
       findings.doubtful("plugin", plugin.title() + " " + plugin.reason,
                         "see `workflow-runner plugins why " + plugin.manifest.id + "`");
-    } else if (plugin.verdict != Verdict::kNotAPlugin) {
+    } else if (plugin.verdict != Verdict::kNotAPlugin || plugin.origin == PluginFile::kNamed) {
       findings.bad("plugin", plugin.title() + " " + plugin.reason,
-                   "mend it or take it away: " + plugin.file.string());
+                   "repair or remove it: " + plugin.file.string());
     }
   }
   findings.good("plugins", std::to_string(usable) + " usable");

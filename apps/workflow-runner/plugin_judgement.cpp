@@ -57,7 +57,9 @@ std::string searched(const PluginCatalog& catalog) {
 }
 
 /// What can be done about a verdict that its reason does not say already.
-std::string_view remedy(Verdict verdict) {
+std::string_view remedy(const PluginFile& plugin) {
+  if (plugin.verdict == Verdict::kUsable && plugin.origin == PluginFile::kExamined)
+    return "name it with --plugin, or put it into a folder of the search path";
   static constexpr std::string_view kRemedies[] = {
       "",
       "build it with treadle_add_plugin()",
@@ -68,7 +70,7 @@ std::string_view remedy(Verdict verdict) {
       "when it is mended, the next command tries it again; `workflow-runner plugins check` does "
       "now",
       "remove one of the two files"};
-  return kRemedies[static_cast<std::size_t>(verdict)];
+  return kRemedies[static_cast<std::size_t>(plugin.verdict)];
 }
 
 std::string offers(const PluginFile& plugin) {
@@ -102,12 +104,17 @@ std::vector<std::string> shared_names(const PluginCatalog& catalog, const Plugin
 
 }  // namespace
 
-std::vector<const PluginFile*> plugins_named(const PluginCatalog& catalog, std::string_view name) {
+std::vector<const PluginFile*> plugins_meant(const PluginCatalog& catalog, std::string_view name) {
   std::vector<const PluginFile*> plugins;
   for (const PluginFile& plugin : catalog.plugins()) {
     if (is_meant(plugin, name))
       plugins.push_back(&plugin);
   }
+  return plugins;
+}
+
+std::vector<const PluginFile*> plugins_named(const PluginCatalog& catalog, std::string_view name) {
+  std::vector<const PluginFile*> plugins = plugins_meant(catalog, name);
   if (plugins.empty()) {
     throw UsageError("no plugin and no component is called " + quote_text(name) +
                      did_you_mean(name, known_names(catalog)) + "; searched:" + searched(catalog));
@@ -126,7 +133,7 @@ std::string plugin_reasons(const PluginCatalog& catalog,
     text += "  file     " + plugin->file.string() + " (" + plugin->origin + ")\n";
     text += "  verdict  " + (usable ? terminal.green(word) : terminal.red(word)) +
             (plugin->reason.empty() ? "" : ": it " + plugin->reason) + "\n";
-    if (const std::string_view remedy_text = remedy(plugin->verdict); !remedy_text.empty())
+    if (const std::string_view remedy_text = remedy(*plugin); !remedy_text.empty())
       text += "  remedy   " + std::string(remedy_text) + "\n";
     if (!plugin->manifest.id.empty())
       text += "  offers   " + offers(*plugin) + "\n";
@@ -140,7 +147,7 @@ Json plugin_reasons_json(const std::vector<const PluginFile*>& plugins) {
   Json list = Json::array();
   for (const PluginFile* plugin : plugins) {
     Json entry = plugin_json(*plugin);
-    entry["remedy"] = remedy(plugin->verdict);
+    entry["remedy"] = remedy(*plugin);
     list.push_back(std::move(entry));
   }
   return {{"plugins", std::move(list)}};

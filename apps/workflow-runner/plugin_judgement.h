@@ -16,7 +16,9 @@
 namespace treadle::cli {
 
 /// The plugins that `name` means: a plugin's id, a component's name, plain or qualified, or a file.
-/// Throws UsageError with near misses and every place that was searched when there is none.
+std::vector<const PluginFile*> plugins_meant(const PluginCatalog& catalog, std::string_view name);
+/// The same; throws UsageError with near misses and every place that was searched when there is
+/// none.
 std::vector<const PluginFile*> plugins_named(const PluginCatalog& catalog, std::string_view name);
 
 std::string plugin_reasons(const PluginCatalog& catalog,

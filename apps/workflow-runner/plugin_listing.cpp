@@ -42,9 +42,10 @@ std::string components_text(const PluginCatalog& catalog, const Terminal& termin
   return text;
 }
 
-/// A library without our notes is somebody else's business.
+/// A library without our notes is somebody else's business, unless it was named.
 bool is_worth_a_word(const PluginFile& plugin) {
-  return plugin.verdict != Verdict::kUsable && plugin.verdict != Verdict::kNotAPlugin;
+  return plugin.verdict != Verdict::kUsable &&
+         (plugin.verdict != Verdict::kNotAPlugin || plugin.origin == PluginFile::kNamed);
 }
 
 std::string unusable_text(const PluginCatalog& catalog, const Terminal& terminal) {

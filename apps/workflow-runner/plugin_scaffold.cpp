@@ -83,7 +83,7 @@ std::string filled(const std::string& text, const Placeholders& placeholders,
        ++match) {
     const auto found = placeholders.find(match->str(1));
     TREADLE_EXPECTS(found != placeholders.end(),
-                    file.string() + " has a placeholder that nobody knows: " + match->str());
+                    file.string() + " has an unknown placeholder: " + match->str());
     result.append(rest, (*match)[0].first).append(found->second);
     rest = (*match)[0].second;
   }
@@ -217,7 +217,7 @@ std::string project_text(const PluginProject& project, const std::vector<std::st
   text += "\nNext:\n";
   for (const std::string& command : commands)
     text += "  " + command + "\n";
-  return text + "\nREADME.md there says how to use it in a run.\n";
+  return text + "\nREADME.md there describes its use.\n";
 }
 
 nlohmann::json project_json(const PluginProject& project,

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/path_words.h>
 
 namespace treadle::observers {
 namespace {
@@ -65,8 +67,8 @@ class Gauge {
 
 Prometheus::Prometheus(const Config& config) : path_(config.get<std::string>("path")) {
   if (path_.extension() != kSuffix) {
-    config.fail("path", "must end in .prom, or the collector ignores the file; got \"" +
-                            path_.filename().string() + "\"");
+    config.fail("path", "must end in .prom, or the collector ignores the file; got " +
+                            quote_text(shown_path(path_)));
   }
 }
 

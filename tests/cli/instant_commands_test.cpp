@@ -59,6 +59,18 @@ TEST_F(InstantCommands, EveryCommandHasHelpWithAnExample) {
   }
 }
 
+TEST_F(InstantCommands, HelpOnAGroupIsAboutTheGroup) {
+  const Finished runs = run({"runs", "--help"});
+  EXPECT_EQ(runs.code, 0);
+  EXPECT_THAT(runs.out, AllOf(StartsWith("workflow-runner runs COMMAND [ARGUMENT…] [OPTION…]\n"),
+                              HasSubstr("\n  runs compare RUN…"), Not(HasSubstr("plugins")),
+                              Not(HasSubstr("--version")), Not(HasSubstr("Exit codes")),
+                              HasSubstr("\nExample:\n  workflow-runner runs list ")));
+  EXPECT_THAT(run({"plugins", "--help"}).out,
+              AllOf(StartsWith("workflow-runner plugins COMMAND "), HasSubstr("\n  plugins doctor"),
+                    HasSubstr("\nExample:\n  workflow-runner plugins list ")));
+}
+
 TEST_F(InstantCommands, SayTheirVersion) {
   const Finished version = run({"--version"});
 
@@ -230,6 +242,89 @@ TEST_F(InstantCommands, DescribeExplainsParametersAndHowToUseThem) {
   EXPECT_THAT(described.out, HasSubstr("learning_rate"));
   EXPECT_THAT(described.out, HasSubstr("In a document:"));
   EXPECT_EQ(run({"plugins", "describe", "optimizer", "adamw", "--json"}).json()["name"], "adamw");
+}
+
+TEST_F(InstantCommands, DescribeListsTheKeysThatDocumentsAdd) {
+  const std::string training = run({"plugins", "describe", "training", "standard"}).out;
+  EXPECT_THAT(training, AllOf(HasSubstr("It takes no parameters of its own.\n"),
+                              HasSubstr("\nKeys of every training:\n\nKEY "),
+                              HasSubstr("\nbatch_size "), HasSubstr("\ncheckpoint.every ")));
+  EXPECT_THAT(run({"plugins", "describe", "layer", "dense"}).out,
+              AllOf(HasSubstr("\nout_features "), HasSubstr("\nKeys of every layer:\n"),
+                    HasSubstr("\ntag ")));
+  EXPECT_EQ(run({"plugins", "describe", "csv", "--json"}).json()["slot_keys"][0]["name"], "task");
+}
+
+TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
+  json layers = json::array();
+  const auto expect_accepted = [this](const std::string& name, const json& keys) {
+    json document{{"treadle", 1}, {"data", {{"use", "moons"}}}, {"model", {{"use", "linear"}}}};
+    document.update(keys);
+    write("sample.json", document.dump());
+    const Finished checked = run({"check", "sample.json"});
+    EXPECT_EQ(checked.code, 0) << name << ": " << checked.err;
+  };
+  const json plugins = run({"plugins", "list", "--json"}).json().at("plugins");
+  for (const json& plugin : plugins) {
+    for (const json& component : plugin.at("components")) {
+      const std::string word = component.at("interface");
+      const std::string name = component.at("name");
+      const json sample = run({"plugins", "describe", word, name, "--json"}).json().at("sample");
+      if (word == "graph") {
+        layers.push_back({{"use", "graph"}, {"builder", sample}});
+      } else if (sample.contains("use")) {
+        ASSERT_EQ(word, "layer") << name;
+        layers.push_back(sample);
+      } else {
+        expect_accepted(word + " " + name, sample);
+      }
+    }
+  }
+  EXPECT_GT(layers.size(), 80u);
+  expect_accepted("layers", {{"model", {{"use", "flow"}, {"flow", layers}}}});
+}
+
+TEST_F(InstantCommands, DescribeShowsSamplesThatCanBeRun) {
+  given_points();
+  for (const char* name : {"prometheus", "flow"}) {
+    const std::string word = name == std::string("flow") ? "model" : "observer";
+    given_document(1, run({"plugins", "describe", word, name, "--json"}).json().at("sample"));
+    const Finished checked = run({"check", "points.json", "--dry-run"});
+    EXPECT_EQ(checked.code, 0) << name << ": " << checked.err;
+  }
+  // Their schema takes any condition, also none.
+  for (const char* name : {"stop", "scale_learning_rate"}) {
+    EXPECT_THAT(run({"plugins", "describe", "callback", name}).out,
+                HasSubstr(R"("monitor": "val_loss")"));
+  }
+}
+
+TEST_F(InstantCommands, CheckSaysWhereAMisplacedKeyBelongs) {
+  given_document(1, {{"folds", 5},
+                     {"validation", "k_fold"},
+                     {"training", {{"divergence_guard", json::object()}, {"schedule", "cosine"}}}});
+  const std::string problems = run({"check", "points.json"}).err;
+
+  EXPECT_THAT(problems, HasSubstr("unknown key \"folds\"; did you mean \"validation.folds\"? ("));
+  EXPECT_THAT(problems, HasSubstr("unknown key \"divergence_guard\"; it is a component (callback): "
+                                  "write {\"use\": \"divergence_guard\"} in "
+                                  "\"training.callbacks\" ("));
+  EXPECT_THAT(problems,
+              HasSubstr("unknown key \"schedule\"; did you mean \"schedule\" at the top level? ("));
+
+  given_document(1, {{"folds", 5}});
+  EXPECT_THAT(run({"check", "points.json"}).err,
+              HasSubstr("unknown key \"folds\"; did you mean \"validation.folds\" with {\"use\": "
+                        "\"k_fold\"}? ("));
+}
+
+TEST_F(InstantCommands, CheckDoesNotListEveryLayer) {
+  given_document(1, {{"model", {{"use", "flow"}, {"flow", {"my_layer", "head"}}}}});
+  const std::string problems = run({"check", "points.json"}).err;
+
+  EXPECT_THAT(problems, AllOf(HasSubstr("no plugin offers the layer \"my_layer\" (there are "),
+                              HasSubstr(", see \"workflow-runner plugins list layer\"; "),
+                              Not(HasSubstr("adaptive_avg_pool1d"))));
 }
 
 TEST_F(InstantCommands, DescribeSuggestsWhatMayHaveBeenMeant) {

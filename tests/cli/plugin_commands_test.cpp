@@ -47,6 +47,25 @@ TEST_F(PluginCommands, WhyFindsAPluginByIdComponentOrFile) {
   }
 }
 
+TEST_F(PluginCommands, WhyExaminesAFileOutsideTheSearchPath) {
+  fs::create_directories(folder() / "build");
+  fs::copy_file(built("optimizers"), folder() / "build/mine.so");
+  fs::permissions(folder() / "build", fs::perms(0755));
+  write("build/text.so", "just some text");
+
+  const Finished why = run({"plugins", "why", "build/mine.so"});
+  EXPECT_EQ(why.code, 0) << why.err;
+  EXPECT_THAT(why.out, AllOf(StartsWith("org.treadle.optimizers "),
+                             HasSubstr("\n  file     " + (folder() / "build/mine.so").string() +
+                                       " (outside the search path)\n  verdict  usable\n  remedy   "
+                                       "name it with --plugin, or put it into a folder of the "
+                                       "search path\n  offers   optimizer adagrad, ")));
+  const Finished text = run({"plugins", "why", "build/text.so"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("\n  verdict  invalid: it is not a shared library: it does not "
+                                  "begin with an ELF header\n"));
+}
+
 TEST_F(PluginCommands, ShowInterfacesThatPluginsDeclare) {
   const std::string curves = (fs::path(std::getenv("TREADLE_BUILD")) / "tests/run/curves").string();
 
@@ -199,6 +218,50 @@ TEST_F(PluginCommands, APluginMayBeNamedByItsFile) {
       run({"plugins", "describe", "optimizer", "adamw", "--plugin", built("optimizers").string()});
 
   EXPECT_EQ(described.code, 0) << described.err;
+}
+
+TEST_F(PluginCommands, ANamedFileThatIsNoPluginIsAnError) {
+  given_points();
+  given_document(1);
+  const std::string file = (folder() / "points.json").string();
+  const std::string reason = "is not a shared library: it does not begin with an ELF header";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"check", "points.json"},
+        std::vector<std::string>{"run", "points.json", "--quiet"},
+        std::vector<std::string>{"plugins", "describe", "adamw"}}) {
+    std::vector<std::string> named = words;
+    named.insert(named.end(), {"--plugin", "points.json"});
+    const Finished refused = run(named);
+    EXPECT_EQ(refused.code, 4) << words[0];
+    EXPECT_EQ(refused.err,
+              "workflow-runner: --plugin " + file + ": cannot be used: it " + reason + "\n");
+  }
+  EXPECT_THAT(run({"plugins", "list", "--plugin", "points.json"}).out,
+              HasSubstr("cannot be used\n  " + file + " " + reason));
+  const Finished doctor = run({"plugins", "doctor", "--plugin", "points.json"});
+  EXPECT_EQ(doctor.code, 4);
+  EXPECT_THAT(doctor.out, HasSubstr(file + " " + reason));
+  EXPECT_THAT(doctor.out, HasSubstr("-> repair or remove it: " + file + "\n"));
+
+  const Finished whole_folder = run({"check", "points.json", "--plugin", folder().string()});
+  EXPECT_EQ(whole_folder.code, 2);
+  EXPECT_THAT(whole_folder.err, HasSubstr("is a folder; name a plugin in it, or all of them with "
+                                          "--plugin-dir " +
+                                          folder().string()));
+}
+
+TEST_F(PluginCommands, ALockThatCannotBeReadEndsWithCodeFour) {
+  given_points();
+  given_document(1);
+  write("damaged.lock", "{\"treadle_lock\": 1, \"plug");
+  write("other.lock", "{}");
+  for (const std::string lock : {"missing.lock", "damaged.lock", "other.lock"}) {
+    for (const std::string command : {"check", "run"}) {
+      const Finished refused = run({command, "points.json", "--quiet", "--locked", lock});
+      EXPECT_EQ(refused.code, 4) << refused.err;
+      EXPECT_THAT(refused.err, StartsWith("workflow-runner: --locked " + lock + ":"));
+    }
+  }
 }
 
 TEST_F(PluginCommands, ThatNeedARunNameThePluginThatIsGoneOrDamaged) {

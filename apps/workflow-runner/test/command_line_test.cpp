@@ -156,6 +156,35 @@ TEST(CommandLine, HelpOnACommandNamesItsPartsAndGivesAnExampleThatParses) {
   }
 }
 
+TEST(CommandLine, HelpOnAGroupIsAboutTheGroup) {
+  for (const std::string group : {"runs", "plugins"}) {
+    const std::string text = help_text(parse({group, "--help"}));
+    EXPECT_THAT(text, testing::StartsWith("workflow-runner " + group + " COMMAND "));
+    for (const Command& command : commands()) {
+      const bool is_member = command.name.starts_with(group + " ");
+      const std::string line = "\n  " + std::string(command.name) + " ";
+      EXPECT_EQ(text.find(line) != std::string::npos, is_member) << command.name;
+    }
+    EXPECT_THAT(text, HasSubstr("\nExample:\n  workflow-runner " + group + " "));
+    EXPECT_THAT(text, testing::Not(HasSubstr("--version")));
+  }
+}
+
+/// A program prints, checks and explains; it does not say, judge or want.
+TEST(CommandLine, HelpDoesNotMakeAPersonOfTheProgram) {
+  std::vector<std::string> texts{help_text(parse({"--help"}))};
+  for (const Command& command : commands()) {
+    CommandLine line;
+    line.command = &command;
+    texts.push_back(help_text(line));
+  }
+  for (const std::string& text : texts) {
+    for (const char* phrase : {"Says ", " says ", "Judges ", "goes on ", "tried out ", "to learn ",
+                               "come to", "came to", "given away"})
+      EXPECT_THAT(text, testing::Not(HasSubstr(phrase)));
+  }
+}
+
 TEST(CommandLine, HelpFitsAScreen) {
   for (const Command& command : commands()) {
     CommandLine line;

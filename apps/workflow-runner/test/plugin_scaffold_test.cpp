@@ -225,12 +225,12 @@ TEST_F(PluginScaffold, SaysWhatIsMissingWhereThereAreNoTemplates) {
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 
-TEST_F(PluginScaffold, APlaceholderNobodyKnowsIsOurMistake) {
+TEST_F(PluginScaffold, AnUnknownPlaceholderIsOurMistake) {
   write("templates/common/a.txt", "@name@ @nmae@\n");
   write("templates/loss/b.txt", "\n");
 
   EXPECT_THAT(complaint<ContractViolation>({"loss", "mine", "", ""}, "templates"),
-              HasSubstr("templates/common/a.txt has a placeholder that nobody knows: @nmae@"));
+              HasSubstr("templates/common/a.txt has an unknown placeholder: @nmae@"));
   EXPECT_FALSE(fs::exists("mine"));
 }
 
@@ -272,7 +272,7 @@ TEST(PluginScaffoldText, SaysWhatToTypeNext) {
                           "ctest --test-dir 'it'\\''s mine/build' --output-on-failure"));
   EXPECT_EQ(project_text(plain, {"one", "two"}),
             "Wrote my-lion:\n  a.txt\n  b/c.txt\n\nNext:\n  one\n  two\n\n"
-            "README.md there says how to use it in a run.\n");
+            "README.md there describes its use.\n");
 }
 
 TEST(PluginScaffoldText, SaysTheSameToPrograms) {

@@ -13,6 +13,7 @@ const json& flow_schema() {
     "type": "array",
     "minItems": 1,
     "maxItems": 100000,
+    "examples": [[{"use": "dense", "out_features": 16}, "relu"]],
     "items": {
       "x-treadle-component": "layer",
       "properties": {

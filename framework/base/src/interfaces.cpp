@@ -27,7 +27,7 @@ const std::array kNames{
     InterfaceName{"sampler", "treadle.sampler/0", "the order in which training rows are taken"},
     InterfaceName{"callback", "treadle.callback/0",
                   "acts in the training loop: stops, keeps, averages"},
-    InterfaceName{"observer", "treadle.observer/0", "hears what happens in a run"},
+    InterfaceName{"observer", "treadle.observer/0", "receives the events of a run"},
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <treadle/base/near_miss.h>
 
 #include "document_reader.h"
+#include "key_finder.h"
 #include "schema_keywords.h"
 
 namespace treadle {
@@ -245,10 +246,13 @@ Expectation branch_expectation(const json& value, const json* branches) {
 std::string sentence(const Expectation& expected, const json& value) {
   if (expected.choices_only) {
     const std::string must = expected.phrases.size() == 1 ? "must be " : "must be one of ";
-    std::string text = must + joined(expected.phrases, ", ") + ", got " + quote_value(value);
-    if (value.is_string())
-      text += did_you_mean(value.get_ref<const std::string&>(), expected.words);
-    return text;
+    const std::string text = must + joined(expected.phrases, ", ") + ", got " + quote_value(value);
+    if (!value.is_string())
+      return text;
+    // To suggest every choice would be to list them twice.
+    const std::string& word = value.get_ref<const std::string&>();
+    const bool narrows = near_misses(word, expected.words).size() < expected.phrases.size();
+    return narrows ? text + did_you_mean(word, expected.words) : text;
   }
   std::string text =
       "expected " + joined(expected.phrases, " or ") + ", got " + describe_value(value);
@@ -277,18 +281,16 @@ struct Budget {
   void spend(std::size_t values) { work -= std::min(work, values); }
 };
 
-/// "training.epochs" for "/training/epochs", as --set takes it.
-std::string path_text(const std::string& pointer) {
-  std::string path = pointer.substr(std::min<std::size_t>(1, pointer.size()));
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path;
-}
-
 class Walker {
  public:
-  Walker(const SchemaIndex& index, const PlaceIndex& places, const std::filesystem::path& base,
-         std::vector<Problem>& problems, Budget& budget)
-      : index_(index), places_(places), base_(base), problems_(problems), budget_(budget) {}
+  Walker(const SchemaIndex& index, const PlaceIndex& places, const KeyFinder& keys,
+         const std::filesystem::path& base, std::vector<Problem>& problems, Budget& budget)
+      : index_(index),
+        places_(places),
+        keys_(keys),
+        base_(base),
+        problems_(problems),
+        budget_(budget) {}
 
   // Where a value stands, and how the object it belongs to is called in messages.
   struct Spot {
@@ -346,43 +348,6 @@ class Walker {
       return;
     }
     problems_.push_back({Place{}, std::move(pointer), std::move(message), plugin_at_fault});
-  }
-
-  /// The component of a slot that names none.
-  static const json* default_use(const json& slot) {
-    const json* use = any_keyword(slot, "x-treadle-use");
-    if (!use)
-      use = any_keyword(slot, "default");
-    if (use && use->is_object())
-      use = any_keyword(*use, "use");
-    return use && use->is_string() ? use : nullptr;
-  }
-
-  /// The slots of an object whose components take `key`: "training" for "epochs".
-  std::vector<std::string> slots_with(const std::string& key, const json& value,
-                                      const json& properties) const {
-    std::vector<std::string> slots;
-    for (const auto& [name, slot] : properties.items()) {
-      const std::string word(text_keyword(slot, "x-treadle-component"));
-      if (word.empty())
-        continue;
-      const json* use = default_use(slot);
-      if (const auto chosen = value.find(name); chosen != value.end()) {
-        if (chosen->is_string())
-          use = &*chosen;
-        else if (const json* named = any_keyword(*chosen, "use"); named && named->is_string())
-          use = named;
-      }
-      if (!use)
-        continue;
-      const FoundComponent found = index_.find(word, use->get_ref<const std::string&>());
-      if (!found.schema)
-        continue;
-      const json merged = merged_schema(*found.schema, slot);
-      if (const json* takes = object_keyword(merged, "properties"); takes && takes->contains(key))
-        slots.push_back(name);
-    }
-    return slots;
   }
 
   void walk_slot(json& value, const json& slot, const Spot& spot) {
@@ -443,7 +408,7 @@ class Walker {
         std::vector<Problem> problems;
         json attempt = value;
         budget_.spend(count_values(value));
-        Walker(index_, places_, base_, problems, budget_).walk(attempt, branch, inside);
+        Walker(index_, places_, keys_, base_, problems, budget_).walk(attempt, branch, inside);
         if (budget_.is_spent())
           return;
         if (problems.empty()) {
@@ -618,14 +583,9 @@ class Walker {
     if (owner.find_first_not_of("0123456789") == std::string::npos)
       owner = "this object";
     std::string suggestion = did_you_mean(key, meant);
-    if (suggestion.empty()) {
-      std::string paths;
-      for (const std::string& slot : slots_with(key, value, properties))
-        paths += (paths.empty() ? "" : " or ") +
-                 quote_text(path_text(child_pointer(child_pointer(spot.pointer, slot), key)));
-      if (!paths.empty())
-        suggestion = "; did you mean " + paths + "?";
-    }
+    // What is not shown needs no suggestion.
+    if (suggestion.empty() && problems_.size() < kMostProblems)
+      suggestion = keys_.suggestion(key, spot.pointer);
     report(child_pointer(spot.pointer, key),
            "unknown key " + quote_text(key) + suggestion + " (" + owner +
                (takes.empty() ? " takes no keys" : " takes: " + joined(takes, ", ")) + ")");
@@ -633,6 +593,7 @@ class Walker {
 
   const SchemaIndex& index_;
   const PlaceIndex& places_;
+  const KeyFinder& keys_;
   const std::filesystem::path& base_;
   std::vector<Problem>& problems_;
   Budget& budget_;
@@ -641,6 +602,10 @@ class Walker {
 }  // namespace
 
 SchemaIndex::~SchemaIndex() = default;
+
+std::vector<std::string> SchemaIndex::names(std::string_view) const {
+  return {};
+}
 
 json merged_schema(const json& component, const json& slot) {
   json merged = component;
@@ -700,7 +665,8 @@ Checked check(const json& value, const json& schema, const SchemaIndex& index,
               const PlaceIndex& places, std::string pointer, const std::filesystem::path& base) {
   Checked checked{value, {}};
   Budget budget{kLeastWork + kWorkPerValue * count_values(value)};
-  Walker walker(index, places, base, checked.problems, budget);
+  const KeyFinder keys(checked.value, schema, index, pointer);
+  Walker walker(index, places, keys, base, checked.problems, budget);
   walker.walk(checked.value, schema, Walker::Spot{pointer, 0, "", false});
 
   std::vector<Problem>& problems = checked.problems;

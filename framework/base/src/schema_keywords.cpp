@@ -135,6 +135,15 @@ bool has_type(const json& value, std::string_view type) {
   return false;
 }
 
+const json* default_use(const json& slot) {
+  const json* use = any_keyword(slot, "x-treadle-use");
+  if (!use)
+    use = any_keyword(slot, "default");
+  if (use && use->is_object())
+    use = any_keyword(*use, "use");
+  return use && use->is_string() ? use : nullptr;
+}
+
 bool is_closed(const json& schema) {
   const json* additional = any_keyword(schema, "additionalProperties");
   if (additional)

@@ -30,6 +30,9 @@ inline bool is_text(const nlohmann::json& value) {
   return value.is_string();
 }
 
+/// The name of the component of a slot that names none, as text, else null.
+const nlohmann::json* default_use(const nlohmann::json& slot);
+
 /// Whether keys that `properties` does not list are wrong.
 bool is_closed(const nlohmann::json& schema);
 

@@ -54,6 +54,15 @@ class Components final : public SchemaIndex {
     return {std::make_shared<const json>(found->second), "test/" + std::string(name), ""};
   }
 
+  std::vector<std::string> names(std::string_view interface_word) const override {
+    std::vector<std::string> names;
+    for (const auto& [key, unused] : schemas_) {
+      if (key.starts_with(std::string(interface_word) + " "))
+        names.push_back(key.substr(interface_word.size() + 1));
+    }
+    return names;
+  }
+
  private:
   void add(const std::string& word, const std::string& name, const char* schema) {
     schemas_[word + " " + name] = json::parse(schema);
@@ -99,6 +108,8 @@ TEST(Schema, SaysOneSentenceForEachKindOfMistake) {
       {"{}", R"({"type": "null"})", "expected null, got an object"},
       {R"("rely")", R"({"enum": ["relu", "gelu"]})",
        "must be one of \"relu\", \"gelu\", got \"rely\"; did you mean \"relu\"?"},
+      {R"("float16")", R"({"enum": ["float32", "float64"]})",
+       "must be one of \"float32\", \"float64\", got \"float16\""},
       {"4", R"({"type": "integer", "enum": [1, 2]})", "must be one of 1, 2, got 4"},
       {"4", R"({"type": "string", "enum": ["a"]})", "expected text, got 4"},
       {"2", R"({"const": 1})", "must be 1, got 2"},
@@ -249,6 +260,45 @@ TEST(SchemaSlot, NamesTheSlotThatAKeyBelongsTo) {
                           "(a workflow takes: optimizer, schedule)"));
   EXPECT_THAT(problems(R"({"path": "a", "schedule": {"use": "cosine"}})", schema),
               ElementsAre("/path: unknown key \"path\" (a workflow takes: optimizer, schedule)"));
+}
+
+TEST(SchemaSlot, LooksForAMisplacedKeyInTheWholeDocument) {
+  const char* schema = R"({"type": "object", "title": "a workflow", "properties": {
+      "data": {"x-treadle-component": "data"},
+      "optimizer": {"x-treadle-component": "optimizer", "default": "adamw"},
+      "schedule": {"x-treadle-component": "schedule", "default": "cosine"},
+      "training": {"type": "object", "properties": {
+          "epochs": {"type": "integer"},
+          "clip": {"type": "object", "properties": {"norm": {"type": "number"}}},
+          "metrics": {"type": "array", "items": {"x-treadle-component": "metric"}}}}}})";
+  const std::pair<const char*, const char*> kCases[] = {
+      // above, beside and below the object
+      {R"({"training": {"schedule": "cosine"}})",
+       "/training/schedule: unknown key \"schedule\"; did you mean \"schedule\" at the top "
+       "level? "},
+      {R"({"training": {"betas": [0.9, 1]}})",
+       "/training/betas: unknown key \"betas\"; did you mean \"optimizer.betas\"? "},
+      {R"({"optimizer": {"epochs": 3}})",
+       "/optimizer/epochs: unknown key \"epochs\"; did you mean \"training.epochs\"? "},
+      {R"({"norm": 3})", "/norm: unknown key \"norm\"; did you mean \"training.clip.norm\"? "},
+      // a component's name
+      {R"({"training": {"f1": {}}})",
+       "/training/f1: unknown key \"f1\"; it is a component (metric): write {\"use\": \"f1\"} in "
+       "\"training.metrics\" "},
+      {R"({"csv": "a"})",
+       "/csv: unknown key \"csv\"; it is a component (data): write {\"use\": \"csv\"} in "
+       "\"data\" "},
+      // another component's
+      {R"({"every": 5})",
+       "/every: unknown key \"every\"; did you mean \"optimizer.every\" with {\"use\": "
+       "\"lookahead\"}? "},
+      {R"({"optimizer": {"every": 5}})", "/optimizer/every: unknown key \"every\" "},
+  };
+  for (const auto& [document, message] : kCases) {
+    const std::vector<std::string> texts = problems(document, schema);
+    ASSERT_EQ(texts.size(), 1U) << document;
+    EXPECT_THAT(texts[0], testing::StartsWith(std::string(message) + "("));
+  }
 }
 
 TEST(SchemaSlot, CallsAMisspeltRequiredKeyOneMistake) {

@@ -177,8 +177,8 @@ TEST_F(PrometheusTest, WantsTheCollectorsSuffix) {
     observer(folder_.path() / "run.txt");
     FAIL();
   } catch (const DocumentError& error) {
-    EXPECT_STREQ(error.what(),
-                 "/path: must end in .prom, or the collector ignores the file; got \"run.txt\"");
+    EXPECT_EQ(error.what(), "/path: must end in .prom, or the collector ignores the file; got \"" +
+                                (folder_.path() / "run.txt").string() + "\"");
   }
 }
 

@@ -23,4 +23,11 @@ FoundComponent CatalogSchemaIndex::find(std::string_view interface_word,
   }
 }
 
+std::vector<std::string> CatalogSchemaIndex::names(std::string_view interface_word) const {
+  std::vector<std::string> names;
+  for (const CatalogComponent& component : catalog_->components(interface_word))
+    names.push_back(component.component->name);
+  return names;
+}
+
 }  // namespace treadle

@@ -180,6 +180,26 @@ void describe_parameters(const Json& schema, const std::string& prefix,
   }
 }
 
+/// Within the bounds, and where it can be between them: the largest factor is nobody's choice.
+Json sample_number(const Json& schema, bool is_whole) {
+  if (schema.contains("minimum"))
+    return schema["minimum"];
+  const char* const most_keyword = schema.contains("maximum") ? "maximum" : "exclusiveMaximum";
+  const bool has_most = schema.contains(most_keyword);
+  if (!schema.contains("exclusiveMinimum")) {
+    if (!has_most)
+      return 1;
+    return schema.contains("maximum") ? schema["maximum"]
+                                      : Json(schema[most_keyword].get<double>() - 1);
+  }
+  if (is_whole)
+    return schema["exclusiveMinimum"].get<std::int64_t>() + 1;
+  const double least = schema["exclusiveMinimum"].get<double>();
+  const double above = least + 0.5;
+  const bool fits = !has_most || above < schema[most_keyword].get<double>();
+  return fits ? above : (least + schema[most_keyword].get<double>()) / 2;
+}
+
 // A value that the schema accepts, as good as can be guessed.
 Json sample_value(const Json& schema) {
   if (!schema.is_object())
@@ -207,17 +227,8 @@ Json sample_value(const Json& schema) {
   Json type = schema.value("type", Json("string"));
   if (type.is_array())
     type = type[0];
-  if (type == "number" || type == "integer") {
-    for (const char* keyword : {"minimum", "maximum"}) {
-      if (schema.contains(keyword))
-        return schema[keyword];
-    }
-    if (schema.contains("exclusiveMinimum"))
-      return schema["exclusiveMinimum"].get<double>() + 1;
-    if (schema.contains("exclusiveMaximum"))
-      return schema["exclusiveMaximum"].get<double>() - 1;
-    return 1;
-  }
+  if (type == "number" || type == "integer")
+    return sample_number(schema, type == "integer");
   if (type == "array") {
     Json elements = Json::array();
     const std::size_t count = schema.value("minItems", std::size_t{1});
@@ -273,12 +284,19 @@ std::optional<Json> placed_in(const Json& properties, std::string_view interface
   return std::nullopt;
 }
 
+/// The parameters that the plugin's author wrote down as an example; empty where there is none.
+Json written_sample(const Json& schema) {
+  const Json examples = schema.value("examples", Json::array());
+  return examples.empty() || !examples[0].is_object() ? Json::object() : examples[0];
+}
+
 Json sample_use(std::string_view interface_word, std::string_view name, const Json& schema) {
-  Json component = {{"use", name}};
+  Json component = written_sample(schema);
+  component["use"] = name;
   if (schema.contains("properties")) {
     for (const auto& [key, property] : schema["properties"].items()) {
       const bool has_default = property.is_object() && property.contains("default");
-      if (has_default || is_required(schema, key))
+      if (!component.contains(key) && (has_default || is_required(schema, key)))
         component[key] = sample_value(property);
     }
   }
@@ -287,11 +305,48 @@ Json sample_use(std::string_view interface_word, std::string_view name, const Js
   return placed ? *placed : component;
 }
 
+/// What documents themselves say of every component of the interface: the properties of the slots
+/// it may stand in, in the document or as a step of a flow.
+std::vector<ParameterDescription> describe_slots(std::string_view interface_word,
+                                                 std::string_view name) {
+  std::vector<Json> slots = slots_for(interface_word, workflow_schema());
+  const std::vector<Json> steps =
+      slots_for(interface_word, expanded_schema({{"x-treadle-type", "flow"}}));
+  slots.insert(slots.end(), steps.begin(), steps.end());
+  Json all = {{"properties", Json::object()}};
+  for (const Json& slot : slots) {
+    const Json fixed = slot.value("x-treadle-use", Json());
+    if (slot.contains("properties") && (fixed.is_null() || fixed == name))
+      all["properties"].update(slot["properties"]);
+  }
+  std::vector<ParameterDescription> rows;
+  describe_parameters(all, "", rows);
+  return rows;
+}
+
+Json rows_json(const std::vector<ParameterDescription>& parameters) {
+  Json rows = Json::array();
+  for (const ParameterDescription& row : parameters) {
+    Json entry = {{"name", row.name}, {"type", row.type}, {"help", row.help}};
+    entry["required"] = row.fallback == "required";
+    if (!row.range.empty())
+      entry["range"] = row.range;
+    if (!row.unit.empty())
+      entry["unit"] = row.unit;
+    if (!row.fallback.empty() && row.fallback != "required") {
+      entry["default"] = Json::parse(row.fallback);
+    }
+    rows.push_back(std::move(entry));
+  }
+  return rows;
+}
+
 using Row = std::array<std::string, 6>;
 
 /// Empty where it would be wider than `columns`.
-std::string table_text(const std::vector<ParameterDescription>& parameters, std::size_t columns) {
-  std::vector<Row> rows{{"PARAMETER", "TYPE", "RANGE", "DEFAULT", "UNIT", "MEANING"}};
+std::string table_text(std::string_view subject,
+                       const std::vector<ParameterDescription>& parameters, std::size_t columns) {
+  std::vector<Row> rows{{std::string(subject), "TYPE", "RANGE", "DEFAULT", "UNIT", "MEANING"}};
   for (const ParameterDescription& row : parameters) {
     rows.push_back({row.name, row.type, row.range, row.fallback.empty() ? "-" : row.fallback,
                     row.unit, row.help});
@@ -347,6 +402,12 @@ std::string list_text(const std::vector<ParameterDescription>& parameters, std::
   return text;
 }
 
+std::string rows_text(std::string_view subject, const std::vector<ParameterDescription>& parameters,
+                      std::size_t columns) {
+  const std::string table = table_text(subject, parameters, columns);
+  return table.empty() ? list_text(parameters, columns) : table;
+}
+
 }  // namespace
 
 ComponentDescription describe_component(std::string_view interface_word, std::string_view name,
@@ -357,6 +418,7 @@ ComponentDescription describe_component(std::string_view interface_word, std::st
   description.title = schema.value("title", "");
   description.about = schema.value("description", "");
   describe_parameters(schema, "", description.parameters);
+  description.slot_keys = describe_slots(interface_word, name);
   description.sample = sample_use(interface_word, name, schema);
   return description;
 }
@@ -370,11 +432,13 @@ std::string ComponentDescription::text(std::size_t columns) const {
     text += hanging_text("", 2, about, columns);
   text += "\n";
   if (parameters.empty()) {
-    text += "It takes no parameters.\n";
+    text +=
+        slot_keys.empty() ? "It takes no parameters.\n" : "It takes no parameters of its own.\n";
   } else {
-    const std::string table = table_text(parameters, columns);
-    text += table.empty() ? list_text(parameters, columns) : table;
+    text += rows_text("PARAMETER", parameters, columns);
   }
+  if (!slot_keys.empty())
+    text += "\nKeys of every " + interface_word + ":\n\n" + rows_text("KEY", slot_keys, columns);
   const bool stands_alone = sample.contains("use");
   std::string lines = write_workflow(stands_alone ? Json::array({sample}) : sample);
   lines = lines.substr(2, lines.size() - 5);  // without what is around it: a piece to paste
@@ -383,22 +447,13 @@ std::string ComponentDescription::text(std::size_t columns) const {
 }
 
 Json ComponentDescription::json() const {
-  Json rows = Json::array();
-  for (const ParameterDescription& row : parameters) {
-    Json entry = {{"name", row.name}, {"type", row.type}, {"help", row.help}};
-    entry["required"] = row.fallback == "required";
-    if (!row.range.empty())
-      entry["range"] = row.range;
-    if (!row.unit.empty())
-      entry["unit"] = row.unit;
-    if (!row.fallback.empty() && row.fallback != "required") {
-      entry["default"] = Json::parse(row.fallback);
-    }
-    rows.push_back(std::move(entry));
-  }
-  return {
-      {"interface", interface_word},   {"name", name},    {"title", title}, {"description", about},
-      {"parameters", std::move(rows)}, {"sample", sample}};
+  return {{"interface", interface_word},
+          {"name", name},
+          {"title", title},
+          {"description", about},
+          {"parameters", rows_json(parameters)},
+          {"slot_keys", rows_json(slot_keys)},
+          {"sample", sample}};
 }
 
 }  // namespace treadle

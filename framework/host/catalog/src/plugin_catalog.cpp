@@ -24,6 +24,9 @@ std::string with_article(std::string_view word) {
   return (vowel ? "an " : "a ") + std::string(word);
 }
 
+// As many names as help; more are a list of their own.
+constexpr std::size_t kMostNames = 20;
+
 /// "a", "a or b", "a, b or c".
 std::string alternatives(const std::vector<std::string>& words) {
   std::string text;
@@ -33,6 +36,18 @@ std::string alternatives(const std::vector<std::string>& words) {
     text += words[i];
   }
   return text;
+}
+
+/// ": adamw, sgd"; of many, where to read them.
+std::string known_names(std::string_view word, const std::vector<std::string>& names) {
+  if (names.size() > kMostNames) {
+    return " " + std::to_string(names.size()) + ", see \"workflow-runner plugins list " +
+           std::string(word) + "\"";
+  }
+  std::string list;
+  for (const std::string& name : names)
+    list += (list.empty() ? ": " : ", ") + name;
+  return list;
 }
 
 std::string explain_conflict(const InterfaceName& declared, const InterfaceName& here) {
@@ -78,6 +93,8 @@ std::shared_ptr<const PluginCatalog> PluginCatalog::scan(CatalogOptions options)
   catalog->shadow_duplicates();
   catalog->collect_interfaces();
   catalog->index_components();
+  if (!catalog->options_.only_judge)
+    catalog->expect_named_files();
   return catalog;
 }
 
@@ -96,8 +113,10 @@ void PluginCatalog::look_through_folders(PluginCache& cache) {
     options_.host = HostBuild{*facts->fingerprint, facts->needed};
     host_build_id_ = facts->build_id;
   }
+  for (const fs::path& file : options_.examined)
+    look_at(cache, file, std::string(PluginFile::kExamined));
   for (const fs::path& file : options_.files)
-    look_at(cache, file, "--plugin");
+    look_at(cache, file, std::string(PluginFile::kNamed));
   for (const SearchFolder& folder : options_.folders) {
     for (const fs::path& file : plugin_files(folder.folder)) {
       look_at(cache, file, folder.origin);
@@ -266,6 +285,18 @@ void PluginCatalog::shadow_duplicates() {
   }
 }
 
+/// Whoever names a file means it: to go on without it would do something else.
+void PluginCatalog::expect_named_files() const {
+  std::string problems;
+  for (const PluginFile& plugin : plugins_) {
+    if (plugin.origin == PluginFile::kNamed && plugin.verdict != Verdict::kUsable)
+      problems += (problems.empty() ? "" : "\n") + ("--plugin " + plugin.file.string()) +
+                  ": cannot be used: it " + plugin.reason;
+  }
+  if (!problems.empty())
+    throw PluginError(problems);
+}
+
 void PluginCatalog::collect_interfaces() {
   std::map<std::string_view, const PluginFile*> declared_by;  // by id
   for (PluginFile& plugin : plugins_) {
@@ -406,11 +437,9 @@ Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) 
         "no plugin offers any " + std::string(word) + " (" + places() + ")" + unreadable,
         !unreadable.empty());
   }
-  std::string list;
-  for (const std::string& n : known)
-    list += (list.empty() ? "" : ", ") + n;
-  return not_found(first + " (there are: " + list + "; " + places() + ")" + unreadable,
-                   !unreadable.empty());
+  return not_found(
+      first + " (there are" + known_names(word, known) + "; " + places() + ")" + unreadable,
+      !unreadable.empty());
 }
 
 /// Damaged files of which nobody knows what they offered: one of them may be the one that is
@@ -462,12 +491,9 @@ Lookup PluginCatalog::why_unknown_qualified(std::string_view word, std::string_v
     if (interfaces_.word(component.interface_id) == word)
       names.push_back(component.name);
   }
-  std::string list;
-  for (const std::string& n : names)
-    list += (list.empty() ? "" : ", ") + n;
   return not_found("the plugin " + plugin->manifest.title() + " offers no " + std::string(word) +
                    " " + quote_text(name) + did_you_mean(name, names) +
-                   (names.empty() ? "" : " (it offers: " + list + ")"));
+                   (names.empty() ? "" : " (it offers" + known_names(word, names) + ")"));
 }
 
 const nlohmann::json& PluginCatalog::schema(const CatalogComponent& component) const {

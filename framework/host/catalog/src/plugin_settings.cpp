@@ -10,7 +10,9 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/problem.h>
 #include <treadle/host/catalog/fingerprint.h>
+#include <treadle/host/catalog/plugin_lock.h>
 
 namespace treadle {
 namespace {
@@ -75,9 +77,25 @@ fs::path cache_file(const EnvironmentReader& environment) {
 
 fs::path existing_file(const fs::path& file) {
   std::error_code error;
+  if (fs::is_directory(file, error)) {
+    throw UsageError("--plugin " + file.string() +
+                     ": is a folder; name a plugin in it, or all of them with --plugin-dir " +
+                     file.string());
+  }
   if (!fs::is_regular_file(file, error))
     throw UsageError("--plugin " + file.string() + ": there is no such file");
   return fs::absolute(file).lexically_normal();
+}
+
+/// A lock that cannot be read locks nothing, so nothing is used.
+void expect_lock(const fs::path& file) {
+  if (file.empty())
+    return;
+  try {
+    PluginLock::read(file);
+  } catch (const DocumentError& error) {
+    throw PluginError("--locked " + std::string(error.what()));
+  }
 }
 
 }  // namespace
@@ -89,6 +107,7 @@ CatalogOptions catalog_options(const PluginSettings& settings,
   options.folders = search_path(settings.plugin_dirs, libraries, environment);
   for (const fs::path& file : settings.plugins)
     options.files.push_back(existing_file(file));
+  expect_lock(settings.lock_file);
   options.cache_file = cache_file(environment);
   options.allow_writable = settings.allow_writable;
   options.disabled = ids_from(value_of(environment, "TREADLE_PLUGIN_DISABLE"));

@@ -24,6 +24,11 @@ PARAMETER      TYPE             RANGE               DEFAULT      MEANING
 betas          array of number  exactly 2 elements  [0.9,0.999]
 learning_rate  number           > 0                 0.001        step size
 
+Keys of every optimizer:
+
+KEY     TYPE             DEFAULT  MEANING
+groups  array of object  -        parameter groups with their own optimizer settings; the first group that matches a parameter applies
+
 In a document:
   "optimizer": {
     "use": "adamw",
@@ -68,8 +73,13 @@ TEST(ComponentDescription, SpeaksOfEveryKindOfParameter) {
 TEST(ComponentDescription, SaysSoWhenThereIsNothingToSet) {
   EXPECT_EQ(describe_component("metric", "accuracy", FakeComponents().schema("metric", "accuracy"))
                 .text(),
-            "metric accuracy\n\nIt takes no parameters.\n\nIn a document:\n"
+            "metric accuracy\n\nIt takes no parameters of its own.\n\nKeys of every metric:\n\n"
+            "KEY     TYPE  RANGE                 DEFAULT  MEANING\n"
+            "target  text  at least 1 character  -        the target of this metric; absent: every "
+            "target it supports\n\nIn a document:\n"
             "  \"metrics\": [{\"use\": \"accuracy\"}]\n");
+  EXPECT_THAT(describe_component("transform", "plain", json::object()).text(),
+              ::testing::StartsWith("transform plain\n\nIt takes no parameters.\n\nIn a "));
 }
 
 TEST(ComponentDescription, ShowsAloneWhatStandsWithinOthers) {
@@ -96,6 +106,37 @@ TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
       ADD_FAILURE() << component.name << ": " << problem.text();
     }
   }
+}
+
+TEST(ComponentDescription, ListsTheKeysOfTheSlotAsWell) {
+  const auto keys_of = [](const std::string& word, const std::string& name) {
+    std::vector<std::string> names;
+    for (const ParameterDescription& row : describe_component(word, name, json::object()).slot_keys)
+      names.push_back(row.name);
+    return names;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(keys_of("schedule", "cosine"), ElementsAre("warmup"));
+  EXPECT_THAT(keys_of("loss", "mse"), ElementsAre("factor", "target"));
+  EXPECT_THAT(keys_of("layer", "dense"), ElementsAre("frozen", "name", "tag", "using"));
+  EXPECT_THAT(keys_of("model", "mlp"), ElementsAre("weights", "weights.path", "weights.strict"));
+  EXPECT_THAT(keys_of("training", "standard"), ::testing::IsSupersetOf({"epochs", "clip.norm"}));
+  EXPECT_THAT(keys_of("callback", "early_stopping"), ElementsAre());
+  EXPECT_EQ(describe_component("schedule", "cosine", json::object()).json()["slot_keys"][0]["name"],
+            "warmup");
+}
+
+TEST(ComponentDescription, TakesWrittenExamplesFirst) {
+  const json schema = json::parse(R"({"required": ["when", "factor", "share"],
+      "examples": [{"when": {"above": 1}}], "properties": {
+      "when": {"type": "object", "properties": {"above": {"type": "number"}}},
+      "factor": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
+      "share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5},
+      "file": {"type": "string", "default": "a"}}})");
+
+  EXPECT_EQ(describe_component("layer", "it", schema).sample,
+            json::parse(R"({"use": "it", "when": {"above": 1}, "factor": 0.5, "share": 0.25,
+                            "file": "a"})"));
 }
 
 TEST(ComponentDescription, PutsACallbackIntoTheTraining) {

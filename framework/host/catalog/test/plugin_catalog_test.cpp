@@ -17,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::FakeLibrary;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TemporaryFolder;
 
 constexpr const char* kFingerprint = "libtorch=1.13.0\n";
@@ -62,6 +63,9 @@ class PluginCatalogTest : public ::testing::Test {
     }
     options.cache_file = folder_.path() / "cache/plugins.json";
     options.allow_writable = allow_writable_;
+    options.files = named_;
+    options.examined = examined_;
+    options.only_judge = only_judge_;
     options.host = HostBuild{kFingerprint, {}};
     return PluginCatalog::scan(std::move(options));
   }
@@ -75,6 +79,9 @@ class PluginCatalogTest : public ::testing::Test {
 
   TemporaryFolder folder_;
   bool allow_writable_ = false;
+  std::vector<fs::path> named_;
+  std::vector<fs::path> examined_;
+  bool only_judge_ = false;
 };
 
 TEST_F(PluginCatalogTest, FindsComponentsByPlainAndByQualifiedName) {
@@ -286,6 +293,46 @@ TEST_F(PluginCatalogTest, IsNotHiddenByAPluginThatCannotBeUsed) {
 
   EXPECT_EQ(catalog->find("loss", "org.x.one/l").found->plugin->file, usable);
   EXPECT_EQ(catalog->plugin("org.x.one")->file, usable);
+}
+
+TEST_F(PluginCatalogTest, RefusesANamedFileThatCannotBeUsed) {
+  named_ = {place("c/text.so", "text"), given("c", "org.x.old", {{"loss", "l"}}, "libtorch=1\n"),
+            given("c", "org.x.good", {{"loss", "m"}})};
+  try {
+    scan();
+    FAIL() << "they were ignored";
+  } catch (const PluginError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("--plugin " + named_[0].string() +
+                                ": cannot be used: it is not a shared library: it does not "
+                                "begin with an ELF header\n--plugin " +
+                                named_[1].string() + ": cannot be used: it "),
+                      Not(HasSubstr("good.so"))));
+  }
+  only_judge_ = true;
+  EXPECT_EQ(scan()->plugins()[0].verdict, Verdict::kInvalid);
+}
+
+TEST_F(PluginCatalogTest, ExaminesFilesAnywhere) {
+  examined_ = {given("c", "org.x.one", {{"loss", "l"}}), place("c/text.so", "text")};
+  const auto catalog = scan();
+
+  ASSERT_EQ(catalog->plugins().size(), 2u);
+  EXPECT_EQ(catalog->plugins()[0].verdict, Verdict::kUsable);
+  EXPECT_EQ(catalog->plugins()[0].origin, "outside the search path");
+  EXPECT_EQ(catalog->plugins()[1].verdict, Verdict::kInvalid);
+}
+
+TEST_F(PluginCatalogTest, OfManyNamesSaysWhereToReadThem) {
+  std::vector<std::pair<std::string, std::string>> losses;
+  for (char name = 'a'; name <= 'u'; ++name)
+    losses.emplace_back("loss", std::string(9, name));
+  given("a", "org.x.many", losses);
+
+  EXPECT_EQ(problem("loss", "mine"),
+            "no plugin offers the loss \"mine\" (there are 21, see \"workflow-runner plugins list "
+            "loss\"; " +
+                looked_in() + " (not there))");
 }
 
 TEST_F(PluginCatalogTest, CountsOneFileUnderTwoNamesOnce) {

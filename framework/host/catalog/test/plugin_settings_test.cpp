@@ -78,6 +78,21 @@ TEST(PluginSettings, GivenByTheCallerWin) {
   EXPECT_THAT(options.files, ElementsAre(file));
 }
 
+TEST(PluginSettings, RefuseALockThatCannotBeRead) {
+  const TemporaryFolder folder;
+  for (const fs::path& file : {folder.path() / "no.lock", folder.write("damaged.lock", "{\"a"),
+                               folder.write("other.lock", "{}")}) {
+    PluginSettings settings;
+    settings.lock_file = file;
+    try {
+      catalog_options(settings, at_home({}));
+      ADD_FAILURE() << file << " was taken";
+    } catch (const PluginError& error) {
+      EXPECT_THAT(error.what(), ::testing::StartsWith("--locked " + file.string() + ":"));
+    }
+  }
+}
+
 TEST(PluginSettings, ComplainInOneSentence) {
   PluginSettings file;
   file.plugins = {"/no/such.so"};
@@ -85,6 +100,13 @@ TEST(PluginSettings, ComplainInOneSentence) {
   word.probing = "sometimes";
 
   EXPECT_EQ(complaint(file), "--plugin /no/such.so: there is no such file");
+  const TemporaryFolder folder;
+  PluginSettings whole_folder;
+  whole_folder.plugins = {folder.path()};
+  EXPECT_EQ(complaint(whole_folder),
+            "--plugin " + folder.path().string() +
+                ": is a folder; name a plugin in it, or all of them with --plugin-dir " +
+                folder.path().string());
   EXPECT_EQ(complaint(word),
             "--probe: expected \"changed\", \"always\" or \"never\", got \"sometimes\"");
   EXPECT_EQ(complaint({}, {{"TREADLE_PLUGIN_PROBE", "often"}}),

@@ -97,8 +97,7 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
                  "\"optimiser\": {}}"),
       "/home/me/my.json:3: /name: must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$, got \"a b\"\n"
       "/home/me/my.json:4: /seed: must be >= 0, got -1\n"
-      "/home/me/my.json:5: /dtype: must be one of \"float32\", \"float64\", got \"float\"; did you "
-      "mean \"float32\" or \"float64\"?\n"
+      "/home/me/my.json:5: /dtype: must be one of \"float32\", \"float64\", got \"float\"\n"
       "/home/me/my.json:6: /data: required key \"path\" is missing (the file to read)\n"
       "/home/me/my.json:6: /data/target: must be >= 0, got -1\n"
       "/home/me/my.json:7: /model/activation: must be one of \"relu\", \"gelu\", got \"rely\"; "

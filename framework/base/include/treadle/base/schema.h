@@ -55,6 +55,8 @@ class SchemaIndex {
  public:
   virtual ~SchemaIndex();
   virtual FoundComponent find(std::string_view interface_word, std::string_view name) const = 0;
+  /// All names that components of the interface have, for suggestions; none where nobody knows.
+  virtual std::vector<std::string> names(std::string_view interface_word) const;
 };
 
 /// A value after checking.

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <treadle/base/schema.h>
 #include <treadle/host/catalog/plugin_catalog.h>
@@ -15,6 +17,7 @@ class CatalogSchemaIndex final : public SchemaIndex {
 
   /// Never throws: a plugin file that changed under our feet is a problem, too.
   FoundComponent find(std::string_view interface_word, std::string_view name) const override;
+  std::vector<std::string> names(std::string_view interface_word) const override;
 
  private:
   std::shared_ptr<const PluginCatalog> catalog_;

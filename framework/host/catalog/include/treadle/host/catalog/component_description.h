@@ -26,6 +26,8 @@ struct ComponentDescription {
   std::string title;  ///< may be empty
   std::string about;  ///< one line
   std::vector<ParameterDescription> parameters;
+  /// The keys that documents have beside the parameters, of every component of the interface.
+  std::vector<ParameterDescription> slot_keys;
   /// A piece of a document that uses it: `{"optimizer": {"use": …}}`; the component alone,
   /// `{"use": …}`, where it stands within others.
   nlohmann::json sample;

@@ -44,8 +44,13 @@ std::string_view verdict_word(Verdict verdict);
 
 /// One `*.so` that was found.
 struct PluginFile {
+  /// The origin of a file that was named by itself.
+  static constexpr std::string_view kNamed = "--plugin";
+  /// The origin of one that is only examined.
+  static constexpr std::string_view kExamined = "outside the search path";
+
   std::filesystem::path file;
-  std::string origin;  ///< who named its folder, see SearchFolder
+  std::string origin;  ///< who named its folder, see SearchFolder, or one of those above
   Verdict verdict = Verdict::kUsable;
   std::string reason;    ///< empty when usable, else a sentence that begins with a verb
   Manifest manifest;     ///< empty id unless it could be read
@@ -84,6 +89,11 @@ struct CatalogOptions {
   bool allow_writable = false;
   /// Single plugins, before everything in the folders. Absolute.
   std::vector<std::filesystem::path> files;
+  /// Files that are looked at as well, before all others: they may lie anywhere. Absolute.
+  std::vector<std::filesystem::path> examined;
+  /// For those who show verdicts: one of `files` that cannot be used has its verdict, like any
+  /// other file, and is no error.
+  bool only_judge = false;
   /// Plugins with these ids are not used; where `only` has ids, no others are.
   std::set<std::string, std::less<>> disabled;
   std::set<std::string, std::less<>> only;
@@ -101,7 +111,8 @@ struct CatalogOptions {
 class PluginCatalog {
  public:
   /// Looks through the folders. Whatever a file contains, it becomes a verdict. Throws PluginError
-  /// only when the host's own build cannot be read.
+  /// when the host's own build cannot be read, and for one of CatalogOptions::files that cannot be
+  /// used.
   static std::shared_ptr<const PluginCatalog> scan(CatalogOptions options);
 
   PluginCatalog(const PluginCatalog&) = delete;
@@ -151,6 +162,7 @@ class PluginCatalog {
   void try_out(PluginCache& cache);
   std::string host_mark() const;
   void shadow_duplicates();
+  void expect_named_files() const;
   void collect_interfaces();
   void index_components();
   PluginFile judge(const std::filesystem::path& file, const std::string& origin,

@@ -27,7 +27,7 @@ struct PluginSettings {
 };
 
 /// What to scan with. Throws UsageError for a folder or file that does not exist and for a variable
-/// with another value than those above.
+/// with another value than those above, PluginError for a lock file that cannot be read.
 CatalogOptions catalog_options(const PluginSettings& settings,
                                const EnvironmentReader& environment = read_environment);
 
