@@ -205,6 +205,19 @@ void expect_numbers(const std::string& model, const ModelSpec& spec) {
   }
 }
 
+/// What is said of hidden layers needs one, or nothing would come of it.
+void expect_hidden_layers(const Config& config) {
+  if (!config.json()["hidden"].empty())
+    return;
+  const nlohmann::json defaults = {
+      {"activation", "relu"}, {"dropout", 0}, {"norm", "none"}, {"recompute_layers", 0}};
+  for (const auto& [key, fallback] : defaults.items()) {
+    if (config.json()[key] != fallback)
+      config.fail(key,
+                  "has no effect without hidden layers; leave it out, or give \"hidden\" a width");
+  }
+}
+
 }  // namespace
 
 Mlp::Mlp(const Config& config)
@@ -213,7 +226,9 @@ Mlp::Mlp(const Config& config)
              .dropout = config.get<double>("dropout"),
              .norm = norm_named(config.get<std::string>("norm")),
              .recompute_layers = config.get<std::size_t>("recompute_layers")},
-      execution_(graph::execution_named(config.get<std::string>("execution"))) {}
+      execution_(graph::execution_named(config.get<std::string>("execution"))) {
+  expect_hidden_layers(config);
+}
 
 std::shared_ptr<Model> Mlp::do_create(const ModelSpec& spec) const {
   expect_numbers("mlp", spec);

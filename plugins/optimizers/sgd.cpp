@@ -14,6 +14,8 @@ Sgd::Sgd(const Config& config)
       nesterov_(config.get<bool>("nesterov")) {
   if (nesterov_ && (momentum_ == 0 || dampening_ != 0))
     config.fail("nesterov", "needs \"momentum\" above 0 and \"dampening\" 0");
+  if (dampening_ != 0 && momentum_ == 0)
+    config.fail("dampening", "has no effect without \"momentum\" above 0");
 }
 
 std::vector<SlotSpec> Sgd::do_slots() const {

@@ -1,5 +1,7 @@
 #include "document_keys.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <treadle/host/catalog/workflow_document.h>
@@ -76,6 +78,19 @@ class KeyCollector {
   const Runtime& runtime_;
 };
 
+json value_at(const json& document, const std::string& pointer) {
+  const json::json_pointer place(pointer);
+  return document.contains(place) ? document[place] : json();
+}
+
+bool says_nothing(const json& value) {
+  return value.is_null() || (value.is_object() && value.empty());
+}
+
+std::string name_in(const json& value) {
+  return value.is_object() ? value.value("use", "") : "";
+}
+
 }  // namespace
 
 std::vector<DocumentKey> keys_of(const Runtime& runtime, const json& resolved) {
@@ -86,13 +101,44 @@ std::vector<DocumentKey> keys_of(const Runtime& runtime, const json& resolved) {
   return std::move(collector.keys_);
 }
 
+std::set<std::string> changed_labels(const Runtime& runtime, const json& before,
+                                     const json& after) {
+  std::map<std::string, std::string> changed;  // label by pointer
+  std::set<std::string> other_components;
+  for (const json* const document : {&before, &after}) {
+    for (const DocumentKey& key : keys_of(runtime, *document)) {
+      const json one = value_at(before, key.pointer);
+      const json other = value_at(after, key.pointer);
+      if (one == other || (says_nothing(one) && says_nothing(other)))
+        continue;
+      changed.emplace(key.pointer, key.label);
+      if (name_in(one) != name_in(other))
+        other_components.insert(key.pointer);
+    }
+  }
+  const auto is_within = [](const std::string& pointer, const std::string& outer) {
+    return pointer.starts_with(outer + "/");
+  };
+  std::set<std::string> labels;
+  for (const auto& [pointer, label] : changed) {
+    const std::string& at = pointer;
+    const bool is_part =
+        std::any_of(other_components.begin(), other_components.end(),
+                    [&](const std::string& outer) { return is_within(at, outer); });
+    const bool has_parts = !other_components.contains(at) &&
+                           std::any_of(changed.begin(), changed.end(), [&](const auto& inner) {
+                             return is_within(inner.first, at);
+                           });
+    if (!is_part && !has_parts)
+      labels.insert(label);
+  }
+  return labels;
+}
+
 json with_another_value(Drawing& drawing, const json& resolved, const DocumentKey& key) {
   const json::json_pointer pointer(key.pointer);
-  const json* const fallback = key.schema.contains("default") ? &key.schema["default"] : nullptr;
-  const Spot spot{key.component, key.key, fallback, &key.parameters, 1};
-  json changed = resolved;
-  // A key that is there may also go.
   if (resolved.contains(pointer) && drawing.dice.chance(20)) {
+    json changed = resolved;
     json& parent = changed[pointer.parent_pointer()];
     if (parent.is_object())
       parent.erase(pointer.back());
@@ -100,11 +146,19 @@ json with_another_value(Drawing& drawing, const json& resolved, const DocumentKe
       parent.erase(std::stoul(pointer.back()));
     return changed;
   }
+  return with_drawn_value(drawing, resolved, key);
+}
+
+json with_drawn_value(Drawing& drawing, const json& resolved, const DocumentKey& key) {
+  const json* const fallback = key.schema.contains("default") ? &key.schema["default"] : nullptr;
+  const Spot spot{key.component, key.key, fallback, &key.parameters, 1};
   const Hint* const hint = find_hint(key.component, key.key);
   std::optional<json> value;
   if (hint != nullptr && hint->draw != nullptr)
     value = hint->draw(drawing, key.schema, spot);
-  changed[pointer] = value ? *std::move(value) : draw_value(drawing, key.schema, spot);
+  json changed = resolved;
+  changed[json::json_pointer(key.pointer)] =
+      value ? *std::move(value) : draw_value(drawing, key.schema, spot);
   return changed;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,17 @@ struct DocumentKey {
 /// Every key of a resolved document, at any depth, and those it leaves out.
 std::vector<DocumentKey> keys_of(const Runtime& runtime, const nlohmann::json& resolved);
 
-/// The document with another value for the key; as the schema and the hints say, so it may be
-/// wrong.
+/// The labels of the keys in which two resolved documents differ: of an object those within it, of
+/// a component with another name the key it stands under. An object without keys is the same as
+/// none.
+std::set<std::string> changed_labels(const Runtime& runtime, const nlohmann::json& before,
+                                     const nlohmann::json& after);
+
+/// The document with a value drawn for the key, as the schema and the hints say; it may be wrong.
+nlohmann::json with_drawn_value(Drawing& drawing, const nlohmann::json& resolved,
+                                const DocumentKey& key);
+
+/// The same, but a key that is there may also go.
 nlohmann::json with_another_value(Drawing& drawing, const nlohmann::json& resolved,
                                   const DocumentKey& key);
 

@@ -98,11 +98,26 @@ Value weights(Drawing& drawing, const json&, const Spot&) {
   return weights;
 }
 
+/// Of a file that there is not.
+Value weights_path(Drawing& drawing, const json&, const Spot&) {
+  return json((drawing.folder / kWeightsFile).string());
+}
+
 /// One of several targets; of one, nothing need be said.
 Value target(Drawing& drawing, const json& schema, const Spot& spot) {
   if (drawing.targets.size() < 2 && schema.value("type", json()) == "string")
     return std::nullopt;
   return draw_value(drawing, schema, spot);
+}
+
+/// A tag for each target.
+Value outputs(Drawing& drawing, const json&, const Spot&) {
+  if (drawing.tags.empty())
+    return std::nullopt;
+  json outputs = json::object();
+  for (const std::string& name : drawing.targets)
+    outputs[name] = drawing.dice.one_of(drawing.tags);
+  return outputs;
 }
 
 /// Wide enough that a network does not die at once.
@@ -145,6 +160,7 @@ const std::map<std::string, Hint>& table() {
       {":quantiles", {60, quantiles}},
       {"transform/min_max:range", {30, range}},
       {"model/*:weights", {10, weights}},
+      {"model/*:path", {100, weights_path}},
       {":target", {40, target}},
       {"model/mlp:hidden", {60, widths}},
       // Rarely of use, or only with other data.
@@ -154,7 +170,7 @@ const std::map<std::string, Hint>& table() {
       {":task", {10}},
       {":fill", {20}},
       {":initial", {3}},
-      {":outputs", {3}},
+      {"model/flow:outputs", {3, outputs}},
   };
   return hints;
 }

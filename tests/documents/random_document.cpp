@@ -1,6 +1,7 @@
 #include "random_document.h"
 
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -44,21 +45,24 @@ const json& slot_in(const json& schema) {
 
 class Drawer {
  public:
-  Drawer(const Runtime& runtime, Dice dice, const fs::path& folder)
-      : schema_(workflow_schema()), drawing_{runtime, std::move(dice), folder} {}
+  /// `kept`: the keys of the top level that are settled.
+  Drawer(const Runtime& runtime, Dice dice, const fs::path& folder, json kept)
+      : schema_(workflow_schema()),
+        drawing_{runtime, std::move(dice), folder},
+        document_(std::move(kept)) {}
 
   Drawing& drawing() { return drawing_; }
 
   json document() {
-    document_ = {{"treadle", 1}};
+    document_["treadle"] = 1;
     if (drawing_.dice.chance(30))
       document_["dtype"] = "float64";
-    document_["data"] = component("data");
+    if (!document_.contains("data"))
+      document_["data"] = component("data");
     open_data();
     draw_losses();
     draw_metrics();
-    drawing_.flow = flow();
-    document_["model"] = component("model");
+    draw_model();
     for (const auto& [key, property] : schema_["properties"].items()) {
       const auto chance = top_level_chances().find(key);
       const int percent = chance == top_level_chances().end() ? 30 : chance->second;
@@ -117,7 +121,7 @@ class Drawer {
   void draw_losses() {
     const auto& targets = drawing_.data.targets;
     const bool is_one = targets.size() == 1;
-    if (drawing_.dice.chance(is_one ? 30 : 20))
+    if (document_.contains("loss") || drawing_.dice.chance(is_one ? 30 : 20))
       return;
     const json& slot = slot_in(schema_["properties"]["loss"]);
     json losses = json::array();
@@ -134,6 +138,11 @@ class Drawer {
 
   void draw_metrics() {
     const auto& targets = drawing_.data.targets;
+    if (document_.contains("metrics")) {
+      for (const json& metric : document_["metrics"])
+        drawing_.metrics.push_back(name_of_metric(metric));
+      return;
+    }
     if (drawing_.dice.chance(30))
       return;
     const json& slot = slot_in(schema_["properties"]["metrics"]);
@@ -142,15 +151,20 @@ class Drawer {
     for (int count = static_cast<int>(drawing_.dice.whole(0, 3)); count-- > 0;) {
       const TargetSpec& target = drawing_.dice.one_of(targets);
       json metric = draw_for("metric", slot, target);
-      const std::string name = metric["use"];
-      const std::string called = targets.size() == 1 ? name : target.name + "/" + name;
-      if (!names.insert(called).second)
-        continue;
       if (targets.size() > 1)
         metric["target"] = target.name;
+      const std::string called = name_of_metric(metric);
+      if (!names.insert(called).second)
+        continue;
       document_["metrics"].push_back(std::move(metric));
       drawing_.metrics.push_back(called);
     }
+  }
+
+  /// As the history calls it.
+  std::string name_of_metric(const json& metric) const {
+    const std::string name = metric["use"];
+    return drawing_.data.targets.size() == 1 ? name : metric.value("target", "") + "/" + name;
   }
 
   json draw_for(const std::string& word, const json& slot, const TargetSpec& target) {
@@ -166,6 +180,16 @@ class Drawer {
         return true;
     }
     return false;
+  }
+
+  void draw_model() {
+    if (document_.contains("model")) {
+      drawing_.flow = document_["model"].value("flow", json::array());
+      note_tags(drawing_.flow);
+    } else {
+      drawing_.flow = flow();
+      document_["model"] = component("model");
+    }
   }
 
   json flow() {
@@ -194,6 +218,11 @@ class Drawer {
         steps.push_back("flatten");
     }
     add_heads(steps);
+    note_tags(steps);
+    return steps;
+  }
+
+  void note_tags(const json& steps) {
     for (const json& step : steps) {
       if (!step.is_object() || !step.contains("tag"))
         continue;
@@ -201,7 +230,6 @@ class Drawer {
       for (const auto& [output, tag] : tags.items())
         drawing_.tags.push_back(tag);
     }
-    return steps;
   }
 
   TensorSpec spec_of(const PortSpec& port) const {
@@ -327,6 +355,9 @@ void write_weights(const Runtime& runtime, json document, const fs::path& folder
     return;
   const fs::path path = document[place]["path"].get<std::string>();
   document["model"].erase("weights");
+  // Folds alone leave no single model.
+  if (document.contains("validation") && document["validation"].is_object())
+    document["validation"].erase("refit");
   document["seed"] = document.value("seed", 0) + 1;
   RunOptions options;
   options.output = folder / "first";
@@ -375,36 +406,131 @@ class Attempts {
   RandomDocument& result_;
 };
 
-/// The same document with other values for one key, each of them legal.
-void add_changes(const Runtime& runtime, Drawing& drawing, const fs::path& folder, int changes,
-                 RandomDocument& result) {
-  const json resolved = runtime.resolve(result.document).resolved;
-  const std::vector<DocumentKey> keys = keys_of(runtime, resolved);
-  std::size_t files = 0;
-  for (int attempt = 0;
-       attempt < changes * 5 && result.changes.size() < static_cast<std::size_t>(changes);
-       ++attempt) {
-    const DocumentKey& key = drawing.dice.one_of(keys);
-    if (key.schema.contains("const"))
-      continue;
+/// The document with other values for one key, each of them legal.
+class KeyChanges {
+ public:
+  KeyChanges(const Runtime& runtime, Drawing& drawing, const fs::path& folder,
+             RandomDocument& result)
+      : runtime_(runtime),
+        drawing_(drawing),
+        folder_(folder),
+        result_(result),
+        resolved_(runtime.resolve(result.document).resolved),
+        keys_(keys_of(runtime, resolved_)) {}
+
+  /// Of keys drawn at random.
+  void add(int changes) {
+    for (int attempt = 0;
+         attempt < changes * 5 && result_.changes.size() < static_cast<std::size_t>(changes);
+         ++attempt) {
+      const DocumentKey& key = drawing_.dice.one_of(keys_);
+      if (!key.schema.contains("const"))
+        add(key);
+    }
+  }
+  void add(const std::string& pointer) {
+    for (const DocumentKey& key : keys_) {
+      if (key.pointer == pointer)
+        add(key);
+    }
+  }
+
+ private:
+  void add(const DocumentKey& key) {
     json values = json::array();
+    std::set<json> tried;
     for (int draw = 0; draw < kValuesPerKey * 3 && values.size() < kValuesPerKey; ++draw) {
-      drawing.folder = folder / ("changed-" + std::to_string(files++));
-      fs::create_directory(drawing.folder);
-      json changed = with_another_value(drawing, resolved, key);
-      if (changed == resolved || std::find(values.begin(), values.end(), changed) != values.end())
+      drawing_.folder = folder_ / ("changed-" + std::to_string(files_++));
+      fs::create_directory(drawing_.folder);
+      json changed = with_another_value(drawing_, resolved_, key);
+      if (changed == resolved_ || !tried.insert(changed).second)
         continue;
       try {
-        if (runtime.resolve(changed).resolved != resolved)
-          values.push_back(std::move(changed));
+        const auto labels = changed_labels(runtime_, resolved_, runtime_.resolve(changed).resolved);
+        if (!labels.empty())
+          values.push_back({{"document", std::move(changed)}, {"labels", labels}});
       } catch (const DocumentError&) {
-        ++result.refused_changes;
+        ++result_.refused_changes;
       }
     }
     if (!values.empty())
-      result.changes.push_back(
-          {{"label", key.label}, {"pointer", key.pointer}, {"documents", std::move(values)}});
+      result_.changes.push_back(
+          {{"label", key.label}, {"pointer", key.pointer}, {"values", std::move(values)}});
   }
+
+  const Runtime& runtime_;
+  Drawing& drawing_;
+  const fs::path& folder_;
+  RandomDocument& result_;
+  const json resolved_;
+  const std::vector<DocumentKey> keys_;
+  std::size_t files_ = 0;
+};
+
+/// The first document that is accepted, and that `finish` takes.
+RandomDocument first_accepted(const Runtime& runtime, std::uint64_t seed, const fs::path& folder,
+                              const std::function<json(int attempt)>& kept,
+                              const std::function<bool(RandomDocument&, Drawing&)>& finish) {
+  RandomDocument result;
+  Attempts attempts(runtime, folder, result);
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const fs::path files = folder / ("files-" + std::to_string(attempt));
+    fs::create_directories(files);
+    Drawer drawer(runtime,
+                  Dice(RandomStreams(seed).seed("document", {static_cast<std::uint64_t>(attempt)})),
+                  files, kept(attempt));
+    try {
+      result.document = drawer.document();
+    } catch (const Error& error) {
+      attempts.refuse(error);
+      continue;
+    }
+    if (attempts.accepts(result.document) && finish(result, drawer.drawing()))
+      return result;
+  }
+  throw UsageError("no document was accepted; the last refusal: " +
+                   (result.refusals.empty() ? "none" : result.refusals.back()));
+}
+
+/// Other numbers beside the key, where they are given. A kind of document is a choice of names and
+/// of what is left out; numbers may be such that the key cannot show: a training that ends within
+/// the first pass.
+json with_other_numbers(Drawing& drawing, const json& resolved, const std::string& part,
+                        const std::string& pointer) {
+  json other = resolved;
+  for (const DocumentKey& key : keys_of(drawing.runtime, resolved)) {
+    const bool is_beside = key.pointer.starts_with(part + "/") && key.pointer != pointer;
+    const json::json_pointer place(key.pointer);
+    const bool is_given_number = other.contains(place) && other[place].is_number() &&
+                                 other[place] != key.schema.value("default", json());
+    if (is_beside && is_given_number && drawing.dice.chance(50))
+      other = with_drawn_value(drawing, other, key);
+  }
+  return other;
+}
+
+/// What a relative has of a resolved document for the sake of a key.
+json kept_for(Drawing& drawing, const std::string& pointer, json resolved, int attempt) {
+  const json::json_pointer place(pointer);
+  const std::string top = pointer.substr(1, pointer.find('/', 1) - 1);
+  if (place.parent_pointer().empty())  // nothing stands beside the key
+    return json::object();
+  std::set<std::string> keys{top};
+  const std::set<std::string> about_data{"data", "loss", "metrics", "transforms", "model"};
+  if (about_data.contains(top) || top == "sequence")
+    keys.insert("data");
+  // It may name what other data or another model does not have.
+  if (attempt % 2 == 1)
+    keys.insert(about_data.begin(), about_data.end());
+  resolved = with_other_numbers(drawing, resolved, "/" + top, pointer);
+  json kept = json::object();
+  for (const std::string& key : keys) {
+    if (resolved.contains(key) && !resolved[key].is_null())
+      kept[key] = resolved[key];
+  }
+  if (kept.contains("model"))
+    kept["model"].erase("weights");  // a file of the other document
+  return kept;
 }
 
 }  // namespace
@@ -426,27 +552,34 @@ bool is_refusal(const std::exception& error) {
 
 RandomDocument draw_document(const Runtime& runtime, std::uint64_t seed, const fs::path& folder,
                              int changes) {
-  RandomDocument result;
-  Attempts attempts(runtime, folder, result);
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const fs::path files = folder / ("files-" + std::to_string(attempt));
-    fs::create_directories(files);
-    Drawer drawer(runtime,
-                  Dice(RandomStreams(seed).seed("document", {static_cast<std::uint64_t>(attempt)})),
-                  files);
-    try {
-      result.document = drawer.document();
-    } catch (const Error& error) {
-      attempts.refuse(error);
-      continue;
+  const auto none = [](int) { return json::object(); };
+  return first_accepted(runtime, seed, folder, none, [&](RandomDocument& result, Drawing& drawing) {
+    if (changes > 0) {
+      const fs::path files = drawing.folder;
+      KeyChanges(runtime, drawing, files, result).add(changes);
     }
-    if (!attempts.accepts(result.document))
-      continue;
-    if (changes > 0)
-      add_changes(runtime, drawer.drawing(), files, changes, result);
-    return result;
-  }
-  throw ContractViolation("no document was accepted; the last refusal: " + result.refusals.back());
+    return true;
+  });
+}
+
+RandomDocument draw_relative(const Runtime& runtime, std::uint64_t seed, const fs::path& folder,
+                             const json& document, const std::string& pointer) {
+  const json resolved = runtime.resolve(document).resolved;
+  Drawing numbers{runtime, Dice(RandomStreams(seed).seed("numbers", {})), folder};
+  json wanted;
+  const auto kept = [&](int attempt) {
+    wanted = kept_for(numbers, pointer, resolved, attempt);
+    return wanted;
+  };
+  return first_accepted(runtime, seed, folder, kept, [&](RandomDocument& result, Drawing& drawing) {
+    for (const auto& [key, value] : wanted.items()) {
+      if (result.document.value(key, json()) != value)  // a part was refused
+        return false;
+    }
+    const fs::path files = drawing.folder;
+    KeyChanges(runtime, drawing, files, result).add(pointer);
+    return !result.changes.empty();
+  });
 }
 
 }  // namespace treadle::testing

@@ -36,6 +36,8 @@ constexpr std::chrono::seconds kPatienceForDrawing{1800};
 constexpr std::chrono::seconds kPatienceForShrinking{60};
 // A key that may seldom show has been tried often enough to be judged.
 constexpr int kEnoughTries = 12;
+// Documents without an effect of a key, one after the other, before it counts as a key without.
+constexpr int kRelatives = 5;
 
 std::uint64_t from_environment(const char* name, std::uint64_t usual) {
   const char* const text = std::getenv(name);
@@ -58,17 +60,17 @@ struct Tally {
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, std::int64_t> components;  ///< in documents that were run
   std::map<std::string, std::int64_t> refusals;
-  /// By label: tries, and those with an effect.
-  std::map<std::string, std::pair<std::int64_t, std::int64_t>> keys;
+  /// Tries, and those with an effect.
+  using Tries = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
+  Tries keys;      ///< by label
+  Tries together;  ///< of keys that should always show: by label and component beside it
 
   json spoken() const {
-    json spoken_keys = json::object();
-    for (const auto& [label, tries] : keys)
-      spoken_keys[label] = {tries.first, tries.second};
     return {{"counts", counts},
             {"components", components},
             {"refusals", refusals},
-            {"keys", spoken_keys}};
+            {"keys", keys},
+            {"together", together}};
   }
   void add(const json& other) {
     const auto add_up = [](std::map<std::string, std::int64_t>& sums, const json& more) {
@@ -78,11 +80,15 @@ struct Tally {
     add_up(counts, other["counts"]);
     add_up(components, other["components"]);
     add_up(refusals, other["refusals"]);
-    for (const auto& [label, entry] : other["keys"].items()) {
-      auto& [tries, effects] = keys[label];
-      tries += entry[0].get<std::int64_t>();
-      effects += entry[1].get<std::int64_t>();
-    }
+    const auto add_tries = [](Tries& sums, const json& more) {
+      for (const auto& [label, entry] : more.items()) {
+        auto& [tries, effects] = sums[label];
+        tries += entry[0].get<std::int64_t>();
+        effects += entry[1].get<std::int64_t>();
+      }
+    };
+    add_tries(keys, other["keys"]);
+    add_tries(together, other["together"]);
   }
 };
 
@@ -107,6 +113,29 @@ void count_components(const json& value, std::map<std::string, std::int64_t>& co
     for (const json& part : value)
       count_components(part, components);
   }
+}
+
+/// Whether all keys that a value differs in have a reason.
+template <typename Reason>
+bool all_have(const json& labels, const Reason& reason) {
+  return std::all_of(labels.begin(), labels.end(), [&](const json& label) {
+    return reason(label.get<std::string>()).has_value();
+  });
+}
+
+std::optional<std::string> why_not_always(const std::string& label) {
+  const auto why = why_without_effect(label);
+  return why ? why : why_seldom(label);
+}
+
+/// "validation/k_fold" for each component of the top level that the key is no part of.
+std::vector<std::string> components_beside(const json& document, const std::string& pointer) {
+  std::vector<std::string> beside;
+  for (const auto& [key, value] : document.items()) {
+    if (value.is_object() && value.contains("use") && !pointer.starts_with("/" + key))
+      beside.push_back(key + "/" + value["use"].get<std::string>());
+  }
+  return beside;
 }
 
 /// Leaves out what can be left out while `fails` stays true, and there is time.
@@ -218,7 +247,7 @@ class Judge {
     expect_same_for_workers(runs, document, first.remains);
     expect_same_resumed(runs, document, first.remains);
     for (const json& change : drawn["changes"])
-      expect_effect(runs, document, change, first.remains);
+      expect_effect(runs, document, change, first.remains, folder);
     return true;
   }
 
@@ -287,43 +316,126 @@ class Judge {
          smallest);
   }
 
+  /// What a key did in one document.
+  enum class Effect { kSeen, kNone, kNotExpected, kFailed };
+
+  /// Training may be past all change in one document: its model saturated, or of a single row. So a
+  /// key without effect is tried in relatives of the document. It still fails where it never has
+  /// any beside certain other keys of its component.
   void expect_effect(DocumentRuns& runs, const json& document, const json& change,
-                     const Remains& unchanged) {
+                     const Remains& unchanged, const fs::path& folder) {
     const std::string label = change["label"];
-    const bool should_not = why_without_effect(label).has_value();
+    std::string values;
+    const Effect effect = effect_of(runs, document, change, unchanged, values);
+    if (effect == Effect::kFailed)
+      return;
+    note_effect(document, change, effect);
+    if (effect != Effect::kNone)
+      return;
+    ++tally_.counts["changes without effect"];
+    if (has_effect_in_relatives(document, change, folder, values)) {
+      ++tally_.counts["changes with effect in relatives alone"];
+      return;
+    }
+    const std::string pointer = change["pointer"];
+    const json before = document.value(json::json_pointer(pointer), json());
+    fail(label + " has no effect at " + pointer,
+         "it was " + before.dump() + ", and these are the same:\n" + values, document.dump(1));
+  }
+
+  void note_effect(const json& document, const json& change, Effect effect) {
+    const std::string label = change["label"];
+    const auto note = [&](std::pair<std::int64_t, std::int64_t>& tries) {
+      ++tries.first;
+      tries.second += effect == Effect::kSeen ? 1 : 0;
+    };
+    note(tally_.keys[label]);
+    if (effect == Effect::kNotExpected || why_not_always(label))
+      return;
+    for (const std::string& beside : components_beside(document, change["pointer"]))
+      note(tally_.together[label + " beside " + beside]);
+  }
+
+  /// Tries value after value, up to one that shows. `same` gets those that should have and do not.
+  Effect effect_of(DocumentRuns& runs, const json& document, const json& change,
+                   const Remains& unchanged, std::string& same) {
+    const std::string label = change["label"];
     const Remains wanted = results_in(unchanged);
     const json::json_pointer place(change["pointer"].get<std::string>());
-    const json before = document.contains(place) ? document[place] : json();
-    std::string values;
-    for (const json& changed : change["documents"]) {
+    Effect effect = Effect::kNotExpected;
+    for (const json& value : change["values"]) {
+      const json& changed = value["document"];
+      const bool should_not =
+          why_without_effect(label) || all_have(value["labels"], why_without_effect);
+      if (should_not && effect == Effect::kNone)
+        continue;
       const DocumentRun run = runs.run(changed, 1);
-      const std::string value = changed.contains(place) ? changed[place].dump() : "left out";
+      const std::string spoken = changed.contains(place) ? changed[place].dump() : "left out";
+      ++tally_.counts["changes"];
       if (run.ending.kind == Kind::kFailed) {
         fail(label + " with another value", run.ending.text, changed.dump(1));
-        return;
+        return Effect::kFailed;
       }
-      const bool is_refused = run.ending.kind == Kind::kRefused;
-      if (is_refused)
+      if (run.ending.kind == Kind::kRefused) {
         ++tally_.counts["changes refused"];
-      const bool has_effect = is_refused || results_in(run.remains) != wanted;
-      ++tally_.counts["changes"];
-      if (should_not && has_effect && !is_refused) {
+        return Effect::kSeen;
+      }
+      const bool has_effect = results_in(run.remains) != wanted;
+      if (should_not && has_effect) {
         fail(label + " should change no result",
-             value + ": " + difference(results_in(run.remains), wanted), document.dump(1));
-        return;
+             spoken + ": " + difference(results_in(run.remains), wanted), document.dump(1));
+        return Effect::kFailed;
       }
-      if (has_effect || should_not) {
-        ++tally_.keys[label].first;
-        tally_.keys[label].second += has_effect ? 1 : 0;
-        return;
+      if (has_effect)
+        return Effect::kSeen;
+      if (should_not && why_without_effect(label))
+        return Effect::kNotExpected;
+      if (!should_not && !why_seldom(label) && !all_have(value["labels"], why_not_always)) {
+        effect = Effect::kNone;
+        same += "  " + spoken + "\n";
       }
-      values += "  " + value + "\n";
     }
-    ++tally_.keys[label].first;
-    ++tally_.counts["changes without effect"];
-    if (!why_seldom(label))
-      fail(label + " has no effect at " + place.to_string(),
-           "it was " + before.dump() + ", and these are the same:\n" + values, document.dump(1));
+    return effect;
+  }
+
+  bool has_effect_in_relatives(const json& document, const json& change, const fs::path& folder,
+                               std::string& same) {
+    for (std::uint64_t i = 0; i < kRelatives; ++i) {
+      const fs::path place = folder / ("relative-" + std::to_string(relatives_++));
+      fs::create_directory(place);
+      const Ending drawing =
+          Child(
+              [&] {
+                const RandomDocument drawn = draw_relative(runtime_, seed_ + (i + 1) * 7'000'003,
+                                                           place, document, change["pointer"]);
+                return json{{"document", drawn.document}, {"change", drawn.changes[0]}}.dump();
+              },
+              kPatienceForDrawing)
+              .wait();
+      if (drawing.kind == Kind::kRefused)  // there is no other that it fits into
+        continue;
+      if (drawing.kind != Kind::kDone) {
+        fail("while a relative was drawn", drawing.text, read_file(place / "attempt.json"));
+        return true;
+      }
+      const json drawn = json::parse(drawing.text);
+      DocumentRuns runs(runtime_, place);
+      const DocumentRun first = runs.run(drawn["document"], 1);
+      if (first.ending.kind == Kind::kRefused)
+        continue;
+      if (first.ending.kind != Kind::kDone) {
+        fail("a relative with 1 worker", first.ending.text, drawn["document"].dump(1));
+        return true;
+      }
+      same += "and in another document\n";
+      const Effect effect =
+          effect_of(runs, drawn["document"], drawn["change"], first.remains, same);
+      if (effect == Effect::kSeen || effect == Effect::kFailed)
+        return true;
+      if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr)
+        std::cerr << seed_ << " relative " << drawn["document"] << '\n';
+    }
+    return false;
   }
 
   void fail(const std::string& law, const std::string& found, const std::string& document,
@@ -340,6 +452,7 @@ class Judge {
 
   const Runtime& runtime_;
   std::uint64_t seed_ = 0;
+  int relatives_ = 0;
   Tally tally_;
 };
 
@@ -398,6 +511,10 @@ TEST(RandomDocuments, HoldTheirLaws) {
   EXPECT_EQ(tally.counts["documents"], count);
   for (const auto& [label, tries] : tally.keys) {
     if (tries.first >= kEnoughTries && tries.second == 0 && !why_without_effect(label))
+      ADD_FAILURE() << label << " had no effect in " << tries.first << " documents";
+  }
+  for (const auto& [label, tries] : tally.together) {
+    if (tries.first >= kEnoughTries && tries.second == 0)
       ADD_FAILURE() << label << " had no effect in " << tries.first << " documents";
   }
   if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr) {

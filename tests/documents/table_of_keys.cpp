@@ -17,7 +17,6 @@ const std::vector<KeyReason>& without_effect() {
       {"data/npy:resident_bytes", "how inputs are kept"},
       {"model/*:execution", "another way to compute the same bits"},
       {"model/*:branches", "another way to compute the same bits"},
-      {"model/mlp:recompute_layers", "another way to compute the same bits"},
   };
   return all;
 }
@@ -28,6 +27,10 @@ const std::vector<KeyReason>& seldom() {
       {"model/flow:flow*", "a step may lead nowhere, or to where no gradient passes"},
       {"model/flow:initial*", "a state may lead nowhere"},
       {"*:target", "may name the only one there is"},
+      {"data/*:target*.name", "the only one there is, no result names"},
+      {"model/flow:outputs", "may name the tags that are taken anyway"},
+      {"model/mlp:recompute_layers", "the same bits but for dropout, which draws other numbers"},
+      {"optimizer/*:groups[].parameters*", "may name what another of the list names"},
       {"data/*:missing", "no value need be missing"},
       {"validation/*:stratify_by", "may name the target that is taken anyway"},
       {"model/*:weights.strict", "the file may have what the model has"},

@@ -48,14 +48,18 @@ TEST(OptimizerGroups, GiveTheParametersTheyNameOtherValues) {
   EXPECT_FALSE(at::equal(without.at("layers.0.weight"), long_run.at("layers.0.weight")));
 }
 
-std::string mistake_in_groups(const nlohmann::json& groups) {
+std::string mistake_in(const nlohmann::json& document) {
   const Runtime runtime;
   try {
-    weights_of(runtime, with_groups(groups));
+    weights_of(runtime, document);
   } catch (const DocumentError& error) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+std::string mistake_in_groups(const nlohmann::json& groups) {
+  return mistake_in(with_groups(groups));
 }
 
 TEST(OptimizerGroups, SayWhatTheyCannotFind) {
@@ -67,6 +71,34 @@ TEST(OptimizerGroups, SayWhatTheyCannotFind) {
       mistake_in_groups({{{"parameters", {"*"}}, {"weight_decai", 0}}}),
       "/optimizer/groups/0/weight_decai: unknown key \"weight_decai\" (AdamW takes: betas, eps, "
       "learning_rate, weight_decay)");
+}
+
+TEST(OptimizerGroups, SayThatTheyLeaveNothingToAValueOfTheRest) {
+  nlohmann::json all = with_groups({{{"parameters", {"*.bias"}}, {"weight_decay", 0}},
+                                    {{"parameters", {"*"}}, {"weight_decay", 0.1}}});
+  all["optimizer"]["weight_decay"] = 0.5;
+  EXPECT_EQ(mistake_in(all),
+            "/optimizer/weight_decay: has no effect: every parameter is in a group, and each group "
+            "has its own; leave it out here, or there");
+
+  nlohmann::json one_without = all;
+  one_without["optimizer"]["groups"][0].erase("weight_decay");
+  EXPECT_EQ(mistake_in(one_without), "nothing was thrown");
+  nlohmann::json some_left = all;
+  some_left["optimizer"]["groups"].erase(1);
+  EXPECT_EQ(mistake_in(some_left), "nothing was thrown");
+}
+
+TEST(OptimizerGroups, SayThatTheLastHasNoValueOfItsOwn) {
+  const nlohmann::json without = {{"parameters", {"*.bias"}}};
+  const nlohmann::json with = {{"parameters", {"*"}}, {"weight_decay", 0}};
+  EXPECT_EQ(mistake_in_groups({with, without}),
+            "/optimizer/groups/1/parameters: this names no parameter that no group before it has; "
+            "the model's are layers.0.weight, layers.0.bias, layers.1.weight, layers.1.bias");
+  EXPECT_EQ(mistake_in_groups(nlohmann::json::array({without})),
+            "/optimizer/groups/0/parameters: the last group has no value of its own, and no "
+            "effect; give it one, or leave it out");
+  EXPECT_EQ(mistake_in_groups({without, with}), "nothing was thrown") << "it keeps the biases";
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 const PluginUnderTest& plugin() {
   static const PluginUnderTest kPlugin(TREADLE_PLUGIN_FOLDER);
@@ -474,6 +475,22 @@ TEST(Mlp, RefusesParametersOutOfRange) {
   EXPECT_THROW(make("mlp", {{"dropout", 1}}), DocumentError);
   EXPECT_THROW(make("mlp", {{"activation", "rely"}}), DocumentError);
   EXPECT_THROW(make("mlp", {{"norm", "group"}}), DocumentError);
+}
+
+TEST(Mlp, RefusesWhatHasNoEffectWithoutHiddenLayers) {
+  const nlohmann::json none = nlohmann::json::array();
+  EXPECT_NO_THROW(make("mlp", {{"hidden", none}, {"activation", "relu"}, {"dropout", 0.0}}));
+  const nlohmann::json values = {
+      {"activation", "tanh"}, {"dropout", 0.5}, {"norm", "batch"}, {"recompute_layers", 1}};
+  for (const auto& [key, value] : values.items()) {
+    EXPECT_THAT(
+        [&] {
+          make("mlp", {{"hidden", none}, {key, value}});
+        },
+        ThrowsMessage<DocumentError>(HasSubstr(
+            key + ": has no effect without hidden layers; leave it out, or give \"hidden\" "
+                  "a width")));
+  }
 }
 
 }  // namespace

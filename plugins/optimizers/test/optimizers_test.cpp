@@ -166,6 +166,15 @@ TEST(Sgd, NesterovLooksAhead) {
             2 - 0.5 * 4.5 - 0.5 * 2.25);
 }
 
+TEST(Sgd, DampeningNeedsMomentum) {
+  try {
+    make("sgd", {{"dampening", 0.1}});
+    ADD_FAILURE() << "it has no effect";
+  } catch (const DocumentError& error) {
+    EXPECT_STREQ(error.what(), "/dampening: has no effect without \"momentum\" above 0");
+  }
+}
+
 TEST(Sgd, NesterovNeedsMomentumWithoutDampening) {
   for (const nlohmann::json& parameters :
        {nlohmann::json{{"nesterov", true}},

@@ -49,6 +49,23 @@ const TargetDefaults& defaults_for(TargetKind kind) {
   throw ContractViolation("a kind of target without defaults");
 }
 
+/// With every parameter in a group, a value that each group has as well is nobody's. Not so the
+/// learning rate: it is what a schedule changes.
+void expect_rest_is_used(const Config& optimizer, const nlohmann::json& schema) {
+  const nlohmann::json properties = schema.value("properties", nlohmann::json::object());
+  const std::vector<Config> groups = optimizer.children("groups");
+  for (const auto& [key, property] : properties.items()) {
+    const bool is_given = optimizer.has(key) && key != "learning_rate" &&
+                          optimizer.json()[key] != property.value("default", nlohmann::json());
+    if (is_given && std::all_of(groups.begin(), groups.end(),
+                                [&key = key](const Config& group) { return group.has(key); })) {
+      optimizer.fail(key,
+                     "has no effect: every parameter is in a group, and each group has its own; "
+                     "leave it out here, or there");
+    }
+  }
+}
+
 }  // namespace
 
 DocumentComponents::DocumentComponents(const Runtime& runtime, ResolvedWorkflow workflow,
@@ -328,7 +345,8 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
   std::vector<std::string> left;
   for (const auto& item : model.named_parameters())
     left.push_back(item.key());
-  for (const Config& group : slot.children("groups")) {
+  const std::vector<Config> slots = slot.children("groups");
+  for (const Config& group : slots) {
     nlohmann::json parameters = component_config(slot, "optimizer").json();
     for (const auto& [key, value] : group.json().items()) {
       if (key != "parameters")
@@ -354,6 +372,15 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
           "no parameter matches, or an earlier group has all that do; the model's are " + names);
     }
   }
+  if (!slots.empty() && slots.back().json().size() == 1) {
+    // Not so an earlier one: it keeps its parameters from those after it.
+    slots.back().fail(
+        "parameters",
+        "the last group has no value of its own, and no effect; give it one, or leave "
+        "it out");
+  }
+  if (!groups.empty() && left.empty())
+    expect_rest_is_used(slot, *runtime_.schemas().find("optimizer", name_in(slot)).schema);
   return groups;
 }
 
