@@ -11,7 +11,8 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 # Numbers must not depend on the build type: no -ffast-math anywhere, contraction off.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+# Under sanitizers half of a build's time was optimizing what they instrument. Most of a test's time is libtorch's.
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 
 # Build tree mirrors the install tree, so programs find plugins and helpers the same way in both.
 include(GNUInstallDirs)
@@ -36,7 +37,7 @@ if(TREADLE_SANITIZE)
   target_link_options(treadle-flags INTERFACE -fsanitize=${TREADLE_SANITIZE})
   if(TREADLE_FUZZ)
     # What is only printed, a fuzzer does not see.
-    target_compile_options(treadle-flags INTERFACE -fno-sanitize-recover=all)
+    target_compile_options(treadle-flags INTERFACE -O1 -fno-sanitize-recover=all)
   endif()
   if(TREADLE_SANITIZE MATCHES "undefined")
     # oneTBB's headers cast a flow graph's task after destroying it, to give its memory back.

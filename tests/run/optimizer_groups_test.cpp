@@ -92,9 +92,10 @@ TEST(OptimizerGroups, SayThatTheyLeaveNothingToAValueOfTheRest) {
 TEST(OptimizerGroups, SayThatTheLastHasNoValueOfItsOwn) {
   const nlohmann::json without = {{"parameters", {"*.bias"}}};
   const nlohmann::json with = {{"parameters", {"*"}}, {"weight_decay", 0}};
-  EXPECT_EQ(mistake_in_groups({with, without}),
-            "/optimizer/groups/1/parameters: this names no parameter that no group before it has; "
-            "the model's are layers.0.weight, layers.0.bias, layers.1.weight, layers.1.bias");
+  EXPECT_EQ(
+      mistake_in_groups({with, without}),
+      "/optimizer/groups/1/parameters: no parameter matches, or an earlier group has all "
+      "that do; the model's are layers.0.weight, layers.0.bias, layers.1.weight, layers.1.bias");
   EXPECT_EQ(mistake_in_groups(nlohmann::json::array({without})),
             "/optimizer/groups/0/parameters: the last group has no value of its own, and no "
             "effect; give it one, or leave it out");
