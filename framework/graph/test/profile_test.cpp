@@ -105,7 +105,7 @@ TEST(Profiles, FollowBranchesToOtherThreads) {
                                             2);
   // On a busy machine the second thread may come when the first has done all.
   double parallelism = 0;
-  for (int time = 0; time < 20 && parallelism < 1.1; ++time) {
+  for (int time = 0; time < 200 && parallelism < 1.1; ++time) {
     oneapi::tbb::task_arena(2).execute([&] { run_once(*graph, state); });
     parallelism = state.last_profile()->levels[0].parallelism();
   }
