@@ -101,14 +101,24 @@ TEST(PluginLoader, LoadsAPluginThatIsWhole) {
   EXPECT_NE(component, nullptr);
 }
 
-TEST(PluginLoader, ListsComponentsWithoutRunningAnything) {
+TEST(PluginLoader, ListsNamesWithoutRunningAnything) {
   PluginLoader loader(catalog_of(library("thrower").parent_path()));
 
-  const std::vector<ComponentEntry> entries = loader.entries();
+  EXPECT_THAT(loader.names(kObserver), ::testing::ElementsAre("listener"));
+  EXPECT_THAT(loader.names("treadle.loss/0"), ::testing::IsEmpty());
+}
 
-  ASSERT_EQ(entries.size(), 1u);
-  EXPECT_EQ(entries[0].interface_id, kObserver);
-  EXPECT_EQ(entries[0].qualified_name(), "org.treadle.test.whole/listener");
+TEST_F(PluginFiles, OfferAQualifiedNameWhereTwoPluginsHaveThePlainOne) {
+  for (const char* name : {"whole", "same_name"})
+    fs::copy_file(library(name), folder_ / (std::string(name) + ".so"));
+  const PluginLoader loader(catalog_of(folder_));
+
+  const std::vector<std::string> names = loader.names(kObserver);
+
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("org.treadle.test.whole/listener",
+                                                     "org.treadle.test.other/listener"));
+  for (const std::string& name : names)
+    EXPECT_EQ(loader.find(kObserver, name).qualified_name(), name);
 }
 
 TEST(PluginLoader, CallsAnEntryOnceHoweverManyThreadsAsk) {

@@ -20,12 +20,12 @@ void promise_line(const std::string& text) {
   promise(text.find('\n') == std::string::npos, "what a manifest says is one line");
 }
 
-void judge_schema(std::string_view text, const ManifestComponent& component,
+void judge_schema(const ManifestSchemas& schemas, const ManifestComponent& component,
                   const InterfaceTable& interfaces) {
   try {
-    const nlohmann::json found = manifest_schema(text, component);
+    const nlohmann::json& found = schemas.of(component);
     promise(found.is_object(), "a component's schema is an object");
-    promise(sound_schema(text, component) == found, "a sound schema is the component's");
+    promise(&schemas.sound(component) == &found, "a sound schema is the component's");
     promise(check_schema(found, interfaces).empty(), "a sound schema has no problems");
   } catch (const PluginError& error) {
     promise_readable(error.what(), kLongestRefusal);
@@ -48,17 +48,14 @@ void manifest(std::string_view bytes) {
     for (const std::string& text : {name.word, name.id, name.about})
       promise_line(text);
   }
+  const ManifestSchemas schemas(bytes);
   std::set<std::pair<std::string, std::string>> seen;
   for (const ManifestComponent& component : read.components) {
     for (const std::string& text : {component.interface_id, component.name, component.summary})
       promise_line(text);
     promise(seen.emplace(component.interface_id, component.name).second,
             "a manifest lists a component once");
-  }
-  // Each costs reading the text: the first and the last do.
-  if (!read.components.empty()) {
-    judge_schema(bytes, read.components.front(), read.interface_table());
-    judge_schema(bytes, read.components.back(), read.interface_table());
+    judge_schema(schemas, component, read.interface_table());
   }
   promise(parse_manifest(nlohmann::json::parse(bytes).dump()) == read,
           "a manifest written again says the same");

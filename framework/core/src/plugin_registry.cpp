@@ -1,6 +1,7 @@
 #include <treadle/core/plugin_registry.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -153,19 +154,8 @@ std::unique_ptr<Component> PluginRegistry::make_component(std::string_view inter
 std::vector<std::string> PluginRegistry::names_of(std::string_view interface_id) const {
   std::vector<std::string> names = impl_->added_names(interface_id);
   if (impl_->loader != nullptr) {
-    std::map<std::string, std::vector<std::string>> qualified;
-    for (const ComponentEntry& entry : impl_->loader->entries()) {
-      if (entry.interface_id == interface_id) {
-        qualified[entry.name].push_back(entry.qualified_name());
-      }
-    }
-    for (const auto& [name, offers] : qualified) {
-      if (offers.size() == 1) {
-        names.push_back(name);
-      } else {
-        names.insert(names.end(), offers.begin(), offers.end());
-      }
-    }
+    std::vector<std::string> offered = impl_->loader->names(interface_id);
+    std::move(offered.begin(), offered.end(), std::back_inserter(names));
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -119,7 +119,7 @@ TEST(PluginRegistry, ShowsDocumentsTheSchemaAddedLast) {
 // A loader of a host's: what it says of a plugin at fault must reach the document.
 TEST(PluginRegistry, LetsItsLoaderExplainWhatItCannotFind) {
   class Broken final : public ComponentLoader {
-    std::vector<ComponentEntry> entries() const override { return {}; }
+    std::vector<std::string> names(std::string_view) const override { return {}; }
     ComponentEntry find(std::string_view, std::string_view) const override {
       throw PluginError("asked for the entry");
     }

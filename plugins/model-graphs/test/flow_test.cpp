@@ -141,7 +141,7 @@ TEST(Flow, WritesItselfBack) {
   const json document = json::parse(text);
   class Registry final : public ComponentLoader {
    public:
-    std::vector<ComponentEntry> entries() const override { return {}; }
+    std::vector<std::string> names(std::string_view) const override { return {}; }
     ComponentEntry find(std::string_view id, std::string_view name) const override {
       return {std::string(id), std::string(name), "", "", "", plugin().schema(name)};
     }

@@ -95,17 +95,7 @@ std::vector<InterfaceName> read_interfaces(const json& manifest) {
   return interfaces;
 }
 
-}  // namespace
-
-InterfaceTable Manifest::interface_table() const {
-  InterfaceTable table;
-  for (const InterfaceName& name : interfaces)
-    table.add(name);
-  return table;
-}
-
-Manifest parse_manifest(std::string_view text) {
-  const json manifest = parse_bounded(text);
+Manifest read_manifest(const json& manifest) {
   const json version = manifest.value("manifest_version", json());
   if (!version.is_number_integer())
     refuse_manifest("\"manifest_version\" must be a whole number");
@@ -131,26 +121,42 @@ Manifest parse_manifest(std::string_view text) {
   return read;
 }
 
-json manifest_schema(std::string_view text, const ManifestComponent& wanted) {
-  const json manifest = parse_bounded(text);
-  for (const json& component : components_of(manifest)) {
-    const ManifestComponent here = read_component(component);
-    if (here.interface_id != wanted.interface_id || here.name != wanted.name)
-      continue;
-    const auto schema = component.find("schema");
-    if (schema == component.end() || !schema->is_object()) {
-      refuse_manifest("the schema of " + quote_text(wanted.name) + " must be an object");
-    }
-    return *schema;
-  }
-  refuse_manifest("it no longer lists " + quote_text(wanted.name) + " (" + wanted.interface_id +
-                  ")");
+}  // namespace
+
+InterfaceTable Manifest::interface_table() const {
+  InterfaceTable table;
+  for (const InterfaceName& name : interfaces)
+    table.add(name);
+  return table;
 }
 
-json sound_schema(std::string_view text, const ManifestComponent& component) {
-  json schema = manifest_schema(text, component);
-  const std::vector<Problem> problems =
-      check_schema(schema, parse_manifest(text).interface_table());
+Manifest parse_manifest(std::string_view text) {
+  return read_manifest(parse_bounded(text));
+}
+
+ManifestSchemas::ManifestSchemas(std::string_view text)
+    : manifest_(parse_bounded(text)), interfaces_(read_manifest(manifest_).interface_table()) {
+  for (const json& component : components_of(manifest_)) {
+    const ManifestComponent read = read_component(component);
+    components_.emplace(std::pair(read.interface_id, read.name), &component);
+  }
+}
+
+const json& ManifestSchemas::of(const ManifestComponent& component) const {
+  const auto found = components_.find({component.interface_id, component.name});
+  if (found == components_.end()) {
+    refuse_manifest("it no longer lists " + quote_text(component.name) + " (" +
+                    component.interface_id + ")");
+  }
+  const auto schema = found->second->find("schema");
+  if (schema == found->second->end() || !schema->is_object())
+    refuse_manifest("the schema of " + quote_text(component.name) + " must be an object");
+  return *schema;
+}
+
+const json& ManifestSchemas::sound(const ManifestComponent& component) const {
+  const json& schema = of(component);
+  const std::vector<Problem> problems = check_schema(schema, interfaces_);
   if (!problems.empty()) {
     refuse_manifest("the schema of " + quote_text(component.name) + " (" + component.interface_id +
                     ") is wrong: " + problems.front().text());

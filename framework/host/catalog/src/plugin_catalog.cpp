@@ -498,11 +498,15 @@ Lookup PluginCatalog::why_unknown_qualified(std::string_view word, std::string_v
 
 const nlohmann::json& PluginCatalog::schema(const CatalogComponent& component) const {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<const nlohmann::json>& schema = schemas_[component.component];
-  if (!schema) {
+  const nlohmann::json*& schema = schemas_[component.component];
+  if (schema == nullptr) {
     try {
-      schema = std::make_unique<const nlohmann::json>(
-          sound_schema(read_library_notes(component.plugin->file).manifest, *component.component));
+      std::unique_ptr<const ManifestSchemas>& all = manifests_[component.plugin];
+      if (!all) {
+        all = std::make_unique<const ManifestSchemas>(
+            read_library_notes(component.plugin->file).manifest);
+      }
+      schema = &all->sound(*component.component);
     } catch (const PluginError& error) {
       throw PluginError(component.plugin->title() + " " + error.what());
     }

@@ -41,8 +41,8 @@ TEST(Manifest, IsReadFromTheTextOfItsNote) {
 }
 
 TEST(Manifest, GivesTheSchemaOfOneComponent) {
-  EXPECT_EQ(manifest_schema(example().dump(), {"treadle.optimizer/0", "lion", ""}),
-            json({{"type", "object"}}));
+  const ManifestSchemas schemas(example().dump());
+  EXPECT_EQ(schemas.of({"treadle.optimizer/0", "lion", ""}), json({{"type", "object"}}));
 }
 
 TEST(Manifest, GivesASoundSchemaOrSaysWhatIsWrongWithIt) {
@@ -50,9 +50,9 @@ TEST(Manifest, GivesASoundSchemaOrSaysWhatIsWrongWithIt) {
   json broken = example();
   broken["components"][0]["schema"] = {{"properties", {{"a", {{"pattern", "("}}}}}};
 
-  EXPECT_EQ(sound_schema(example().dump(), lion), json({{"type", "object"}}));
+  EXPECT_EQ(ManifestSchemas(example().dump()).sound(lion), json({{"type", "object"}}));
   try {
-    sound_schema(broken.dump(), lion);
+    ManifestSchemas(broken.dump()).sound(lion);
     FAIL() << "accepted";
   } catch (const PluginError& error) {
     EXPECT_STREQ(
@@ -118,7 +118,7 @@ TEST(Manifest, OfAnotherVersionIsForeignNotDamaged) {
 
 TEST(Manifest, SaysThatAComponentIsGone) {
   try {
-    manifest_schema(example().dump(), {"treadle.optimizer/0", "tiger", ""});
+    ManifestSchemas(example().dump()).of({"treadle.optimizer/0", "tiger", ""});
     FAIL() << "found";
   } catch (const PluginError& error) {
     EXPECT_STREQ(

@@ -372,6 +372,16 @@ TEST_F(PluginCatalogTest, SaysWhenASchemaIsGoneSinceTheScan) {
   EXPECT_EQ(CatalogSchemaIndex(catalog).find("loss", "l").problem, sentence);
 }
 
+TEST_F(PluginCatalogTest, ReadsAPluginOnceForAllOfItsSchemas) {
+  const fs::path file = given("a", "org.x.opt", {{"optimizer", "sgd"}, {"optimizer", "adam"}});
+  const auto catalog = scan();
+  catalog->schema(*catalog->find("optimizer", "sgd").found);
+  fs::remove(file);
+
+  EXPECT_EQ(catalog->schema(*catalog->find("optimizer", "adam").found),
+            json({{"type", "object"}, {"title", "adam"}}));
+}
+
 // Its note may have been written by anything.
 TEST_F(PluginCatalogTest, RefusesASchemaThatDocumentsCannotBeCheckedBy) {
   const fs::path file = given("a", "org.x.one", {{"loss", "l"}}, kFingerprint, {{"required", "x"}});

@@ -37,7 +37,9 @@ class ComponentLoader {
  public:
   virtual ~ComponentLoader();
 
-  virtual std::vector<ComponentEntry> entries() const = 0;
+  /// Every name that find() resolves for an interface: the plain one, or the qualified ones where
+  /// several plugins offer it. In any order. Reads no schema.
+  virtual std::vector<std::string> names(std::string_view interface_id) const = 0;
   /// Resolves a plain or qualified name; throws PluginError with near misses and where it looked,
   /// or with the candidates when several plugins offer the name.
   virtual ComponentEntry find(std::string_view interface_id, std::string_view name) const = 0;

@@ -178,11 +178,12 @@ class Alone final : public SchemaIndex, public PlaceIndex {
 ProbeFinding judge_defaults(const PluginFile& plugin, const std::string& manifest,
                             const Factories& factories) {
   const Alone alone;
+  const ManifestSchemas schemas(manifest);
   std::vector<std::string> made;
   std::vector<std::string> choosy;
   for (const ManifestComponent& component : plugin.manifest.components) {
     Checked checked =
-        check(nlohmann::json::object(), manifest_schema(manifest, component), alone, alone, "");
+        check(nlohmann::json::object(), schemas.of(component), alone, alone, "");
     if (!checked.problems.empty()) {
       choosy.push_back(component.name);
       continue;

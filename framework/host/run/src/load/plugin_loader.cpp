@@ -1,5 +1,6 @@
 #include <treadle/host/run/plugin_loader.h>
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -57,12 +58,20 @@ PluginLoader::PluginLoader(std::shared_ptr<const PluginCatalog> catalog)
 
 PluginLoader::~PluginLoader() = default;
 
-std::vector<ComponentEntry> PluginLoader::entries() const {
-  std::vector<ComponentEntry> entries;
-  for (const CatalogComponent& component : catalog_->components()) {
-    entries.push_back(entry_of(*catalog_, component));
+std::vector<std::string> PluginLoader::names(std::string_view interface_id) const {
+  std::map<std::string, std::vector<std::string>> offers;  // of a plain name
+  for (const CatalogComponent& offer : catalog_->components()) {
+    if (offer.component->interface_id == interface_id)
+      offers[offer.component->name].push_back(offer.qualified_name());
   }
-  return entries;
+  std::vector<std::string> names;
+  for (const auto& [name, qualified] : offers) {
+    if (qualified.size() == 1)
+      names.push_back(name);
+    else
+      names.insert(names.end(), qualified.begin(), qualified.end());
+  }
+  return names;
 }
 
 ComponentEntry PluginLoader::find(std::string_view interface_id, std::string_view name) const {

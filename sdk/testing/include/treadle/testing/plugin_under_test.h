@@ -183,11 +183,13 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
    public:
     explicit OwnComponents(const PluginUnderTest& plugin) : plugin_(plugin) {}
 
-    std::vector<ComponentEntry> entries() const override {
-      std::vector<ComponentEntry> entries;
-      for (const auto& [key, schema] : plugin_.schemas_)
-        entries.push_back(entry(key, schema));
-      return entries;
+    std::vector<std::string> names(std::string_view interface_id) const override {
+      std::vector<std::string> names;
+      for (const auto& [key, schema] : plugin_.schemas_) {
+        if (key.first == interface_id)
+          names.push_back(key.second);
+      }
+      return names;
     }
     ComponentEntry find(std::string_view id, std::string_view name) const override {
       const Key key(id, name);

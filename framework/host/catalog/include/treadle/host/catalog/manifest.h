@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -41,12 +43,25 @@ struct Manifest {
 /// version) with a sentence that begins with a verb, to be put after the file's name.
 Manifest parse_manifest(std::string_view text);
 
-/// The schema of one component in the text of a manifest note. Throws PluginError as above when it
-/// is not there.
-nlohmann::json manifest_schema(std::string_view text, const ManifestComponent& component);
+/// The schemas in the text of a manifest note, which is parsed once for all of them.
+class ManifestSchemas {
+ public:
+  /// Throws PluginError as above.
+  explicit ManifestSchemas(std::string_view text);
+  ManifestSchemas(const ManifestSchemas&) = delete;
+  ManifestSchemas& operator=(const ManifestSchemas&) = delete;
 
-/// As manifest_schema(). Throws also when check_schema() finds something wrong with it: what checks
-/// documents relies on that, and the note may have been written by anything.
-nlohmann::json sound_schema(std::string_view text, const ManifestComponent& component);
+  /// The schema of a component, as it stands in the note. Throws PluginError when it is not there.
+  const nlohmann::json& of(const ManifestComponent& component) const;
+  /// As of(). Throws also when check_schema() finds something wrong with it: what checks documents
+  /// relies on that, and the note may have been written by anything.
+  const nlohmann::json& sound(const ManifestComponent& component) const;
+
+ private:
+  nlohmann::json manifest_;
+  InterfaceTable interfaces_;
+  /// (interface id, name) -> its object in manifest_
+  std::map<std::pair<std::string, std::string>, const nlohmann::json*> components_;
+};
 
 }  // namespace treadle

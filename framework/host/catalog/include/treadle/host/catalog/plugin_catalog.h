@@ -182,8 +182,9 @@ class PluginCatalog {
   /// (interface word, name) -> the plugins that offer it.
   std::multimap<std::pair<std::string, std::string>, CatalogComponent> by_name_;
 
-  mutable std::mutex mutex_;  // guards schemas_
-  mutable std::map<const ManifestComponent*, std::unique_ptr<const nlohmann::json>> schemas_;
+  mutable std::mutex mutex_;  // guards what is read of the files on request
+  mutable std::map<const PluginFile*, std::unique_ptr<const ManifestSchemas>> manifests_;
+  mutable std::map<const ManifestComponent*, const nlohmann::json*> schemas_;  ///< those checked
 };
 
 }  // namespace treadle

@@ -24,7 +24,7 @@ class PluginLoader final : public ComponentLoader {
   explicit PluginLoader(std::shared_ptr<const PluginCatalog> catalog);
   ~PluginLoader() override;
 
-  std::vector<ComponentEntry> entries() const override;
+  std::vector<std::string> names(std::string_view interface_id) const override;
   ComponentEntry find(std::string_view interface_id, std::string_view name) const override;
   FoundComponent look_up(std::string_view interface_word, std::string_view name) const override;
   const InterfaceTable& interfaces() const override { return catalog_->interfaces(); }
