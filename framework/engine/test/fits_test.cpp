@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,8 +20,10 @@
 namespace treadle::engine {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Fits "0" … "count - 1" that depend on nothing.
 class Independent final : public FitSchedule {
@@ -241,10 +244,13 @@ class Scripted final : public FitSchedule {
 
   std::map<std::string, FitEnd> first_ends;  ///< where it is not that it completes
   std::vector<std::string> ran;              ///< in the order of their beginnings
+  std::optional<std::size_t> fails_after;    ///< so many answers: what is next cannot be saved
   std::function<void(const std::string&)> work = [](const std::string&) {};
 
  private:
   FitOrders next() override {
+    if (asked_ == fails_after)
+      throw StorageError("plan.json: no space left on device");
     if (asked_ == orders_.size())
       return {};
     return orders_[asked_++];
@@ -396,6 +402,18 @@ TEST(PlansOfFits, StartNothingMoreOnceAFitHasFailed) {
   EXPECT_THROW(run_in(1, plan), TrainingError);
 
   EXPECT_THAT(plan.ran, ElementsAre("a"));
+}
+
+TEST(PlansOfFits, StartNothingMoreOnceWhatIsNextCannotBeSaved) {
+  for (const int workers : {1, 3}) {
+    Scripted plan({{{{"a"}, {"b"}}}, {{{"c"}}}});
+    plan.fails_after = 1;  // "b" waits where there is one worker, and runs where there are three
+
+    EXPECT_THROW(run_in(workers, plan), StorageError) << workers;
+
+    EXPECT_THAT(plan.ran, Contains("a")) << workers;
+    EXPECT_THAT(plan.ran, Not(Contains("c"))) << workers;
+  }
 }
 
 }  // namespace
