@@ -32,8 +32,11 @@ class Shuffled final : public SampleOrder {
  private:
   std::int64_t do_size() const override { return permutation_.size(); }
   void do_fill(std::int64_t begin, std::span<std::int64_t> rows) const override {
+    // In two passes: reads of rows_ that wait for nothing but the memory overlap.
     for (std::int64_t& row : rows)
-      row = rows_[static_cast<std::size_t>(permutation_[begin++])];
+      row = permutation_[begin++];
+    for (std::int64_t& row : rows)
+      row = rows_[static_cast<std::size_t>(row)];
   }
 
   std::span<const std::int64_t> rows_;
