@@ -182,8 +182,7 @@ ProbeFinding judge_defaults(const PluginFile& plugin, const std::string& manifes
   std::vector<std::string> made;
   std::vector<std::string> choosy;
   for (const ManifestComponent& component : plugin.manifest.components) {
-    Checked checked =
-        check(nlohmann::json::object(), schemas.of(component), alone, alone, "");
+    Checked checked = check(nlohmann::json::object(), schemas.of(component), alone, alone, "");
     if (!checked.problems.empty()) {
       choosy.push_back(component.name);
       continue;
