@@ -40,8 +40,8 @@ constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
 constexpr Option kPluginId{"id",  0,  "ID",
                            false, "", "the plugin's id (default: org.example.NAME with dashes)"};
-constexpr Option kDryRun{
-    "dry-run", 0, "", false, "", "reads the data, too, and sends one batch through everything"};
+constexpr Option kDryRun{"dry-run", 0,  "",
+                         false,     "", "also reads the data and trains for a few steps"};
 constexpr Option kAllowDifferences{
     "allow-differences",
     0,
@@ -54,19 +54,18 @@ constexpr Option kFrom{"from", 0,  "RUN",
                        false,  "", "trains this run further, as changed by --set, as a new run"};
 constexpr Option kModel{"model", 0, "", false, "", "draws the model's graph instead of the stages"};
 constexpr Option kTable{
-    "table", 0,  "",
-    false,   "", "with --model: lists its nodes, what they give and their parameters"};
+    "table", 0, "", false, "", "with --model: lists its nodes, their output shapes and parameters"};
 constexpr Option kPlan{"plan", 0,  "",
-                       false,  "", "with --model: lists what a batch of training is compiled to"};
-constexpr Option kInference{"inference", 0,  "",
-                            false,       "", "with --plan: what rows to predict are compiled to"};
+                       false,  "", "with --model: lists the compiled plan of a training batch"};
+constexpr Option kInference{
+    "inference", 0, "", false, "", "with --plan: lists the compiled plan of a prediction instead"};
 constexpr Option kRunsDir{"dir", 0, "DIR", false, "runs", "where the folders of the runs are"};
-constexpr Option kSort{
-    "sort", 0, "NAME", false, "", "the best first, by a metric, or in the order of another column"};
+constexpr Option kSort{"sort", 0,  "NAME",
+                       false,  "", "sorts by a metric, best first, or by another column"};
 constexpr Option kCsv{"csv", 0, "", false, "", "prints the table as CSV"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{"trace", 0,  "FILE",
-                        false,   "", "writes which thread did what when, for ui.perfetto.dev"};
+                        false,   "", "writes a trace of all threads, for ui.perfetto.dev"};
 
 }  // namespace
 
@@ -139,15 +138,16 @@ std::span<const Command> commands() {
        ""},
       {"plugins describe",
        "Explains a component: parameters, keys of its slot, ranges, an example.",
-       {{"INTERFACE", "what it is, where several share the name: data, model …", true},
-        {"NAME", "what it is called"}},
+       {{"INTERFACE", "its interface, where several components share the name: data, model …",
+         true},
+        {"NAME", "the component's name"}},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "plugins describe adamw",
        false,
        ""},
       {"plugins why",
        "Explains why a plugin is used or not.",
-       {{"NAME", "a plugin's id, a component's name, or a file, wherever it lies"}},
+       {{"NAME", "a plugin's id, a component's name, or the path of a library"}},
        {kPluginDir, kPlugin, kProbe, kAllowWritable, kJson},
        "plugins why adamw",
        false,
@@ -175,8 +175,8 @@ std::span<const Command> commands() {
        ""},
       {"plugins new",
        "Writes a plugin to begin from: a project that builds, with tests and an example.",
-       {{"INTERFACE", "what it is: data, model, optimizer …"},
-        {"NAME", "what it is called, in snake_case"}},
+       {{"INTERFACE", "the component's interface: data, model, optimizer …"},
+        {"NAME", "the component's name, in snake_case"}},
        {kProjectDir, kPluginId, kJson},
        "plugins new optimizer signum --dir my-signum",
        false,

@@ -21,8 +21,8 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
+#include "plugin_check.h"
 #include "plugin_doctor.h"
-#include "plugin_judgement.h"
 #include "plugin_listing.h"
 #include "plugin_scaffold.h"
 #include "program.h"
@@ -47,16 +47,16 @@ std::shared_ptr<const PluginCatalog> scan(const CommandLine& line) {
   return PluginCatalog::scan(catalog_options(line.plugin_settings()));
 }
 
-/// For commands that say what is wrong with a plugin, one named with --plugin included.
-CatalogOptions judging_options(const CommandLine& line) {
+/// For commands that report what is wrong with a plugin, one named with --plugin included.
+CatalogOptions reporting_options(const CommandLine& line) {
   CatalogOptions options = catalog_options(line.plugin_settings());
-  options.only_judge = true;
+  options.only_report = true;
   return options;
 }
 
 void list_plugins(const CommandLine& line) {
   const std::string only = line.arguments.empty() ? "" : line.arguments[0];
-  const auto catalog = PluginCatalog::scan(judging_options(line));
+  const auto catalog = PluginCatalog::scan(reporting_options(line));
   if (!only.empty())
     expect_interface(*catalog, only);
   if (line.has("json")) {
@@ -81,7 +81,7 @@ void describe_plugin(const CommandLine& line) {
 
 /// With the file that `name` is, when no plugin in the search path is meant.
 std::shared_ptr<const PluginCatalog> scan_with(const CommandLine& line, const std::string& name) {
-  CatalogOptions options = judging_options(line);
+  CatalogOptions options = reporting_options(line);
   auto catalog = PluginCatalog::scan(options);
   std::error_code error;
   if (!plugins_meant(*catalog, name).empty() || !std::filesystem::is_regular_file(name, error))
@@ -100,25 +100,25 @@ void explain_plugin(const CommandLine& line) {
   }
 }
 
-void check_plugin(const CommandLine& line) {
+void check_one_plugin(const CommandLine& line) {
   PluginSettings settings = line.plugin_settings();
   settings.plugins = {line.arguments[0]};
   CatalogOptions options = catalog_options(settings);
-  options.only_judge = true;
+  options.only_report = true;
   const PluginProbe probe(options.probe);
   const auto catalog = PluginCatalog::scan(std::move(options));
-  const PluginJudgement judgement = judge_plugin(*catalog, line.arguments[0], probe);
+  const PluginCheck check = check_plugin(*catalog, line.arguments[0], probe);
   if (line.has("json")) {
-    print(judgement.json());
+    print(check.json());
   } else if (!line.has("quiet")) {
-    print(judgement.text(Terminal(STDOUT_FILENO)));
+    print(check.text(Terminal(STDOUT_FILENO)));
   }
-  if (!judgement.is_good())
+  if (!check.is_good())
     throw AlreadyTold{ErrorKind::kPlugin};
 }
 
 void examine_installation(const CommandLine& line) {
-  CatalogOptions options = judging_options(line);
+  CatalogOptions options = reporting_options(line);
   const PluginProbe probe(options.probe);
   const auto catalog = PluginCatalog::scan(std::move(options));
   const std::vector<Diagnosis> diagnoses = examine(*catalog, probe);
@@ -254,7 +254,7 @@ int main(int argc, char** argv) {
                         {{"plugins list", list_plugins},
                          {"plugins describe", describe_plugin},
                          {"plugins why", explain_plugin},
-                         {"plugins check", check_plugin},
+                         {"plugins check", check_one_plugin},
                          {"plugins lock", lock_plugins},
                          {"plugins doctor", examine_installation},
                          {"plugins new", begin_plugin},

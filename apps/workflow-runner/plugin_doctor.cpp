@@ -67,11 +67,10 @@ void examine_threads(Examination& findings, const EnvironmentReader& environment
   for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
     const char* value = environment(variable);
     if (value != nullptr && std::atoi(value) > 1) {
-      findings.doubtful(
-          variable,
-          "is " + std::string(value) +
-              ": every worker gets as many threads, which makes small steps slower",
-          "unset it, or set it to 1; resources.workers says how many workers there are");
+      findings.doubtful(variable,
+                        "is " + std::string(value) +
+                            ": every worker gets as many threads, which makes small steps slower",
+                        "unset it, or set it to 1; resources.workers sets the number of workers");
     }
   }
 }

@@ -297,7 +297,7 @@ std::string time_table(const Json& result, const Terminal& terminal) {
   return text + "\n";
 }
 
-std::string judgement_table(const Json& validation, const Terminal& terminal) {
+std::string evaluation_table(const Json& validation, const Terminal& terminal) {
   const Json& count = member(validation, "sample_count");
   std::string text = "Result";
   if (count.is_number_integer())

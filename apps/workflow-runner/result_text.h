@@ -28,7 +28,7 @@ std::string result_table(const nlohmann::json& result, const Terminal& terminal)
 std::string time_table(const nlohmann::json& result, const Terminal& terminal);
 
 /// What `evaluate` found: loss, metrics, and the confusion matrix when it is small.
-std::string judgement_table(const nlohmann::json& validation, const Terminal& terminal);
+std::string evaluation_table(const nlohmann::json& validation, const Terminal& terminal);
 
 /// Any JSON as indented lines, "key: value": for facts whose names explain themselves.
 std::string facts_text(const nlohmann::json& facts, std::size_t indent = 0);

@@ -193,14 +193,15 @@ void sort_rows(Comparison& comparison, const std::string& sort, bool higher_is_b
                    });
 }
 
-Json number_of(const RunRecord& run, const std::vector<Judged>& judged, const std::string& name) {
+Json number_of(const RunRecord& run, const std::vector<ResultNumber>& numbers,
+               const std::string& name) {
   if (name == kEpochs)
     return run.epochs;
   if (name == kTime)
     return run.seconds ? Json(*run.seconds) : Json();
-  const auto found = std::find_if(judged.begin(), judged.end(),
-                                  [&](const Judged& one) { return one.name == name; });
-  return found == judged.end() ? Json() : found->value;
+  const auto found = std::find_if(numbers.begin(), numbers.end(),
+                                  [&](const ResultNumber& one) { return one.name == name; });
+  return found == numbers.end() ? Json() : found->value;
 }
 
 }  // namespace
@@ -237,13 +238,14 @@ Json run_listing_json(const std::vector<RunRecord>& runs) {
 
 Comparison compare_runs(const std::vector<RunRecord>& runs, const std::string& sort) {
   Comparison comparison;
-  std::vector<std::vector<Judged>> judged;
+  std::vector<std::vector<ResultNumber>> results;
   std::vector<Settings> settings;
   std::map<std::string, std::string> better;
   for (const RunRecord& run : runs) {
-    judged.push_back(run.result.is_null() ? std::vector<Judged>() : judged_numbers(run.result));
+    results.push_back(run.result.is_null() ? std::vector<ResultNumber>()
+                                           : result_numbers(run.result));
     settings.push_back(settings_of(run));
-    for (const Judged& one : judged.back()) {
+    for (const ResultNumber& one : results.back()) {
       if (better.emplace(one.name, one.better).second)
         comparison.numbers.push_back(one.name);
     }
@@ -256,7 +258,7 @@ Comparison compare_runs(const std::vector<RunRecord>& runs, const std::string& s
     Comparison::Row& row = comparison.rows.emplace_back();
     row.run = shown_path(runs[i].folder);
     for (const std::string& name : comparison.numbers)
-      row.values.push_back(number_of(runs[i], judged[i], name));
+      row.values.push_back(number_of(runs[i], results[i], name));
     for (const std::string& key : keys) {
       const auto found = settings[i].find(key);
       row.values.push_back(found == settings[i].end() ? Json() : found->second);

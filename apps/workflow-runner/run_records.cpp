@@ -84,7 +84,7 @@ class LastEpoch {
   }
 
   /// The first metric, else the loss.
-  void judge(RunRecord& record) const {
+  void add_metric_to(RunRecord& record) const {
     constexpr std::string_view kLastLoss = "val_loss";
     const auto loss = std::find(names_.begin(), names_.end(), kLastLoss);
     if (fields_.empty() || loss == names_.end())
@@ -177,8 +177,8 @@ RunRecord read_run(const fs::path& folder) {
     const Json& passed = value_at(value_at(record.result, "time"), "seconds");
     if (passed.is_number())
       record.seconds = passed.get<double>();
-    const std::vector<Judged> judged = judged_numbers(record.result);
-    const Judged& main = judged[judged.size() > 1 ? 1 : 0];
+    const std::vector<ResultNumber> numbers = result_numbers(record.result);
+    const ResultNumber& main = numbers[numbers.size() > 1 ? 1 : 0];
     record.metric = main.name;
     record.metric_value = main.value;
     return record;
@@ -187,7 +187,7 @@ RunRecord read_run(const fs::path& folder) {
   const LastEpoch last(folder);
   record.epochs = last.count("epoch");
   record.planned_epochs = last.count("epochs");
-  last.judge(record);
+  last.add_metric_to(record);
   return record;
 }
 
@@ -217,23 +217,23 @@ std::vector<RunRecord> runs_in(const fs::path& folder) {
   return runs;
 }
 
-std::vector<Judged> judged_numbers(const Json& result) {
+std::vector<ResultNumber> result_numbers(const Json& result) {
   const Json& folds = value_at(result, "mean_loss");
   const Json& validation = value_at(value_at(result, "validation"), "loss");
-  std::vector<Judged> judged{{"loss",
-                              folds.is_number()        ? folds
-                              : validation.is_number() ? validation
-                                                       : value_at(result, "final_loss"),
-                              "lower"}};
+  std::vector<ResultNumber> numbers{{"loss",
+                                     folds.is_number()        ? folds
+                                     : validation.is_number() ? validation
+                                                              : value_at(result, "final_loss"),
+                                     "lower"}};
   const Json& metrics = value_at(result, "metrics");
   for (const Json& metric : value_at(result, "metric_list")) {
     const Json& name = value_at(metric, "name");
     if (name.is_string() && metrics.contains(name.get<std::string>())) {
-      judged.push_back({name.get<std::string>(), value_at(metrics, name.get<std::string>()),
-                        metric.value("better", "")});
+      numbers.push_back({name.get<std::string>(), value_at(metrics, name.get<std::string>()),
+                         metric.value("better", "")});
     }
   }
-  return judged;
+  return numbers;
 }
 
 }  // namespace treadle::cli

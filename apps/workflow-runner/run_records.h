@@ -40,13 +40,13 @@ RunRecord read_run(const std::filesystem::path& folder);
 /// StorageError when the folder cannot be read.
 std::vector<RunRecord> runs_in(const std::filesystem::path& folder);
 
-/// The numbers a finished run is judged by: "loss" first, then the metrics in the document's order.
-/// With cross-validation they are means.
-struct Judged {
+/// One number of a finished run, the mean over the folds of a cross-validation.
+struct ResultNumber {
   std::string name;
   nlohmann::json value;
   std::string better;  ///< "higher", "lower", or empty
 };
-std::vector<Judged> judged_numbers(const nlohmann::json& result);
+/// "loss" first, then the metrics in the document's order.
+std::vector<ResultNumber> result_numbers(const nlohmann::json& result);
 
 }  // namespace treadle::cli

@@ -204,7 +204,7 @@ void evaluate(const CommandLine& line) {
   if (line.has("json")) {
     print(validation);
   } else if (!line.has("quiet")) {
-    print(judgement_table(validation, Terminal(STDOUT_FILENO)));
+    print(evaluation_table(validation, Terminal(STDOUT_FILENO)));
   }
 }
 

@@ -1,6 +1,9 @@
-// Trains a classifier from a C++ program, reads the result, and predicts with the trained model.
+// Trains a classifier from a C++ program, reads the result, trains it further, and predicts with
+// the trained model.
 //   embed <iris.csv> <folder for runs>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include <ATen/ops/tensor.h>
 
@@ -28,6 +31,12 @@ int main(int argc, char** argv) try {
   const treadle::RunOutcome outcome =
       treadle::run_workflow(runtime, runtime.resolve(document), options);
   std::cout << "accuracy " << outcome.result.at("metrics").at("accuracy") << "\n";
+
+  const std::vector<std::string> overrides = {"training.epochs=60"};
+  const treadle::RunOutcome longer =
+      treadle::continue_run(runtime, outcome.folder, overrides, options);
+  std::cout << "after " << longer.result.at("total_epochs") << " epochs "
+            << longer.result.at("metrics").at("accuracy") << "\n";
 
   const auto predictor = treadle::Predictor::load(runtime, outcome.folder);
   const auto flower = at::tensor({5.1, 3.5, 1.4, 0.2}).reshape({1, 4});

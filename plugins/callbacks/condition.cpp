@@ -37,8 +37,7 @@ Condition Condition::configured_by(const Config& config) {
     if (!config.has(word.key))
       continue;
     if (condition.kind_ != Kind::kNone)
-      config.fail(word.key,
-                  "a condition asks one thing of its numbers; write another for this one");
+      config.fail(word.key, "a condition has one criterion; write another condition for this one");
     condition.kind_ = word.kind;
     if (word.value == Word::kBound) {
       condition.window_ = 1;
@@ -77,20 +76,20 @@ Condition Condition::configured_by(const Config& config) {
 bool Condition::holds_for(const Trend& trend) const {
   if (static_cast<std::int64_t>(trend.size()) < window_)
     return false;
-  const Trend judged(trend.values(), better_ == Direction::kNone ? trend.direction() : better_);
+  const Trend directed(trend.values(), better_ == Direction::kNone ? trend.direction() : better_);
   switch (kind_) {
     case Kind::kStalled:
-      return judged.stalled(window_, bound_);
+      return directed.stalled(window_, bound_);
     case Kind::kImproving:
-      return judged.improving(window_);
+      return directed.improving(window_);
     case Kind::kNotImproving:
-      return !judged.improving(window_);
+      return !directed.improving(window_);
     case Kind::kConverged:
-      return judged.converged(window_, bound_);
+      return directed.converged(window_, bound_);
     case Kind::kAbove:
-      return judged.latest() > bound_;
+      return directed.latest() > bound_;
     case Kind::kBelow:
-      return judged.latest() < bound_;
+      return directed.latest() < bound_;
     case Kind::kNone:
       break;
   }

@@ -57,7 +57,7 @@ constexpr std::array kKindNames{
     std::pair{"numbers", KindAsked::kNumbers}, std::pair{"labels", KindAsked::kLabels},
     std::pair{"distribution", KindAsked::kDistribution}};
 constexpr std::array kInputKeys{"path", "role", "vocabulary_size", "lengths", "of"};
-constexpr std::array kTargetKeys{"path", "kind", "classes", "padded_like"};
+constexpr std::array kTargetKeys{"path", "kind", "classes", "padded_like", "weights"};
 
 template <typename Names>
 auto word_of(const Names& names, const Json& value, const char* key) {
@@ -99,6 +99,8 @@ TargetOption target_option(std::string name, const Json& value) {
   if (value.contains("classes"))
     target.classes = value["classes"].get<std::vector<std::string>>();
   target.padded_like = value.value("padded_like", std::string());
+  if (value.contains("weights"))
+    target.weights = paths_in(value["weights"]);
   return target;
 }
 

@@ -42,7 +42,8 @@ struct TargetOption {
   Paths paths;
   KindAsked kind = KindAsked::kAuto;
   std::optional<std::vector<std::string>> classes = {};
-  std::string padded_like = {};  ///< the input whose lengths it shares
+  std::string padded_like = {};       ///< the input whose lengths it shares
+  std::optional<Paths> weights = {};  ///< of its positions
 };
 
 /// The parameters of `npy`, as npy.schema.json describes them.

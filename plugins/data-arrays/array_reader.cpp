@@ -64,9 +64,9 @@ class ArrayReader {
   void scan_input(std::size_t port);
   void find_vocabulary(std::size_t port);
   template <typename T>
-  void judge_integer(std::size_t port, std::int64_t row, std::size_t item, T value);
+  void check_integer(std::size_t port, std::int64_t row, std::size_t item, T value);
   template <typename T>
-  void judge(std::size_t port, std::int64_t row, std::size_t item, T value);
+  void check_number(std::size_t port, std::int64_t row, std::size_t item, T value);
   void take_missing(std::size_t port, std::int64_t row, std::size_t item);
   std::string item_place(std::size_t port, std::int64_t row, std::size_t item) const;
 
@@ -327,7 +327,7 @@ void ArrayReader::take_missing(std::size_t port, std::int64_t row, std::size_t i
 }
 
 template <typename T>
-void ArrayReader::judge(std::size_t port, std::int64_t row, std::size_t item, T value) {
+void ArrayReader::check_number(std::size_t port, std::int64_t row, std::size_t item, T value) {
   if (is_nan(value))
     return take_missing(port, row, item);
   const double size = std::abs(static_cast<double>(value));
@@ -346,7 +346,7 @@ void ArrayReader::judge(std::size_t port, std::int64_t row, std::size_t item, T 
 
 // Tokens, masks and segments.
 template <typename T>
-void ArrayReader::judge_integer(std::size_t port, std::int64_t row, std::size_t item, T value) {
+void ArrayReader::check_integer(std::size_t port, std::int64_t row, std::size_t item, T value) {
   const PortSpec& spec = opened_.description.inputs[port];
   const auto number = static_cast<std::int64_t>(value);
   largest_[port] = std::max(largest_[port], number);
@@ -384,9 +384,9 @@ void ArrayReader::scan_input(std::size_t port) {
       for (std::size_t item = 0; item < real; ++item) {
         const From value = number_at<From>(row_bytes + item * sizeof(From));
         if constexpr (kIsNumber) {
-          judge(port, row, item, value);
+          check_number(port, row, item, value);
         } else {
-          judge_integer(port, row, item, value);
+          check_integer(port, row, item, value);
         }
       }
     }
@@ -446,13 +446,15 @@ void ArrayReader::read_targets_of_rows() {
     const ArrayPtr array = open_files(option.paths);
     std::optional<Targets> known;
     if (known_)
-      known = Targets{known_->targets[i], known_->labels[i], {}};
+      known = Targets{known_->targets[i], known_->labels[i], {}, {}};
     std::string name = option.name;
     if (name.empty()) {
       name = array->files().size() == 1 ? std::filesystem::path(array->shown()).stem().string()
                                         : "target";
     }
-    TargetRequest request{*array, std::move(name), option, known ? &*known : nullptr, {}};
+    const ArrayPtr weights = option.weights ? open_files(*option.weights) : nullptr;
+    TargetRequest request{*array, std::move(name), option, known ? &*known : nullptr,
+                          {},     weights.get()};
     const std::string& padded_like = known ? known->spec.padded_like : option.padded_like;
     if (!padded_like.empty()) {
       const auto owner = std::find_if(ports.begin(), ports.end(), [&](const PortSpec& port) {
@@ -480,6 +482,7 @@ void ArrayReader::read_targets_of_rows() {
     rows.spec.targets.push_back(std::move(targets.spec));
     rows.targets.push_back(std::move(targets.values));
     rows.target_lengths.push_back(request.lengths);
+    rows.target_weights.push_back(std::move(targets.weights));
   }
 }
 
@@ -513,6 +516,8 @@ void ArrayReader::keep_rows() {
     keep(target);
   for (at::Tensor& lengths : rows.target_lengths)
     keep(lengths);
+  for (at::Tensor& weights : rows.target_weights)
+    keep(weights);
   trim_targets();
 }
 
@@ -524,7 +529,10 @@ void ArrayReader::trim_targets() {
       continue;
     const auto longest =
         std::max<std::int64_t>(rows.target_lengths[i].max().item<std::int64_t>(), 1);
-    rows.targets[i] = rows.targets[i].narrow(1, 0, longest).contiguous();
+    for (at::Tensor* per_position : {&rows.targets[i], &rows.target_weights[i]}) {
+      if (per_position->defined())
+        *per_position = per_position->narrow(1, 0, longest).contiguous();
+    }
   }
 }
 

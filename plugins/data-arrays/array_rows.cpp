@@ -108,17 +108,21 @@ void ArrayRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const 
 void ArrayRows::gather_targets(std::span<const std::int64_t> rows, Batch& out) const {
   const auto count = static_cast<std::int64_t>(rows.size());
   const std::vector<TargetSpec>& specs = parts_.spec.targets;
-  const bool has_padding = std::any_of(parts_.target_lengths.begin(), parts_.target_lengths.end(),
-                                       [](const at::Tensor& lengths) { return lengths.defined(); });
+  const auto any_defined = [](const std::vector<at::Tensor>& tensors) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [](const at::Tensor& tensor) { return tensor.defined(); });
+  };
+  const bool weighs = any_defined(parts_.target_lengths) || any_defined(parts_.target_weights);
   out.targets.resize(specs.size());
-  out.position_weights.resize(has_padding ? specs.size() : 0);
+  out.position_weights.resize(weighs ? specs.size() : 0);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const at::Tensor& values = parts_.targets[i];
     const at::Tensor& lengths = parts_.target_lengths[i];
+    const at::Tensor& own_weights = parts_.target_weights[i];
     if (!lengths.defined()) {
       gather_from(values, rows, out.targets[i]);
-      if (has_padding)
-        out.position_weights[i] = at::Tensor();
+      if (weighs)
+        gather_from(own_weights, rows, out.position_weights[i]);
       continue;
     }
     std::vector<std::int64_t> shape = values.sizes().slice(1).vec();
@@ -128,7 +132,9 @@ void ArrayRows::gather_targets(std::span<const std::int64_t> rows, Batch& out) c
     shape.resize(specs[i].position_dimensions());
     at::Tensor& weights = out.position_weights[i];
     make_fit(weights, count, shape, parts_.dtype);
-    if (parts_.dtype == at::kFloat) {
+    if (own_weights.defined()) {
+      copy_rows(own_weights, rows, weights);
+    } else if (parts_.dtype == at::kFloat) {
       weigh_positions<float>(lengths, rows, weights);
     } else {
       weigh_positions<double>(lengths, rows, weights);

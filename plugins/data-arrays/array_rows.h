@@ -30,6 +30,8 @@ class ArrayRows final : public RowReader {
     std::vector<at::Tensor> targets;  ///< as Batch has them, for the rows that count
     /// One per target: how long each row that counts is; undefined where all are alike.
     std::vector<at::Tensor> target_lengths;
+    /// One per target: of the positions of each row that counts; undefined where each counts 1.
+    std::vector<at::Tensor> target_weights;
     at::Tensor weights;                          ///< for the rows that count, or undefined
     at::Tensor groups;                           ///< likewise
     at::Tensor timestamps;                       ///< likewise
@@ -45,6 +47,9 @@ class ArrayRows final : public RowReader {
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
   void gather_targets(std::span<const std::int64_t> rows, Batch& out) const;
   at::Tensor do_targets(std::size_t target) const override { return parts_.targets[target]; }
+  at::Tensor do_position_weights(std::size_t target) const override {
+    return parts_.target_weights[target];
+  }
   at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return parts_.groups; }
   at::Tensor do_timestamps() const override { return parts_.timestamps; }

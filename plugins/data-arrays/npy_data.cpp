@@ -76,8 +76,11 @@ ArrayOptions NpyData::options_in(const std::filesystem::path& folder, Purpose pu
   }
   if (purpose == Purpose::kPredict)
     return options;
-  for (TargetOption& target : options.targets)
+  for (TargetOption& target : options.targets) {
     moving.move(target.paths);
+    if (target.weights)
+      moving.move(*target.weights);
+  }
   for (std::optional<Paths>* paths : {&options.weights, &options.groups, &options.times}) {
     if (*paths)
       moving.move(**paths);

@@ -84,23 +84,35 @@ std::string label_list(const std::vector<std::int64_t>& labels) {
   return text;
 }
 
-/// Which numbers of a row are no padding.
+/// Which numbers of a row are no padding, and of no position that is ignored.
 class RealItems {
  public:
-  /// `lengths` are undefined without padding.
-  RealItems(const at::Tensor& lengths, const ArrayFiles& array) {
-    if (!lengths.defined())
-      return;
-    lengths_ = lengths.data_ptr<std::int64_t>();
-    inner_ = static_cast<std::int64_t>(array.row_items()) / array.row_shape().at(0);
+  /// `lengths` are undefined without padding, `weights` where every position counts.
+  RealItems(const at::Tensor& lengths, const at::Tensor& weights, const ArrayFiles& array)
+      : items_(array.row_items()) {
+    if (lengths.defined()) {
+      lengths_ = lengths.data_ptr<std::int64_t>();
+      inner_ = static_cast<std::int64_t>(items_) / array.row_shape().at(0);
+    }
+    if (weights.defined()) {
+      counts_ = weights.gt(0);
+      positions_ = static_cast<std::size_t>(weights[0].numel());
+    }
   }
   bool has(std::int64_t row, std::size_t item) const {
-    return lengths_ == nullptr || static_cast<std::int64_t>(item) < lengths_[row] * inner_;
+    if (lengths_ != nullptr && static_cast<std::int64_t>(item) >= lengths_[row] * inner_)
+      return false;
+    return !counts_.defined() ||
+           counts_.data_ptr<bool>()[static_cast<std::size_t>(row) * positions_ +
+                                    item * positions_ / items_];
   }
 
  private:
+  std::size_t items_;
   const std::int64_t* lengths_ = nullptr;
   std::int64_t inner_ = 1;
+  at::Tensor counts_;
+  std::size_t positions_ = 1;
 };
 
 // Shapes of one row: of classes, the positions; of other kinds the positions and the width.
@@ -128,6 +140,61 @@ at::Tensor make_values(const TargetRequest& request, bool classes, at::ScalarTyp
   return at::empty(shape, dtype);
 }
 
+/// A number from which a weight is read; problems and rows to drop go to the reading.
+template <typename T>
+double weight_of(const ArrayFiles& array, std::int64_t row, T value, Reading& reading) {
+  const auto weight = static_cast<double>(value);
+  if (is_nan(value)) {
+    take_missing(array, row, reading);
+    return 0;
+  }
+  if (!(weight >= 0 && weight <= std::numeric_limits<float>::max())) {
+    reading.problems.add([&] {
+      return array.place_of(row) + ": a weight must be a number >= 0, got " + number_text(value);
+    });
+    return 0;
+  }
+  return weight;
+}
+
+template <typename To>
+at::Tensor read_position_weights(const TargetRequest& request, bool classes, Reading& reading) {
+  const ArrayFiles& array = *request.weights;
+  std::vector<std::int64_t> shape = target_shape(request, classes);
+  if (!classes)
+    shape.pop_back();
+  const bool fits = shape.empty() ? array.row_items() == 1 : array.row_shape() == shape;
+  if (!fits) {
+    throw DataError(array.shown() + ": the weights of target " + quote_text(request.name) +
+                    " are one number per position, of the shape " + shape_text(shape) +
+                    " in each row, got rows of the shape " + shape_text(array.row_shape()));
+  }
+  const RealItems real(request.lengths, {}, array);
+  shape.insert(shape.begin(), array.rows());
+  at::Tensor weights = at::empty(shape, reading.request.dtype);
+  To* const out = weights.data_ptr<To>();
+  const std::size_t items = array.row_items();
+  bool any = false;
+  for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t item, auto value) {
+    const double weight = real.has(row, item) ? weight_of(array, row, value, reading) : 0;
+    out[static_cast<std::size_t>(row) * items + item] = static_cast<To>(weight);
+    any = any || (weight > 0 && !reading.is_dropped(row));
+  });
+  reading.problems.throw_if_any();
+  if (!any)
+    throw DataError(array.shown() + ": every position has the weight 0");
+  return weights;
+}
+
+at::Tensor position_weights_of(const TargetRequest& request, TargetKind kind, Reading& reading) {
+  if (request.weights == nullptr)
+    return {};
+  const bool classes = kind == TargetKind::kClasses;
+  return reading.request.dtype == at::kFloat
+             ? read_position_weights<float>(request, classes, reading)
+             : read_position_weights<double>(request, classes, reading);
+}
+
 void expect_known_shape(const TargetRequest& request, const TargetSpec& spec) {
   if (request.known == nullptr || request.known->spec.shape == spec.shape)
     return;
@@ -146,12 +213,12 @@ void expect_known_shape(const TargetRequest& request, const TargetSpec& spec) {
 /// Classes of an array, from integers to indices of class names.
 class ClassReader {
  public:
-  ClassReader(const TargetRequest& request, Reading& reading)
+  ClassReader(const TargetRequest& request, const at::Tensor& weights, Reading& reading)
       : request_(request),
         array_(request.array),
         known_(request.known),
         names_(request.option.classes),
-        real_(request.lengths, request.array),
+        real_(request.lengths, weights, request.array),
         reading_(reading) {
     if (known_ != nullptr) {
       labels_ = LabelNumbers(known_->labels);
@@ -190,7 +257,7 @@ class ClassReader {
   }
 
  private:
-  static constexpr std::int64_t kNoClass = -1;  // of padding and of rows that are dropped
+  static constexpr std::int64_t kNoClass = -1;  // of what is no real item, and of dropped rows
 
   template <typename T>
   std::int64_t number_of(std::int64_t row, T value) {
@@ -210,7 +277,7 @@ class ClassReader {
     if (number < 0) {
       const auto count = std::to_string(labels_.labels().size());
       problem(row, known_ != nullptr
-                       ? "unknown class " + std::to_string(label) + "; the model knows " +
+                       ? "unknown class " + std::to_string(label) + "; the model's classes are " +
                              label_list(labels_.labels())
                        : "class " + std::to_string(label) + " has no name: \"classes\" names the " +
                              count + " classes from 0 on");
@@ -303,9 +370,10 @@ void check_sums(const TargetRequest& request, const RealItems& real, const at::T
 }
 
 template <typename To>
-at::Tensor read_numbers(const TargetRequest& request, TargetKind kind, Reading& reading) {
+at::Tensor read_numbers(const TargetRequest& request, TargetKind kind, const at::Tensor& weights,
+                        Reading& reading) {
   const ArrayFiles& array = request.array;
-  const RealItems real(request.lengths, array);
+  const RealItems real(request.lengths, weights, array);
   const std::size_t width = array.row_items();
   at::Tensor values = make_values(request, false, reading.request.dtype);
   To* const out = values.data_ptr<To>();
@@ -390,15 +458,8 @@ at::Tensor read_weights(const ArrayFiles& array, Reading& reading) {
   double* const out = weights.data_ptr<double>();
   bool any = false;
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t, auto value) {
-    out[row] = static_cast<double>(value);
-    if (is_nan(value))
-      return take_missing(array, row, reading);
+    out[row] = weight_of(array, row, value, reading);
     any = any || (out[row] > 0 && !reading.is_dropped(row));
-    if (!(out[row] >= 0 && out[row] <= std::numeric_limits<float>::max())) {
-      reading.problems.add([&] {
-        return array.place_of(row) + ": a weight must be a number >= 0, got " + number_text(value);
-      });
-    }
   });
   reading.problems.throw_if_any();
   if (!any)
@@ -442,8 +503,13 @@ at::Tensor read_times(const ArrayFiles& array, Reading& reading) {
 
 Targets read_targets(const TargetRequest& request, Reading& reading) {
   const TargetKind kind = kind_of(request, reading);
-  if (kind == TargetKind::kClasses)
-    return ClassReader(request, reading).read();
+  // Before the values: those of ignored positions may be anything.
+  const at::Tensor weights = position_weights_of(request, kind, reading);
+  if (kind == TargetKind::kClasses) {
+    Targets targets = ClassReader(request, weights, reading).read();
+    targets.weights = weights;
+    return targets;
+  }
   const std::optional<std::vector<std::string>>& names = request.option.classes;
   if (kind == TargetKind::kNumbers && names && request.known == nullptr) {
     throw DataError(request.array.shown() +
@@ -451,6 +517,7 @@ Targets read_targets(const TargetRequest& request, Reading& reading) {
                     "\"classification\" in \"data\", or leave \"classes\" out");
   }
   Targets targets;
+  targets.weights = weights;
   targets.spec = {request.name, kind, spec_shape(request, false), {}, request.option.padded_like};
   expect_known_shape(request, targets.spec);
   if (request.known != nullptr) {
@@ -467,8 +534,8 @@ Targets read_targets(const TargetRequest& request, Reading& reading) {
                                                : std::to_string(i));
   }
   targets.values = reading.request.dtype == at::kFloat
-                       ? read_numbers<float>(request, kind, reading)
-                       : read_numbers<double>(request, kind, reading);
+                       ? read_numbers<float>(request, kind, weights, reading)
+                       : read_numbers<double>(request, kind, weights, reading);
   return targets;
 }
 

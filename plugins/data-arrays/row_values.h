@@ -30,7 +30,8 @@ struct Targets {
   TargetSpec spec;
   /// Of classes: what stands for each in the files, in the order of the class names.
   std::vector<std::int64_t> labels;
-  at::Tensor values;  ///< as Batch has them, for all rows; padding is 0
+  at::Tensor values;   ///< as Batch has them, for all rows; padding and what is ignored are 0
+  at::Tensor weights;  ///< of the positions, in the run's dtype; 0 for padding; or undefined
 };
 
 /// One target, as it is to be read.
@@ -38,8 +39,9 @@ struct TargetRequest {
   const ArrayFiles& array;
   std::string name;
   const TargetOption& option;
-  const Targets* known;  ///< of the training, when the files must fit it, else null
-  at::Tensor lengths;    ///< of the input it is padded like: int64 [N], or undefined
+  const Targets* known;                 ///< of the training, when the files must fit it, else null
+  at::Tensor lengths;                   ///< of the input it is padded like: int64 [N], or undefined
+  const ArrayFiles* weights = nullptr;  ///< of its positions; null: each counts 1
 };
 
 Targets read_targets(const TargetRequest& request, Reading& reading);

@@ -577,7 +577,7 @@ void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std:
   } else if (const auto number = classes.find(text)) {
     class_row_[reader.part] = *number;
   } else {
-    row_problem(field, "unknown class " + quote_text(text) + "; the model knows " +
+    row_problem(field, "unknown class " + quote_text(text) + "; the model's classes are " +
                            quoted_list(classes.labels()) + did_you_mean(text, classes.labels()));
   }
 }

@@ -189,15 +189,21 @@ Table read_rows(CsvScanner& scanner, const RowPlan& plan) {
   return TableBuilder<T>(scanner.shown(), plan, parse_rows<T>(scanner, plan)).finish();
 }
 
+/// Those that tell one separator from another.
+constexpr int kFirstRows = 5;
+
+std::string shown_separator(char separator) {
+  return separator == '\t' ? "\"\\t\"" : quote_text(std::string(1, separator));
+}
+
 /// How many fields the first rows have with another separator; 0 when they have not the same number
 /// of at least two.
 std::size_t fields_with(const CsvOptions& options, char separator) {
-  constexpr int kRows = 5;
   std::size_t fields = 0;
   try {
     CsvScanner scanner(options.path, "", separator, options.quote);
     scanner.skip_lines(options.skip_rows);
-    for (int row = 0; row < kRows && scanner.begin_row() != nullptr; ++row) {
+    for (int row = 0; row < kFirstRows && scanner.begin_row() != nullptr; ++row) {
       const std::size_t count = scanner.read_row().size();
       if (count < 2 || (row > 0 && count != fields))
         return 0;
@@ -209,24 +215,56 @@ std::size_t fields_with(const CsvOptions& options, char separator) {
   return fields;
 }
 
+/// Another separator with which the first rows are a table, if the file can be read again.
+std::optional<char> other_separator(const CsvOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(options.path, error))
+    return std::nullopt;
+  for (const char other : {',', ';', '\t', '|'}) {
+    if (other != options.separator && fields_with(options, other) != 0)
+      return other;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void fail_for_separator(const std::string& place, const std::string& found,
+                                     char other) {
+  const std::string shown = shown_separator(other);
+  throw DataError(place + ": " + found + "; the separator seems to be " + shown +
+                  ". Set \"separator\": " + shown);
+}
+
 // A first row of one field, or followed by one of another number, was written with another
 // separator, more often than not. `next` is empty at the end of the file.
 void check_separator(const CsvOptions& options, const std::string& place,
                      const std::vector<std::string>& first, const std::vector<std::string>& next) {
-  const bool differ = !next.empty() && next.size() != first.size();
-  std::error_code error;
-  if ((first.size() > 1 && !differ) || !std::filesystem::is_regular_file(options.path, error))
+  if (first.size() > 1 && (next.empty() || next.size() == first.size()))
     return;
-  for (const char other : {',', ';', '\t', '|'}) {
-    if (other == options.separator || fields_with(options, other) == 0)
-      continue;
-    const std::string shown = other == '\t' ? "\"\\t\"" : quote_text(std::string(1, other));
-    throw DataError(place + ": " +
-                    (first.size() == 1
-                         ? "the line has one field, " + quote_text(first[0])
-                         : "the line has " + std::to_string(first.size()) +
-                               " fields, but the next one " + std::to_string(next.size())) +
-                    "; the separator seems to be " + shown + ". Set \"separator\": " + shown);
+  if (const std::optional<char> other = other_separator(options)) {
+    fail_for_separator(place,
+                       first.size() == 1
+                           ? "the line has one field, " + quote_text(first[0])
+                           : "the line has " + std::to_string(first.size()) +
+                                 " fields, but the next one " + std::to_string(next.size()),
+                       *other);
+  }
+}
+
+/// The same for first rows that cannot be cut: with the wrong separator, quotes are not where
+/// fields begin and end.
+void check_first_rows(const CsvOptions& options) {
+  const std::optional<char> other = other_separator(options);
+  if (!other)
+    return;
+  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
+  try {
+    scanner.skip_lines(options.skip_rows);
+    for (int row = 0; row < kFirstRows && scanner.begin_row() != nullptr; ++row)
+      scanner.read_row();
+  } catch (const DataError&) {
+    fail_for_separator(
+        scanner.shown() + ":" + std::to_string(scanner.line()),
+        "the line cannot be cut into fields at " + shown_separator(options.separator), *other);
   }
 }
 
@@ -246,6 +284,34 @@ std::vector<std::size_t> places_of(const std::vector<std::string>& names,
     places.push_back(static_cast<std::size_t>(found - columns.begin()));
   }
   return places;
+}
+
+Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
+                       const std::optional<TableDescription>& known) {
+  TREADLE_EXPECTS(request.dtype == at::kFloat || request.dtype == at::kDouble,
+                  "a table is float32 or float64");
+  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
+  scanner.skip_lines(options.skip_rows);
+  if (scanner.begin_row() == nullptr) {
+    throw DataError(scanner.shown() +
+                    (options.skip_rows == 0
+                         ? ": the file is empty"
+                         : ": nothing follows the lines that \"skip_rows\" passes over"));
+  }
+  const std::int64_t first_line = scanner.line();
+  const std::string place =
+      options.header ? scanner.shown() + ":" + std::to_string(scanner.line()) : scanner.shown();
+  const std::vector<std::string> first = options.header ? scanner.read_row() : scanner.peek_row();
+  check_separator(options, scanner.shown() + ":" + std::to_string(first_line), first,
+                  options.header ? scanner.peek_row() : std::vector<std::string>());
+  std::vector<std::string> names =
+      options.header ? first : numbered_columns(static_cast<std::int64_t>(first.size()));
+  const TableLayout layout = known ? known->layout : training_layout(options, names, place);
+  const FieldPlan plan =
+      plan_fields(layout, std::move(names), options.header, request.purpose, place);
+  const RowPlan row_plan{options, request, layout, plan, known};
+  return request.dtype == at::kFloat ? read_rows<float>(scanner, row_plan)
+                                     : read_rows<double>(scanner, row_plan);
 }
 
 }  // namespace
@@ -282,30 +348,12 @@ std::vector<std::vector<std::string>> read_texts(const CsvOptions& options, cons
 
 Table read_table(const CsvOptions& options, const OpenRequest& request,
                  const std::optional<TableDescription>& known) {
-  TREADLE_EXPECTS(request.dtype == at::kFloat || request.dtype == at::kDouble,
-                  "a table is float32 or float64");
-  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
-  scanner.skip_lines(options.skip_rows);
-  if (scanner.begin_row() == nullptr) {
-    throw DataError(scanner.shown() +
-                    (options.skip_rows == 0
-                         ? ": the file is empty"
-                         : ": nothing follows the lines that \"skip_rows\" passes over"));
+  try {
+    return read_whole_table(options, request, known);
+  } catch (const DataError&) {
+    check_first_rows(options);
+    throw;
   }
-  const std::int64_t first_line = scanner.line();
-  const std::string place =
-      options.header ? scanner.shown() + ":" + std::to_string(scanner.line()) : scanner.shown();
-  const std::vector<std::string> first = options.header ? scanner.read_row() : scanner.peek_row();
-  check_separator(options, scanner.shown() + ":" + std::to_string(first_line), first,
-                  options.header ? scanner.peek_row() : std::vector<std::string>());
-  std::vector<std::string> names =
-      options.header ? first : numbered_columns(static_cast<std::int64_t>(first.size()));
-  const TableLayout layout = known ? known->layout : training_layout(options, names, place);
-  const FieldPlan plan =
-      plan_fields(layout, std::move(names), options.header, request.purpose, place);
-  const RowPlan row_plan{options, request, layout, plan, known};
-  return request.dtype == at::kFloat ? read_rows<float>(scanner, row_plan)
-                                     : read_rows<double>(scanner, row_plan);
 }
 
 }  // namespace treadle::csv

@@ -1,10 +1,5 @@
 #include "strategies.h"
 
-#include <algorithm>
-#include <string>
-#include <utility>
-
-#include <treadle/base/error.h>
 #include <treadle/core/plugin_registry.h>
 
 namespace treadle::gradients {
@@ -28,28 +23,11 @@ Accumulation::Accumulation(const Config& config, const ComponentContext& context
 
 BatchLoss Accumulation::do_add_gradients(const GradientTask& task, const Batch& batch,
                                          ForwardContext& context) const {
-  if (!task.objective->is_additive()) {
-    throw UsageError(
-        "a loss that is computed over whole batches (correlation, Sharpe) has no gradients to "
-        "accumulate over parts of them; leave training.gradients out");
-  }
-  // Scaled for the whole batch: each part's own weights would give it another share.
-  const Objective::Scales whole(*task.objective, batch);
-  GradientTask of_part = task;
-  if (of_part.scales == nullptr)
-    of_part.scales = &whole;
-  const std::int64_t parts = std::clamp<std::int64_t>(batch.size(), 1, parts_);
-  BatchLoss total;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const std::int64_t begin = batch.size() * i / parts;
-    const Batch part = batch.slice(begin, batch.size() * (i + 1) / parts - begin);
-    // Each part hands its own rows' state on to the same part of the next batch.
-    const std::string name = "part-" + std::to_string(i + 1);
-    ForwardContext part_context = context.part(name);
-    total.add(inner_->add_gradients(of_part, part, part_context));
-    context.join(name, std::move(part_context));
-  }
-  return total;
+  return add_gradients_in_parts(
+      task, batch, context, parts_,
+      [this](const GradientTask& of_part, const Batch& part, ForwardContext& part_context) {
+        return inner_->add_gradients(of_part, part, part_context);
+      });
 }
 
 }  // namespace treadle::gradients

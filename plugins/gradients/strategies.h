@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <treadle/base/component.h>
 #include <treadle/base/config.h>
@@ -20,9 +22,10 @@ class BackPropagation final : public GradientStrategy {
 
 /// Another strategy, with gradients that end at every step of time (see TruncatingBptt). An
 /// approximation for recurrent models; for others it changes nothing.
-class TruncatedBptt final : public GradientStrategy {
+class TruncatedBptt final : public GradientStrategy, public LogsValues {
  public:
   TruncatedBptt(const Config& config, const ComponentContext& context);
+  std::vector<std::string> logged_names() const override { return inner_->log_names(); }
 
  private:
   BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
@@ -34,9 +37,10 @@ class TruncatedBptt final : public GradientStrategy {
 /// Another strategy, on one part of the batch after the other. Gradients of a sum add up, so the
 /// result is that of the whole batch, but for rounding and for layers that look at several rows
 /// (batch normalization sees a part); activations need the memory of one part.
-class Accumulation final : public GradientStrategy {
+class Accumulation final : public GradientStrategy, public LogsValues {
  public:
   Accumulation(const Config& config, const ComponentContext& context);
+  std::vector<std::string> logged_names() const override { return inner_->log_names(); }
 
  private:
   BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,

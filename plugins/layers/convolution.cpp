@@ -110,7 +110,7 @@ class ConvolutionOp final : public PlanOp, public TakesChannelMap {
 }  // namespace
 
 template <std::size_t kDimensions>
-void Convolution<kDimensions>::judge(const Config& config) {
+void Convolution<kDimensions>::check(const Config& config) {
   const auto kernel = per_dimension(config, "kernel_size", kDimensions);
   const auto stride = per_dimension(config, "stride", kDimensions);
   per_dimension(config, "dilation", kDimensions);
@@ -172,7 +172,7 @@ std::optional<PlanValue> Convolution<kDimensions>::lower(PlanBuilder& builder,
 }
 
 template <std::size_t kDimensions>
-void TransposedConvolution<kDimensions>::judge(const Config& config) {
+void TransposedConvolution<kDimensions>::check(const Config& config) {
   per_dimension(config, "kernel_size", kDimensions);
   per_dimension(config, "padding", kDimensions);
   const auto stride = per_dimension(config, "stride", kDimensions);

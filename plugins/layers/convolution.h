@@ -15,7 +15,7 @@ template <std::size_t kDimensions>
 class Convolution final : public Layer, public Lowerable {
  public:
   Convolution(const Config& config, const LayerSpec& spec);
-  static void judge(const Config& config);
+  static void check(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
@@ -36,7 +36,7 @@ template <std::size_t kDimensions>
 class TransposedConvolution final : public Layer {
  public:
   TransposedConvolution(const Config& config, const LayerSpec& spec);
-  static void judge(const Config& config);
+  static void check(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
 

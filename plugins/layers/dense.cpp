@@ -35,11 +35,12 @@ std::vector<std::int64_t> positions_of(const OutputSpec& output) {
 }
 
 /// The one that `config` names, or all outputs beside each other.
-OutputSpec asked_output(const Config& config, const LayerSpec& spec) {
+OutputSpec required_output(const Config& config, const LayerSpec& spec) {
   const std::vector<OutputSpec>& outputs = spec.outputs;
   if (outputs.empty())
     throw DataError(
-        "a head is as wide as the loss asks for, but here no loss is known; use dense with units");
+        "a head gets its width from the loss, but no loss is given here; use {\"use\": \"dense\", "
+        "\"out_features\": ...}");
   if (const auto name = config.find<std::string>("output")) {
     const auto found = std::find_if(outputs.begin(), outputs.end(),
                                     [&](const OutputSpec& output) { return output.name == *name; });
@@ -48,14 +49,14 @@ OutputSpec asked_output(const Config& config, const LayerSpec& spec) {
     std::vector<std::string> names;
     for (const OutputSpec& output : outputs)
       names.push_back(output.name);
-    throw DataError("the loss asks for no output " + quote_text(*name) + ", but for " +
+    throw DataError("the loss requires no output " + quote_text(*name) + "; expected one of " +
                     text_of(outputs) + did_you_mean(*name, names));
   }
   OutputSpec all = outputs.front();
   for (std::size_t i = 1; i < outputs.size(); ++i) {
     if (positions_of(outputs[i]) != positions_of(outputs[0])) {
-      throw DataError("the loss asks for " + text_of(outputs) +
-                      ", which have other positions; give each a head of its own: {\"use\": "
+      throw DataError("the loss requires " + text_of(outputs) +
+                      ", whose positions differ; give each a head of its own: {\"use\": "
                       "\"head\", \"output\": " +
                       quote_text(outputs[0].name) + "}");
     }
@@ -79,9 +80,9 @@ bool has_positions(const TensorSpec& stream, const std::vector<std::int64_t>& po
 
 }  // namespace
 
-struct Head::Asked {
-  Asked(const Config& config, const LayerSpec& spec) {
-    const OutputSpec output = asked_output(config, spec);
+struct Head::Sizes {
+  Sizes(const Config& config, const LayerSpec& spec) {
+    const OutputSpec output = required_output(config, spec);
     const std::vector<std::int64_t> positions = positions_of(output);
     const TensorSpec& stream = only_input(spec);
     const auto channels = config.get<std::string>("channels");
@@ -135,10 +136,10 @@ std::optional<PlanValue> Dense::lower(PlanBuilder& builder,
   return builder.apply(plan_linear(weight_, bias_), inputs[0]);
 }
 
-Head::Head(const Config& config, const LayerSpec& spec) : Head(config, spec, Asked(config, spec)) {}
+Head::Head(const Config& config, const LayerSpec& spec) : Head(config, spec, Sizes(config, spec)) {}
 
-Head::Head(const Config& config, const LayerSpec& spec, const Asked& asked)
-    : Dense(config, spec, asked.in, asked.width), channels_first_(asked.channels_first) {}
+Head::Head(const Config& config, const LayerSpec& spec, const Sizes& sizes)
+    : Dense(config, spec, sizes.in, sizes.width), channels_first_(sizes.channels_first) {}
 
 at::Tensor Head::forward(const Inputs& inputs, LayerContext& context) {
   if (!channels_first_)

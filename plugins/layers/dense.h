@@ -26,7 +26,7 @@ class Dense : public Layer, public Lowerable {
   at::Tensor bias_;
 };
 
-/// A Dense that makes an output the loss asks for, or all of them beside each other:
+/// A Dense that computes an output that the loss requires, or all of them beside each other:
 /// [B, positions..., width]. Takes [B, positions..., in] or [B, in, positions...].
 class Head final : public Dense {
  public:
@@ -37,8 +37,8 @@ class Head final : public Dense {
                                  std::span<const PlanValue> inputs) const override;
 
  private:
-  struct Asked;
-  Head(const Config& config, const LayerSpec& spec, const Asked& asked);
+  struct Sizes;
+  Head(const Config& config, const LayerSpec& spec, const Sizes& sizes);
 
   bool channels_first_;
 };

@@ -11,13 +11,13 @@
 namespace treadle::layers {
 
 /// The factory of a layer that is constructed from (const Config&, const LayerSpec&). A layer with
-/// parameters that may contradict each other has a static `judge(const Config&)`.
+/// parameters that may contradict each other has a static `check(const Config&)`.
 template <typename L>
 class Made final : public LayerFactory {
  public:
   explicit Made(const Config& config) : config_(config) {
-    if constexpr (requires { L::judge(config); })
-      L::judge(config);
+    if constexpr (requires { L::check(config); })
+      L::check(config);
   }
 
  private:

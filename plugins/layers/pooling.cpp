@@ -95,7 +95,7 @@ class AveragePoolOp final : public PoolOp {
 }  // namespace
 
 template <std::size_t kDimensions, Pool kPool>
-void Pooling<kDimensions, kPool>::judge(const Config& config) {
+void Pooling<kDimensions, kPool>::check(const Config& config) {
   const auto kernel = per_dimension(config, "kernel_size", kDimensions);
   const auto padding = per_dimension(config, "padding", kDimensions);
   per_dimension(config, "stride", kDimensions);
@@ -144,7 +144,7 @@ std::optional<PlanValue> Pooling<kDimensions, kPool>::lower(
 }
 
 template <std::size_t kDimensions, Pool kPool>
-void AdaptivePooling<kDimensions, kPool>::judge(const Config& config) {
+void AdaptivePooling<kDimensions, kPool>::check(const Config& config) {
   per_dimension(config, "output_size", kDimensions);
 }
 

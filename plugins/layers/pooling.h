@@ -17,7 +17,7 @@ template <std::size_t kDimensions, Pool kPool>
 class Pooling final : public Layer, public Lowerable {
  public:
   Pooling(const Config& config, const LayerSpec& spec);
-  static void judge(const Config& config);
+  static void check(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
@@ -34,7 +34,7 @@ template <std::size_t kDimensions, Pool kPool>
 class AdaptivePooling final : public Layer {
  public:
   AdaptivePooling(const Config& config, const LayerSpec& spec);
-  static void judge(const Config& config);
+  static void check(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
 

@@ -40,7 +40,9 @@ at::Tensor class_counts(const RowReader& data, std::span<const std::int64_t> row
   if (spec.padded_like.empty()) {
     const at::Tensor index = at::from_blob(const_cast<std::int64_t*>(rows.data()),
                                            {static_cast<std::int64_t>(rows.size())}, at::kLong);
-    return class_counts(data.targets(target).index_select(0, index), {}, spec);
+    const at::Tensor weights = data.position_weights(target);
+    return class_counts(data.targets(target).index_select(0, index),
+                        weights.defined() ? weights.index_select(0, index).gt(0) : weights, spec);
   }
   at::Tensor sum = at::zeros({spec.class_count()}, at::kDouble);
   Batch batch;

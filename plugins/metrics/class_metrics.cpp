@@ -113,7 +113,7 @@ MetricResult CountMetric::do_compute() const {
   std::int64_t occurring = 0;
   for (std::int64_t c = 0; c < counts.size(1); ++c) {
     const Counts of_class{counts[0][c], counts[1][c], counts[2][c], counts[3][c]};
-    const bool occurs = (is_labels_ ? of_class.judged : of_class.predicted + of_class.actual) > 0;
+    const bool occurs = (is_labels_ ? of_class.all : of_class.predicted + of_class.actual) > 0;
     const double score = occurs ? score_.score(of_class) : std::numeric_limits<double>::quiet_NaN();
     if (occurs) {
       sum += score;

@@ -18,7 +18,7 @@ struct Counts {
   double hits = 0;       ///< of the class and predicted as it
   double predicted = 0;  ///< predicted as the class
   double actual = 0;     ///< of the class
-  double judged = 0;     ///< all positions
+  double all = 0;        ///< all positions
 };
 
 /// One metric that is a function of counts.

@@ -132,16 +132,16 @@ MetricResult Auc::do_compute() const {
       value = area(rows, 0, 1);
     } else {
       double sum = 0;
-      std::int64_t judged = 0;
+      std::int64_t defined = 0;
       for (std::int64_t c = 0; c < class_count_; ++c) {
         const double one = area(rows, c, c);
         if (one == one) {  // not NaN
           sum += one;
-          ++judged;
+          ++defined;
         }
       }
-      if (judged > 0)
-        value = sum / static_cast<double>(judged);
+      if (defined > 0)
+        value = sum / static_cast<double>(defined);
     }
   }
   return {{{"auc", value, Direction::kHigherIsBetter}}, {}};

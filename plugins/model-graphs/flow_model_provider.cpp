@@ -42,7 +42,7 @@ std::shared_ptr<Model> FlowModelProvider::do_create(const ModelSpec& spec) const
   model->set_branches(branches_);
   model->set_execution(execution_);
   try {
-    model->observe(logged_);
+    model->set_logged_tags(logged_);
   } catch (const UsageError& error) {
     config_.fail("log", error.what());
   }

@@ -123,15 +123,15 @@ Loop::Loop(const Config& config, const ComponentContext& context)
       adaptive_(find_part(config, "adaptive", context)),
       at_most_(config.get_or<std::int64_t>("at_most", 0)),
       halt_by_(halt_by(config.get_or<std::string>("halt_by", "one"))) {
-  const int said = (times_ ? 1 : 0) + (while_ ? 1 : 0) + (until_ ? 1 : 0) + (adaptive_ ? 1 : 0);
-  if (said != 1) {
-    config.fail("",
-                R"(says for how long by one of "times", "while", "until" and "adaptive", got )" +
-                    std::to_string(said) + " of them");
+  const int given = (times_ ? 1 : 0) + (while_ ? 1 : 0) + (until_ ? 1 : 0) + (adaptive_ ? 1 : 0);
+  if (given != 1) {
+    config.fail("", R"(expected one of "times", "while", "until" and "adaptive", got )" +
+                        std::to_string(given) + " of them");
   }
   if (times_ && config.has("at_most")) {
-    config.fail("at_most",
-                R"(bounds a "while", "until" or "adaptive"; "times" is how many rounds there are)");
+    config.fail(
+        "at_most",
+        R"(applies only to "while", "until" and "adaptive"; "times" is the number of rounds)");
   }
   if (!times_ && !config.has("at_most")) {
     config.fail("",
@@ -139,11 +139,10 @@ Loop::Loop(const Config& config, const ComponentContext& context)
                 "and \"adaptive\" may take)");
   }
   if (!while_ && !until_ && config.has("halt_by"))
-    config.fail("halt_by",
-                R"(says how a condition decides, and only "while" and "until" have one)");
+    config.fail("halt_by", R"(applies only to "while" and "until", which have a condition)");
   for (const char* key : {"ponder_cost", "epsilon"}) {
     if (!adaptive_ && config.has(key))
-      config.fail(key, R"(is said of "adaptive" loops, where each row halts by itself)");
+      config.fail(key, R"(applies only to "adaptive" loops, where each row halts by itself)");
   }
   pondering_.cost = config.get_or("ponder_cost", pondering_.cost);
   pondering_.epsilon = config.get_or("epsilon", pondering_.epsilon);

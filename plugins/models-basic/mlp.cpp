@@ -32,7 +32,7 @@ std::optional<Part> norm_named(std::string_view name) {
       return norm.part == nullptr ? std::nullopt : std::optional(norm.part());
   }
   // The schema has already refused other names; this catches a schema and a table that disagree.
-  throw ContractViolation("mlp knows no norm \"" + std::string(name) + "\"");
+  throw ContractViolation("mlp has no norm \"" + std::string(name) + "\"");
 }
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape) {
@@ -156,7 +156,7 @@ std::shared_ptr<Model> make_model(const MlpShape& shape, const ModelSpec& spec,
 }
 
 /// Throws the DataError that says why `model` cannot take the inputs or give the outputs, and what
-/// to do: it takes numbers, none of them missing, and knows nothing of sizes that vary.
+/// to do: it takes numbers, none of them missing, and no sizes that vary.
 void expect_numbers(const std::string& model, const ModelSpec& spec) {
   const std::string start = "model \"" + model + "\" ";
   const std::vector<std::size_t> taken = taken_ports(spec);
@@ -199,13 +199,13 @@ void expect_numbers(const std::string& model, const ModelSpec& spec) {
   for (const OutputSpec& output : spec.outputs) {
     if (has_varying_size(output.shape)) {
       throw DataError(start +
-                      "gives outputs of a fixed size, but the loss asks for one value per "
+                      "gives outputs of a fixed size, but the loss requires one value per "
                       "position of sequences whose lengths vary; use the model \"flow\"");
     }
   }
 }
 
-/// What is said of hidden layers needs one, or nothing would come of it.
+/// Settings of hidden layers have no effect without any.
 void expect_hidden_layers(const Config& config) {
   if (!config.json()["hidden"].empty())
     return;

@@ -236,7 +236,7 @@ graph::Part activation(std::string_view name) {
                                   [&](const NamedActivation& one) { return one.name == name; });
   // The schema has already refused other names; this catches a schema and a table that disagree.
   if (found == kActivations.end())
-    throw ContractViolation("mlp knows no activation \"" + std::string(name) + "\"");
+    throw ContractViolation("mlp has no activation \"" + std::string(name) + "\"");
   return graph::Part(
       std::string(name), [found](const LayerSpec&) { return std::make_shared<Activation>(*found); },
       nlohmann::json::object());

@@ -44,6 +44,16 @@ at::Tensor without_padding(const at::Tensor& values, const Batch& batch,
   return values.flatten(0, 1).index({real.flatten()});
 }
 
+/// The values of a target at the positions that count: [.., width].
+at::Tensor counted_values(const Batch& batch, std::size_t target,
+                          std::optional<std::size_t> lengths) {
+  const at::Tensor& values = batch.targets[target];
+  if (target >= batch.position_weights.size() || !batch.position_weights[target].defined())
+    return without_padding(values, batch, lengths);
+  const at::Tensor counts = batch.position_weights[target].gt(0);
+  return values.flatten(0, counts.dim() - 1).index({counts.flatten()});
+}
+
 /// As a table with one column per line.
 at::Tensor as_table(const at::Tensor& values, bool by_first, std::int64_t lines) {
   return by_first ? values.movedim(1, -1).reshape({-1, lines}) : values.reshape({-1, lines});
@@ -283,7 +293,7 @@ void LinearScaler::do_fit(const RowReader& reader, std::span<const std::int64_t>
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (targets[i].empty())
         continue;
-      const at::Tensor values = without_padding(batch.targets[i], batch, target_lengths[i]);
+      const at::Tensor values = counted_values(batch, i, target_lengths[i]);
       add_rows(targets[i], as_table(values, false, static_cast<std::int64_t>(targets[i].size())));
     }
   }

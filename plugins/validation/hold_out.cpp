@@ -98,8 +98,9 @@ std::int64_t HoldOut::count_of(std::int64_t all, std::int64_t rest) const {
     return std::clamp<std::int64_t>(share, 1, rest - 1);
   }
   if (*rows_ >= rest) {
-    throw DataError("validation asks for " + std::to_string(*rows_) + " rows, but there are " +
-                    std::to_string(rest) + ", and training needs at least one");
+    throw DataError("\"rows\": " + std::to_string(*rows_) +
+                    " leaves none for training: expected fewer than the " + std::to_string(rest) +
+                    " rows");
   }
   return *rows_;
 }

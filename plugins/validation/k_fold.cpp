@@ -28,9 +28,9 @@ void check_class_sizes(const TargetSpec& target, std::int64_t folds,
     if (size == 0 || size >= folds)
       continue;
     throw DataError("class " + quote_text(target.class_names[c]) + " has " + std::to_string(size) +
-                    (size == 1 ? " row" : " rows") + ", but validation asks for " +
-                    std::to_string(folds) +
-                    " folds with rows of each class; take fewer folds or set \"stratify\": false");
+                    (size == 1 ? " row" : " rows") + ", but " + std::to_string(folds) +
+                    " folds require at least one of each class per fold; take fewer folds or set "
+                    "\"stratify\": false");
   }
 }
 
@@ -89,8 +89,9 @@ ValidationPlan KFold::do_plan(const SplitRequest& request) const {
 
 ValidationPlan KFold::folds_of(const SplitRequest& request) const {
   if (folds_ > request.rows) {
-    throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
-                    std::to_string(request.rows) + " rows");
+    throw DataError("\"folds\": " + std::to_string(folds_) +
+                    " requires at least as many rows, got " + std::to_string(request.rows) +
+                    " rows");
   }
   const std::optional<std::size_t> target = target_in(request);
   const std::vector<std::int64_t> fold_of = keep_groups_ ? grouped_fold_of_rows(request)
@@ -131,8 +132,9 @@ std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const
 std::vector<std::int64_t> KFold::grouped_fold_of_rows(const SplitRequest& request) const {
   const std::vector<std::vector<std::int64_t>> rows = rows_of_groups(request);
   if (folds_ > static_cast<std::int64_t>(rows.size())) {
-    throw DataError("validation asks for " + std::to_string(folds_) + " folds, but there are " +
-                    std::to_string(rows.size()) + " groups to keep together");
+    throw DataError("\"folds\": " + std::to_string(folds_) +
+                    " requires at least as many groups to keep together, got " +
+                    std::to_string(rows.size()) + " groups");
   }
   std::vector<std::int64_t> order(rows.size());
   std::iota(order.begin(), order.end(), 0);

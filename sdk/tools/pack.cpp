@@ -42,9 +42,9 @@ constexpr ManifestKey kManifestKeys[] = {
 };
 
 /// Collects what is wrong with one file.
-class Judge {
+class FileProblems {
  public:
-  Judge(const Document& document, std::vector<Problem>& problems)
+  FileProblems(const Document& document, std::vector<Problem>& problems)
       : document_(document), problems_(problems) {}
 
   void add(const std::string& pointer, std::string message) {
@@ -99,17 +99,17 @@ constexpr ManifestKey kInterfaceKeys[] = {
 };
 
 /// One element of "interfaces".
-json read_interface(const json& declared, const std::string& pointer, Judge& judge) {
+json read_interface(const json& declared, const std::string& pointer, FileProblems& found) {
   json read = json::object();
   if (!declared.is_object()) {
-    judge.add(pointer, "expected an object, got " + describe_value(declared));
+    found.add(pointer, "expected an object, got " + describe_value(declared));
     return read;
   }
   for (const ManifestKey& key : kInterfaceKeys)
-    read[std::string(key.name)] = judge.text_in(declared, pointer, key);
+    read[std::string(key.name)] = found.text_in(declared, pointer, key);
   for (const auto& [key, value] : declared.items()) {
     if (!read.contains(key)) {
-      judge.add(child_pointer(pointer, key),
+      found.add(child_pointer(pointer, key),
                 "unknown key " + quote_text(key) + " (an interface has: word, id, summary)");
     }
   }
@@ -117,22 +117,22 @@ json read_interface(const json& declared, const std::string& pointer, Judge& jud
 }
 
 /// The interfaces that plugin.json declares beside Treadle's own.
-json read_interfaces(const json& list, Judge& judge, InterfaceTable& interfaces) {
+json read_interfaces(const json& list, FileProblems& found, InterfaceTable& interfaces) {
   const std::string here = child_pointer("", "interfaces");
   json read = json::array();
   if (!list.is_array()) {
-    judge.add(here, "expected an array of interfaces, got " + describe_value(list));
+    found.add(here, "expected an array of interfaces, got " + describe_value(list));
     return read;
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string pointer = child_pointer(here, i);
-    json declared = read_interface(list[i], pointer, judge);
+    json declared = read_interface(list[i], pointer, found);
     const std::string word = declared.value("word", "");
     const std::string id = declared.value("id", "");
     if (word.empty() || id.empty())
       continue;
     if (const InterfaceName* other = interfaces.add({word, id, declared.value("summary", "")})) {
-      judge.add(pointer, "declares the interface " + quote_text(word) + " as " + id + ", but " +
+      found.add(pointer, "declares the interface " + quote_text(word) + " as " + id + ", but " +
                              quote_text(other->word) + " is " + other->id +
                              "; give it another word and id");
     }
@@ -147,19 +147,19 @@ json read_plugin_json(const std::filesystem::path& path, InterfaceTable& interfa
   const std::shared_ptr<Document> document = read_object(path, problems);
   if (!document)
     return manifest;
-  Judge judge(*document, problems);
+  FileProblems found(*document, problems);
   for (const ManifestKey& key : kManifestKeys) {
     if (key.required || document->value().contains(key.name)) {
-      manifest[std::string(key.name)] = judge.text(key);
+      manifest[std::string(key.name)] = found.text(key);
     }
   }
   if (const auto list = document->value().find("interfaces"); list != document->value().end())
-    manifest["interfaces"] = read_interfaces(*list, judge, interfaces);
+    manifest["interfaces"] = read_interfaces(*list, found, interfaces);
   for (const auto& [key, value] : document->value().items()) {
     const auto known = [&key = key](const ManifestKey& k) { return k.name == key; };
     if (key != "interfaces" &&
         std::none_of(std::begin(kManifestKeys), std::end(kManifestKeys), known)) {
-      judge.add(child_pointer("", key),
+      found.add(child_pointer("", key),
                 "unknown key " + quote_text(key) +
                     " (a plugin.json has: id, version, summary, license, vendor, url, interfaces)");
     }
@@ -169,10 +169,10 @@ json read_plugin_json(const std::filesystem::path& path, InterfaceTable& interfa
 
 /// Has valijson try every default where it stands, as a second opinion. Slots and shared types are
 /// ours alone.
-void judge_defaults(const json& schema, const std::string& pointer, Judge& judge) {
+void check_defaults(const json& schema, const std::string& pointer, FileProblems& found) {
   if (schema.is_array()) {
     for (std::size_t i = 0; i < schema.size(); ++i) {
-      judge_defaults(schema[i], child_pointer(pointer, i), judge);
+      check_defaults(schema[i], child_pointer(pointer, i), found);
     }
     return;
   }
@@ -182,35 +182,36 @@ void judge_defaults(const json& schema, const std::string& pointer, Judge& judge
   }
   if (const auto value = schema.find("default");
       value != schema.end() && !is_valid(*value, schema)) {
-    judge.add(child_pointer(pointer, "default"),
+    found.add(child_pointer(pointer, "default"),
               "the default is not valid here, got " + describe_value(*value));
   }
   for (const char* key : {"items", "oneOf", "anyOf", "additionalProperties"}) {
     if (const auto part = schema.find(key); part != schema.end()) {
-      judge_defaults(*part, child_pointer(pointer, key), judge);
+      check_defaults(*part, child_pointer(pointer, key), found);
     }
   }
   if (const auto properties = schema.find("properties"); properties != schema.end()) {
     const std::string below = child_pointer(pointer, "properties");
     for (const auto& [key, value] : properties->items()) {
-      judge_defaults(value, child_pointer(below, key), judge);
+      check_defaults(value, child_pointer(below, key), found);
     }
   }
 }
 
 /// The component's name: the schema's "x-treadle-name", else the file's.
-std::string component_name(const std::filesystem::path& path, const json& schema, Judge& judge) {
+std::string component_name(const std::filesystem::path& path, const json& schema,
+                           FileProblems& found) {
   constexpr std::string_view kSuffix = ".schema.json";
   constexpr const char* kPattern = "[a-z][a-z0-9_]*";
   constexpr const char* kExpected =
       "a component's name (lower case letters, digits and underscores, such as \"adamw\")";
   if (schema.contains("x-treadle-name"))
-    return judge.text({"x-treadle-name", true, kPattern, kExpected});
+    return found.text({"x-treadle-name", true, kPattern, kExpected});
   std::string name = path.filename().string();
   if (name.ends_with(kSuffix))
     name.resize(name.size() - kSuffix.size());
   if (!std::regex_match(name, std::regex(kPattern))) {
-    judge.add("", "the file's name must begin with " + std::string(kExpected) + ", got " +
+    found.add("", "the file's name must begin with " + std::string(kExpected) + ", got " +
                       quote_text(name));
   }
   return name;
@@ -229,14 +230,14 @@ std::vector<json> known_slots(std::string_view word, const json& schema) {
 }
 
 /// A parameter that has the name of a slot's own key would never reach the component.
-void judge_parameters(std::string_view word, const json& schema, Judge& judge) {
+void check_parameters(std::string_view word, const json& schema, FileProblems& found) {
   std::set<std::string> hidden;
   for (const json& slot : known_slots(word, schema)) {
     for (std::string& key : hidden_parameters(schema, slot))
       hidden.insert(std::move(key));
   }
   for (const std::string& key : hidden) {
-    judge.add(child_pointer(child_pointer("", "properties"), key),
+    found.add(child_pointer(child_pointer("", "properties"), key),
               "key " + quote_text(key) +
                   " is taken: documents use it for themselves where they "
                   "name the " +
@@ -251,26 +252,26 @@ json read_schema(const std::filesystem::path& path, const InterfaceTable& interf
   if (!document)
     return {};
   const std::size_t problems_before = problems.size();
-  Judge judge(*document, problems);
+  FileProblems found(*document, problems);
   json schema = expanded_schema(document->value());
 
-  const std::string name = component_name(path, schema, judge);
-  const std::string word = judge.text({"x-treadle-interface", true, "[^\\n]*",
+  const std::string name = component_name(path, schema, found);
+  const std::string word = found.text({"x-treadle-interface", true, "[^\\n]*",
                                        "the interface it implements: \"optimizer\", \"loss\", …"});
   if (!schema.contains("type")) {
-    judge.add("",
+    found.add("",
               "required key \"type\" is missing (the parameters of a component are an \"object\")");
   }
   for (Problem& problem : check_schema(schema, *document, interfaces))
     problems.push_back(std::move(problem));
-  judge_parameters(word, schema, judge);
+  check_parameters(word, schema, found);
   if (problems.size() != problems_before)
     return {};
   if (const std::optional<std::string> mistake = schema_mistake(schema)) {
-    judge.add("", "this is not a JSON Schema: " + *mistake);
+    found.add("", "this is not a JSON Schema: " + *mistake);
     return {};
   }
-  judge_defaults(schema, "", judge);
+  check_defaults(schema, "", found);
   if (problems.size() != problems_before)
     return {};
   schema.erase("$schema");

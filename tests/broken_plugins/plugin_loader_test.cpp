@@ -53,7 +53,7 @@ class PluginFiles : public ::testing::Test {
   ~PluginFiles() override { fs::remove_all(folder_); }
 
   /// Writes the file and returns what the catalog says of it.
-  PluginFile judge(const std::string& bytes) {
+  PluginFile verdict_on(const std::string& bytes) {
     file_ = folder_ / "made.so";
     std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
     const auto catalog = catalog_of(folder_);
@@ -236,7 +236,7 @@ TEST(PluginLoader, LeavesLibrariesThatAreNoPluginsAlone) {
 }
 
 TEST_F(PluginFiles, AreInvalidWhenTheyAreText) {
-  const PluginFile plugin = judge("INPUT(libwhole.so.1)\n");
+  const PluginFile plugin = verdict_on("INPUT(libwhole.so.1)\n");
 
   EXPECT_EQ(plugin.verdict, Verdict::kInvalid);
   EXPECT_EQ(plugin.reason, "is not a shared library: it does not begin with an ELF header");
@@ -245,9 +245,9 @@ TEST_F(PluginFiles, AreInvalidWhenTheyAreText) {
 TEST_F(PluginFiles, AreInvalidWhenTheyWereCutShort) {
   const std::string whole = bytes_of(library("whole"));
 
-  const PluginFile half = judge(whole.substr(0, whole.size() / 2));
-  const PluginFile nearly_all = judge(whole.substr(0, whole.size() - 1));
-  const PluginFile nothing = judge("");
+  const PluginFile half = verdict_on(whole.substr(0, whole.size() / 2));
+  const PluginFile nearly_all = verdict_on(whole.substr(0, whole.size() - 1));
+  const PluginFile nothing = verdict_on("");
 
   EXPECT_EQ(half.verdict, Verdict::kInvalid);
   EXPECT_THAT(half.reason,
@@ -264,7 +264,7 @@ TEST_F(PluginFiles, AreIncompatibleWhenMadeFor32BitMachines) {
   std::string bytes = bytes_of(library("whole"));
   bytes[4] = 1;  // EI_CLASS: ELFCLASS32
 
-  const PluginFile plugin = judge(bytes);
+  const PluginFile plugin = verdict_on(bytes);
 
   EXPECT_EQ(plugin.verdict, Verdict::kIncompatible);
   const std::string machine = between(plugin.reason, "(32-bit ", ";");
@@ -280,7 +280,7 @@ TEST_F(PluginFiles, AreIncompatibleWhenMadeForANewerSdk) {
   const std::string ours = whole.substr(at, 3);
   const auto made_for = [&](const std::string& version) {
     std::string bytes = whole;
-    return judge(bytes.replace(at, version.size(), version));
+    return verdict_on(bytes.replace(at, version.size(), version));
   };
 
   const PluginFile minor = made_for("0.9");
@@ -296,11 +296,11 @@ TEST_F(PluginFiles, AreIncompatibleWhenMadeForANewerSdk) {
 
 TEST_F(PluginFiles, AreReadAgainJustBeforeTheyRun) {
   const std::string whole = bytes_of(library("whole"));
-  judge(whole);
+  verdict_on(whole);
   PluginLoader loader(catalog_of(folder_));
   const ComponentEntry entry = loader.find(kObserver, "listener");
   fs::remove(file_);
-  judge(bytes_of(library("smuggler")));
+  verdict_on(bytes_of(library("smuggler")));
 
   try {
     loader.load(entry);

@@ -358,7 +358,8 @@ TEST_F(Villains, AFileThatCannotBeRead) {
   fs::create_directories(place / "bin");
   fs::create_directories(place / "lib");
   fs::copy_file(runner(), place / "bin" / "workflow-runner");
-  for (const char* library : {"libtreadle-base.so.0", "libtreadle-core.so.0"})
+  for (const char* library :
+       {"libtreadle-base.so.0", "libtreadle-tensor.so.0", "libtreadle-core.so.0"})
     fs::copy_file(build / "lib" / library, place / "lib" / library);
   fs::permissions(folder(), fs::perms(0755));
   const fs::path file = drop("friendly");
@@ -440,7 +441,8 @@ TEST_F(Villains, WithoutItsHelperNothingIsTriedAndSaysSo) {
   fs::create_directories(place / "bin");
   fs::create_directories(place / "lib");
   fs::copy_file(runner(), place / "bin" / "workflow-runner");
-  for (const char* library : {"libtreadle-base.so.0", "libtreadle-core.so.0"})
+  for (const char* library :
+       {"libtreadle-base.so.0", "libtreadle-tensor.so.0", "libtreadle-core.so.0"})
     fs::copy_file(build / "lib" / library, place / "lib" / library);
   set("LD_LIBRARY_PATH", (place / "lib").string());
   drop("friendly");

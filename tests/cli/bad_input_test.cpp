@@ -1,5 +1,6 @@
-// What people get wrong, one sentence for each: the words are compared, because they are what
-// people act on.
+// Frequent mistakes in data, documents and plugins, each with its message. Other tests compare the
+// code, the place and the key words of a message (treadle/testing/expect_problem.h); the sentences
+// here stand whole, as golden ones.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -117,9 +118,9 @@ TEST_F(BadInput, ATargetThatCannotBeTrainedFor) {
 TEST_F(BadInput, MoreFoldsThanRows) {
   const char* const kFourRows = "x,y,class\n1,2,blue\n1,4,red\n2,3,blue\n2,5,red\n";
   EXPECT_EQ(verdict_on(kFourRows, {R"(validation={"use":"k_fold","folds":7})"}),
-            "validation asks for 7 folds, but there are 4 rows");
+            "\"folds\": 7 requires at least as many rows, got 4 rows");
   EXPECT_EQ(verdict_on(kFourRows, {R"(validation={"use":"k_fold","folds":3})"}),
-            "class \"blue\" has 2 rows, but validation asks for 3 folds with rows of each class; "
+            "class \"blue\" has 2 rows, but 3 folds require at least one of each class per fold; "
             "take fewer folds or set "
             "\"stratify\": false");
 }

@@ -11,6 +11,8 @@
 // run of that name.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <regex>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -42,6 +44,14 @@ class Guide : public CommandFixture {
     }
     std::sort(found.begin(), found.end());
     return found;
+  }
+
+  static std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words;
+    const std::regex word("[a-z]+");
+    for (std::sregex_iterator one(text.begin(), text.end(), word), end; one != end; ++one)
+      words.push_back(one->str());
+    return words;
   }
 
   /// A page begins: what another one showed is nothing to it.
@@ -194,6 +204,56 @@ TEST_F(Guide, LinksLeadSomewhere) {
   for (const fs::path& page : all) {
     for (const std::string& link : links_in(read(page)))
       EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page << " links to " << link;
+  }
+}
+
+TEST_F(Guide, DocumentsEveryOptionWhereItsCommandIs) {
+  // What stands about each command: its rows of the first table, and the sections titled with it.
+  const std::string page = "\n" + read(source() / "docs/guide/command-line.md");
+  std::vector<std::string> sections;
+  for (std::size_t at = 0; at != std::string::npos;) {
+    const std::size_t next = page.find("\n## ", at + 1);
+    sections.push_back(page.substr(at, next - at));
+    at = next;
+  }
+  std::map<std::string, std::string> about;
+  const std::regex row("\\| `([a-z]+( [a-z]+)?)[ `].*");
+  for (const std::string& line : lines_of(sections.at(0))) {
+    if (std::smatch found; std::regex_match(line, found, row))
+      about[found[1]] += line + "\n";
+  }
+  ASSERT_EQ(sections.at(1).find("\n## Options that several commands have"), 0U);
+  for (auto& [command, text] : about) {
+    text += sections[1];
+    const std::vector<std::string> words = words_of(command);
+    for (const std::string& section : sections) {
+      const std::vector<std::string> title = words_of(section.substr(1, section.find('\n', 1) - 1));
+      if (std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+            return std::find(title.begin(), title.end(), word) != title.end();
+          }))
+        text += section;
+    }
+  }
+  ASSERT_TRUE(about.contains("run") && about.contains("plugins new"));
+
+  for (const auto& [command, text] : about) {
+    std::vector<std::string> help = words_of(command);
+    help.emplace_back("--help");
+    const std::string options = run(help).out;
+    const std::regex option("\n  (?:-., |    )(--[a-z-]+)");
+    for (std::sregex_iterator one(options.begin(), options.end(), option), end; one != end; ++one) {
+      const std::string name = (*one)[1];
+      if (name != "--help")
+        EXPECT_TRUE(std::regex_search(text, std::regex(name + "[` ]"))) << command << " " << name;
+    }
+  }
+}
+
+TEST_F(Guide, IndexOfTestsNamesEveryFolder) {
+  const std::string index = read(source() / "tests/README.md");
+  for (const fs::directory_entry& entry : fs::directory_iterator(source() / "tests")) {
+    if (entry.is_directory())
+      EXPECT_THAT(index, testing::HasSubstr("\n| `" + entry.path().filename().string() + "/` |"));
   }
 }
 

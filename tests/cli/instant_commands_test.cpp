@@ -166,6 +166,33 @@ TEST_F(InstantCommands, CheckGivesEveryProblemToPrograms) {
   EXPECT_EQ(error["problems"][1]["line"], 2);
 }
 
+TEST_F(InstantCommands, CheckRefusesWhatCutsTheBatchesOfALossThatIsNoSumOverRows) {
+  write("cut.json", R"({"treadle": 1, "data": {"use": "friedman1"}, "model": "linear",
+ "loss": "correlation",
+ "resources": {"shards": 2},
+ "training": {"gradients": {"use": "truncated_bptt",
+   "inner": {"use": "accumulate", "micro_batches": 4}}}})");
+
+  const Finished failed = run({"check", "cut.json", "--json"});
+
+  EXPECT_EQ(failed.code, 3);
+  const json problems = failed.json()["error"]["problems"];
+  ASSERT_EQ(problems.size(), 2U);
+  EXPECT_EQ(problems[0]["pointer"], "/resources/shards");
+  EXPECT_EQ(problems[0]["line"], 3);
+  EXPECT_EQ(problems[1]["pointer"], "/training/gradients/inner");
+  EXPECT_EQ(problems[1]["line"], 5);
+  for (const json& problem : problems)
+    EXPECT_THAT(problem["message"].get<std::string>(), HasSubstr("\"correlation\""));
+  EXPECT_THAT(problems[1]["message"].get<std::string>(), HasSubstr("\"accumulate\""));
+  EXPECT_EQ(run({"run", "cut.json"}).code, 3);
+  EXPECT_EQ(run({"check", "cut.json", "--set", "loss=mse"}).code, 0);
+  EXPECT_EQ(run({"check", "cut.json", "--set", "resources.shards=auto", "--set",
+                 "training.gradients=truncated_bptt"})
+                .code,
+            0);
+}
+
 TEST_F(InstantCommands, CheckSaysWhatIsWrongWithTheFileItself) {
   write("empty.json", "");
   write("twice.json", "{\"treadle\": 1,\n \"treadle\": 1}");

@@ -144,6 +144,30 @@ TEST_F(Outputs, LackOfFileHandlesIsNoMistakeOfOurs) {
   }
 }
 
+TEST_F(Outputs, LackOfProcessesIsNoMistakeOfOurs) {
+  // Root has no such limit.
+  std::string as_user = "exec ";
+  if (geteuid() == 0) {
+    as_user += "setpriv --reuid=54321 --regid=54321 --clear-groups ";
+    fs::permissions(folder(), fs::perms::all);
+  }
+  if (run_script(as_user + "\"$0\" --version").code != 0)
+    GTEST_SKIP() << "needs a program that another user can start, and setpriv";
+  given_document(2, {{"resources", {{"workers", 4}}}});
+  Finished done;
+  int processes = 0;
+  while (done.code != 0 && ++processes < 12) {
+    done = run_script(as_user + "prlimit --nproc=" + std::to_string(processes) +
+                      " \"$0\" run points.json -q");
+    if (done.code != 0) {
+      EXPECT_EQ(done.code, 7) << processes << ": " << done.err;
+      EXPECT_THAT(done.err, AllOf(HasSubstr("ulimit -u"), Not(HasSubstr("please report it"))))
+          << processes;
+    }
+  }
+  EXPECT_GT(processes, 4);
+}
+
 TEST_F(Outputs, ASignalBeforeTheFirstStepEndsARunThatWaitsForItsData) {
   ASSERT_EQ(mkfifo((folder() / "slow.csv").c_str(), 0600), 0);
   Running waiting = start({"run", "points.json", "--set", "data.path=slow.csv"});

@@ -116,9 +116,9 @@ TEST_F(PluginCommands, CheckIsContentWithEveryPluginOfOurs) {
   for (const fs::directory_entry& entry : fs::directory_iterator(built("x").parent_path())) {
     const Finished checked = run({"plugins", "check", entry.path().string(), "--json"});
     EXPECT_EQ(checked.code, 0) << checked.out;
-    const json judgement = checked.json();
-    EXPECT_TRUE(judgement.at("good").get<bool>());
-    EXPECT_GE(judgement.at("findings").size(), 9u);
+    const json found = checked.json();
+    EXPECT_TRUE(found.at("good").get<bool>());
+    EXPECT_GE(found.at("findings").size(), 9u);
   }
 }
 

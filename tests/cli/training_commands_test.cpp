@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::AllOf;
+using testing::Contains;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -69,10 +71,43 @@ TEST_F(TrainingCommands, RunSpeaksOfChoicesItMade) {
   EXPECT_THAT(run({"run", "points.json"}).out, HasSubstr("\nnote: "));
 }
 
+TEST_F(TrainingCommands, MoreClassesThanAConfusionMatrixTakesAreTrainedWithANote) {
+  std::string text = "x,y,class\n";
+  for (int i = 0; i < 1001; ++i)
+    text +=
+        std::to_string(i) + "," + std::to_string(i * 7 % 1001) + ",c" + std::to_string(i) + "\n";
+  write("classes.csv", text);
+  given_document(1, {{"data", {{"use", "csv"}, {"path", "classes.csv"}, {"target", "class"}}},
+                     {"model", "linear"}});
+
+  const Finished done = run({"run", "points.json"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, ContainsRegex("\nnote: report: without confusion_matrix .*1000.*1001"));
+  const std::string note = "report: without confusion_matrix";
+  const json result = json::parse(read(only_run() / "result.json"));
+  EXPECT_THAT(result.at("choices"), Contains(StartsWith(note)));
+  EXPECT_TRUE(result.at("tables").empty());
+  EXPECT_THAT(read(only_run() / "report.html"), HasSubstr(note));
+  const Finished looked = run({"check", "points.json", "--dry-run"});
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  EXPECT_THAT(looked.out, HasSubstr(note));
+}
+
 TEST_F(TrainingCommands, RunAppliesOverrides) {
   ASSERT_EQ(run({"run", "points.json", "--quiet", "--set", "training.epochs=2"}).code, 0);
 
   EXPECT_EQ(json::parse(read(only_run() / "result.json"))["total_epochs"], 2);
+}
+
+TEST_F(TrainingCommands, ExtensionsAreCopiedIntoTheResultAsTheyAre) {
+  const json extensions = {{"lab", {{"sample", 7}, {"notes", {"a", nullptr}}}}};
+  given_document(1, {{"extensions", extensions}});
+
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  EXPECT_EQ(json::parse(read(only_run() / "result.json"))["extensions"], extensions);
+  EXPECT_EQ(json::parse(read(only_run() / "workflow.json"))["extensions"], extensions);
 }
 
 TEST_F(TrainingCommands, TheRunsDocumentHasWhatTheDataDecided) {
@@ -212,13 +247,13 @@ TEST_F(TrainingCommands, CrossValidationReportsMeanAndDeviation) {
   EXPECT_TRUE(result["std_metrics"].contains("accuracy"));
 }
 
-TEST_F(TrainingCommands, EvaluateJudgesTheModel) {
+TEST_F(TrainingCommands, EvaluateMeasuresTheModel) {
   ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
 
-  const Finished judged = run({"evaluate", only_run().string(), "points.csv"});
+  const Finished evaluated = run({"evaluate", only_run().string(), "points.csv"});
 
-  ASSERT_EQ(judged.code, 0) << judged.err;
-  EXPECT_THAT(judged.out, AllOf(StartsWith("Result (on 60 rows)\n"), HasSubstr("accuracy")));
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.out, AllOf(StartsWith("Result (on 60 rows)\n"), HasSubstr("accuracy")));
   const json answer = run({"evaluate", only_run().string(), "points.csv", "--json"}).json();
   EXPECT_EQ(answer.at("sample_count"), 60);
   EXPECT_GE(answer.at("metrics").at("accuracy").get<double>(), 0.5);
@@ -288,8 +323,8 @@ TEST_F(TrainingCommands, PredictKeepsTheColumnsItIsTold) {
   EXPECT_EQ(unclosed.code, 2);
   EXPECT_THAT(unclosed.err, HasSubstr("closing quote"));
 
-  write("judged.csv", "predicted,x,y\nred,1,2\n");
-  ASSERT_EQ(run({"predict", trained, "judged.csv", "-o", "both.csv", "--keep", "predicted"}).code,
+  write("rated.csv", "predicted,x,y\nred,1,2\n");
+  ASSERT_EQ(run({"predict", trained, "rated.csv", "-o", "both.csv", "--keep", "predicted"}).code,
             0);
   EXPECT_THAT(read("both.csv"),
               StartsWith("row,predicted (data),predicted,p(blue),p(red)\n0,red,"));

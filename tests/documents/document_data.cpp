@@ -165,6 +165,8 @@ json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
     for (FileTarget& target : all) {
       if (inputs[name].contains("lengths"))
         target.spoken["padded_like"] = name;
+      if (dice.chance(40))
+        target.spoken["weights"] = arrays.integers(target.name + "-weights", {kPositions}, 0, 2);
     }
   }
   json targets = json::object();
@@ -237,6 +239,9 @@ json npy_parameters(Drawing& drawing) {
                      {"classes", nullptr}, {"columns", nullptr},
                      {"missing", nullptr}, {"weights", nullptr},
                      {"groups", nullptr},  {"times", nullptr}};
+  // A single target needs no name: its keys are then those of the parameter itself.
+  if (parameters["target"].size() == 1 && dice.chance(40))
+    parameters["target"] = json(*parameters["target"].begin());
   if (inputs.size() == 1 && inputs.contains("table") && dice.chance(30))
     parameters["columns"] = {"t0", "t1", "t2", "t3"};
   if (dice.chance(25))

@@ -8,8 +8,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/core/data_provider.h>
-#include <treadle/core/task_random.h>
 #include <treadle/host/run/workflow_run.h>
+#include <treadle/tensor/task_random.h>
 
 #include "document_keys.h"
 #include "hints.h"

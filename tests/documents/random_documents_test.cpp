@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "dice.h"
 #include "random_document.h"
@@ -34,7 +34,7 @@ constexpr int kChangesADocument = 2;
 constexpr int kMostRuns = 20;  // of documents whose training diverges
 constexpr std::chrono::seconds kPatienceForDrawing{1800};
 constexpr std::chrono::seconds kPatienceForShrinking{60};
-// A key that may seldom show has been tried often enough to be judged.
+// A key that may seldom show has been tried often enough.
 constexpr int kEnoughTries = 12;
 // Documents without an effect of a key, one after the other, before it counts as a key without.
 constexpr int kRelatives = 5;
@@ -182,18 +182,18 @@ fs::path place_for_runs() {
   return access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
 }
 
-/// Draws the documents of some seeds and judges them; a process of its own.
-class Judge {
+/// Draws the documents of some seeds and tests them; a process of its own.
+class DocumentTester {
  public:
-  explicit Judge(const Runtime& runtime) : runtime_(runtime) {}
+  explicit DocumentTester(const Runtime& runtime) : runtime_(runtime) {}
 
-  void judge(std::uint64_t seed) {
+  void test(std::uint64_t seed) {
     const auto begin = Clock::now();
     const Workspace workspace(place_for_runs());
     seed_ = seed;
     for (int attempt = 0; attempt < kMostRuns; ++attempt) {
       // Redrawn as a whole where the training cannot be done.
-      if (judge_one(seed + static_cast<std::uint64_t>(attempt) * 1'000'003, workspace.folder()))
+      if (test_one(seed + static_cast<std::uint64_t>(attempt) * 1'000'003, workspace.folder()))
         break;
     }
     tally_.counts["milliseconds"] +=
@@ -203,7 +203,7 @@ class Judge {
   const Tally& tally() const { return tally_; }
 
  private:
-  bool judge_one(std::uint64_t seed, const fs::path& workspace) {
+  bool test_one(std::uint64_t seed, const fs::path& workspace) {
     const fs::path folder = workspace / std::to_string(seed);
     fs::create_directory(folder);
     const Ending drawing = Child(
@@ -491,10 +491,10 @@ TEST(RandomDocuments, HoldTheirLaws) {
   for (std::uint64_t lane = 0; lane < lanes; ++lane) {
     children.push_back(std::make_unique<Child>(
         [&, lane] {
-          Judge judge(runtime);
+          DocumentTester tester(runtime);
           for (std::uint64_t i = lane; i < count; i += lanes)
-            judge.judge(first + i);
-          return judge.tally().spoken().dump();
+            tester.test(first + i);
+          return tester.tally().spoken().dump();
         },
         std::chrono::hours(24)));
   }

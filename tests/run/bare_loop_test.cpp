@@ -11,11 +11,11 @@
 
 #include <treadle/base/random.h>
 #include <treadle/core/data_provider.h>
-#include <treadle/core/task_random.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/host/run/runtime.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle {
 namespace {

@@ -56,7 +56,7 @@ class BalancedRuns : public ::testing::Test {
   const Workspace workspace_;
 };
 
-const nlohmann::json kLastRowsJudge = {
+const nlohmann::json kLastRowsValidate = {
     {"use", "hold_out"}, {"strategy", "chronological"}, {"rows", 10}};
 
 TEST_F(BalancedRuns, CountTheTrainingRows) {
@@ -64,11 +64,11 @@ TEST_F(BalancedRuns, CountTheTrainingRows) {
   const std::vector<double> by_hand{30 / (2.0 * 21), 30 / (2.0 * 9)};
   const nlohmann::json by_name{{"no", by_hand[0]}, {"yes", by_hand[1]}};
 
-  const std::string balanced = bits_of(run(answers("balanced", kLastRowsJudge)));
+  const std::string balanced = bits_of(run(answers("balanced", kLastRowsValidate)));
 
-  EXPECT_EQ(balanced, bits_of(run(answers(by_hand, kLastRowsJudge))));
-  EXPECT_EQ(balanced, bits_of(run(answers(by_name, kLastRowsJudge))));
-  EXPECT_NE(balanced, bits_of(run(answers(nullptr, kLastRowsJudge))));
+  EXPECT_EQ(balanced, bits_of(run(answers(by_hand, kLastRowsValidate))));
+  EXPECT_EQ(balanced, bits_of(run(answers(by_name, kLastRowsValidate))));
+  EXPECT_NE(balanced, bits_of(run(answers(nullptr, kLastRowsValidate))));
 }
 
 /// The lines of a run's history that belong to a training.
@@ -96,7 +96,7 @@ TEST_F(BalancedRuns, CountTheRowsOfEachFold) {
 }
 
 TEST_F(BalancedRuns, AreTheSameAfterAStop) {
-  const nlohmann::json document = answers("balanced", kLastRowsJudge);
+  const nlohmann::json document = answers("balanced", kLastRowsValidate);
   const std::string expected = bits_of(run(document));
   const Workspace stopped;
   RunOptions options = stopped.options();
@@ -111,15 +111,15 @@ TEST_F(BalancedRuns, AreTheSameAfterAStop) {
 }
 
 TEST_F(BalancedRuns, StayWithTheModel) {
-  const fs::path folder = run(answers("balanced", kLastRowsJudge));
+  const fs::path folder = run(answers("balanced", kLastRowsValidate));
   const fs::path exported = workspace_.folder() / "model.safetensors";
   export_model(folder, exported);
-  const fs::path judged = workspace_.folder() / "judged.csv";
-  write_answers(judged, 30, 40);  // balanced in itself, so weights counted here would be 1 each
+  const fs::path evaluated = workspace_.folder() / "evaluated.csv";
+  write_answers(evaluated, 30, 40);  // balanced in itself, so weights counted here would be 1 each
   const auto result = nlohmann::json::parse(testing::read_file(folder / "result.json"));
 
   for (const fs::path& model : {folder, exported}) {
-    EXPECT_NEAR(Predictor::load(runtime_, model).evaluate_file(judged).at("loss").get<double>(),
+    EXPECT_NEAR(Predictor::load(runtime_, model).evaluate_file(evaluated).at("loss").get<double>(),
                 result.at("validation").at("loss").get<double>(), 1e-6)
         << model;
   }
@@ -127,7 +127,7 @@ TEST_F(BalancedRuns, StayWithTheModel) {
 
 TEST_F(BalancedRuns, CountInLossesAndNotInMetrics) {
   const auto validation = [&](const nlohmann::json& class_weights) {
-    auto document = answers(class_weights, kLastRowsJudge);
+    auto document = answers(class_weights, kLastRowsValidate);
     document["metrics"] = nlohmann::json::array({"log_loss", "accuracy"});
     document["optimizer"] = {{"use", "sgd"}, {"learning_rate", 1e-12}};  // the same model each time
     return nlohmann::json::parse(testing::read_file(run(document) / "result.json"))

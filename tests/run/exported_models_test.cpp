@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/state_folder.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "watched_runs.h"
 
@@ -86,11 +86,11 @@ TEST_F(ExportedModels, PredictWithoutTheRunAsItDid) {
 TEST_F(ExportedModels, EvaluateAsTheRunDid) {
   Json expected = Predictor::load(runtime_, run_).evaluate_file(data_);
   fs::remove_all(run_);
-  Json judged = Predictor::load(runtime_, file_).evaluate_file(data_);
+  Json evaluated = Predictor::load(runtime_, file_).evaluate_file(data_);
 
-  for (Json* one : {&expected, &judged})
+  for (Json* one : {&expected, &evaluated})
     one->erase("validation_time_seconds");
-  EXPECT_EQ(judged, expected);
+  EXPECT_EQ(evaluated, expected);
 }
 
 TEST_F(ExportedModels, AreTheSameEveryTime) {

@@ -9,8 +9,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/run_observer.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/host/run/predictor.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "workspace.h"
 

@@ -8,7 +8,13 @@
 #include <chrono>
 #include <thread>
 
+#include <ATen/ops/rand.h>
+#include <ATen/ops/sin.h>
+
 #include <treadle/base/random.h>
+#include <treadle/host/run/checkpoint_store.h>
+#include <treadle/host/run/predictor.h>
+#include <treadle/tensor/task_random.h>
 
 #include "workspace.h"
 
@@ -78,17 +84,43 @@ std::string runner() {
   return (testing::build_folder() / "bin" / "workflow-runner").string();
 }
 
+fs::path write_document(const fs::path& folder, const nlohmann::json& document) {
+  const fs::path path = folder / "document.json";
+  std::ofstream(path) << document;
+  return path;
+}
+
 /// Many small steps, and checkpoints faster than a disk takes them.
-fs::path write_document(const fs::path& folder) {
+nlohmann::json many_small_steps() {
   nlohmann::json document = testing::moons();
   document["data"]["rows"] = 2400;
   document["training"]["epochs"] = 25;
   document["training"]["checkpoint"] = {{"every", "7st"}};
   document["training"].erase("early_stopping");
   document["training"]["restore_best_weights"] = nlohmann::json::object();
-  const fs::path path = folder / "moons.json";
-  std::ofstream(path) << document;
-  return path;
+  return document;
+}
+
+/// A generator without end, with what its place in the rows decides: windows that are shuffled,
+/// transforms fitted to the first rows, an average of weights.
+nlohmann::json endless() {
+  return {{"treadle", 1},
+          {"name", "endless"},
+          {"seed", 3},
+          {"data", {{"use", "friedman1"}, {"rows", "endless"}, {"noise", 0.5}}},
+          {"transforms", {{{"use", "standardize"}, {"target", true}}}},
+          {"model", {{"use", "mlp"}, {"hidden", {16}}, {"dropout", 0.02}}},
+          {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.003}}},
+          {"training",
+           {{"use", "standard"},
+            {"steps_per_epoch", 1000},
+            {"max_steps", 20000},
+            {"batch_size", 32},
+            {"shuffle_buffer", 1000},
+            {"ema", {{"decay", 0.99}}},
+            {"checkpoint", {{"every", "250st"}}}}},
+          {"validation", {{"use", "hold_out"}, {"rows", 500}}},
+          {"resources", {{"workers", 2}}}};
 }
 
 /// One run, as its folder shows it while another process works on it.
@@ -121,6 +153,11 @@ class KilledRun {
     return error ? 0 : size;
   }
 
+  /// Whether its one fit has a checkpoint of that step or of a later one.
+  bool has_saved(const std::string& step) const {
+    return CheckpointStore(folder() / "checkpoints" / "final").newest().filename() >= step;
+  }
+
   /// Whether a checkpoint has been begun and is not in place yet.
   bool is_saving() const {
     std::error_code error;
@@ -140,7 +177,7 @@ class KilledRun {
 
 TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
   const Workspace workspace;
-  const std::string document = write_document(workspace.folder()).string();
+  const std::string document = write_document(workspace.folder(), many_small_steps()).string();
   KilledRun whole(document, workspace.folder() / "whole");
   const auto begin = Clock::now();
   Clock::time_point training_begun{};
@@ -191,6 +228,52 @@ TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
   }
   RecordProperty("kills_in_a_save", in_a_save);
   EXPECT_GE(in_a_save, kKills / 10);
+}
+
+int count_of(const std::string& text, const std::string& words) {
+  int count = 0;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(KilledRun, OnAStreamWithoutEndResumesToTheSameBitsAndPredicts) {
+  const Workspace workspace;
+  const std::string document = write_document(workspace.folder(), endless()).string();
+  KilledRun whole(document, workspace.folder() / "whole");
+  const std::unique_ptr<Process> undisturbed = whole.start();
+  undisturbed->wait(kPatience);
+  ASSERT_EQ(undisturbed->exit_code(), 0);
+
+  KilledRun run(document, workspace.folder() / "killed");
+  std::unique_ptr<Process> process = run.start();
+  // Within the first epoch, as one ends, and within later ones.
+  for (const char* step :
+       {"step-000000000500", "step-000000003000", "step-000000007250", "step-000000012750"}) {
+    process->wait(kPatience, [&] { return run.has_saved(step); });
+    ASSERT_FALSE(process->ended()) << "the run ended before it was killed";
+    process->kill_now();
+    ASSERT_FALSE(fs::exists(run.folder() / "result.json")) << step;
+    process = run.start();
+  }
+  process->wait(kPatience);
+  ASSERT_EQ(process->exit_code(), 0);
+
+  const std::string events = testing::read_file(run.folder() / "events.jsonl");
+  EXPECT_EQ(count_of(events, "\"run_started\""), 5);
+  EXPECT_EQ(count_of(events, "step-000000000250\""), 1) << "it began again";
+  EXPECT_EQ(bits_of(run.folder()), bits_of(whole.folder()));
+
+  const TaskRandom random(1);
+  const at::Tensor x = at::rand({500, 10});
+  const auto column = [&](std::int64_t i) { return x.select(1, i); };
+  const at::Tensor y = at::sin(column(0) * column(1) * 3.14159265358979).mul(10) +
+                       (column(2) - 0.5).square().mul(20) + column(3).mul(10) + column(4).mul(5);
+  const Runtime runtime;
+  const at::Tensor predicted = Predictor::load(runtime, run.folder()).predict(x).values;
+  ASSERT_EQ(predicted.sizes(), (std::vector<std::int64_t>{500, 1}));
+  // A mean would have 4.9.
+  EXPECT_LT(predicted.squeeze(1).sub(y).square().mean().sqrt().item<double>(), 0.8);
 }
 
 }  // namespace

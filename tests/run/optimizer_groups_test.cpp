@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "workspace.h"
 

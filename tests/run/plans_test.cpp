@@ -272,11 +272,11 @@ class Listed final : public FitPlanner {
 
   std::map<std::string, nlohmann::json> results;
   std::vector<std::string> stopped_fits;
-  std::function<FitVerdict(const std::string&, const EpochSummary&)> judge;
+  std::function<FitVerdict(const std::string&, const EpochSummary&)> verdict_on;
 
   Orders next() override { return {std::exchange(fits_, {}), {}}; }
   FitVerdict reported(const FitId& fit, const EpochSummary& epoch) override {
-    return judge ? judge(fit.path(), epoch) : FitVerdict::kContinue;
+    return verdict_on ? verdict_on(fit.path(), epoch) : FitVerdict::kContinue;
   }
   void stopped(const FitId& fit) override { stopped_fits.push_back(fit.path()); }
   void completed(const FitId& fit, FitResult result) override {
@@ -299,16 +299,16 @@ TEST(Plans, StopOneFitAndLeaveTheOthersAsTheyWere) {
   whole.run(both);
 
   PlannedRun by_verdict(runtime, 2);
-  Listed judged(fits());
-  judged.judge = [](const std::string& fit, const EpochSummary& epoch) {
+  Listed stopping(fits());
+  stopping.verdict_on = [](const std::string& fit, const EpochSummary& epoch) {
     return fit == "a" && epoch.epoch == 3 ? FitVerdict::kStop : FitVerdict::kContinue;
   };
-  by_verdict.run(judged);
+  by_verdict.run(stopping);
 
   PlannedRun by_name(runtime, 2);
   Listed named(fits());
   by_name.run(named, {}, [&](FitRunner& runner) {
-    named.judge = [&](const std::string&, const EpochSummary& epoch) {
+    named.verdict_on = [&](const std::string&, const EpochSummary& epoch) {
       if (epoch.epoch == 3)
         runner.stop("a");
       return FitVerdict::kContinue;
@@ -316,7 +316,7 @@ TEST(Plans, StopOneFitAndLeaveTheOthersAsTheyWere) {
   });
 
   for (const auto& [planner, run] :
-       {std::pair(&judged, &by_verdict), std::pair(&named, &by_name)}) {
+       {std::pair(&stopping, &by_verdict), std::pair(&named, &by_name)}) {
     EXPECT_THAT(planner->stopped_fits, ElementsAre("a"));
     EXPECT_EQ(planner->results.count("a"), 0U);
     EXPECT_EQ(run->bits_of("b"), whole.bits_of("b"));
@@ -428,7 +428,7 @@ TEST(Plans, HearOfEachEpochAlsoWhereNoneArePlanned) {
   PlannedRun run(runtime, 1);
   Listed plan({fit});
   std::vector<std::int64_t> told;
-  plan.judge = [&](const std::string&, const EpochSummary& epoch) {
+  plan.verdict_on = [&](const std::string&, const EpochSummary& epoch) {
     told.push_back(epoch.epoch);
     return epoch.epoch == 3 ? FitVerdict::kStop : FitVerdict::kContinue;
   };

@@ -6,9 +6,9 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/graph_builder.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/flow_document.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::testing {
 namespace {

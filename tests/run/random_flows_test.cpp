@@ -14,10 +14,10 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/forward_context.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/host/run/runtime.h>
+#include <treadle/tensor/task_random.h>
 
 #include "random_flow.h"
 

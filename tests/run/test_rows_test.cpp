@@ -72,7 +72,7 @@ class TestRows : public ::testing::TestWithParam<Json> {
   const Runtime runtime_ = watching_runtime();
 };
 
-TEST_P(TestRows, JudgeTheFinalModelAsEvaluateDoes) {
+TEST_P(TestRows, MeasureTheFinalModelAsEvaluateDoes) {
   const Workspace workspace;
   const RunOutcome outcome = run(workspace);
   const fs::path last = workspace.folder() / "last.csv";
@@ -127,12 +127,12 @@ TEST_P(TestRows, ComeToTheSameAfterAStop) {
   }
 }
 
-TEST_P(TestRows, AreNamedAsThoseThatJudgeBesideThoseThatChose) {
+TEST_P(TestRows, AreNamedAsThoseThatMeasureBesideThoseThatChose) {
   const Workspace workspace;
 
   const Json result = run(workspace).result;
 
-  EXPECT_EQ(result.at("judged_on"), "test");
+  EXPECT_EQ(result.at("evaluated_on"), "test");
   const Json& chosen = result.contains("fold_results") ? result.at("fold_results")[0] : result;
   EXPECT_EQ(chosen.at("weights").at("on"), "validation");
   EXPECT_EQ(chosen.at("weights").at("by"), "mae");
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Wave, TestRows, ::testing::Values(kHoldOut, kFolds), []
   return info.param.at("use").template get<std::string>();
 });
 
-TEST(WithoutTestRows, TheValidationRowsJudge) {
+TEST(WithoutTestRows, TheValidationRowsMeasure) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
 
@@ -150,7 +150,7 @@ TEST(WithoutTestRows, TheValidationRowsJudge) {
       run_workflow(runtime, runtime.resolve(testing::moons()), workspace.options()).result;
 
   EXPECT_FALSE(result.contains("test"));
-  EXPECT_EQ(result.at("judged_on"), "validation");
+  EXPECT_EQ(result.at("evaluated_on"), "validation");
 }
 
 TEST(WithoutTestRows, ADryRunCountsThemWhereThereAreAny) {

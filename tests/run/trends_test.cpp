@@ -10,7 +10,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/core/history.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "watched_runs.h"
 

@@ -13,19 +13,22 @@
 #include <gmock/gmock.h>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
 #include <treadle/host/run/predictor.h>
+#include <treadle/tensor/task_random.h>
 
 #include "npy_bytes.h"
 #include "watched_runs.h"
@@ -151,6 +154,82 @@ TEST_F(Values, MasksPerPixel) {
   const auto lines = lines_of(path("out.csv"));
   EXPECT_EQ(lines.size(), 1 + kImages * 28 * 28);
   EXPECT_EQ(lines[0], "row,position.0,position.1,predicted,p(ground),p(figure)");
+}
+
+// A tenth of the pixels is labelled 255, which is no class: their weight is 0.
+TEST_F(Values, PixelsOfWeightZeroChangeNeitherTheTrainingNorLossNorMetrics) {
+  constexpr std::int64_t kImages = 60;
+  constexpr std::int64_t kValidated = 20;
+  const TaskRandom random(7);
+  const at::Tensor images = at::rand({kImages, 1, 6, 6});
+  const at::Tensor labels = images.select(1, 0).gt(0.4).to(at::kLong);
+  const at::Tensor ignored = at::rand({kImages, 6, 6}).lt(0.1);
+  array("images.npy", images);
+  array("weights.npy", ignored.logical_not().to(at::kLong));
+  array("times.npy", at::arange(kImages));
+  const auto document = [&](const char* name, const at::Tensor& values) {
+    array(name, values);
+    return json{
+        {"data",
+         {{"use", "npy"},
+          {"inputs", path("images.npy")},
+          {"target",
+           {{"path", path(name)},
+            {"kind", "classes"},
+            {"classes", {"dark", "bright"}},
+            {"weights", path("weights.npy")}}},
+          {"times", path("times.npy")}}},
+        {"model",
+         {{"use", "flow"},
+          {"flow",
+           {{{"use", "conv2d"}, {"out_channels", 4}, {"kernel_size", 1}}, "relu", "head"}}}},
+        {"loss", {{"use", "cross_entropy"}, {"class_weights", "balanced"}}},
+        {"metrics", {"accuracy"}},
+        {"optimizer", {{"use", "adam"}, {"learning_rate", 0.05}}},
+        {"validation", {{"use", "hold_out"}, {"strategy", "chronological"}, {"rows", kValidated}}},
+        {"training", {{"epochs", 4}, {"batch_size", 8}}}};
+  };
+
+  trained(document("wrong.npy", at::where(ignored, 1 - labels, labels)), /*stop_after=*/9);
+  const std::string of_wrong = bits_of(run_);
+  const json metrics =
+      trained(document("labels.npy", labels.masked_fill(ignored, 255)), /*stop_after=*/9);
+
+  EXPECT_EQ(bits_of(run_), of_wrong);
+  // The last images by hand, over the pixels that count; classes balanced over those of the others.
+  const std::int64_t first = kImages - kValidated;
+  const at::Tensor counts = ignored.logical_not();
+  const at::Tensor seen = labels.slice(0, 0, first).masked_select(counts.slice(0, 0, first));
+  const at::Tensor balanced =
+      at::bincount(seen).to(at::kDouble).mul(2).reciprocal().mul(seen.numel());
+  const at::Tensor counted = counts.slice(0, first);
+  const at::Tensor truth = labels.slice(0, first).masked_select(counted);
+  const at::Tensor probabilities = predictor().predict(images.slice(0, first)).values;
+  const at::Tensor found = probabilities.argmax(-1).masked_select(counted);
+  const at::Tensor of_truth = probabilities.gather(-1, labels.slice(0, first).unsqueeze(-1))
+                                  .squeeze(-1)
+                                  .masked_select(counted)
+                                  .to(at::kDouble);
+  const at::Tensor of_class = balanced.index_select(0, truth);
+  const at::Tensor loss = of_class.mul(of_truth.log().neg()).sum().div(of_class.sum());
+  const json result = json::parse(read_file(run_ / "result.json"));
+  EXPECT_NEAR(result.at("validation").at("loss").get<double>(), loss.item<double>(), 1e-5);
+  EXPECT_NEAR(metrics.at("accuracy").get<double>(),
+              found.eq(truth).to(at::kDouble).mean().item<double>(), 1e-6);
+  // What is told of the data counts the same pixels.
+  std::int64_t told = 0;
+  for (const json& one : result.at("data").at("targets").at(0).at("classes"))
+    told += one.at("rows").get<std::int64_t>();
+  EXPECT_EQ(told, ignored.logical_not().sum().item<std::int64_t>());
+  // Another file of labels needs its weights, too.
+  fs::create_directory(path("new"));
+  for (const char* const name : {"images.npy", "weights.npy", "labels.npy", "times.npy"})
+    fs::copy_file(path(name), path("new") + "/" + name);
+  const json again = predictor().evaluate_file(path("new"));
+  array("new/labels.npy", at::where(ignored, 1 - labels, labels));
+  EXPECT_EQ(predictor().evaluate_file(path("new")).at("loss"), again.at("loss"));
+  array("new/weights.npy", at::ones({kImages, 6, 6}));
+  EXPECT_GT(predictor().evaluate_file(path("new")).at("loss"), again.at("loss"));
 }
 
 // Words 1 to 8; a word's tag is whether the word before it is larger: context is needed. Texts have
@@ -389,16 +468,21 @@ TEST_F(Values, CharactersOfALanguage) {
     GTEST_SKIP() << source << " is not here; TREADLE_DATA names the folder with public data sets";
   constexpr std::int64_t kLength = 32;
   constexpr std::int64_t kTexts = 6000;
-  const std::string text = read_file(source).substr(0, kTexts * kLength + 1);
+  const std::string whole = read_file(source);
+  const std::string text = whole.substr(0, kTexts * kLength + 1);
   std::map<char, std::int64_t> numbers;
   for (const char c : text)
     numbers.emplace(c, 0);
   std::int64_t count = 0;
   for (auto& [c, number] : numbers)
     number = count++;
-  at::Tensor all = at::empty({static_cast<std::int64_t>(text.size())}, at::kLong);
-  for (std::size_t i = 0; i < text.size(); ++i)
-    all.data_ptr<std::int64_t>()[i] = numbers.at(text[i]);
+  const auto encoded = [&](const std::string& characters) {
+    at::Tensor codes = at::empty({static_cast<std::int64_t>(characters.size())}, at::kLong);
+    for (std::size_t i = 0; i < characters.size(); ++i)
+      codes.data_ptr<std::int64_t>()[i] = numbers.at(characters[i]);
+    return codes;
+  };
+  const at::Tensor all = encoded(text);
   array("text.npy", all.slice(0, 0, kTexts * kLength).view({kTexts, kLength}));
   array("next.npy", all.slice(0, 1, kTexts * kLength + 1).view({kTexts, kLength}).contiguous());
 
@@ -420,6 +504,27 @@ TEST_F(Values, CharactersOfALanguage) {
       /*stop_after=*/60);
 
   EXPECT_LT(std::log(metrics.at("perplexity").get<double>()), 2.2);
+
+  // Text behind what it was trained on.
+  constexpr std::int64_t kNew = 200;
+  const at::Tensor unseen = encoded(whole.substr(2 * kTexts * kLength, kNew * kLength + 1));
+  const at::Tensor texts = unseen.slice(0, 0, kNew * kLength).view({kNew, kLength});
+  const at::Tensor next = unseen.slice(0, 1, kNew * kLength + 1).view({kNew, kLength});
+  const Predictor model = predictor();
+  const at::Tensor probabilities = model.predict(texts).values;
+  ASSERT_EQ(probabilities.sizes(), (std::vector<std::int64_t>{kNew, kLength, count}));
+  EXPECT_LT(probabilities.sum(-1).sub(1).abs().max().item<double>(), 1e-5);
+  const at::Tensor of_next = probabilities.gather(-1, next.unsqueeze(-1));
+  EXPECT_LT(of_next.log().mean().neg().item<double>(), 2.3);
+  // In English, u follows q, whatever comes after it.
+  const std::string line = "KING:\nI have no question for you, ";
+  const auto at_q = static_cast<std::int64_t>(line.find('q'));
+  const at::Tensor answer = model.predict(encoded(line.substr(0, kLength)).unsqueeze(0)).values[0];
+  EXPECT_EQ(answer[at_q].argmax().item<std::int64_t>(), numbers.at('u'));
+  const std::string other = line.substr(0, line.find('q') + 1) + std::string(kLength, 'z');
+  const at::Tensor before = model.predict(encoded(other.substr(0, kLength)).unsqueeze(0)).values[0];
+  EXPECT_EQ(
+      before.slice(0, 0, at_q + 1).sub(answer.slice(0, 0, at_q + 1)).abs().max().item<double>(), 0);
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST(CommandLine, HelpOnAGroupIsAboutTheGroup) {
   }
 }
 
-/// A program prints, checks and explains; it does not say, judge or want.
+/// A program prints, checks and explains; it does not say or want.
 TEST(CommandLine, HelpDoesNotMakeAPersonOfTheProgram) {
   std::vector<std::string> texts{help_text(parse({"--help"}))};
   for (const Command& command : commands()) {

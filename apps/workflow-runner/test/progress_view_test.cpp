@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -90,6 +91,17 @@ TEST(ProgressText, SharesTheLinesAmongTrainings) {
   EXPECT_GE(lines_of(60, 6), 2);
 }
 
+TEST(ProgressText, GivesATrainingWithoutEndFewerAndFewerLines) {
+  std::int64_t lines = 0;
+  for (std::int64_t i = 1; i <= 100'000; ++i) {
+    lines += has_line(i, std::nullopt, 1) ? 1 : 0;
+    if (i == 20)
+      EXPECT_EQ(lines, 20);
+  }
+  EXPECT_LE(lines, 100);
+  EXPECT_TRUE(has_line(100'000, std::nullopt, 1));
+}
+
 TEST(ProgressText, AlignsColumns) {
   const FitId fit{"fold-2", 1, 6};
   const EpochTable table(fit, epoch(3, 60));
@@ -97,6 +109,14 @@ TEST(ProgressText, AlignsColumns) {
   EXPECT_EQ(table.head(), "        epoch   training  validation   accuracy       rate       time");
   EXPECT_EQ(table.row(fit, epoch(3, 60)),
             "fold-2   3/60     0.5000      0.2500     0.9000     0.0100     0.50 s");
+}
+
+TEST(ProgressText, CountsEpochsAloneWhereTheTrainingHasNoEnd) {
+  EpochSummary summary = epoch(12, 0);
+  summary.epochs.reset();
+
+  EXPECT_EQ(EpochTable({}, summary).row({}, summary),
+            "   12     0.5000      0.2500     0.9000     0.0100     0.50 s");
 }
 
 TEST(ProgressText, HasAColumnForWhatTheModelShows) {
@@ -153,6 +173,14 @@ TEST(ProgressText, TellsOneTrainingsProgress) {
 
   EXPECT_EQ(live_line(state, 200),
             "epoch 12/60  20 %  1240 steps/s  loss 0.1250  accuracy 0.9500  0:12 left");
+}
+
+TEST(ProgressText, TellsNoShareOfATrainingWithoutEnd) {
+  LiveState state;
+  state.running = {{"final", {12, {}, 240, {}}, 0.125, {}}};
+  state.steps_per_second = 1240.4;
+
+  EXPECT_EQ(live_line(state, 200), "epoch 12  1240 steps/s  loss 0.1250");
 }
 
 TEST(ProgressText, TellsSeveralTrainingsProgress) {
@@ -225,6 +253,35 @@ TEST(ProgressView, PaintsALineThatMovesOnATerminal) {
   view.step_completed(fit, {1, 60, 6, 600});
 
   EXPECT_TRUE(screen.shows_before_long("\repoch 1/60  1 %"));
+}
+
+TEST(ProgressView, PromisesNoEndToATrainingOfUnknownLength) {
+  for (const bool has_end : {true, false}) {
+    Screen screen;
+    ProgressView view(screen.terminal(), false);
+    const FitId fit;
+    const auto shows = [&](const char* text) {
+      return screen.text().find(text) != std::string::npos;
+    };
+    StepProgress progress;
+    progress.epoch = 1;
+    if (has_end) {
+      progress.epochs = 2;
+      progress.total_steps = 1'000'000;
+    }
+    view.fit_started(fit);
+    for (int i = 0; i < 500 && !shows(has_end ? " left" : " steps/s"); ++i) {
+      ++progress.step;
+      view.step_completed(fit, progress);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    view.finish();
+
+    EXPECT_TRUE(shows(has_end ? "\repoch 1/2  0 %" : "\repoch 1  ")) << screen.text();
+    EXPECT_TRUE(shows(" steps/s"));
+    EXPECT_EQ(shows("%"), has_end);
+    EXPECT_EQ(shows(" left"), has_end);
+  }
 }
 
 TEST(ProgressView, TakesTheMovingLineAwayBeforeALine) {

@@ -116,7 +116,7 @@ TEST(ResultText, NamesTheWeightsAndTheMeasureTheyWereChosenBy) {
   EXPECT_THAT(result_table(result, kPiped), Not(HasSubstr("41")));
 }
 
-TEST(ResultText, TellsTheRowsThatChoseFromThoseThatJudge) {
+TEST(ResultText, TellsTheRowsThatChoseFromTheTestRows) {
   Json result{{"validation", {{"loss", 0.5}, {"metrics", {{"r2", 0.75}}}, {"sample_count", 30}}},
               {"metrics", {{"r2", 0.75}}},
               {"total_epochs", 60},
@@ -185,7 +185,7 @@ TEST(ResultText, ShowsASmallConfusionMatrix) {
                            {"column_labels", {"no", "yes"}},
                            {"values", {{1.0, 1.0}, {0.0, 2.0}}}}}}};
 
-  EXPECT_EQ(judgement_table(validation, kPiped),
+  EXPECT_EQ(evaluation_table(validation, kPiped),
             "Result (on 4 rows)\n"
             "  loss         0.5000\n"
             "  accuracy     0.7500\n"

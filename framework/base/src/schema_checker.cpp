@@ -374,7 +374,7 @@ class Walker {
     Spot inside = spot;
     if (!found.schema) {
       report(child_pointer(spot.pointer, "use"), found.problem, found.plugin_at_fault);
-      // The slot's own keys can still be judged; whose the others are is not known.
+      // The slot's own keys can still be checked; whose the others are is not known.
       inside.open = true;
       const json own = merged_schema(json::object(), slot);
       walk_object(value, own, inside);
@@ -420,7 +420,7 @@ class Walker {
         }
       }
       if (matches == 0) {
-        TREADLE_EXPECTS(closest, "the kind of a value is judged before its branches");
+        TREADLE_EXPECTS(closest, "the kind of a value is checked before its branches");
         std::move(closest->begin(), closest->end(), std::back_inserter(problems_));
       } else if (matches > 1 && keyword == "oneOf") {
         report(spot.pointer,

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-/// How schemas are read, by the walker and by the judge of schemas.
+/// How schemas are read, for checking values and for checking schemas themselves.
 namespace treadle {
 
 /// The value of a keyword when it has the right kind, else null: a schema from a plugin of another

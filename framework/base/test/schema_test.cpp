@@ -238,7 +238,7 @@ TEST(SchemaSlot, ExpandsNamesAndFillsTheComponentsDefaults) {
             expected);
 }
 
-TEST(SchemaSlot, JudgesParametersByTheNamedComponent) {
+TEST(SchemaSlot, ChecksParametersByTheNamedComponent) {
   EXPECT_THAT(
       problems(R"({"use": "adamw", "learning_rat": 1, "betas": [0.9, 1], "weight_decay": "x"})",
                kOptimizerSlot),
@@ -322,7 +322,7 @@ TEST(SchemaSlot, AddsItsOwnProperties) {
               ElementsAre("/warm: unknown key \"warm\" (schedule cosine takes: after, warmup)"));
 }
 
-TEST(SchemaSlot, ReportsAnUnknownComponentAndWhatCanStillBeJudged) {
+TEST(SchemaSlot, ReportsAnUnknownComponentAndWhatCanStillBeChecked) {
   EXPECT_THAT(problems(R"({"use": "adamq", "learning_rat": 1})", kOptimizerSlot),
               ElementsAre("/use: there is no optimizer \"adamq\""));
   EXPECT_THAT(problems(R"({"use": "cosin", "warmup": 3, "x": 1})",

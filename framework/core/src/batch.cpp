@@ -19,15 +19,18 @@ at::Tensor beside(const at::Tensor& rows, std::int64_t dimensions) {
   return rows.view(sizes);
 }
 
-/// One after the other, padded with zeros where one is shorter.
-at::Tensor padded_cat(std::vector<at::Tensor> parts) {
+}  // namespace
+
+at::Tensor join_padded(std::span<const at::Tensor> parts) {
+  TREADLE_EXPECTS(!parts.empty(), "nothing cannot be joined");
   std::vector<std::int64_t> longest = parts[0].sizes().vec();
   for (const at::Tensor& part : parts) {
     TREADLE_EXPECTS(part.dim() == parts[0].dim(), "parts of the same data have as many dimensions");
     for (std::size_t d = 1; d < longest.size(); ++d)
       longest[d] = std::max(longest[d], part.sizes()[d]);
   }
-  for (at::Tensor& part : parts) {
+  std::vector<at::Tensor> padded(parts.begin(), parts.end());
+  for (at::Tensor& part : padded) {
     std::vector<std::int64_t> missing;  // as constant_pad_nd has it: the last dimension first
     for (std::size_t d = longest.size() - 1; d >= 1; --d) {
       missing.push_back(0);
@@ -36,10 +39,8 @@ at::Tensor padded_cat(std::vector<at::Tensor> parts) {
     if (std::any_of(missing.begin(), missing.end(), [](std::int64_t count) { return count > 0; }))
       part = at::constant_pad_nd(part, missing);
   }
-  return at::cat(parts);
+  return at::cat(padded);
 }
-
-}  // namespace
 
 Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   const auto cut = [&](const at::Tensor& tensor) {
@@ -77,7 +78,7 @@ Batch Batch::join(std::span<const Batch> parts) {
       if (tensor.defined())
         pieces.push_back(tensor);
     }
-    return pieces.empty() ? at::Tensor() : padded_cat(pieces);
+    return pieces.empty() ? at::Tensor() : join_padded(pieces);
   };
   const auto join_each = [&](std::vector<at::Tensor> Batch::*member) {
     std::vector<at::Tensor> joined;

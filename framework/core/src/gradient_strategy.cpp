@@ -1,9 +1,11 @@
 #include <treadle/core/gradient_strategy.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <treadle/base/error.h>
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
@@ -40,6 +42,13 @@ BatchLoss GradientStrategy::add_gradients(const GradientTask& task, const Batch&
   return loss;
 }
 
+std::vector<std::string> GradientStrategy::log_names() const {
+  const auto* logs = dynamic_cast<const LogsValues*>(this);
+  if (logs == nullptr)
+    return {};
+  return call_plugin(*this, "logged_names", [&] { return logs->logged_names(); });
+}
+
 BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context) {
   BatchLoss loss;
   context.set_batch(&batch);
@@ -64,6 +73,32 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
   for (BatchLoss::Auxiliary& one : loss.auxiliary)
     one.sum = one.sum.detach();
   return loss;
+}
+
+BatchLoss add_gradients_in_parts(const GradientTask& task, const Batch& batch,
+                                 ForwardContext& context, std::int64_t parts,
+                                 const PartWork& work) {
+  if (!task.objective->is_additive()) {
+    throw UsageError(
+        "a loss that is computed over whole batches (correlation, Sharpe) has no gradients to "
+        "accumulate over parts of them; leave training.gradients out");
+  }
+  // Scaled for the whole batch: each part's own weights would give it another share.
+  const Objective::Scales whole(*task.objective, batch);
+  GradientTask of_part = task;
+  if (of_part.scales == nullptr)
+    of_part.scales = &whole;
+  parts = std::clamp<std::int64_t>(parts, 1, std::max<std::int64_t>(batch.size(), 1));
+  BatchLoss total;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t begin = batch.size() * i / parts;
+    const Batch part = batch.slice(begin, batch.size() * (i + 1) / parts - begin);
+    const std::string name = "part-" + std::to_string(i + 1);
+    ForwardContext part_context = context.part(name);
+    total.add(work(of_part, part, part_context));
+    context.join(name, std::move(part_context));
+  }
+  return total;
 }
 
 TruncatingBptt::TruncatingBptt(ForwardContext& context)

@@ -6,8 +6,8 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/in_evaluation.h>
 #include <treadle/core/plugin_call.h>
+#include <treadle/tensor/eval_mode_guard.h>
 
 namespace treadle {
 namespace {
@@ -112,7 +112,7 @@ TensorSpec Layer::tried_on_zeros(std::span<const TensorSpec> inputs) {
 
 std::vector<TensorSpec> Layer::tried_on_zeros(std::span<const TensorSpec> inputs,
                                               std::span<const std::string> outputs) {
-  const InEvaluation in_evaluation(*this);
+  const EvalModeGuard eval_mode(*this);
   const at::NoGradGuard no_gradients;
   const auto tried = [&](std::int64_t varying) {
     StateDict state;

@@ -199,6 +199,10 @@ void MatrixRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const
   copy_rows(matrices_.weights, rows, out.weights);
 }
 
+at::Tensor MatrixRows::do_position_weights(std::size_t target) const {
+  return matrices_.position_weights.empty() ? at::Tensor() : matrices_.position_weights[target];
+}
+
 at::Tensor MatrixRows::do_lengths(std::size_t input) const {
   return lengths_of_inputs_[input] ? matrices_.inputs[*lengths_of_inputs_[input]] : at::Tensor();
 }

@@ -11,7 +11,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle {
 namespace {

@@ -37,6 +37,11 @@ at::Tensor RowReader::targets(std::size_t target) const {
   return call_plugin(*this, "targets", [&] { return do_targets(target); });
 }
 
+at::Tensor RowReader::position_weights(std::size_t target) const {
+  TREADLE_EXPECTS(target < spec().targets.size(), "the data has no such target");
+  return call_plugin(*this, "position_weights", [&] { return do_position_weights(target); });
+}
+
 at::Tensor RowReader::lengths(std::size_t input) const {
   TREADLE_EXPECTS(input < spec().inputs.size(), "the data has no such input");
   return call_plugin(*this, "lengths", [&] { return do_lengths(input); });

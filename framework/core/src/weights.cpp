@@ -11,7 +11,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 namespace treadle {
 namespace {

@@ -7,7 +7,9 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include <treadle/base/error.h>
 
@@ -117,6 +119,58 @@ TEST(TruncatingBptt, AreThoseOfThePartsToo) {
   const TruncatingBptt one_step(context);
 
   EXPECT_TRUE(context.part("part-1").truncates_bptt());
+}
+
+/// Of whole batches, as a correlation is.
+class NoSum final : public Sum {
+  bool do_is_additive() const override { return false; }
+};
+
+TEST(GradientsInParts, DeriveEachPartsTaskFromTheGivenOne) {
+  Integrator model;
+  const Sum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
+  const Batch batch = ones(5, 2);
+  const Objective::Scales of_step(objective, batch);
+  Timeline timeline;
+  ForwardContext context;
+  const TruncatingBptt one_step(context);
+  for (const Objective::Scales* scales :
+       {static_cast<const Objective::Scales*>(nullptr), &of_step}) {
+    const GradientTask task{&model, &objective, scales, &timeline};
+    std::vector<std::int64_t> sizes;
+
+    const BatchLoss total = add_gradients_in_parts(
+        task, batch, context, 3,
+        [&](const GradientTask& of_part, const Batch& part, ForwardContext& part_context) {
+          EXPECT_EQ(of_part.model, &model);
+          EXPECT_EQ(of_part.objective, &objective);
+          EXPECT_EQ(of_part.timeline, &timeline);
+          EXPECT_NE(of_part.scales, nullptr);
+          EXPECT_TRUE(scales == nullptr || of_part.scales == scales);
+          EXPECT_TRUE(part_context.truncates_bptt());
+          sizes.push_back(part.size());
+          return back_propagate(of_part, part, part_context);
+        });
+
+    EXPECT_EQ(sizes, (std::vector<std::int64_t>{1, 2, 2}));
+    EXPECT_EQ(total.terms[0].count, 5);
+  }
+}
+
+TEST(GradientsInParts, AreRefusedForALossOverWholeBatches) {
+  Integrator model;
+  const NoSum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
+  ForwardContext context;
+  const auto work = [](const GradientTask& task, const Batch& part, ForwardContext& of_part) {
+    return back_propagate(task, part, of_part);
+  };
+
+  EXPECT_THROW(add_gradients_in_parts({&model, &objective}, ones(4, 1), context, 2, work),
+               UsageError);
 }
 
 class NoLoss : public GradientStrategy {

@@ -160,6 +160,8 @@ TEST(MatrixRows, WeightsOfPositionsAreMultipliedWithPadding) {
 
   EXPECT_TRUE(at::equal(batch.position_weights[0], at::tensor({8.F, 0.F, 0.F, 1.F}).view({2, 2})));
   EXPECT_TRUE(at::equal(batch.position_weights[1], at::tensor({1.F, 0.F, 1.F, 1.F}).view({2, 2})));
+  EXPECT_TRUE(at::equal(reader.position_weights(0), at::arange(12, at::kFloat).view({3, 4})));
+  EXPECT_FALSE(reader.position_weights(1).defined());
 }
 
 TEST(MatrixRows, GivesTheLengthsOfInputsThatVary) {

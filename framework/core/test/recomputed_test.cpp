@@ -13,7 +13,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle {
 namespace {

@@ -23,7 +23,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/parameter_arena.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 namespace treadle {
 namespace {

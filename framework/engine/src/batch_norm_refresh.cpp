@@ -8,9 +8,8 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
-
-#include "layer_modes.h"
+#include <treadle/tensor/eval_mode_guard.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::engine {
 namespace {
@@ -73,7 +72,7 @@ bool has_batch_norm(const Model& model) {
 void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, std::uint64_t seed,
                         std::stop_token stop) {
   const at::NoGradGuard no_gradients;
-  const LayerModes modes(model);
+  const ModeGuard modes(model);
   model.train();
   const auto of_rows = counting<BatchNorm1dImpl>(model);
   const auto of_images = counting<BatchNorm2dImpl>(model);

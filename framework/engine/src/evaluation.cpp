@@ -5,23 +5,21 @@
 #include <optional>
 #include <vector>
 
-#include <ATen/ops/cat.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
 #include <treadle/engine/loss_totals.h>
-
-#include "layer_modes.h"
+#include <treadle/tensor/eval_mode_guard.h>
 
 namespace treadle::engine {
 namespace {
 
 namespace flow = oneapi::tbb::flow;
 
-/// A batch and what came of it.
-struct Judged {
+/// A batch and its results.
+struct EvaluatedBatch {
   Batch batch;
   Outputs outputs;  // only where a loss needs those of all rows
   Predictions predictions;
@@ -47,62 +45,39 @@ void invert(const EvaluationSetup& setup, std::size_t target, Prediction& predic
 }
 
 /// On any thread: a model in eval mode is not written to, nor are loss and transforms.
-void judge(const EvaluationSetup& setup, ForwardContext& context, Judged& judged) {
+void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
+                    EvaluatedBatch& evaluated) {
   const at::NoGradGuard no_gradients;
   const Timeline::Span span(setup.timeline, Phase::kMetrics);
   Outputs outputs(setup.objective->outputs().size());
-  context.set_batch(has_targets(judged.batch) ? &judged.batch : nullptr);
-  (*setup.model)(judged.batch.inputs, outputs, context);
+  context.set_batch(has_targets(evaluated.batch) ? &evaluated.batch : nullptr);
+  (*setup.model)(evaluated.batch.inputs, outputs, context);
   context.set_batch(nullptr);
-  judged.loss = BatchLoss();
-  if (has_targets(judged.batch) && setup.objective->is_additive())
-    judged.loss.terms = setup.objective->forward(outputs, judged.batch);
-  judged.predictions = setup.objective->predictions(outputs);
+  evaluated.loss = BatchLoss();
+  if (has_targets(evaluated.batch) && setup.objective->is_additive())
+    evaluated.loss.terms = setup.objective->forward(outputs, evaluated.batch);
+  evaluated.predictions = setup.objective->predictions(outputs);
   if (!setup.objective->is_additive())
-    judged.outputs = outputs;
-  for (std::size_t target = 0; target < judged.predictions.size(); ++target)
-    invert(setup, target, judged.predictions[target]);
+    evaluated.outputs = outputs;
+  for (std::size_t target = 0; target < evaluated.predictions.size(); ++target)
+    invert(setup, target, evaluated.predictions[target]);
 }
 
-/// Targets and weights of all batches, one behind the other; without inputs.
-Batch joined(const std::vector<Batch>& batches) {
-  const auto join = [&](auto&& tensor_of) {
-    std::vector<at::Tensor> parts;
-    for (const Batch& batch : batches)
-      parts.push_back(tensor_of(batch));
-    return parts.front().defined() ? at::cat(parts) : at::Tensor();
-  };
-  Batch whole;
-  const Batch& first = batches.front();
-  for (std::size_t i = 0; i < first.targets.size(); ++i) {
-    whole.targets.push_back(join([i](const Batch& batch) { return batch.targets[i]; }));
-    whole.original_targets.push_back(
-        join([i](const Batch& batch) { return batch.original_targets[i]; }));
-  }
-  for (std::size_t i = 0; i < first.position_weights.size(); ++i) {
-    whole.position_weights.push_back(
-        join([i](const Batch& batch) { return batch.position_weights[i]; }));
-  }
-  whole.weights = join([](const Batch& batch) { return batch.weights; });
-  whole.rows = join([](const Batch& batch) { return batch.rows; });
-  return whole;
-}
-
-/// How many batches like this one are judged at once. A model needs some times the memory of its
-/// inputs.
+/// The number of batches like this one to evaluate at once. A model needs some times the memory of
+/// its inputs.
 std::size_t at_once(const Batch& batch) {
   constexpr std::int64_t kInputBytes = std::int64_t{32} << 20;
   std::int64_t bytes = 1;
   for (const at::Tensor& input : batch.inputs)
     bytes += static_cast<std::int64_t>(input.nbytes());
   const std::int64_t workers = oneapi::tbb::this_task_arena::max_concurrency();
-  const std::int64_t most = std::min(workers, kMostJudgedAtOnce);
+  const std::int64_t most = std::min(workers, kMostBatchesAtOnce);
   return static_cast<std::size_t>(std::clamp<std::int64_t>(kInputBytes / bytes, 1, most));
 }
 
 /// Outputs and targets of all rows, for an objective that is not additive: its terms are computed
-/// once, over everything. Nothing is kept for an additive one. A dimension that varies must be the
-/// same in every batch.
+/// once, over everything. Nothing is kept for an additive one. A dimension that varies is padded to
+/// the longest row of all batches; padded positions have weight 0.
 class WholeRows {
  public:
   explicit WholeRows(const Objective& objective) : objective_(objective) {}
@@ -120,9 +95,9 @@ class WholeRows {
       return;
     Outputs outputs;
     for (const std::vector<at::Tensor>& parts : outputs_)
-      outputs.push_back(at::cat(parts));
+      outputs.push_back(join_padded(parts));
     BatchLoss loss;
-    const Batch whole = joined(batches_);
+    const Batch whole = Batch::join(batches_);
     loss.terms = objective_.forward(outputs, whole);
     losses.add(loss, whole.size());
   }
@@ -152,24 +127,22 @@ std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t lea
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                           const std::function<void(const Predictions&, const Batch&)>& visit) {
   // Two threads may evaluate one model: what is in eval mode is not written to.
-  std::optional<LayerModes> modes;
-  if (setup.model->is_training()) {
-    modes.emplace(*setup.model);
-    setup.model->eval();
-  }
+  std::optional<EvalModeGuard> eval_mode;
+  if (setup.model->is_training())
+    eval_mode.emplace(*setup.model);
   const at::NoGradGuard no_gradients;
   EvaluationTotals totals;
   LossTotals losses(*setup.objective);
   WholeRows whole(*setup.objective);
-  const auto take = [&](Judged& judged) {
+  const auto take = [&](EvaluatedBatch& evaluated) {
     const Timeline::Span span(setup.timeline, Phase::kMetrics);
-    if (!judged.loss.terms.empty())
-      losses.add(judged.loss, judged.batch.size());
-    if (has_targets(judged.batch) && !setup.objective->is_additive())
-      whole.add(judged.outputs, judged.batch);
-    totals.rows += judged.batch.size();
-    visit(judged.predictions, judged.batch);
-    judged = Judged();  // its memory is needed for a batch to come
+    if (!evaluated.loss.terms.empty())
+      losses.add(evaluated.loss, evaluated.batch.size());
+    if (has_targets(evaluated.batch) && !setup.objective->is_additive())
+      whole.add(evaluated.outputs, evaluated.batch);
+    totals.rows += evaluated.batch.size();
+    visit(evaluated.predictions, evaluated.batch);
+    evaluated = EvaluatedBatch();  // its memory is needed for a batch to come
   };
   const auto next = [&](Batch& batch) {
     if (!stream.next(batch))
@@ -181,21 +154,21 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
 
   // A model without a state after the first batch has none.
   ForwardContext context(stop);
-  Judged first;
+  EvaluatedBatch first;
   if (!next(first.batch))
     return totals;
-  judge(setup, context, first);
+  evaluate_batch(setup, context, first);
   const bool alone = !context.state().empty();
-  std::vector<Judged> round(alone ? 1 : at_once(first.batch));
+  std::vector<EvaluatedBatch> round(alone ? 1 : at_once(first.batch));
   take(first);
 
   flow::graph graph;
-  flow::function_node<Judged*> node(graph, flow::unlimited, [&](Judged* judged) {
+  flow::function_node<EvaluatedBatch*> node(graph, flow::unlimited, [&](EvaluatedBatch* evaluated) {
     try {
       ForwardContext own(stop);
-      judge(setup, own, *judged);
+      evaluate_batch(setup, own, *evaluated);
     } catch (...) {
-      judged->error = std::current_exception();
+      evaluated->error = std::current_exception();
     }
   });
   for (bool more = true; more;) {
@@ -203,7 +176,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     while (count < round.size() && (more = next(round[count].batch)))
       ++count;
     if (count == 1) {
-      judge(setup, context, round.front());
+      evaluate_batch(setup, context, round.front());
     } else if (count > 1) {
       for (std::size_t i = 0; i < count; ++i)
         node.try_put(&round[i]);
@@ -223,11 +196,11 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
 
 Predictions predict(const EvaluationSetup& setup, const Batch& batch) {
   ForwardContext context;
-  Judged judged;
-  judged.batch = batch;
-  judged.batch.targets.clear();
-  judge(setup, context, judged);
-  return std::move(judged.predictions);
+  EvaluatedBatch evaluated;
+  evaluated.batch = batch;
+  evaluated.batch.targets.clear();
+  evaluate_batch(setup, context, evaluated);
+  return std::move(evaluated.predictions);
 }
 
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,

@@ -336,6 +336,8 @@ class Session final : public TrainingSession, public TrainingControl {
     }
     if (const auto* shows = dynamic_cast<const LogsValues*>(setup_.model))
       add(shows->logged_names());
+    if (setup_.gradients != nullptr)
+      add(setup_.gradients->log_names());
     for (const TrainingCallback* callback : setup_.callbacks)
       add(callback->log_names());
     return names;

@@ -27,7 +27,7 @@ struct Stage {
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
-/// KeepsState the way from the root to the current vertex, so that a back edge can be told as a
+/// Keeps the way from the root to the current vertex, so that a back edge can be told as a
 /// path.
 class CycleFinder : public boost::default_dfs_visitor {
  public:

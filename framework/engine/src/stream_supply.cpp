@@ -142,6 +142,9 @@ class Windows final : public RowSupply {
         return "row " + std::to_string(numbers_.data_ptr<std::int64_t>()[row]);
       }
       at::Tensor do_targets(std::size_t target) const override { return rows_.targets(target); }
+      at::Tensor do_position_weights(std::size_t target) const override {
+        return rows_.position_weights(target);
+      }
       at::Tensor do_lengths(std::size_t input) const override { return rows_.lengths(input); }
 
       at::Tensor numbers_;  // int64 [rows], of the stream

@@ -2,11 +2,17 @@
 
 #include <dlfcn.h>
 #include <sched.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <latch>
+#include <mutex>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -79,6 +85,33 @@ class WorkerSettings : public oneapi::tbb::task_scheduler_observer {
   const int intra_op_threads_;
 };
 
+/// Throws std::system_error when the system does not give `count` more threads. oneTBB, which asks
+/// for them while tasks run, would end the process.
+void expect_threads(int count) {
+  std::vector<pid_t> ids(static_cast<std::size_t>(count));
+  {
+    std::latch all_started(1);
+    std::vector<std::jthread> threads;
+    try {
+      for (pid_t& id : ids) {
+        threads.emplace_back([&all_started, &id] {
+          id = gettid();
+          all_started.wait();
+        });
+      }
+    } catch (...) {
+      all_started.count_down();
+      throw;
+    }
+    all_started.count_down();
+  }
+  // They are counted for a moment longer than they are joined.
+  for (const pid_t id : ids) {
+    while (tgkill(getpid(), id, 0) == 0)
+      std::this_thread::yield();
+  }
+}
+
 }  // namespace
 
 struct ThreadBudget::Impl {
@@ -96,6 +129,7 @@ struct ThreadBudget::Impl {
   oneapi::tbb::global_control limit;
   oneapi::tbb::task_arena arena;
   std::unique_ptr<WorkerSettings> settings;
+  std::once_flag has_threads;
 };
 
 ThreadBudget::ThreadBudget(int workers, int intra_op_threads) {
@@ -112,6 +146,7 @@ int ThreadBudget::workers() const {
 }
 
 void ThreadBudget::run(const std::function<void()>& work) {
+  std::call_once(impl_->has_threads, [this] { expect_threads(workers() - 1); });
   impl_->arena.execute(work);
 }
 

@@ -16,7 +16,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
 #include <treadle/core/logged_values.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "grouped_update.h"
 

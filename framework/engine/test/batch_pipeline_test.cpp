@@ -10,8 +10,8 @@
 #include <numeric>
 #include <set>
 
-#include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::engine {
 namespace {

@@ -3,21 +3,26 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <cmath>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
+#include <treadle/tensor/task_random.h>
 
 #include "test/squared_error.h"
 
@@ -100,7 +105,7 @@ struct Seen {
   std::vector<at::Tensor> predictions;
 };
 
-Seen judge(Model& model, std::int64_t batches, int workers, std::stop_token stop = {}) {
+Seen evaluated(Model& model, std::int64_t batches, int workers, std::stop_token stop = {}) {
   const ObjectiveOf<SquaredError> loss;
   NumberedBatches stream(batches);
   Seen seen;
@@ -128,13 +133,13 @@ std::int64_t number_of(const Inputs& inputs) {
 
 TEST(Evaluation, VisitsEachBatchInOrderWithWhateverNumberOfWorkers) {
   Linear model;
-  const Seen alone = judge(model, 11, 1);
+  const Seen alone = evaluated(model, 11, 1);
   EXPECT_THAT(alone.batches, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
   EXPECT_EQ(alone.totals.rows, 11 * kRows);
   EXPECT_EQ(alone.totals.rows, 11 * kRows);
 
   for (const int workers : {2, 3, 8}) {
-    const Seen seen = judge(model, 11, workers);
+    const Seen seen = evaluated(model, 11, workers);
 
     EXPECT_EQ(seen.batches, alone.batches);
     EXPECT_EQ(seen.totals.loss, alone.totals.loss);
@@ -144,7 +149,7 @@ TEST(Evaluation, VisitsEachBatchInOrderWithWhateverNumberOfWorkers) {
   }
 }
 
-TEST(Evaluation, JudgesBatchesAtOnceAfterTheFirst) {
+TEST(Evaluation, EvaluatesBatchesAtOnceAfterTheFirst) {
   std::barrier both(2);  // each waits for another: one at a time would never end
   std::atomic<int> forwards{0};
   Linear model([&](Inputs, Outputs&, ForwardContext&) {
@@ -152,10 +157,10 @@ TEST(Evaluation, JudgesBatchesAtOnceAfterTheFirst) {
       both.arrive_and_wait();
   });
 
-  EXPECT_THAT(judge(model, 7, 2).batches, SizeIs(7));
+  EXPECT_THAT(evaluated(model, 7, 2).batches, SizeIs(7));
 }
 
-TEST(Evaluation, JudgesNoMoreAtOnceThanItsMostWhateverNumberOfWorkers) {
+TEST(Evaluation, EvaluatesNoMoreAtOnceThanItsMostWhateverNumberOfWorkers) {
   std::atomic<int> running{0};
   std::atomic<int> most{0};
   Linear model([&](Inputs, Outputs&, ForwardContext&) {
@@ -167,9 +172,9 @@ TEST(Evaluation, JudgesNoMoreAtOnceThanItsMostWhateverNumberOfWorkers) {
     --running;
   });
 
-  judge(model, 40, 16);
+  evaluated(model, 40, 16);
 
-  EXPECT_LE(most.load(), kMostJudgedAtOnce);
+  EXPECT_LE(most.load(), kMostBatchesAtOnce);
 }
 
 TEST(Evaluation, AsksAModelThatCarriesSomethingOneBatchAfterTheOther) {
@@ -180,9 +185,67 @@ TEST(Evaluation, AsksAModelThatCarriesSomethingOneBatchAfterTheOther) {
     context.state().put("last", at::full({}, number_of(inputs), at::kLong));
   });
 
-  judge(model, 6, 3);
+  evaluated(model, 6, 3);
 
   EXPECT_THAT(carried, ElementsAre(0, 1, 2, 3, 4));
+}
+
+/// Batches whose longest rows differ: lengths 1 and 3, then 2, then 1.
+class PaddedBatches : public BatchStream {
+ private:
+  bool do_next(Batch& batch) override {
+    const at::Tensor inputs[] = {at::tensor({1.F, 0.F, 0.F, 1.F, 2.F, 3.F}).view({2, 3, 1}),
+                                 at::tensor({4.F, 5.F}).view({1, 2, 1}),
+                                 at::tensor({6.F}).view({1, 1, 1})};
+    if (at_ == std::size(inputs))
+      return false;
+    batch.inputs = {inputs[at_++]};
+    batch.targets = batch.original_targets = {at::zeros_like(batch.inputs[0])};
+    batch.position_weights = {batch.inputs[0].squeeze(2).ne(0).to(at::kFloat)};
+    batch.rows = at::zeros({batch.inputs[0].size(0)}, at::kLong);
+    return true;
+  }
+  StateDict do_state() const override { return {}; }
+  void do_load_state(const StateDict&) override {}
+
+  std::size_t at_ = 0;
+};
+
+/// Gives its input plus one, in padding as well.
+class PlusOne : public Model {
+ public:
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    outputs[0] = inputs[0].add(1);
+  }
+};
+
+/// The root of the mean square over the positions of all rows, which no sum over batches gives.
+class RootMeanSquare : public Loss {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    return {{"value", target.shape}};
+  }
+  bool do_is_additive() const override { return false; }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override {
+    const at::Tensor squares = (outputs[0] - target.values()).square().squeeze(2);
+    const at::Tensor& weights = target.weights();
+    return {(squares * weights).sum().div(weights.sum()).sqrt(), at::ones({})};
+  }
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+};
+
+TEST(Evaluation, PadsBatchesForALossOverAllRows) {
+  PlusOne model;
+  const ObjectiveOf<RootMeanSquare> loss({.name = "y", .shape = {kVaries, 1}});
+  PaddedBatches stream;
+
+  const EvaluationTotals totals = evaluate({.model = &model, .objective = &loss}, stream, {},
+                                           [](const Predictions&, const Batch&) {});
+
+  EXPECT_EQ(totals.rows, 4);
+  EXPECT_NEAR(totals.loss, std::sqrt((4 + 4 + 9 + 16 + 25 + 36 + 49) / 7.0), 1e-6);
 }
 
 TEST(Evaluation, NoForwardRecordsGradientsOrTrains) {
@@ -199,7 +262,7 @@ TEST(Evaluation, NoForwardRecordsGradientsOrTrains) {
   model.train();
   model.dropout->eval();  // a layer that somebody froze
 
-  judge(model, 9, 3);
+  evaluated(model, 9, 3);
 
   EXPECT_FALSE(any_records);
   EXPECT_FALSE(any_trains);
@@ -221,7 +284,7 @@ TEST(Evaluation, RethrowsWhatTheFirstInOrderThrewWhenAllHaveEnded) {
   });
 
   try {
-    judge(model, 12, 3);
+    evaluated(model, 12, 3);
     FAIL() << "nothing was thrown";
   } catch (const DataError& error) {
     EXPECT_STREQ(error.what(), "batch 4");
@@ -237,20 +300,20 @@ TEST(Evaluation, StopsBetweenBatches) {
       stop.request_stop();
   });
 
-  EXPECT_THROW(judge(model, 100, 2, stop.get_token()), Interrupted);
+  EXPECT_THROW(evaluated(model, 100, 2, stop.get_token()), Interrupted);
   EXPECT_LE(forwards.load(), 3);
 }
 
 TEST(Evaluation, OfNothingIsNothing) {
   Linear model;
 
-  const Seen seen = judge(model, 0, 2);
+  const Seen seen = evaluated(model, 0, 2);
 
   EXPECT_EQ(seen.totals.rows, 0);
   EXPECT_EQ(seen.totals.loss, 0);
 }
 
-/// KeepsState what it was given.
+/// Keeps the numbers of the batches it was given.
 class Listing : public MetricComputer {
  public:
   std::vector<std::int64_t> batches;

@@ -9,7 +9,7 @@
 #include <torch/optim/sgd.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "test/squared_error.h"
 

@@ -96,6 +96,32 @@ TEST(Session, TheResultSaysWhatTheHistorySays) {
   }
 }
 
+TEST(Session, ConditionsMayNameWhatTheGradientStrategyLogs) {
+  struct ExpectsRows final : TrainingCallback {
+    void do_begin(TrainingControl& control) override {
+      control.expect_logged("rows", Config(nlohmann::json{{"monitor", "rows"}}), "monitor");
+    }
+  };
+  Rehearsal::Callbacks callbacks;
+  callbacks.push_back(std::make_unique<ExpectsRows>());
+  Rehearsal rehearsal({}, std::move(callbacks));
+  const CountsRows strategy;
+  rehearsal.setup().gradients = &strategy;
+  RecordingContext context;
+
+  rehearsal.train(context);
+
+  for (const EpochSummary& epoch : context.epochs()) {
+    const auto rows = std::find_if(epoch.logged.begin(), epoch.logged.end(),
+                                   [](const MetricValue& value) { return value.name == "rows"; });
+    ASSERT_NE(rows, epoch.logged.end());
+    EXPECT_NEAR(rows->value,
+                static_cast<double>(Rehearsal::kTrainingRows) /
+                    static_cast<double>(rehearsal.steps_per_epoch()),
+                1e-12);
+  }
+}
+
 TEST(Session, DrawsFromTheStreamsOfItsContext) {
   const Whole one(training());
   Rehearsal other;

@@ -22,8 +22,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/logged_values.h>
-#include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::engine {
 namespace {

@@ -8,9 +8,9 @@
 #include <torch/nn/module.h>
 
 #include <treadle/core/module_state.h>
-#include <treadle/core/task_random.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/weight_average.h>
+#include <treadle/tensor/task_random.h>
 
 #include "test/squared_error.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "test/squared_error.h"
 

@@ -12,7 +12,7 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/gradient_check.h>
 
 namespace treadle::graph {
@@ -264,6 +264,49 @@ TEST(AdaptiveLoop, LearnsToHaltEarlierWhenPonderingCostsMore) {
   EXPECT_GT(free, cheap + 0.5);
   EXPECT_GT(cheap, dear + 0.5);
   EXPECT_LT(dear, 2.5);
+}
+
+/// What a part was given: its inputs, and gradients of what it returned.
+struct GivenToPart {
+  int calls = 0;
+  int gradients = 0;
+  int scattered = 0;
+};
+
+/// `view` of the input, which no copy makes contiguous, and counts what it is given.
+Part viewing(GivenToPart& given, at::Tensor (*view)(const at::Tensor&)) {
+  return [&given, view](const at::Tensor& x) {
+    ++given.calls;
+    given.scattered += x.is_contiguous() ? 0 : 1;
+    const at::Tensor result = view(x);
+    result.register_hook([&given](const at::Tensor& gradient) {
+      ++given.gradients;
+      given.scattered += gradient.is_contiguous() ? 0 : 1;
+    });
+    return result;
+  };
+}
+
+TEST(AdaptiveLoop, GivesItsPartsContiguousValuesAndGradients) {
+  GivenToPart body;
+  GivenToPart halt;
+  const auto transposed = [](const at::Tensor& x) { return x.mul(1.5).t(); };
+  const auto first_column = [](const at::Tensor& x) { return x.sub(5).narrow(-1, 0, 1); };
+  const auto graph = FlowBuilder()
+                         .loop(viewing(body, transposed))
+                         .adaptively(viewing(halt, first_column), 3)
+                         .build();
+  const TaskRandom random(4);
+  const at::Tensor input = at::randn({4, 4}, at::kDouble).set_requires_grad(true);
+
+  graph->forward(input).square().sum().backward();
+
+  EXPECT_EQ(body.calls, 3);
+  EXPECT_EQ(body.gradients, 3);
+  EXPECT_EQ(body.scattered, 0);
+  EXPECT_EQ(halt.calls, 3);
+  EXPECT_EQ(halt.gradients, 3);
+  EXPECT_EQ(halt.scattered, 0);
 }
 
 // --- Mistakes

@@ -18,7 +18,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "pass.h"
 #include "planned_parts.h"
@@ -237,6 +237,50 @@ TEST_P(BranchesRun, RunBesideEachOther) {
   with_threads(2, [&] { EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 4); });
 
   EXPECT_EQ(met, 2);
+}
+
+// Its nodes are registered in place of the body's graph, which modules() so does not contain.
+TEST_P(BranchesRun, BesideEachOtherInARecomputedBodyThatStandsInTheFlow) {
+  for (const RecomputedNames names : {RecomputedNames::kOfNode, RecomputedNames::kOfFlow}) {
+    std::atomic<int> met{0};
+    const auto body = [&](Meeting& meeting) {
+      const Part meets = [&](const at::Tensor& x) {
+        met += meeting.both_come() ? 1 : 0;
+        return x.mul(2);
+      };
+      return recompute(FlowBuilder().split({meets, meets}).merge(add()), names);
+    };
+    Meeting in_graph;
+    Meeting in_graph_within;
+    const auto graph = FlowBuilder::from(body(in_graph))
+                           .through(FlowBuilder::from(identity()).through(body(in_graph_within)))
+                           .build();
+    graph->set_execution(GetParam());
+    graph->set_branches(Branches::kParallel);
+
+    with_threads(2, [&] {
+      const at::NoGradGuard no_gradients;
+      EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 16);
+    });
+
+    EXPECT_EQ(met, 4);
+  }
+}
+
+TEST_P(BranchesRun, OfARecomputedBodyGiveTheSameBits) {
+  const TaskRandom random(3);
+  const FlowBuilder again = FlowBuilder().loop(rows(6, 6)).times(2);
+  const Part recomputed_body =
+      recompute(FlowBuilder().split({again, torch::nn::Dropout(0.5), rows(6, 6)}).merge(add()),
+                RecomputedNames::kOfFlow);
+  const auto graph = FlowBuilder::from(rows(6, 6))
+                         .loop(FlowBuilder::from(recomputed_body).through(identity()))
+                         .times(3)
+                         .build(spec_of({{6}}));
+  const Pass expected = pass_through(*graph, Branches::kSequential);
+  graph->set_execution(GetParam());
+  for (int repeat = 0; repeat < 2; ++repeat)
+    with_threads(2, [&] { expect_same(pass_through(*graph, Branches::kParallel), expected); });
 }
 
 /// x, and its backward waits for another's.

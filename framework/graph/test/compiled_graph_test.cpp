@@ -15,7 +15,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "pass.h"
 #include "planned_parts.h"
@@ -645,11 +645,11 @@ TEST(CompiledGraph, CallsALoopWhoseBodyRemembersAsOne) {
 
     const plan::Plan plan = graph->compile({&input, 1});
     ASSERT_EQ(plan.calls().size(), 1U);
-    EXPECT_EQ(plan.calls()[0].why, "what its body remembers goes from round to round");
+    EXPECT_EQ(plan.calls()[0].why, "its body keeps state between rounds");
   }
 }
 
-TEST(CompiledGraph, SaysWhenALayerRemembersWithoutSayingSo) {
+TEST(CompiledGraph, RefusesAStatefulLayerThatDoesNotDeriveFromKeepsState) {
   const TaskRandom random(1);
   const auto graph = FlowBuilder::from(rows(4, 4))
                          .loop(std::make_shared<RunningSum>())
@@ -660,10 +660,9 @@ TEST(CompiledGraph, SaysWhenALayerRemembersWithoutSayingSo) {
     graph->forward(at::randn({6, 4}, at::kDouble));
     FAIL();
   } catch (const TrainingError& error) {
-    EXPECT_EQ(
-        std::string(error.what()),
-        "in node \"loop_0\", round 1: a layer left a tensor for the next round without saying "
-        "that it does: it must derive from treadle::KeepsState");
+    EXPECT_EQ(std::string(error.what()),
+              "in node \"loop_0\", round 1: a layer left a tensor for the next round, but does not "
+              "derive from treadle::KeepsState");
   }
 }
 

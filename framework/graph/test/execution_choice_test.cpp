@@ -1,5 +1,6 @@
 // Execution::kAuto: what is compiled, what stays dynamic, and why.
 #include <gmock/gmock.h>
+#include <torch/nn/modules/linear.h>
 
 #include <treadle/core/layer.h>
 #include <treadle/graph/graph.h>
@@ -55,8 +56,44 @@ TEST(AutomaticExecution, LeavesDynamicWhatCarriesAState) {
 }
 
 TEST(AutomaticExecution, LeavesDynamicWhatCannotBeLowered) {
-  EXPECT_EQ(choice(FlowBuilder::from(times(2)).through(plus(1))),
-            "dynamic, because none of its layers can be compiled");
+  const std::string expected = "dynamic, because none of its layers can be compiled";
+  EXPECT_EQ(choice(FlowBuilder::from(times(2)).through(plus(1))), expected);
+  class Logging final : public Layer, public LogsValues, public Lowerable {
+   public:
+    at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0]; }
+    std::optional<PlanValue> lower(PlanBuilder&, std::span<const PlanValue> inputs) const override {
+      return inputs[0];
+    }
+    std::vector<std::string> logged_names() const override { return {"mean"}; }
+  };
+  EXPECT_EQ(choice(FlowBuilder::from(std::make_shared<Logging>())), expected)
+      << "a plan calls a layer that logs";
+}
+
+TEST(AutomaticExecution, LeavesDynamicWhereCalledLayersDoNearlyAllOfTheWork) {
+  // A module that no plan knows: products of 16 numbers in, 16 out.
+  const auto called = [] {
+    torch::nn::Linear linear(16, 16);
+    linear->to(at::kDouble);
+    return linear;
+  };
+  const std::string expected =
+      "dynamic, because layers that cannot be compiled do nearly all of its work";
+  EXPECT_EQ(choice(FlowBuilder::from(called()).through(rows(16, 1)), {16}), expected);
+  EXPECT_EQ(choice(FlowBuilder::from(called()).through(called()).through(rows(16, 3)), {16}),
+            expected)
+      << "all of them together";
+  EXPECT_EQ(choice(FlowBuilder().loop(called()).times(20).through(rows(16, 16)), {16}), expected)
+      << "in each round";
+  EXPECT_EQ(choice(FlowBuilder::from(recompute(rows(16, 16))).through(rows(16, 1)), {16}), expected)
+      << "a plan calls what is recomputed";
+
+  EXPECT_EQ(choice(FlowBuilder::from(called()).through(rows(16, 2)), {16}), "compiled")
+      << "eight ninths";
+  EXPECT_EQ(choice(FlowBuilder::from(called()).loop(rows(16, 16)).times(2), {16}), "compiled")
+      << "a third, as the attention of a transformer";
+  EXPECT_EQ(choice(FlowBuilder::from(times(2)).through(sigmoid_router(4, 2))), "compiled")
+      << "a layer without weights has no work";
 }
 
 TEST(AutomaticExecution, LeavesBranchesAloneThatRunInParallel) {

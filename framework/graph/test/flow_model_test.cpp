@@ -6,8 +6,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_model.h>
+#include <treadle/tensor/task_random.h>
 
 #include "small_parts.h"
 
@@ -109,7 +109,7 @@ TEST(FlowModel, MistakesInOutputsListOutputsShapesAndTags) {
   flow.outputs(std::vector<std::string>{"price"}, {"b"});
   EXPECT_THAT(refusal(flow, spec), HasSubstr("no tag for \"species\""));
   flow.outputs({"price", "species"}, {"a", "b"});
-  EXPECT_THAT(refusal(flow, spec), AllOf(HasSubstr("[B, 1] from"), HasSubstr("asks for [B, 3]"),
+  EXPECT_THAT(refusal(flow, spec), AllOf(HasSubstr("[B, 1] from"), HasSubstr("requires [B, 3]"),
                                          HasSubstr("\"species\"")));
   flow.outputs({"a", "b", "encoded"});
   EXPECT_THAT(refusal(flow, spec), AllOf(HasSubstr("3 outputs"), HasSubstr("2: \"species\" [B, 3]"),

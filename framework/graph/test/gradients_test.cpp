@@ -9,7 +9,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
 

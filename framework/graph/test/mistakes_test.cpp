@@ -95,6 +95,57 @@ TEST(FlowMistakes, TagGroupsAreToldFromTags) {
                                       "tag_group() in step 3", {"\"g_1\"", "twice"}));
 }
 
+TEST(FlowMistakes, TagGroupsAreToldFromInputsAndFromMembersOfOthers) {
+  const auto group_of_two = [](FlowBuilder& flow, const std::string& name) {
+    flow.split({times(1), times(2)}).tag_group(name).merge(add());
+  };
+  const std::string refused = "tag group \"g_1\" is called as a tag is";
+  FlowBuilder input_before;
+  input_before.input({"g_1"});
+  group_of_two(input_before, "g_1");
+  EXPECT_EQ(mistakes(input_before), "tag_group() in step 3: " + refused);
+  FlowBuilder input_after;
+  group_of_two(input_after, "g_1");
+  input_after.input({"g_1"});
+  EXPECT_EQ(mistakes(input_after), "tag_group() in step 2: " + refused);
+  FlowBuilder member_before;
+  group_of_two(member_before, "g");
+  group_of_two(member_before, "g_1");
+  EXPECT_EQ(mistakes(member_before), "tag_group() in step 5: " + refused);
+  FlowBuilder member_after;
+  group_of_two(member_after, "g_1");
+  group_of_two(member_after, "g");
+  EXPECT_EQ(mistakes(member_after), "tag_group() in step 2: " + refused);
+
+  FlowBuilder apart;
+  group_of_two(apart, "g_2");  // "g" has two members: g_0 and g_1
+  group_of_two(apart, "g");
+  EXPECT_EQ(mistakes(apart), "");
+}
+
+TEST(FlowMistakes, SizesOfOtherInputsThanTheFlowTakes) {
+  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)), spec_of({{3}, {3}})),
+            "the flow takes 1 input, but is given 2");
+  EXPECT_EQ(mistakes(FlowBuilder().input({"more"}).through(times(1)), spec_of({{3}})),
+            "the flow takes 2 inputs (the stream, more), but is given 1");
+}
+
+TEST(FlowMistakes, AtGoesOnlyToWhatIsThere) {
+  const std::string later = " comes only later; \"using\" can reach it, as a state";
+  EXPECT_EQ(mistakes(FlowBuilder::from(times(1)).at({"more"}).input({"more"})),
+            "at() in step 2: the tag \"more\"" + later);
+  const auto at = [](const std::string& tag) {
+    return FlowBuilder::from(times(1))
+        .tag("first")
+        .at({tag})
+        .split({times(1), times(2)})
+        .tag_group("parts")
+        .merge(add());
+  };
+  EXPECT_EQ(mistakes(at("parts_1")), "at() in step 2: the tag \"parts_1\"" + later);
+  EXPECT_EQ(mistakes(at("parts_2")), "at() in step 2: nothing is tagged \"parts_2\"");
+}
+
 TEST(FlowMistakes, LoopsAndMapsThatDoNotSayHowLong) {
   FlowBuilder looping;
   looping.loop(times(2));

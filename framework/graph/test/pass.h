@@ -9,8 +9,8 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <treadle/core/task_random.h>
 #include <treadle/graph/graph.h>
+#include <treadle/tensor/task_random.h>
 
 /// A forward and a backward of a graph, and whether two of them are the same.
 namespace treadle::graph::testing {

@@ -13,9 +13,9 @@
 
 #include <torch/nn/modules/batchnorm.h>
 
-#include <treadle/core/task_random.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::graph {
 namespace {

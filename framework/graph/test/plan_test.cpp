@@ -136,16 +136,16 @@ TEST(Plan, SaysWhatItOnlyCallsAndWhy) {
   };
 
   EXPECT_EQ(why(FlowBuilder::from(times(2)).named("twice")),
-            "twice: its layer does not say itself in operations");
+            "twice: its layer cannot be lowered to operations");
   EXPECT_EQ(why(FlowBuilder::from(rows(4, 4))
                     .loop(rectify())
                     .until(threshold_halt(9), 3)
                     .named("search")),
-            "search: how many rounds it makes depends on values (dynamic)");
+            "search: its number of rounds depends on values (dynamic)");
   EXPECT_EQ(why(FlowBuilder::from(rows(4, 4))
                     .switch_(fixed_selector(0), {rows(4, 2), rows(4, 2)})
                     .named("choice")),
-            "choice: which branch it takes depends on values (dynamic)");
+            "choice: the branch depends on values (dynamic)");
   EXPECT_EQ(why(FlowBuilder::from(rows(4, 4)).map(rectify()).each().named("pieces")),
             "pieces: it calls its body piece by piece");
 }
@@ -165,7 +165,7 @@ TEST(Plan, IsATableForPeople) {
             "1     relu       Rectify_0  1      2      [6, 8]\n"
             "2     call       twice      2      3      [6, 8]\n"
             "512 bytes of memory for values; without sharing 768\n"
-            "called: \"twice\", because its layer does not say itself in operations\n");
+            "called: \"twice\", because its layer cannot be lowered to operations\n");
 }
 
 }  // namespace

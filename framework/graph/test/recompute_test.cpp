@@ -9,7 +9,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::graph {
 namespace {
@@ -92,6 +92,23 @@ TEST(Recompute, WithoutDrawsGivesTheBitsOfWhatIsKept) {
 
   for (std::size_t i = 0; i < kept.size(); ++i)
     EXPECT_TRUE(at::equal(again[i], kept[i])) << i;
+}
+
+TEST(Recompute, MayStandInAFlowWithoutSizes) {
+  const auto twice = [](const Part& body) {
+    const auto graph = FlowBuilder::from(recompute(body))
+                           .through(recompute(body, RecomputedNames::kOfFlow))
+                           .build();
+    const at::Tensor input = row({1, 2}).set_requires_grad(true);
+    const at::Tensor output = graph->forward(input);
+    output.sum().backward();
+    EXPECT_EQ(numbers(input.grad()), (std::vector<double>{9, 9}));
+    return numbers(output);
+  };
+
+  EXPECT_EQ(twice(times(3)), (std::vector<double>{9, 18}));
+  EXPECT_EQ(twice(FlowBuilder().residual(times(2)).through(times(1))),
+            (std::vector<double>{9, 18}));
 }
 
 TEST(Recompute, RefusesStates) {

@@ -10,7 +10,7 @@
 #include <ATen/ops/tanh.h>
 #include <torch/nn/modules/linear.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "pass.h"
 #include "planned_parts.h"

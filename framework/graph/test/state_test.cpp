@@ -181,7 +181,7 @@ class CountsForwards : public Layer, public KeepsState {
   }
 };
 
-TEST(LayerMemories, BelongToTheStream) {
+TEST(LayerState, BelongsToTheStream) {
   const auto graph = FlowBuilder::from(std::make_shared<CountsForwards>()).build();
   GraphState one(*graph);
   GraphState other(*graph);

@@ -18,7 +18,7 @@
 #include <ATen/ops/relu.h>
 
 #include <treadle/core/gradient_strategy.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "pass.h"
 #include "planned_parts.h"

@@ -12,7 +12,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/callback_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/recording_control.h>

@@ -147,7 +147,7 @@ TEST(Condition, SaysWhatIsWrongWithIt) {
     return mistake(more);
   };
   EXPECT_THAT(with({{"stalled", {5, 1e-4}}, {"improving", 3}}),
-              AllOf(StartsWith("/improving:"), HasSubstr("one thing")));
+              AllOf(StartsWith("/improving:"), HasSubstr("one criterion")));
   EXPECT_THAT(with({{"stalled", {2.5, 1e-4}}}),
               AllOf(StartsWith("/stalled:"), HasSubstr("whole number")));
   EXPECT_THAT(with({{"stalled", {1, 1e-4}}}),

@@ -486,6 +486,90 @@ TEST_F(NpyDataTest, TargetsHaveAnyShapeAndKind) {
             "field.npy: row 1: a label must be 0 or 1, got 6");
 }
 
+TEST_F(NpyDataTest, PositionsHaveWeightsAndThoseOfWeightZeroMayHoldAnything) {
+  write_table("x.npy", 2);
+  write<std::uint8_t>("pixels.npy", {2, 2, 2}, {0, 3, 255, 0, 3, 255, 0, 3});
+  write<std::uint8_t>("mask.npy", {2, 2, 2}, {1, 2, 0, 1, 1, 0, 1, 1});
+  write<double>("field.npy", {2, 3}, {1, 2, 3, kNan, -1e300, 6});
+  write<float>("known.npy", {2}, {0.5F, 0});
+  write<float>("rows.npy", {2}, {3, 1});
+  const Json parameters = {
+      {"target",
+       {{"field", {{"path", path("field.npy")}, {"weights", path("known.npy")}}},
+        {"pixels",
+         {{"path", path("pixels.npy")}, {"kind", "classes"}, {"weights", path("mask.npy")}}},
+        {"plain", path("rows.npy")}}},
+      {"weights", path("rows.npy")}};
+
+  const auto data = open(parameters);
+
+  const Batch all = batch(*data);
+  ASSERT_EQ(all.position_weights.size(), 3U);
+  EXPECT_THAT(values(all.targets[0]), ElementsAre(1, 2, 3, 0, 0, 0));
+  EXPECT_THAT(values(all.position_weights[0]), ElementsAre(0.5, 0));
+  EXPECT_EQ(data->spec().targets[1], class_target("pixels", {"0", "3"}, {2, 2}));
+  EXPECT_THAT(values(all.targets[1]), ElementsAre(0, 1, 0, 0, 1, 0, 0, 1));
+  EXPECT_THAT(values(all.position_weights[1]), ElementsAre(1, 2, 0, 1, 1, 0, 1, 1));
+  EXPECT_EQ(all.position_weights[1].sizes(), all.targets[1].sizes());
+  EXPECT_EQ(all.position_weights[1].scalar_type(), at::kFloat);
+  EXPECT_FALSE(all.position_weights[2].defined());
+  EXPECT_TRUE(testing::same(rows(*data).position_weights(1), all.position_weights[1]));
+  const auto counted = TargetBatch::original(all, 1, data->spec().targets[1]);
+  EXPECT_THAT(values(counted.weights()), ElementsAre(3, 6, 0, 3, 1, 0, 1, 1)) << "times the row's";
+
+  const std::string hash = data->content_hash();
+  write<std::uint8_t>("mask.npy", {2, 2, 2}, {1, 1, 0, 1, 1, 0, 1, 1});
+  EXPECT_NE(open(parameters)->content_hash(), hash);
+}
+
+TEST_F(NpyTextTest, WeightsOfPositionsEndWithTheText) {
+  write<float>("w.npy", {4, 5}, {1, 0.5F, 2, -7, 9, 4, 9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 3, 9, 9, 9});
+  write<std::int64_t>("new/x.npy", {1, 5}, {7, 6, 5, 0, 1});
+  write<std::int64_t>("new/len.npy", {1}, {2});
+  write<std::int64_t>("new/tags.npy", {1, 5}, {8, 77, 0, 0, 0});
+  write<double>("new/both.npy", {1, 5, 2}, std::vector<double>(10, 1));
+  write<std::uint8_t>("new/kind.npy", {1}, {1});
+  write<std::uint8_t>("new/mask.npy", {1, 5}, std::vector<std::uint8_t>(5, 1));
+  write<std::int64_t>("new/seg.npy", {1, 5}, std::vector<std::int64_t>(5, 0));
+  write<float>("new/w.npy", {1, 5}, {2, 0, 1, 1, 1});
+  for (const char* access : {"memory", "mapped", "chunked"}) {
+    SCOPED_TRACE(access);
+    Json weighed = parameters(access);
+    weighed["target"]["tags"]["weights"] = path("w.npy");
+    const auto data = open(weighed);
+    const std::size_t tags = data->spec().target_index("tags");
+    const std::size_t both = data->spec().target_index("both");
+
+    const Batch all = batch(*data);
+    EXPECT_THAT(values(all.position_weights[tags]),
+                ElementsAre(1, 0.5, 2, 4, 0, 0, 0, 0, 0, 0, 3, 0));
+    EXPECT_THAT(values(all.position_weights[both]),
+                ElementsAre(1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0));
+    EXPECT_THAT(values(testing::gathered(rows(*data), 1, 2).position_weights[tags]),
+                ElementsAre(4));
+
+    Json moved = weighed;
+    moved["inputs"] = path("new");
+    const auto later = open_later(Purpose::kEvaluate, *data, moved);
+    EXPECT_THAT(values(batch(*later).position_weights[tags]), ElementsAre(2, 0));
+  }
+}
+
+TEST_F(NpyTextTest, RowsThatAreDroppedTakeTheWeightsOfTheirPositionsWithThem) {
+  write<double>("w.npy", {4, 5}, {kNan, 1, 1, 1, 1, 4, 0, 0, 0, 0,  //
+                                  0,    0, 0, 0, 0, 5, 6, 0, 0, 0});
+  Json weighed = parameters();
+  weighed["missing"] = "drop_row";
+  weighed["target"]["tags"]["weights"] = path("w.npy");
+
+  const auto data = open(weighed);
+
+  EXPECT_EQ(rows(*data).rows(), 3);
+  const std::size_t tags = data->spec().target_index("tags");
+  EXPECT_THAT(values(batch(*data).position_weights[tags]), ElementsAre(4, 0, 0, 0, 5, 6));
+  EXPECT_THAT(values(rows(*data).position_weights(tags)), ElementsAre(4, 0, 0, 0, 5, 6));
+}
+
 TEST_F(NpyDataTest, AnotherFileCanBePredictedOn) {
   write_five();
   write_table("new.npy", 2, 3, 7);

@@ -106,7 +106,7 @@ TEST_F(NpyErrors, SayHowToSaveWhatCannotBeRead) {
       {"records", "fields"}));
 }
 
-TEST_F(NpyErrors, JudgeShapes) {
+TEST_F(NpyErrors, CheckShapes) {
   const RawNpy raw;
 
   EXPECT_TRUE(testing::tells(error_in_header(raw.header("()"), std::string(4, '\0')), "x.npy",
@@ -207,7 +207,7 @@ TEST_F(NpyErrors, ListFiveRowsAndCountTheRest) {
   EXPECT_TRUE(testing::tells(error(), "x.npy", {"\"x0\"", "1", "2", "3", "4"}));
 }
 
-TEST_F(NpyErrors, JudgeTargets) {
+TEST_F(NpyErrors, CheckTargets) {
   write<std::int64_t>("one.npy", {5}, {3, 3, 3, 3, 3});
   write<std::int64_t>("two.npy", {5}, {0, 1, 0, 7, 0});
   write<float>("half.npy", {5}, {0, 1, 1.5F, 0, 0});
@@ -241,7 +241,7 @@ TEST_F(NpyErrors, JudgeTargets) {
             "works on numbers)");
 }
 
-TEST_F(NpyErrors, JudgeWeightsGroupsAndTimes) {
+TEST_F(NpyErrors, CheckWeightsGroupsAndTimes) {
   write<float>("w.npy", {5}, {1, -1, 1, 1, 1});
   write<float>("zero.npy", {5}, {0, 0, 0, 0, 0});
   write<double>("inf.npy", {5}, {1, 1, 1, 1, kInfinity});
@@ -257,6 +257,26 @@ TEST_F(NpyErrors, JudgeWeightsGroupsAndTimes) {
   write_five();
   EXPECT_TRUE(testing::tells(error({{"groups", path("g.npy")}}), "g.npy", {"2.5"}));
   EXPECT_TRUE(testing::tells(error({{"times", path("inf.npy")}}), "inf.npy", {"4", "finite"}));
+}
+
+TEST_F(NpyErrors, CheckWeightsOfPositions) {
+  write<std::int64_t>("pixels.npy", {5, 1, 2}, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+  write<float>("w.npy", {5, 1, 2}, {1, 1, 1, 1, 1, -1, 1, 1, 1, 1});
+  write<float>("zero.npy", {5, 1, 2}, std::vector<float>(10));
+  write<double>("nan.npy", {5, 1, 2}, {1, 1, 1, kNan, 1, 1, 1, 1, 1, 1});
+  write<float>("flat.npy", {5, 2}, std::vector<float>(10, 1));
+  write<float>("few.npy", {4, 1, 2}, std::vector<float>(8, 1));
+  const auto with = [&](const char* weights) {
+    return error(
+        {{"target",
+          {{"path", path("pixels.npy")}, {"kind", "classes"}, {"weights", path(weights)}}}});
+  };
+
+  EXPECT_TRUE(testing::tells(with("w.npy"), "w.npy: row 2", {"weight", ">= 0", "-1"}));
+  EXPECT_TRUE(testing::tells(with("zero.npy"), "zero.npy", {"every", "weight 0"}));
+  EXPECT_TRUE(testing::tells(with("nan.npy"), "nan.npy: row 1", {"NaN", "\"drop_row\""}));
+  EXPECT_TRUE(testing::tells(with("flat.npy"), "flat.npy", {"\"pixels\"", "(1, 2)", "(2,)"}));
+  EXPECT_TRUE(testing::tells(with("few.npy"), "few.npy", {"4", "5"}));
 }
 
 TEST_F(NpyErrors, SayWhatLaterFilesMustFit) {
@@ -292,7 +312,7 @@ TEST_F(NpyErrors, SayWhatLaterFilesMustFit) {
       "nan.npy: row 0, column \"x0\": the value is missing (NaN); a row to predict cannot be "
       "dropped, train with \"missing\": \"nan\" and the transform \"impute\"");
   EXPECT_EQ(later(Purpose::kEvaluate, *training, {{"inputs", path("other")}}),
-            "other/y.npy: row 1: unknown class 4; the model knows 0, 5");
+            "other/y.npy: row 1: unknown class 4; the model's classes are 0, 5");
   EXPECT_EQ(later(Purpose::kEvaluate, *training, {{"inputs", path("other/x.npy")}}),
             "other/x.npy: evaluating needs the targets of these rows as well; name a folder that "
             "has files called like those of the training");

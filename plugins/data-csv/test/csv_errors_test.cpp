@@ -91,7 +91,24 @@ TEST_F(CsvErrors, NameTheSeparatorThatFits) {
   EXPECT_EQ(error("a;b,y\n1,2\n3,4\n"), "no error");
 }
 
-TEST_F(CsvErrors, JudgeLabelsAndDistributions) {
+TEST_F(CsvErrors, NameTheSeparatorThatFitsWhereQuotesHideIt) {
+  const auto cannot = [](const char* place, const char* separator, const char* other) {
+    return std::string("x.csv:") + place + ": the line cannot be cut into fields at \"" +
+           separator + "\"; the separator seems to be \"" + other + "\". Set \"separator\": \"" +
+           other + "\"";
+  };
+
+  EXPECT_EQ(error("\"fixed acidity\";\"pH\";\"quality\"\n7.4;3.51;5\n"), cannot("1", ",", ";"));
+  EXPECT_EQ(error("\"a\",\"y\"\n1,2\n", {{"separator", "\t"}}), cannot("1", "\\t", ","));
+  EXPECT_EQ(error("\"a\"\t1\n\"b\"\t2\n", {{"header", false}}), cannot("1", ",", "\\t"));
+  EXPECT_EQ(error("name;size\n\"a\";1\n"), cannot("2", ",", ";"));
+  EXPECT_EQ(error("# a\nx, y;1\n\"z\";2\n", {{"header", false}, {"skip_rows", 1}}),
+            cannot("3", ",", ";"));
+  EXPECT_TRUE(testing::tells(error("\"a\"b,y\n1,2\n"), "x.csv:1", {"closing", "behind"}));
+  EXPECT_TRUE(testing::tells(error("a,y\n1,\"2\";3\n"), "x.csv:2", {"closing", "behind"}));
+}
+
+TEST_F(CsvErrors, CheckLabelsAndDistributions) {
   const auto with = [&](const char* text, const char* kind) {
     return error(text, {{"target",
                          Json::array({{{"name", "t"}, {"columns", {"p", "q"}}, {"kind", kind}}})}});
@@ -106,7 +123,7 @@ TEST_F(CsvErrors, JudgeLabelsAndDistributions) {
   EXPECT_EQ(with("a,p,q\n1,0.3333,0.6667\n", "distribution"), "no error");
 }
 
-TEST_F(CsvErrors, JudgeSeveralTargets) {
+TEST_F(CsvErrors, CheckSeveralTargets) {
   const char* const text = "a,b,c,y\n1,2,x,p\n3,4,z,q\n";
 
   EXPECT_TRUE(
@@ -203,7 +220,7 @@ TEST_F(CsvErrors, RefuseHeadersThatAreNone) {
   EXPECT_TRUE(testing::tells(error(wide + "\n1\n"), "x.csv:1", {"65537", "65536"}));
 }
 
-TEST_F(CsvErrors, JudgeTheTarget) {
+TEST_F(CsvErrors, CheckTheTarget) {
   EXPECT_TRUE(testing::tells(error("a,species\n1,setosa\n2,setosa\n"), "x.csv",
                              {"\"species\"", "\"setosa\""}));
   EXPECT_TRUE(testing::tells(error("a,y\n1,2.5\n2,3\n", {}, wanting(Task::kClassification)),
@@ -214,7 +231,7 @@ TEST_F(CsvErrors, JudgeTheTarget) {
                              {"\"y\"", "\"A\"", "\"task\"", "\"classification\"", "\"data\""}));
 }
 
-TEST_F(CsvErrors, JudgeWeightsAndTimes) {
+TEST_F(CsvErrors, CheckWeightsAndTimes) {
   EXPECT_TRUE(testing::tells(error("a,w,y\n1,-2,A\n2,1,B\n", {{"weight", "w"}}), "x.csv:2",
                              {"\"w\"", "\"-2\"", "0"}));
   EXPECT_TRUE(
@@ -253,10 +270,11 @@ TEST_F(CsvErrors, OfLaterFilesSayWhatTheModelKnows) {
                   ::testing::HasSubstr("the columns are color, n, m")));
   EXPECT_EQ(later(Purpose::kPredict, "n,n,m,color\n1,1,1,red\n", parameters),
             "x.csv:1: there are 2 columns \"n\"");
-  EXPECT_EQ(later(Purpose::kEvaluate, "color,n,m,kind\nrad,1,1,nope\n", parameters),
-            "x.csv:2: column \"color\": unknown category \"rad\"; the "
-            "training data had \"blue\", \"red\"; did you mean \"red\"?\n"
-            "x.csv:2: column \"kind\": unknown class \"nope\"; the model knows \"no\", \"yes\"");
+  EXPECT_EQ(
+      later(Purpose::kEvaluate, "color,n,m,kind\nrad,1,1,nope\n", parameters),
+      "x.csv:2: column \"color\": unknown category \"rad\"; the "
+      "training data had \"blue\", \"red\"; did you mean \"red\"?\n"
+      "x.csv:2: column \"kind\": unknown class \"nope\"; the model's classes are \"no\", \"yes\"");
   EXPECT_EQ(later(Purpose::kPredict, "color,n,m\nred,x,1\nred,,\n", parameters),
             "x.csv:2: column \"n\": expected a number, got \"x\"\n"
             "x.csv:3: column \"n\": the value is missing, which never happened in the training "

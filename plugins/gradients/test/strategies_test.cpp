@@ -11,9 +11,15 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <treadle/core/plugin_registry.h>
 #include <treadle/core/recomputed.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
+#include <treadle/testing/expect_problem.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/training_fakes.h>
 
@@ -170,6 +176,23 @@ TEST(Accumulate, CarriesTheStateOfEachRowToTheNextBatch) {
   EXPECT_LT((cut - whole).abs().max().item<double>(), 1e-13);
 }
 
+TEST(Accumulate, RefusesALossOverWholeBatchesAlsoWithoutADocument) {
+  class OfWholeBatches final : public SquaredError {
+    bool do_is_additive() const override { return false; }
+  };
+  Recurrent model;
+  const OfWholeBatches loss;
+  const Objective objective = testing::objective_of(loss, number_target("y", 2));
+  ForwardContext context;
+  const auto strategy = plugin().make<GradientStrategy>("accumulate", {{"micro_batches", 2}});
+  try {
+    strategy->add_gradients({&model, &objective}, sequences(4, false), context);
+    FAIL() << "it was accepted";
+  } catch (const UsageError& error) {
+    EXPECT_TRUE(testing::tells(error.what(), "", {"whole batches", "training.gradients"}));
+  }
+}
+
 TEST(TruncatedBptt, ReachesBackOneStepOfTime) {
   const Batch batch = sequences(5, false);
   // By hand: everything before the last step is a number.
@@ -230,6 +253,33 @@ TEST(TruncatedBptt, EndsWithTheCall) {
       ->add_gradients({&model, &objective}, batch, context);
 
   EXPECT_TRUE(at::equal(model.cell->weight.grad(), gradients_of("backprop", {}, batch).weight));
+}
+
+TEST(Strategies, DeclareAndPassOnWhatTheInnerOneLogs) {
+  PluginRegistry registry;
+  registry.add<GradientStrategy>(
+      "counts_rows", [](const Config&, const ComponentContext&) -> std::unique_ptr<Component> {
+        return std::make_unique<CountsRows>();
+      });
+  const Json inner = {{"use", "counts_rows"}};
+  const gradients::TruncatedBptt truncated(Config(Json{{"inner", inner}}), {&registry});
+  const gradients::Accumulation thirds(Config(Json{{"micro_batches", 3}, {"inner", inner}}),
+                                       {&registry});
+  const SquaredError loss;
+  const Objective objective = testing::objective_of(loss, number_target("y", 2));
+  const std::pair<const GradientStrategy*, double> cases[] = {{&truncated, 9}, {&thirds, 3}};
+  for (const auto& [strategy, rows] : cases) {
+    Recurrent model;
+    LoggedValues logged;
+    ForwardContext context;
+    context.set_log(&logged);
+
+    strategy->add_gradients({&model, &objective}, sequences(9, false), context);
+
+    EXPECT_EQ(strategy->log_names(), std::vector<std::string>{"rows"});
+    ASSERT_EQ(logged.means().size(), 1U);
+    EXPECT_EQ(logged.means()[0].value, rows);
+  }
 }
 
 TEST(Strategies, MayHoldEachOther) {

@@ -10,8 +10,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
-#include <treadle/core/task_random.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/plan_interpreter.h>
 #include <treadle/testing/plugin_under_test.h>
 

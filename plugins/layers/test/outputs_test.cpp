@@ -12,7 +12,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/plugin_under_test.h>
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/plugin_under_test.h>
 

@@ -130,6 +130,18 @@ TEST(ClassWeights, DoNotCountPadding) {
               ElementsAre(all / (2 * (all - odd)), all / (2 * odd)));
 }
 
+TEST(ClassWeights, DoNotCountPositionsOfWeightZero) {
+  MatrixRows::Matrices matrices = rows_of(kKinds, {"a", "b", "c"}).matrices();
+  matrices.position_weights = {kKinds.ne(1).to(at::kDouble)};
+  const MatrixRows data(std::move(matrices));
+
+  // Classes a, c, a, c are left: 4 / (2 * 2) each; b is not there.
+  EXPECT_THAT(weights_in(fit(*class_loss("cross_entropy", "balanced"), data)),
+              ElementsAre(1, 1, 1));
+  EXPECT_THAT(weights_in(fit(*class_loss("cross_entropy", "balanced"), data, {0, 1, 3, 9})),
+              ElementsAre(1.5, 1, 0.75));
+}
+
 TEST(ClassWeights, MultiplyTheWeightsOfRows) {
   const TargetSpec spec = treadle::class_target("kind", {"no", "yes"});
   const auto loss = class_loss("bce_with_logits", {0.5, 2});

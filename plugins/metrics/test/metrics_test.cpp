@@ -107,16 +107,18 @@ enum class Layout {
   kPadded         ///< 12 rows of 5, every fourth is padding
 };
 
-JudgedRows reference_rows(TargetKind kind, at::Tensor values, at::Tensor targets, Layout layout) {
+EvaluatedRows reference_rows(TargetKind kind, at::Tensor values, at::Tensor targets,
+                             Layout layout) {
   const at::Tensor fourth = at::arange(kReferenceRows).remainder(4).to(at::kDouble);
   const at::Tensor weights = fourth.add(1).mul(0.25);
   if (layout == Layout::kRows || layout == Layout::kWeightedRows) {
-    JudgedRows rows = judged_rows(kind, values, targets);
+    EvaluatedRows rows = evaluated_rows(kind, values, targets);
     if (layout == Layout::kWeightedRows)
       rows.batch.weights = weights;
     return rows;
   }
-  JudgedRows rows = judged_rows(kind, values.unflatten(0, {12, 5}), targets.unflatten(0, {12, 5}));
+  EvaluatedRows rows =
+      evaluated_rows(kind, values.unflatten(0, {12, 5}), targets.unflatten(0, {12, 5}));
   if (layout == Layout::kPositions) {
     const at::Tensor of_rows = at::arange(12).remainder(3).add(1).to(at::kDouble);
     rows.batch.weights = of_rows;
@@ -136,14 +138,14 @@ at::Tensor reference_shares(std::int64_t classes) {
   return shares.div(shares.sum(1, true));
 }
 
-JudgedRows reference_classes(std::int64_t classes, Layout layout) {
+EvaluatedRows reference_classes(std::int64_t classes, Layout layout) {
   at::Tensor targets = at::zeros({kReferenceRows}, at::kLong);
   for (std::int64_t i = 0; i < kReferenceRows; ++i)
     targets[i] = (i * 7 + i / 5) % classes;
   return reference_rows(TargetKind::kClasses, reference_shares(classes), targets, layout);
 }
 
-JudgedRows reference_labels(Layout layout) {
+EvaluatedRows reference_labels(Layout layout) {
   at::Tensor actual = at::zeros({kReferenceRows, 4}, at::kDouble);
   at::Tensor predicted = at::zeros({kReferenceRows, 4}, at::kDouble);
   for (std::int64_t i = 0; i < kReferenceRows; ++i) {
@@ -156,7 +158,7 @@ JudgedRows reference_labels(Layout layout) {
   return reference_rows(TargetKind::kLabels, predicted, actual, layout);
 }
 
-JudgedRows reference_numbers(std::int64_t width, Layout layout) {
+EvaluatedRows reference_numbers(std::int64_t width, Layout layout) {
   at::Tensor actual = at::zeros({kReferenceRows, width}, at::kDouble);
   at::Tensor predicted = at::zeros({kReferenceRows, width}, at::kDouble);
   for (std::int64_t i = 0; i < kReferenceRows; ++i) {
@@ -167,13 +169,13 @@ JudgedRows reference_numbers(std::int64_t width, Layout layout) {
       predicted[i][k] = here + 0.5 * std::cos(1.9 * n - static_cast<double>(k));
     }
   }
-  JudgedRows rows = reference_rows(TargetKind::kNumbers, predicted, actual, layout);
+  EvaluatedRows rows = reference_rows(TargetKind::kNumbers, predicted, actual, layout);
   const at::Tensor& values = rows.prediction.values;
   rows.prediction.extras = {{"q0.1", values.sub(0.3)}, {"q0.9", values.add(0.4)}};
   return rows;
 }
 
-JudgedRows reference_of(const TargetSpec& target, Layout layout) {
+EvaluatedRows reference_of(const TargetSpec& target, Layout layout) {
   switch (target.kind) {
     case TargetKind::kClasses:
       return reference_classes(target.class_count(), layout);
@@ -203,7 +205,7 @@ TEST_P(AgainstScikitLearn, GivesTheSameValues) {
                                                          {Layout::kPositions, 1},
                                                          {Layout::kPadded, 2}};
   for (const auto& [layout, column] : kLayouts) {
-    const JudgedRows rows = reference_of(reference.target, layout);
+    const EvaluatedRows rows = reference_of(reference.target, layout);
     TargetSpec target = reference.target;
     if (layout == Layout::kPositions || layout == Layout::kPadded)
       target.shape.insert(target.shape.begin(), kVaries);
@@ -303,11 +305,11 @@ TEST(CountMetric, NamesTheValueOfEachClass) {
   }
 }
 
-JudgedRows rows_of(const at::Tensor& values, const at::Tensor& targets) {
-  return judged_rows(TargetKind::kNumbers, values, targets);
+EvaluatedRows rows_of(const at::Tensor& values, const at::Tensor& targets) {
+  return evaluated_rows(TargetKind::kNumbers, values, targets);
 }
 
-double value_of(std::string_view name, const TargetSpec& target, const JudgedRows& rows) {
+double value_of(std::string_view name, const TargetSpec& target, const EvaluatedRows& rows) {
   const auto metric = make(name, target);
   update(*metric, rows, target);
   return metric->compute().values.at(0).value;
@@ -324,7 +326,7 @@ at::Tensor choosing(std::initializer_list<std::int64_t> classes, std::int64_t co
 
 TEST(CountMetric, MacroLeavesOutClassesThatNeverOccur) {
   // Class 2 occurs nowhere, class 3 is never predicted. scikit-learn's values, as above.
-  const JudgedRows rows =
+  const EvaluatedRows rows =
       rows_of(choosing({0, 1, 1, 1}, 4), at::tensor(std::vector<std::int64_t>{0, 0, 1, 3}));
 
   EXPECT_NEAR(value_of("macro_precision", MetricCase::classes(4), rows), 0.4444444444444444, 1e-15);
@@ -333,7 +335,7 @@ TEST(CountMetric, MacroLeavesOutClassesThatNeverOccur) {
 }
 
 TEST(CountMetric, TakesTheFirstOfEqualProbabilities) {
-  const JudgedRows rows =
+  const EvaluatedRows rows =
       rows_of(at::full({2, 2}, 0.5, at::kDouble), at::tensor(std::vector<std::int64_t>{0, 1}));
 
   EXPECT_EQ(value_of("accuracy", MetricCase::classes(2), rows), 0.5);
@@ -369,7 +371,7 @@ TEST(ConfusionMatrix, CountsWeights) {
 
 TEST(ConfusionMatrix, WhatStandsInPaddingNeedNotBeAClass) {
   const TargetSpec steps = MetricCase::classes(3, {kVaries});
-  JudgedRows rows = reference_classes(3, Layout::kPadded);
+  EvaluatedRows rows = reference_classes(3, Layout::kPadded);
   rows.batch.original_targets = {with_padding(
       rows.batch.targets[0], at::full({12, 5}, -1, at::kLong), rows.batch.position_weights[0])};
   const auto metric = make("confusion_matrix", steps);
@@ -383,22 +385,22 @@ TEST(ConfusionMatrix, WhatStandsInPaddingNeedNotBeAClass) {
 }
 
 TEST(Auc, IsNaNWithOneClassOnly) {
-  const JudgedRows rows =
+  const EvaluatedRows rows =
       rows_of(at::full({3, 2}, 0.5, at::kDouble), at::tensor(std::vector<std::int64_t>{1, 1, 1}));
 
   EXPECT_TRUE(std::isnan(value_of("auc", MetricCase::classes(2), rows)));
 }
 
 TEST(Auc, CountsTiesHalf) {
-  const JudgedRows rows = rows_of(at::full({4, 2}, 0.5, at::kDouble),
-                                  at::tensor(std::vector<std::int64_t>{0, 1, 1, 0}));
+  const EvaluatedRows rows = rows_of(at::full({4, 2}, 0.5, at::kDouble),
+                                     at::tensor(std::vector<std::int64_t>{0, 1, 1, 0}));
 
   EXPECT_EQ(value_of("auc", MetricCase::classes(2), rows), 0.5);
 }
 
 TEST(Auc, LeavesOutClassesWithoutRows) {
   // Class 2 has no rows; the other two are separated perfectly.
-  const JudgedRows rows =
+  const EvaluatedRows rows =
       rows_of(choosing({0, 1, 0}, 3), at::tensor(std::vector<std::int64_t>{0, 1, 0}));
 
   EXPECT_EQ(value_of("auc", MetricCase::classes(3), rows), 1);
@@ -501,7 +503,7 @@ TEST(CountMetric, MacroCountsLabelsThatNeverOccur) {
   // The second label is neither actual nor predicted, the third is never predicted. scikit-learn's
   // values, as above.
   const TargetSpec three = MetricCase::labels(3);
-  const JudgedRows rows =
+  const EvaluatedRows rows =
       rows_of(at::tensor({0.9, 0.1, 0.5, 0.2, 0.3, 0.4}, at::kDouble).view({2, 3}),
               at::tensor({1, 0, 1, 1, 0, 0}, at::kDouble).view({2, 3}));
 
@@ -512,8 +514,8 @@ TEST(CountMetric, MacroCountsLabelsThatNeverOccur) {
 
 TEST(KlDiv, OfSureTargetsIsTheLogLoss) {
   const TargetSpec two = MetricCase::distribution(2);
-  const JudgedRows rows = rows_of(at::tensor({0.25, 0.75}, at::kDouble).view({1, 2}),
-                                  at::tensor({0.0, 1.0}, at::kDouble).view({1, 2}));
+  const EvaluatedRows rows = rows_of(at::tensor({0.25, 0.75}, at::kDouble).view({1, 2}),
+                                     at::tensor({0.0, 1.0}, at::kDouble).view({1, 2}));
 
   EXPECT_NEAR(value_of("kl_div", two, rows), -std::log(0.75), 1e-15);
   EXPECT_NEAR(value_of("log_loss", two, rows), -std::log(0.75), 1e-15);
@@ -536,7 +538,7 @@ TEST(Pinball, GivesTheMeanOverQuantilesFirst) {
 
 TEST(Pinball, NamesTheQuantileThatIsMissing) {
   const TargetSpec one = MetricCase::numbers(1);
-  JudgedRows rows = rows_of(at::zeros({2, 1}, at::kDouble), at::zeros({2, 1}, at::kDouble));
+  EvaluatedRows rows = rows_of(at::zeros({2, 1}, at::kDouble), at::zeros({2, 1}, at::kDouble));
 
   EXPECT_EQ(message_of([&] { value_of("pinball", one, rows); }),
             "metric \"pinball\" needs the quantile q0.1, but the loss predicts no quantiles; give "

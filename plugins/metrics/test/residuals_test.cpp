@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::metrics {
 namespace {

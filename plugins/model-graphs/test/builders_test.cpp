@@ -11,9 +11,9 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_model.h>
 #include <treadle/host/run/runtime.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/graph_contract.h>
 
 #include "test/this_plugin.h"

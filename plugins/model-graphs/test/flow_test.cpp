@@ -6,10 +6,10 @@
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/flow_model.h>
 #include <treadle/graph/ready_parts.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/plugin_under_test.h>
 
 namespace treadle::model_graphs {
@@ -196,8 +196,7 @@ TEST(Flow, MistakesNameTheirPlace) {
                                                               {"use": "sigmoid_router", "num_experts": 4, "using": ["b"]}]}]})"),
       "/flow/0/body/1: in \"flow_0\": uses \"b\", but nothing is tagged so");
   EXPECT_EQ(message_of(R"({"flow": [{"use": "loop", "body": ["identity"]}]})"),
-            "/flow/0: says for how long by one of \"times\", \"while\", \"until\" and "
-            "\"adaptive\", got 0 of "
+            "/flow/0: expected one of \"times\", \"while\", \"until\" and \"adaptive\", got 0 of "
             "them");
   EXPECT_EQ(
       message_of(R"({"flow": [{"use": "loop", "body": ["identity"], "until": "threshold_halt"}]})"),
@@ -206,11 +205,11 @@ TEST(Flow, MistakesNameTheirPlace) {
   EXPECT_EQ(
       message_of(
           R"({"flow": [{"use": "loop", "body": ["identity"], "times": 2, "ponder_cost": 0.1}]})"),
-      "/flow/0/ponder_cost: is said of \"adaptive\" loops, where each row halts by itself");
+      "/flow/0/ponder_cost: applies only to \"adaptive\" loops, where each row halts by itself");
   EXPECT_EQ(
       message_of(
           R"({"flow": [{"use": "loop", "body": ["identity"], "times": 2, "halt_by": "any"}]})"),
-      "/flow/0/halt_by: says how a condition decides, and only \"while\" and \"until\" have one");
+      "/flow/0/halt_by: applies only to \"while\" and \"until\", which have a condition");
   EXPECT_EQ(
       message_of(
           R"({"flow": ["identity", {"use": "split", "branches": [["identity"], ["identity"]]}]})"),
@@ -224,7 +223,7 @@ TEST(Flow, MistakesNameTheirPlace) {
           R"({"flow": [{"use": "switch", "router": {"use": "argmax_selector", "num_branches": 2, "by": "row"}, "branches": [["identity"], ["identity"]]}]})"),
       "/flow/0: \"switch_0\": the switch goes by batch, but its router \"argmax_selector\" chooses "
       "for "
-      "each row; say the same of both");
+      "each row; set both to the same");
 }
 
 TEST(Flow, SaysLoopsWhoseRowsHaltByThemselves) {
@@ -253,18 +252,18 @@ TEST(Flow, SaysLoopsWhoseRowsHaltByThemselves) {
         << parameter.key();
 }
 
-TEST(Flow, EndsWithWhatTheLossAsksFor) {
+TEST(Flow, EndsWithWhatTheLossRequires) {
   EXPECT_EQ(message_of(R"({"flow": [{"use": "sigmoid_router", "num_experts": 5}]})"),
-            "the flow ends with [B, 5] from \"sigmoid_router_0\", but the loss asks for [B, 3]; "
+            "the flow ends with [B, 5] from \"sigmoid_router_0\", but the loss requires [B, 3]; "
             "end it with {\"use\": \"head\"}");
   EXPECT_EQ(
       message_of(
           R"({"flow": [{"use": "sigmoid_router", "num_experts": 3, "tag": "a"}], "outputs": {"outptu": "a"}})"),
-      "\"outputs\" names \"outptu\", but the loss asks for \"output\" [B, 3]; did you mean "
+      "\"outputs\" names \"outptu\", but the loss requires \"output\" [B, 3]; did you mean "
       "\"output\"?");
   EXPECT_EQ(
       message_of(R"({"flow": [{"use": "reshape", "shape": [-1, 2, 2]}]})"),
-      "the flow ends with [B, 2, 2] from \"reshape_0\", but the loss asks for [B, 3]; make rows of "
+      "the flow ends with [B, 2, 2] from \"reshape_0\", but the loss requires [B, 3]; make rows of "
       "it in front of the head: {\"use\": \"flatten\"}, {\"use\": \"reduce\"} or "
       "{\"use\": \"select\"}");
 }

@@ -17,8 +17,8 @@
 #include <treadle/base/error.h>
 #include <treadle/core/model.h>
 #include <treadle/core/plugin_registry.h>
-#include <treadle/core/task_random.h>
 #include <treadle/host/run/runtime.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::model_graphs {
 namespace {

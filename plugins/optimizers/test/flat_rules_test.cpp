@@ -13,7 +13,7 @@
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/tensor_comparison.h>

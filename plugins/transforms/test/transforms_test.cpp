@@ -480,6 +480,20 @@ TEST_F(TransformsTest, PaddingIsLeftOutOfStatisticsAndStaysZero) {
   EXPECT_NEAR(batch.targets[0][2][1][0].item<double>(), 5 * scale, 1e-12);
 }
 
+TEST_F(TransformsTest, PositionsOfWeightZeroAreLeftOutOfTheStatisticsOfTargets) {
+  MatrixRows::Matrices matrices = numbers().matrices();
+  matrices.spec.targets = {number_target("y")};
+  matrices.targets = {at::tensor({1., 3., 1e9, 2., 1e9, 2.}, at::kDouble).view({6, 1})};
+  matrices.position_weights = {at::tensor({1., 0.5, 0., 1., 0., 1.}, at::kDouble)};
+  const MatrixRows reader(std::move(matrices));
+
+  const Batch batch = applied(*fitted("min_max", {{"target", true}}, reader), reader);
+
+  EXPECT_EQ(batch.targets[0][0].item<double>(), 0);
+  EXPECT_EQ(batch.targets[0][1].item<double>(), 1);
+  EXPECT_EQ(batch.targets[0][3].item<double>(), 0.5);
+}
+
 TEST_F(TransformsTest, TargetsOfNumbersAreScaledAllOrByNameAndTurnedBack) {
   const MatrixRows reader = padded_steps();
   const auto all = fitted("min_max", {{"target", true}}, reader);

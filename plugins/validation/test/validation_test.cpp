@@ -294,7 +294,7 @@ TEST(KFold, SaysWhyItCannotKeepGroups) {
   };
 
   EXPECT_EQ(split({{"keep_groups", true}, {"folds", 4}}, request),
-            "validation asks for 4 folds, but there are 3 groups to keep together");
+            "\"folds\": 4 requires at least as many groups to keep together, got 3 groups");
   EXPECT_EQ(split({{"keep_groups", true}}, numbers(12)),
             "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv "
             "and \"groups\" of npy name them");
@@ -312,12 +312,12 @@ TEST(KFold, SaysWhyItCannotSplit) {
   EXPECT_EQ(message_of([] {
               make("k_fold", {{"folds", 200}})->plan(numbers(150));
             }),
-            "validation asks for 200 folds, but there are 150 rows");
+            "\"folds\": 200 requires at least as many rows, got 150 rows");
   EXPECT_EQ(
       message_of([] {
         make("k_fold", {{"folds", 3}})->plan(request_for({0, 0, 0, 0, 1, 1}, 2));
       }),
-      "class \"class-1\" has 2 rows, but validation asks for 3 folds with rows of each class; "
+      "class \"class-1\" has 2 rows, but 3 folds require at least one of each class per fold; "
       "take fewer folds or set \"stratify\": false");
   EXPECT_EQ(message_of([] {
               make("k_fold", {{"stratify", true}})->plan(numbers(150));
@@ -401,7 +401,7 @@ TEST(HoldOut, TakesAnyRowsWhereEachClassHasOne) {
   EXPECT_EQ(fold.validation.size(), 1U);
 }
 
-TEST(HoldOut, ChronologicalJudgesOnTheLatestRows) {
+TEST(HoldOut, ChronologicalValidatesOnTheLatestRows) {
   SplitRequest request = numbers(5);
   const auto validator = make("hold_out", {{"strategy", "chronological"}, {"rows", 2}});
 
@@ -497,11 +497,12 @@ TEST(TestRows, WhatIsMissingIsNamed) {
   EXPECT_EQ(by("k_fold", {{"test_fraction", 0.2}, {"test_strategy", "stratified"}}),
             "validation has \"test_strategy\": \"stratified\", which needs a target with one class "
             "per row; the target is \"price\" (numbers)");
-  EXPECT_EQ(by("k_fold", {{"folds", 25}, {"test_fraction", 0.2}}),
-            "validation asks for 25 folds, but there are 24 rows; 6 of the 30 rows are set aside "
-            "for the test");
+  EXPECT_EQ(
+      by("k_fold", {{"folds", 25}, {"test_fraction", 0.2}}),
+      "\"folds\": 25 requires at least as many rows, got 24 rows; 6 of the 30 rows are set aside "
+      "for the test");
   EXPECT_EQ(by("hold_out", {{"rows", 24}, {"test_fraction", 0.2}}),
-            "validation asks for 24 rows, but there are 24, and training needs at least one; 6 of "
+            "\"rows\": 24 leaves none for training: expected fewer than the 24 rows; 6 of "
             "the 30 rows are set aside for the test");
 }
 
@@ -548,7 +549,7 @@ TEST(HoldOut, SaysWhyItCannotSplit) {
   EXPECT_EQ(message_of([] {
               make("hold_out", {{"rows", 150}})->plan(numbers(150));
             }),
-            "validation asks for 150 rows, but there are 150, and training needs at least one");
+            "\"rows\": 150 leaves none for training: expected fewer than the 150 rows");
   EXPECT_EQ(
       message_of([] {
         make("hold_out", {{"strategy", "stratified"}})->plan(numbers(150));

@@ -39,7 +39,6 @@
 #include <treadle/core/set_aside.h>
 #include <treadle/core/source_columns.h>
 #include <treadle/core/state_dict.h>
-#include <treadle/core/task_random.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_session.h>
@@ -51,3 +50,4 @@
 #include <treadle/plan/op.h>
 #include <treadle/plan/ops.h>
 #include <treadle/plugin.h>
+#include <treadle/tensor/task_random.h>

@@ -73,7 +73,7 @@ bool add_numbers(std::string_view text, const fs::path& path, std::int64_t line,
 /// and called from several threads at once. Columns are called x1, x2, … and y.
 ///
 /// State: how many columns to predict from, so that a model that was trained on one file can be
-/// judged on another one, or predict for one without a target.
+/// evaluated on another one, or predict for one without a target.
 class @Name@ final : public treadle::DataProvider {
  public:
   // Touches nothing: a document may be checked where its data is not.
@@ -86,7 +86,7 @@ class @Name@ final : public treadle::DataProvider {
         (wanted != request.loss_targets.end() &&
          wanted->second != treadle::TargetKind::kNumbers)) {
       throw treadle::DataError(path_.string() +
-                               ": its last column is numbers, but classes are asked for; choose a "
+                               ": its last column is numbers, but classes are required; choose a "
                                "loss for numbers, such as mse");
     }
     @Name@Rows table = read_table(path_);

@@ -9,7 +9,7 @@ namespace {
 ///     100 * |target - prediction| / max(|target|, floor)
 ///
 /// in float64. Several numbers a position: their mean. Keeps two numbers, whatever the number of
-/// rows. One object per data split and worker: it needs no locks.
+/// rows. One object per training, another for its test rows: it needs no locks.
 class @Name@ final : public treadle::MetricComputer {
  public:
   explicit @Name@(const treadle::Config& config) : floor_(config.get<double>("floor")) {}

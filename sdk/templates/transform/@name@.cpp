@@ -30,7 +30,7 @@ class @Name@ final : public treadle::Transform {
       if (is_numbers(before_.inputs[port]))
         batch.inputs[port] = logarithm(batch.inputs[port]);
     }
-    // New tensors: batch.original_targets may have the same ones, and metrics judge by them.
+    // New tensors: batch.original_targets may have the same ones, and metrics use them.
     for (std::size_t i = 0; i < batch.targets.size(); ++i) {
       if (changes(before_.targets[i]))
         batch.targets[i] = logarithm(batch.targets[i]);

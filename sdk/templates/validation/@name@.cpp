@@ -21,8 +21,9 @@ class @Name@ final : public treadle::CrossValidator {
  private:
   treadle::ValidationPlan do_plan(const treadle::SplitRequest& request) const override {
     if (folds_ > request.rows) {
-      throw treadle::DataError("validation asks for " + std::to_string(folds_) +
-                               " blocks, but there are " + std::to_string(request.rows) + " rows");
+      throw treadle::DataError("\"folds\": " + std::to_string(folds_) +
+                               " requires at least as many rows, got " +
+                               std::to_string(request.rows) + " rows");
     }
     const std::vector<std::int64_t> order = treadle::rows_in_time(request);
     treadle::ValidationPlan plan;

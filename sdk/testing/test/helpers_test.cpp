@@ -19,7 +19,7 @@
 
 #include <treadle/base/document.h>
 #include <treadle/base/schema.h>
-#include <treadle/core/process_state.h>
+#include <treadle/tensor/process_state.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/captured_output.h>
 #include <treadle/testing/expect_problem.h>

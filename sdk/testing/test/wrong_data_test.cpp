@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 
@@ -16,6 +17,13 @@ namespace {
 
 MatrixRows::Matrices table(at::ScalarType dtype) {
   return tiny_regression(41, 1, dtype);
+}
+
+/// One target of numbers, whose rows count half.
+MatrixRows::Matrices weighed_table(at::ScalarType dtype) {
+  MatrixRows::Matrices matrices = table(dtype);
+  matrices.position_weights = {at::full({41}, 0.5, dtype)};
+  return matrices;
 }
 
 /// A right one, for wrong ones to be made of.
@@ -198,6 +206,9 @@ class Forwarding : public RowReader {
     matrices_.gather(rows, out);
   }
   at::Tensor do_targets(std::size_t target) const override { return matrices_.targets(target); }
+  at::Tensor do_position_weights(std::size_t target) const override {
+    return matrices_.position_weights(target);
+  }
   at::Tensor do_lengths(std::size_t input) const override { return matrices_.lengths(input); }
   std::string do_describe_row(std::int64_t row) const override {
     return matrices_.describe_row(row);
@@ -244,6 +255,14 @@ class WeighsPadding final : public Forwarding {
     for (at::Tensor& weights : out.position_weights)
       weights = at::ones_like(weights);
   }
+};
+
+class HidesPositionWeights final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+
+ private:
+  at::Tensor do_position_weights(std::size_t) const override { return {}; }
 };
 
 class DescribesRowsAlike final : public Forwarding {
@@ -418,6 +437,9 @@ std::vector<Wrong<DataCase>> all() {
               [](at::ScalarType dtype) { return tiny_texts(20, 1, dtype); });
         }},
        {"PaddingIsZeroAndHasNoWeight"}},
+      {{"HidesItsPositionWeights",
+        [] { return std::make_unique<ReadBy<HidesPositionWeights>>(weighed_table); }},
+       {"TargetsLookAsTheSpecSays"}},
       {made_by("HidesMissingValues",
                [](at::ScalarType dtype) {
                  MatrixRows::Matrices matrices = table(dtype);
@@ -435,7 +457,7 @@ std::vector<Wrong<DataCase>> all() {
 INSTANTIATE_TEST_SUITE_P(
     Right, DataContract,
     ::testing::Values(
-        made_by("Regression", table),
+        made_by("Regression", table), made_by("WeighedTarget", weighed_table),
         made_by("Classification",
                 [](at::ScalarType dtype) { return tiny_classification(31, 4, 1, dtype); }),
         made_by("Sequences", [](at::ScalarType dtype) { return tiny_sequences(23, 5, 1, dtype); }),

@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -302,6 +303,18 @@ class LosesTermsOfTheModel final : public BackPropagation {
   }
 };
 
+class LogsWithoutDeclaring : public BackPropagation {
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    context.log("rows", at::scalar_tensor(batch.size(), at::kDouble));
+    return back_propagate(task, batch, context);
+  }
+};
+
+class LogsWhatItDeclares final : public LogsWithoutDeclaring, public LogsValues {
+  std::vector<std::string> logged_names() const override { return {"rows"}; }
+};
+
 template <typename T>
 GradientsCase one(std::string name, bool exact = true) {
   return {std::move(name), [] { return std::make_unique<T>(); }, exact};
@@ -344,11 +357,14 @@ std::vector<Wrong<GradientsCase>> all() {
       {one<RebuildsTheContext>("RebuildsTheContext"), {"EverythingInTheContextReachesTheModel"}},
       {one<LosesTermsOfTheModel>("LosesTermsOfTheModel"),
        {"EverythingInTheContextReachesTheModel"}},
+      {one<LogsWithoutDeclaring>("LogsWithoutDeclaring"), {"LogsOnlyWhatItDeclares"}},
       {one<SwallowsErrors>("SwallowsErrors"), {"LetsWhatTheLossThrowsThrough"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, GradientStrategyContract,
-                         ::testing::Values(one<BackPropagation>("BackPropagation")), CaseName());
+                         ::testing::Values(one<BackPropagation>("BackPropagation"),
+                                           one<LogsWhatItDeclares>("LogsWhatItDeclares")),
+                         CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, GradientStrategyContract,
                          ::testing::ValuesIn(cases_of(all())), CaseName());
 

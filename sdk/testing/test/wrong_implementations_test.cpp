@@ -54,12 +54,12 @@ class WrongImplementation : public ::testing::TestWithParam<Defect> {
     const nlohmann::json report = nlohmann::json::parse(std::ifstream(verdicts));
     for (const auto& suite : report["testsuites"]) {
       for (const auto& test : suite["testsuite"])
-        judge(suite["name"], test);
+        check(suite["name"], test);
     }
   }
 
   /// "DISABLED_Wrong/MetricContract" and "ReportsNaN/Dropped" → failures["MetricContract_Dropped"].
-  static void judge(const std::string& suite, const nlohmann::json& test) {
+  static void check(const std::string& suite, const nlohmann::json& test) {
     const std::string name = test["name"];
     const std::size_t slash = name.find('/');
     const std::string wrong = suite.substr(suite.find('/') + 1) + "_" + name.substr(slash + 1);

@@ -207,7 +207,7 @@ class DoublesWeightedRows final : public Squared {
   }
 };
 
-/// KeepsState its last answer in a place that all threads share.
+/// Keeps its last answer in a place that all threads share.
 class SharesItsScratch final : public Squared {
   LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
     LossTerms terms = Squared::do_forward(outputs, target);

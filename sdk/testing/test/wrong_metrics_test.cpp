@@ -83,7 +83,7 @@ class NeverForgets final : public MeanError {
   void do_reset() override {}
 };
 
-class JudgesByTransformedTargets final : public MeanError {
+class UsesTransformedTargets final : public MeanError {
   void do_update(const Prediction& prediction, const TargetBatch& target) override {
     MeanError::do_update(prediction, TargetBatch::transformed(target.batch(), 0, spec()));
   }
@@ -166,18 +166,18 @@ class Lazy final : public MeanError {
     const auto& more = static_cast<const Lazy&>(other).seen_;
     seen_.insert(seen_.end(), more.begin(), more.end());
   }
-  MetricResult do_compute() const override { return judged()->MeanError::do_compute(); }
-  StateDict do_state() const override { return judged()->MeanError::do_state(); }
+  MetricResult do_compute() const override { return computed()->MeanError::do_compute(); }
+  StateDict do_state() const override { return computed()->MeanError::do_state(); }
 
-  std::unique_ptr<Lazy> judged() const {
-    auto judged = std::make_unique<Lazy>();
-    judged->sum_ = sum_;
-    judged->weight_ = weight_;
-    for (const JudgedRows& rows : seen_)
-      judged->MeanError::do_update(rows.prediction, TargetBatch::original(rows.batch, 0, spec()));
-    return judged;
+  std::unique_ptr<Lazy> computed() const {
+    auto computed = std::make_unique<Lazy>();
+    computed->sum_ = sum_;
+    computed->weight_ = weight_;
+    for (const EvaluatedRows& rows : seen_)
+      computed->MeanError::do_update(rows.prediction, TargetBatch::original(rows.batch, 0, spec()));
+    return computed;
   }
-  std::vector<JudgedRows> seen_;
+  std::vector<EvaluatedRows> seen_;
 };
 
 /// Counts the first row it sees twice.
@@ -272,43 +272,43 @@ MetricCase one(std::string name) {
 }
 
 std::vector<Wrong<MetricCase>> all() {
-  return {{one<DropsAPartOnMerge>("DropsAPartOnMerge"), {"MergingTwoWorkersEqualsOneSeeingBoth"}},
-          {one<MergesOnce>("MergesOnce"), {"MergingManyWorkersInAnyGroupingIsTheSame"}},
-          {one<NeverForgets>("NeverForgets"), {"ForgetsEverythingOnReset"}},
-          {one<JudgesByTransformedTargets>("JudgesByTransformedTargets"),
-           {"JudgesByTheTargetsAsTheDataGaveThem"}},
-          {one<IgnoresWeights>("IgnoresWeights"),
-           {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "RowsOfWeightZeroAreNoRows",
-            "PaddingChangesNothing", "NaNInPaddingChangesNothing",
-            "APaddedBatchEqualsItsRowsOneByOne"}},
-          {one<CountsPadding>("CountsPadding"),
-           {"PaddingChangesNothing", "NaNInPaddingChangesNothing",
-            "APaddedBatchEqualsItsRowsOneByOne"}},
-          {one<MultipliesPaddingByZero>("MultipliesPaddingByZero"), {"NaNInPaddingChangesNothing"}},
-          {one<SumsOverThePaddedLength>("SumsOverThePaddedLength"),
-           {"APaddedBatchEqualsItsRowsOneByOne"}},
-          {one<SaysZeroForNothing>("SaysZeroForNothing"),
-           {"ReportsNaNBeforeTheFirstBatch", "ABatchWithoutRowsChangesNothing",
-            "RowsOfWeightZeroAreNoRows"}},
-          {one<ForgetsHalfItsState>("ForgetsHalfItsState"), {"StateRoundTripContinuesBitwise"}},
-          {one<ChangesItsName>("ChangesItsName"), {"ItsNamesAreTheSameFromTheFirstBatchToTheLast"}},
-          {one<AveragesBatches>("AveragesBatches"),
-           {"DoesNotDependOnBatchBoundaries", "MergingTwoWorkersEqualsOneSeeingBoth",
-            "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "APaddedBatchEqualsItsRowsOneByOne"}},
-          {one<HalvesOnMerge>("HalvesOnMergingNothing"),
-           {"MergingWithAWorkerThatSawNothingChangesNothing"}},
-          {one<EndsWhenAsked>("EndsWhenAsked"), {"ComputingInBetweenChangesNothing"}},
-          {one<DoublesWeightedRows>("DoublesWeightedRows"),
-           {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow",
-            "APaddedBatchEqualsItsRowsOneByOne"}},
-          {one<GivesNothing>("GivesNothing"), {"GivesAValueOrATable"}},
-          {one<CutsToWholeNumbers>("CutsToWholeNumbers"), {"TakesSinglePrecision"}},
-          {one<SharesItsSum>("SharesItsSum"), {"TwoObjectsKnowNothingOfEachOther"}},
-          {one<TakesAnyTarget>("TakesAnyTarget"), {"RefusesTheOtherKindOfTarget"}},
-          {one<FailsWithoutRows>("FailsWithoutRows"), {"ABatchWithoutRowsChangesNothing"}},
-          {one<Lazy>("KeepsTheCallersTensors"), {"DoesNotKeepTheCallersTensors"}},
-          {one<PrefersTheFirstRow>("PrefersTheFirstRow"),
-           {"DoesNotDependOnTheOrderOfRowsUnlessItSaysSo"}}};
+  return {
+      {one<DropsAPartOnMerge>("DropsAPartOnMerge"), {"MergingTwoWorkersEqualsOneSeeingBoth"}},
+      {one<MergesOnce>("MergesOnce"), {"MergingManyWorkersInAnyGroupingIsTheSame"}},
+      {one<NeverForgets>("NeverForgets"), {"ForgetsEverythingOnReset"}},
+      {one<UsesTransformedTargets>("UsesTransformedTargets"), {"UsesTheTargetsAsTheDataGaveThem"}},
+      {one<IgnoresWeights>("IgnoresWeights"),
+       {"WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "RowsOfWeightZeroAreNoRows",
+        "PaddingChangesNothing", "NaNInPaddingChangesNothing",
+        "APaddedBatchEqualsItsRowsOneByOne"}},
+      {one<CountsPadding>("CountsPadding"),
+       {"PaddingChangesNothing", "NaNInPaddingChangesNothing",
+        "APaddedBatchEqualsItsRowsOneByOne"}},
+      {one<MultipliesPaddingByZero>("MultipliesPaddingByZero"), {"NaNInPaddingChangesNothing"}},
+      {one<SumsOverThePaddedLength>("SumsOverThePaddedLength"),
+       {"APaddedBatchEqualsItsRowsOneByOne"}},
+      {one<SaysZeroForNothing>("SaysZeroForNothing"),
+       {"ReportsNaNBeforeTheFirstBatch", "ABatchWithoutRowsChangesNothing",
+        "RowsOfWeightZeroAreNoRows"}},
+      {one<ForgetsHalfItsState>("ForgetsHalfItsState"), {"StateRoundTripContinuesBitwise"}},
+      {one<ChangesItsName>("ChangesItsName"), {"ItsNamesAreTheSameFromTheFirstBatchToTheLast"}},
+      {one<AveragesBatches>("AveragesBatches"),
+       {"DoesNotDependOnBatchBoundaries", "MergingTwoWorkersEqualsOneSeeingBoth",
+        "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow", "APaddedBatchEqualsItsRowsOneByOne"}},
+      {one<HalvesOnMerge>("HalvesOnMergingNothing"),
+       {"MergingWithAWorkerThatSawNothingChangesNothing"}},
+      {one<EndsWhenAsked>("EndsWhenAsked"), {"ComputingInBetweenChangesNothing"}},
+      {one<DoublesWeightedRows>("DoublesWeightedRows"),
+       {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow",
+        "APaddedBatchEqualsItsRowsOneByOne"}},
+      {one<GivesNothing>("GivesNothing"), {"GivesAValueOrATable"}},
+      {one<CutsToWholeNumbers>("CutsToWholeNumbers"), {"TakesSinglePrecision"}},
+      {one<SharesItsSum>("SharesItsSum"), {"TwoObjectsKnowNothingOfEachOther"}},
+      {one<TakesAnyTarget>("TakesAnyTarget"), {"RefusesTheOtherKindOfTarget"}},
+      {one<FailsWithoutRows>("FailsWithoutRows"), {"ABatchWithoutRowsChangesNothing"}},
+      {one<Lazy>("KeepsTheCallersTensors"), {"DoesNotKeepTheCallersTensors"}},
+      {one<PrefersTheFirstRow>("PrefersTheFirstRow"),
+       {"DoesNotDependOnTheOrderOfRowsUnlessItSaysSo"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, MetricContract, ::testing::Values(one<MeanError>("MeanError")),

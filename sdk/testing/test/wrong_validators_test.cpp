@@ -148,7 +148,7 @@ std::vector<Wrong<ValidationCase>> all() {
                               }),
                        &ValidationCase::keeps_groups)),
        {"GroupsStayTogetherIfItSaysSo"}},
-      {halves("JudgesARowTwice",
+      {halves("ValidatesARowTwice",
               [](Plan plan, Request) {
                 Rows& training = plan.folds[0].training;
                 if (training.size() < 2)
@@ -178,7 +178,7 @@ std::vector<Wrong<ValidationCase>> all() {
       {halves("NamesFoldsAlike", [](Plan plan, Request) { plan.folds[1].name = "first"; }),
        // plan() itself refuses it.
        {"DoesNotWriteToTheTargets", "EachRowValidatesAsOftenAsItShould", "FoldsHaveNamesOfTheirOwn",
-        "NoRowTrainsAndJudgesInOneFold", "RowsAreInOrder", "SetsTestRowsAsideIfItWasAskedTo",
+        "NoRowTrainsAndValidatesInOneFold", "RowsAreInOrder", "SetsTestRowsAsideIfItWasAskedTo",
         "SplitsDataWithoutGroupsAndTimesOrSaysWhatItNeeds", "SplitsFewRowsOrSaysWhyItCannot",
         "TestRowsNeitherTrainNorValidate", "ThePlanIsAFunctionOfTheRequest",
         "TheSeedDecidesWhatIsRandom"}},

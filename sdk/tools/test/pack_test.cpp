@@ -312,7 +312,7 @@ TEST(SchemaOracle, KnowsSchemasFromNonsense) {
   EXPECT_NE(schema_mistake(json::parse(R"({"minimum": "low"})")), std::nullopt);
 }
 
-TEST(SchemaOracle, JudgesValues) {
+TEST(SchemaOracle, ChecksValues) {
   const json schema = json::parse(R"({"type": "integer", "minimum": 3})");
 
   EXPECT_TRUE(is_valid(3, schema));

@@ -1,6 +1,6 @@
 // The loop that a good engineer writes with libtorch alone: batches by index_select,
 // torch::optim::Adam, the loss summed on the side. It trains on the first four fifths of the rows,
-// judges no others, keeps nothing.
+// evaluates no others, keeps nothing.
 //
 //   by-hand FOLDER [--threads N] [--epochs N] [--weights FILE] [--no-shuffle] [--double]
 //   [--save-every STEPS]

@@ -25,10 +25,10 @@
 
 #include <treadle/core/loss.h>
 #include <treadle/core/optimizer.h>
-#include <treadle/core/task_random.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/graph/graph.h>
 #include <treadle/host/run/runtime.h>
+#include <treadle/tensor/task_random.h>
 
 #include "../by_hand/network.h"
 #include "parts.h"

@@ -18,13 +18,13 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/core/layer.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/graph/ready_parts.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
+#include <treadle/tensor/task_random.h>
 
 #include "parts.h"
 

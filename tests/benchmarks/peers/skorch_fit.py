@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""skorch, with everything it has on by default but printing: the training rows are the first four fifths, the others judge.
+"""skorch, with everything it has on by default but printing: the training rows are the first four fifths, the others validate.
 
 Prints a line of JSON as eager.py does, without the first step. With --folds K the rows are cross-validated by
 scikit-learn instead, and the line has its seconds.
@@ -32,8 +32,8 @@ def train(workload, epochs, weights, shuffle):
     if weights:
         load_weights(network, weights)
     rows = workload.training_rows
-    judging = Dataset(workload.x[rows:], workload.y[rows:])
-    net = estimator(workload, network, epochs, shuffle, train_split=predefined_split(judging))
+    validation = Dataset(workload.x[rows:], workload.y[rows:])
+    net = estimator(workload, network, epochs, shuffle, train_split=predefined_split(validation))
     net.initialize()  # partial_fit() goes on with these weights, fit() would draw new ones
     begin = time.monotonic()
     net.partial_fit(workload.x[:rows], workload.y[:rows])

@@ -1,4 +1,4 @@
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 #include <cstring>
 

@@ -17,8 +17,8 @@
 
 #include <treadle/base/random.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/task_random.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/task_random.h>
 
 #include "run/gradient_order.h"
 #include "run/graph_data.h"
@@ -38,6 +38,10 @@
 // Threads: tasks inherit libtorch's thread-local settings of the caller. The caller waits in
 // isolation, so that it picks up no unrelated task, such as another training's, while it holds a
 // state.
+//
+// The groups are found when a graph is built (find_branch_groups()), whether or not branches will
+// run concurrently. Random streams and accumulation points follow them in both cases, and so the
+// bits are the same.
 
 namespace treadle::graph {
 namespace flow = oneapi::tbb::flow;
@@ -50,6 +54,7 @@ using torch::autograd::variable_list;
 /// autocast, dispatch. Rethrows the failure of the lowest index, so that errors do not depend on
 /// timing.
 void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
+  // Without the stream of random numbers (TaskRandom): each branch makes its own.
   const at::ThreadLocalState settings;
   std::vector<std::exception_ptr> failures(count);
   // While waiting, this thread must not pick up other work, such as another training.
@@ -104,6 +109,8 @@ class Fork : public torch::autograd::Function<Fork> {
     forked->leaves.resize(count);
     forked->results.resize(count);
     at_once(count, [&](std::size_t branch) {
+      // autograd runs a Function's forward with recording switched off; the branch's own graph is
+      // recorded here.
       const at::AutoGradMode record(true);
       std::vector<at::Tensor>& leaves = forked->leaves[branch];
       leaves.resize(sources.size());
@@ -114,12 +121,15 @@ class Fork : public torch::autograd::Function<Fork> {
       }
       forked->results[branch] = forked->run(branch, leaves);
     });
+    // Both refer to the graph and to this forward, and backward needs neither.
     forked->run = nullptr;
     forked->group = nullptr;
     context->saved_data["forked"] = c10::IValue::make_capsule(forked);
     // A branch whose result gets no gradient sends none back, instead of zeros.
     context->set_materialize_grads(false);
     variable_list results;
+    // Decided by the branch's result: a branch of frozen layers on constant input has no gradient,
+    // and the nodes after it must not record one.
     variable_list constants;
     for (const at::Tensor& result : forked->results) {
       results.push_back(result.detach());
@@ -139,6 +149,7 @@ class Fork : public torch::autograd::Function<Fork> {
       if (gradients[branch].defined() && forked->results[branch].requires_grad())
         found[branch] = gradients_of(*forked, branch, gradients[branch]);
     });
+    // In the order of apply()'s arguments: the capsule, the sources, the parameters of each branch.
     variable_list all(1);  // of the capsule
     for (const std::size_t source : forked->given)
       all.push_back(sum_of(*forked, found, source));
@@ -169,6 +180,8 @@ class Fork : public torch::autograd::Function<Fork> {
     variable_list result(leaves.size() + forked.parameters[branch].size());
     if (wanted.empty())
       return result;
+    // grad() and not backward(): results are returned instead of added to grad(), so tasks write to
+    // no shared tensor, and the outer autograd adds them where the Fork stands in its order.
     const variable_list given =
         torch::autograd::grad({forked.results[branch]}, wanted, {gradient}, /*retain_graph=*/true,
                               /*create_graph=*/false, /*allow_unused=*/true);
@@ -272,6 +285,7 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
   std::vector<BranchGroup> groups;
   for (auto& [level, places] : levels) {
     std::erase_if(places, [&](std::size_t place) {
+      // A branch has one result: the Fork hands one tensor per place on.
       return !graph.places[place].further.empty() || runs_by_itself(*graph.places[place].node);
     });
     if (places.empty())
@@ -288,6 +302,9 @@ std::vector<BranchGroup> find_branch_groups(const Graph::Impl& graph) {
     BranchGroup group;
     group.places = places;
     for (const std::size_t place : places) {
+      // Within one branch, several uses of a weight are summed before the Fork returns the sum. One
+      // by one, each use is added by itself to what other passes of the group have given. The two
+      // differ only where a group is passed several times: must_run_one_by_one().
       group.adds_up_within = group.adds_up_within || uses_weights_again(*graph.places[place].node);
       std::vector<std::size_t>& inputs = group.inputs.emplace_back();
       for (const std::size_t input : graph.places[place].inputs) {
@@ -311,6 +328,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
     std::vector<at::Tensor> given;
     for (const std::size_t source : group.inputs[branch])
       given.push_back(of_sources[source]);
+    // By the place and not by the thread or the order: the same numbers however the branches run.
     const TaskRandom random(RandomStreams(seed).seed("branch", {group.places[branch]}));
     return run(group.places[branch], given);
   };
@@ -349,6 +367,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
     return;
   }
 
+  // One by one: the accumulation point of the group stands where the Fork would (rule 3).
   for (at::Tensor& source : sources)
     source = accumulation_point(source);
   for (std::size_t branch = 0; branch < count; ++branch) {

@@ -13,6 +13,7 @@
 #include "build/selector.h"
 #include "run/failure.h"
 #include "run/graph_data.h"
+#include "run/graphs_within.h"
 #include "run/nodes.h"
 
 // From nodes and edges to a graph: orders places, makes layers, infers shapes, and prepares
@@ -24,6 +25,18 @@
 // differentiate them.
 //
 // Problems are collected. A place whose inputs have a problem is skipped without another message.
+//
+// Sizes flow forward. Places are made in execution order, and each layer is made for the sizes of
+// its inputs, which earlier places have determined. Two cases need more:
+// - A state is read before it is computed. Its size is that of its initial value, or it is absent;
+//   the readers are inferred once more when the written size is known (check_states()).
+// - Without a LayerSpec nothing is inferred. All results stay unknown, layers are made for an empty
+//   spec, which those that need sizes refuse.
+//
+// Shared weights. Modules that several places use are the same object in several callees, so sums
+// of their gradients meet outside any one place. Branches inside a graph that is repeated or shares
+// weights must then add up as one by one (Graph::set_repeated(),
+// BranchGroup::must_run_one_by_one()).
 
 namespace treadle::graph {
 namespace {
@@ -47,6 +60,8 @@ std::vector<std::string> callee_names(NodeKind kind, LoopKind loop, std::size_t 
 /// that is.
 std::size_t levels_of(const FlowBuilder& flow, std::size_t above,
                       std::map<const FlowBuilder*, std::size_t>& known) {
+  // Also ends the recursion for flows that are deeper than the stack allows. `known` makes it
+  // linear: a flow may be part of another many times.
   if (above > kMostLevels)
     return 1;
   if (const auto found = known.find(&flow); found != known.end())
@@ -104,11 +119,13 @@ class Assembly {
     for (std::size_t place = 0; place < order_.size(); ++place)
       make_place(place);
     describe_outputs();
+    // Without problems every place is complete: it has its node and, with sizes, its result.
     if (problems_.size() > before)
       return nullptr;
     check_states();
     if (problems_.size() > before)
       return nullptr;
+    // From the finished places: nothing below may add or remove one.
     plan_releases();
     find_shared();
     plan_branches();
@@ -131,12 +148,14 @@ class Assembly {
 
   void describe_inputs() {
     impl_->input_names = wired_.input_names;
+    // The first input is the stream; the order of the others is that of the flow's input() steps.
     for (const Vertex input : wired_.inputs)
       impl_->inputs.push_back(place_of_[input]);
     if (spec_ == nullptr)
       return;
     if (spec_->inputs.size() != wired_.inputs.size()) {
-      complain(nullptr, "the flow takes " + std::to_string(wired_.inputs.size()) + " inputs" +
+      complain(nullptr, "the flow takes " + std::to_string(wired_.inputs.size()) +
+                            (wired_.inputs.size() == 1 ? " input" : " inputs") +
                             (wired_.input_names.empty()
                                  ? ""
                                  : " (the stream, " + joined(wired_.input_names, ", ") + ")") +
@@ -182,10 +201,13 @@ class Assembly {
     info.frozen = node.step != nullptr && node.step->frozen;
     for (const std::string& tag : node.tags)
       impl_->tags.emplace(tag, place);
+    // All tags of a place share one slot.
     if (!node.tags.empty())
       impl_->places[place].tag_slot = impl_->tag_slots++;
     info.inputs = inputs_of(place);
     for (const NodeInput& input : info.inputs) {
+      // The level is the length of the longest way to a node, so nodes of one level cannot need
+      // each other. A state's edge comes from the forward before and does not count.
       if (input.kind != NodeInput::Kind::kState)
         info.level = std::max(info.level, impl_->nodes[input.node].level + 1);
     }
@@ -196,6 +218,8 @@ class Assembly {
       make_state(place);
       return;
     }
+    // From here on a return leaves the place without a node: a problem was noted, here or at an
+    // input.
     const auto specs = specs_of(info.inputs);
     std::vector<Callee> callees = make_callees(place, specs);
     if (callees.empty())
@@ -215,6 +239,8 @@ class Assembly {
     if (begins)
       impl_->tells_beginning.push_back(place);
     if (info.frozen)
+      // The parameters themselves: a module that is shared with another place is frozen there as
+      // well.
       freeze(callees);
     for (const Callee& callee : callees) {
       if (callee.graph())
@@ -227,6 +253,7 @@ class Assembly {
       for (const Callee& callee : impl_->places[place].node->callees())
         tell_repeated(callee);
     }
+    // After order_references(): a callee gets its inputs in this order.
     for (const NodeInput& input : info.inputs)
       impl_->places[place].inputs.push_back(input.node);
     find_result(place);
@@ -266,10 +293,9 @@ class Assembly {
   }
 
   static void tell_repeated(const Callee& callee) {
-    for (const auto& module : callee.module()->modules()) {
-      if (auto* graph = dynamic_cast<Graph*>(module.get()))
-        graph->set_repeated();
-    }
+    // All graphs within, at any depth, also those in layers (GraphLayer, recompute).
+    for (Graph* graph : graphs_within(*callee.module()))
+      graph->set_repeated();
   }
 
   static std::shared_ptr<const Node> make_node(const WantedNode& node, std::vector<Callee> callees,
@@ -305,6 +331,7 @@ class Assembly {
     if (slot.has_initial && spec_ != nullptr) {
       std::vector<std::int64_t> sizes{TensorSpec::kVaries};
       sizes.insert(sizes.end(), slot.shape.begin(), slot.shape.end());
+      // As begin_states() makes it: one row for each row of the batch.
       info.result = TensorSpec(std::move(sizes), spec_->dtype);
     } else if (spec_ != nullptr) {
       info.result = TensorSpec::absent();
@@ -324,6 +351,8 @@ class Assembly {
     std::vector<Callee> callees;
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
       LayerSpec spec;
+      // `outputs` are those of the whole model, at any depth: a `head` in a nested flow is made for
+      // them.
       if (spec_ != nullptr)
         spec = {inputs_of_callee(node, i, *specs), spec_->outputs, spec_->dtype};
       auto callee = make_callee(place, node.parts[i], names[std::min(i, names.size() - 1)], spec);
@@ -355,6 +384,8 @@ class Assembly {
   std::optional<Callee> make_callee(std::size_t place, const Part& part, const std::string& name,
                                     const LayerSpec& spec) {
     const WantedNode& node = wanted(place);
+    // A built graph is used itself, by all places that get it. A flow is assembled anew for each
+    // place; only modules in it that exist already are shared.
     if (part.graph())
       return Callee(name, part.type(), part.graph());
     if (part.flow()) {
@@ -372,6 +403,8 @@ class Assembly {
     if (part.build_flow())
       return make_built(place, part, name, spec);
     try {
+      // Plugins' code: its exceptions become problems of this step, and the other steps are still
+      // checked.
       Callee callee(name, part.type(), part.make()(spec), part.module());
       expect_numbers(callee, spec.inputs);
       return callee;
@@ -416,6 +449,8 @@ class Assembly {
       complain(node.step, cannot_take(place, words_in_flight()));
       return std::nullopt;
     }
+    // Builders may name each other without end. Flows in a document are measured before anything is
+    // built; a builder's flow is known only now.
     if (is_too_deep(*flow, levels_ + 1)) {
       complain(node.step, "in " + quote_text(node.id) + ", built by " + part.origin() + ": " +
                               too_deep_text());
@@ -458,6 +493,8 @@ class Assembly {
     const auto is_reference = [](const NodeInput& input) {
       return input.kind == NodeInput::Kind::kReference;
     };
+    // References stand behind all streams (wire.cpp), so everything from the first one on is
+    // reordered.
     const auto first = std::find_if(info.inputs.begin(), info.inputs.end(), is_reference);
     std::vector<NodeInput> given(first, info.inputs.end());
     info.inputs.erase(first, info.inputs.end());
@@ -466,7 +503,7 @@ class Assembly {
         return input.port == "ref_" + name;
       });
       if (found == given.end()) {
-        complain(wanted(place).step, quote_text(info.id) + " wants " + quote_text(name) +
+        complain(wanted(place).step, quote_text(info.id) + " requires " + quote_text(name) +
                                          ", which \"using\" does not give it");
         return false;
       }
@@ -476,7 +513,7 @@ class Assembly {
     if (!given.empty()) {
       const std::string extra = given.front().port.substr(4);
       complain(wanted(place).step,
-               quote_text(info.id) + " is given " + quote_text(extra) + ", but wants " +
+               quote_text(info.id) + " is given " + quote_text(extra) + ", but expects " +
                    (names.empty() ? "no references" : "only " + joined(names, ", ")) +
                    did_you_mean(extra, names));
       return false;
@@ -534,9 +571,11 @@ class Assembly {
                               (by_row ? "row" : "batch") + ", but its router " +
                               quote_text(callees[0].type()) + " chooses " +
                               (by_row ? "once for the whole batch" : "for each row") +
-                              "; say the same of both");
+                              "; set both to the same");
       return false;
     }
+    // Row i of a state belongs to row i of the batch; a branch of a switch by row gets other rows
+    // in every forward.
     for (std::size_t i = 1; i < callees.size() && by_row; ++i) {
       if (!callees[i].keeps_state())
         continue;
@@ -569,6 +608,7 @@ class Assembly {
   }
 
   bool takes_these(std::size_t place, const std::vector<TensorSpec>& specs) {
+    // A graph within has been checked with absent inputs itself.
     const Callee& callee = impl_->places[place].node->main();
     if (callee.graph() || callee.ability<TakesAbsent>() != nullptr)
       return true;
@@ -599,6 +639,7 @@ class Assembly {
                               written.text());
         continue;
       }
+      // A state of rows follows the batch: begin_states() cuts it where a batch is smaller.
       slot.has_rows = !written.sizes.empty() && written.sizes.front() == TensorSpec::kVaries;
       impl_->nodes[slot.read].result = written;
     }
@@ -616,6 +657,8 @@ class Assembly {
       std::vector<TensorSpec> first;
       for (const std::size_t output : outputs)
         first.push_back(*impl_->nodes[output].result);
+      // Equal sizes end the search: nothing behind this place can differ then. So one pass over the
+      // direct readers is enough.
       find_result(place);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         const NodeInfo& output = impl_->nodes[outputs[i]];
@@ -636,6 +679,7 @@ class Assembly {
   }
 
   void plan_branches() {
+    // Nested graphs have their own groups already; they are only told whether they are repeated.
     tell_of_shared_parameters();
     impl_->groups_of_branches = find_branch_groups(*impl_);
     if (impl_->groups_of_branches.empty())
@@ -696,6 +740,7 @@ class Assembly {
   void plan_releases() {
     std::vector<std::optional<std::size_t>> last_use(impl_->places.size());
     for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      // A value that nobody uses is freed at once.
       last_use[place] = place;
       for (const std::size_t input : impl_->places[place].inputs)
         last_use[input] = place;

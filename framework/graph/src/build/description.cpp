@@ -6,6 +6,10 @@
 
 #include <boost/range/iterator_range.hpp>
 
+// The order in which nodes run, and the text of a cycle where there is none. Among nodes that are
+// ready, the one that stands first in the flow comes first. The order decides names, parameters and
+// the sums of gradients, so it must depend on nothing else.
+
 namespace treadle::graph {
 namespace {
 

@@ -12,6 +12,7 @@
 
 namespace treadle::graph {
 
+// For messages about flows from C++; those from a document have the place instead.
 std::string_view spoken(Verb verb) {
   switch (verb) {
     case Verb::kStart:
@@ -57,6 +58,8 @@ FlowBuilder FlowBuilder::from(const Part& part) {
   return flow;
 }
 
+// The place is that of the last written_at(): the reader of a document announces each step before
+// the verb that records it.
 FlowStep& FlowBuilder::add(FlowStep step) {
   step.place = place_of_step_;
   return steps_.emplace_back(std::move(step));
@@ -98,17 +101,24 @@ FlowBuilder& FlowBuilder::at(std::vector<std::string> tags) {
 }
 
 FlowBuilder& FlowBuilder::mixture_of_experts(const Part& router, std::vector<Part> experts) {
+  // FlowStep::parts has the router first; so do the callees of the nodes (callee_names() in
+  // assemble.cpp).
   experts.insert(experts.begin(), router);
   add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts)});
   return *this;
 }
 
+// The parts of a switch are callees of one node; those of mixture_of_experts() are nodes, because
+// all of them run.
 FlowBuilder& FlowBuilder::switch_(const Part& router, std::vector<Part> branches, SwitchBy by) {
   branches.insert(branches.begin(), router);
   add({.verb = Verb::kSwitch, .parts = std::move(branches), .switch_by = by});
   return *this;
 }
 
+// A loop is recorded at once and finished by the object that is returned. One that is dropped
+// leaves a step without a length, which build() reports. The object refers to the last step, so no
+// other verb may come between.
 FlowBuilder::Loop FlowBuilder::loop(const Part& body) {
   add({.verb = Verb::kLoop, .parts = {body}});
   return Loop(*this);
@@ -123,6 +133,7 @@ FlowBuilder& FlowBuilder::Loop::times(std::int64_t n) {
 
 FlowBuilder& FlowBuilder::Loop::while_(const Part& condition, std::int64_t most, HaltBy by) {
   FlowStep& step = flow_.steps_.back();
+  // Behind the body: FlowStep::parts is [body, condition], and [body, halt] for adaptively().
   step.parts.push_back(condition);
   step.loop = LoopKind::kWhile;
   step.rounds = most;
@@ -131,6 +142,7 @@ FlowBuilder& FlowBuilder::Loop::while_(const Part& condition, std::int64_t most,
 }
 
 FlowBuilder& FlowBuilder::Loop::until(const Part& condition, std::int64_t most, HaltBy by) {
+  // The same but for the moment of the decision, see LoopNode::run().
   while_(condition, most, by);
   flow_.steps_.back().loop = LoopKind::kUntil;
   return flow_;
@@ -176,6 +188,8 @@ FlowBuilder::Map& FlowBuilder::Map::batched() {
 }
 
 FlowStep& FlowBuilder::last() {
+  // Before any verb, tag() and its like are about the graph's first input. A step of its own holds
+  // them, so that their order among the steps is kept.
   return steps_.empty() ? add({.verb = Verb::kStart}) : steps_.back();
 }
 
@@ -185,6 +199,7 @@ FlowBuilder& FlowBuilder::tag(std::string name) {
 }
 
 FlowBuilder& FlowBuilder::tag_output(std::string output, std::string name) {
+  // "output" is the node's first output, which has no place of its own.
   if (output == kDefaultOutput)
     return tag(std::move(name));
   last().output_tags.emplace_back(std::move(output), std::move(name));
@@ -193,11 +208,13 @@ FlowBuilder& FlowBuilder::tag_output(std::string output, std::string name) {
 
 FlowBuilder& FlowBuilder::using_(std::vector<std::string> tags) {
   std::vector<std::string>& references = last().references;
+  // Added, not replaced: several using_() of one step give all their tags.
   references.insert(references.end(), tags.begin(), tags.end());
   return *this;
 }
 
 FlowBuilder& FlowBuilder::initial(std::string tag, std::vector<std::int64_t> shape, double fill) {
+  // Belongs to the flow and not to a step: the state is read at one step and written at another.
   initial_.push_back({std::move(tag), std::move(shape), fill});
   return *this;
 }
@@ -214,6 +231,7 @@ FlowBuilder& FlowBuilder::frozen() {
 
 FlowBuilder& FlowBuilder::outputs(std::vector<std::string> tags) {
   outputs_ = std::move(tags);
+  // Names belong to the tags that are replaced.
   output_names_.clear();
   return *this;
 }
@@ -226,6 +244,8 @@ FlowBuilder& FlowBuilder::outputs(std::vector<std::string> names, std::vector<st
 }
 
 FlowBuilder& FlowBuilder::begin_with_inputs(std::vector<std::string> names) {
+  // In front, where every step can use them. Their place is the flow's: no step of the document
+  // names them as inputs.
   FlowStep step{.verb = Verb::kInput, .words = std::move(names)};
   step.place = place_;
   steps_.insert(steps_.begin(), std::move(step));
@@ -233,6 +253,7 @@ FlowBuilder& FlowBuilder::begin_with_inputs(std::vector<std::string> names) {
 }
 
 FlowBuilder& FlowBuilder::read_from(const Config& flow) {
+  // The whole flow's place, for mistakes that belong to no step (cycles, outputs, initial values).
   place_ = flow;
   return *this;
 }
@@ -243,6 +264,7 @@ FlowBuilder& FlowBuilder::written_at(const Config& step) {
 }
 
 std::shared_ptr<Graph> FlowBuilder::build(const LayerSpec& spec) const {
+  // Everything is checked here. The graph keeps no pointer to the builder or its steps.
   return assemble_graph(*this, &spec);
 }
 

@@ -127,7 +127,7 @@ TensorSpec rows_of(const std::vector<std::int64_t>& shape, c10::ScalarType dtype
 }
 
 /// "species" [B, 3] and "price" [B, 1]
-std::string asked_text(const ModelSpec& spec) {
+std::string required_text(const ModelSpec& spec) {
   std::string text;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     text += (i == 0                         ? ""
@@ -163,13 +163,13 @@ std::vector<std::int64_t> joined_shape(const std::vector<OutputSpec>& outputs) {
 }
 
 /// Sizes that only the data decides may turn out to be the same.
-bool fits_output(const TensorSpec& given, const TensorSpec& asked) {
-  if (!c10::isFloatingType(given.dtype) || given.sizes.size() != asked.sizes.size() ||
-      given.sizes.back() != asked.sizes.back())
+bool fits_output(const TensorSpec& given, const TensorSpec& required) {
+  if (!c10::isFloatingType(given.dtype) || given.sizes.size() != required.sizes.size() ||
+      given.sizes.back() != required.sizes.back())
     return false;
   for (std::size_t i = 0; i < given.sizes.size(); ++i) {
-    if (given.sizes[i] != asked.sizes[i] && given.sizes[i] != TensorSpec::kVaries &&
-        asked.sizes[i] != TensorSpec::kVaries)
+    if (given.sizes[i] != required.sizes[i] && given.sizes[i] != TensorSpec::kVaries &&
+        required.sizes[i] != TensorSpec::kVaries)
       return false;
   }
   return true;
@@ -196,15 +196,15 @@ FlowBuilder with_outputs(const FlowBuilder& flow, const ModelSpec& spec) {
   std::vector<std::string> tags;
   for (const std::string& name : flow.output_names()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw DataError("\"outputs\" names " + quote_text(name) + ", but the loss asks for " +
-                      asked_text(spec) + did_you_mean(name, names));
+      throw DataError("\"outputs\" names " + quote_text(name) + ", but the loss requires " +
+                      required_text(spec) + did_you_mean(name, names));
     }
   }
   for (const std::string& name : names) {
     const auto found = std::find(flow.output_names().begin(), flow.output_names().end(), name);
     if (found == flow.output_names().end()) {
-      throw DataError("\"outputs\" names no tag for " + quote_text(name) + "; the loss asks for " +
-                      asked_text(spec));
+      throw DataError("\"outputs\" names no tag for " + quote_text(name) + "; the loss requires " +
+                      required_text(spec));
     }
     tags.push_back(
         flow.output_tags()[static_cast<std::size_t>(found - flow.output_names().begin())]);
@@ -220,26 +220,26 @@ std::string given_text(const Graph& graph, std::size_t output) {
 
 void expect_one_end(const Graph& graph, const ModelSpec& spec) {
   if (!have_same_positions(spec.outputs)) {
-    throw DataError("the flow has one end, " + given_text(graph, 0) + ", but the loss asks for " +
-                    asked_text(spec) +
+    throw DataError("the flow has one end, " + given_text(graph, 0) + ", but the loss requires " +
+                    required_text(spec) +
                     ", which cannot be parts of one tensor; tag a value for each output, and name "
                     "them: \"outputs\": {" +
                     quote_text(spec.outputs[0].name) + ": \"tag\", ...}; " + tags_text(graph));
   }
-  const TensorSpec asked = rows_of(joined_shape(spec.outputs), spec.dtype);
+  const TensorSpec required = rows_of(joined_shape(spec.outputs), spec.dtype);
   const TensorSpec given = *graph.results().front();
-  if (fits_output(given, asked))
+  if (fits_output(given, required))
     return;
   const std::string remedy =
-      given.sizes.size() == asked.sizes.size() ? "end it with {\"use\": \"head\"}"
-      : asked.sizes.size() == 2
+      given.sizes.size() == required.sizes.size() ? "end it with {\"use\": \"head\"}"
+      : required.sizes.size() == 2
           ? "make rows of it in front of the head: {\"use\": \"flatten\"}, "
             "{\"use\": \"reduce\"} or {\"use\": \"select\"}"
           : "end it with {\"use\": \"head\"} over a stream that still has the positions";
-  throw DataError("the flow ends with " + given_text(graph, 0) + ", but the loss asks for " +
+  throw DataError("the flow ends with " + given_text(graph, 0) + ", but the loss requires " +
                   (spec.outputs.size() == 1
-                       ? asked.text()
-                       : asked.text() + ": " + asked_text(spec) + " beside each other") +
+                       ? required.text()
+                       : required.text() + ": " + required_text(spec) + " beside each other") +
                   "; " + remedy);
 }
 
@@ -248,15 +248,15 @@ void expect_outputs(const Graph& graph, const ModelSpec& spec) {
   if (count == 1)
     return expect_one_end(graph, spec);
   if (count != spec.outputs.size()) {
-    throw DataError("the flow has " + std::to_string(count) + " outputs, but the loss asks for " +
-                    std::to_string(spec.outputs.size()) + ": " + asked_text(spec) + "; " +
+    throw DataError("the flow has " + std::to_string(count) + " outputs, but the loss requires " +
+                    std::to_string(spec.outputs.size()) + ": " + required_text(spec) + "; " +
                     tags_text(graph));
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const TensorSpec asked = rows_of(spec.outputs[i].shape, spec.dtype);
-    if (!fits_output(*graph.results()[i], asked)) {
+    const TensorSpec required = rows_of(spec.outputs[i].shape, spec.dtype);
+    if (!fits_output(*graph.results()[i], required)) {
       throw DataError("the flow's output " + std::to_string(i) + " is " + given_text(graph, i) +
-                      ", but the loss asks for " + asked.text() + " as " +
+                      ", but the loss requires " + required.text() + " as " +
                       quote_text(spec.outputs[i].name) +
                       "; end that way with {\"use\": \"head\", "
                       "\"output\": " +

@@ -9,6 +9,10 @@
 
 #include "build/flow_step.h"
 
+// Parts are of four kinds: a module or layer that exists (module_, and make_ returns it), a built
+// graph, a flow that is assembled where it is used, and a layer or flow that is made when the sizes
+// of its inputs are known (make_, build_flow_).
+
 namespace treadle::graph {
 namespace {
 

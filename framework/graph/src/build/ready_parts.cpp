@@ -366,7 +366,9 @@ Part recompute(const Part& body, RecomputedNames names) {
   return Part("recompute", [body, names](const LayerSpec& spec) {
     const bool is_flow = names == RecomputedNames::kOfFlow && body.flow() != nullptr;
     const FlowBuilder flow = is_flow ? *body.flow() : FlowBuilder::from(body);
-    return std::make_shared<Recomputing>(flow.build(spec), names);
+    // Without inputs: of a flow that is built without sizes, and so is this one.
+    return std::make_shared<Recomputing>(spec.inputs.empty() ? flow.build() : flow.build(spec),
+                                         names);
   });
 }
 

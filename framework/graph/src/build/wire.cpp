@@ -19,6 +19,18 @@
 //
 // Ids are part of the saved format (they name parameters): they count nodes per type in the order
 // of the flow and skip names that people gave.
+//
+// Two orders in the description decide behaviour, and so are kept by all verbs:
+// - Vertices are added in the order of the flow. execution_order() keeps it among independent
+//   nodes, and with it the order of parameters, gradients and saved files.
+// - Edges into a vertex are added in the order of the callee's inputs: the stream, or all streams
+//   of a merge, then the references. assemble.cpp reads the inputs from them.
+//
+// A state is two vertices: a "state_read" node where a tag is used before its step, and the node
+// that gets the tag later. The edge between them (NodeInput::Kind::kState) leads from one forward
+// to the next and orders nothing.
+//
+// Steps are referred to by pointer (WantedNode::step), so the flow must outlive the description.
 
 namespace treadle::graph {
 namespace {
@@ -42,6 +54,8 @@ class Wiring {
   explicit Wiring(const FlowBuilder& flow) : flow_(flow) {}
 
   Wired wire() {
+    // Tags and names of all steps first, since a step may use a tag that comes later, and generated
+    // ids must avoid names that come later.
     declare_tags();
     const Vertex first = add_input(std::string(kDefaultInput));
     streams_ = {first};
@@ -50,6 +64,8 @@ class Wiring {
       step_ = &step;
       targets_.clear();
       kVerbs.at(step.verb)(*this);
+      // References before tags: a step that uses the tag it puts gets the value of the forward
+      // before. That is how a recurrent cell is written.
       give_references();
       put_tags();
       put_output_tags();
@@ -64,6 +80,7 @@ class Wiring {
   using Work = void (*)(Wiring&);
   static const std::map<Verb, Work> kVerbs;
 
+  // At the present step; at the flow where there is none.
   void complain(std::string message) {
     wired_.problems.push_back(problem_of(flow_, step_, std::move(message)));
   }
@@ -74,6 +91,7 @@ class Wiring {
     do {
       id = type + "_" + std::to_string(counters_[type]++);
     } while (ids_.count(id) > 0 || wanted_names_.count(id) > 0 || name_within(id));
+    // nodes_ are the ids that name parameters; inputs have none and are only in ids_.
     ids_.insert(id);
     nodes_.insert(id);
     return id;
@@ -87,6 +105,7 @@ class Wiring {
                " must be of letters, digits, _, - and, between them, dots");
       return new_id(type);
     }
+    // After a mistake in a name a generated id stands in, so that wiring goes on.
     if (!ids_.insert(name).second) {
       complain("two nodes are named " + quote_text(name));
       return new_id(type);
@@ -155,6 +174,7 @@ class Wiring {
     return streams_.front();
   }
 
+  // One open stream. current_ is what a tag of this step names.
   void go_on_from(Vertex vertex) {
     streams_ = {vertex};
     current_ = vertex;
@@ -190,6 +210,8 @@ class Wiring {
     const Vertex node = add_part(step_->parts[0], step_->name);
     connect_stream(from, node);
     targets_ = {node};
+    // The step's name, references and output tags are those of the part; its tag is that of the
+    // sum, which becomes the stream.
     const Vertex sum = add_part(graph::add(step_->broadcast), "");
     connect(from, sum, "input_0");
     connect(node, sum, "input_1");
@@ -205,9 +227,11 @@ class Wiring {
       connect_stream(from, node);
       branches.push_back(node);
     }
+    // Every branch gets the step's references.
     targets_ = branches;
     if (branches.empty())
       return;
+    // current_ stays: a tag needs one stream, and put_tags() refuses it here.
     streams_ = branches;
   }
 
@@ -239,7 +263,7 @@ class Wiring {
     }
     std::vector<std::string> tags;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
-      tags.push_back(group + "_" + std::to_string(i));
+      tags.push_back(member_of(group, i));
       put_tag(tags.back(), streams_[i]);
     }
     wired_.groups.emplace_back(group, std::move(tags));
@@ -263,6 +287,8 @@ class Wiring {
 
   void at() {
     std::vector<Vertex> found;
+    // Tags that are missing are left out, and the flow continues with the others: one mistake, one
+    // message.
     for (const std::string& tag : step_->words) {
       if (const auto vertex = find_tag(tag))
         found.push_back(*vertex);
@@ -280,7 +306,11 @@ class Wiring {
     const Vertex from = stream();
     const Vertex router = add_part(step_->parts[0], "");
     connect_stream(from, router);
+    // The router alone gets the step's references; the name is that of the sum, and experts are
+    // numbered.
     targets_ = {router};
+    // Experts are nodes of this graph, not callees of one node: all of them run, and they are
+    // branches that may run concurrently.
     std::vector<Vertex> experts;
     for (std::size_t i = 1; i < step_->parts.size(); ++i) {
       experts.push_back(add_part(step_->parts[i], name_of_part(i - 1)));
@@ -293,6 +323,8 @@ class Wiring {
     go_on_from(sum);
   }
 
+  // One vertex for all parts of the step: they run under the node's control and are no nodes of
+  // this graph.
   void add_composite(NodeKind kind, const std::string& type, Vertex from) {
     const Vertex node =
         add({.id = named_id(step_->name, type), .type = type, .kind = kind, .parts = step_->parts});
@@ -310,7 +342,7 @@ class Wiring {
 
   void loop() {
     if (step_->loop == LoopKind::kUnfinished) {
-      complain("does not say for how long: times(), while_(), until() or adaptively()");
+      complain("requires one of times(), while_(), until() and adaptively()");
     } else if (step_->rounds < 1) {
       complain("needs at least one round, got " + std::to_string(step_->rounds));
     }
@@ -322,9 +354,11 @@ class Wiring {
   }
 
   void map() {
+    // A map over a tag does not need one open stream: open streams are dropped, and the map's
+    // result becomes the stream.
     Vertex from = current_;
     if (step_->map == MapKind::kUnfinished) {
-      complain("does not say over what: each(), over() or slices()");
+      complain("requires one of each(), over() and slices()");
       from = stream();
     } else if (step_->map == MapKind::kOver) {
       if (const auto vertex = find_tag(step_->over))
@@ -339,15 +373,44 @@ class Wiring {
 
   // --- tags and references
 
-  /// Every tag that some step puts, so that a reference to a later one is told from a typing error.
+  /// Every tag that some step puts, so that a reference to a later one is told from a typing error:
+  /// also the inputs and the members of groups.
   void declare_tags() {
+    std::size_t open = 1;
     for (const FlowStep& step : flow_.steps()) {
       for (const std::string& tag : step.tags)
         tag_uses_.insert(tag);
       for (const auto& [output, tag] : step.output_tags)
         tag_uses_.insert(tag);
+      if (step.verb == Verb::kInput)
+        tag_uses_.insert(step.words.begin(), step.words.end());
+      if (step.verb == Verb::kTagGroup) {
+        for (std::size_t i = 0; i < open; ++i)
+          tag_uses_.insert(member_of(step.words[0], i));
+      }
       if (!step.name.empty())
         wanted_names_.insert(step.name);
+      open = open_after(step, open);
+    }
+  }
+
+  static std::string member_of(const std::string& group, std::size_t index) {
+    return group + "_" + std::to_string(index);
+  }
+
+  /// How many streams are open after a step without mistakes.
+  static std::size_t open_after(const FlowStep& step, std::size_t before) {
+    switch (step.verb) {
+      case Verb::kSplit:
+        return step.parts.size();
+      case Verb::kAt:
+        return step.words.size();
+      case Verb::kStart:
+      case Verb::kInput:
+      case Verb::kTagGroup:
+        return before;
+      default:
+        return 1;
     }
   }
 
@@ -380,6 +443,7 @@ class Wiring {
       return;
     }
     wired_.description[vertex].tags.push_back(tag);
+    // An earlier step has used this tag: it is a state, and this vertex computes its next value.
     if (const auto state = states_.find(tag); state != states_.end()) {
       connect(vertex, state->second.vertex, std::string(kDefaultInput), NodeInput::Kind::kState);
       state->second.is_closed = true;
@@ -400,6 +464,8 @@ class Wiring {
 
   /// The node whose outputs the step can tag; nothing for a verb that calls several parts.
   std::optional<Vertex> node_of_outputs() const {
+    // Loops, maps and switches run their parts several times or not at all, so they have one
+    // output.
     const Verb verb = step_->verb;
     const bool has_one_part =
         verb == Verb::kThrough || verb == Verb::kMerge || verb == Verb::kResidual;
@@ -419,6 +485,8 @@ class Wiring {
     for (const auto& [output, tag] : step_->output_tags) {
       auto known = outputs.find(output);
       if (known == outputs.end()) {
+        // A vertex without work of its own: its value is written by the owner. Its id is not in
+        // ids_, as it names no parameters.
         const std::string id = wired_.description[*owner].id + "." + output;
         const Vertex vertex = add({.id = id, .type = "output", .kind = NodeKind::kOutput});
         connect(*owner, vertex, output);
@@ -437,6 +505,7 @@ class Wiring {
     }
     for (const std::string& tag : step_->references) {
       const auto known = tags_.find(tag);
+      // A tag that is unknown so far may come later. Whether it does is checked in close_states().
       const Vertex from = known != tags_.end() ? known->second : state_of(tag);
       for (const Vertex target : targets_)
         connect(from, target, "ref_" + tag, NodeInput::Kind::kReference);
@@ -459,6 +528,7 @@ class Wiring {
     for (const auto& [tag, state] : states_) {
       if (state.is_closed)
         continue;
+      // The mistake stands at the step that used the tag first.
       step_ = state.first_used;
       complain("uses " + quote_text(tag) + ", but nothing is tagged so" +
                did_you_mean(tag, known_tags()));
@@ -491,6 +561,7 @@ class Wiring {
       complain(std::to_string(streams_.size()) +
                " streams are open at the end of the flow; merge them");
     }
+    // Also after a mistake: assembly expects at least one output.
     wired_.outputs.push_back(streams_.front());
   }
 

@@ -8,6 +8,19 @@
 #include "run/place_text.h"
 #include "run/run_graph.h"
 
+// The opaque calls of a plan. A program makes them where a node was not lowered.
+//
+// A program is shared by all forwards of its graph, so a call holds no state. It holds the path
+// from the compiled graph down to its node, and finds the state of the present forward by that path
+// in Run::context. A context exists during forwards only; a backward reads the tapes and calls
+// nothing.
+//
+// A call refers to nodes of the graph. The graph owns the executor, which owns the plans. An
+// autograd node may keep a program alive after its graph is gone, but then only for a backward.
+//
+// Calls run the same code as a dynamic graph, and end with contiguous_with_gradient() as
+// run_place() does: rule 4 of run/gradient_order.h holds in both.
+
 namespace treadle::graph {
 namespace {
 
@@ -19,6 +32,8 @@ NodeState& node_state(const GraphCallContext& context, const StatePath& path) {
   return graph_state(context.state, path, path.size() - 1).nodes[path.back().first];
 }
 
+// A graph within runs node by node here, whatever its own executor is: Callee::call() calls
+// run_graph().
 class CalleeCall final : public plan::PlanCall {
  public:
   CalleeCall(const Callee& callee, StatePath path) : callee_(callee), path_(std::move(path)) {}
@@ -54,6 +69,8 @@ class NodeCall final : public plan::PlanCall {
   const StatePath path_;
 };
 
+// Always concurrent: branches that run one by one are lowered instead, each by itself. A program is
+// used only while that choice would be the same (Program::conditions).
 class GroupCall final : public plan::PlanCall {
  public:
   GroupCall(const Graph::Impl& graph, const BranchGroup& group, std::size_t seed, StatePath path)
@@ -62,9 +79,12 @@ class GroupCall final : public plan::PlanCall {
   void call(Inputs inputs, plan::Run& run, std::vector<at::Tensor>& results) const override {
     const GraphCallContext& context = context_of(run);
     GraphState::Data& own = graph_state(context.state, path_, path_.size());
+    // By place, as run_branches() expects them; only sources and results are set.
     std::vector<at::Tensor> values(graph_.places.size());
     for (std::size_t i = 0; i < inputs.size(); ++i)
       values[group_.sources[i]] = inputs[i];
+    // The seed was drawn by the program's kDrawSeed instruction, once per graph as in run_graph(),
+    // so branches have the same random streams in all kinds of execution.
     run_branches(group_, Branches::kParallel, run.seeds[seed_], graph_.parameters, values,
                  [&](std::size_t place, const Inputs& given) {
                    return run_place(graph_, place, given, own, context.scope);
@@ -84,6 +104,7 @@ class GroupCall final : public plan::PlanCall {
     return all;
   }
 
+  // The error names the branch: the call as a whole has no node of its own.
   void rethrow_from_result(std::size_t result, Inputs inputs) const override {
     const std::size_t place = group_.places[result];
     std::vector<std::string> sizes;

@@ -10,6 +10,7 @@
 #include <treadle/plan/lowerable.h>
 
 #include "run/graph_data.h"
+#include "show/training_work.h"
 
 // The rule of Execution::kAuto: compiled, unless
 //
@@ -21,16 +22,24 @@
 //   in its last bit (docs/decisions/0012-compiled-graphs.md);
 // - a layer adds to the loss: training runs node by node then, whatever was asked for;
 // - branches are to run at once whatever they cost;
-// - no layer can be lowered: there is nothing to gain.
+// - no layer can be lowered: there is nothing to gain;
+// - layers that a plan calls do more than nine tenths of the work, as Graph::training_work()
+//   estimates it: the rest saves less than the calls cost. Measured 1.02 to 1.09, in whole runs:
+//   one LSTM, two, a small GRU, attention alone, an mlp that recomputes its layers.
 //
-// Everything else was measured to be no slower (whole steps with Adam, one thread, compiled beside
-// dynamic, `parts --benchmark_filter=step/` of tests/benchmarks): small dense networks 0.60, with
-// batch norms and residuals 0.61, four small branches 0.42, mixtures of experts 0.63, a loop
-// 0.62, one layer 0.81; 0.89 to 0.93 where every second layer is called; 0.96 to 0.99 where kernels
-// take all of the time (convolutions, LSTM, transformer).
+// Everything else was measured to be no slower, but for a spread of 2 % (whole steps with Adam, one
+// thread, compiled beside dynamic, `parts --benchmark_filter=step/` of tests/benchmarks): small
+// dense networks 0.60, with batch norms and residuals 0.61, four small branches 0.42, mixtures of
+// experts 0.63, a loop 0.62, one layer 0.81; 0.89 to 0.93 where every second layer is called; 0.96
+// where kernels take all of the time (convolutions, a transformer, whose attention is called and
+// does a third of the work); 1.02, in whole runs, where a small GRU does half of the work or more.
 
 namespace treadle::graph {
 namespace {
+
+bool is_lowered(const Callee& layer) {
+  return layer.ability<Lowerable>() != nullptr && !layer.reports();
+}
 
 /// Whether a plan knows any of its layers, those of graphs within included.
 bool has_lowered_layer(const Graph::Impl& graph) {
@@ -39,7 +48,7 @@ bool has_lowered_layer(const Graph::Impl& graph) {
       continue;
     for (const Callee& callee : place.node->callees()) {
       if (callee.graph() != nullptr ? has_lowered_layer(callee.graph()->impl())
-                                    : callee.ability<Lowerable>() != nullptr)
+                                    : is_lowered(callee))
         return true;
     }
   }
@@ -77,6 +86,15 @@ std::optional<std::string> varying_node(const Graph::Impl& graph) {
   return std::nullopt;
 }
 
+/// Whether the layers that a plan calls do nearly all of the work.
+bool works_in_calls(const Graph& graph) {
+  constexpr double kNearlyAll = 0.9;
+  const auto all = operations_in(graph, [](const Callee&) { return true; });
+  const auto called = operations_in(
+      graph, [](const Callee& callee) { return callee.graph() == nullptr && !is_lowered(callee); });
+  return all && called && *called > kNearlyAll * *all;
+}
+
 bool runs_branches_in_parallel(const Graph::Impl& graph) {
   return graph.has_branches && graph.branches == Branches::kParallel;
 }
@@ -97,6 +115,8 @@ std::optional<std::string> why_dynamic(const Graph& graph) {
     return "its branches run in parallel";
   if (!has_lowered_layer(impl))
     return "none of its layers can be compiled";
+  if (works_in_calls(graph))
+    return "layers that cannot be compiled do nearly all of its work";
   return std::nullopt;
 }
 

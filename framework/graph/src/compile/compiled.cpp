@@ -13,10 +13,10 @@
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/torch_versions.h>
 #include <treadle/plan/passes.h>
 #include <treadle/plan/plan.h>
 #include <treadle/plan/run.h>
+#include <treadle/tensor/torch_versions.h>
 
 #include "compile/choice.h"
 #include "compile/lowering.h"

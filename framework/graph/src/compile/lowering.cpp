@@ -227,18 +227,18 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
   StatePath path = position.path;
   path.emplace_back(position.place, index);
   add_site(position, inputs);
-  std::string why = "its layer does not say itself in operations";
+  std::string why = "its layer cannot be lowered to operations";
   if (callee.graph() != nullptr) {
     if (const auto values = lower_within(position, index, inputs, why))
       return (*values)[callee.graph()->impl().outputs.front()];
   } else if (callee.keeps_state()) {
-    why = "it remembers something from call to call";
+    why = "it keeps state between calls";
   } else if (callee.reports()) {
     why = "its layer logs or adds to the loss";
   } else if (const auto* planned = callee.ability<Lowerable>()) {
     if (const auto value = planned->lower(*this, inputs))
       return *value;
-    why = "its layer has no operations for such inputs";
+    why = "its layer cannot be lowered for such inputs";
   }
   return call(call_of_callee(callee, std::move(path)), inputs, why, /*is_dynamic=*/false).front();
 }
@@ -250,11 +250,11 @@ std::optional<std::vector<PlanValue>> PlanLowering::lower_within(const PlanPosit
   const Graph::Impl& graph =
       position.graph->places[position.place].node->callees()[index].graph()->impl();
   if (!graph.states.empty()) {
-    why = "the graph within has states";
+    why = "the inner graph keeps state";
   } else if (!graph.tells_beginning.empty()) {
-    why = "the graph within tells layers when it begins";
+    why = "layers of the inner graph are notified before each forward pass";
   } else if (graph.tag_slots > 0 && keeps_what_is_seen()) {
-    why = "tags within are asked for";
+    why = "tagged values of the inner graph are read";
   } else if (inputs.size() == graph.inputs.size()) {
     StatePath path = position.path;
     path.emplace_back(position.place, index);
@@ -284,13 +284,13 @@ std::optional<std::vector<PlanValue>> PlanLowering::lower_outputs_of_graph(
   return outputs;
 }
 
-void PlanLowering::expect_no_memory(const PlanPosition& position, std::size_t callee) const {
+void PlanLowering::expect_no_state(const PlanPosition& position, std::size_t callee) const {
   GraphState::Data& data = graph_state(state_, position.path, position.path.size());
   if (!has_gradients(data.nodes[position.place].callees[callee]))
     return;
   try {
     throw DataError(
-        "a layer left a tensor for the next round without saying that it does: it must derive from "
+        "a layer left a tensor for the next round, but does not derive from "
         "treadle::KeepsState");
   } catch (...) {
     rethrow_from(program_.sites[site_]);

@@ -53,7 +53,7 @@ class PlanLowering final : public PlanBuilder {
       std::span<const std::string> further);
 
   /// Throws if a layer has left a tensor with a gradient in its memory without being stateful.
-  void expect_no_memory(const PlanPosition& position, std::size_t callee) const;
+  void expect_no_state(const PlanPosition& position, std::size_t callee) const;
 
   /// Whether tags and traces are asked for: what is within other graphs is then called.
   bool keeps_what_is_seen() const { return state_.keeps_tags; }

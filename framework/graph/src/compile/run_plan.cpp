@@ -15,8 +15,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/task_random.h>
 #include <treadle/plan/op.h>
+#include <treadle/tensor/task_random.h>
 
 #include "run/failure.h"
 

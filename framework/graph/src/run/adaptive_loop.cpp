@@ -12,6 +12,7 @@
 #include <treadle/base/error.h>
 
 #include "run/failure.h"
+#include "run/gradient_order.h"
 #include "run/nodes.h"
 
 // A loop in which each row halts by itself. All rows run every round, and rows that have halted
@@ -70,7 +71,8 @@ class AdaptiveLoopNode final : public Node {
       if (round > 0 && scope.truncates_bptt)
         current = current.detach();
       try {
-        const at::Tensor next = main().call({given.data(), given.size()}, state.callees[0], scope);
+        const at::Tensor next = contiguous_with_gradient(
+            main().call({given.data(), given.size()}, state.callees[0], scope));
         // What a row that has halted would go on to might be anything, infinity included.
         current = round == 0 ? next : at::where(rows.over(rows.running, next), next, current);
         const at::Tensor share = rows.halt(halting(current, state, scope), pondering_, is_last);
@@ -113,7 +115,7 @@ class AdaptiveLoopNode final : public Node {
   bool depends_on_numbers() const override { return true; }
   double calls_of(std::size_t) const override { return static_cast<double>(most_); }
   std::string why_called() const override {
-    return "how many rounds a row makes depends on values";
+    return "the number of rounds of each row depends on values";
   }
 
  private:
@@ -154,7 +156,8 @@ class AdaptiveLoopNode final : public Node {
   };
 
   at::Tensor halting(const at::Tensor& value, NodeState& state, const ForwardScope& scope) const {
-    const at::Tensor said = callees_[1].call({&value, 1}, state.callees[1], scope);
+    const at::Tensor said =
+        contiguous_with_gradient(callees_[1].call({&value, 1}, state.callees[1], scope));
     if (said.numel() != value.size(0)) {
       throw DataError("what decides whether to halt gave " + std::to_string(said.numel()) +
                       " numbers for " + std::to_string(value.size(0)) + " rows");

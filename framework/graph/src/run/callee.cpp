@@ -9,6 +9,12 @@
 #include "run/node.h"
 #include "run/run_graph.h"
 
+// A callee hides whether a node calls a layer or a nested graph, and where abilities come from: an
+// adapted module of libtorch is wrapped in a layer, and either of the two may have an ability.
+//
+// A call writes to the caller's State and never to the callee, so that several streams may use one
+// graph at once.
+
 namespace treadle::graph {
 
 Callee::Callee(std::string name, std::string type, std::shared_ptr<Layer> layer,
@@ -24,12 +30,16 @@ Callee::Callee(std::string name, std::string type, std::shared_ptr<Graph> graph)
 at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& scope,
                         std::span<const std::string> further) const {
   if (layer_ != nullptr) {
+    // Before each call, not each forward: in a loop the memory passes from round to round. A
+    // graph's states are detached in begin_states().
     if (scope.truncates_bptt)
       detach_memory(state.memory);
     LayerContext context(scope.stop, state.memory, state.reports);
     context.set_truncated_bptt(scope.truncates_bptt);
     if (!further.empty())
       context.request_outputs(further);
+    // Reports of earlier calls in this forward have been checked; a loop calls its layer many
+    // times.
     const std::size_t before = state.reports.list.size();
     at::Tensor value = layer_->forward(inputs, context);
     if (!value.defined())
@@ -44,6 +54,8 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& 
   if (inputs.size() != graph.inputs.size())
     throw DataError(input_count_text(graph, inputs.size()));
   std::vector<at::Tensor> outputs;
+  // Straight to run_graph(), past the executor of the nested graph: only the outermost graph
+  // chooses how a forward runs. Inputs are contiguous already, being values of the graph around.
   run_graph(graph, inputs, state.graph->data(), scope, outputs);
   state.outputs.clear();
   for (const std::string& name : further) {
@@ -78,6 +90,8 @@ std::vector<std::string> Callee::output_names() const {
   }
   const Graph::Impl& graph = graph_->impl();
   std::vector<std::string> names;
+  // The first output is the stream's and has no name here. A place with several tags has several
+  // names.
   for (std::size_t i = 1; i < graph.outputs.size(); ++i) {
     const std::vector<std::string>& tags = graph.nodes[graph.outputs[i]].tags;
     names.insert(names.end(), tags.begin(), tags.end());
@@ -86,6 +100,7 @@ std::vector<std::string> Callee::output_names() const {
 }
 
 std::size_t Callee::output_place(std::string_view name) const {
+  // Names were checked when the graph was built: Assembly::further_outputs().
   return graph_->impl().tags.find(name)->second;
 }
 
@@ -97,6 +112,7 @@ bool Callee::keeps_state() const {
 }
 
 bool Callee::reports() const {
+  // A graph has collected this from its own callees, as well as keeps_state and adds_losses.
   if (graph_ != nullptr)
     return graph_->impl().reports;
   const auto* shows = ability<LogsValues>();

@@ -8,7 +8,7 @@ namespace treadle::graph {
 /// other threads, calls of a plan. Made where the forward begins, and passed on as it is.
 struct ForwardScope {
   std::stop_token stop = {};
-  /// See ForwardContext::truncates_bptt(). States and memories are then detached where they are
+  /// See ForwardContext::truncates_bptt(). State is then detached where they are
   /// read, and what a loop hands on where the next round takes it.
   bool truncates_bptt = false;
 };

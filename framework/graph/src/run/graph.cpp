@@ -15,6 +15,7 @@
 #include "run/failure.h"
 #include "run/graph_data.h"
 #include "run/graph_result.h"
+#include "run/graphs_within.h"
 #include "run/reports.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"
@@ -30,6 +31,7 @@
 namespace treadle::graph {
 namespace {
 
+/// The default. The other one is made in compile/compiled.cpp, which run/ does not depend on.
 class DynamicExecutor final : public Executor {
  public:
   Execution execution() const override { return Execution::kDynamic; }
@@ -51,6 +53,8 @@ class GraphLayer final : public Layer,
       : graph_(register_module("graph", std::move(graph))) {}
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
+    // The state lives in the layer's context between calls. The borrowed GraphState is only where
+    // this call works; it is returned empty.
     SpareState state(*graph_);
     if (!context.state().empty())
       state->load_state(context.state());
@@ -80,6 +84,7 @@ class GraphLayer final : public Layer,
 
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override {
+    // A graph that was built without sizes has none to infer from.
     return graph_->results().front() ? result_of(*graph_, inputs) : tried_on_zeros(inputs);
   }
 
@@ -100,9 +105,13 @@ class Registration {
 
  private:
   void add_node(const std::string& id, const std::string& type, const Node& node) {
+    // A node with one nameless callee is registered as its module, "dense_0.weight". A composite
+    // gets a module around its callees: "loop_0.body.weight", "loop_0.condition.weight".
     if (node.callees().size() == 1 && node.main().name().empty()) {
       const std::shared_ptr<torch::nn::Module>& module = node.main().module();
       const auto* stands_for = dynamic_cast<const StandsForBody*>(module.get());
+      // The body's nodes take the layer's place. Neither the layer nor the body's graph is
+      // registered then: settings of graphs reach it by graphs_within().
       if (stands_for != nullptr && stands_for->body() != nullptr) {
         add_nodes(stands_for->body()->impl());
       } else if (is_new(*module)) {
@@ -130,6 +139,8 @@ class Registration {
     torch::nn::Module* at = &owner_;
     std::size_t begin = 0;
     for (std::size_t dot = id.find('.'); dot != std::string::npos; dot = id.find('.', begin)) {
+      // A group is made at its first node, so it stands where that node does in the order of
+      // parameters. wire.cpp refuses a node that has the name of a group.
       std::shared_ptr<torch::nn::Module>& group = groups_[id.substr(0, dot)];
       if (group == nullptr) {
         group = at->register_module(id.substr(begin, dot - begin),
@@ -153,6 +164,8 @@ std::unique_ptr<Executor> make_dynamic_executor() {
 }
 
 Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)) {
+  // Nested graphs are complete by now, so their flags are final. They are collected once, because
+  // forwards look at them.
   impl_->executor = make_dynamic_executor();
   impl_->keeps_state = !impl_->states.empty();
   Registration(*this).add_nodes(*impl_);
@@ -173,10 +186,14 @@ Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)
 Graph::~Graph() = default;
 
 void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) {
+  // A stream's state is in the context and never in the graph, so one graph serves several streams:
+  // shards, and batches that are evaluated at once.
   SpareState state(*this);
   if (!context.state().empty())
     state->load_state(context.state());
   const bool shows = context.is_logging() && !impl_->logged.empty();
+  // Tagged values are kept only where they are logged: they live to the end of the forward, and a
+  // plan must return them.
   state->data().keeps_tags = shows;
   if (impl_->reports)
     begin_reports(*impl_, state->data(), context.is_logging(), context.takes_losses());
@@ -186,6 +203,7 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
     results = run_within(inputs, *state, scope);
   } else {
     std::vector<at::Tensor> ordered;
+    // Handles, no copies. A port that no step uses is left out.
     for (const std::size_t input : impl_->input_order)
       ordered.push_back(inputs[input]);
     results = run_within(ordered, *state, scope);
@@ -206,6 +224,7 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
     });
   }
   if (!impl_->output_widths.empty()) {
+    // Views of the flow's one end, in the order of the loss's outputs.
     outputs = at::split_with_sizes(results.front(), impl_->output_widths, -1);
   } else {
     outputs = std::move(results);
@@ -214,6 +233,7 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
 
 void Graph::serve_as_model(std::size_t input_count, std::vector<std::size_t> input_order,
                            std::vector<std::int64_t> output_widths) {
+  // The graph's own order is stored as an empty list: the usual forward then copies no handles.
   std::vector<std::size_t> all(input_count);
   std::iota(all.begin(), all.end(), std::size_t{0});
   impl_->input_order = input_order == all ? std::vector<std::size_t>() : std::move(input_order);
@@ -227,6 +247,7 @@ std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
 
 std::vector<at::Tensor> Graph::run_within(const Inputs& inputs, GraphState& state,
                                           const ForwardScope& scope) const {
+  // Rule 4 of gradient_order.h begins here: nodes get contiguous values only.
   const auto contiguous = checked_inputs(*impl_, inputs);
   const Inputs given{contiguous.data(), contiguous.size()};
   TREADLE_EXPECTS(state.data().graph == this, "a GraphState belongs to the graph it was made for");
@@ -240,6 +261,8 @@ std::vector<at::Tensor> Graph::run_within(const Inputs& inputs, GraphState& stat
       impl_->executor->run(*this, given, state.data(), scope, outputs);
     }
   } catch (const Failure& failure) {
+    // Only the outermost graph turns a failure into an error that people see; nested ones add their
+    // place and pass it on.
     failure.raise();
   }
   return outputs;
@@ -259,13 +282,12 @@ const std::string& Graph::execution_choice() const {
 }
 
 void Graph::set_branches(Branches branches) {
-  for (const auto& module : modules()) {
-    if (const auto* graph = dynamic_cast<const Graph*>(module.get()))
-      graph->impl_->branches = branches;
-  }
+  for (const Graph* graph : graphs_within(*this))
+    graph->impl_->branches = branches;
 }
 
 void Graph::set_repeated() {
+  // Of this graph only: the caller walks all modules of what is repeated.
   for (BranchGroup& group : impl_->groups_of_branches)
     group.is_repeated = true;
 }
@@ -317,12 +339,14 @@ std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
   return impl_->places[*place].node->main().graph();
 }
 
-void Graph::observe(const std::vector<LoggedTag>& tags) {
+void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
   std::vector<Impl::LoggedValue> logged;
   const auto add = [&](const std::string& tag, std::optional<Reduction> by) {
     const auto place = find_tag(tag);
     if (!place)
       throw UsageError("the graph has no tag " + quote_text(tag) + did_you_mean(tag, part_names()));
+    // Where sizes are known, a value of several elements without a reduction is refused now. Else
+    // ForwardContext::log() refuses it in the first step.
     const std::optional<TensorSpec>& result = impl_->nodes[*place].result;
     const auto is_one = [](std::int64_t size) { return size == 1; };
     if (!by && result && !std::all_of(result->sizes.begin(), result->sizes.end(), is_one)) {
@@ -368,6 +392,8 @@ std::vector<std::string> Graph::parameters_of_part(std::string_view name) const 
   std::vector<std::string> tags = tag_group(name);
   if (tags.empty())
     tags.emplace_back(name);
+  // By identity and not by a prefix of names: a module that several nodes share has the name of the
+  // first one only.
   std::vector<at::Tensor> meant;
   for (const std::string& tag : tags) {
     const std::vector<at::Tensor> more = parameters_of(tag);
@@ -402,6 +428,7 @@ void Graph::set_trained(const std::vector<std::string>& tags, bool trained) {
     if (!place)
       throw UsageError("the graph has no tag \"" + tag + "\"" + did_you_mean(tag, this->tags()));
     for (at::Tensor& parameter : parameters_of(tag))
+      // Plans watch this flag (Program::watch()) and are remade.
       parameter.set_requires_grad(trained);
     impl_->nodes[*place].frozen = !trained;
   }
@@ -410,6 +437,8 @@ void Graph::set_trained(const std::vector<std::string>& tags, bool trained) {
 void Graph::zero_frozen_grads() {
   for (at::Tensor& parameter : parameters()) {
     if (!parameter.requires_grad())
+      // Undefined, not zero: libtorch's optimizers skip the first, while momentum or decay would
+      // still move a parameter whose gradient is zero.
       parameter.mutable_grad().reset();
   }
 }

@@ -61,9 +61,10 @@ struct Graph::Impl {
   std::map<std::string, std::size_t, std::less<>> tags;  // place
   std::size_t tag_slots = 0;
   std::vector<BranchGroup> groups_of_branches;
-  bool has_branches = false;  ///< itself, or a graph within
-  bool keeps_state = false;   ///< stateful: it has states, or something within it is stateful
-  bool reports = false;       ///< something within logs or adds to the loss
+  /// Itself, or a graph within that a plan would lower; the graphs in layers run by themselves.
+  bool has_branches = false;
+  bool keeps_state = false;  ///< stateful: it has states, or something within it is stateful
+  bool reports = false;      ///< something within logs or adds to the loss
   bool adds_losses = false;
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kSequential;

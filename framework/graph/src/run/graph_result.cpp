@@ -11,6 +11,10 @@
 #include "run/failure.h"
 #include "run/graph_data.h"
 
+// Sizes of a graph within another, whose inputs may be known more exactly than when it was built,
+// such as one row at a time in a map. Then its nodes are inferred once more; else the results of
+// the build are returned.
+
 namespace treadle::graph {
 namespace {
 

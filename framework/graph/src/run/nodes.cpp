@@ -20,6 +20,18 @@
 // Loops whose number of rounds depends on values, and switches, wait for the device: control needs
 // the number itself. Values that enter every round of a loop pass an accumulation point per round
 // (rule 2 of gradient_order.h).
+//
+// The contract between run() and lower():
+// - lower() adds the operations whose gradients meet in the order of run(). Where rounds or
+//   branches would be separate records of autograd, or the number of rounds is known only at run
+//   time, it returns nothing, and the plan calls run() as one piece.
+// - It also returns nothing for inputs that run() refuses, so that errors are the same.
+// - A node that is always called needs no accumulation points within: all uses of a value are in
+//   one record, and autograd adds them in the same order in all kinds of execution. A map piece by
+//   piece and a switch are of this kind.
+//
+// Nodes have no state of their own. States of layers and of nested graphs, and traces, are in
+// NodeState, which one forward at a time uses.
 
 namespace treadle::graph {
 namespace {
@@ -34,6 +46,7 @@ double number_of(const at::Tensor& tensor) {
   return tensor.to(at::kDouble).item<double>();
 }
 
+/// One callee, called once. The only kind of node with further outputs.
 class CallNode final : public Node {
  public:
   CallNode(std::vector<Callee> callees, std::vector<std::string> further)
@@ -73,6 +86,7 @@ class CallNode final : public Node {
   const std::vector<std::string> further_;
 };
 
+/// Loops with `times`, `while` and `until`. Callees: the body, then the condition.
 class LoopNode final : public Node {
  public:
   LoopNode(std::vector<Callee> callees, LoopKind kind, std::int64_t rounds, HaltBy halt_by)
@@ -86,11 +100,13 @@ class LoopNode final : public Node {
   at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
     c10::SmallVector<at::Tensor, 4> given(inputs.begin(), inputs.end());
     state.traces.clear();
+    // The value before the first round is the first trace.
     trace(given[0], state);
     for (std::int64_t round = 0; round < rounds_; ++round) {
       stop_if_asked(scope);
       if (kind_ == LoopKind::kWhile && halts(given[0], state, scope))
         break;
+      // Not before the first round: the loop's input is no time step of the loop.
       if (round > 0 && scope.truncates_bptt)
         given[0] = given[0].detach();
       try {
@@ -102,6 +118,7 @@ class LoopNode final : public Node {
         rethrow_within("round " + std::to_string(round + 1));
       }
       trace(given[0], state);
+      // After the last round nothing depends on the condition, so it is not evaluated.
       const bool is_last = round + 1 == rounds_;
       if (kind_ == LoopKind::kUntil && !is_last && halts(given[0], state, scope))
         break;
@@ -115,6 +132,8 @@ class LoopNode final : public Node {
       throw DataError("the body of a loop gives what it takes, but this one takes " +
                       inputs[0].text() + " and gives " + round.text());
     }
+    // A condition gets the stream alone. Its result is free; only that it takes the stream is
+    // checked.
     if (callees_.size() > 1)
       callees_[1].result(inputs.first(1));
     return round;
@@ -123,7 +142,7 @@ class LoopNode final : public Node {
   std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
                                  std::span<const PlanValue> inputs) const override {
     const bool is_traced = traced_ != nullptr && plan.keeps_what_is_seen();
-    // A record of gradients that ends with a round would have nothing of what the next remembers.
+    // A record of gradients that ends with a round would miss the state that the next one reads.
     if (depends_on_numbers() || is_traced || keeps_state_)
       return std::nullopt;
     std::vector<PlanValue> given(inputs.begin(), inputs.end());
@@ -133,7 +152,7 @@ class LoopNode final : public Node {
       for (std::size_t i = 1; i < given.size(); ++i)
         given[i] = plan.accumulation_point(inputs[i]);
       given[0] = plan.lower_callee(position.within("round " + std::to_string(round + 1)), 0, given);
-      plan.expect_no_memory(position, 0);
+      plan.expect_no_state(position, 0);
     }
     return given[0];
   }
@@ -142,9 +161,8 @@ class LoopNode final : public Node {
   double calls_of(std::size_t) const override { return static_cast<double>(rounds_); }
   std::string why_called() const override {
     if (depends_on_numbers())
-      return "how many rounds it makes depends on values";
-    return keeps_state_ ? "what its body remembers goes from round to round"
-                        : "its rounds are traced";
+      return "its number of rounds depends on values";
+    return keeps_state_ ? "its body keeps state between rounds" : "its rounds are traced";
   }
 
  private:
@@ -181,6 +199,8 @@ class LoopNode final : public Node {
   bool keeps_state_;
 };
 
+/// The body on rows, one by one or all in one call; with slices, parts of the last dimension become
+/// rows first. A map over a tag gets that value as its stream (wire.cpp), so it is no case here.
 class MapNode final : public Node {
  public:
   MapNode(std::vector<Callee> callees, std::int64_t slices, bool batched)
@@ -227,6 +247,8 @@ class MapNode final : public Node {
 
   std::optional<PlanValue> lower(PlanLowering& plan, const PlanPosition& position,
                                  std::span<const PlanValue> inputs) const override {
+    // Only batched maps: the body is then called once. Piece by piece it would be lowered once per
+    // row, into a plan as long as the batch.
     const std::vector<std::int64_t> sizes = plan.spec(inputs[0]).sizes;
     if (!batched_ || sizes.empty() || sizes[0] == 0)
       return std::nullopt;
@@ -236,14 +258,16 @@ class MapNode final : public Node {
       return std::nullopt;
     std::vector<PlanValue> given(inputs.begin(), inputs.end());
     given[0] = plan.reshape(inputs[0], {-1, sizes.back() / slices_});
+    // The same two reshapes as in run(), as aliases: no data moves.
     const PlanValue rows = plan.lower_callee(position, 0, given);
+    // -1 is the width that the body gives, times the number of slices.
     std::vector<std::int64_t> joined = sizes;
     joined.back() = -1;
     return plan.reshape(rows, joined);
   }
   bool repeats_its_parts() const override { return !batched_; }
   std::string why_called() const override {
-    return batched_ ? "it cannot take such inputs" : "it calls its body piece by piece";
+    return batched_ ? "it cannot be lowered for such inputs" : "it calls its body piece by piece";
   }
 
  private:
@@ -277,6 +301,7 @@ class MapNode final : public Node {
     results.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
       stop_if_asked(scope);
+      // A view of whole rows, which is contiguous as rule 4 wants it.
       given[0] = inputs[0].narrow(0, i, 1);
       try {
         results.push_back(main().call({given.data(), given.size()}, state.callees[0], scope));
@@ -297,11 +322,14 @@ class MapNode final : public Node {
   bool batched_;
 };
 
+/// Callees: the router, then the branches.
 class SwitchNode final : public Node {
  public:
   SwitchNode(std::vector<Callee> callees, SwitchBy by) : Node(std::move(callees)), by_(by) {}
 
   at::Tensor run(const Inputs& inputs, NodeState& state, const ForwardScope& scope) const override {
+    // The router alone gets the references, the branches the stream. The choice is taken as an
+    // integer, so the router gets no gradient through it.
     const at::Tensor choice = main().call(inputs, state.callees[0], scope);
     if (choice.numel() == 0)
       throw DataError("the router chose nothing: it gave " + TensorSpec::of(choice).text());
@@ -312,6 +340,7 @@ class SwitchNode final : public Node {
   TensorSpec result(std::span<const TensorSpec> inputs) const override {
     main().result(inputs);
     const TensorSpec first = callees_[1].result(inputs.first(1));
+    // One shape for all branches: the nodes after the switch are built before any choice is known.
     for (std::size_t i = 2; i < callees_.size(); ++i) {
       const TensorSpec other = callees_[i].result(inputs.first(1));
       if (other != first) {
@@ -327,7 +356,7 @@ class SwitchNode final : public Node {
   double calls_of(std::size_t callee) const override {
     return callee == 0 ? 1 : 1 / static_cast<double>(branch_count());
   }
-  std::string why_called() const override { return "which branch it takes depends on values"; }
+  std::string why_called() const override { return "the branch depends on values"; }
 
  private:
   std::int64_t branch_count() const { return static_cast<std::int64_t>(callees_.size()) - 1; }
@@ -372,11 +401,14 @@ class SwitchNode final : public Node {
     std::vector<at::Tensor> results;
     for (std::int64_t branch = 0; branch < branch_count(); ++branch) {
       at::Tensor indices = branch_of_row.eq(branch).nonzero().reshape({-1});
+      // A branch without rows is not called, and has no gradients.
       if (indices.numel() == 0)
         continue;
       results.push_back(call_branch(branch, input.index_select(0, indices), state, scope));
       taken.push_back(std::move(indices));
     }
+    // taken is a permutation of all rows, and argsort its inverse. No index occurs twice, so the
+    // sorting algorithm does not matter.
     return at::cat(results, 0).index_select(0, at::cat(taken, 0).argsort());
   }
 
@@ -386,6 +418,7 @@ class SwitchNode final : public Node {
 }  // namespace
 
 std::vector<at::Tensor> Node::parameters() const {
+  // Identity of a tensor is that of its implementation: handles to one parameter compare by it.
   std::vector<at::Tensor> all;
   std::set<const void*> seen;
   for (const Callee& callee : callees_) {

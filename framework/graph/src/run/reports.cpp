@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+// Logs and losses of layers. Layers report into the state of their callee, and the outermost graph
+// collects after the forward, in the order of nodes and calls. So neither the thread of a branch
+// nor the kind of execution changes the order, in which losses are added up.
+
 namespace treadle::graph {
 namespace {
 

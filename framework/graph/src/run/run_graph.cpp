@@ -8,7 +8,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include "run/failure.h"
 #include "run/gradient_order.h"

@@ -11,7 +11,7 @@
 #include <torch/csrc/profiler/util.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/in_evaluation.h>
+#include <treadle/tensor/eval_mode_guard.h>
 
 #include "run/graph_data.h"
 #include "run/run_graph.h"
@@ -75,7 +75,7 @@ std::vector<NodeCost> costs(Graph& graph, std::int64_t rows) {
     std::replace(sizes.begin(), sizes.end(), TensorSpec::kVaries, rows);
     values[input] = at::zeros(sizes, at::TensorOptions(spec->dtype));
   }
-  const InEvaluation in_evaluation(graph);
+  const EvalModeGuard eval_mode(graph);
   const at::NoGradGuard no_gradients;
   GraphState state(graph);
   begin_states(impl, values[impl.inputs[0]], state.data(), {});

@@ -1,3 +1,5 @@
+#include "show/training_work.h"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -61,19 +63,27 @@ const Graph* graph_in(const torch::nn::Module& layer) {
   return nullptr;
 }
 
-RowWork work_of(const Callee& callee, const TensorSpec& input, const TensorSpec& result) {
-  const Graph* graph = callee.graph() ? callee.graph().get() : graph_in(*callee.module());
-  if (graph != nullptr) {
+using Counts = std::function<bool(const Callee&)>;
+
+std::optional<RowWork> work_in(const Graph& graph, const Counts& counts);
+
+RowWork work_of(const Callee& callee, const TensorSpec& input, const TensorSpec& result,
+                const Counts& counts) {
+  if (callee.graph() != nullptr) {
+    if (const std::optional<RowWork> within = work_in(*callee.graph(), counts))
+      return *within;
+  }
+  if (!counts(callee))
+    return {};
+  if (const Graph* graph = graph_in(*callee.module())) {
     if (const std::optional<RowWork> within = graph->training_work())
       return *within;
   }
   return {operations(*callee.module(), input, result), 0};
 }
 
-}  // namespace
-
-std::optional<RowWork> Graph::training_work() const {
-  const Graph::Impl& impl = *impl_;
+std::optional<RowWork> work_in(const Graph& graph, const Counts& counts) {
+  const Graph::Impl& impl = graph.impl();
   if (!impl.nodes[impl.inputs.front()].result)
     return std::nullopt;
   RowWork sum;
@@ -85,7 +95,7 @@ std::optional<RowWork> Graph::training_work() const {
     const auto& source = impl.nodes[place.inputs.front()].result;
     for (std::size_t c = 0; c < place.node->callees().size(); ++c) {
       RowWork work =
-          work_of(place.node->callees()[c], source ? *source : *info.result, *info.result);
+          work_of(place.node->callees()[c], source ? *source : *info.result, *info.result, counts);
       work.operations *= place.node->calls_of(c);
       work.bytes *= place.node->calls_of(c);
       sum += work;
@@ -94,6 +104,18 @@ std::optional<RowWork> Graph::training_work() const {
                  static_cast<double>(c10::elementSize(info.result->dtype));
   }
   return sum;
+}
+
+}  // namespace
+
+std::optional<RowWork> Graph::training_work() const {
+  return work_in(*this, [](const Callee&) { return true; });
+}
+
+std::optional<double> operations_in(const Graph& graph,
+                                    const std::function<bool(const Callee&)>& counts) {
+  const std::optional<RowWork> work = work_in(graph, counts);
+  return work ? std::optional(work->operations) : std::nullopt;
 }
 
 }  // namespace treadle::graph

@@ -93,7 +93,7 @@ std::shared_ptr<const PluginCatalog> PluginCatalog::scan(CatalogOptions options)
   catalog->shadow_duplicates();
   catalog->collect_interfaces();
   catalog->index_components();
-  if (!catalog->options_.only_judge)
+  if (!catalog->options_.only_report)
     catalog->expect_named_files();
   return catalog;
 }
@@ -108,7 +108,7 @@ void PluginCatalog::look_through_folders(PluginCache& cache) {
       throw PluginError(library.string() +
                         (facts == nullptr ? ": there is no such library"
                                           : ": the library does not say how it was built") +
-                        ", so no plugin can be judged; install Treadle again");
+                        ", so no plugin can be checked; install Treadle again");
     }
     options_.host = HostBuild{*facts->fingerprint, facts->needed};
     host_build_id_ = facts->build_id;
@@ -130,7 +130,7 @@ void PluginCatalog::look_at(PluginCache& cache, const fs::path& file, const std:
     return;  // gone meanwhile, or a link to nowhere
   // Two names of one file are one library: dlopen() gives the same handle for both.
   if (seen_.emplace(facts->stamp.device, facts->stamp.inode).second)
-    plugins_.push_back(judge(file, origin, *facts));
+    plugins_.push_back(assess(file, origin, *facts));
 }
 
 /// What a probe's outcome depends on beside the plugin.
@@ -223,8 +223,8 @@ void PluginCatalog::expect_loadable_together(std::span<const PluginFile* const> 
                     " cannot be used together with the others this run needs: it " + problem);
 }
 
-PluginFile PluginCatalog::judge(const fs::path& file, const std::string& origin,
-                                const FileFacts& facts) const {
+PluginFile PluginCatalog::assess(const fs::path& file, const std::string& origin,
+                                 const FileFacts& facts) const {
   PluginFile plugin{file, origin, Verdict::kUsable, "", facts.manifest, facts.build_id};
   const auto decide = [&plugin](Verdict verdict, std::string reason) {
     plugin.verdict = verdict;

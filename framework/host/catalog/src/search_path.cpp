@@ -55,7 +55,7 @@ void add_plugin_files(const fs::path& folder, bool with_folders, std::vector<fs:
 }
 
 /// The sentence when everyone may write to `path`, which is `file`, what it links to, or a folder.
-std::string judge_mode(const fs::path& path, const fs::path& file) {
+std::string check_mode(const fs::path& path, const fs::path& file) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || (status.st_mode & S_IWOTH) == 0)
     return "";
@@ -139,7 +139,7 @@ std::string writable_by_others(const fs::path& file) {
     }
   }
   for (const fs::path& place : places) {
-    if (std::string sentence = judge_mode(place, file); !sentence.empty())
+    if (std::string sentence = check_mode(place, file); !sentence.empty())
       return sentence;
   }
   return "";

@@ -3,6 +3,7 @@
 #include <treadle/embedded/workflow_schema.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kLineWidth = 100;
 
-// A document of another version may look entirely different: judging its details would mislead.
+// A document of another version may look entirely different: checking its details would mislead.
 void require_format(const Document& document) {
   const Json& value = document.value();
   if (!value.is_object() || !value.contains("treadle"))
@@ -24,8 +25,74 @@ void require_format(const Document& document) {
   if (!version.is_number_integer() || version == kWorkflowFormat)
     return;
   throw DocumentError({Problem{document.place_of("/treadle"), "/treadle",
-                               "this document says \"treadle\": " + version.dump() +
+                               "this document has \"treadle\": " + version.dump() +
                                    "; this runner reads " + std::to_string(kWorkflowFormat)}});
+}
+
+/// Whether the component's schema has `keyword` with this value; false without the component.
+bool declares(const SchemaIndex& index, std::string_view interface_word, const Json& component,
+              const char* keyword, bool value) {
+  const Json name = component.value("use", Json());
+  if (!name.is_string())
+    return false;
+  const FoundComponent found = index.find(interface_word, name.get<std::string>());
+  return found.schema != nullptr && found.schema->contains(keyword) &&
+         found.schema->at(keyword) == value;
+}
+
+/// The first loss whose schema declares that it is no sum over rows; null without one.
+const Json* whole_batch_loss(const Json& resolved, const SchemaIndex& index) {
+  const auto loss = resolved.find("loss");
+  if (loss == resolved.end())
+    return nullptr;
+  const auto is_meant = [&](const Json& one) {
+    return declares(index, "loss", one, "x-treadle-additive", false);
+  };
+  if (loss->is_object())
+    return is_meant(*loss) ? &*loss : nullptr;
+  const auto found = std::find_if(loss->begin(), loss->end(), is_meant);
+  return found == loss->end() ? nullptr : &*found;
+}
+
+/// The pointer of the first gradient strategy that declares to split the batch: `strategy`, or one
+/// within it.
+std::optional<std::string> batch_splitter(const Json& strategy, const std::string& pointer,
+                                          const SchemaIndex& index) {
+  if (strategy.is_object() &&
+      declares(index, "gradients", strategy, "x-treadle-splits-batch", true))
+    return pointer;
+  if (!strategy.is_structured())
+    return std::nullopt;
+  for (const auto& [key, part] : strategy.items()) {
+    if (auto found = batch_splitter(part, child_pointer(pointer, key), index))
+      return found;
+  }
+  return std::nullopt;
+}
+
+/// A loss that is no sum over rows needs all rows of a step at once.
+std::vector<Problem> problems_of_whole_batches(const Json& resolved, const SchemaIndex& index,
+                                               const PlaceIndex& places) {
+  std::vector<Problem> problems;
+  const Json* const loss = whole_batch_loss(resolved, index);
+  if (loss == nullptr)
+    return problems;
+  const std::string its = "the loss " + quote_value(loss->at("use")) +
+                          " is computed over whole batches and cannot be cut into ";
+  const auto report = [&](const std::string& pointer, std::string message) {
+    problems.push_back({places.place_of(pointer), pointer, std::move(message)});
+  };
+  const Json& shards = resolved.at("resources").at("shards");
+  if (shards.is_number() && shards > 1)
+    report("/resources/shards", its + "shards: must be 1 or \"auto\", got " + shards.dump());
+  const Json gradients = resolved.at("training").value("gradients", Json());
+  const std::string root = "/training/gradients";
+  if (const auto splitter = batch_splitter(gradients, root, index)) {
+    const Json& name = gradients.at(Json::json_pointer(splitter->substr(root.size()))).at("use");
+    report(*splitter, its + "the parts of the gradient strategy " + quote_value(name) +
+                          "; leave the strategy out, or choose a loss that is a sum over rows");
+  }
+  return problems;
 }
 
 // How people order the keys: as the schema's file lists them, "use" first inside a component.
@@ -146,6 +213,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
       check(document->value(), workflow_schema(), index, *document, "", document->folder());
   if (!checked.problems.empty())
     throw DocumentError(std::move(checked.problems));
+  if (auto problems = problems_of_whole_batches(checked.value, index, *document); !problems.empty())
+    throw DocumentError(std::move(problems));
 
   ResolvedWorkflow workflow;
   workflow.name = checked.value["name"].get<std::string>();

@@ -65,7 +65,7 @@ class Composer {
         continue;
       for (json& branch : result[std::string(keyword)]) {
         json open = branch;
-        // The outer schema judges the keys, as in check().
+        // The outer schema checks the keys, as check() does.
         if (schema.contains("properties") && open.is_object() &&
             !open.contains("additionalProperties")) {
           open["additionalProperties"] = true;

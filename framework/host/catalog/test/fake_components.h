@@ -29,6 +29,11 @@ class FakeComponents final : public SchemaIndex {
         "activation": {"enum": ["relu", "gelu"], "default": "relu"}}})");
     add("loss", "cross_entropy", R"({"properties": {"label_smoothing": {"type": "number",
         "minimum": 0, "exclusiveMaximum": 1, "default": 0.0}}})");
+    add("loss", "correlation", R"({"x-treadle-additive": false, "type": "object"})");
+    add("gradients", "accumulate", R"({"x-treadle-splits-batch": true, "properties": {
+        "micro_batches": {"type": "integer", "minimum": 1, "default": 4}}})");
+    add("gradients", "truncated_bptt", R"({"properties": {
+        "inner": {"x-treadle-component": "gradients"}}})");
     add("optimizer", "adamw", R"({"title": "AdamW",
         "description": "Adam with decoupled weight decay.", "properties": {
         "learning_rate": {"type": "number", "exclusiveMinimum": 0, "default": 0.001,

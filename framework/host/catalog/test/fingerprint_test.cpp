@@ -38,15 +38,15 @@ TEST(Fingerprint, FitsWhenTheHostIsNewerWhereNewerIsEnough) {
 
 // Nothing is frozen before 1.0.
 TEST(Fingerprint, OfADraftFitsTheSameMinorVersionOnly) {
-  const auto judged = [](const std::string& plugin, const std::string& runner) {
+  const auto mismatch = [](const std::string& plugin, const std::string& runner) {
     return explain_mismatch(replaced("sdk_abi=1.2", "sdk_abi=" + plugin), host().needed,
                             {replaced("sdk_abi=1.2", "sdk_abi=" + runner), host().needed});
   };
 
-  EXPECT_EQ(judged("0.2", "0.2"), "");
+  EXPECT_EQ(mismatch("0.2", "0.2"), "");
   for (const char* other : {"0.1", "0.3", "1.2", "0.", "0"}) {
-    EXPECT_EQ(judged(other, "0.2"), "was built for SDK ABI " + std::string(other) +
-                                        ", this runner has 0.2; rebuild it against this SDK");
+    EXPECT_EQ(mismatch(other, "0.2"), "was built for SDK ABI " + std::string(other) +
+                                          ", this runner has 0.2; rebuild it against this SDK");
   }
 }
 

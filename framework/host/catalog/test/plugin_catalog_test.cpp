@@ -65,7 +65,7 @@ class PluginCatalogTest : public ::testing::Test {
     options.allow_writable = allow_writable_;
     options.files = named_;
     options.examined = examined_;
-    options.only_judge = only_judge_;
+    options.only_report = only_report_;
     options.host = HostBuild{kFingerprint, {}};
     return PluginCatalog::scan(std::move(options));
   }
@@ -81,7 +81,7 @@ class PluginCatalogTest : public ::testing::Test {
   bool allow_writable_ = false;
   std::vector<fs::path> named_;
   std::vector<fs::path> examined_;
-  bool only_judge_ = false;
+  bool only_report_ = false;
 };
 
 TEST_F(PluginCatalogTest, FindsComponentsByPlainAndByQualifiedName) {
@@ -309,7 +309,7 @@ TEST_F(PluginCatalogTest, RefusesANamedFileThatCannotBeUsed) {
                                 named_[1].string() + ": cannot be used: it "),
                       Not(HasSubstr("good.so"))));
   }
-  only_judge_ = true;
+  only_report_ = true;
   EXPECT_EQ(scan()->plugins()[0].verdict, Verdict::kInvalid);
 }
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -126,7 +128,7 @@ TEST(WorkflowDocument, SaysWhatTheSmallestDocumentNeeds) {
 
 TEST(WorkflowDocument, RefusesAnotherFormatWithoutLookingFurther) {
   EXPECT_EQ(refusal_of("{\n\"treadle\": 2, \"whatever\": 3}"),
-            "/home/me/my.json:2: /treadle: this document says \"treadle\": 2; this runner reads 1");
+            "/home/me/my.json:2: /treadle: this document has \"treadle\": 2; this runner reads 1");
   EXPECT_EQ(refusal_of(R"({"treadle": "1", "data": "moons", "model": "mlp"})"),
             "/home/me/my.json:1: /treadle: must be 1, got \"1\"");
 }
@@ -135,6 +137,67 @@ TEST(WorkflowDocument, AcceptsWhatBelongsToOthers) {
   EXPECT_EQ(refusal_of(R"({"$schema": "x.json", "treadle": 1, "data": "moons", "model": "mlp",
                            "extensions": {"anything": [1, {"at": "all"}]}})"),
             "accepted");
+}
+
+/// Loss, shards and gradients on a line each, from the second on.
+std::string document_with(const char* loss, const char* shards, const char* gradients) {
+  return std::string("{\"treadle\": 1, \"data\": \"moons\", \"model\": \"mlp\",\n") +
+         "\"loss\": " + loss + ",\n\"resources\": {\"shards\": " + shards +
+         "},\n\"training\": {\"gradients\": " + gradients + "}}";
+}
+
+std::vector<Problem> problems_of(const std::string& text) {
+  try {
+    resolve(text);
+  } catch (const DocumentError& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDocument);
+    return error.problems();
+  }
+  return {};
+}
+
+auto is_problem(int line, const std::string& pointer, const std::vector<std::string>& words) {
+  using ::testing::AllOf;
+  using ::testing::Field;
+  std::vector<::testing::Matcher<std::string>> parts;
+  for (const std::string& word : words)
+    parts.push_back(::testing::HasSubstr(word));
+  return AllOf(Field(&Problem::place, Field(&Place::line, line)), Field(&Problem::pointer, pointer),
+               Field(&Problem::message, ::testing::AllOfArray(parts)));
+}
+
+TEST(WorkflowDocument, RefusesWhatCutsTheBatchesOfALossThatIsNoSumOverRows) {
+  using ::testing::ElementsAre;
+  const char* const whole = R"("truncated_bptt")";
+  const auto of_shards =
+      is_problem(3, "/resources/shards", {"\"correlation\"", "shards", "1", "4"});
+  const std::vector<std::string> both{"\"correlation\"", "\"accumulate\""};
+
+  EXPECT_THAT(problems_of(document_with(R"("correlation")", "4", whole)), ElementsAre(of_shards));
+  EXPECT_THAT(problems_of(document_with(R"(["cross_entropy", {"use": "correlation", "factor": 2}])",
+                                        "4", whole)),
+              ElementsAre(of_shards));
+  EXPECT_THAT(problems_of(document_with(R"("correlation")", "1", R"("accumulate")")),
+              ElementsAre(is_problem(4, "/training/gradients", both)));
+  EXPECT_THAT(
+      problems_of(document_with(R"("correlation")", "4",
+                                R"({"use": "truncated_bptt", "inner": {"use": "accumulate"}})")),
+      ElementsAre(of_shards, is_problem(4, "/training/gradients/inner", both)));
+}
+
+TEST(WorkflowDocument, AcceptsWhatLeavesBatchesWholeAndWhatCutsThoseOfASum) {
+  for (const char* const shards : {"1", "\"auto\""})
+    EXPECT_EQ(refusal_of(document_with(R"("correlation")", shards, R"("truncated_bptt")")),
+              "accepted");
+  EXPECT_EQ(refusal_of(document_with(R"("cross_entropy")", "4", R"("accumulate")")), "accepted");
+}
+
+TEST(WorkflowDocument, HasExtensionsAtTheTopAlone) {
+  EXPECT_THAT(problems_of(R"({"treadle": 1, "data": "moons",
+                              "model": {"use": "mlp", "extensions": {}},
+                              "training": {"checkpoint": {"extensions": {}}}})"),
+              ::testing::ElementsAre(is_problem(2, "/model/extensions", {"top level"}),
+                                     is_problem(3, "/training/checkpoint/extensions", {})));
 }
 
 TEST(ApplyOverride, ChangesOneValue) {

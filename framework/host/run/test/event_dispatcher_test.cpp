@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -53,8 +54,9 @@ EventDispatcher::Call epoch(const FitId& fit, std::int64_t number) {
 
 class EventDispatcherTest : public ::testing::Test {
  protected:
+  /// `listener_` stands for one of the run's own files.
   EventDispatcherTest() {
-    observers_.add(listener_);
+    observers_.add_file(listener_);
     listener_.on_note = [this](const std::string& text) {
       if (text == "wait") {
         begun_.set_value();
@@ -226,18 +228,46 @@ TEST_F(EventDispatcherTest, AnythingThatIsThrownComesOutWhereItWasTold) {
 }
 
 TEST_F(EventDispatcherTest, AnObserverThatThrowsHearsNoMoreAndTheOthersDo) {
-  Listener other;
-  observers_.add(other);
+  const std::string failed = "an observer failed and is no longer notified: ";
+  const std::vector<std::pair<std::function<void(const std::string&)>, std::string>> failures{
+      {[](const std::string&) { throw std::runtime_error("lost my file"); }, "lost my file"},
+      {[](const std::string&) { throw StorageError("run.csv: is locked"); }, "run.csv: is locked"},
+      {[](const std::string&) { throw 42; }, "it threw something that is not a std::exception"}};
+  for (const auto& [fails, reason] : failures) {
+    RunObservers observers;
+    Listener failing;
+    Listener other;
+    observers.add(failing);
+    observers.add(other);
+    EventDispatcher dispatcher(observers);
+    failing.on_note = fails;
+
+    dispatcher.notify(note("one"));
+    dispatcher.notify(note("two"));
+    dispatcher.drain();
+
+    EXPECT_THAT(failing.heard, ElementsAre());
+    EXPECT_THAT(other.heard, ElementsAre(failed + reason, "one", "two"));
+  }
+}
+
+// It is in the middle of being told of the first one's failure.
+TEST_F(EventDispatcherTest, AnObserverThatThrowsAtTheFailureOfAnotherIsDroppedAsWell) {
+  Listener first;
+  Listener second;
+  observers_.add(first);
+  observers_.add(second);
   EventDispatcher dispatcher(observers_);
-  listener_.on_note = [](const std::string&) { throw std::runtime_error("lost my file"); };
+  first.on_note = [](const std::string&) { throw std::runtime_error("no room"); };
+  second.on_note = [](const std::string&) { throw std::runtime_error("no line"); };
 
   dispatcher.notify(note("one"));
   dispatcher.notify(note("two"));
   dispatcher.drain();
 
-  EXPECT_THAT(listener_.heard, ElementsAre());
-  EXPECT_THAT(other.heard, ElementsAre("an observer failed and is no longer notified: lost my file",
-                                       "one", "two"));
+  EXPECT_THAT(listener_.heard,
+              ElementsAre("one", "an observer failed and is no longer notified: no room",
+                          "an observer failed and is no longer notified: no line", "two"));
 }
 
 TEST_F(EventDispatcherTest, TellsWhatIsLeftWhenItGoes) {

@@ -1,13 +1,15 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include <ATen/ops/arange.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/base/hash.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "store/model_bundle.h"
 
@@ -34,6 +36,29 @@ ModelBundle small_bundle() {
   bundle.preprocessing.put("data", StateDict(3));
   bundle.weights = {{"0.weight", at::arange(6, at::kFloat).view({2, 3})}};
   return bundle;
+}
+
+/// Of whoever writes a file by hand: the length of each text and the text, in the order of names.
+std::string checksum_by_hand(const TensorFile& content) {
+  ContentHash hash;
+  const auto add = [&](std::string_view text) {
+    hash.update(std::to_string(text.size()) + ":");
+    hash.update(text);
+  };
+  for (const auto& [name, text] : content.metadata) {
+    if (name == "checksum")
+      continue;
+    add(name);
+    add(text);
+  }
+  for (const auto& [name, tensor] : content.tensors) {
+    add(name);
+    add(c10::toString(tensor.scalar_type()));
+    for (const std::int64_t extent : tensor.sizes())
+      add(std::to_string(extent));
+    add({static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()});
+  }
+  return hash.digest();
 }
 
 class ModelBundleTest : public ::testing::Test {
@@ -152,6 +177,27 @@ TEST_F(ModelBundleTest, NoticesWhatIsMissingOrWasChanged) {
               file.tensors["model/0.weight"] = at::arange(6, at::kFloat).view({3, 2});
             }),
             damaged);
+}
+
+TEST_F(ModelBundleTest, NamesWhatIsWrongWithAPreprocessing) {
+  const auto refusal_of = [&](const std::string& preprocessing) {
+    write_model_bundle(file_, small_bundle());
+    TensorFile content = read_safetensors(file_);
+    content.metadata["preprocessing"] = preprocessing;
+    content.metadata["checksum"] = checksum_by_hand(content);
+    write_safetensors(file_, content);
+    return refusal();
+  };
+
+  EXPECT_EQ(refusal_of(R"({"version": 1, "values": {"a/b": 1}, "parts": {}})"),
+            here("has the name \"a/b\" in it, which no state has") + kRemedy);
+  EXPECT_EQ(refusal_of(R"({"version": "one", "values": {}, "parts": {}})"),
+            here("has a preprocessing that cannot be read: its version is not a number") + kRemedy);
+  for (const char* const text :
+       {"{", "[]", R"({"version": 1, "values": 3, "parts": {}})",
+        R"({"version": 1, "values": {}, "parts": [1]})", R"({"version": 1, "values": {}})"}) {
+    EXPECT_EQ(refusal_of(text), here("has a preprocessing that cannot be read") + kRemedy) << text;
+  }
 }
 
 TEST_F(ModelBundleTest, NamesAndNestingAreBounded) {

@@ -149,8 +149,8 @@ TEST(Report, ShowsValidationAndTestUnderTheirOwnNames) {
   EXPECT_THAT(page, HasSubstr("<th scope=\"col\">validation</th><th scope=\"col\">test</th>"));
   EXPECT_THAT(page, HasSubstr("<td>0.9062</td><td>0.8125</td>"));
   EXPECT_THAT(page,
-              HasSubstr("The test rows (50) neither trained nor chose anything: their numbers "
-                        "judge the model. The validation rows chose the weights by accuracy."));
+              HasSubstr("The test rows (50) were not used in training or selection: their numbers "
+                        "measure the model. The validation rows chose the weights by accuracy."));
 }
 
 TEST(Report, ShowsTheTestOfACrossValidationsModel) {
@@ -166,14 +166,14 @@ TEST(Report, ShowsTheTestOfACrossValidationsModel) {
   EXPECT_THAT(page, HasSubstr("The validation rows chose nothing in this run."));
 }
 
-TEST(Report, SaysThatRowsWhichChoseAreOptimisticJudges) {
+TEST(Report, ReportsThatNumbersOfRowsWhichChoseAreOptimistic) {
   ReportInput input = hold_out_run();
   EXPECT_THAT(without_scripts(render_report(input)), Not(HasSubstr("optimistic")));
 
   input.result["weights"] = {{"epoch", 2}, {"chosen", "best"}, {"on", "validation"}};
   EXPECT_THAT(
       without_scripts(render_report(input)),
-      HasSubstr("The validation rows chose the weights and judge them, so their numbers are "
+      HasSubstr("The validation rows chose the weights that they evaluate, so their numbers are "
                 "optimistic"));
 }
 

@@ -2,6 +2,9 @@
 // wrote them.
 #include <treadle/host/run/state_folder.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 
@@ -11,7 +14,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 namespace treadle {
 namespace {
@@ -87,6 +90,47 @@ TEST_F(StateFolder, IsReadAsItWasWritten) {
   EXPECT_TRUE(read.part("model").tensor("layer.weight").equal(at::arange(6)));
   EXPECT_EQ(read.part("optimizer").version(), 4);
   EXPECT_TRUE(read.part("optimizer").tensor("m").equal(at::full({2}, 0.5)));
+}
+
+/// Whom permissions bind, while it lives: also where the tests run as root.
+class Unprivileged {
+ public:
+  explicit Unprivileged(const fs::path& folder) {
+    constexpr uid_t kNobody = 65534;
+    is_root_ = ::geteuid() == 0;
+    if (is_root_ && (::chown(folder.c_str(), kNobody, kNobody) != 0 || ::seteuid(kNobody) != 0))
+      ADD_FAILURE() << "cannot become nobody";
+  }
+  ~Unprivileged() {
+    if (is_root_ && ::seteuid(0) != 0)
+      ADD_FAILURE() << "cannot become root again";
+  }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  bool is_root_ = false;
+};
+
+TEST_F(StateFolder, IsInPlaceThoughTheOneBeforeCannotBeDeleted) {
+  const Unprivileged unprivileged(scratch_);
+  const auto numbered = [](int number) {
+    StateDict state;
+    state.put("number", json(number));
+    return state;
+  };
+  write_state_folder(folder(), numbered(1));
+  fs::create_directories(folder() / "theirs");
+  std::ofstream(folder() / "theirs" / "file") << "text";
+  ASSERT_EQ(::chmod((folder() / "theirs").c_str(), 0500), 0);
+
+  for (const int number : {2, 3}) {
+    write_state_folder(folder(), numbered(number));
+
+    EXPECT_EQ(read_state_folder(folder()).value("number"), number);
+  }
+  for (const fs::path& at : {folder(), scratch_ / "state.tmp"})
+    ::chmod((at / "theirs").c_str(), 0700);
 }
 
 TEST_F(StateFolder, RefusesNamesThatAreNone) {

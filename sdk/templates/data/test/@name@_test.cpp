@@ -90,7 +90,7 @@ TEST_F(@Name@Test, SaysThatItHasNoClasses) {
   request.task = treadle::Task::kClassification;
 
   EXPECT_EQ(complaint("1 2\n3 4\n", request),
-            ": its last column is numbers, but classes are asked for; choose a loss for numbers, "
+            ": its last column is numbers, but classes are required; choose a loss for numbers, "
             "such as mse");
 }
 

@@ -29,13 +29,13 @@ INSTANTIATE_TEST_SUITE_P(
     CaseName());
 
 /// Rows with targets 2, 4, -5 and predictions 1, 5, -5: off by 50, 25 and 0 percent.
-JudgedRows three_rows() {
-  return judged_rows(treadle::TargetKind::kNumbers,
+EvaluatedRows three_rows() {
+  return evaluated_rows(treadle::TargetKind::kNumbers,
                      at::tensor({1.0, 5.0, -5.0}, at::kDouble).view({3, 1}),
                      at::tensor({2.0, 4.0, -5.0}, at::kDouble).view({3, 1}));
 }
 
-double value_of(treadle::MetricComputer& metric, const JudgedRows& rows) {
+double value_of(treadle::MetricComputer& metric, const EvaluatedRows& rows) {
   metric.start(MetricCase::numbers(1));
   update(metric, rows, MetricCase::numbers(1));
   return metric.compute().values.at(0).value;
@@ -47,7 +47,7 @@ TEST(@Name@, IsTheMeanOfThePercentages) {
 
 // By hand: (50 * 3 + 25 * 1 + 0 * 4) / 8.
 TEST(@Name@, WeighsRows) {
-  JudgedRows rows = three_rows();
+  EvaluatedRows rows = three_rows();
   rows.batch.weights = at::tensor({3.0, 1.0, 4.0}, at::kDouble);
 
   EXPECT_DOUBLE_EQ(value_of(*make(), rows), 175.0 / 8);
@@ -55,7 +55,7 @@ TEST(@Name@, WeighsRows) {
 
 // By hand: |0 - 1| / 0.5 is 200 percent.
 TEST(@Name@, TakesTargetsNearZeroForTheFloor) {
-  JudgedRows rows = three_rows().part(0, 1);
+  EvaluatedRows rows = three_rows().part(0, 1);
   rows.batch.original_targets = {at::tensor({0.0}, at::kDouble).view({1, 1})};
 
   EXPECT_DOUBLE_EQ(value_of(*make({{"floor", 0.5}}), rows), 200);

@@ -74,7 +74,7 @@ TEST(@Name@, GoesByTheTimestamps) {
 }
 
 TEST(@Name@, SaysWhyItCannotSplit) {
-  EXPECT_EQ(message_of({{"folds", 5}}, 4), "validation asks for 5 blocks, but there are 4 rows");
+  EXPECT_EQ(message_of({{"folds", 5}}, 4), "\"folds\": 5 requires at least as many rows, got 4 rows");
   EXPECT_EQ(message_of({{"folds", 2}, {"gap", 5}}, 10),
             "validation leaves no row to train block-1 with; take a smaller \"gap\" than 5, or "
             "more folds");

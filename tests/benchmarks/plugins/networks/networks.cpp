@@ -19,7 +19,7 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return "(" + text + ")";
 }
 
-/// The one input, of the `dimensions` that the model needs, where the loss asks for one output.
+/// The one input, of the `dimensions` that the model needs, where the loss requires one output.
 /// Throws a DataError otherwise.
 const treadle::PortSpec& only_input(const std::string& model, const treadle::ModelSpec& spec,
                                     std::size_t dimensions, const std::string& wanted) {
@@ -28,7 +28,7 @@ const treadle::PortSpec& only_input(const std::string& model, const treadle::Mod
                              std::to_string(spec.inputs.size()));
   }
   if (spec.outputs.size() != 1) {
-    throw treadle::DataError("model \"" + model + "\" gives one output, but the loss asks for " +
+    throw treadle::DataError("model \"" + model + "\" gives one output, but the loss requires " +
                              std::to_string(spec.outputs.size()));
   }
   const treadle::PortSpec& input = spec.inputs[0];

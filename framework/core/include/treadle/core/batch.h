@@ -40,6 +40,10 @@ struct Batch {
   static Batch join(std::span<const Batch> parts);
 };
 
+/// The rows of all parts, one after the other, as a copy; dimensions after the first are padded
+/// with zeros to the longest. Expects at least one part, and all of as many dimensions.
+at::Tensor join_padded(std::span<const at::Tensor> parts);
+
 struct TargetSpec;
 
 /// One target of a batch: what a loss or a metric is given. Views; made by the framework.

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <treadle/base/component.h>
 #include <treadle/core/batch.h>
@@ -11,7 +15,7 @@
 namespace treadle {
 
 /// The model and the objective to differentiate. Made by the framework; everything outlives the
-/// call.
+/// call. Strategies pass it on as it is, or have add_gradients_in_parts() derive that of a part.
 struct GradientTask {
   Model* model = nullptr;
   const Objective* objective = nullptr;
@@ -37,6 +41,10 @@ class GradientStrategy : public Component {
   BatchLoss add_gradients(const GradientTask& task, const Batch& batch,
                           ForwardContext& context) const;
 
+  /// What it declares to log by `context.log()`, where it LogsValues (logged_values.h). A strategy
+  /// that holds another declares the other's names, too.
+  std::vector<std::string> log_names() const;
+
  private:
   virtual BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                                      ForwardContext& context) const = 0;
@@ -44,6 +52,20 @@ class GradientStrategy : public Component {
 
 /// Forward, loss, backward: the building block of strategies, and the default without one.
 BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context);
+
+/// Adds gradients of one part of a batch, as GradientStrategy::add_gradients() does.
+using PartWork =
+    std::function<BatchLoss(const GradientTask& task, const Batch& part, ForwardContext& context)>;
+
+/// Calls `work` with one part of `batch` after the other, `parts` of nearly equal size, or one per
+/// row if there are fewer rows. Terms are combined as for the whole batch; each part's context is
+/// derived from `context`, and its rows pass their state on to the same part of the next batch.
+/// Returns the losses, added up. Throws UsageError for an objective that is not additive.
+///
+/// The schema of a strategy that calls it declares `"x-treadle-splits-batch": true`: documents that
+/// combine it with a loss that is no sum over rows are refused.
+BatchLoss add_gradients_in_parts(const GradientTask& task, const Batch& batch,
+                                 ForwardContext& context, std::int64_t parts, const PartWork& work);
 
 /// While it lives, forward passes with this context have gradients through one time step only:
 /// ForwardContext::truncates_bptt(). The context outlives it. Scopes nest.

@@ -25,7 +25,16 @@ std::optional<Reduction> reduction_named(std::string_view word);
 at::Tensor reduced(std::string_view name, const at::Tensor& value,
                    std::optional<Reduction> reduction = {});
 
-/// Sums of the values that a model logs during an epoch (ForwardContext::log). Constant memory in
+/// Declares the names of the values that a model, a layer or a gradient strategy logs, so that
+/// conditions can name them and a wrong name is an error before the first batch. Found by
+/// dynamic_cast. A model declares its auxiliary losses as well; a layer AddsLosses.
+class LogsValues {
+ public:
+  virtual ~LogsValues();
+  virtual std::vector<std::string> logged_names() const = 0;
+};
+
+/// Sums of the values that are logged during an epoch (ForwardContext::log). Constant memory in
 /// the number of batches; synchronizes with the device only in means(). One stream of forwards at a
 /// time.
 class LoggedValues final : public Stateful {

@@ -56,6 +56,7 @@ class MatrixRows final : public RowReader {
   std::int64_t do_rows() const override { return rows_; }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
   at::Tensor do_targets(std::size_t target) const override { return matrices_.targets[target]; }
+  at::Tensor do_position_weights(std::size_t target) const override;
   at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return matrices_.groups; }
   at::Tensor do_timestamps() const override { return matrices_.timestamps; }

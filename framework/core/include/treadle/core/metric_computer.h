@@ -38,8 +38,9 @@ struct MetricResult {
 
 /// Accumulates a metric over many batches: accuracy, F1, RMSE.
 ///
-/// One object per data split and worker; never shared between threads, needs no locks. Memory stays
-/// bounded unless the class comment documents why it cannot (AUC keeps its scores).
+/// One object per training, another for its test rows; never used by two threads at once, so it
+/// needs no locks. Memory stays bounded unless the class comment documents why it cannot (AUC keeps
+/// its scores).
 class MetricComputer : public Component, public Stateful {
  public:
   static constexpr std::string_view kInterface = "treadle.metric/0";

@@ -40,15 +40,7 @@ class Model : public torch::nn::Module, public Provided {
   virtual void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) = 0;
 };
 
-// Further abilities of a model, found by dynamic_cast.
-
-/// Declares the names of the values and auxiliary losses it logs (ForwardContext), so that a wrong
-/// name in a condition is an error before the first batch.
-class LogsValues {
- public:
-  virtual ~LogsValues();
-  virtual std::vector<std::string> logged_names() const = 0;
-};
+// Further abilities of a model, found by dynamic_cast. So is LogsValues (logged_values.h).
 
 /// Names its parts, so that documents can select their parameters.
 class NamesParts {

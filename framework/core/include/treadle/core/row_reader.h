@@ -34,6 +34,9 @@ class RowReader : public Provided {
   /// stratify by. A view, not a copy, where that is possible; never written to. Expects a target of
   /// spec().
   at::Tensor targets(std::size_t target = 0) const;
+  /// How much each position of a target counts beside its padding, which never does: the run's
+  /// dtype, [N, positions...], padded like targets(). Undefined where each counts 1.
+  at::Tensor position_weights(std::size_t target = 0) const;
   /// The length of each row of an input port, for samplers: int64 [N]; undefined where all are
   /// equal.
   at::Tensor lengths(std::size_t input) const;
@@ -51,6 +54,7 @@ class RowReader : public Provided {
   // `rows` is valid, and gather() has already set out.rows.
   virtual void do_gather(std::span<const std::int64_t> rows, Batch& out) const = 0;
   virtual at::Tensor do_targets(std::size_t target) const = 0;
+  virtual at::Tensor do_position_weights(std::size_t /*target*/) const { return {}; }
   virtual at::Tensor do_lengths(std::size_t /*input*/) const { return {}; }
   virtual at::Tensor do_groups() const { return {}; }
   virtual at::Tensor do_timestamps() const { return {}; }

@@ -33,7 +33,7 @@ struct EpochSummary {
   std::vector<MetricValue> metrics;  ///< on the validation rows
   bool best = false;                 ///< the best epoch so far
   double seconds = 0;                ///< wall time of the epoch; never compared between runs
-  /// What the model showed: means over the training batches.
+  /// Logged values of the model: means over the training batches.
   std::vector<MetricValue> logged = {};
   /// What the training changed after it, each in a few words.
   std::vector<std::string> decisions = {};

@@ -37,7 +37,7 @@ std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t lea
                               std::int64_t most);
 
 /// The largest number of batches that are evaluated at once.
-inline constexpr std::int64_t kMostJudgedAtOnce = 8;
+inline constexpr std::int64_t kMostBatchesAtOnce = 8;
 
 /// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each
 /// batch's predictions, in the data's units, to `visit`, in the order of the stream and on the

@@ -27,7 +27,8 @@ class ThreadBudget {
   int workers() const;
 
   /// Runs `work` on the calling thread as a member of the budget; flow graphs made inside use its
-  /// threads. Rethrows.
+  /// threads. Rethrows. The first call throws std::system_error when the system has too few
+  /// threads.
   void run(const std::function<void()>& work);
 
  private:

@@ -21,6 +21,9 @@ class TransformedRows final : public RowReader {
   std::int64_t do_rows() const override { return source_.rows(); }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
   at::Tensor do_targets(std::size_t target) const override { return source_.targets(target); }
+  at::Tensor do_position_weights(std::size_t target) const override {
+    return source_.position_weights(target);
+  }
   at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return source_.groups(); }
   at::Tensor do_timestamps() const override { return source_.timestamps(); }

@@ -109,7 +109,7 @@ class Graph final : public Model,
  public:
   ~Graph() override;
 
-  /// As a model: states and layers' memories travel in the context.
+  /// As a model: state, its own and that of its layers, is part of the context.
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
 
   /// Returns one tensor for each of the outputs, or the end of the stream. Throws Interrupted after
@@ -178,7 +178,7 @@ class Graph final : public Model,
   /// As a model: what each training forward logs, see ForwardContext::log(). The name of a
   /// group stands for its tags. Throws a UsageError for an unknown tag, and for one that is known
   /// to have several elements and no reduction. Before the first forward.
-  void observe(const std::vector<LoggedTag>& tags);
+  void set_logged_tags(const std::vector<LoggedTag>& tags);
   std::vector<std::string> logged_names() const override;
 
   /// Tags and groups.

@@ -20,7 +20,7 @@ class Graph;
 /// traces, and what layers carry. A graph can be run with several of them at the same time; one of
 /// them belongs to one forward at a time.
 ///
-/// state() holds what the next forward needs (states and layers' memories), not tags and traces.
+/// state() holds what the next forward needs (its own and that of its layers), not tags and traces.
 class GraphState final : public Stateful {
  public:
   /// The graph must outlive it.
@@ -54,9 +54,9 @@ class GraphState final : public Stateful {
   /// Of the node with this tag in the last forward that was timed; 0 where there is none.
   std::chrono::nanoseconds timing(std::string_view tag) const;
 
-  /// Clears states and memories: the next forward is the first.
+  /// Clears all state: the next forward is the first.
   void reset();
-  /// Cuts gradients of states and memories: back-propagation through time ends here.
+  /// Detaches all state from its gradients: back-propagation through time ends here.
   void detach();
   void to(c10::Device device);
   /// Whether the next forward needs anything of this one.

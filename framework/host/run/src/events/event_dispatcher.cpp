@@ -4,6 +4,27 @@
 
 #include <utility>
 
+// A queue of calls and one thread that makes them ("treadle-events").
+//
+// Who waits for whom:
+// - notify() waits for room in the queue, so a slow observer slows trainings down instead of
+//   filling the memory. Steps never wait: each training has one slot, which the next step
+//   overwrites.
+// - wait_for() waits until everything up to a mark was delivered. The writer of checkpoints uses
+//   it: a history that is behind its checkpoint would leave a gap in a resumed run.
+// - settle() waits until no call is under way or queued, also after a failure. It ends a run:
+//   observers may be destroyed afterwards.
+// The thread itself must never call notify() or wait_for(), or it could wait for itself. Observers
+// therefore get no access to the dispatcher.
+//
+// One mutex guards everything. It is released only while an observer is called (dispatch_one()), so
+// the arguments of a call are moved or copied out before: the queue may grow meanwhile, and a
+// training may end.
+//
+// Failure. RunObservers drops an observer that throws, except for a StorageError of the run's own
+// files. It arrives here and is kept for good, the queue is emptied, and every waiting or
+// later notify() and wait_for() throws it: a run whose history cannot be written must not go on.
+
 namespace treadle::internal {
 
 EventDispatcher::EventDispatcher(RunObservers& observers, std::size_t capacity)
@@ -14,12 +35,15 @@ EventDispatcher::~EventDispatcher() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  // The thread makes the remaining calls first: dispatch() looks at stopping_ only when the queue
+  // is empty.
   wake_.notify_all();
   thread_.join();
 }
 
 void EventDispatcher::notify(Call call) {
   std::unique_lock lock(mutex_);
+  // A failure ends the wait as well: nobody takes calls out any more.
   changed_.wait(lock, [this] { return queue_.size() < capacity_ || failure_; });
   expect_no_failure();
   queue(std::move(call));
@@ -55,6 +79,7 @@ void EventDispatcher::expect_no_failure() const {
 
 std::vector<EventDispatcher::Step> EventDispatcher::take_steps() {
   std::vector<Step> steps;
+  // Copies: once the mutex is released, a training may end and its Training be gone.
   for (Training* training : trainings_) {
     if (!training->step_)
       continue;
@@ -91,6 +116,8 @@ void EventDispatcher::dispatch() {
       steps_due = Clock::now() + kBetweenSteps;
       continue;
     }
+    // Without trainings there are no steps to look for. step_completed() does not wake the thread:
+    // it is called after every step, and the deadline finds what it stored.
     if (trainings_.empty()) {
       wake_.wait(lock);
     } else {
@@ -101,6 +128,7 @@ void EventDispatcher::dispatch() {
 
 void EventDispatcher::dispatch_one(std::unique_lock<std::mutex>& lock,
                                    const std::function<void()>& telling) {
+  // After a failure no call is made any more; queued ones are discarded.
   if (failure_)
     return;
   is_dispatching_ = true;
@@ -127,6 +155,8 @@ EventDispatcher::Training::Training(EventDispatcher& dispatcher, FitId fit)
 }
 
 EventDispatcher::Training::~Training() {
+  // Without waiting for room: a destructor may run while an exception is on its way. The queue can
+  // exceed its capacity by one step per training.
   const std::lock_guard lock(dispatcher_.mutex_);
   queue_step();
   std::erase(dispatcher_.trainings_, this);
@@ -144,6 +174,8 @@ void EventDispatcher::Training::notify(Call call) {
     return dispatcher_.queue_.size() < dispatcher_.capacity_ || dispatcher_.failure_;
   });
   dispatcher_.expect_no_failure();
+  // A training's events keep their order: its newest step comes before what happened after it. The
+  // queue may exceed its capacity by this one call.
   queue_step();
   dispatcher_.queue(std::move(call));
 }

@@ -11,6 +11,19 @@
 
 #include <treadle/base/error.h>
 
+// history.csv: a row per epoch and fit, in the order in which epochs ended, until finish() puts
+// fits in order. All rows are in memory as well; the file is what people and a resumed run read.
+//
+// Columns grow: a metric or a logged value may first appear in a later epoch or fit. The file is
+// then rewritten atomically; otherwise a row is appended. Names are kept as the file has them
+// (column_name() replaces separators), so that a resumed run finds its columns.
+//
+// The file may be damaged by a crash (a torn last line) or by people. The constructor passes damage
+// over, since the checkpoints hold the same rows and restore() puts them back. read(), which has
+// nothing else to go by, reports it with its line.
+//
+// One call at a time: RunObservers serializes events, and RunLog everything else.
+
 namespace treadle::internal {
 namespace {
 
@@ -63,6 +76,16 @@ std::string column_name(std::string name) {
       name.begin(), name.end(),
       [](char c) { return c == ',' || c == '"' || c == '\n' || c == '\r'; }, '_');
   return name;
+}
+
+EpochSummary under_column_names(EpochSummary summary) {
+  for (std::vector<MetricValue>* values : {&summary.metrics, &summary.logged}) {
+    for (MetricValue& value : *values)
+      value.name = column_name(std::move(value.name));
+  }
+  for (std::string& decision : summary.decisions)
+    decision = column_name(std::move(decision));
+  return summary;
 }
 
 }  // namespace
@@ -144,25 +167,18 @@ std::string HistoryFile::line(const Row& row) const {
 }
 
 EpochSummary as_in_history(EpochSummary summary) {
+  summary = under_column_names(std::move(summary));
   for (std::vector<MetricValue>* values : {&summary.metrics, &summary.logged}) {
     for (MetricValue& value : *values)
-      value = {column_name(value.name), value.value, Direction::kNone};
+      value.direction = Direction::kNone;
   }
-  for (std::string& decision : summary.decisions)
-    decision = column_name(decision);
   return summary;
 }
 
 void HistoryFile::do_epoch_completed(const FitId& fit, const EpochSummary& summary) {
-  rows_.push_back({fit.path(), summary});
-  // Under the names a reader of the file sees, so that a resumed run finds its columns again.
-  EpochSummary& kept = rows_.back().summary;
-  for (MetricValue& metric : kept.metrics)
-    metric.name = column_name(metric.name);
-  for (MetricValue& value : kept.logged)
-    value.name = column_name(value.name);
-  for (std::string& decision : kept.decisions)
-    decision = column_name(decision);
+  // Names as a reader of the file sees them, so that a resumed run finds its columns again.
+  rows_.push_back({fit.path(), under_column_names(summary)});
+  const EpochSummary& kept = rows_.back().summary;
   bool grew = rows_.size() == 1;
   for (const MetricValue& metric : kept.metrics) {
     const auto known = std::any_of(metrics_.begin(), metrics_.end(),

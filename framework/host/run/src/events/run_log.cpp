@@ -9,8 +9,8 @@ RunLog::RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listene
       events_(folder.events()),
       owned_(std::move(observers)),
       dispatcher_(observers_) {
-  observers_.add(history_);
-  observers_.add(events_);
+  observers_.add_file(history_);
+  observers_.add_file(events_);
   for (RunObserver* listener : listeners)
     observers_.add(*listener);
   for (const auto& observer : owned_)

@@ -4,9 +4,11 @@ namespace treadle::internal {
 
 void RunObservers::drop(Listener& listener, const std::string& reason) {
   listener.failed = true;
+  // Another one may fail at this note and is dropped in the same way.
   for (Listener& other : observers_) {
-    if (!other.failed)
-      other.observer->noted("an observer failed and is no longer notified: " + reason);
+    notify_one(other, [&](RunObserver& observer) {
+      observer.noted("an observer failed and is no longer notified: " + reason);
+    });
   }
 }
 

@@ -14,7 +14,12 @@ namespace treadle::internal {
 /// once and not called again.
 class RunObservers {
  public:
-  void add(RunObserver& observer) { observers_.push_back({&observer, false}); }
+  void add(RunObserver& observer) { observers_.push_back({.observer = &observer}); }
+  /// One of the run's own files: a StorageError that it throws is an error of the run, and
+  /// notify() throws it.
+  void add_file(RunObserver& file) {
+    observers_.push_back({.observer = &file, .ends_the_run = true});
+  }
 
   /// Does something while no observer is being called.
   template <typename Work>
@@ -26,27 +31,35 @@ class RunObservers {
   template <typename Call>
   void notify(Call&& call) {
     const std::lock_guard lock(mutex_);
-    for (Listener& listener : observers_) {
-      if (listener.failed)
-        continue;
-      try {
-        call(*listener.observer);
-      } catch (const Error& error) {
-        // The run's own files are observers too: what they cannot write is an error of the run.
-        if (error.kind() == ErrorKind::kStorage)
-          throw;
-        drop(listener, error.what());
-      } catch (const std::exception& error) {
-        drop(listener, error.what());
-      }
-    }
+    for (Listener& listener : observers_)
+      notify_one(listener, call);
   }
 
  private:
   struct Listener {
     RunObserver* observer;
-    bool failed;
+    bool ends_the_run = false;
+    bool failed = false;
   };
+
+  template <typename Call>
+  void notify_one(Listener& listener, Call&& call) {
+    if (listener.failed)
+      return;
+    try {
+      call(*listener.observer);
+    } catch (const StorageError& error) {
+      if (listener.ends_the_run)
+        throw;
+      drop(listener, error.what());
+    } catch (const std::exception& error) {
+      drop(listener, error.what());
+    } catch (...) {
+      if (listener.ends_the_run)
+        throw;
+      drop(listener, "it threw something that is not a std::exception");
+    }
+  }
   void drop(Listener& listener, const std::string& reason);
 
   std::mutex mutex_;

@@ -11,6 +11,16 @@
 #include "load/document_slots.h"
 #include "load/training_plan.h"
 
+// Opens the data of a run: provider -> rows, samples of rows, or the head of a stream. Opening
+// happens once, before any fit; afterwards all fits read it concurrently, so nothing changes any
+// more.
+//
+// rows_ points to whatever is split and trained on, one of three objects:
+// - the provider's RowReader (random access), owned by the provider;
+// - samples_, which a `sequence` component makes of that reader and which borrows it;
+// - head_, a copy of the first rows of a provider that can only be read in order.
+// The members are declared so that a borrower is destroyed before what it borrows.
+
 namespace treadle::internal {
 namespace {
 
@@ -36,6 +46,8 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   request.task = task_of(slot.get_or<std::string>("task", "auto"));
   request.dtype = dtype_of(workflow);
   request.seed = RandomStreams(workflow.seed).seed("data");
+  // The numbers in a target column may be class labels. A loss whose schema allows one kind of
+  // target decides it for the provider; a loss that works on several kinds leaves it open.
   for (const Config& loss : slots_of(workflow, "loss")) {
     const std::vector<TargetKind> kinds =
         target_kinds(runtime.registry().describe<Loss>(name_in(loss)).schema);
@@ -44,6 +56,7 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   }
   provider_ = make_in<DataProvider>(runtime, slot, "data");
   provider_->open(request);
+  // A provider that offers random access is never streamed.
   rows_ = provider_->ask<RowReader>();
   if (rows_ == nullptr) {
     open_stream(runtime, workflow);
@@ -63,6 +76,7 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
 /// Keeps the first rows in memory: for validation, and to fit transforms on.
 void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const TrainingPlan plan = training_plan_of(workflow);
+  // A key that cannot have an effect on a stream is an error, as everywhere in documents.
   if (workflow.resolved.contains("sequence")) {
     workflow.slot("sequence")
         .fail("use",
@@ -76,8 +90,13 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
               "the data has no end; set training.steps_per_epoch, after which the validation rows "
               "are evaluated, or training.max_steps");
   }
+  // Rows that have not been read cannot be split, so the validator only gives the number of rows at
+  // the beginning that validate.
   validation_rows_ = make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
                          ->first_rows_of_stream();
+  // Beside the validation rows, one window of training rows is kept: transforms are fitted on it.
+  // These rows are not taken from the training, which reads its own stream from the first training
+  // row.
   const std::int64_t window = std::max(plan.shuffle_buffer, plan.batch_size);
   engine::StreamRows stream(*provider_, window);
   const Batch rows = stream.take(validation_rows_ + window);
@@ -91,6 +110,8 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
   rows_ = head_.get();
 }
 
+// The fold's training rows are those of the head. They stand for the whole stream where rows are
+// needed in memory; the batches of the training come from DocumentComponents::stream().
 ValidationPlan Dataset::plan_of_stream() const {
   const std::vector<std::int64_t> all = all_rows_but(rows_->rows(), {});
   Fold fold;
@@ -109,6 +130,7 @@ std::int64_t Dataset::row_count() const {
 void Dataset::expect_same(const ResolvedWorkflow& opened, const ResolvedWorkflow& workflow) {
   const auto value_of = [](const ResolvedWorkflow& one, const std::string& key) {
     nlohmann::json value = one.resolved.value(key, nlohmann::json());
+    // The run's document has the task written out by now; a fit's document may still have "auto".
     if (value.is_object())
       value.erase("task");  // left open in one of them, perhaps
     return value;
@@ -144,6 +166,8 @@ std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
     throw UsageError("the run's data is \"" + name +
                      "\", which does not come from a file; it cannot be given another one");
   }
+  // Without places of a document: the path comes from the command line, and an error must not point
+  // to a line of the run's document.
   parameters[source] = std::filesystem::absolute(data).lexically_normal().string();
   return runtime.registry().make<DataProvider>(name, Config(std::move(parameters), slot.pointer()));
 }

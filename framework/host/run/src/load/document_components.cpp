@@ -6,10 +6,17 @@
 #include <array>
 #include <functional>
 
-#include <treadle/core/task_random.h>
 #include <treadle/engine/transformed_rows.h>
+#include <treadle/tensor/task_random.h>
 
 #include "load/shard_count.h"
+
+// From one resolved document to components. settle() first fills in what the document leaves open
+// and the data decides: task, loss, metrics, shards. The document is then complete and saved with
+// the run; a run of the saved document has nothing left to choose, and gives the same bits.
+//
+// The make_...() functions are const and return fresh objects, since fits run at the same time.
+// Shared by all fits are the losses, whose const functions are thread-safe, and the data.
 
 namespace treadle::internal {
 namespace {
@@ -455,6 +462,12 @@ std::vector<Metric> DocumentComponents::make_metrics() const {
 }
 
 std::vector<Metric> DocumentComponents::make_report_metrics() const {
+  std::vector<std::string> left_out;
+  return make_report_metrics(left_out);
+}
+
+std::vector<Metric> DocumentComponents::make_report_metrics(
+    std::vector<std::string>& left_out) const {
   std::vector<Metric> metrics;
   const std::vector<std::string> known = runtime_.registry().names<MetricComputer>();
   for (std::size_t target = 0; target < spec_.targets.size(); ++target) {
@@ -463,11 +476,18 @@ std::vector<Metric> DocumentComponents::make_report_metrics() const {
       continue;
     try {
       metrics.push_back(started(runtime_.registry().make<MetricComputer>(name), target));
-    } catch (const DataError&) {
+    } catch (const DataError& error) {
       // Nobody asked for it: a table of 1500 classes is not to end a training.
+      left_out.push_back(std::string("report: without ") + name + " (" + error.what() + ")");
     }
   }
   return metrics;
+}
+
+std::vector<std::string> DocumentComponents::choices() const {
+  std::vector<std::string> choices = choices_;
+  make_report_metrics(choices);
+  return choices;
 }
 
 std::vector<TargetMetric> views(const std::vector<Metric>& metrics) {

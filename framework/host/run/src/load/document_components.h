@@ -68,7 +68,8 @@ class DocumentComponents {
   /// The document's losses, as they are before they have seen rows; see FittedLosses.
   const std::vector<Objective::Term>& loss_terms() const { return terms_; }
   const ValidationPlan& plan() const { return plan_; }
-  const std::vector<std::string>& choices() const { return choices_; }
+  /// With what the report lacks, and why. Makes the metrics of the report.
+  std::vector<std::string> choices() const;
   /// Pieces of a training batch.
   std::size_t shards() const;
   c10::ScalarType dtype() const { return dtype_; }
@@ -113,6 +114,8 @@ class DocumentComponents {
   std::unique_ptr<Interface> make_nested(const Config& slot) const;
   std::vector<Config> slots(std::string_view key) const { return slots_of(workflow_, key); }
   Metric started(std::unique_ptr<MetricComputer> metric, std::size_t target) const;
+  /// Adds a sentence to `left_out` for each that cannot be had.
+  std::vector<Metric> make_report_metrics(std::vector<std::string>& left_out) const;
   std::size_t target_of(const Config& slot) const;
   std::vector<std::size_t> targets_of_metric(const Config& slot) const;
   std::string metric_prefix(const TargetSpec& target) const;

@@ -16,9 +16,9 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/plugin_abi.h>
 #include <treadle/base/schema.h>
-#include <treadle/core/process_state.h>
 #include <treadle/host/catalog/elf_notes.h>
 #include <treadle/host/catalog/plugin_cache.h>
+#include <treadle/tensor/process_state.h>
 
 #include "load/plugin_library.h"
 
@@ -111,7 +111,7 @@ class LoadedLibrary {
   link_map* map_ = nullptr;
 };
 
-ProbeFinding judge_exports(const LoadedLibrary& library) {
+ProbeFinding check_exports(const LoadedLibrary& library) {
   std::vector<std::string> others;
   for (const LoadedLibrary::Exported& symbol : library.exports()) {
     if (!std::string_view(symbol.name).starts_with("treadle_plugin_entry_v"))
@@ -124,7 +124,7 @@ ProbeFinding judge_exports(const LoadedLibrary& library) {
                      "), which other plugins may bind to; build it with treadle_add_plugin()"};
 }
 
-ProbeFinding judge_binding(const LoadedLibrary& library) {
+ProbeFinding check_binding(const LoadedLibrary& library) {
   const std::uint64_t flags = library.value(DT_FLAGS).value_or(0);
   const std::uint64_t more = library.value(DT_FLAGS_1).value_or(0);
   if ((flags & DF_BIND_NOW) != 0 || (more & DF_1_NOW) != 0)
@@ -134,7 +134,7 @@ ProbeFinding judge_binding(const LoadedLibrary& library) {
           "middle; link it with -z now, as treadle_add_plugin() does"};
 }
 
-ProbeFinding judge_run_path(const LoadedLibrary& library) {
+ProbeFinding check_run_path(const LoadedLibrary& library) {
   std::string path = library.text(DT_RUNPATH);
   if (path.empty())
     path = library.text(DT_RPATH);
@@ -159,7 +159,7 @@ std::vector<ComponentKey> keys_of(const Factories& factories) {
   return keys;
 }
 
-ProbeFinding judge_repetition(const PluginFile& plugin, const HostBuild& host,
+ProbeFinding check_repetition(const PluginFile& plugin, const HostBuild& host,
                               const Factories& first) {
   if (keys_of(load_plugin_library(plugin, host)) == keys_of(first))
     return {true, "registers the same components each time its entry is called"};
@@ -175,7 +175,7 @@ class Alone final : public SchemaIndex, public PlaceIndex {
 };
 
 /// Makes every component that needs no parameters.
-ProbeFinding judge_defaults(const PluginFile& plugin, const std::string& manifest,
+ProbeFinding check_defaults(const PluginFile& plugin, const std::string& manifest,
                             const Factories& factories) {
   const Alone alone;
   const ManifestSchemas schemas(manifest);
@@ -212,7 +212,7 @@ ProbeFinding judge_defaults(const PluginFile& plugin, const std::string& manifes
   return {true, text};
 }
 
-ProbeFinding judge_process(const ProcessState& before) {
+ProbeFinding check_process(const ProcessState& before) {
   const std::vector<std::string> changes = before.changes_until(ProcessState::now());
   if (changes.empty())
     return {true, "leaves the process as it was"};
@@ -233,12 +233,12 @@ std::vector<ProbeFinding> inspect_library(const std::filesystem::path& file) {
   const ProcessState before = ProcessState::now();
   const Factories factories = load_plugin_library(plugin, host);
   const LoadedLibrary library(file);
-  return {judge_exports(library),
-          judge_binding(library),
-          judge_run_path(library),
-          judge_repetition(plugin, host, factories),
-          judge_defaults(plugin, notes.manifest, factories),
-          judge_process(before)};
+  return {check_exports(library),
+          check_binding(library),
+          check_run_path(library),
+          check_repetition(plugin, host, factories),
+          check_defaults(plugin, notes.manifest, factories),
+          check_process(before)};
 }
 
 }  // namespace treadle::internal

@@ -59,7 +59,7 @@ void keep_error(void* context, const char* text) noexcept {
   throw PluginError(sentence);
 }
 
-/// The file may have been replaced since it was judged, and a library of another build must not
+/// The file may have been replaced since it was checked, and a library of another build must not
 /// run.
 void expect_unchanged(const PluginFile& plugin, const HostBuild& host) {
   const LibraryNotes notes = read_library_notes(plugin.file);

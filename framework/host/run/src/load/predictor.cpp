@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rows that are judged in one batch.
+// Rows that are evaluated in one batch.
 constexpr std::int64_t kLeast = 32;
 constexpr std::int64_t kMost = 1024;
 
@@ -439,10 +439,10 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   }
   result.validation_time_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  nlohmann::json judged = internal::to_json(result);
-  judged["transformed_target"] = internal::change_targets(
+  nlohmann::json evaluated = internal::to_json(result);
+  evaluated["transformed_target"] = internal::change_targets(
       impl_->transform_list(), data_spec().targets, impl_->components.dtype());
-  return judged;
+  return evaluated;
 }
 
 }  // namespace treadle

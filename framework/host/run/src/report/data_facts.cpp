@@ -107,21 +107,23 @@ Json number_facts(const at::Tensor& targets) {
   return facts;
 }
 
-/// A target's values without padding: of classes [n], of others [n, width].
+/// A target's values at positions that count: of classes [n], of others [n, width].
 at::Tensor real_values(const RowReader& rows, std::size_t index) {
   const TargetSpec& target = rows.spec().targets[index];
   const at::Tensor values = rows.targets(index);
   const bool is_classes = target.kind == TargetKind::kClasses;
   const at::Tensor flat = is_classes ? values.flatten() : values.reshape({-1, target.width()});
-  if (target.padded_like.empty())
-    return flat;
-  const at::Tensor lengths = rows.lengths(rows.spec().input_index(target.padded_like));
-  at::Tensor real = at::arange(values.size(1)).unsqueeze(0).lt(lengths.unsqueeze(1));
-  for (std::size_t more = 1; more < target.position_dimensions(); ++more)
-    real = real.unsqueeze(-1);
-  const std::vector<std::int64_t> sizes =
-      values.sizes().slice(0, target.position_dimensions() + 1).vec();
-  return flat.index_select(0, real.expand(sizes).flatten().nonzero().squeeze(1));
+  const at::Tensor weights = rows.position_weights(index);
+  at::Tensor counts = weights.defined() ? weights.gt(0) : weights;
+  if (!target.padded_like.empty()) {
+    const at::Tensor lengths = rows.lengths(rows.spec().input_index(target.padded_like));
+    at::Tensor real = at::arange(values.size(1)).unsqueeze(0).lt(lengths.unsqueeze(1));
+    for (std::size_t more = 1; more < target.position_dimensions(); ++more)
+      real = real.unsqueeze(-1);
+    real = real.expand(values.sizes().slice(0, target.position_dimensions() + 1));
+    counts = counts.defined() ? counts.logical_and(real) : real;
+  }
+  return counts.defined() ? flat.index_select(0, counts.flatten().nonzero().squeeze(1)) : flat;
 }
 
 Json target_facts(const RowReader& rows, std::size_t index) {

@@ -12,7 +12,7 @@ using internal::at_path;
 using internal::text_at_path;
 using Json = nlohmann::json;
 
-const Json& judged_metrics(const ReportInput& input) {
+const Json& result_metrics(const ReportInput& input) {
   if (is_cross_validation(input))
     return at_path(input.result, {"mean_metrics"});
   const Json& validation = at_path(input.result, {"validation", "metrics"});
@@ -31,9 +31,9 @@ std::vector<std::string> metric_names(const ReportInput& input) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   };
-  const Json& judged = judged_metrics(input);
+  const Json& metrics = result_metrics(input);
   for (const Json& metric : at_path(input.result, {"metric_list"})) {
-    if (const std::string name = text_at_path(metric, {"name"}); judged.contains(name))
+    if (const std::string name = text_at_path(metric, {"name"}); metrics.contains(name))
       add(name);
   }
   for (const ReportInput::Curve& curve : input.curves) {
@@ -42,8 +42,8 @@ std::vector<std::string> metric_names(const ReportInput& input) {
     for (const MetricValue& metric : curve.epochs.front().metrics)
       add(metric.name);
   }
-  if (judged.is_object()) {
-    for (const auto& [name, unused] : judged.items())
+  if (metrics.is_object()) {
+    for (const auto& [name, unused] : metrics.items())
       add(name);
   }
   return names;
@@ -57,7 +57,7 @@ const Json& test_of(const ReportInput& input) {
   return at_path(input.result, {"test"});
 }
 
-std::string judging_note(const ReportInput& input) {
+std::string evaluation_note(const ReportInput& input) {
   const Json& training =
       is_cross_validation(input) ? at_path(input.result, {"fold_results"}).front() : input.result;
   const bool did_choose = text_at_path(training, {"weights", "on"}) == "validation";
@@ -66,15 +66,15 @@ std::string judging_note(const ReportInput& input) {
     by = " by " + html::escape(by);
   if (const Json& rows = at_path(test_of(input), {"sample_count"}); rows.is_number_integer()) {
     return "The test rows (" + html::count(rows) +
-           ") neither trained nor chose anything: their numbers judge the model. The validation "
-           "rows " +
+           ") were not used in training or selection: their numbers measure the model. The "
+           "validation rows " +
            (did_choose ? "chose the weights" + by : "chose nothing in this run") + ".";
   }
   if (!did_choose)
     return {};
   return "The validation rows chose the weights" + by +
-         " and judge them, so their numbers are optimistic; \"test_fraction\" in \"validation\" "
-         "sets rows aside that only judge.";
+         " that they evaluate, so their numbers are optimistic; \"test_fraction\" in "
+         "\"validation\" sets rows aside for evaluation only.";
 }
 
 std::string mean_and_deviation(const Json& mean, const Json& deviation) {
@@ -84,8 +84,8 @@ std::string mean_and_deviation(const Json& mean, const Json& deviation) {
   return text;
 }
 
-std::string judged_metric(const ReportInput& input, const std::string& name) {
-  const Json& value = at_path(judged_metrics(input), {name});
+std::string metric_value(const ReportInput& input, const std::string& name) {
+  const Json& value = at_path(result_metrics(input), {name});
   return is_cross_validation(input)
              ? mean_and_deviation(value, at_path(input.result, {"std_metrics", name}))
              : html::number(value);

@@ -147,7 +147,7 @@ std::string error_table(const std::vector<OutputResiduals>& outputs) {
                                                 rows),
                                     true) +
                         "<p class=\"note\">Of the sample of " + std::to_string(sampled) +
-                        " judged rows that is drawn here, in the data's units.</p>");
+                        " evaluated rows that is drawn here, in the data's units.</p>");
 }
 
 std::string chooser(const std::vector<OutputResiduals>& outputs) {

@@ -23,7 +23,7 @@ constexpr std::size_t kMostTiles = 8;
 constexpr std::size_t kMostHistoryRows = 600;
 constexpr std::size_t kMostPointsPerCurve = 1200;
 
-std::string judged_loss(const ReportInput& input) {
+std::string result_loss(const ReportInput& input) {
   if (is_cross_validation(input)) {
     return mean_and_deviation(at_path(input.result, {"mean_loss"}),
                               at_path(input.result, {"std_loss"}));
@@ -47,8 +47,8 @@ std::string pretty_json(const std::string& text) {
   return "<pre>" + html::escape(text) + "</pre>";
 }
 
-/// The last epoch that was the best so far; the number of epochs when none was, or none was judged:
-/// the best by training loss says nothing of a model.
+/// The last epoch that was the best so far; the number of epochs when none was, or none was
+/// validated: the best by training loss does not measure a model.
 std::size_t best_epoch(const ReportInput::Curve& curve) {
   for (std::size_t i = curve.epochs.size(); i > 0; --i) {
     if (curve.epochs[i - 1].best && curve.epochs[i - 1].val_loss)
@@ -265,10 +265,10 @@ std::string headline(const ReportInput& input) {
     }
   }
   for (const std::string& name : names) {
-    tiles.push_back(tile(judged_metric(input, name),
+    tiles.push_back(tile(metric_value(input, name),
                          (is_tested ? "validation " : "") + html::escape(name), tiles.empty()));
   }
-  tiles.push_back(tile(judged_loss(input),
+  tiles.push_back(tile(result_loss(input),
                        is_cross_validation(input) || at_path(result, {"validation"}).is_object()
                            ? "validation " + loss_label(result)
                            : "training " + loss_label(result),
@@ -290,10 +290,10 @@ std::string headline(const ReportInput& input) {
   const Json& parameters = at_path(result, {"model_info", "parameter_count"});
   if (parameters.is_number_integer())
     tiles.push_back(tile(html::count(parameters), "parameters"));
-  const Json& judged_rows = at_path(result, {"validation", "sample_count"});
-  if (judged_rows.is_number_integer() && tiles.size() < kMostTiles)
+  const Json& evaluated_rows = at_path(result, {"validation", "sample_count"});
+  if (evaluated_rows.is_number_integer() && tiles.size() < kMostTiles)
     tiles.push_back(
-        tile(html::count(judged_rows), is_tested ? "validation rows" : "rows judged on"));
+        tile(html::count(evaluated_rows), is_tested ? "validation rows" : "rows evaluated on"));
   std::string text = "<div class=\"tiles\">";
   for (const std::string& one : tiles)
     text += one;
@@ -304,14 +304,14 @@ std::string metric_table(const ReportInput& input) {
   const std::vector<std::string> names = overall_names(input);
   std::vector<std::vector<std::string>> rows;
   if (!is_cross_validation(input)) {
-    const bool is_judged = at_path(input.result, {"validation"}).is_object();
-    std::vector<std::string> head{"", is_judged ? "validation" : "training"};
-    rows.push_back({loss_label(input.result), judged_loss(input)});
+    const bool is_validated = at_path(input.result, {"validation"}).is_object();
+    std::vector<std::string> head{"", is_validated ? "validation" : "training"};
+    rows.push_back({loss_label(input.result), result_loss(input)});
     for (const std::string& name : names)
-      rows.push_back({html::escape(name) + direction_of(input, name), judged_metric(input, name)});
+      rows.push_back({html::escape(name) + direction_of(input, name), metric_value(input, name)});
     add_test_column(input, names, head, rows);
     return html::side_by_side(
-        html::card("Result", html::table("", head, rows) + note_of(judging_note(input))) +
+        html::card("Result", html::table("", head, rows) + note_of(evaluation_note(input))) +
         model_card(input));
   }
 
@@ -322,16 +322,16 @@ std::string metric_table(const ReportInput& input) {
     head.push_back(name.empty() ? "fold-" + std::to_string(i + 1) : html::escape(name));
   }
   const auto fold_value = [](const Json& fold, std::string_view key) -> const Json& {
-    const Json& judged = at_path(fold, {"validation", "metrics", key});
-    return judged.is_null() ? at_path(fold, {"metrics", key}) : judged;
+    const Json& validated = at_path(fold, {"validation", "metrics", key});
+    return validated.is_null() ? at_path(fold, {"metrics", key}) : validated;
   };
-  rows.push_back({loss_label(input.result), judged_loss(input)});
+  rows.push_back({loss_label(input.result), result_loss(input)});
   for (const Json& fold : folds) {
-    const Json& judged = at_path(fold, {"validation", "loss"});
-    rows.back().push_back(html::number(judged.is_null() ? at_path(fold, {"final_loss"}) : judged));
+    const Json& loss = at_path(fold, {"validation", "loss"});
+    rows.back().push_back(html::number(loss.is_null() ? at_path(fold, {"final_loss"}) : loss));
   }
   for (const std::string& name : names) {
-    rows.push_back({html::escape(name) + direction_of(input, name), judged_metric(input, name)});
+    rows.push_back({html::escape(name) + direction_of(input, name), metric_value(input, name)});
     for (const Json& fold : folds)
       rows.back().push_back(html::number(fold_value(fold, name)));
   }
@@ -346,9 +346,9 @@ std::string metric_table(const ReportInput& input) {
   }
   std::string note = "Deviation is the sample standard deviation over the folds.";
   if (const std::string by = text_at_path(folds.front(), {"weights", "by"}); !by.empty())
-    note += " Each fold is judged with its best weights by " + html::escape(by) + ".";
+    note += " Each fold is evaluated with its best weights by " + html::escape(by) + ".";
   if (const Json& time = at_path(input.result, {"total_time_seconds"}); time.is_number())
-    note += " Training and judging took " + html::seconds(time) + ", added up over the folds.";
+    note += " Training and evaluation took " + html::seconds(time) + ", added up over the folds.";
   const bool is_refit =
       std::any_of(input.curves.begin(), input.curves.end(),
                   [](const ReportInput::Curve& curve) { return curve.fit == "final"; });
@@ -358,7 +358,7 @@ std::string metric_table(const ReportInput& input) {
             html::count(at_path(input.result, {"total_epochs"})) + " epochs.";
   }
   return html::card("Result", html::scrolling(html::table("wide", head, rows)) + note_of(note) +
-                                  note_of(judging_note(input)));
+                                  note_of(evaluation_note(input)));
 }
 
 std::string curves(const ReportInput& input) {

@@ -136,7 +136,7 @@ std::string class_table(const ReportInput& input) {
   for (const std::string& name : classes) {
     rows.push_back({html::escape(name)});
     for (const std::string& column : columns)
-      rows.back().push_back(judged_metric(input, column + "." + name));
+      rows.back().push_back(metric_value(input, column + "." + name));
   }
   return html::card("By class", html::scrolling(html::table("", head, rows), true));
 }

@@ -18,6 +18,16 @@
 #include "load/document_components.h"
 #include "session/run_conditions.h"
 
+// `run --from`: a new run that begins with the newest checkpoints of an ended one.
+//
+// The new folder is filled in an order that a kill cannot turn into a wrong run: history,
+// checkpoints, environment.json, and by the caller workflow.json last. A folder without
+// workflow.json is no run.
+//
+// Two documents are the same training if they differ only in values that a training does not depend
+// on in its past. The optimizer is compared by the state it keeps: its parameters may change, but
+// not so that saved state has no place or is missing.
+
 namespace treadle::internal {
 namespace {
 

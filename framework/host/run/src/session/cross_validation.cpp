@@ -6,6 +6,13 @@
 
 #include <treadle/core/set_aside.h>
 
+// The simplest planner: all fits are known at once, and nothing is decided while they run. It also
+// has the default answers of FitPlanner, for planners that never pause.
+//
+// Numbers matter. The index of a fit gives its random streams and its place in the report, so a
+// fold keeps its index whatever else is planned, and the refit comes after all folds. Results are
+// stored by index, because fits complete in any order.
+
 namespace treadle::internal {
 
 FitPlanner::~FitPlanner() = default;
@@ -19,10 +26,13 @@ CrossValidation::CrossValidation(ValidationPlan plan, std::int64_t rows,
                                  const TrainingPlan& training)
     : plan_(std::move(plan)),
       rows_(rows),
+      // With a limit of steps the document's epochs are no fixed length: the folds show how many it
+      // takes.
       epochs_(training.max_steps ? std::nullopt : training.epochs),
       folds_(plan_.folds.size()) {}
 
 std::vector<std::string> CrossValidation::names() const {
+  // A single training is always "final", so its files have the same names as those of a refit.
   if (!plan_.refit && plan_.folds.size() == 1)
     return {"final"};
   std::vector<std::string> names;
@@ -35,10 +45,12 @@ std::vector<std::string> CrossValidation::names() const {
 
 FitPlanner::Orders CrossValidation::next() {
   Orders orders;
+  // Called again whenever a fit has ended; nothing is added.
   if (std::exchange(is_planned_, true))
     return orders;
   const std::vector<std::string> names = this->names();
   const auto count = static_cast<std::int64_t>(names.size());
+  // Test rows measure one model, the run's: the refit, or the single fold.
   const bool is_single = !plan_.refit && plan_.folds.size() == 1;
   std::vector<std::string> folds;
   for (std::size_t i = 0; i < plan_.folds.size(); ++i) {
@@ -56,6 +68,7 @@ FitPlanner::Orders CrossValidation::next() {
                    std::make_shared<const FitRows>(
                        FitRows{all_rows_but(rows_, plan_.test), {}, 0, plan_.test})};
     fit.depends_on = std::move(folds);
+    // Asked for when the refit begins: it depends on all folds, which have completed by then.
     fit.epochs = [this] { return epochs_of_refit(); };
     fit.is_result = true;
     fit.is_drawn = true;
@@ -74,12 +87,15 @@ void CrossValidation::completed(const FitId& fit, FitResult result) {
 }
 
 std::int64_t CrossValidation::epochs_of_refit() const {
-  const bool selects_best = folds_.front().selects_best;
-  if (!selects_best && epochs_)
+  const auto selects_best = [](const FitResult& fold) { return fold.selects_best; };
+  if (epochs_ && std::none_of(folds_.begin(), folds_.end(), selects_best))
     return *epochs_;
+  // The epochs whose weights each fold ended with: a fold that selected none has its last ones,
+  // and a best epoch by its loss alone. Integers, so the sum is exact. The refit has no validation
+  // rows to stop by.
   double sum = 0;
   for (const FitResult& fold : folds_)
-    sum += fold.result.at(selects_best ? "best_epoch" : "total_epochs").get<double>();
+    sum += fold.result.at(fold.selects_best ? "best_epoch" : "total_epochs").get<double>();
   return std::max<std::int64_t>(1, std::llround(sum / static_cast<double>(folds_.size())));
 }
 

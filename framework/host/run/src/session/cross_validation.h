@@ -11,7 +11,7 @@
 namespace treadle::internal {
 
 /// The folds of a validation plan and, where it refits, "final" after them: one model of all rows,
-/// with as many epochs as the folds' best had on average. With one fold and no refit that fold is
+/// with as many epochs as the folds' models had on average. With one fold and no refit that fold is
 /// "final".
 class CrossValidation final : public FitPlanner {
  public:

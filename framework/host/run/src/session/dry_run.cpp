@@ -124,12 +124,12 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     const Fold& fold = components.plan().folds.front();
     const internal::TrainingPlan batches = components.training_plan();
     const std::int64_t few = std::max<std::int64_t>(8192, (kSteps + 1) * batches.batch_size);
-    // The first is judged alone, then as many at once as there are workers.
-    const std::int64_t judged =
-        1 + std::min<std::int64_t>(budget.workers(), engine::kMostJudgedAtOnce);
+    // The first is evaluated alone, then as many at once as there are workers.
+    const std::int64_t evaluated =
+        1 + std::min<std::int64_t>(budget.workers(), engine::kMostBatchesAtOnce);
     internal::Fit fit(components, {"final", 0, 1},
                       {first_of(fold.training, few),
-                       first_of(fold.validation, judged * batches.evaluation_batch_size), 0});
+                       first_of(fold.validation, evaluated * batches.evaluation_batch_size), 0});
     internal::reset_peak_memory();
     fit.prepare(nullptr);
     BriefContext training(fit);

@@ -2,12 +2,28 @@
 
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/task_random.h>
 #include <treadle/core/weights.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
+#include <treadle/tensor/task_random.h>
 
 #include "load/target_units.h"
+
+// One training, from its rows to its evaluations: prepare(), train(), then validate() and test().
+// All run on the fit's own thread, inside the run's ThreadBudget. `components_` and the data are
+// shared with other fits that run at the same time, and are only read.
+//
+// A fit that continues from a checkpoint is prepared like a fresh one, with two differences.
+// Transforms and fitted losses are restored instead of fitted, and no weights are loaded, because
+// engine::train() loads all state of the training. Everything else must come out the same, or the
+// resumed fit would not have the bits of an uninterrupted one. So nothing here may depend on time,
+// on the machine or on other fits.
+//
+// Every use of random numbers has a stream of its own, derived from the run's seed and the fit's
+// place in the tree: initial weights, batches, validation, test. Drawing more in one of them
+// changes nothing in the others.
+//
+// setup_ and the pipelines hold pointers to other members, so a Fit is neither copied nor moved.
 
 namespace treadle::internal {
 
@@ -40,6 +56,9 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   if (saved_preprocessing != nullptr) {
     load_transforms(transforms_, *saved_preprocessing);
   } else {
+    // Each transform is fitted on the training rows as the transforms before it leave them.
+    // Validation and test rows have no part in it: a statistic of theirs would leak into the
+    // training.
     std::vector<const Transform*> fitted;
     for (const auto& transform : transforms_) {
       const engine::TransformedRows so_far(rows, fitted);
@@ -47,6 +66,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
       fitted.push_back(transform.get());
     }
   }
+  // Losses come after the transforms, on whose data they are fitted, and before the model, whose
+  // outputs they determine.
   const engine::TransformedRows transformed(rows, transforms());
   if (saved_preprocessing != nullptr) {
     losses_.load_from(*saved_preprocessing);
@@ -58,6 +79,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   {
     const TaskRandom random(random_.seed("init"));
     model_ = components_.make_model(model_spec_);
+    // A replica draws weights of its own, which are never used: the training step makes its
+    // parameters views of the model's (docs/decisions/0008).
     while (replicas_.size() + 1 < components_.shards())
       replicas_.push_back(components_.make_model(model_spec_));
   }
@@ -78,6 +101,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   const TrainingPlan plan = components_.training_plan();
   const std::optional<engine::StreamInput> stream = components_.stream();
   const auto rows_to_train = static_cast<std::int64_t>(rows_.training.size());
+  // Checked here, where the message can name the document's keys. A stream is not checked: the
+  // number of its rows may be unknown before its end.
   const std::int64_t samples =
       sampler_ && !stream ? sampler_->samples(rows_to_train) : rows_to_train;
   if (!stream && plan.drop_last && samples < plan.batch_size) {
@@ -100,12 +125,12 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
              : std::make_unique<engine::BatchPipeline>(rows, rows_.training, transforms(), to_train,
                                                        random_);
   if (!rows_.validation.empty()) {
-    const engine::PipelineOptions to_judge{
+    const engine::PipelineOptions to_evaluate{
         .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
                                                plan.evaluation_batch_size),
         .timeline = timeline_};
-    validation_ = std::make_unique<engine::BatchPipeline>(rows, rows_.validation, transforms(),
-                                                          to_judge, random_.part("validation", 0));
+    validation_ = std::make_unique<engine::BatchPipeline>(
+        rows, rows_.validation, transforms(), to_evaluate, random_.part("validation", 0));
   }
 
   setup_.model = model_.get();
@@ -118,6 +143,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.transforms = transforms();
   for (const auto& callback : callbacks_)
     setup_.callbacks.push_back(callback.get());
+  // A refit has no validation rows to stop or choose by, so the planner fixes its length.
   setup_.is_refit = rows_.fixed_epochs > 0;
   setup_.epochs = setup_.is_refit ? rows_.fixed_epochs : plan.epochs;
   setup_.max_steps = plan.max_steps;
@@ -134,6 +160,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
 }
 
 void Fit::load_given_weights() {
+  // A warm start takes precedence over the document's file: every fit of the run has the file, and
+  // the planner chose these weights for this fit.
   if (start_weights_) {
     load_module_state(*model_, *start_weights_);
     start_weights_.reset();
@@ -157,6 +185,8 @@ engine::TrainingResult Fit::train(engine::RunContext& context) {
 }
 
 engine::ValidationResult Fit::validate(std::stop_token stop) {
+  // The report's metrics are computed only here, not after every epoch: their tables are large, and
+  // only those of the final weights are shown.
   engine::SessionSetup setup = setup_;
   const std::vector<TargetMetric> extra = views(report_metrics_);
   setup.metrics.insert(setup.metrics.end(), extra.begin(), extra.end());
@@ -171,6 +201,8 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
       .timeline = timeline_};
   engine::BatchPipeline rows(components_.rows(), rows_.test, transforms(), to_evaluate,
                              random_.part("test", 0));
+  // Fresh metrics: report_metrics_ still holds what validate() accumulated, which is read later to
+  // pool the folds.
   std::vector<Metric> metrics = components_.make_metrics();
   for (Metric& metric : components_.make_report_metrics())
     metrics.push_back(std::move(metric));
@@ -192,6 +224,8 @@ StateDict Fit::preprocessing() const {
   }
   state.put("transforms", std::move(transforms));
   losses_.save_in(state);
+  // For prediction: dictionaries of the data (class names, columns), and the shape of the rows
+  // before the transforms.
   state.put("data", components_.dataset().provider().state());
   state.put("data_spec", to_json(components_.rows().spec()));
   return state;

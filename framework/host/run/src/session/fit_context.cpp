@@ -2,6 +2,18 @@
 
 #include <utility>
 
+// A fit's services of the run. On the fit's thread, but for write_checkpoint(), which runs on the
+// writer's, and stop(), which any thread may call.
+//
+// Checkpoint and history. A checkpoint contains the rows of history up to it. Before it is written,
+// the events up to the save are delivered and history.csv is synced, so the file is never behind a
+// checkpoint. It may be ahead: load_checkpoint() cuts it back. Where it was lost or edited, it is
+// restored from the checkpoint.
+//
+// Stops. A stop of the run and of this fit request stop_. A verdict of the planner (pause or stop)
+// shows as a requested stop, too, because the session has one way to end early: it saves, and
+// throws Interrupted. FitRunner::train() distinguishes the cases.
+
 namespace treadle::internal {
 
 FitContext::FitContext(RunParts& run, const FitId& id, nlohmann::json identity, Report report)
@@ -12,11 +24,13 @@ FitContext::FitContext(RunParts& run, const FitId& id, nlohmann::json identity, 
       run_stop_(run.options.stop, [this] { stop_.request_stop(); }),
       store_(run.folder.checkpoints(id.path())),
       saver_(run.writer) {
+  // Requested for good: do_stop_token() chooses between the two sources.
   plans_stop_.request_stop();
 }
 
 void FitContext::load_checkpoint() {
   loaded_ = store_.load_latest([&](const std::string& warning) { do_note(warning); });
+  // Also without a checkpoint: the rows of a fit that starts again are repeated.
   run_.log.cut_back(id_.path(), loaded_ ? loaded_->position.epochs_done : 0);
   if (!loaded_)
     return;
@@ -116,6 +130,8 @@ void FitContext::do_save_checkpoint(const StateDict& state,
   // Fitted before the first step, and the same ever after.
   if (!preprocessing_)
     preprocessing_ = fit_->preprocessing();
+  // Taken together with the state. When the writer gets to it, later events may be queued, and it
+  // need not wait for those.
   const std::uint64_t told = run_.log.dispatcher().mark();
   saver_.save(state, [this, position, keep, told](const StateDict& copy) {
     write_checkpoint(copy, position, keep, told);

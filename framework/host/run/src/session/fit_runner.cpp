@@ -7,15 +7,35 @@
 #include <treadle/base/hash.h>
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/engine/available_memory.h>
 #include <treadle/host/run/state_folder.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "events/event_log.h"
 #include "events/history_file.h"
 #include "report/result_json.h"
 #include "session/run_record.h"
 #include "store/saved_model.h"
+
+// Between the planner, which decides what is trained, and the scheduler of engine, which decides
+// when: the life of each fit.
+//
+// Life of a fit: planned (next()) -> run() -> completed, paused or stopped; a paused one is run
+// again. run() first restores what exists. A record of an earlier process means that the fit has
+// completed (result_from()). A checkpoint, of an earlier process or of this one before a pause,
+// means that it goes on from there. Before training goes on, the planner receives the epochs of the
+// history that it has not received yet, and its answers count: it has no saved state and must get
+// to where it was.
+//
+// Order of writes at the end (complete()): the weights, the preprocessing with the hash of the
+// weights, the record, the event, and last the planner. The record is what marks a fit as
+// completed, so everything that must exist with it is written before. After a kill in between, the
+// fit goes on from its last checkpoint, trains nothing more and writes the same files again.
+//
+// Threads. Several fits run at once, each by one thread. `mutex_` guards the tables and serializes
+// the calls of the planner. A Node stays at its address (std::map) and is used without the mutex by
+// the thread that runs its fit. `stop_mutex_` is a second mutex because a planner may call stop()
+// while it is being called.
 
 namespace treadle::internal {
 namespace {
@@ -36,11 +56,14 @@ class FitRunner::Running {
  public:
   Running(FitRunner& runner, const std::string& path, FitContext& context)
       : runner_(runner), path_(path) {
+    // Registered first, then compared with earlier stops, under one lock: a stop before, during or
+    // after this is never lost.
     const std::lock_guard lock(runner_.stop_mutex_);
     runner_.running_[path_] = &context;
     if (runner_.stopped_.count(path_) > 0)
       context.stop();
   }
+  // Under the lock of stop(): afterwards nobody has a pointer to the context.
   ~Running() {
     const std::lock_guard lock(runner_.stop_mutex_);
     runner_.running_.erase(path_);
@@ -75,6 +98,7 @@ void FitRunner::run() {
 
 void FitRunner::stop(const std::string& fit) {
   const std::lock_guard lock(stop_mutex_);
+  // Remembered for fits that have not begun yet, or are paused.
   stopped_.insert(fit);
   if (const auto running = running_.find(fit); running != running_.end())
     running->second->stop();
@@ -88,6 +112,8 @@ engine::FitOrders FitRunner::next() {
     engine::FitJob job{fit.id.path(), fit.depends_on};
     if (fit.start && fit.start->from == WarmStart::From::kCheckpoint)
       job.copies = fit.start->fit;
+    // A checkpoint can be copied from a fit that is paused or still to go on; weights are those
+    // that the other fit ended with, so it must have completed.
     if (fit.start && fit.start->from == WarmStart::From::kWeights)
       job.depends_on.push_back(fit.start->fit);
     orders.start.push_back(std::move(job));
@@ -104,6 +130,7 @@ void FitRunner::add(PlannedFit fit) {
   expect_place_in_tree(fit.id);
   places_.emplace(fit.id.group(), fit.id.index());
   Node node{std::move(fit)};
+  // Of several fits only the first planned one notes how it began; the others would repeat it.
   node.is_to_be_noted = nodes_.empty();
   if (node.fit.workflow) {
     Dataset::expect_same(run_.workflow(), *node.fit.workflow);
@@ -139,12 +166,16 @@ std::shared_ptr<const DocumentComponents> FitRunner::components_of(const Planned
     return {std::shared_ptr<void>(), &run_.components()};
   {
     const std::lock_guard lock(mutex_);
+    // Weak: components live as long as a fit that uses them. A search with many documents would
+    // keep those of all its trials otherwise.
     std::erase_if(components_, [](const auto& known) { return known.second.expired(); });
     if (const auto known = components_.find(fit.workflow); known != components_.end()) {
       if (std::shared_ptr<const DocumentComponents> components = known->second.lock())
         return components;
     }
   }
+  // Without the mutex, as it loads plugins and may build a model. Two fits of one document may both
+  // get here; each then has components of its own, which are equal.
   auto components =
       std::make_shared<const DocumentComponents>(run_.runtime, *fit.workflow, run_.dataset());
   const std::lock_guard lock(mutex_);
@@ -155,6 +186,8 @@ std::shared_ptr<const DocumentComponents> FitRunner::components_of(const Planned
 FitVerdict FitRunner::report(Node& node, const EpochSummary& epoch) {
   const std::lock_guard lock(mutex_);
   node.epochs_told = epoch.epoch;
+  // In the form of history.csv, whose names may differ from the metrics' own: a resumed run has
+  // only the file, and the planner must get the same numbers by the same names.
   return planner_.reported(node.fit.id, as_in_history(epoch));
 }
 
@@ -164,9 +197,13 @@ FitVerdict FitRunner::report_again(Node& node, std::int64_t epochs, bool has_fin
   std::vector<EpochSummary> history = run_.log.epochs_of(node.fit.id.path());
   std::erase_if(history, [&](const EpochSummary& epoch) { return epoch.epoch > epochs; });
   for (const EpochSummary& epoch : history) {
+    // As in FitContext: after the last epoch that the document plans, the planner is not asked.
     if (epoch.epoch <= node.epochs_told || epoch.epoch == epoch.epochs)
       continue;
     const FitVerdict verdict = report(node, epoch);
+    // A fit that ended by itself with this epoch, such as by early stopping, has completed,
+    // whatever the planner answers. The same holds without a restart: see
+    // FitContext::do_save_checkpoint().
     const bool is_end = has_finished && epoch.epoch == history.back().epoch;
     if (verdict != FitVerdict::kContinue && !is_end)
       return verdict;
@@ -178,6 +215,8 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
   Node& node = node_of(path);
   if (run_.options.stop.stop_requested())
     throw Interrupted("stopped before " + path + " began");
+  // The scheduler starts no other fit before this one calls settled(), so the growth of the process
+  // in between is taken for this fit's.
   memory_.begin();
   const engine::FitEnd end = run_node(node, [&] {
     memory_.settle();
@@ -198,6 +237,8 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
 
 engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
   const std::shared_ptr<const DocumentComponents> components = components_of(node.fit);
+  // Completed by an earlier process. Its planner may have wanted a pause on the way; asked again,
+  // it gives the same answers.
   if (const std::optional<StateDict> record = record_of(node)) {
     const FitVerdict verdict = report_again(node, std::numeric_limits<std::int64_t>::max(), true);
     if (verdict != FitVerdict::kContinue)
@@ -209,10 +250,12 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
   }
   FitContext context(run_, node.fit.id, node.identity,
                      [&](const EpochSummary& epoch) { return report(node, epoch); });
+  // After the context, and so gone before it: stop() never meets a context that is being destroyed.
   const Running running(*this, node.fit.id.path(), context);
   if (run_.resumed || node.has_begun)
     context.load_checkpoint();
   node.has_begun = true;
+  // Once. A fit that goes on has its own checkpoint by now.
   if (!context.has_checkpoint() && node.fit.start &&
       node.fit.start->from == WarmStart::From::kCheckpoint) {
     context.copy_checkpoint(node.fit.start->fit, components->training_plan().keep_checkpoints);
@@ -223,6 +266,8 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
     if (verdict != FitVerdict::kContinue)
       return end_of(verdict);
   }
+  // Stopped alone before its first step. A stop of the run is thrown from the training instead,
+  // which saves first.
   if (context.is_stopped() && !run_.options.stop.stop_requested())
     return engine::FitEnd::kStopped;
   return train(node, *components, context, settled);
@@ -248,6 +293,8 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   try {
     training = train_keeping_what_is_saved(fit, context);
   } catch (const Interrupted&) {
+    // Reasons in their order of precedence. A stop of the run ends everything. A fit that the plan
+    // pauses must not be reported as stopped.
     if (run_.options.stop.stop_requested())
       throw;
     if (context.verdict() != FitVerdict::kContinue)
@@ -307,6 +354,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
         test_record(context.saying_where([&] { return fit.test(run_.options.stop); }));
   }
   StateDict report_state;
+  // Metrics that outlive the fit, with the state of its own; saved as well, so that a resumed run
+  // can pool the folds of earlier processes.
   finished.report_metrics = fit.components().make_report_metrics();
   for (std::size_t i = 0; is_validated && i < finished.report_metrics.size(); ++i) {
     const StateDict state = fit.report_metrics()[i].computer->state();
@@ -326,6 +375,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   record.put("report_metrics", std::move(report_state));
   if (node.fit.keeps_weights)
     record.put(kWeights, module_state(fit.model()));
+  // All rows are there: finish() waited until the events of this fit were delivered.
   record.put("run",
              run_.conditions().marks(run_.log.rows_of(path, training.total_epochs), node.identity));
   const fs::path place = run_.folder.fit_result(path);
@@ -346,6 +396,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
 }
 
 void FitRunner::write_model(Fit& fit) const {
+  // The weights first. A kill before the preprocessing leaves none, or one with another hash, which
+  // read_preprocessing() refuses; the fit has no record yet and writes both again.
   write_safetensors(run_.folder.weights(),
                     {module_state(fit.model()).tensors(),
                      {{"format", "pt"}, {"treadle", std::string(version())}}});
@@ -355,6 +407,7 @@ void FitRunner::write_model(Fit& fit) const {
 }
 
 StateDict FitRunner::weights_of(const std::string& path) const {
+  // From disk, where they are the same whether this process or an earlier one trained that fit.
   const StateDict record = read_state_folder(run_.folder.fit_result(path));
   TREADLE_EXPECTS(record.has_part(kWeights), "a fit starts from the weights of " + path +
                                                  ", which was planned without keeps_weights");
@@ -364,6 +417,7 @@ StateDict FitRunner::weights_of(const std::string& path) const {
 std::optional<StateDict> FitRunner::record_of(const Node& node) {
   const std::string& path = node.fit.id.path();
   const fs::path place = run_.folder.fit_result(path);
+  // A fresh run starts with an empty folder, so a record can only be of an earlier process.
   if (!run_.resumed || !fs::exists(place))
     return std::nullopt;
   StateDict saved;

@@ -12,6 +12,14 @@
 #include "session/continuation.h"
 #include "session/run_record.h"
 
+// Refuses to mix runs. What a run's bits depend on is in environment.json (plugins, libtorch, data,
+// document), with a copy in every checkpoint and record ("marks"). A resumed run compares all of it
+// before it begins. The document is compared again whenever a checkpoint or a record is read,
+// because folders can be copied from run to run.
+//
+// The document is compared in full, but for values on which no bit depends. Files are compared by
+// the hash of their content, so they may have moved.
+
 namespace treadle::internal {
 namespace {
 

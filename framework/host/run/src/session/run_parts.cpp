@@ -8,6 +8,10 @@
 #include "session/continuation.h"
 #include "session/run_record.h"
 
+// open_data() writes three files that everything later relies on. For a resumed run the comparison
+// with its beginning comes first, so a refusal changes none of them. workflow.json is written last,
+// with the choices that the data decided.
+
 namespace treadle::internal {
 namespace {
 

@@ -11,6 +11,12 @@
 #include "report/result_json.h"
 #include "session/run_record.h"
 
+// The end of a run: result and report from the fits' records. Records are JSON, so fits of earlier
+// processes and of this one are treated alike.
+//
+// result.json is written last. Its existence means that the run is finished: resume_run() then
+// returns it and trains nothing.
+
 namespace treadle::internal {
 namespace {
 
@@ -58,7 +64,7 @@ nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) 
     if (result.contains("validation"))
       result.at("validation").erase("tables");
   }
-  result["judged_on"] = result.contains("test") ? "test" : "validation";
+  result["evaluated_on"] = result.contains("test") ? "test" : "validation";
   result["metric_list"] = folds.front().result.at("validation").at("metric_list");
   return result;
 }

@@ -12,6 +12,14 @@
 #include "session/run_record.h"
 #include "session/run_result.h"
 
+// A run as four stages: data, split, fits, report. They follow one another; they are a graph
+// because it is drawn (`workflow-runner graph`), and because a stop leaves out the stages that have
+// not begun.
+//
+// run() ends in one of three ways. With an outcome, after result.json has been written and the last
+// event delivered. With the failure of a stage. Or with Interrupted, when a stop left out a stage
+// without a failure. In all cases no observer is called after it has returned.
+
 namespace treadle::internal {
 
 namespace fs = std::filesystem;
@@ -29,6 +37,7 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
       names += (names.empty() ? "" : ", ") + one.at("use").get<std::string>();
     return names;
   };
+  // Read from the document alone, since a picture is drawn without data and without plugins' code.
   std::string fits = "fits: train and validate " + use("model");
   const auto add = [&](const std::string& title, const std::string& text) {
     if (!text.empty())
@@ -66,6 +75,7 @@ RunOutcome RunSession::run() {
                       RunObserver& o) { o.run_started(name, folder); });
   const engine::StageGraph graph = stages(run_.workflow(), this);
   std::exception_ptr failure;
+  // The trace is written after a failure, too: it may show why. So the failure waits until then.
   try {
     run_.budget.run([&] { graph.run(run_.options.stop); });
   } catch (...) {
@@ -84,6 +94,8 @@ RunOutcome RunSession::run() {
     throw Interrupted("stopped before the run was finished");
   run_.log.notify(
       [folder = run_.folder.path().string()](RunObserver& o) { o.run_completed(folder); });
+  // run_completed must have reached events.jsonl: an event that cannot be written is an error of
+  // the run.
   run_.log.drain();
   return {run_.folder.path(), *result_};
 }
@@ -94,6 +106,8 @@ void RunSession::load_data() {
 
 void RunSession::split() {
   const Timeline::Span span(&run_.timeline, Phase::kLoading);
+  // After the data is open, which may have decided the task; before the fits, which only read the
+  // plan.
   DocumentComponents& components = run_.components();
   components.make_plan();
   plan_.emplace(components.plan(), components.rows().rows(), components.training_plan());

@@ -7,6 +7,16 @@
 
 #include <treadle/base/error.h>
 
+// One thread ("treadle-write") that works for all lanes. One mutex guards the lanes; it is released
+// while a piece of work is done.
+//
+// A lane's failure is kept for good and its waiting work dropped: later work must not look as if
+// everything before it had been saved. `failure_` is written before `has_failed_` (release) and
+// never again, so expect_no_failure() reads it without the mutex, after every training step.
+//
+// wait() returns when nothing waits and nothing is done, also after a failure. ~Lane() waits as
+// well: work refers to what its owner has.
+
 namespace treadle::internal {
 
 BackgroundWriter::BackgroundWriter() : thread_([this] { keep_working(); }) {}
@@ -87,6 +97,7 @@ void BackgroundWriter::Lane::submit(std::function<void()> work) {
   TREADLE_EXPECTS(work != nullptr, "a lane takes work that can be called");
   {
     const std::lock_guard lock(writer_.mutex_);
+    // The work that was waiting is destroyed with `work`, after the mutex is released.
     if (failure_)
       return;
     waiting_.swap(work);

@@ -3,8 +3,20 @@
 #include <algorithm>
 
 #include <treadle/base/error.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/host/run/state_folder.h>
+
+// The checkpoints of one training, each a folder "step-000000000123". Saving happens on the run's
+// writer thread (StateSaver) while the training goes on; before a training, on its own thread. One
+// call at a time.
+//
+// At every instant at least one good checkpoint exists, once there was one. save() writes the new
+// folder under a temporary name, syncs its files and renames it (write_state_folder()); only then
+// are old ones deleted. A kill in between leaves too many checkpoints, or a "….tmp" that
+// RunFolder::open() removes. When the disk is full, the older checkpoints are as they were.
+//
+// Content: "model" (weights under their plain names, in a file of their own, which other programs
+// can read), "workflow" (all other state of the training) and "position". load_latest() puts
+// "model" back into the state.
 
 namespace treadle {
 namespace {
@@ -12,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
+// Leading zeros make the order of names the order of steps: all() sorts paths.
 constexpr int kDigits = 12;
 
 std::string folder_name(std::int64_t step) {
@@ -22,6 +35,7 @@ std::string folder_name(std::int64_t step) {
   return std::string(kPrefix) + digits;
 }
 
+// Exact, so that temporary folders ("step-….tmp") and files of people are never read or deleted.
 bool is_checkpoint(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.size() == kPrefix.size() + kDigits && name.rfind(kPrefix, 0) == 0 &&
@@ -41,31 +55,24 @@ fs::path CheckpointStore::save(const StateDict& state, const engine::TrainingPos
     throw StorageError(folder_.string() + ": cannot be made for checkpoints: " + error.message());
   }
   StateDict complete;
-  complete.put("workflow", state);
-  if (state.has_part("model"))
-    complete.put("model", state.part("model"));
   complete.put("position", nlohmann::json({{"epochs_done", position.epochs_done},
                                            {"steps_done", position.steps_done},
                                            {"at_epoch_end", position.at_epoch_end},
                                            {"finished", position.finished}}));
-  if (state.has_part("model")) {
-    // The weights are written once, under their plain names; the workflow's state refers to them.
-    StateDict without(state.version());
-    for (const auto& [name, value] : state.values().items())
-      without.put(name, value);
-    for (const auto& [name, tensor] : state.tensors())
-      without.put(name, tensor);
-    for (const auto& [name, part] : state.parts()) {
-      if (name != "model")
-        without.put(name, part);
-    }
-    complete.put("workflow", std::move(without));
-  }
+  // The weights are written once, under their plain names.
+  StateDict without_model(state.version());
+  for (const auto& [name, value] : state.values().items())
+    without_model.put(name, value);
+  for (const auto& [name, tensor] : state.tensors())
+    without_model.put(name, tensor);
+  for (const auto& [name, part] : state.parts())
+    (name == "model" ? complete : without_model).put(name, part);
+  complete.put("workflow", std::move(without_model));
+  // Two saves after the same step have one name, for example when a training that was stopped
+  // during an evaluation goes on. The newer folder then changes places with the older one.
   const fs::path folder = folder_ / folder_name(position.steps_done);
   write_state_folder(folder, complete);
-  if (state.has_part("best_model")) {
-    write_safetensors(folder_ / "best.safetensors", {state.part("best_model").tensors(), {}});
-  }
+  // A folder that cannot be deleted is no reason to fail a training: the next save tries again.
   std::vector<fs::path> kept = all();
   while (kept.size() > static_cast<std::size_t>(std::max(keep, 1))) {
     fs::remove_all(kept.front(), error);
@@ -78,6 +85,12 @@ std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(
     const std::function<void(const std::string&)>& warn) const {
   const std::vector<fs::path> candidates = all();
   std::string reasons;
+  const auto pass_over = [&](const std::string& reason) {
+    warn("checkpoint passed over: " + reason);
+    reasons += "\n" + reason;
+  };
+  // An older checkpoint is as good as the newest one: the steps since then are repeated with the
+  // same bits.
   for (auto path = candidates.rbegin(); path != candidates.rend(); ++path) {
     try {
       StateDict complete = read_state_folder(*path);
@@ -91,12 +104,13 @@ std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(
                          position.at("finished").get<bool>()};
       return loaded;
     } catch (const StorageError& error) {
-      warn(std::string("checkpoint passed over: ") + error.what());
-      reasons += std::string("\n") + error.what();
+      pass_over(error.what());
     } catch (const nlohmann::json::exception&) {
-      reasons += "\n" + path->string() + ": its position in the training cannot be read";
+      pass_over(path->string() + ": its position in the training cannot be read");
     }
   }
+  // Never a silent start from the beginning: people may be able to restore what hours of training
+  // made.
   if (!candidates.empty()) {
     throw StorageError(folder_.string() +
                        ": none of the checkpoints can be used; restore one from a copy, or delete "

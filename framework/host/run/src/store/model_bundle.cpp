@@ -10,7 +10,16 @@
 #include <treadle/base/hash.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/version.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
+
+// Exported models, which people download and pass on: everything read here is a stranger's.
+//
+// The order of checks matters. read_safetensors() compares every length and offset with the file.
+// The format comes before the checksum, whose definition belongs to the format. Only then is the
+// content interpreted. The checksum finds damage, not forgery: anybody can compute it for a forged
+// file. So names and nesting are checked as well. Names become keys of states, never paths of
+// files. Bounds on nesting protect the stack: code that walks a JSON value or a state recurses once
+// per level.
 
 namespace treadle::internal {
 namespace {
@@ -34,6 +43,8 @@ constexpr int kMostJsonLevels = 128;  // of those, and of what their values hold
 
 /// Of everything but itself, in an order that does not depend on the file.
 std::string checksum_of(const TensorFile& content) {
+  // Each text comes with its length, or ("ab", "c") and ("a", "bc") would have one hash. Names are
+  // hashed in the order of the maps, not of the file, which orders tensors by element size.
   ContentHash hash;
   const auto add = [&](std::string_view text) {
     hash.update(std::to_string(text.size()) + ":");
@@ -78,6 +89,8 @@ class BundleReader {
       refuse(file_, "is damaged: its checksum does not match");
   }
 
+  // The parts of the file by the prefix of their names. A tensor of neither part is an error: a
+  // file with more in it than this version reads was not written by it.
   ModelBundle read() const {
     ModelBundle bundle{text(kDocument), text(kPlugins), preprocessing(), {}};
     for (const auto& [name, tensor] : content_.tensors) {
@@ -105,41 +118,55 @@ class BundleReader {
   }
 
   StateDict preprocessing() const {
-    const auto is_shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    // A callback of the parser: a deep text is refused before there is a value of that depth.
+    const auto is_shallow = [this](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
       if (depth > kMostJsonLevels)
-        throw StorageError("nested too deeply");
+        refuse_nesting();
       return true;
     };
     try {
+      // Values and structure first; read() then puts the tensors into the parts that exist, or
+      // makes them.
       const nlohmann::json structure = nlohmann::json::parse(text(kPreprocessing), is_shallow);
       expect_parts(structure, 0);
-      return put_together(structure);
+      return assemble(structure);
     } catch (const nlohmann::json::exception&) {
       refuse(file_, "has a preprocessing that cannot be read");
-    } catch (const StorageError&) {
-      refuse(file_, "has a preprocessing that is nested too deeply");
+    }
+  }
+
+  StateDict assemble(const nlohmann::json& structure) const {
+    try {
+      return put_together(structure);
+    } catch (const StorageError& error) {
+      refuse(file_, std::string("has a preprocessing that cannot be read: ") + error.what());
     }
   }
 
   void expect_parts(const nlohmann::json& structure, int level) const {
+    using Object = nlohmann::json::object_t;
     if (level > kMostLevels)
-      throw StorageError("nested too deeply");
+      refuse_nesting();
     for (const char* kind : {"values", "parts"}) {
-      for (const auto& [name, unused] : structure.at(kind).items())
+      for (const auto& [name, unused] : structure.at(kind).get_ref<const Object&>())
         expect_name(name);
     }
-    for (const auto& [unused, part] : structure.at("parts").items())
+    for (const auto& [unused, part] : structure.at("parts").get_ref<const Object&>())
       expect_parts(part, level + 1);
   }
 
   void expect_path(std::string_view path) const {
     if (std::count(path.begin(), path.end(), '/') > kMostLevels)
-      refuse(file_, "has a preprocessing that is nested too deeply");
+      refuse_nesting();
     for (std::size_t begin = 0; begin <= path.size();) {
       const std::size_t end = std::min(path.find('/', begin), path.size());
       expect_name(path.substr(begin, end - begin));
       begin = end + 1;
     }
+  }
+
+  [[noreturn]] void refuse_nesting() const {
+    refuse(file_, "has a preprocessing that is nested too deeply");
   }
 
   void expect_name(std::string_view name) const {
@@ -157,6 +184,7 @@ void write_model_bundle(const std::filesystem::path& file, const ModelBundle& bu
   TensorFile content;
   for (const auto& [name, tensor] : bundle.weights)
     content.tensors.emplace(std::string(kWeightsPrefix) + name, tensor);
+  // JSON for values and structure, tensors under their paths: the same form as in state folders.
   const nlohmann::json structure =
       take_apart(bundle.preprocessing, std::string(kPreprocessingPrefix), content.tensors);
   content.metadata = {{kFormat, kFormatVersion},
@@ -164,6 +192,7 @@ void write_model_bundle(const std::filesystem::path& file, const ModelBundle& bu
                       {kDocument, bundle.document},
                       {kPlugins, bundle.plugins},
                       {kPreprocessing, structure.dump()}};
+  // Last: it covers all other metadata.
   content.metadata[kChecksum] = checksum_of(content);
   write_safetensors(file, content);
 }

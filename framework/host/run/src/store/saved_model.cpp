@@ -8,10 +8,10 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 #include <treadle/base/problem.h>
-#include <treadle/core/safetensors.h>
 #include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/state_folder.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "store/model_bundle.h"
 

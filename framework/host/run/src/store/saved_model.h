@@ -25,7 +25,7 @@ struct SavedModel {
 /// neither, unfinished or damaged, PluginError when a plugin it needs is not there.
 SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved);
 
-/// Throws PluginError where a plugin that the run in `folder` used is gone or damaged: judging its
+/// Throws PluginError where a plugin that the run in `folder` used is gone or damaged: checking its
 /// document would only say that a component is unknown.
 void expect_plugins_of_run(const PluginCatalog& catalog, const std::filesystem::path& folder);
 

@@ -10,9 +10,20 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/safetensors.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "store/state_tree.h"
+
+// A state as a folder that is complete or not there.
+//
+// Order of writes: tensors, then state.json with the hashes of the tensor files, all in
+// "<name>.tmp", each synced by write_file_atomically(); then the folder is renamed, and its parent
+// synced. A kill before the rename leaves a ".tmp", which nothing reads and RunFolder::open()
+// removes.
+//
+// state.json is written last, with hashes of the tensor files and of the state in it, so a folder
+// whose files belong to two states is found. Reading verifies the hashes before it interprets
+// anything; a state may come from a stranger, so nesting and names are checked as well.
 
 namespace treadle {
 namespace {
@@ -46,7 +57,10 @@ void put_in_place(const fs::path& making, const fs::path& folder, std::error_cod
     fs::rename(making, folder, error);
     return;
   }
-  fs::remove_all(making, error);
+  // The new one is in place, whether the old one can be deleted or not. RunFolder::open() tries
+  // again.
+  std::error_code ignored;
+  fs::remove_all(making, ignored);
 }
 
 [[noreturn]] void damaged(const fs::path& path, const std::string& what) {
@@ -103,6 +117,7 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
   try {
     TensorFile weights;
     TensorFile tensors;
+    // Weights get a file of their own under their plain names: other programs can read it.
     StateDict rest(state.version());
     for (const auto& [name, value] : state.values().items())
       rest.put(name, value);

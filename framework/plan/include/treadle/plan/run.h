@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 namespace treadle::plan {
 

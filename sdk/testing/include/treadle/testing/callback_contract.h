@@ -9,8 +9,8 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/process_state.h>
 #include <treadle/core/training_callback.h>
+#include <treadle/tensor/process_state.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/whole_training.h>
 

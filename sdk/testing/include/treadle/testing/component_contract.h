@@ -22,7 +22,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/base/random.h>
-#include <treadle/core/process_state.h>
+#include <treadle/tensor/process_state.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/captured_output.h>
 #include <treadle/testing/case_name.h>

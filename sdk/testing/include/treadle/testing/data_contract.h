@@ -212,12 +212,22 @@ TEST_P(DataContract, TargetsLookAsTheSpecSays) {
       EXPECT_TRUE(fits_shape(values, specs[i].shape));
       expect_kind(specs[i], values, dtype);
       EXPECT_TRUE(same(reader(*data).targets(i), values));
-      if (batch.position_weights.empty() || !batch.position_weights[i].defined())
+      const at::Tensor own_weights = reader(*data).position_weights(i);
+      if (batch.position_weights.empty() || !batch.position_weights[i].defined()) {
+        EXPECT_FALSE(own_weights.defined()) << "position_weights() are not those of the batch";
         continue;
+      }
       const at::Tensor& weights = batch.position_weights[i];
       EXPECT_EQ(weights.scalar_type(), dtype);
       EXPECT_EQ(weights.sizes(), values.sizes().slice(0, specs[i].position_dimensions() + 1));
       EXPECT_GE(weights.min().item<double>(), 0);
+      if (own_weights.defined()) {
+        EXPECT_TRUE(same(weights, own_weights.mul(weights.gt(0))))
+            << "position_weights() are not those of the batch";
+      } else {
+        EXPECT_TRUE(weights.eq(0).logical_or(weights.eq(1)).all().item<bool>())
+            << "position_weights() has none";
+      }
     }
   }
 }

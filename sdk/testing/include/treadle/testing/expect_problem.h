@@ -11,8 +11,9 @@
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 
-/// What tests compare of a message: the exit code, the place, and the words that the reader needs
-/// to act. Not its prose, which may be improved; some messages stand whole in tests/messages.
+/// Tests compare the code, the place and the key words of a message: what its reader needs to act.
+/// The prose around them may be improved. Some sentences stand whole, as golden ones, in
+/// tests/cli/bad_input_test.cpp.
 namespace treadle::testing {
 
 /// Whether `message` begins with `place` ("x.csv:3", "" for none) and has all of `words` behind it,

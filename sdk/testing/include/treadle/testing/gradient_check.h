@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/tensor_comparison.h>
 
 /// Whether backward gives the slopes that finite differences give, in float64:

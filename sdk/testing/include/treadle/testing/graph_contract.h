@@ -16,10 +16,10 @@
 #include <treadle/base/config.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/plugin_registry.h>
-#include <treadle/core/task_random.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
@@ -41,8 +41,8 @@ struct GraphCase {
   std::function<std::reference_wrapper<const PluginRegistry>()> components;
   /// Sizes of each input behind the batch.
   std::vector<std::vector<std::int64_t>> inputs = {{6}};
-  std::int64_t output_width = 3;  ///< what the loss asks for
-  /// Ends with what the loss asks for; false for a piece of a network.
+  std::int64_t output_width = 3;  ///< what the loss requires
+  /// Ends with what the loss requires; false for a piece of a network.
   bool is_whole = true;
 };
 

@@ -27,8 +27,8 @@ namespace treadle::testing {
 /// to, for slots of the component under test: a strategy that wraps back-propagation, say.
 ///
 /// Their libraries are opened when a component is first asked for that the plugin under test does
-/// not have; one that cannot be opened is passed over. They came with Treadle, so nothing is judged
-/// here as a host does. Thread-safe.
+/// not have; one that cannot be opened is passed over. They came with Treadle, so nothing is
+/// checked here as a host does. Thread-safe.
 class InstalledPlugins {
  public:
   struct Entry {

@@ -24,9 +24,9 @@
 #include <treadle/core/layer.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
-#include <treadle/core/task_random.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/autograd_depth.h>
 #include <treadle/testing/case_name.h>
@@ -50,7 +50,7 @@ struct LayerCase {
   /// Sizes of each input behind the batch. One that is empty and stands behind the first is a state
   /// that is absent.
   std::vector<std::vector<std::int64_t>> inputs = {{6}};
-  std::int64_t output_width = 3;  ///< what the loss asks for
+  std::int64_t output_width = 3;  ///< what the loss requires
   /// Training gives other results than evaluation: it draws random numbers (dropout) or looks at
   /// the whole batch (batch norm).
   bool training_differs = false;
@@ -59,7 +59,7 @@ struct LayerCase {
   /// What each input holds; inputs beyond them hold features. Lengths are of sequences of five, as
   /// sizes that vary are.
   std::vector<Role> roles = {};
-  std::vector<std::int64_t> output_positions = {};  ///< of what the loss asks for
+  std::vector<std::int64_t> output_positions = {};  ///< of what the loss requires
   /// The result's rows are the input's, each a function of its own row.
   bool works_row_by_row = true;
   /// Gradients exist: not for a layer that chooses.

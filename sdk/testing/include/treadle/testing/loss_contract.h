@@ -20,7 +20,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/loss.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>

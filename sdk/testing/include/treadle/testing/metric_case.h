@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/core/metric_computer.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/targets.h>
 
 /// The language in which MetricContract speaks: cases, rows that have been predicted, results.
@@ -29,10 +29,10 @@ struct MetricCase {
   double tolerance = 1e-12;
   /// float32 predictions give the same up to this.
   double single_precision_tolerance = 1e-5;
-  /// The order of rows is part of what it judges, as with a metric of a series.
+  /// The order of rows matters, as with a metric of a series.
   bool depends_on_order = false;
 
-  /// Further numbers of a prediction that the metric judges: "q0.1".
+  /// Further numbers of a prediction that the metric evaluates: "q0.1".
   std::vector<std::string> extras = {};
 
   // For one value a row, or one for each of the positions: {kVaries}, {2, 3}.
@@ -52,20 +52,20 @@ struct MetricCase {
 };
 
 /// Some rows that have been predicted.
-struct JudgedRows {
+struct EvaluatedRows {
   Prediction prediction;
   Batch batch;
 
-  JudgedRows part(std::int64_t begin, std::int64_t end) const {
+  EvaluatedRows part(std::int64_t begin, std::int64_t end) const {
     return with([&](const at::Tensor& tensor) { return tensor.slice(0, begin, end); });
   }
   /// The last row first.
-  JudgedRows reversed() const {
+  EvaluatedRows reversed() const {
     return with([](const at::Tensor& tensor) { return tensor.flip(0); });
   }
   /// Every tensor changed.
   template <typename Change>
-  JudgedRows with(Change&& change) const {
+  EvaluatedRows with(Change&& change) const {
     const auto changed = [&](const at::Tensor& t) { return t.defined() ? change(t) : t; };
     const auto each = [&](const std::vector<at::Tensor>& tensors) {
       std::vector<at::Tensor> all;
@@ -73,7 +73,7 @@ struct JudgedRows {
         all.push_back(changed(tensor));
       return all;
     };
-    JudgedRows rows = with_values(changed);
+    EvaluatedRows rows = with_values(changed);
     rows.batch.targets = each(batch.targets);
     rows.batch.original_targets = each(batch.original_targets);
     rows.batch.position_weights = each(batch.position_weights);
@@ -83,8 +83,8 @@ struct JudgedRows {
   }
   /// Every tensor of the prediction changed.
   template <typename Change>
-  JudgedRows with_values(Change&& change) const {
-    JudgedRows rows = *this;
+  EvaluatedRows with_values(Change&& change) const {
+    EvaluatedRows rows = *this;
     rows.prediction.values = change(prediction.values);
     for (Prediction::Extra& extra : rows.prediction.extras)
       extra.values = change(extra.values);
@@ -93,9 +93,9 @@ struct JudgedRows {
 };
 
 /// Rows with these values, and targets as the data gives them.
-inline JudgedRows judged_rows(TargetKind kind, const at::Tensor& values,
-                              const at::Tensor& targets) {
-  JudgedRows rows;
+inline EvaluatedRows evaluated_rows(TargetKind kind, const at::Tensor& values,
+                                    const at::Tensor& targets) {
+  EvaluatedRows rows;
   rows.prediction = {kind, values};
   rows.batch.targets = rows.batch.original_targets = {targets};
   rows.batch.rows = at::arange(targets.size(0));
@@ -103,7 +103,7 @@ inline JudgedRows judged_rows(TargetKind kind, const at::Tensor& values,
 }
 
 /// Adds `rows` to what `metric`, started for `target`, has seen.
-inline void update(MetricComputer& metric, const JudgedRows& rows, const TargetSpec& target) {
+inline void update(MetricComputer& metric, const EvaluatedRows& rows, const TargetSpec& target) {
   metric.update(rows.prediction, TargetBatch::original(rows.batch, 0, target));
 }
 
@@ -154,10 +154,10 @@ class MetricContract : public ::testing::TestWithParam<MetricCase> {
     return target.kind == TargetKind::kLabels ? noise.sigmoid() : noise.softmax(-1);
   }
 
-  JudgedRows random_rows(bool weighted = false) const {
+  EvaluatedRows random_rows(bool weighted = false) const {
     const TaskRandom random(23);
     const at::Tensor targets = random_targets(target(), kRows);
-    JudgedRows rows = judged_rows(target().kind, random_values(target(), targets), targets);
+    EvaluatedRows rows = evaluated_rows(target().kind, random_values(target(), targets), targets);
     for (const std::string& name : GetParam().extras)
       rows.prediction.extras.push_back({name, random_values(target(), targets)});
     if (weighted)
@@ -165,13 +165,13 @@ class MetricContract : public ::testing::TestWithParam<MetricCase> {
     return rows;
   }
   /// With padding in them.
-  JudgedRows padded_rows(bool weighted) const {
-    JudgedRows rows = random_rows(weighted);
+  EvaluatedRows padded_rows(bool weighted) const {
+    EvaluatedRows rows = random_rows(weighted);
     rows.batch.position_weights = {padding_weights(target(), rows.batch.targets[0])};
     return rows;
   }
 
-  static void update(MetricComputer& metric, const JudgedRows& rows) {
+  static void update(MetricComputer& metric, const EvaluatedRows& rows) {
     testing::update(metric, rows, target());
   }
 

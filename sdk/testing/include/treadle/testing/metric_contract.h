@@ -72,7 +72,7 @@ TEST_P(MetricContract, ItsNamesAreTheSameFromTheFirstBatchToTheLast) {
 }
 
 TEST_P(MetricContract, ABatchWithoutRowsChangesNothing) {
-  const JudgedRows rows = random_rows();
+  const EvaluatedRows rows = random_rows();
   const auto metric = started();
   update(*metric, rows);
   const MetricResult before = metric->compute();
@@ -87,7 +87,7 @@ TEST_P(MetricContract, ABatchWithoutRowsChangesNothing) {
 }
 
 TEST_P(MetricContract, RowsOfWeightZeroAreNoRows) {
-  JudgedRows rows = random_rows();
+  EvaluatedRows rows = random_rows();
   rows.batch.weights = at::zeros({kRows}, at::kDouble);
   const auto metric = started();
 
@@ -101,7 +101,7 @@ TEST_P(MetricContract, DoesNotDependOnTheOrderOfRowsUnlessItSaysSo) {
   if (GetParam().depends_on_order)
     return;
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = random_rows(weighted);
+    const EvaluatedRows rows = random_rows(weighted);
     const auto forwards = started();
     const auto backwards = started();
 
@@ -113,7 +113,7 @@ TEST_P(MetricContract, DoesNotDependOnTheOrderOfRowsUnlessItSaysSo) {
 }
 
 TEST_P(MetricContract, TwoObjectsKnowNothingOfEachOther) {
-  const JudgedRows rows = random_rows();
+  const EvaluatedRows rows = random_rows();
   const auto alone = started();
   update(*alone, rows.part(0, 15));
   update(*alone, rows.part(15, kRows));
@@ -129,7 +129,7 @@ TEST_P(MetricContract, TwoObjectsKnowNothingOfEachOther) {
 
 TEST_P(MetricContract, DoesNotDependOnBatchBoundaries) {
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = random_rows(weighted);
+    const EvaluatedRows rows = random_rows(weighted);
     const auto whole = started();
     const auto pieces = started();
 
@@ -143,7 +143,7 @@ TEST_P(MetricContract, DoesNotDependOnBatchBoundaries) {
 
 TEST_P(MetricContract, MergingTwoWorkersEqualsOneSeeingBoth) {
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = random_rows(weighted);
+    const EvaluatedRows rows = random_rows(weighted);
     const auto whole = started();
     const auto first = started();
     const auto second = started();
@@ -158,7 +158,7 @@ TEST_P(MetricContract, MergingTwoWorkersEqualsOneSeeingBoth) {
 }
 
 TEST_P(MetricContract, MergingManyWorkersInAnyGroupingIsTheSame) {
-  const JudgedRows rows = random_rows(true);
+  const EvaluatedRows rows = random_rows(true);
   const auto worker = [&](std::int64_t begin, std::int64_t end) {
     auto metric = started();
     update(*metric, rows.part(begin, end));
@@ -192,7 +192,7 @@ TEST_P(MetricContract, MergingWithAWorkerThatSawNothingChangesNothing) {
 }
 
 TEST_P(MetricContract, ForgetsEverythingOnReset) {
-  const JudgedRows rows = random_rows();
+  const EvaluatedRows rows = random_rows();
   const auto used = started();
   const auto fresh = started();
 
@@ -206,7 +206,7 @@ TEST_P(MetricContract, ForgetsEverythingOnReset) {
 
 TEST_P(MetricContract, StateRoundTripContinuesBitwise) {
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = random_rows(weighted);
+    const EvaluatedRows rows = random_rows(weighted);
     const auto original = started();
     update(*original, rows.part(0, 25));
     const auto resumed = started();
@@ -221,7 +221,7 @@ TEST_P(MetricContract, StateRoundTripContinuesBitwise) {
 }
 
 TEST_P(MetricContract, ComputingInBetweenChangesNothing) {
-  const JudgedRows rows = random_rows();
+  const EvaluatedRows rows = random_rows();
   const auto asked = started();
   const auto quiet = started();
 
@@ -235,7 +235,7 @@ TEST_P(MetricContract, ComputingInBetweenChangesNothing) {
 }
 
 TEST_P(MetricContract, WeightsOfOneChangeNothing) {
-  JudgedRows rows = random_rows();
+  EvaluatedRows rows = random_rows();
   const auto plain = started();
   const auto weighted = started();
 
@@ -247,7 +247,7 @@ TEST_P(MetricContract, WeightsOfOneChangeNothing) {
 }
 
 TEST_P(MetricContract, WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow) {
-  JudgedRows rows = random_rows();
+  EvaluatedRows rows = random_rows();
   const auto twice = started();
   const auto weighted = started();
 
@@ -267,12 +267,12 @@ TEST_P(MetricContract, WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow) {
 
 TEST_P(MetricContract, PaddingChangesNothing) {
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = padded_rows(weighted);
+    const EvaluatedRows rows = padded_rows(weighted);
     const at::Tensor& weights = rows.batch.position_weights[0];
     const auto one = started();
     const auto other = started();
     const at::Tensor targets = random_targets(target(), kRows);
-    JudgedRows changed = rows.with_values([&](const at::Tensor& values) {
+    EvaluatedRows changed = rows.with_values([&](const at::Tensor& values) {
       return with_padding(values, random_values(target(), targets), weights);
     });
     changed.batch.original_targets = {
@@ -287,7 +287,7 @@ TEST_P(MetricContract, PaddingChangesNothing) {
 
 TEST_P(MetricContract, NaNInPaddingChangesNothing) {
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = padded_rows(weighted);
+    const EvaluatedRows rows = padded_rows(weighted);
     const auto one = started();
     const auto other = started();
 
@@ -302,14 +302,14 @@ TEST_P(MetricContract, NaNInPaddingChangesNothing) {
 
 TEST_P(MetricContract, APaddedBatchEqualsItsRowsOneByOne) {
   for (const bool weighted : {false, true}) {
-    const JudgedRows rows = padded_rows(weighted);
+    const EvaluatedRows rows = padded_rows(weighted);
     const at::Tensor& weights = rows.batch.position_weights[0];
     const auto whole = started();
     const auto pieces = started();
 
     update(*whole, rows);
     for (std::int64_t row = 0; row < kRows; ++row) {
-      JudgedRows one = rows.with([&](const at::Tensor& tensor) {
+      EvaluatedRows one = rows.with([&](const at::Tensor& tensor) {
         return tensor.dim() == 1 && weights.dim() > 1
                    ? tensor.slice(0, row, row + 1)  // of the row, not of its positions
                    : row_alone(tensor, weights, rows.batch.targets[0], row);
@@ -323,7 +323,7 @@ TEST_P(MetricContract, APaddedBatchEqualsItsRowsOneByOne) {
 }
 
 TEST_P(MetricContract, DoesNotKeepTheCallersTensors) {
-  const JudgedRows rows = random_rows(true);
+  const EvaluatedRows rows = random_rows(true);
   const auto metric = started();
   update(*metric, rows);
   const MetricResult before = metric->compute();
@@ -338,8 +338,8 @@ TEST_P(MetricContract, DoesNotKeepTheCallersTensors) {
   expect_equal(metric->compute(), before, 0);
 }
 
-TEST_P(MetricContract, JudgesByTheTargetsAsTheDataGaveThem) {
-  JudgedRows rows = random_rows();
+TEST_P(MetricContract, UsesTheTargetsAsTheDataGaveThem) {
+  EvaluatedRows rows = random_rows();
   const auto plain = started();
   const auto transformed = started();
 
@@ -351,7 +351,7 @@ TEST_P(MetricContract, JudgesByTheTargetsAsTheDataGaveThem) {
 }
 
 TEST_P(MetricContract, TakesSinglePrecision) {
-  JudgedRows rows = random_rows(true);
+  EvaluatedRows rows = random_rows(true);
   const auto wide = started();
   const auto narrow = started();
 
@@ -366,7 +366,7 @@ TEST_P(MetricContract, TakesSinglePrecision) {
 }
 
 TEST_P(MetricContract, LeavesGradientModeAsItWas) {
-  JudgedRows rows = random_rows();
+  EvaluatedRows rows = random_rows();
   rows.prediction.values.requires_grad_(true);
   const auto metric = started();
 

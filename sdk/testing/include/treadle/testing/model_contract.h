@@ -16,7 +16,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>

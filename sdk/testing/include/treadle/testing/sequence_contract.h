@@ -17,7 +17,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/sequence_provider.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>

@@ -20,7 +20,7 @@
 #include <treadle/core/batch.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/matrix_rows.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 /// Small data sets that are the same everywhere: as matrices, as batches (`gathered` of batches.h),
 /// or as a DataProvider, TinyData.

@@ -9,7 +9,7 @@
 #include <torch/nn/module.h>
 
 #include <treadle/core/optimizer.h>
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/tensor_comparison.h>
 
 namespace treadle::testing {

@@ -12,6 +12,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -20,13 +21,14 @@
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
 #include <treadle/core/batch_stream.h>
+#include <treadle/core/gradient_strategy.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
-#include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/batches.h>
 
 /// The smallest things a training workflow can train with. Each has one trait that a careless
@@ -134,6 +136,19 @@ class MomentumDescent final : public Optimizer {
   }
 
   double learning_rate_;
+};
+
+/// Back-propagation that logs how many rows each call has.
+class CountsRows final : public GradientStrategy, public LogsValues {
+ public:
+  std::vector<std::string> logged_names() const override { return {"rows"}; }
+
+ private:
+  BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
+                             ForwardContext& context) const override {
+    context.log("rows", at::scalar_tensor(batch.size(), at::kDouble));
+    return back_propagate(task, batch, context);
+  }
 };
 
 /// A line from the optimizer's rate to half of it: no two steps have the same.

@@ -20,8 +20,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/matrix_rows.h>
-#include <treadle/core/task_random.h>
 #include <treadle/core/transform.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
@@ -115,6 +115,9 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
       throw ContractViolation("fit() read the targets of all rows");
     }
 
+    at::Tensor do_position_weights(std::size_t target) const override {
+      return reader_.position_weights(target);
+    }
     at::Tensor do_lengths(std::size_t input) const override { return reader_.lengths(input); }
 
     const RowReader& reader_;

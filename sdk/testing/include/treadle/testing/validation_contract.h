@@ -96,7 +96,7 @@ class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
   const std::unique_ptr<CrossValidator> validator_ = GetParam().make();
 };
 
-TEST_P(ValidationContract, NoRowTrainsAndJudgesInOneFold) {
+TEST_P(ValidationContract, NoRowTrainsAndValidatesInOneFold) {
   for (const SplitRequest& request : requests()) {
     for (const Fold& fold : validator_->plan(request).folds) {
       std::vector<int> uses(kRows, 0);
@@ -170,7 +170,7 @@ TEST_P(ValidationContract, RowsAreInOrder) {
         };
         EXPECT_LE(times(fold.training).max().item<double>(),
                   times(fold.validation).min().item<double>())
-            << fold.name << " trains on rows that come after those it judges";
+            << fold.name << " trains on rows that come after those it validates on";
         if (!plan.test.empty()) {
           EXPECT_LE(times(fold.validation).max().item<double>(),
                     times(plan.test).min().item<double>())

@@ -140,7 +140,7 @@ TEST(Networks, SayWhatTheyCannotTake) {
   EXPECT_EQ(message_of([&] { make("lstm")->create(two_inputs); }),
             "model \"lstm\" takes one input, but the data has 2");
   EXPECT_EQ(message_of([&] { make("encoder")->create(two_outputs); }),
-            "model \"encoder\" gives one output, but the loss asks for 2");
+            "model \"encoder\" gives one output, but the loss requires 2");
   EXPECT_EQ(
       message_of([] { make("lstm")->create(spec_of({7})); }),
       "model \"lstm\" takes sequences (steps, features), but a row of \"x\" has the shape (7)");

@@ -91,9 +91,9 @@ struct CatalogOptions {
   std::vector<std::filesystem::path> files;
   /// Files that are looked at as well, before all others: they may lie anywhere. Absolute.
   std::vector<std::filesystem::path> examined;
-  /// For those who show verdicts: one of `files` that cannot be used has its verdict, like any
-  /// other file, and is no error.
-  bool only_judge = false;
+  /// For commands that report verdicts: one of `files` that cannot be used has its verdict, like
+  /// any other file, and is no error.
+  bool only_report = false;
   /// Plugins with these ids are not used; where `only` has ids, no others are.
   std::set<std::string, std::less<>> disabled;
   std::set<std::string, std::less<>> only;
@@ -165,8 +165,8 @@ class PluginCatalog {
   void expect_named_files() const;
   void collect_interfaces();
   void index_components();
-  PluginFile judge(const std::filesystem::path& file, const std::string& origin,
-                   const FileFacts& facts) const;
+  PluginFile assess(const std::filesystem::path& file, const std::string& origin,
+                    const FileFacts& facts) const;
   Lookup why_unknown(std::string_view word, std::string_view name) const;
   Lookup why_unknown_qualified(std::string_view word, std::string_view id,
                                std::string_view name) const;

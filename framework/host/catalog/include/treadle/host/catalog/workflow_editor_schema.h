@@ -16,7 +16,8 @@ struct ListedComponent {
 
 /// The schema of whole documents with these components, in plain draft-07, so that editors complete
 /// and check keys: each slot has one if/then per component. It accepts the same documents as
-/// resolve_workflow(), except that it does not check ranges of durations, and paths.
+/// resolve_workflow(), except that it checks neither ranges of durations, nor paths, nor which
+/// components exclude each other.
 nlohmann::json compose_editor_schema(std::span<const ListedComponent> components);
 
 }  // namespace treadle

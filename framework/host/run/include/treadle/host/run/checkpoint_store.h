@@ -10,8 +10,8 @@
 
 namespace treadle {
 
-/// The checkpoints of one training: `step-<number>/` folders, newest last, and `best.safetensors`
-/// while best weights are kept. "Latest" means: the highest step whose files verify.
+/// The checkpoints of one training: `step-<number>/` folders, newest last. "Latest" means: the
+/// highest step whose files verify.
 class CheckpointStore {
  public:
   /// `folder` is made at the first save.

@@ -27,10 +27,10 @@ struct RunOptions {
   std::stop_token stop;
   /// Told what happens, beside the observers in the document. Not owned.
   std::vector<RunObserver*> observers;
-  /// On resume: go on although plugins, libtorch, BLAS, CPU or data are not those the run began
-  /// with.
+  /// For resume_run() and continue_run(): go on although plugins, libtorch, BLAS, CPU or data are
+  /// not those the run began with.
   bool allow_differences = false;
-  /// Where to write which thread did what when, however the run ends: Chrome's trace format. Empty:
+  /// Where to write a trace of all threads, however the run ends: Chrome's trace format. Empty:
   /// nowhere.
   std::filesystem::path trace;
   /// Bytes that the run may still take, or nothing for any number: trainings begin beside each

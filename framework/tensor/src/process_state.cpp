@@ -1,4 +1,4 @@
-#include <treadle/core/process_state.h>
+#include <treadle/tensor/process_state.h>
 
 #include <fcntl.h>
 #include <signal.h>

@@ -9,15 +9,16 @@
 
 namespace treadle::graph {
 
-// What a loop written by hand records of a graph after a forward. The name of a group stands for
-// its tags; no tags stand for all that have a value. A UsageError for an unknown tag.
+// Logs tagged values and node times from a training loop written by hand, after a forward pass. The
+// name of a group stands for its tags; no tags stand for all that have a value. An unknown tag
+// throws a UsageError.
 
-/// The values of the tags, without waiting for a device. Throws a UsageError for several elements
-/// without a reduction.
+/// Records the values of the tags, without waiting for a device. Throws a UsageError for several
+/// elements without a reduction.
 void collect(TrendRecorder& recorder, const GraphState& state,
              const std::vector<std::string>& tags = {}, std::optional<Reduction> reduction = {});
 
-/// What the tagged nodes took in the last forward that was timed, in seconds; nodes that took no
+/// Records the seconds of the tagged nodes in the last forward that was timed; nodes that took no
 /// time were not run. Use a separate recorder for times: the tags are the same.
 void collect_timings(TrendRecorder& timings, const GraphState& state,
                      const std::vector<std::string>& tags = {});

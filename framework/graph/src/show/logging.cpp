@@ -1,4 +1,4 @@
-#include <treadle/graph/observe.h>
+#include <treadle/graph/logging.h>
 
 #include <algorithm>
 #include <chrono>

@@ -147,12 +147,12 @@ bool has_slot(const json& schema) {
   return schema.is_structured() && std::any_of(schema.begin(), schema.end(), has_slot);
 }
 
-class Judge {
+class SchemaRules {
  public:
-  Judge(const PlaceIndex& places, const InterfaceTable& interfaces)
+  SchemaRules(const PlaceIndex& places, const InterfaceTable& interfaces)
       : places_(places), interfaces_(interfaces) {}
 
-  std::vector<Problem> judge(const json& schema) {
+  std::vector<Problem> problems_of(const json& schema) {
     walk(schema, "", /*is_component=*/schema.is_object() && schema.contains("x-treadle-interface"));
     return std::move(problems_);
   }
@@ -171,20 +171,20 @@ class Judge {
     }
     const std::size_t before = problems_.size();
     for (const auto& [name, value] : schema.items()) {
-      judge_keyword(name, value, child_pointer(pointer, name), is_component);
+      check_keyword(name, value, child_pointer(pointer, name), is_component);
     }
     if (is_component)
-      judge_component(schema, pointer);
+      check_component(schema, pointer);
     if (const std::string_view word = text_keyword(schema, "x-treadle-component"); !word.empty()) {
-      judge_interface(word, child_pointer(pointer, "x-treadle-component"));
+      check_interface(word, child_pointer(pointer, "x-treadle-component"));
     }
-    judge_required(schema, pointer);
-    judge_range(schema, pointer, "minimum", "maximum");
-    judge_range(schema, pointer, "minLength", "maxLength");
-    judge_range(schema, pointer, "minItems", "maxItems");
+    check_required(schema, pointer);
+    check_range(schema, pointer, "minimum", "maximum");
+    check_range(schema, pointer, "minLength", "maxLength");
+    check_range(schema, pointer, "minItems", "maxItems");
     walk_parts(schema, pointer);
     if (problems_.size() == before)
-      judge_default(schema, pointer);
+      check_default(schema, pointer);
   }
 
   void walk_parts(const json& schema, const std::string& pointer) {
@@ -211,7 +211,7 @@ class Judge {
     }
   }
 
-  void judge_keyword(const std::string& name, const json& value, const std::string& pointer,
+  void check_keyword(const std::string& name, const json& value, const std::string& pointer,
                      bool is_component) {
     if (const Keyword* keyword = find_keyword(name)) {
       if (!keyword->is_valid(value)) {
@@ -229,8 +229,8 @@ class Judge {
                         did_you_mean(name, names));
   }
 
-  void judge_component(const json& schema, const std::string& pointer) {
-    judge_interface(text_keyword(schema, "x-treadle-interface"),
+  void check_component(const json& schema, const std::string& pointer) {
+    check_interface(text_keyword(schema, "x-treadle-interface"),
                     child_pointer(pointer, "x-treadle-interface"));
     if (const json* name = any_keyword(schema, "x-treadle-name")) {
       static constexpr const char* kName = "^[A-Za-z0-9][A-Za-z0-9_.-]*$";
@@ -262,13 +262,13 @@ class Judge {
     }
   }
 
-  void judge_interface(std::string_view word, const std::string& pointer) {
+  void check_interface(std::string_view word, const std::string& pointer) {
     if (interfaces_.id(word).empty())
       report(pointer, interfaces_.explain_unknown(word) +
                           " (a plugin.json declares interfaces of its own under \"interfaces\")");
   }
 
-  void judge_required(const json& schema, const std::string& pointer) {
+  void check_required(const json& schema, const std::string& pointer) {
     const json* properties = object_keyword(schema, "properties");
     const json* required = array_keyword(schema, "required");
     if (!properties || !required)
@@ -282,7 +282,7 @@ class Judge {
     }
   }
 
-  void judge_range(const json& schema, const std::string& pointer, std::string_view least,
+  void check_range(const json& schema, const std::string& pointer, std::string_view least,
                    std::string_view most) {
     const json* low = number_keyword(schema, least);
     const json* high = number_keyword(schema, most);
@@ -292,7 +292,7 @@ class Judge {
     }
   }
 
-  void judge_default(const json& schema, const std::string& pointer) {
+  void check_default(const json& schema, const std::string& pointer) {
     const json* value = any_keyword(schema, "default");
     if (!value || has_slot(schema))
       return;
@@ -311,7 +311,7 @@ class Judge {
 
 std::vector<Problem> check_schema(const json& schema, const PlaceIndex& places,
                                   const InterfaceTable& interfaces) {
-  return Judge(places, interfaces).judge(schema);
+  return SchemaRules(places, interfaces).problems_of(schema);
 }
 
 std::vector<Problem> check_schema(const json& schema, const InterfaceTable& interfaces) {

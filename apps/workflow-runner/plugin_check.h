@@ -12,7 +12,8 @@
 
 #include "terminal.h"
 
-/// What people ask of one plugin: why is it used or not, and is it fit to be given away?
+/// `plugins why` and `plugins check`: why a plugin is used or not, and whether it can be
+/// distributed.
 namespace treadle::cli {
 
 /// The plugins that `name` means: a plugin's id, a component's name, plain or qualified, or a file.
@@ -26,7 +27,7 @@ std::string plugin_reasons(const PluginCatalog& catalog,
 nlohmann::json plugin_reasons_json(const std::vector<const PluginFile*>& plugins);
 
 /// The outcome of `plugins check`.
-struct PluginJudgement {
+struct PluginCheck {
   PluginFile plugin;
   std::vector<ProbeFinding> findings;
 
@@ -35,9 +36,8 @@ struct PluginJudgement {
   nlohmann::json json() const;
 };
 
-/// Judges the plugin in `file`, which must be in the catalog, and looks at it from all sides in a
-/// helper process.
-PluginJudgement judge_plugin(const PluginCatalog& catalog, const std::filesystem::path& file,
-                             const PluginProbe& probe);
+/// Checks the plugin in `file`, which must be in the catalog, in a helper process.
+PluginCheck check_plugin(const PluginCatalog& catalog, const std::filesystem::path& file,
+                         const PluginProbe& probe);
 
 }  // namespace treadle::cli

@@ -1,4 +1,4 @@
-#include "plugin_judgement.h"
+#include "plugin_check.h"
 
 #include <algorithm>
 #include <set>
@@ -153,12 +153,12 @@ Json plugin_reasons_json(const std::vector<const PluginFile*>& plugins) {
   return {{"plugins", std::move(list)}};
 }
 
-bool PluginJudgement::is_good() const {
+bool PluginCheck::is_good() const {
   return std::all_of(findings.begin(), findings.end(),
                      [](const ProbeFinding& finding) { return finding.good; });
 }
 
-std::string PluginJudgement::text(const Terminal& terminal) const {
+std::string PluginCheck::text(const Terminal& terminal) const {
   std::string text = terminal.bold(subject(plugin)) + "\n";
   for (const ProbeFinding& finding : findings) {
     text += (finding.good ? terminal.green("  ok    ") : terminal.red("  wrong ")) + "it " +
@@ -167,39 +167,38 @@ std::string PluginJudgement::text(const Terminal& terminal) const {
   return text;
 }
 
-Json PluginJudgement::json() const {
+Json PluginCheck::json() const {
   Json list = Json::array();
   for (const ProbeFinding& finding : findings)
     list.push_back({{"good", finding.good}, {"text", finding.text}});
   return {{"plugin", plugin_json(plugin)}, {"good", is_good()}, {"findings", std::move(list)}};
 }
 
-PluginJudgement judge_plugin(const PluginCatalog& catalog, const fs::path& file,
-                             const PluginProbe& probe) {
-  PluginJudgement judgement{*plugins_named(catalog, file.string()).front(), {}};
-  const PluginFile& plugin = judgement.plugin;
+PluginCheck check_plugin(const PluginCatalog& catalog, const fs::path& file,
+                         const PluginProbe& probe) {
+  PluginCheck check{*plugins_named(catalog, file.string()).front(), {}};
+  const PluginFile& plugin = check.plugin;
   // Another file with its id may come first; this one is what was asked about. A crash is looked at
   // again: it may have been mended by another library.
   const bool fits = plugin.verdict == Verdict::kUsable || plugin.verdict == Verdict::kShadowed ||
                     plugin.verdict == Verdict::kBroken || plugin.verdict == Verdict::kDisabled;
   if (!fits) {
-    judgement.findings.push_back({false, plugin.reason});
-    return judgement;
+    check.findings.push_back({false, plugin.reason});
+    return check;
   }
-  judgement.findings.push_back({true, "was built for this runner"});
+  check.findings.push_back({true, "was built for this runner"});
   const ProbeVerdict verdict = probe.inspect(plugin.file);
   if (!verdict.problem.empty()) {
-    judgement.findings.push_back({false, verdict.problem});
-    return judgement;
+    check.findings.push_back({false, verdict.problem});
+    return check;
   }
-  judgement.findings.push_back({true, "loads in " + std::to_string(verdict.took.count()) + " ms"});
-  judgement.findings.insert(judgement.findings.end(), verdict.findings.begin(),
-                            verdict.findings.end());
+  check.findings.push_back({true, "loads in " + std::to_string(verdict.took.count()) + " ms"});
+  check.findings.insert(check.findings.end(), verdict.findings.begin(), verdict.findings.end());
   for (const std::string& other : shared_names(catalog, plugin)) {
-    judgement.findings.push_back(
+    check.findings.push_back(
         {true, "shares a name with " + other + ", so documents must say which of the two"});
   }
-  return judgement;
+  return check;
 }
 
 }  // namespace treadle::cli

@@ -1,4 +1,4 @@
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/dropout.h>

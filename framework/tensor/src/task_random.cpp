@@ -1,10 +1,10 @@
-#include <treadle/core/task_random.h>
+#include <treadle/tensor/task_random.h>
 
 #include <optional>
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <treadle/core/torch_versions.h>
+#include <treadle/tensor/torch_versions.h>
 
 namespace treadle {
 namespace {

@@ -1,4 +1,4 @@
-#include <treadle/graph/observe.h>
+#include <treadle/graph/logging.h>
 
 #include <chrono>
 #include <thread>
@@ -111,8 +111,8 @@ TEST(ValuesText, ShowsTheFirstElementsByName) {
   EXPECT_EQ(values_text(GraphState(*graph)), "") << "before the first forward";
 }
 
-/// What forwards of the graph as a model show.
-std::vector<MetricValue> shown_by(Graph& graph, std::vector<at::Tensor> batches) {
+/// The values that forwards of the graph as a model log.
+std::vector<MetricValue> logged_by(Graph& graph, std::vector<at::Tensor> batches) {
   LoggedValues values;
   ForwardContext context;
   context.set_log(&values);
@@ -123,11 +123,11 @@ std::vector<MetricValue> shown_by(Graph& graph, std::vector<at::Tensor> batches)
   return values.means();
 }
 
-TEST(Observing, ShowsTagsInEachForwardThatIsAsked) {
+TEST(LoggedTags, AreLoggedByEachForwardWithALog) {
   const auto graph = two_heads();
-  graph->observe({{"heads", Reduction::kMean}, {"sum", Reduction::kMax}});
+  graph->set_logged_tags({{"heads", Reduction::kMean}, {"sum", Reduction::kMax}});
 
-  const auto means = shown_by(*graph, {row({1, 3}), row({2, 4})});
+  const auto means = logged_by(*graph, {row({1, 3}), row({2, 4})});
 
   ASSERT_EQ(means.size(), 3U);
   EXPECT_EQ(means[0].name, "heads_0");
@@ -137,22 +137,22 @@ TEST(Observing, ShowsTagsInEachForwardThatIsAsked) {
   EXPECT_THAT(graph->logged_names(), ElementsAre("heads_0", "heads_1", "sum"));
 }
 
-TEST(Observing, ShowsNothingToWhomeverDoesNotAsk) {
+TEST(LoggedTags, AreNotLoggedWithoutALog) {
   const auto graph = two_heads();
-  EXPECT_THAT(shown_by(*graph, {row({1})}), IsEmpty());
-  graph->observe({{"sum", std::nullopt}});
+  EXPECT_THAT(logged_by(*graph, {row({1})}), IsEmpty());
+  graph->set_logged_tags({{"sum", std::nullopt}});
   ForwardContext context;
   Outputs outputs(1);
 
   graph->forward(std::vector<at::Tensor>{row({1, 2})}, outputs, context);
 
   EXPECT_EQ(outputs[0].size(1), 2);
-  EXPECT_THROW(shown_by(*graph, {row({1, 2})}), UsageError) << "two elements, and no reduction";
+  EXPECT_THROW(logged_by(*graph, {row({1, 2})}), UsageError) << "two elements, and no reduction";
 }
 
-TEST(Observing, KeepsNoValueBeyondTheForward) {
+TEST(LoggedTags, KeepNoValueBeyondTheForward) {
   const auto graph = two_heads();
-  graph->observe({{"sum", Reduction::kMean}});
+  graph->set_logged_tags({{"sum", Reduction::kMean}});
   const at::Tensor batch = row({1, 2});
   at::Tensor output;
   {
@@ -167,11 +167,11 @@ TEST(Observing, KeepsNoValueBeyondTheForward) {
   EXPECT_EQ(output.use_count(), 1U);
 }
 
-TEST(Observing, NamesWhatTheGraphDoesNotHave) {
+TEST(LoggedTags, AreTagsOfTheGraphEachOnce) {
   const auto graph = two_heads();
   const auto message = [&](std::vector<LoggedTag> tags) -> std::string {
     try {
-      graph->observe(tags);
+      graph->set_logged_tags(tags);
     } catch (const UsageError& error) {
       return error.what();
     }
