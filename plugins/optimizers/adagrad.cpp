@@ -1,5 +1,7 @@
 #include "adagrad.h"
 
+#include <ATen/TensorOperators.h>
+
 #include "element_type.h"
 #include "flat_rules.h"
 #include "runs.h"
@@ -14,24 +16,40 @@ Adagrad::Adagrad(const Config& config)
       weight_decay_(config.get<double>("weight_decay")) {}
 
 std::vector<SlotSpec> Adagrad::do_slots() const {
-  return {{"square_sum", SlotSpec::Kind::kPerElement, initial_accumulator_value_},
-          {"steps", SlotSpec::Kind::kPerSegment, 0}};
+  return {{"square_sum", SlotSpec::Kind::kPerElement, initial_accumulator_value_}};
 }
 
-void Adagrad::do_update(Block& block, const StepInfo& info) const {
-  with_element_type(block, [&]<typename T>(T) { update_as<T>(block, info); });
+void Adagrad::do_update(ParameterView& view) const {
+  const HostParameters* const host = view.host();
+  if (host == nullptr)
+    return update_tensors(view);
+  with_element_type(*host, [&]<typename T>(T) { update_as<T>(*host); });
+}
+
+// As AdagradRule, with the same roundings.
+void Adagrad::update_tensors(ParameterView& view) const {
+  const double eps = above_zero(eps_, view.dtype());
+  for (const ParameterPiece& run : view.runs()) {
+    const at::Tensor& p = run.parameters();
+    const at::Tensor g = weight_decay_ == 0 ? run.gradients() : run.gradients() + weight_decay_ * p;
+    const at::Tensor sum = run.slot(kSquareSum) + g * g;
+    const at::Tensor rate = view.learning_rate() / (1 + (run.updates() - 1) * learning_rate_decay_);
+    run.set_slot(kSquareSum, sum);
+    run.set_parameters(p - rate * (g / (sum.sqrt() + eps)));
+  }
 }
 
 template <typename T>
-void Adagrad::update_as(Block& block, const StepInfo& info) const {
-  AdagradRule<T> rule{.scale = static_cast<T>(info.gradient_scale),
+void Adagrad::update_as(const HostParameters& host) const {
+  AdagradRule<T> rule{.scale = static_cast<T>(host.info().gradient_scale),
                       .l2 = static_cast<T>(weight_decay_),
                       .rate = 0,
                       .eps = above_zero<T>(eps_)};
   const Vectors<T> vectors{
-      block.parameters<T>(), block.gradients<T>(), {block.elements<T>(kSquareSum)}};
-  for_each_run_of_one_age<T>(block.segments(), block.numbers(kSteps), [&](Range run, double age) {
-    rule.rate = static_cast<T>(info.learning_rate / (1 + (age - 1) * learning_rate_decay_));
+      host.parameters<T>(), host.gradients<T>(), {host.elements<T>(kSquareSum)}};
+  for_each_run_of_one_count<T>(host.segments(), host.updates(), [&](Range run, double count) {
+    rule.rate =
+        static_cast<T>(host.info().learning_rate / (1 + (count - 1) * learning_rate_decay_));
     apply(rule, vectors, run);
   });
 }

@@ -24,14 +24,16 @@ class AdamFamily : public Optimizer {
 
  private:
   /// Positions in slots().
-  enum Slot : std::size_t { kFirstMoment, kSecondMoment, kSteps };
+  enum Slot : std::size_t { kFirstMoment, kSecondMoment };
 
   double do_learning_rate() const final { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const final;
-  void do_update(Block& block, const StepInfo& info) const final;
+  void do_update(ParameterView& view) const final;
+
+  void update_tensors(ParameterView& view) const;
 
   template <typename T>
-  void update_as(Block& block, const StepInfo& info) const;
+  void update_as(const HostParameters& host) const;
 
   Decay decay_;
   double learning_rate_;

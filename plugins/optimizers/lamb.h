@@ -22,14 +22,15 @@ class Lamb final : public Optimizer {
 
  private:
   /// Positions in slots().
-  enum Slot : std::size_t { kFirstMoment, kSecondMoment, kSteps };
+  enum Slot : std::size_t { kFirstMoment, kSecondMoment };
 
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override;
-  void do_update(Block& block, const StepInfo& info) const override;
+  void do_update(ParameterView& view) const override;
 
+  void update_tensors(ParameterView& view) const;
   template <typename T>
-  void update_as(Block& block, const StepInfo& info) const;
+  void update_as(const HostParameters& host) const;
 
   double learning_rate_;
   double beta1_;

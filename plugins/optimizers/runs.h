@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include <treadle/core/parameter_arena.h>
+#include <treadle/core/parameter_view.h>
 
 #include "flat_rules.h"
 
@@ -36,29 +36,29 @@ void for_each_run(std::span<const Segment> segments, Update&& update) {
     update(run);
 }
 
-/// As above, for rules whose numbers depend on how often a segment was updated. Counts this update
-/// in `ages`, a slot with a number per segment, and calls `update(range, age)` for those of one
-/// age.
+/// As above, for rules whose numbers depend on how often a segment was updated: calls
+/// `update(range, count)` for those that were updated equally often.
 template <typename T, typename Update>
-void for_each_run_of_one_age(std::span<const Segment> segments, double* ages, Update&& update) {
+void for_each_run_of_one_count(std::span<const Segment> segments, std::span<const double> counts,
+                               Update&& update) {
   Range run;
-  double age = 0;
+  double count = 0;
+  const double* next_count = counts.data();
   for (const Segment& segment : segments) {
-    double& its_age = *ages++;
+    const double its_count = *next_count++;
     if (!segment.active())
       continue;
-    its_age += 1;
     const Range range = range_of<T>(segment);
-    if (range.begin != run.end || its_age != age) {
+    if (range.begin != run.end || its_count != count) {
       if (run.begin != run.end)
-        update(run, age);
+        update(run, count);
       run = range;
-      age = its_age;
+      count = its_count;
     }
     run.end = range.end;
   }
   if (run.begin != run.end)
-    update(run, age);
+    update(run, count);
 }
 
 }  // namespace treadle::optimizers

@@ -1,5 +1,7 @@
 #include "sgd.h"
 
+#include <ATen/TensorOperators.h>
+
 #include "element_type.h"
 #include "flat_rules.h"
 #include "runs.h"
@@ -21,32 +23,52 @@ Sgd::Sgd(const Config& config)
 std::vector<SlotSpec> Sgd::do_slots() const {
   if (momentum_ == 0)
     return {};
-  return {{"momentum", SlotSpec::Kind::kPerElement, 0}, {"steps", SlotSpec::Kind::kPerSegment, 0}};
+  return {{"momentum", SlotSpec::Kind::kPerElement, 0}};
 }
 
-void Sgd::do_update(Block& block, const StepInfo& info) const {
-  with_element_type(block, [&]<typename T>(T) {
+void Sgd::do_update(ParameterView& view) const {
+  const HostParameters* const host = view.host();
+  if (host == nullptr)
+    return update_tensors(view);
+  with_element_type(*host, [&]<typename T>(T) {
     if (momentum_ == 0)
-      descend<T>(block, info);
+      descend<T>(*host);
     else
-      roll<T>(block, info);
+      roll<T>(*host);
   });
 }
 
-template <typename T>
-void Sgd::descend(Block& block, const StepInfo& info) const {
-  const DescentRule<T> rule{.scale = static_cast<T>(info.gradient_scale),
-                            .l2 = static_cast<T>(weight_decay_),
-                            .rate = static_cast<T>(info.learning_rate)};
-  const Vectors<T> vectors{block.parameters<T>(), block.gradients<T>()};
-  for_each_run<T>(block.segments(), [&](Range run) { apply(rule, vectors, run); });
+// As DescentRule and MomentumRule, with the same roundings.
+void Sgd::update_tensors(ParameterView& view) const {
+  for (const ParameterPiece& run : view.runs()) {
+    const at::Tensor& p = run.parameters();
+    const at::Tensor g = weight_decay_ == 0 ? run.gradients() : run.gradients() + weight_decay_ * p;
+    if (momentum_ == 0) {
+      run.set_parameters(p - view.learning_rate() * g);
+      continue;
+    }
+    const at::Tensor is_later = run.updates().gt(1).to(at::kDouble);  // the first momentum is g
+    const at::Tensor b =
+        momentum_ * is_later * run.slot(kMomentum) + (1 - dampening_ * is_later) * g;
+    run.set_slot(kMomentum, b);
+    run.set_parameters(p - view.learning_rate() * (nesterov_ ? g + momentum_ * b : b));
+  }
 }
 
 template <typename T>
-void Sgd::roll(Block& block, const StepInfo& info) const {
-  const MomentumRule<T> later{.scale = static_cast<T>(info.gradient_scale),
+void Sgd::descend(const HostParameters& host) const {
+  const DescentRule<T> rule{.scale = static_cast<T>(host.info().gradient_scale),
+                            .l2 = static_cast<T>(weight_decay_),
+                            .rate = static_cast<T>(host.info().learning_rate)};
+  const Vectors<T> vectors{host.parameters<T>(), host.gradients<T>()};
+  for_each_run<T>(host.segments(), [&](Range run) { apply(rule, vectors, run); });
+}
+
+template <typename T>
+void Sgd::roll(const HostParameters& host) const {
+  const MomentumRule<T> later{.scale = static_cast<T>(host.info().gradient_scale),
                               .l2 = static_cast<T>(weight_decay_),
-                              .rate = static_cast<T>(info.learning_rate),
+                              .rate = static_cast<T>(host.info().learning_rate),
                               .keep = static_cast<T>(momentum_),
                               .take = static_cast<T>(1 - dampening_),
                               .direct = static_cast<T>(nesterov_ ? 1 : 0),
@@ -55,9 +77,9 @@ void Sgd::roll(Block& block, const StepInfo& info) const {
   first.keep = 0;
   first.take = 1;
   const Vectors<T> vectors{
-      block.parameters<T>(), block.gradients<T>(), {block.elements<T>(kMomentum)}};
-  for_each_run_of_one_age<T>(block.segments(), block.numbers(kSteps), [&](Range run, double age) {
-    apply(age == 1 ? first : later, vectors, run);
+      host.parameters<T>(), host.gradients<T>(), {host.elements<T>(kMomentum)}};
+  for_each_run_of_one_count<T>(host.segments(), host.updates(), [&](Range run, double count) {
+    apply(count == 1 ? first : later, vectors, run);
   });
 }
 

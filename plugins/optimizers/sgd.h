@@ -20,16 +20,17 @@ class Sgd final : public Optimizer {
 
  private:
   /// Positions in slots().
-  enum Slot : std::size_t { kMomentum, kSteps };
+  enum Slot : std::size_t { kMomentum };
 
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override;
-  void do_update(Block& block, const StepInfo& info) const override;
+  void do_update(ParameterView& view) const override;
 
+  void update_tensors(ParameterView& view) const;
   template <typename T>
-  void descend(Block& block, const StepInfo& info) const;
+  void descend(const HostParameters& host) const;
   template <typename T>
-  void roll(Block& block, const StepInfo& info) const;
+  void roll(const HostParameters& host) const;
 
   double learning_rate_;
   double momentum_;

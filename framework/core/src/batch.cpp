@@ -67,6 +67,25 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   return part;
 }
 
+Batch Batch::to(c10::Device device) const {
+  const auto move = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.to(device) : tensor;
+  };
+  Batch moved;
+  for (const at::Tensor& input : inputs)
+    moved.inputs.push_back(move(input));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    moved.targets.push_back(move(targets[i]));
+    moved.original_targets.push_back(
+        original_targets[i].is_same(targets[i]) ? moved.targets[i] : move(original_targets[i]));
+  }
+  for (const at::Tensor& each : position_weights)
+    moved.position_weights.push_back(move(each));
+  moved.weights = move(weights);
+  moved.rows = rows;
+  return moved;
+}
+
 Batch Batch::join(std::span<const Batch> parts) {
   TREADLE_EXPECTS(!parts.empty(), "nothing cannot be joined");
   const auto join_one = [&](const auto& tensor_of) {

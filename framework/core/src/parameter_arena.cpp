@@ -295,6 +295,12 @@ void ParameterArena::add_gradients(std::span<const ParameterArena* const> replic
   }
   if (terms.empty())
     return;
+  if (!gradients_.is_cpu()) {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& term : terms)
+      gradients_.add_(term);
+    return;
+  }
   for_ranges(size(), [&](std::int64_t begin, std::int64_t end) {
     dtype() == at::kFloat ? add<float>(gradients_, terms, begin, end)
                           : add<double>(gradients_, terms, begin, end);

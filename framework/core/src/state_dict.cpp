@@ -136,11 +136,22 @@ StateDict StateDict::snapshot() const {
   StateDict copy(version_);
   copy.values_ = values_;
   for (const auto& [name, tensor] : tensors_) {
-    copy.tensors_.emplace(name, tensor.detach().to(at::kCPU).clone());
+    copy.tensors_.emplace(name, tensor.detach().to(at::kCPU, tensor.scalar_type(),
+                                                   /*non_blocking=*/false, /*copy=*/true));
   }
   for (const auto& [name, part] : parts_)
     copy.parts_.emplace(name, part.snapshot());
   return copy;
+}
+
+StateDict StateDict::to(c10::Device device) const {
+  StateDict moved(version_);
+  moved.values_ = values_;
+  for (const auto& [name, tensor] : tensors_)
+    moved.tensors_.emplace(name, tensor.to(device));
+  for (const auto& [name, part] : parts_)
+    moved.parts_.emplace(name, part.to(device));
+  return moved;
 }
 
 }  // namespace treadle

@@ -80,12 +80,13 @@ void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, 
   const TaskRandom random(seed);
   ForwardContext context(stop);
   Outputs out;
+  const c10::Device device = model.parameters().front().device();
   Batch batch;
   while (stream.next(batch)) {
     if (stop.stop_requested())
       throw Interrupted("stopped while refreshing batch normalization");
     out.assign(outputs, at::Tensor());
-    model(batch.inputs, out, context);
+    model(batch.to(device).inputs, out, context);
   }
 }
 

@@ -44,21 +44,45 @@ void invert(const EvaluationSetup& setup, std::size_t target, Prediction& predic
   }
 }
 
+/// Where the model computes. Rows and predictions are the host's.
+c10::Device device_of(const torch::nn::Module& model) {
+  const std::vector<at::Tensor> parameters = model.parameters();
+  return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
+}
+
+void to_host(Predictions& predictions) {
+  const auto move = [](at::Tensor& values) {
+    if (values.defined())
+      values = values.cpu();
+  };
+  for (Prediction& prediction : predictions) {
+    move(prediction.values);
+    for (Prediction::Extra& extra : prediction.extras)
+      move(extra.values);
+  }
+}
+
 /// On any thread: a model in eval mode is not written to, nor are loss and transforms.
 void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
                     EvaluatedBatch& evaluated) {
   const at::NoGradGuard no_gradients;
   const Timeline::Span span(setup.timeline, Phase::kMetrics);
+  const c10::Device device = device_of(*setup.model);
+  const Batch moved = device.is_cpu() ? Batch() : evaluated.batch.to(device);
+  const Batch& batch = device.is_cpu() ? evaluated.batch : moved;
   Outputs outputs(setup.objective->outputs().size());
-  context.set_batch(has_targets(evaluated.batch) ? &evaluated.batch : nullptr);
-  (*setup.model)(evaluated.batch.inputs, outputs, context);
+  context.set_batch(has_targets(batch) ? &batch : nullptr);
+  (*setup.model)(batch.inputs, outputs, context);
   context.set_batch(nullptr);
   evaluated.loss = BatchLoss();
-  if (has_targets(evaluated.batch) && setup.objective->is_additive())
-    evaluated.loss.terms = setup.objective->forward(outputs, evaluated.batch);
+  if (has_targets(batch) && setup.objective->is_additive())
+    evaluated.loss.terms = setup.objective->forward(outputs, batch);
   evaluated.predictions = setup.objective->predictions(outputs);
-  if (!setup.objective->is_additive())
-    evaluated.outputs = outputs;
+  to_host(evaluated.predictions);
+  if (!setup.objective->is_additive()) {
+    for (at::Tensor& output : outputs)
+      evaluated.outputs.push_back(output.cpu());
+  }
   for (std::size_t target = 0; target < evaluated.predictions.size(); ++target)
     invert(setup, target, evaluated.predictions[target]);
 }

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
+
+#include <ATen/TensorOperators.h>
 
 #include <treadle/base/error.h>
 
@@ -15,6 +19,17 @@ std::string part_name(std::size_t group) {
   return "group-" + std::to_string(group);
 }
 
+/// The state of an optimizer has its slots by name, beside what the framework keeps.
+void expect_own_names(const std::vector<SlotSpec>& specs) {
+  std::set<std::string> taken = {"segments", "steps"};
+  for (const SlotSpec& spec : specs) {
+    if (taken.insert(spec.name).second)
+      continue;
+    throw PluginError("an optimizer declares a slot \"" + spec.name +
+                      "\", but that name is taken; rename the slot");
+  }
+}
+
 bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
   return a.name == b.name && a.kind == b.kind && a.initial == b.initial &&
          a.kind != SlotSpec::Kind::kScalar;
@@ -23,10 +38,19 @@ bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
 }  // namespace
 
 GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
-                             std::span<const ParameterGroup> groups)
+                             std::span<const ParameterGroup> groups, ParameterView::Path path)
     : arena_(arena), specs_(rest.slots()) {
   groups_.reserve(groups.size() + 1);
-  groups_.push_back({rest, OptimizerSlots(specs_, arena), {}, 1});
+  const auto add = [&](const Optimizer& optimizer, const std::vector<SlotSpec>& specs,
+                       std::vector<bool> members) {
+    expect_own_names(specs);
+    groups_.push_back({optimizer, std::make_unique<OptimizerSlots>(specs, arena), nullptr,
+                       std::move(members), optimizer.learning_rate() / rest.learning_rate()});
+    Group& added = groups_.back();
+    added.view = std::make_unique<ParameterView>(arena, *added.slots, path);
+  };
+  add(rest, specs_, {});
+  groups_.front().rate_share = 1;
   if (groups.empty())
     return;
   std::map<std::string, std::size_t, std::less<>> segment_of;
@@ -35,9 +59,7 @@ GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
   groups_.front().members.assign(segment_of.size(), true);
   for (const ParameterGroup& group : groups) {
     const std::vector<SlotSpec> specs = group.optimizer->slots();
-    groups_.push_back({*group.optimizer, OptimizerSlots(specs, arena),
-                       std::vector<bool>(segment_of.size(), false),
-                       group.optimizer->learning_rate() / rest.learning_rate()});
+    add(*group.optimizer, specs, std::vector<bool>(segment_of.size(), false));
     share_slots(groups_.back(), specs);
     for (const std::string& name : group.parameters) {
       const auto found = segment_of.find(name);
@@ -53,33 +75,54 @@ GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
 GroupedUpdate::~GroupedUpdate() = default;
 
 void GroupedUpdate::share_slots(Group& group, const std::vector<SlotSpec>& specs) {
+  group.slots->updates() = groups_.front().slots->updates();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     for (std::size_t j = 0; j < specs_.size(); ++j) {
       if (same_vectors(specs[i], specs_[j]))
-        group.slots.tensor(i) = groups_.front().slots.tensor(j);
+        group.slots->tensor(i) = groups_.front().slots->tensor(j);
     }
   }
+}
+
+template <typename Begin>
+void GroupedUpdate::update_each(const Begin& begin) {
+  for (Group& group : groups_) {
+    const auto update = [&] {
+      begin(group);
+      group.optimizer.update(*group.view);
+    };
+    if (group.members.empty()) {
+      update();
+    } else {
+      arena_.with_only(group.members, update);
+    }
+  }
+  arena_.write_back();
 }
 
 void GroupedUpdate::update(const StepInfo& info) {
-  for (Group& group : groups_) {
-    Block block(arena_, group.slots);
+  update_each([&](Group& group) {
     StepInfo its = info;
     its.learning_rate *= group.rate_share;
-    if (group.members.empty()) {
-      group.optimizer.update(block, its);
-    } else {
-      arena_.with_only(group.members, [&] { group.optimizer.update(block, its); });
-    }
-  }
+    group.view->begin_step(its);
+  });
+}
+
+void GroupedUpdate::update(const StepTensors& step) {
+  update_each([&](Group& group) {
+    StepTensors its = step;
+    if (group.rate_share != 1)
+      its.learning_rate = step.learning_rate * group.rate_share;
+    group.view->begin_step(its);
+  });
 }
 
 StateDict GroupedUpdate::do_state() const {
-  StateDict state = groups_.front().slots.state();
+  StateDict state = groups_.front().slots->state();
   for (std::size_t i = 1; i < groups_.size(); ++i) {
     // What is shared is there already.
     StateDict own;
-    const StateDict all = groups_[i].slots.state();
+    const StateDict all = groups_[i].slots->state();
     for (const auto& [name, tensor] : all.tensors()) {
       if (!state.has_tensor(name) || !state.tensor(name).is_same(tensor))
         own.put(name, tensor);
@@ -95,12 +138,12 @@ StateDict GroupedUpdate::do_state() const {
 }
 
 void GroupedUpdate::do_load_state(const StateDict& state) {
-  groups_.front().slots.load_state(state);
+  groups_.front().slots->load_state(state);
   for (std::size_t i = 1; i < groups_.size(); ++i) {
-    StateDict complete = groups_[i].slots.state();
+    StateDict complete = groups_[i].slots->state();
     for (const auto& [name, tensor] : state.part(part_name(i)).tensors())
       complete.put(name, tensor);
-    groups_[i].slots.load_state(complete);
+    groups_[i].slots->load_state(complete);
   }
   if (!arena_.has_masters())
     return;

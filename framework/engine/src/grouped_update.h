@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,23 +21,29 @@ class GroupedUpdate : public Stateful {
   /// What no group names is `rest`'s. Throws ContractViolation for a name that is no segment's or
   /// is in two groups.
   GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
-                std::span<const ParameterGroup> groups);
+                std::span<const ParameterGroup> groups,
+                ParameterView::Path path = ParameterView::Path::kFastest);
   ~GroupedUpdate() override;
 
   /// Updates every active segment by its own optimizer. `info` has the rate for `rest`; a group's
   /// is as much larger or smaller as its optimizer's own rate is.
   void update(const StepInfo& info);
+  /// The same with numbers on the device of the parameters.
+  void update(const StepTensors& step);
 
  private:
   struct Group {
     const Optimizer& optimizer;
-    OptimizerSlots slots;
+    std::unique_ptr<OptimizerSlots> slots;
+    std::unique_ptr<ParameterView> view;
     std::vector<bool> members;  // by segment; empty: all
     double rate_share = 1;
   };
 
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
+  template <typename Begin>
+  void update_each(const Begin& begin);
   void share_slots(Group& group, const std::vector<SlotSpec>& specs);
 
   ParameterArena& arena_;

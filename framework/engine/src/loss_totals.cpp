@@ -10,7 +10,7 @@
 namespace treadle::engine {
 
 LossTotals::LossTotals(const Objective& objective)
-    : objective_(objective),
+    : objective_(&objective),
       sums_(objective.terms().size(), 0),
       weights_(objective.terms().size(), 0) {}
 
@@ -53,7 +53,7 @@ void LossTotals::clear() {
 }
 
 double LossTotals::value() const {
-  double value = objective_.value(sums_, weights_);
+  double value = objective_->value(sums_, weights_);
   for (const Auxiliary& one : auxiliary_)
     value += rows_ > 0 ? one.sum / static_cast<double>(rows_) : 0.0;
   return value;
@@ -71,7 +71,7 @@ std::vector<MetricValue> LossTotals::terms() const {
   const auto mean = [](double sum, double weight) { return weight > 0 ? sum / weight : 0.0; };
   if (sums_.size() > 1) {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      values.push_back({"loss." + objective_.terms()[i].name, mean(sums_[i], weights_[i]),
+      values.push_back({"loss." + objective_->terms()[i].name, mean(sums_[i], weights_[i]),
                         Direction::kLowerIsBetter});
     }
   }
@@ -80,6 +80,32 @@ std::vector<MetricValue> LossTotals::terms() const {
         {one.name, mean(one.sum, static_cast<double>(rows_)), Direction::kLowerIsBetter});
   }
   return values;
+}
+
+std::vector<double> LossTotals::numbers() const {
+  std::vector<double> numbers = sums_;
+  numbers.insert(numbers.end(), weights_.begin(), weights_.end());
+  numbers.push_back(static_cast<double>(rows_));
+  return numbers;
+}
+
+std::vector<std::pair<std::string, double>> LossTotals::auxiliary_sums() const {
+  std::vector<std::pair<std::string, double>> sums;
+  for (const Auxiliary& one : auxiliary_)
+    sums.emplace_back(one.name, one.sum);
+  return sums;
+}
+
+void LossTotals::set(std::span<const double> numbers,
+                     const std::vector<std::pair<std::string, double>>& auxiliary_sums) {
+  TREADLE_EXPECTS(numbers.size() == 2 * sums_.size() + 1, "these are totals of other terms");
+  const auto terms = static_cast<std::ptrdiff_t>(sums_.size());
+  std::copy(numbers.begin(), numbers.begin() + terms, sums_.begin());
+  std::copy(numbers.begin() + terms, numbers.begin() + 2 * terms, weights_.begin());
+  rows_ = static_cast<std::int64_t>(numbers.back());
+  auxiliary_.clear();
+  for (const auto& [name, sum] : auxiliary_sums)
+    auxiliary_.push_back({name, sum});
 }
 
 StateDict LossTotals::do_state() const {

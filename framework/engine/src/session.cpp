@@ -35,6 +35,9 @@ EvaluationSetup evaluation_setup(const SessionSetup& setup) {
 constexpr const char* kGradientNorm = "gradient_norm";
 constexpr const char* kSkippedSteps = "skipped_steps";
 
+/// On a device: how soon a training that has diverged is noticed. No bit depends on it.
+constexpr std::int64_t kStepsBetweenReads = 64;
+
 /// The average in place of the weights, for as long as one of these lives.
 class AverageInModel {
  public:
@@ -58,7 +61,8 @@ class Session final : public TrainingSession, public TrainingControl {
         setup_(setup),
         context_(context),
         step_(*setup.model, *setup.objective, *setup.optimizer,
-              {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline}),
+              {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline,
+               setup.path}),
         batches_per_epoch_(setup.training->batches_per_epoch()),
         span_{setup.optimizer->learning_rate(), total_steps(), batches_per_epoch_},
         checkpoints_(setup.checkpoint_every, span_) {
@@ -134,6 +138,8 @@ class Session final : public TrainingSession, public TrainingControl {
     Batch batch;
     if (!stream_->next(batch))
       return false;
+    if (const c10::Device device = step_.arena().parameters().device(); !device.is_cpu())
+      batch = batch.to(device);
     const std::uint64_t seed =
         context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
     learning_rate_ = learning_rate;
@@ -141,16 +147,14 @@ class Session final : public TrainingSession, public TrainingControl {
     batch = Batch();  // its memory is needed for a batch to come
     ++step_count_;
     ++batches_done_;
-    skipped_in_a_row_ = updated ? 0 : skipped_in_a_row_ + 1;
-    if (skipped_in_a_row_ > tolerated_skips_)
-      report_divergence();
-    skipped_steps_ += updated ? 0 : 1;
+    if (step_.is_read_at_once() || step_count_ % kStepsBetweenReads == 0)
+      expect_no_divergence();
     if (average_ && updated) {
       const Timeline::Span span(setup_.timeline, Phase::kUpdate);
-      average_->add_after(step_count_);
+      average_->add_after(step_count_, step_.last_skip());
     }
     if (!step_callbacks_.empty())
-      tell_callbacks(updated);
+      tell_callbacks();
     context_.step_completed({epoch_ + 1, setup_.epochs, step_count_, span_.total_steps});
     if (!is_last_of_epoch())
       save_if_due(false);
@@ -162,6 +166,7 @@ class Session final : public TrainingSession, public TrainingControl {
     if (is_interrupted_)
       interrupt();
     stream_.reset();
+    expect_no_divergence();
     EpochSummary summary;
     summary.epoch = epoch_ + 1;
     summary.epochs = setup_.epochs;
@@ -174,7 +179,7 @@ class Session final : public TrainingSession, public TrainingControl {
     }
     if (tolerated_skips_ > 0) {
       summary.logged.push_back(
-          {kSkippedSteps, static_cast<double>(skipped_steps_), Direction::kLowerIsBetter});
+          {kSkippedSteps, static_cast<double>(step_.record().skipped), Direction::kLowerIsBetter});
     }
     {
       // What is evaluated, and kept when it is the best, is what the training would end with.
@@ -195,7 +200,6 @@ class Session final : public TrainingSession, public TrainingControl {
         interrupt();
       }
       step_.clear_totals();
-      skipped_steps_ = 0;
       last_loss_ = summary.val_loss.value_or(summary.train_loss);
       ++epoch_;
       batches_done_ = 0;
@@ -279,6 +283,7 @@ class Session final : public TrainingSession, public TrainingControl {
   void tolerate_skipped_steps(std::int64_t most_in_a_row) override {
     expect_beginning("tolerate_skipped_steps");
     tolerated_skips_ = std::max(tolerated_skips_, most_in_a_row);
+    step_.tolerate_skipped(tolerated_skips_);
   }
 
   void multiply_rate(double factor) override { rate_factor_ *= factor; }
@@ -367,10 +372,13 @@ class Session final : public TrainingSession, public TrainingControl {
                               "train; freeze fewer of them");
   }
 
-  void tell_callbacks(bool updated) {
-    StepReport report{step_count_, learning_rate_, step_.batch_loss(), {}, updated};
+  /// Callbacks want the numbers of the step: a device is waited for.
+  void tell_callbacks() {
+    const StepRecord& now = step_.record();
+    StepReport report{
+        step_count_, learning_rate_, now.batch.value(), {}, now.skipped_in_a_row == 0};
     if (logs_gradient_norm_)
-      report.gradient_norm = step_.gradient_norm();
+      report.gradient_norm = now.gradient_norm;
     for (TrainingCallback* callback : step_callbacks_)
       callback->after_step(report, *this);
   }
@@ -457,9 +465,10 @@ class Session final : public TrainingSession, public TrainingControl {
   }
 
   void save(const TrainingPosition& position) {
+    expect_no_divergence();
     // A gradient can overflow although the loss did not: a checkpoint must never hold such weights.
     if (!std::isfinite(step_.arena().parameters().sum().item<double>()))
-      report_divergence();
+      report_divergence(step_count_);
     context_.save_checkpoint(state(), position, setup_.keep_checkpoints);
     checkpoints_.saved(step_count_);
   }
@@ -472,13 +481,17 @@ class Session final : public TrainingSession, public TrainingControl {
                       std::to_string(epoch_of_last_step()));
   }
 
-  /// The last step is the one that went wrong.
-  [[noreturn]] void report_divergence() {
+  void expect_no_divergence() {
+    if (const std::int64_t step = step_.record().diverged_at; step > 0)
+      report_divergence(step);
+  }
+
+  [[noreturn]] void report_divergence(std::int64_t step) {
     const std::string checkpoint = context_.last_checkpoint();
     throw TrainingError(
         "the loss or its gradient became NaN or infinite in epoch " +
-        std::to_string(epoch_of_last_step()) + ", step " + std::to_string(step_count_) + " (" +
-        name() + "); " +
+        std::to_string(epoch_of_last_step()) + ", step " + std::to_string(step) + " (" + name() +
+        "); " +
         (checkpoint.empty() ? "there is no checkpoint yet"
                             : "the last good checkpoint is " + checkpoint) +
         "; try a lower optimizer.learning_rate, or bound the gradients with training.clip.norm");
@@ -502,8 +515,8 @@ class Session final : public TrainingSession, public TrainingControl {
     state.put("stop_reason", nlohmann::json(stop_reason_));
     state.put("last_changed_epoch", nlohmann::json(last_changed_epoch_));
     state.put("epoch_changes", nlohmann::json(epoch_changes_));
-    state.put("skipped_steps", nlohmann::json(skipped_steps_));
-    state.put("skipped_in_a_row", nlohmann::json(skipped_in_a_row_));
+    state.put("skipped_steps", nlohmann::json(step_.record().skipped));
+    state.put("skipped_in_a_row", nlohmann::json(step_.record().skipped_in_a_row));
     state.put("seconds", nlohmann::json(seconds()));
     if (const StateDict data = setup_.training->state(epoch_, batches_done_); !data.empty())
       state.put("data", data);
@@ -526,7 +539,8 @@ class Session final : public TrainingSession, public TrainingControl {
     step_.slots().load_state(saved.part("optimizer"));
     if (saved.has_part("model_state"))
       step_.set_model_state(saved.part("model_state"));
-    step_.set_sums(saved.part("sums"));
+    step_.set_sums(saved.part("sums"), saved.value("skipped_steps").get<std::int64_t>(),
+                   saved.value("skipped_in_a_row").get<std::int64_t>());
     epoch_ = saved.value("epoch").get<std::int64_t>();
     step_count_ = saved.value("step").get<std::int64_t>();
     batches_done_ = saved.value("batch").get<std::int64_t>();
@@ -538,8 +552,6 @@ class Session final : public TrainingSession, public TrainingControl {
     stop_reason_ = saved.value("stop_reason").get<std::string>();
     last_changed_epoch_ = saved.value("last_changed_epoch").get<std::int64_t>();
     epoch_changes_ = saved.value("epoch_changes").get<std::vector<std::string>>();
-    skipped_steps_ = saved.value("skipped_steps").get<std::int64_t>();
-    skipped_in_a_row_ = saved.value("skipped_in_a_row").get<std::int64_t>();
     earlier_seconds_ = saved.value("seconds").get<double>();
     if (saved.has_part("data"))
       setup_.training->load_state(saved.part("data"));
@@ -594,8 +606,6 @@ class Session final : public TrainingSession, public TrainingControl {
   bool keeps_epoch_ = false;
   std::int64_t last_changed_epoch_ = 0;
   std::vector<std::string> epoch_changes_;
-  std::int64_t skipped_steps_ = 0;  // of the epoch
-  std::int64_t skipped_in_a_row_ = 0;
   std::vector<MetricValue> logged_;
   bool has_unsaved_epoch_ = false;
   bool is_interrupted_ = false;

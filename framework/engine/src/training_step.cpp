@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 
-#include <ATen/ops/linalg_vector_norm.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/flow_graph.h>
@@ -19,6 +18,7 @@
 #include <treadle/tensor/task_random.h>
 
 #include "grouped_update.h"
+#include "step_numbers.h"
 
 namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
@@ -48,7 +48,7 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
 class TrainingStep::Shard {
  public:
   Shard(const GradientTask& task, const GradientStrategy* strategy)
-      : totals(*task.objective), task_(task), strategy_(strategy) {
+      : task_(task), strategy_(strategy) {
     context_.set_log(&logged);
   }
 
@@ -73,9 +73,9 @@ class TrainingStep::Shard {
   void run(const Batch& batch, std::uint64_t seed) {
     const at::AutoGradMode gradients(true);
     const TaskRandom random(seed);
-    const BatchLoss loss = strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
-                                                : back_propagate(task_, batch, context_);
-    totals.add(loss, batch.size());
+    loss = {strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
+                                 : back_propagate(task_, batch, context_),
+            batch.size()};
   }
 
   /// How the terms of the step's loss are combined, from now on.
@@ -83,7 +83,7 @@ class TrainingStep::Shard {
 
   StateDict& model_state() { return context_.state(); }
 
-  LossTotals totals;  // of the step
+  ShardLoss loss;  // of the step
   LoggedValues logged;
 
  private:
@@ -160,7 +160,7 @@ class TrainingStep::ShardGraph {
       const std::int64_t begin = batch_->size() * place / count;
       const std::int64_t end = batch_->size() * (place + 1) / count;
       arena.zero_gradients();
-      shard.totals.clear();
+      shard.loss = {};
       if (begin < end) {
         const std::uint64_t seed =
             index == 0 ? seed_
@@ -203,12 +203,13 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
                            StepOptions options)
     : model_(model),
       objective_(objective),
-      clipping_(options.clipping),
       timeline_(options.timeline),
       arena_(model),
-      update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups)),
-      totals_(objective),
-      batch_totals_(objective) {
+      update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups, options.path)) {
+  const StepNumbersSetup numbers{objective, arena_, *update_, options.clipping, options.timeline};
+  const bool on_host =
+      arena_.parameters().is_cpu() && options.path == ParameterView::Path::kFastest;
+  numbers_ = on_host ? numbers_on_host(numbers) : numbers_on_device(numbers);
   const auto add_shard = [&](Model* its) {
     shards_.push_back(std::make_unique<Shard>(
         GradientTask{its, &objective, nullptr, options.timeline}, options.gradients));
@@ -235,7 +236,8 @@ StateDict TrainingStep::model_state() const {
 void TrainingStep::set_model_state(const StateDict& state) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
-    shards_[i]->model_state() = state.has_part(name) ? state.part(name) : StateDict();
+    shards_[i]->model_state() =
+        state.has_part(name) ? state.part(name).to(arena_.parameters().device()) : StateDict();
   }
 }
 
@@ -244,16 +246,17 @@ std::vector<MetricValue> TrainingStep::logged_means() const {
   for (const auto& shard : shards_)
     all.add(shard->logged);
   std::vector<MetricValue> means = all.means();
-  const std::vector<MetricValue> terms = totals_.terms();
+  const std::vector<MetricValue> terms = record().totals.terms();
   means.insert(means.end(), terms.begin(), terms.end());
   return means;
 }
 
 StateDict TrainingStep::sums() const {
+  const StepRecord& now = record();
   StateDict all;
-  all.put("loss", totals_.state());
-  all.put_number("gradient_norms", sum_of_norms_);
-  all.put("steps", nlohmann::json(norms_));
+  all.put("loss", now.totals.state());
+  all.put_number("gradient_norms", now.sum_of_norms);
+  all.put("steps", nlohmann::json(now.norms));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     if (!shards_[i]->logged.empty())
       all.put(shard_name(i), shards_[i]->logged.state());
@@ -261,10 +264,15 @@ StateDict TrainingStep::sums() const {
   return all;
 }
 
-void TrainingStep::set_sums(const StateDict& sums) {
-  totals_.load_state(sums.part("loss"));
-  sum_of_norms_ = sums.number("gradient_norms");
-  norms_ = sums.value("steps").get<std::int64_t>();
+void TrainingStep::set_sums(const StateDict& sums, std::int64_t skipped,
+                            std::int64_t skipped_in_a_row) {
+  StepRecord saved(objective_);
+  saved.totals.load_state(sums.part("loss"));
+  saved.sum_of_norms = sums.number("gradient_norms");
+  saved.norms = sums.value("steps").get<std::int64_t>();
+  saved.skipped = skipped;
+  saved.skipped_in_a_row = skipped_in_a_row;
+  numbers_->set(saved);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
     shards_[i]->logged.load_state(sums.has_part(name) ? sums.part(name) : StateDict());
@@ -279,16 +287,42 @@ Stateful& TrainingStep::slots() {
   return *update_;
 }
 
+void StepRecord::clear() {
+  totals.clear();
+  batch.clear();
+  gradient_norm = sum_of_norms = 0;
+  norms = skipped = 0;
+}
+
+const StepRecord& TrainingStep::record() const {
+  return numbers_->read();
+}
+
+bool TrainingStep::is_read_at_once() const {
+  return numbers_->is_read_at_once();
+}
+
+const at::Tensor& TrainingStep::last_skip() const {
+  return numbers_->skip();
+}
+
+void TrainingStep::tolerate_skipped(std::int64_t most_in_a_row) {
+  numbers_->tolerate(most_in_a_row);
+}
+
+void TrainingStep::measure(Measured measured) {
+  numbers_->measure(measured);
+}
+
 void TrainingStep::clear_totals() {
-  totals_.clear();
+  numbers_->clear();
   for (const auto& shard : shards_)
     shard->logged.clear();
-  sum_of_norms_ = 0;
-  norms_ = 0;
 }
 
 double TrainingStep::mean_gradient_norm() const {
-  return norms_ > 0 ? sum_of_norms_ / static_cast<double>(norms_) : 0.0;
+  const StepRecord& now = record();
+  return now.norms > 0 ? now.sum_of_norms / static_cast<double>(now.norms) : 0.0;
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
@@ -300,67 +334,15 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
     graph_->run(model_, batch, seed);
   } else {
     arena_.zero_gradients();
-    shards_.front()->totals.clear();
     shards_.front()->run(batch, seed);
     arena_.collect();
   }
-  double weight = 0;
-  bool finite = true;
-  for (const auto& shard : shards_) {
-    weight += shard->totals.weight();
-    finite = finite && shard->totals.is_finite();
-  }
-  if (finite) {
-    for (const auto& shard : shards_)
-      totals_.add(shard->totals);
-  }
-  if (measured_.batch_loss) {
-    batch_totals_.clear();
-    for (const auto& shard : shards_)
-      batch_totals_.add(shard->totals);
-  }
+  losses_.clear();
+  for (const auto& shard : shards_)
+    losses_.push_back(std::move(shard->loss));
   if (timeline_ != nullptr)
     timeline_->count_rows(batch.size());
-  if (!finite)
-    return false;
-  // A batch without weight has nothing to learn from.
-  if (weight == 0)
-    return true;
-
-  const Timeline::Span span(timeline_, Phase::kUpdate);
-  const at::NoGradGuard no_gradients;
-  const double scale = clip(1.0 / weight);
-  if (!std::isfinite(scale))
-    return false;
-  update_->update({step, learning_rate, scale});
-  return true;
-}
-
-/// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite when
-/// a gradient is not.
-double TrainingStep::clip(double scale) {
-  const at::Tensor& gradients = arena_.gradients();
-  if (measured_.gradient_norm)
-    measure_norm(gradients, scale);
-  if (clipping_.value > 0) {
-    const double bound = clipping_.value / scale;
-    gradients.clamp_(-bound, bound);
-  }
-  // A sum, like a norm, is finite only when everything in it is.
-  if (clipping_.norm == 0)
-    return std::isfinite(gradients.sum().item<double>()) ? scale : NAN;
-  const double norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
-  if (!std::isfinite(norm))
-    return norm;
-  return norm > clipping_.norm ? scale * (clipping_.norm / norm) : scale;
-}
-
-void TrainingStep::measure_norm(const at::Tensor& gradients, double scale) {
-  gradient_norm_ = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
-  if (!std::isfinite(gradient_norm_))
-    return;
-  sum_of_norms_ += gradient_norm_;
-  ++norms_;
+  return numbers_->finish(losses_, step, learning_rate);
 }
 
 }  // namespace treadle::engine

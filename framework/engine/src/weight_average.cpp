@@ -1,6 +1,9 @@
 #include <treadle/engine/weight_average.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/where.h>
 #include <c10/core/GradMode.h>
 #include <torch/nn/module.h>
 
@@ -32,25 +35,30 @@ WeightAverage::WeightAverage(ParameterArena& arena, Model& model, AveragingPlan 
 
 WeightAverage::~WeightAverage() = default;
 
-void WeightAverage::add_after(std::int64_t steps) {
+void WeightAverage::add_after(std::int64_t steps, const at::Tensor& skip) {
   if (steps < plan_.start || (steps - plan_.start) % plan_.every != 0)
     return;
   TREADLE_EXPECTS(!own_.defined(), "the average is in the model: take it out first");
   const at::NoGradGuard no_gradients;
-  if (count_ == 0) {
-    average_ = arena_.parameters().clone();
-    if (plan_.decay)
-      buffers_ = copies_of(model_.buffers());
-  } else {
-    const double weight = plan_.decay ? 1 - *plan_.decay : 1 / static_cast<double>(count_ + 1);
-    average_.lerp_(arena_.parameters(), weight);
-    if (plan_.decay)
-      average_buffers(weight);
-  }
+  if (skip.defined())
+    return add_unless(skip);
+  if (count_ == 0)
+    begin();
+  else
+    add(plan_.decay ? 1 - *plan_.decay : 1 / static_cast<double>(count_ + 1));
   ++count_;
 }
 
-void WeightAverage::average_buffers(double weight) {
+void WeightAverage::begin() {
+  average_ = arena_.parameters().clone();
+  if (plan_.decay)
+    buffers_ = copies_of(model_.buffers());
+}
+
+void WeightAverage::add(double weight) {
+  average_.lerp_(arena_.parameters(), weight);
+  if (!plan_.decay)
+    return;
   const std::vector<at::Tensor> its = model_.buffers();
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (its[i].is_floating_point()) {
@@ -61,8 +69,38 @@ void WeightAverage::average_buffers(double weight) {
   }
 }
 
+/// The same where only the device knows whether the step counts: with a weight of 0 nothing
+/// changes, with a weight of 1 the average begins.
+void WeightAverage::add_unless(const at::Tensor& skip) {
+  const at::TensorOptions float64 = skip.options().dtype(at::kDouble);
+  if (!average_.defined())
+    begin();
+  if (!count_on_device_.defined())
+    count_on_device_ = at::full({}, static_cast<double>(count_), float64);
+  const at::Tensor counts = skip.logical_not().to(at::kDouble);
+  count_on_device_.add_(counts);
+  const at::Tensor is_first = count_on_device_.le(1).to(at::kDouble);
+  const at::Tensor weight = counts * (plan_.decay ? is_first + (1 - is_first) * (1 - *plan_.decay)
+                                                  : 1 / count_on_device_.clamp_min(1));
+  average_.lerp_(arena_.parameters(), weight.to(average_.scalar_type()));
+  if (!plan_.decay)
+    return;
+  const std::vector<at::Tensor> its = model_.buffers();
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (its[i].is_floating_point())
+      buffers_[i].lerp_(its[i], weight.to(its[i].scalar_type()));
+    else
+      buffers_[i].copy_(at::where(skip, buffers_[i], its[i]));
+  }
+}
+
+std::int64_t WeightAverage::count() const {
+  return count_on_device_.defined() ? static_cast<std::int64_t>(count_on_device_.item<double>())
+                                    : count_;
+}
+
 void WeightAverage::put_in() {
-  TREADLE_EXPECTS(count_ > 0 && !own_.defined(), "there is no average to put in");
+  TREADLE_EXPECTS(count() > 0 && !own_.defined(), "there is no average to put in");
   const at::NoGradGuard no_gradients;
   own_ = arena_.parameters().clone();
   own_buffers_ = copies_of(model_.buffers());
@@ -84,8 +122,9 @@ void WeightAverage::take_out() {
 
 StateDict WeightAverage::do_state() const {
   StateDict state;
-  state.put("count", nlohmann::json(count_));
-  if (count_ == 0)
+  const std::int64_t added = count();
+  state.put("count", nlohmann::json(added));
+  if (added == 0)
     return state;
   state.put("average", average_);
   StateDict buffers;
@@ -97,6 +136,7 @@ StateDict WeightAverage::do_state() const {
 
 void WeightAverage::do_load_state(const StateDict& state) {
   count_ = state.value("count").get<std::int64_t>();
+  count_on_device_ = at::Tensor();
   if (count_ == 0)
     return;
   const at::Tensor& saved = state.tensor("average");

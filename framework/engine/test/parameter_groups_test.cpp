@@ -1,6 +1,7 @@
 // Parameters with an optimizer of their own.
 #include <treadle/engine/training_step.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -26,23 +27,24 @@ class CountingMomentum : public Optimizer {
   std::vector<SlotSpec> do_slots() const override {
     return {{"momentum", SlotSpec::Kind::kPerElement, 0}, {"updates", SlotSpec::Kind::kScalar, 0}};
   }
-  void do_update(Block& block, const StepInfo& info) const override {
-    double* p = block.parameters<double>();
-    double* m = block.elements<double>(0);
-    const double* g = block.gradients<double>();
-    block.numbers(1)[0] += 1;
-    for (const Segment& segment : block.segments()) {
-      if (!segment.active())
-        continue;
-      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        m[i] = 0.9 * m[i] + info.gradient_scale * g[i] + decay_ * p[i];
-        p[i] -= info.learning_rate * m[i];
-      }
+  void do_update(ParameterView& view) const override {
+    view.set_scalar(1, view.scalar(1) + 1);
+    for (const ParameterPiece& run : view.runs()) {
+      const at::Tensor momentum = 0.9 * run.slot(0) + run.gradients() + decay_ * run.parameters();
+      run.set_slot(0, momentum);
+      run.set_parameters(run.parameters() - view.learning_rate() * momentum);
     }
   }
 
   double rate_;
   double decay_;
+};
+
+/// Its slot would be saved under the name of the framework's own.
+class TakesAName : public Optimizer {
+  double do_learning_rate() const override { return 0.1; }
+  std::vector<SlotSpec> do_slots() const override { return {{"steps"}}; }
+  void do_update(ParameterView&) const override {}
 };
 
 std::shared_ptr<Model> make_model() {
@@ -146,6 +148,18 @@ TEST(ParameterGroups, GoOnFromWhatWasSavedAsIfTheyHadNeverStopped) {
 
   EXPECT_TRUE(at::equal(step.arena().parameters(), after.arena().parameters()));
   EXPECT_EQ(after.slots().state().part("group-1").tensor("updates").item<double>(), 20);
+}
+
+TEST(ParameterGroups, ASlotUnderTheFrameworksNameIsRefused) {
+  const auto model = make_model();
+  const TakesAName optimizer;
+
+  try {
+    TrainingStep(*model, kSquares, optimizer);
+    ADD_FAILURE() << "expected a PluginError";
+  } catch (const PluginError& error) {
+    EXPECT_NE(std::string(error.what()).find("slot \"steps\""), std::string::npos) << error.what();
+  }
 }
 
 TEST(ParameterGroups, NameParametersThatThereAreAndOnce) {

@@ -122,6 +122,35 @@ TEST(Session, ConditionsMayNameWhatTheGradientStrategyLogs) {
   }
 }
 
+// As on a device, whose numbers the host does not read in a step.
+TEST(Session, TrainsByTensorsAsByTheHostsNumbers) {
+  for (Rehearsed rehearsed : situations()) {
+    const Whole by_host(training(rehearsed));
+    rehearsed.path = ParameterView::Path::kTensors;
+    const Whole by_tensors(training(rehearsed));
+
+    const double bound = rehearsed.sixteen_bits ? 1e-2 : 1e-12;
+    EXPECT_NEAR(by_tensors.result.final_loss, by_host.result.final_loss, bound);
+    ASSERT_EQ(by_tensors.context.epochs().size(), by_host.context.epochs().size());
+    for (std::size_t i = 0; i < by_host.context.epochs().size(); ++i) {
+      EXPECT_NEAR(by_tensors.context.epochs()[i].train_loss, by_host.context.epochs()[i].train_loss,
+                  bound);
+    }
+    expect_stops_after_every_step_change_nothing([&] { return training(rehearsed); });
+  }
+}
+
+TEST(Session, ByTensorsADivergedTrainingNamesTheSameStep) {
+  const auto error_of = [](ParameterView::Path path) {
+    Rehearsal rehearsal({.path = path});
+    RecordingContext context;
+    rehearsal.training().spoil(1, 1);
+    return training_error(rehearsal, context);
+  };
+
+  EXPECT_EQ(error_of(ParameterView::Path::kTensors), error_of(ParameterView::Path::kFastest));
+}
+
 TEST(Session, DrawsFromTheStreamsOfItsContext) {
   const Whole one(training());
   Rehearsal other;

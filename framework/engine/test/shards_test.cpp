@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
@@ -55,17 +56,11 @@ class Momentum : public Optimizer {
   std::vector<SlotSpec> do_slots() const override {
     return {{"momentum", SlotSpec::Kind::kPerElement, 0}};
   }
-  void do_update(Block& block, const StepInfo& info) const override {
-    double* p = block.parameters<double>();
-    double* m = block.elements<double>(0);
-    const double* g = block.gradients<double>();
-    for (const Segment& segment : block.segments()) {
-      if (!segment.active())
-        continue;
-      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        m[i] = 0.9 * m[i] + info.gradient_scale * g[i];
-        p[i] -= info.learning_rate * m[i];
-      }
+  void do_update(ParameterView& view) const override {
+    for (const ParameterPiece& run : view.runs()) {
+      const at::Tensor momentum = 0.9 * run.slot(0) + run.gradients();
+      run.set_slot(0, momentum);
+      run.set_parameters(run.parameters() - view.learning_rate() * momentum);
     }
   }
 };
@@ -304,7 +299,7 @@ TEST(ShardedStep, AddsUpWhatItsShardsShow) {
     TrainingStep step(*nets.front(), kLoss, kOptimizer, options_for(nets));
     TrainingStep resumed(*resumed_nets.front(), kLoss, kOptimizer, options_for(resumed_nets));
     step.run(batch_of(8, 1), 1, 0.1, 1);
-    resumed.set_sums(step.sums());
+    resumed.set_sums(step.sums(), 0, 0);
     step.run(batch_of(1, 2), 2, 0.1, 1);
     resumed.run(batch_of(1, 2), 2, 0.1, 1);
 

@@ -1,6 +1,7 @@
 // Models whose parameters have 16 bits train by float32 masters of them.
 #include <treadle/engine/training_step.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -43,15 +44,11 @@ class Narrow : public Model {
 class Descent : public Optimizer {
   double do_learning_rate() const override { return kRate; }
   std::vector<SlotSpec> do_slots() const override { return {{"momentum"}}; }
-  void do_update(Block& block, const StepInfo& info) const override {
-    float* p = block.parameters<float>();
-    float* m = block.elements<float>(0);
-    const float* g = block.gradients<float>();
-    for (const Segment& segment : block.segments()) {
-      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        m[i] = 0.5F * m[i] + static_cast<float>(info.gradient_scale) * g[i];
-        p[i] -= static_cast<float>(info.learning_rate) * m[i];
-      }
+  void do_update(ParameterView& view) const override {
+    for (const ParameterPiece& run : view.runs()) {
+      const at::Tensor momentum = 0.5 * run.slot(0) + run.gradients();
+      run.set_slot(0, momentum);
+      run.set_parameters(run.parameters() - view.learning_rate() * momentum);
     }
   }
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
@@ -22,16 +23,9 @@ namespace {
 class PlainDescent : public Optimizer {
   double do_learning_rate() const override { return 0.1; }
   std::vector<SlotSpec> do_slots() const override { return {}; }
-  void do_update(Block& block, const StepInfo& info) const override {
-    double* p = block.parameters<double>();
-    const double* g = block.gradients<double>();
-    for (const Segment& segment : block.segments()) {
-      if (!segment.active())
-        continue;
-      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        p[i] -= info.learning_rate * info.gradient_scale * g[i];
-      }
-    }
+  void do_update(ParameterView& view) const override {
+    for (const ParameterPiece& run : view.runs())
+      run.set_parameters(run.parameters() - view.learning_rate() * run.gradients());
   }
 };
 

@@ -202,18 +202,17 @@ TEST(Runs, CoverActiveSegmentsThatFollowEachOtherWithTheirPadding) {
   EXPECT_EQ(runs, (Runs{{0, 48, 0}, {64, 96, 0}, {144, 176, 0}}));
 }
 
-TEST(Runs, AreOfOneAge) {
+TEST(Runs, AreOfOneCount) {
   const std::vector<Segment> segments = {segment(0, 8), segment(8, 1), segment(16, 8),
                                          segment(24, 8, /*touched=*/false), segment(32, 9)};
-  std::vector<double> ages = {3, 3, 0, 7, 3};
+  const std::vector<double> counts = {4, 4, 1, 7, 4};
   Runs runs;
 
-  optimizers::for_each_run_of_one_age<double>(
-      segments, ages.data(),
-      [&](optimizers::Range run, double age) { runs.emplace_back(run.begin, run.end, age); });
+  optimizers::for_each_run_of_one_count<double>(
+      segments, counts,
+      [&](optimizers::Range run, double count) { runs.emplace_back(run.begin, run.end, count); });
 
   EXPECT_EQ(runs, (Runs{{0, 16, 4}, {16, 24, 1}, {32, 48, 4}}));
-  EXPECT_EQ(ages, (std::vector<double>{4, 4, 1, 7, 4}));
 }
 
 TEST(Runs, AreNoneWhenNothingIsActive) {

@@ -22,7 +22,8 @@ class Layers {
       : optimizer_(optimizer),
         module_(make_module(sizes, values)),
         arena_(*module_),
-        slots_(optimizer.slots(), arena_) {}
+        slots_(optimizer.slots(), arena_),
+        view_(arena_, slots_) {}
 
   ParameterArena& arena() { return arena_; }
   OptimizerSlots& slots() { return slots_; }
@@ -56,8 +57,8 @@ class Layers {
   }
 
   void update(double rate) {
-    Block block(arena_, slots_);
-    optimizer_.update(block, {.step = ++steps_, .learning_rate = rate, .gradient_scale = 1});
+    view_.begin_step({.step = ++steps_, .learning_rate = rate, .gradient_scale = 1});
+    optimizer_.update(view_);
   }
 
   void step(const at::Tensor& gradients, double rate) {
@@ -82,6 +83,7 @@ class Layers {
   std::shared_ptr<torch::nn::Module> module_;
   ParameterArena arena_;
   OptimizerSlots slots_;
+  ParameterView view_;
   std::int64_t steps_ = 0;
 };
 

@@ -134,6 +134,7 @@ class OneStep : public ::testing::TestWithParam<StepCase> {
     into.arena().parameters().copy_(of.arena().parameters());
     for (std::size_t slot = 0; slot < of.slots().count(); ++slot)
       into.slots().tensor(slot).copy_(of.slots().tensor(slot));
+    into.slots().updates().copy_(of.slots().updates());
   }
 };
 

@@ -1,5 +1,7 @@
 #include <treadle/sdk.h>
 
+#include <ATen/TensorOperators.h>
+
 namespace {
 
 /// Signum (Bernstein et al., "signSGD: Compressed Optimisation for Non-Convex Problems", 2018,
@@ -26,31 +28,12 @@ class @Name@ final : public treadle::Optimizer {
     return {{"momentum", treadle::SlotSpec::Kind::kPerElement, 0}};
   }
 
-  void do_update(treadle::Block& block, const treadle::StepInfo& info) const override {
-    if (block.dtype() == at::kDouble) {
-      update_all<double>(block, info);
-    } else {
-      update_all<float>(block, info);
-    }
-  }
-
-  template <typename T>
-  void update_all(treadle::Block& block, const treadle::StepInfo& info) const {
-    const T scale = static_cast<T>(info.gradient_scale);
-    const T rate = static_cast<T>(info.learning_rate);
-    const T keep = static_cast<T>(momentum_);
-    const T decay = static_cast<T>(weight_decay_);
-    T* const parameters = block.parameters<T>();
-    T* const momentum = block.elements<T>(kMomentum);
-    const T* const gradients = block.gradients<T>();
-    for (const treadle::Segment& segment : block.segments()) {
-      if (!segment.active())
-        continue;  // frozen, or the backward pass did not reach it
-      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        momentum[i] = keep * momentum[i] + (1 - keep) * (scale * gradients[i]);
-        const T sign = static_cast<T>((momentum[i] > 0) - (momentum[i] < 0));
-        parameters[i] -= rate * (sign + decay * parameters[i]);
-      }
+  void do_update(treadle::ParameterView& view) const override {
+    for (const treadle::ParameterPiece& run : view.runs()) {
+      const at::Tensor& p = run.parameters();
+      const at::Tensor m = momentum_ * run.slot(kMomentum) + (1 - momentum_) * run.gradients();
+      run.set_slot(kMomentum, m);
+      run.set_parameters(p - view.learning_rate() * (m.sign() + weight_decay_ * p));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <treadle/testing/optimizer_contract.h>
@@ -18,95 +19,116 @@ namespace {
 /// Gradient descent with momentum. What a wrong one does otherwise it overrides.
 class Momentum : public Optimizer {
  protected:
-  virtual void move(const at::Tensor& parameter, const at::Tensor& momentum,
-                    const at::Tensor& gradient, const StepInfo& info) const {
-    momentum.mul_(0.5).add_(gradient, info.gradient_scale);
-    parameter.sub_(momentum, info.learning_rate);
+  virtual void move(const ParameterPiece& layer, ParameterView& view) const {
+    move(layer, view, 0.5 * layer.slot(0) + layer.gradients());
+  }
+  static void move(const ParameterPiece& layer, ParameterView& view, const at::Tensor& momentum) {
+    layer.set_slot(0, momentum);
+    layer.set_parameters(layer.parameters() - view.learning_rate() * momentum);
   }
 
   double do_learning_rate() const override { return 0.05; }
   std::vector<SlotSpec> do_slots() const override { return {{"momentum"}}; }
-  void do_update(Block& block, const StepInfo& info) const override {
-    for (const Segment& segment : block.segments()) {
-      if (segment.active()) {
-        move(block.parameter(segment), block.slot(0, segment), block.gradient(segment), info);
-      }
-    }
+  void do_update(ParameterView& view) const override {
+    for (const ParameterPiece& layer : view.layers())
+      move(layer, view);
   }
 };
 
+bool is_first(const ParameterView& view) {
+  return view.host() != nullptr && view.host()->info().step == 1;
+}
+
+/// Calls `work` with the flat parameters and gradients as tensors, where the host has them.
+void with_flat(ParameterView& view, const std::function<void(at::Tensor, at::Tensor)>& work) {
+  const HostParameters* const host = view.host();
+  if (host == nullptr)
+    return;
+  const Segment& last = host->segments().back();
+  const std::int64_t size = last.offset + last.size;
+  const auto flat = [&](const auto* data, at::ScalarType dtype) {
+    return at::from_blob(const_cast<void*>(static_cast<const void*>(data)), {size}, dtype);
+  };
+  if (host->dtype() == at::kFloat)
+    work(flat(host->parameters<float>(), at::kFloat), flat(host->gradients<float>(), at::kFloat));
+  else
+    work(flat(host->parameters<double>(), at::kDouble),
+         flat(host->gradients<double>(), at::kDouble));
+}
+
 /// Keeps its momentum in itself, where no checkpoint finds it.
 class Hoarder final : public Momentum {
-  void move(const at::Tensor& parameter, const at::Tensor&, const at::Tensor& gradient,
-            const StepInfo& info) const override {
-    at::Tensor& momentum = momenta_[parameter.data_ptr()];
-    if (!momentum.defined() || info.step == 1)
-      momentum = at::zeros_like(gradient);
-    Momentum::move(parameter, momentum, gradient, info);
+  using Momentum::move;
+  void move(const ParameterPiece& layer, ParameterView& view) const override {
+    at::Tensor& momentum = momenta_[layer.parameters().data_ptr()];
+    if (!momentum.defined() || is_first(view))
+      momentum = at::zeros_like(layer.gradients());
+    momentum = 0.5 * momentum + layer.gradients();
+    move(layer, view, momentum);
   }
   mutable std::map<void*, at::Tensor> momenta_;
 };
 
 /// Divides by the largest gradient it has ever seen of a segment, in whichever model.
 class RemembersOtherModels final : public Momentum {
-  void move(const at::Tensor& parameter, const at::Tensor& momentum, const at::Tensor& gradient,
-            const StepInfo& info) const override {
-    double& largest = largest_[gradient.numel()];
-    if (info.step == 1)
+  using Momentum::move;
+  void move(const ParameterPiece& layer, ParameterView& view) const override {
+    double& largest = largest_[layer.gradients().numel()];
+    if (is_first(view))
       largest = 1;
-    largest = std::max(largest, gradient.abs().max().item<double>() * info.gradient_scale);
-    StepInfo slower = info;
-    slower.learning_rate /= largest;
-    Momentum::move(parameter, momentum, gradient, slower);
+    largest = std::max(largest, layer.gradients().abs().max().item<double>());
+    move(layer, view, (0.5 * layer.slot(0) + layer.gradients()) / largest);
   }
   mutable std::map<std::int64_t, double> largest_;
 };
 
 class UpdatesTheUntouched final : public Momentum {
-  void do_update(Block& block, const StepInfo& info) const override {
-    for (const Segment& segment : block.segments()) {
-      if (!segment.frozen)
-        move(block.parameter(segment), block.slot(0, segment), block.gradient(segment), info);
-    }
+  void do_update(ParameterView& view) const override {
+    Momentum::do_update(view);
+    with_flat(view, [&](at::Tensor p, at::Tensor) {
+      for (const Segment& segment : view.host()->segments()) {
+        if (!segment.frozen && !segment.touched)
+          p.narrow(0, segment.offset, segment.size).mul_(0.99);
+      }
+    });
   }
 };
 
 class UpdatesTheFrozen final : public Momentum {
-  void do_update(Block& block, const StepInfo& info) const override {
-    Momentum::do_update(block, info);
-    for (const Segment& segment : block.segments()) {
-      if (segment.frozen)
-        block.parameter(segment).mul_(0.99);
-    }
+  void do_update(ParameterView& view) const override {
+    Momentum::do_update(view);
+    with_flat(view, [&](at::Tensor p, at::Tensor) {
+      for (const Segment& segment : view.host()->segments()) {
+        if (segment.frozen)
+          p.narrow(0, segment.offset, segment.size).mul_(0.99);
+      }
+    });
   }
 };
 
 class CountsEveryStep final : public Momentum {
-  void move(const at::Tensor& parameter, const at::Tensor& momentum, const at::Tensor& gradient,
-            const StepInfo& info) const override {
-    StepInfo slower = info;
-    slower.learning_rate /= 1 + 0.01 * static_cast<double>(info.step);
-    Momentum::move(parameter, momentum, gradient, slower);
+  using Momentum::move;
+  void move(const ParameterPiece& layer, ParameterView& view) const override {
+    const double step =
+        view.host() != nullptr ? static_cast<double>(view.host()->info().step) : 1.0;
+    move(layer, view, (0.5 * layer.slot(0) + layer.gradients()) / (1 + 0.01 * step));
   }
 };
 
 class WritesGradients final : public Momentum {
-  void move(const at::Tensor& parameter, const at::Tensor& momentum, const at::Tensor& gradient,
-            const StepInfo& info) const override {
-    gradient.mul_(info.gradient_scale);
-    momentum.mul_(0.5).add_(gradient);
-    parameter.sub_(momentum, info.learning_rate);
+  void do_update(ParameterView& view) const override {
+    Momentum::do_update(view);
+    with_flat(view, [](at::Tensor, at::Tensor g) { g.mul_(0.5); });
   }
 };
 
 class WritesPadding final : public Momentum {
-  void do_update(Block& block, const StepInfo& info) const override {
-    Momentum::do_update(block, info);
-    const Segment& bias = block.segments()[1];
-    if (block.dtype() == at::kFloat)
-      block.parameters<float>()[bias.offset + bias.size] = 1;
-    else
-      block.parameters<double>()[bias.offset + bias.size] = 1;
+  void do_update(ParameterView& view) const override {
+    Momentum::do_update(view);
+    with_flat(view, [&](at::Tensor p, at::Tensor) {
+      const Segment& bias = view.host()->segments()[1];
+      p[bias.offset + bias.size] = 1;
+    });
   }
 };
 
@@ -114,18 +136,43 @@ class TakesItsNameFromTheFramework final : public Momentum {
   std::vector<SlotSpec> do_slots() const override { return {{"segments"}}; }
 };
 
-/// One whose moves are `rule`, with the scaled gradient.
+class ForgetsTheScale final : public Momentum {
+  void do_update(ParameterView& view) const override {
+    Momentum::do_update(view);
+    with_flat(view, [&](at::Tensor p, at::Tensor g) {
+      p.sub_(g, 0.1 * view.host()->info().learning_rate);
+    });
+  }
+};
+
+/// Another rule where the numbers of a step are tensors.
+class HasTwoRules final : public Momentum {
+  using Momentum::move;
+  void move(const ParameterPiece& layer, ParameterView& view) const override {
+    move(layer, view, (view.host() != nullptr ? 0.5 : 0.4) * layer.slot(0) + layer.gradients());
+  }
+};
+
+/// Changes a slot in place, which no skipped step can undo.
+class WritesInPlace final : public Momentum {
+  using Momentum::move;
+  void move(const ParameterPiece& layer, ParameterView& view) const override {
+    move(layer, view, at::Tensor(layer.slot(0)).mul_(0.5).add_(layer.gradients()));
+  }
+};
+
+/// One that moves parameters by `rule` as well.
 class Moves final : public Momentum {
  public:
-  using Rule = std::function<void(const at::Tensor& parameter, const at::Tensor& momentum,
-                                  const at::Tensor& gradient, const StepInfo& info)>;
+  using Rule = std::function<at::Tensor(const at::Tensor& parameters, const at::Tensor& gradients,
+                                        const at::Tensor& rate)>;
   explicit Moves(Rule rule) : rule_(std::move(rule)) {}
 
  private:
-  void move(const at::Tensor& parameter, const at::Tensor& momentum, const at::Tensor& gradient,
-            const StepInfo& info) const override {
-    rule_(parameter, momentum, gradient, info);
-    Momentum::move(parameter, momentum, gradient, info);
+  void move(const ParameterPiece& layer, ParameterView& view) const override {
+    layer.set_parameters(layer.parameters() +
+                         rule_(layer.parameters(), layer.gradients(), view.learning_rate()));
+    Momentum::move(layer, view);
   }
   Rule rule_;
 };
@@ -141,37 +188,40 @@ OptimizerCase that_also(std::string name, const Moves::Rule& rule) {
 
 std::vector<Wrong<OptimizerCase>> all() {
   using T = const at::Tensor&;
-  using Info = const StepInfo&;
   return {
-      {one<Hoarder>("ForgetsItsState"), {"StateRoundTripContinuesBitwise"}},
+      {one<Hoarder>("ForgetsItsState"),
+       {"StateRoundTripContinuesBitwise", "ASkippedStepKeepsEveryBit",
+        "TheStateOfOneWayContinuesOnTheOther"}},
       {one<RemembersOtherModels>("RemembersOtherModels"),
        {"HasNoMemoryButItsSlots", "StateRoundTripContinuesBitwise"}},
       {one<UpdatesTheUntouched>("UpdatesTheUntouched"),
-       {"LeavesUntouchedSegmentsAlone", "ASegmentThatMissedAStepContinuesAsIfThereHadBeenNone"}},
+       {"LeavesUntouchedSegmentsAlone", "ASegmentThatMissedAStepContinuesAsIfThereHadBeenNone",
+        "TensorOperationsAgreeWithTheLoopForTheCpu"}},
       {one<UpdatesTheFrozen>("UpdatesTheFrozen"), {"LeavesFrozenSegmentsAlone"}},
       {one<CountsEveryStep>("CountsStepsThatASegmentMissed"),
-       {"ASegmentThatMissedAStepContinuesAsIfThereHadBeenNone"}},
+       {"ASegmentThatMissedAStepContinuesAsIfThereHadBeenNone",
+        "TensorOperationsAgreeWithTheLoopForTheCpu", "TheStateOfOneWayContinuesOnTheOther"}},
       {one<WritesGradients>("WritesGradients"), {"ReadsGradientsButNeverWritesThem"}},
       {one<WritesPadding>("WritesPadding"), {"PaddingStaysZero"}},
       {one<TakesItsNameFromTheFramework>("TakesANameOfTheFrameworks"),
        {"DeclaresTheSameSlotsEveryTime"}},
-      {that_also("Climbs",
-                 [](T p, T, T g, Info i) { p.add_(g, 3 * i.learning_rate * i.gradient_scale); }),
-       {"DecreasesAQuadratic"}},
-      {that_also("ForgetsTheScale", [](T p, T, T g, Info i) { p.sub_(g, 0.1 * i.learning_rate); }),
-       {"ScalesGradientsBeforeAnythingElse"}},
-      {that_also("MovesAtRateZero",
-                 [](T p, T, T g, Info i) { p.sub_(g, 1e-9 * i.gradient_scale); }),
+      {one<ForgetsTheScale>("ForgetsTheScale"),
+       {"ScalesGradientsBeforeAnythingElse", "TensorOperationsAgreeWithTheLoopForTheCpu",
+        "TheStateOfOneWayContinuesOnTheOther"}},
+      {one<HasTwoRules>("HasTwoRules"),
+       {"TensorOperationsAgreeWithTheLoopForTheCpu", "TheStateOfOneWayContinuesOnTheOther"}},
+      {one<WritesInPlace>("WritesInPlace"), {"ASkippedStepKeepsEveryBit"}},
+      {that_also("Climbs", [](T, T g, T rate) { return 3 * rate * g; }), {"DecreasesAQuadratic"}},
+      {that_also("MovesAtRateZero", [](T, T g, T) { return -1e-9 * g; }),
        {"ARateOfZeroMovesNothing"}},
       {that_also("LosesPrecision",
-                 [](T p, T, T g, Info i) {
-                   if (p.scalar_type() == at::kFloat)
-                     p.sub_(g, 0.01 * i.learning_rate * i.gradient_scale);
+                 [](T p, T g, T rate) {
+                   return (p.scalar_type() == at::kFloat ? -0.01 : 0.0) * rate * g;
                  }),
        {"SingleAndDoublePrecisionAgree"}},
-      {that_also("Overflows", [](T p, T, T g, Info) { p.add_(g.pow(4).mul(0)); }),
+      {that_also("Overflows", [](T, T g, T) { return g.pow(4).mul(0); }),
        {"FiniteGradientsLeaveFiniteParameters"}},
-      {that_also("DecaysUndeclared", [](T p, T, T, Info i) { p.mul_(1 - 0.1 * i.learning_rate); }),
+      {that_also("DecaysUndeclared", [](T p, T, T rate) { return -0.1 * rate * p; }),
        {"AGradientOfZeroOnlyDecays"}}};
 }
 

@@ -84,12 +84,14 @@ void update_with_treadle(benchmark::State& state, const Optimizer& optimizer) {
   arena.zero_gradients();
   fill_gradients(module->parameters());
   arena.collect();
-  Block block(arena, slots);
+  ParameterView view(arena, slots);
   std::int64_t step = 0;
   engine::ThreadBudget budget(static_cast<int>(state.range(1)));
   budget.run([&] {
-    for (auto _ : state)
-      optimizer.update(block, {.step = ++step, .learning_rate = kRate, .gradient_scale = 1});
+    for (auto _ : state) {
+      view.begin_step({.step = ++step, .learning_rate = kRate, .gradient_scale = 1});
+      optimizer.update(view);
+    }
   });
 }
 

@@ -177,9 +177,9 @@ class FaultyOptimizer final : public Optimizer, Inner<Optimizer> {
     at_place("optimizer.slots");
     return inner().slots();
   }
-  void do_update(Block& block, const StepInfo& info) const override {
+  void do_update(ParameterView& view) const override {
     at_place("optimizer.update");
-    inner().update(block, info);
+    inner().update(view);
   }
 };
 

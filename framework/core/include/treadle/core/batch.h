@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 namespace treadle {
 
@@ -34,6 +35,9 @@ struct Batch {
 
   /// Rows [begin, begin + count), as views.
   Batch slice(std::int64_t begin, std::int64_t count) const;
+
+  /// The same rows on a device; this where they are there already. Their numbers stay on the CPU.
+  Batch to(c10::Device device) const;
 
   /// The rows of all parts, one after the other, as a copy; dimensions that vary are padded to the
   /// longest. Expects at least one part, and all of the same data.

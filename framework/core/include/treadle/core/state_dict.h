@@ -48,6 +48,8 @@ class StateDict {
 
   /// The same state with tensors of its own, on the CPU: safe to write while training goes on.
   StateDict snapshot() const;
+  /// The same state with every tensor on `device`: as it is where that is so already.
+  StateDict to(c10::Device device) const;
 
  private:
   int version_ = 1;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <treadle/core/metric_computer.h>
@@ -11,7 +13,7 @@
 namespace treadle::engine {
 
 /// The loss over many batches, as numbers: sums and weights of the objective's terms, and of the
-/// terms that the model added. Adding reads the tensors, so it waits for their device.
+/// terms that the model added. Adding a BatchLoss reads its tensors, so it waits for their device.
 class LossTotals final : public Stateful {
  public:
   explicit LossTotals(const Objective& objective);
@@ -26,6 +28,13 @@ class LossTotals final : public Stateful {
   /// Of the first term: what the gradients of a step are divided by.
   double weight() const { return weights_.front(); }
   std::int64_t rows() const { return rows_; }
+
+  /// Everything in it as numbers: sums of all terms, their weights, and the rows.
+  std::vector<double> numbers() const;
+  std::vector<std::pair<std::string, double>> auxiliary_sums() const;
+  /// The totals that have these numbers.
+  void set(std::span<const double> numbers,
+           const std::vector<std::pair<std::string, double>>& auxiliary_sums);
   bool is_finite() const;
 
   /// Where there are several terms, each one's mean, not multiplied by its factor: "loss.<name>";
@@ -43,7 +52,7 @@ class LossTotals final : public Stateful {
 
   void add_auxiliary(const std::string& name, double sum);
 
-  const Objective& objective_;
+  const Objective* objective_;
   std::vector<double> sums_;
   std::vector<double> weights_;
   std::vector<Auxiliary> auxiliary_;

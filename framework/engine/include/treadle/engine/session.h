@@ -18,7 +18,8 @@
 
 namespace treadle::engine {
 
-/// Everything that one training works with. What it points to outlives the call.
+/// Everything that one training works with. What it points to outlives the call. The model's device
+/// is the training's: batches are moved there.
 struct SessionSetup {
   Model* model = nullptr;
   const Objective* objective = nullptr;
@@ -49,6 +50,8 @@ struct SessionSetup {
   Duration checkpoint_every{30, Duration::Unit::kSeconds};
   int keep_checkpoints = 2;
   Timeline* timeline = nullptr;  ///< null: time is not measured
+  /// See StepOptions::path.
+  ParameterView::Path path = ParameterView::Path::kFastest;
 };
 
 /// How a training went. Losses are means over rows (sum / weight).

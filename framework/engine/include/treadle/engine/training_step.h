@@ -16,6 +16,8 @@
 namespace treadle::engine {
 
 class GroupedUpdate;
+class StepNumbers;
+struct ShardLoss;
 
 /// Bounds on gradients before an update; 0 means none.
 struct Clipping {
@@ -30,6 +32,27 @@ struct StepOptions {
   std::vector<Model*> replicas = {};            ///< one for each shard but the first
   std::vector<ParameterGroup> groups = {};      ///< parameters that are not the optimizer's
   Timeline* timeline = nullptr;                 ///< null: time is not measured
+  /// kTensors: every number of a step stays a tensor, as on a device, also on a CPU.
+  ParameterView::Path path = ParameterView::Path::kFastest;
+};
+
+/// What the host knows of the steps since the last clear_totals().
+struct StepRecord {
+  explicit StepRecord(const Objective& objective) : totals(objective), batch(objective) {}
+  /// Starts anew; steps skipped in a row go on.
+  void clear();
+
+  LossTotals totals;         ///< of all batches whose loss was finite, added in order
+  LossTotals batch;          ///< of the last batch, where it is measured
+  double gradient_norm = 0;  ///< L2, of the last step before clipping, where it is measured
+  double sum_of_norms = 0;   ///< over the steps whose norm was finite
+  std::int64_t norms = 0;
+  /// Steps that changed nothing, because the loss or a gradient was not finite.
+  std::int64_t skipped = 0;
+  std::int64_t skipped_in_a_row = 0;  ///< the last ones, also from before
+  /// The first step at which more were skipped in a row than is tolerated; 0: none. No later step
+  /// on a device changes anything.
+  std::int64_t diverged_at = 0;
 };
 
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward,
@@ -52,15 +75,24 @@ class TrainingStep {
   ~TrainingStep();
 
   /// Trains on one batch. Random operators draw from `seed`, those of a further shard from a stream
-  /// made of it. `step` counts updates from 1. Returns false, and does not update, when the
-  /// gradients or the loss are not finite. When shards throw, what the first of them threw comes
-  /// out, after all have ended.
+  /// made of it. `step` counts updates from 1. Nothing is updated when the gradients or the loss
+  /// are not finite; false: that is so. On a device the host does not wait to know it: the answer
+  /// is true, and record() has it. When shards throw, what the first of them threw comes out, after
+  /// all have ended.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
 
-  /// The loss of all batches since the last clear_totals(), added in order. A batch whose loss is
-  /// not finite is left out.
-  const LossTotals& totals() const { return totals_; }
-  /// Clears totals(), the values that the model logged, and the mean of gradient norms.
+  /// Waits for the device where the numbers are there, and reads all of them at once.
+  const StepRecord& record() const;
+  /// Whether record() never waits.
+  bool is_read_at_once() const;
+  /// Whether the last step changed nothing, on the device: bool []; undefined where the host knows.
+  const at::Tensor& last_skip() const;
+  /// How many steps in a row may be skipped before the training counts as diverged.
+  void tolerate_skipped(std::int64_t most_in_a_row);
+
+  /// record().totals
+  const LossTotals& totals() const { return record().totals; }
+  /// Clears the record, and the values that the model logged.
   void clear_totals();
 
   /// Further results of each step, if requested.
@@ -68,20 +100,21 @@ class TrainingStep {
     bool batch_loss = false;
     bool gradient_norm = false;
   };
-  void measure(Measured measured) { measured_ = measured; }
+  void measure(Measured measured);
   /// The loss of the last batch alone.
-  double batch_loss() const { return batch_totals_.value(); }
+  double batch_loss() const { return record().batch.value(); }
   /// The L2 norm of the last step's gradients before clipping, and its mean over the steps since
   /// the last clear_totals() that were not skipped.
-  double gradient_norm() const { return gradient_norm_; }
+  double gradient_norm() const { return record().gradient_norm; }
   double mean_gradient_norm() const;
 
   /// The means of what the model logged since then, over the forwards of all shards, added in their
   /// order; behind them, each term of the loss where there are several, and auxiliary terms.
   std::vector<MetricValue> logged_means() const;
-  /// The sums behind totals() and logged_means(): a checkpoint within an epoch needs them.
+  /// The sums behind totals() and logged_means(): a checkpoint within an epoch needs them. The
+  /// record's skipped steps are not in it.
   StateDict sums() const;
-  void set_sums(const StateDict& sums);
+  void set_sums(const StateDict& sums, std::int64_t skipped, std::int64_t skipped_in_a_row);
 
   /// The model's recurrent state, of each shard: a checkpoint needs it. Set an empty one where a
   /// new stream of batches begins.
@@ -97,23 +130,15 @@ class TrainingStep {
   class Shard;
   class ShardGraph;
 
-  double clip(double scale);
-  void measure_norm(const at::Tensor& gradients, double scale);
-
   Model& model_;
   const Objective& objective_;
-  const Clipping clipping_;
   Timeline* const timeline_;
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
-  LossTotals totals_;
-  Measured measured_;
-  LossTotals batch_totals_;
-  double gradient_norm_ = 0;
-  double sum_of_norms_ = 0;
-  std::int64_t norms_ = 0;
+  std::unique_ptr<StepNumbers> numbers_;
+  std::vector<ShardLoss> losses_;  // of the shards of a step
 };
 
 }  // namespace treadle::engine

@@ -34,11 +34,13 @@ class WeightAverage : public Stateful {
   ~WeightAverage() override;
 
   /// After so many steps, 0 for the weights that a training begins with: adds them when the plan
-  /// requires it. Waits for nothing and, after the first, allocates nothing.
-  void add_after(std::int64_t steps);
+  /// requires it. `skip`, bool [] on the device: where it is true they are not added. Waits for
+  /// nothing.
+  void add_after(std::int64_t steps, const at::Tensor& skip = {});
 
-  /// How many weights were added; 0: there is no average yet.
-  std::int64_t count() const { return count_; }
+  /// How many weights were added; 0: there is no average yet. Waits for the device when skipped
+  /// steps are known only there.
+  std::int64_t count() const;
 
   /// Gives the model the average in place of its own weights, which are kept aside for take_out().
   /// Expects an average that is not in the model already.
@@ -50,12 +52,15 @@ class WeightAverage : public Stateful {
  private:
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
-  void average_buffers(double weight);
+  void begin();
+  void add(double weight);
+  void add_unless(const at::Tensor& skip);
 
   ParameterArena& arena_;
   Model& model_;
   const AveragingPlan plan_;
   std::int64_t count_ = 0;
+  at::Tensor count_on_device_;       // float64 []; undefined: count_ is right
   at::Tensor average_;               // [arena.size()], the arena's dtype
   std::vector<at::Tensor> buffers_;  // with a decay: like the model's
   at::Tensor own_;                   // while the average is in the model

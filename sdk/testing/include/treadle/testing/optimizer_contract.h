@@ -29,6 +29,8 @@ struct OptimizerCase {
   double learning_rate = 0.05;
   /// A gradient of zero moves parameters towards zero, because weights decay.
   bool decays_weights = false;
+  /// The rule is a loop for the CPU without tensor operations (ParameterView::require_host()).
+  bool is_for_cpu_only = false;
 };
 
 class OptimizerContract : public ::testing::TestWithParam<OptimizerCase> {
@@ -112,7 +114,7 @@ TEST_P(OptimizerContract, DeclaresTheSameSlotsEveryTime) {
   trained.step(TrainedParameters::random_gradients(1), rate());
   const auto later = optimizer_->slots();
 
-  std::set<std::string> names = {"segments"};  // the framework's own, in the saved state
+  std::set<std::string> names = {"segments", "steps"};  // the framework's own, in the saved state
   ASSERT_EQ(later.size(), slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     EXPECT_EQ(later[i].name, slots[i].name);
@@ -269,6 +271,80 @@ TEST_P(OptimizerContract, SingleAndDoublePrecisionAgree) {
   for (std::size_t i = 0; i < wide.count(); ++i)
     EXPECT_TRUE(narrow.value(i).to(at::kDouble).allclose(wide.value(i), 1e-4, 1e-5))
         << narrow.value(i) << wide.value(i);
+}
+
+// As on a device: no number of the step is known to the host.
+
+inline constexpr auto kTensors = ParameterView::Path::kTensors;
+
+TEST_P(OptimizerContract, TensorOperationsAgreeWithTheLoopForTheCpu) {
+  if (GetParam().is_for_cpu_only)
+    GTEST_SKIP() << "has no tensor operations";
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    TrainedParameters fastest(*optimizer_, dtype);
+    TrainedParameters tensors(*optimizer_, dtype, 5, kTensors);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      auto gradients = TrainedParameters::random_gradients(i, dtype);
+      if (i % 5 == 3)
+        gradients[1] = at::Tensor();
+      fastest.step(gradients, rate(), 0.5);
+      tensors.step(gradients, rate(), 0.5);
+    }
+    const double bound = dtype == at::kFloat ? 1e-6 : 1e-14;
+    for (std::size_t i = 0; i < fastest.count(); ++i) {
+      EXPECT_TRUE(tensors.value(i).allclose(fastest.value(i), bound, bound))
+          << tensors.value(i) << fastest.value(i);
+    }
+  }
+}
+
+TEST_P(OptimizerContract, ASkippedStepKeepsEveryBit) {
+  if (GetParam().is_for_cpu_only)
+    GTEST_SKIP() << "has no tensor operations";
+  TrainedParameters skipping(*optimizer_, at::kDouble, 5, kTensors);
+  TrainedParameters steady(*optimizer_, at::kDouble, 5, kTensors);
+  const auto step = [&](TrainedParameters& trained, std::uint64_t i, bool skip) {
+    trained.step_on_device(TrainedParameters::random_gradients(i), rate(), skip);
+  };
+  step(skipping, 1, false);
+  const std::vector<at::Tensor> values = skipping.values();
+  const StateDict slots = skipping.slots().state().snapshot();
+
+  step(skipping, 2, true);
+
+  EXPECT_TRUE(same_bits(skipping.values(), values));
+  const StateDict after = skipping.slots().state();
+  for (const auto& [name, tensor] : after.tensors())
+    EXPECT_TRUE(at::equal(tensor, slots.tensor(name))) << name;
+  step(skipping, 3, false);
+  step(steady, 1, false);
+  step(steady, 3, false);
+  EXPECT_TRUE(same_bits(skipping.values(), steady.values())) << "as if there had been no such step";
+}
+
+TEST_P(OptimizerContract, TheStateOfOneWayContinuesOnTheOther) {
+  if (GetParam().is_for_cpu_only)
+    GTEST_SKIP() << "has no tensor operations";
+  TrainedParameters fastest(*optimizer_);
+  TrainedParameters tensors(*optimizer_, at::kDouble, 6, kTensors);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    auto gradients = TrainedParameters::random_gradients(i);
+    if (i == 1)
+      gradients[2] = at::Tensor();
+    fastest.step(gradients, rate());
+  }
+  tensors.step(TrainedParameters::random_gradients(9), rate());  // has made its views
+  tensors.continue_from(fastest);
+
+  for (std::uint64_t i = 3; i < 6; ++i) {
+    fastest.step(TrainedParameters::random_gradients(i), rate());
+    tensors.step(TrainedParameters::random_gradients(i), rate());
+  }
+
+  for (std::size_t i = 0; i < fastest.count(); ++i) {
+    EXPECT_TRUE(tensors.value(i).allclose(fastest.value(i), 1e-13, 1e-13))
+        << tensors.value(i) << fastest.value(i);
+  }
 }
 
 }  // namespace treadle::testing

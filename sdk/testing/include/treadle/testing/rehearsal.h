@@ -44,6 +44,8 @@ struct Rehearsed {
   bool keeps_state = false;   ///< see TinyModel
   bool sixteen_bits = false;  ///< see TinyModel
   Duration checkpoint_every{3, Duration::Unit::kSteps};
+  c10::Device device = c10::kCPU;
+  ParameterView::Path path = ParameterView::Path::kFastest;
 };
 
 /// A training with a loop, callbacks and all they work with, made as a host makes them. Two of the
@@ -69,6 +71,7 @@ class Rehearsal {
         validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -0.1 : 0.1),
                     transform_, {.batch_size = 10}) {
     metric_.start(number_target("price"));
+    model_.to(rehearsed.device);
     setup_.model = &model_;
     setup_.objective = &objective_;
     setup_.optimizer = &optimizer_;
@@ -83,6 +86,7 @@ class Rehearsal {
     setup_.is_refit = rehearsed.is_refit;
     setup_.evaluate_every = rehearsed.evaluate_every;
     setup_.checkpoint_every = rehearsed.checkpoint_every;
+    setup_.path = rehearsed.path;
   }
   explicit Rehearsal(const Rehearsed& rehearsed = {}, Callbacks callbacks = {})
       : Rehearsal(std::make_unique<EveryBatch>(), rehearsed, std::move(callbacks)) {}

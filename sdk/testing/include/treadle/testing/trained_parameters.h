@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <torch/nn/module.h>
@@ -18,11 +19,14 @@ namespace treadle::testing {
 class TrainedParameters {
  public:
   explicit TrainedParameters(const Optimizer& optimizer, at::ScalarType dtype = at::kDouble,
-                             std::uint64_t seed = 5)
+                             std::uint64_t seed = 5,
+                             ParameterView::Path path = ParameterView::Path::kFastest,
+                             c10::Device device = c10::kCPU)
       : optimizer_(optimizer),
-        module_(make_module(dtype, seed)),
+        module_(make_module(dtype, seed, device)),
         arena_(*module_),
-        slots_(optimizer.slots(), arena_) {}
+        slots_(optimizer.slots(), arena_),
+        view_(arena_, slots_, path) {}
 
   std::size_t count() const { return arena_.segments().size(); }
   at::Tensor value(std::size_t i) const { return arena_.parameter(arena_.segments()[i]).clone(); }
@@ -45,6 +49,22 @@ class TrainedParameters {
 
   /// One update. An undefined gradient leaves its parameter untouched.
   void step(const std::vector<at::Tensor>& gradients, double rate, double scale = 1) {
+    receive(gradients);
+    view_.begin_step({.step = ++steps_, .learning_rate = rate, .gradient_scale = scale});
+    optimizer_.update(view_);
+  }
+
+  /// The same with the numbers of the step on the device. With `skip` nothing may change.
+  void step_on_device(const std::vector<at::Tensor>& gradients, double rate, bool skip) {
+    receive(gradients);
+    const at::TensorOptions options = slots_.updates().options();
+    view_.begin_step({.learning_rate = at::full({}, rate, options),
+                      .gradient_scale = at::full({}, 1, options),
+                      .skip = at::full({}, skip, options.dtype(at::kBool))});
+    optimizer_.update(view_);
+  }
+
+  void receive(const std::vector<at::Tensor>& gradients) {
     arena_.zero_gradients();
     const auto parameters = module_->parameters();
     {
@@ -55,8 +75,6 @@ class TrainedParameters {
       }
     }
     arena_.collect();
-    Block block(arena_, slots_);
-    optimizer_.update(block, {.step = ++steps_, .learning_rate = rate, .gradient_scale = scale});
   }
 
   static std::vector<at::Tensor> random_gradients(std::uint64_t seed,
@@ -66,12 +84,14 @@ class TrainedParameters {
   }
 
  private:
-  static std::shared_ptr<torch::nn::Module> make_module(at::ScalarType dtype, std::uint64_t seed) {
+  static std::shared_ptr<torch::nn::Module> make_module(at::ScalarType dtype, std::uint64_t seed,
+                                                        c10::Device device) {
     const auto values = random_gradients(seed, at::kDouble);
     auto module = std::make_shared<torch::nn::Module>("trained");
     module->register_parameter("weight", values[0].to(dtype));
     module->register_parameter("bias", values[1].to(dtype));
     module->register_parameter("scale", values[2].to(dtype));
+    module->to(device);
     return module;
   }
 
@@ -79,6 +99,7 @@ class TrainedParameters {
   std::shared_ptr<torch::nn::Module> module_;
   ParameterArena arena_;
   OptimizerSlots slots_;
+  ParameterView view_;
   std::int64_t steps_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -117,21 +118,11 @@ class MomentumDescent final : public Optimizer {
  private:
   double do_learning_rate() const override { return learning_rate_; }
   std::vector<SlotSpec> do_slots() const override { return {{"momentum"}}; }
-  void do_update(Block& block, const StepInfo& info) const override {
-    block.dtype() == at::kFloat ? update_in<float>(block, info) : update_in<double>(block, info);
-  }
-  template <typename T>
-  static void update_in(Block& block, const StepInfo& info) {
-    T* parameters = block.parameters<T>();
-    T* momentum = block.elements<T>(0);
-    const T* gradients = block.gradients<T>();
-    const T scale = static_cast<T>(info.gradient_scale);
-    const T rate = static_cast<T>(info.learning_rate);
-    for (const Segment& segment : block.segments()) {
-      for (std::int64_t i = segment.offset; i < segment.offset + segment.size; ++i) {
-        momentum[i] = T(0.5) * momentum[i] + scale * gradients[i];
-        parameters[i] -= rate * momentum[i];
-      }
+  void do_update(ParameterView& view) const override {
+    for (const ParameterPiece& run : view.runs()) {
+      const at::Tensor momentum = 0.5 * run.slot(0) + run.gradients();
+      run.set_slot(0, momentum);
+      run.set_parameters(run.parameters() - view.learning_rate() * momentum);
     }
   }
 

@@ -1,0 +1,104 @@
+#include <treadle/core/optimizer_slots.h>
+
+#include <map>
+#include <utility>
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+constexpr const char* kSegments = "segments";
+constexpr const char* kUpdates = "steps";
+
+at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena) {
+  const at::TensorOptions options = arena.parameters().options();
+  switch (spec.kind) {
+    case SlotSpec::Kind::kPerElement:
+      return at::full({arena.size()}, spec.initial, options);
+    case SlotSpec::Kind::kPerSegment:
+      return at::full({static_cast<std::int64_t>(arena.segments().size())}, spec.initial,
+                      options.dtype(at::kDouble));
+    case SlotSpec::Kind::kScalar:
+      return at::full({1}, spec.initial, options.dtype(at::kDouble));
+  }
+  throw ContractViolation("unknown kind of optimizer slot");
+}
+
+/// Segments with the same number of updates may be treated alike from now on.
+std::vector<int> cohorts_of(const at::Tensor& updates) {
+  const at::Tensor here = updates.cpu();
+  const double* const counts = here.data_ptr<double>();
+  std::map<double, int> known;
+  std::vector<int> cohorts(static_cast<std::size_t>(here.numel()));
+  for (std::size_t i = 0; i < cohorts.size(); ++i)
+    cohorts[i] = known.emplace(counts[i], static_cast<int>(known.size())).first->second;
+  return cohorts;
+}
+
+}  // namespace
+
+OptimizerSlots::OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena& arena)
+    : specs_(std::move(specs)),
+      updates_(at::zeros({static_cast<std::int64_t>(arena.segments().size())},
+                         arena.parameters().options().dtype(at::kDouble))),
+      cohorts_(arena.segments().size(), 0) {
+  for (const SlotSpec& spec : specs_)
+    tensors_.push_back(make_slot(spec, arena));
+  for (const Segment& segment : arena.segments())
+    segment_names_.push_back(segment.name);
+}
+
+OptimizerSlots::~OptimizerSlots() = default;
+
+std::int64_t OptimizerSlots::bytes() const {
+  auto total = static_cast<std::int64_t>(updates_.nbytes());
+  for (const at::Tensor& tensor : tensors_)
+    total += static_cast<std::int64_t>(tensor.nbytes());
+  return total;
+}
+
+void OptimizerSlots::split_cohorts(const std::vector<bool>& active) {
+  // A cohort of which some are updated and some are not becomes two.
+  std::map<std::pair<int, bool>, int> known;
+  for (std::size_t i = 0; i < cohorts_.size(); ++i) {
+    cohorts_[i] =
+        known.emplace(std::pair(cohorts_[i], bool(active[i])), static_cast<int>(known.size()))
+            .first->second;
+  }
+  ++generation_;
+}
+
+StateDict OptimizerSlots::do_state() const {
+  StateDict state;
+  for (std::size_t i = 0; i < specs_.size(); ++i)
+    state.put(specs_[i].name, tensors_[i]);
+  state.put(kUpdates, updates_);
+  state.put(kSegments, nlohmann::json(segment_names_));
+  return state;
+}
+
+void OptimizerSlots::do_load_state(const StateDict& state) {
+  if (state.value(kSegments) != nlohmann::json(segment_names_)) {
+    throw StorageError("the saved optimizer state belongs to a model with other parameters");
+  }
+  const auto load = [&state](const std::string& name, at::Tensor& into) {
+    const at::Tensor& saved = state.tensor(name);
+    if (saved.sizes() != into.sizes() || saved.scalar_type() != into.scalar_type()) {
+      throw StorageError("the saved optimizer state \"" + name +
+                         "\" has another size or dtype than this optimizer needs");
+    }
+    into.copy_(saved);
+  };
+  for (std::size_t i = 0; i < specs_.size(); ++i)
+    load(specs_[i].name, tensors_[i]);
+  load(kUpdates, updates_);
+  cohorts_ = cohorts_of(updates_);
+  ++generation_;
+}
+
+}  // namespace treadle

@@ -1,0 +1,104 @@
+#include <cmath>
+
+#include <ATen/ops/linalg_vector_norm.h>
+#include <c10/core/GradMode.h>
+
+#include "step_numbers.h"
+
+namespace treadle::engine {
+
+StepNumbers::~StepNumbers() = default;
+
+namespace {
+
+class HostNumbers final : public StepNumbers {
+ public:
+  explicit HostNumbers(const StepNumbersSetup& setup)
+      : setup_(setup), record_(setup.objective), now_(setup.objective) {}
+
+  bool finish(std::span<const ShardLoss> shards, std::int64_t step, double rate) override {
+    const Outcome outcome = attempt(shards, step, rate);
+    record_.skipped_in_a_row = outcome == Outcome::kSkipped ? record_.skipped_in_a_row + 1 : 0;
+    record_.skipped += outcome == Outcome::kSkipped ? 1 : 0;
+    if (record_.skipped_in_a_row > tolerated_ && record_.diverged_at == 0)
+      record_.diverged_at = step;
+    return outcome != Outcome::kSkipped;
+  }
+
+  const StepRecord& read() override { return record_; }
+  bool is_read_at_once() const override { return true; }
+  void measure(TrainingStep::Measured measured) override { measured_ = measured; }
+  void tolerate(std::int64_t most_in_a_row) override { tolerated_ = most_in_a_row; }
+  void clear() override { record_.clear(); }
+  void set(const StepRecord& record) override { record_ = record; }
+  const at::Tensor& skip() const override { return none_; }
+
+ private:
+  enum class Outcome { kUpdated, kNothingToLearn, kSkipped };
+
+  Outcome attempt(std::span<const ShardLoss> shards, std::int64_t step, double rate) {
+    now_.clear();
+    for (const ShardLoss& shard : shards) {
+      if (shard.rows > 0)
+        now_.add(shard.loss, shard.rows);
+    }
+    if (measured_.batch_loss)
+      record_.batch = now_;
+    if (!now_.is_finite())
+      return Outcome::kSkipped;
+    record_.totals.add(now_);
+    // A batch without weight has nothing to learn from.
+    if (now_.weight() == 0)
+      return Outcome::kNothingToLearn;
+    const Timeline::Span span(setup_.timeline, Phase::kUpdate);
+    const at::NoGradGuard no_gradients;
+    const double scale = clip(1.0 / now_.weight());
+    if (!std::isfinite(scale))
+      return Outcome::kSkipped;
+    setup_.update.update(StepInfo{step, rate, scale});
+    return Outcome::kUpdated;
+  }
+
+  /// Applies both bounds; returns the factor that is left for the optimizer to apply. Not finite
+  /// when a gradient is not.
+  double clip(double scale) {
+    const at::Tensor& gradients = setup_.arena.gradients();
+    const Clipping& clipping = setup_.clipping;
+    if (measured_.gradient_norm)
+      measure_norm(gradients, scale);
+    if (clipping.value > 0) {
+      const double bound = clipping.value / scale;
+      gradients.clamp_(-bound, bound);
+    }
+    // A sum, like a norm, is finite only when everything in it is.
+    if (clipping.norm == 0)
+      return std::isfinite(gradients.sum().item<double>()) ? scale : NAN;
+    const double norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
+    if (!std::isfinite(norm))
+      return norm;
+    return norm > clipping.norm ? scale * (clipping.norm / norm) : scale;
+  }
+
+  void measure_norm(const at::Tensor& gradients, double scale) {
+    record_.gradient_norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
+    if (!std::isfinite(record_.gradient_norm))
+      return;
+    record_.sum_of_norms += record_.gradient_norm;
+    ++record_.norms;
+  }
+
+  const StepNumbersSetup setup_;
+  StepRecord record_;
+  LossTotals now_;  // of the step
+  TrainingStep::Measured measured_;
+  std::int64_t tolerated_ = 0;
+  const at::Tensor none_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepNumbers> numbers_on_host(const StepNumbersSetup& setup) {
+  return std::make_unique<HostNumbers>(setup);
+}
+
+}  // namespace treadle::engine

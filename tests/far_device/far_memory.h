@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Allocator.h>
+
+/// Memory that the host cannot read: protected pages of this process. A host access that no one
+/// opened ends the process with a segmentation fault, so code that would read a GPU's memory fails
+/// on every machine.
+namespace treadle::far {
+
+inline constexpr c10::DeviceType kType = c10::DeviceType::XPU;
+
+/// Bytes that are allocated now, and the most there ever were since the last reset_peak().
+struct Usage {
+  std::int64_t in_use = 0;
+  std::int64_t peak = 0;
+};
+Usage usage();
+void reset_peak();
+
+/// The allocator of the device. Thread-safe.
+c10::Allocator& allocator();
+
+/// Lets the host read and write the memory of a tensor for as long as it lives. Nests; threads may
+/// open one memory at once. A tensor of the host has nothing to open.
+class Opened {
+ public:
+  explicit Opened(const at::Tensor& tensor);
+  ~Opened();
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  /// The same memory as a tensor of the host. Valid while this lives.
+  const at::Tensor& host() const { return host_; }
+
+ private:
+  void* data_ = nullptr;  // null: nothing to open
+  at::Tensor host_;
+};
+
+}  // namespace treadle::far

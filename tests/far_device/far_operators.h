@@ -1,0 +1,21 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace treadle::far {
+
+/// What crossed between the host and the device since the process began, as counted by the
+/// operators. Whatever the device computes on the host's behalf does not count.
+struct Traffic {
+  std::atomic<std::int64_t> to_host{0};    ///< copies that the host waited for
+  std::atomic<std::int64_t> to_device{0};  ///< copies
+  std::atomic<std::int64_t> waits{0};      ///< numbers read by the host: item(), bool(tensor)
+};
+Traffic& traffic();
+
+/// Makes libtorch know the device: its kernels and its guard. Once in a process, before the first
+/// backward pass: the autograd engine counts devices then.
+void install();
+
+}  // namespace treadle::far
