@@ -285,7 +285,7 @@ TEST_F(EventDispatcherTest, TellsWhatIsLeftWhenItGoes) {
 
 TEST_F(EventDispatcherTest, KeepsTheOrderOfTrainingsThatRunAtOnce) {
   constexpr int kTrainings = 4;
-  constexpr int kEpochs = 200;
+  static constexpr int kEpochs = 200;
   {
     EventDispatcher dispatcher(observers_, 8);
     std::vector<std::thread> threads;
