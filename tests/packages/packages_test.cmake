@@ -44,7 +44,7 @@ function(expect_none_in package pattern)
 endfunction()
 
 set(major 0)
-foreach(library IN ITEMS base core engine)
+foreach(library IN ITEMS base tensor core engine)
   expect_in(treadle "usr/${LIBDIR}/libtreadle-${library}.so.${major}" "usr/${LIBDIR}/libtreadle-${library}.so.${VERSION}")
   expect_in(treadle-dev "usr/${LIBDIR}/libtreadle-${library}.so")
 endforeach()
