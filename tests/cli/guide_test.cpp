@@ -243,8 +243,9 @@ TEST_F(Guide, DocumentsEveryOptionWhereItsCommandIs) {
     const std::regex option("\n  (?:-., |    )(--[a-z-]+)");
     for (std::sregex_iterator one(options.begin(), options.end(), option), end; one != end; ++one) {
       const std::string name = (*one)[1];
-      if (name != "--help")
+      if (name != "--help") {
         EXPECT_TRUE(std::regex_search(text, std::regex(name + "[` ]"))) << command << " " << name;
+      }
     }
   }
 }
@@ -252,8 +253,9 @@ TEST_F(Guide, DocumentsEveryOptionWhereItsCommandIs) {
 TEST_F(Guide, IndexOfTestsNamesEveryFolder) {
   const std::string index = read(source() / "tests/README.md");
   for (const fs::directory_entry& entry : fs::directory_iterator(source() / "tests")) {
-    if (entry.is_directory())
+    if (entry.is_directory()) {
       EXPECT_THAT(index, testing::HasSubstr("\n| `" + entry.path().filename().string() + "/` |"));
+    }
   }
 }
 

@@ -228,8 +228,9 @@ TEST(FarStep, SkipsWhatIsNotFiniteAndCountsItThere) {
 
   const StateDict after = module_state(steps.model).snapshot();
   for (const auto& [name, tensor] : before.tensors()) {
-    if (name != "rows_seen")
+    if (name != "rows_seen") {
       EXPECT_TRUE(at::equal(after.tensor(name), tensor)) << name;
+    }
   }
   EXPECT_TRUE(same_bits(steps.step->slots().state().snapshot(), slots));
   EXPECT_EQ(steps.step->record().skipped, 1);

@@ -95,8 +95,9 @@ TEST(ProgressText, GivesATrainingWithoutEndFewerAndFewerLines) {
   std::int64_t lines = 0;
   for (std::int64_t i = 1; i <= 100'000; ++i) {
     lines += has_line(i, std::nullopt, 1) ? 1 : 0;
-    if (i == 20)
+    if (i == 20) {
       EXPECT_EQ(lines, 20);
+    }
   }
   EXPECT_LE(lines, 100);
   EXPECT_TRUE(has_line(100'000, std::nullopt, 1));
