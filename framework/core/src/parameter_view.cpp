@@ -46,8 +46,7 @@ ParameterView::~ParameterView() = default;
 const HostParameters& ParameterView::require_host() const {
   if (!arena_.parameters().is_cpu()) {
     throw TrainingError("this optimizer updates parameters on a CPU only, and they are on " +
-                        device().str() +
-                        "; choose another optimizer, or set resources.device to \"cpu\"");
+                        device().str() + "; choose another optimizer, or train on the CPU");
   }
   TREADLE_EXPECTS(may_use_host_, "an update whose numbers are tensors has none for the host");
   return host_;

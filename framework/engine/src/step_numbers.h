@@ -18,16 +18,15 @@ struct ShardLoss {
   std::int64_t rows = 0;
 };
 
-/// What a step's losses and gradients come to, and the update that follows from them: the only
-/// place that says in which order. Two implementations: on a CPU the host reads every number at
-/// once; elsewhere all of them stay on the device, and the host reads them together when it needs
-/// them (read()). One training thread.
+/// Totals of a step's losses, clipping of its gradients, and the update, in this order, which is
+/// defined here alone. Two implementations: on a CPU the host reads every number at once; elsewhere
+/// the numbers stay on the device until read() copies all of them together. One training thread.
 class StepNumbers {
  public:
   virtual ~StepNumbers();
 
   /// Clips the gradients of the arena and updates, unless the loss or a gradient is not finite.
-  /// False: the host knows already that nothing was updated.
+  /// False when nothing was updated; on a device always true, see skip().
   virtual bool finish(std::span<const ShardLoss> shards, std::int64_t step, double rate) = 0;
 
   /// The numbers of all steps so far. Waits for the device where they are there.
@@ -40,7 +39,7 @@ class StepNumbers {
   virtual void clear() = 0;
   /// Continues from a record that was saved.
   virtual void set(const StepRecord& record) = 0;
-  /// The last step changed nothing: bool [] on the device; undefined where the host knows.
+  /// True where the last step was skipped: bool [], on the device. Undefined on a CPU.
   virtual const at::Tensor& skip() const = 0;
 };
 

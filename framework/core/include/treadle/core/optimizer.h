@@ -30,8 +30,8 @@ class Optimizer : public Component {
 
   std::vector<SlotSpec> slots() const;
 
-  /// One update, between begin_step() and end_step() of the view. Reads gradients, never writes
-  /// them. No gradients are recorded. [training thread]
+  /// One update, after begin_step() of the view. Reads gradients, never writes them. No gradients
+  /// are recorded. [training thread]
   void update(ParameterView& view) const;
 
  private:

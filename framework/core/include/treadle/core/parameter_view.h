@@ -141,9 +141,9 @@ class ParameterView {
 
   // For the framework.
 
-  /// Before an update whose numbers the host knows. Counts it for every active segment.
+  /// Before an update with numbers of the host. Counts the update for every active segment.
   void begin_step(const StepInfo& info);
-  /// Before an update whose numbers are on the device. Waits for nothing.
+  /// Before an update with numbers on the device. Never waits for it.
   void begin_step(const StepTensors& step);
 
  private:

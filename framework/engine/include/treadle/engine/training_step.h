@@ -36,7 +36,7 @@ struct StepOptions {
   ParameterView::Path path = ParameterView::Path::kFastest;
 };
 
-/// What the host knows of the steps since the last clear_totals().
+/// Results of the steps since the last clear_totals(), on the host.
 struct StepRecord {
   explicit StepRecord(const Objective& objective) : totals(objective), batch(objective) {}
   /// Starts anew; steps skipped in a row go on.
@@ -76,16 +76,17 @@ class TrainingStep {
 
   /// Trains on one batch. Random operators draw from `seed`, those of a further shard from a stream
   /// made of it. `step` counts updates from 1. Nothing is updated when the gradients or the loss
-  /// are not finite; false: that is so. On a device the host does not wait to know it: the answer
-  /// is true, and record() has it. When shards throw, what the first of them threw comes out, after
-  /// all have ended.
+  /// are not finite; the result is then false. On a device the result is always true, because the
+  /// host does not wait: record() counts the skipped steps. When shards throw, what the first of
+  /// them threw comes out, after all have ended.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
 
   /// Waits for the device where the numbers are there, and reads all of them at once.
   const StepRecord& record() const;
   /// Whether record() never waits.
   bool is_read_at_once() const;
-  /// Whether the last step changed nothing, on the device: bool []; undefined where the host knows.
+  /// True where the last step was skipped: bool [], on the device. Undefined where record() never
+  /// waits.
   const at::Tensor& last_skip() const;
   /// How many steps in a row may be skipped before the training counts as diverged.
   void tolerate_skipped(std::int64_t most_in_a_row);
@@ -101,11 +102,7 @@ class TrainingStep {
     bool gradient_norm = false;
   };
   void measure(Measured measured);
-  /// The loss of the last batch alone.
-  double batch_loss() const { return record().batch.value(); }
-  /// The L2 norm of the last step's gradients before clipping, and its mean over the steps since
-  /// the last clear_totals() that were not skipped.
-  double gradient_norm() const { return record().gradient_norm; }
+  /// The mean of the gradient norms in the record.
   double mean_gradient_norm() const;
 
   /// The means of what the model logged since then, over the forwards of all shards, added in their
