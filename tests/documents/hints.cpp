@@ -120,6 +120,11 @@ Value outputs(Drawing& drawing, const json&, const Spot&) {
   return outputs;
 }
 
+/// In trainings of few epochs the default would never act.
+Value one_epoch(Drawing& drawing, const json&, const Spot&) {
+  return json(drawing.dice.chance(70) ? "1ep" : "2ep");
+}
+
 /// Wide enough that a network does not die at once.
 Value widths(Drawing& drawing, const json&, const Spot&) {
   json widths = json::array();
@@ -155,6 +160,8 @@ const std::map<std::string, Hint>& table() {
       // What belongs together.
       {":when", {100, condition}},
       {"callback/freeze:until", {60, condition}},
+      {"callback/reduce_on_plateau:patience", {100, one_epoch}},
+      {"callback/early_stopping:patience", {60, one_epoch}},
 
       {":class_weights", {25, per_class}},
       {":quantiles", {60, quantiles}},

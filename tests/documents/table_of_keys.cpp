@@ -30,6 +30,8 @@ const std::vector<KeyReason>& seldom() {
       {"data/*:target*.name", "the only one there is, no result names"},
       {"model/flow:outputs", "may name the tags that are taken anyway"},
       {"model/mlp:recompute_layers", "the same bits but for dropout, which draws other numbers"},
+      {"training/*:gradients", "gradients of back-propagation are what there is without it"},
+      {"transform/impute:category", "no category need be missing"},
       {"optimizer/*:groups[].parameters*", "may name what another of the list names"},
       {"data/*:missing", "no value need be missing"},
       {"validation/*:stratify_by", "may name the target that is taken anyway"},
@@ -60,6 +62,17 @@ const std::vector<KeyReason>& seldom() {
   return all;
 }
 
+const std::vector<KeyReason>& without_effect_in_random_documents() {
+  static const std::vector<KeyReason> all{
+      {"layer/*:name", "of a step without parameters, whose names results have"},
+      {"layer/*:frozen", "of a verb that makes no layer of its own"},
+      {"layer/*:broadcast", "allows sizes that are refused without it"},
+      {"data/npy:missing", "drawn with the holes that it is about"},
+      {"data/npy:task", "the kinds of targets are given beside it"},
+  };
+  return all;
+}
+
 bool fits(const char* pattern, const char* text) {
   if (*pattern == '\0')
     return *text == '\0';
@@ -80,6 +93,10 @@ std::optional<std::string> reason_in(const std::vector<KeyReason>& all, const st
 
 std::optional<std::string> why_without_effect(const std::string& label) {
   return reason_in(without_effect(), label);
+}
+
+std::optional<std::string> why_never_here(const std::string& label) {
+  return reason_in(without_effect_in_random_documents(), label);
 }
 
 std::optional<std::string> why_seldom(const std::string& label) {

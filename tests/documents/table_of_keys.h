@@ -18,6 +18,10 @@ struct KeyReason {
 /// Keys that change no result, whatever their value: held as strictly as the others.
 std::optional<std::string> why_without_effect(const std::string& label);
 
+/// Keys that may have an effect, but not in documents as they are drawn here: however many are
+/// tried without one, nothing is concluded.
+std::optional<std::string> why_never_here(const std::string& label);
+
 /// Keys that change results only where something comes up to them: a bound, a patience, a time. One
 /// document says nothing about them, many do.
 std::optional<std::string> why_seldom(const std::string& label);

@@ -65,6 +65,12 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
   const at::Tensor sum = task.scales != nullptr
                              ? task.scales->combine(loss)
                              : Objective::Scales(*task.objective, batch).combine(loss);
+  if (!sum.requires_grad()) {
+    throw TrainingError(
+        "the loss depends on no parameter that is trained, so there is no gradient: those that "
+        "lead "
+        "to the model's outputs are frozen; freeze fewer of them");
+  }
   call_plugin(*task.model, "backward", [&] { sum.backward(); });
   if (!context.state().empty())
     detach(context.state());

@@ -70,6 +70,22 @@ TEST(BackPropagate, GivesTheGradientOfTheSumAndLetsGoOfTheGraph) {
   EXPECT_DOUBLE_EQ(model.w.grad().item<double>(), 4);
 }
 
+TEST(BackPropagate, RefusesALossThatDependsOnNothingTrained) {
+  Integrator model;
+  model.w.set_requires_grad(false);
+  const Sum loss;
+  const TargetSpec target = number_target("y");
+  const Objective objective({{.loss = &loss}}, std::span(&target, 1));
+  ForwardContext context;
+
+  try {
+    back_propagate({&model, &objective}, ones(2, 3), context);
+    FAIL();
+  } catch (const TrainingError& error) {
+    EXPECT_NE(std::string(error.what()).find("freeze fewer"), std::string::npos) << error.what();
+  }
+}
+
 TEST(BackPropagate, EndsGradientsAtWhatWasCarriedIntoTheBatch) {
   Integrator model;
   const Sum loss;

@@ -10,6 +10,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/layer.h>
 #include <treadle/engine/loss_totals.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
@@ -99,6 +100,14 @@ std::size_t at_once(const Batch& batch) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(kInputBytes / bytes, 1, most));
 }
 
+/// Whether what a batch gives depends on the batches before. A model that does not say so has no
+/// state where the first batch left none. A graph says it: a branch that keeps a state may be taken
+/// by a later batch first.
+bool carries_state(const Model& model, const ForwardContext& context) {
+  const auto* says = dynamic_cast<const KeepsState*>(&model);
+  return says != nullptr ? says->keeps_state() : !context.state().empty();
+}
+
 /// Outputs and targets of all rows, for an objective that is not additive: its terms are computed
 /// once, over everything. Nothing is kept for an additive one. A dimension that varies is padded to
 /// the longest row of all batches; padded positions have weight 0.
@@ -176,13 +185,12 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     return true;
   };
 
-  // A model without a state after the first batch has none.
   ForwardContext context(stop);
   EvaluatedBatch first;
   if (!next(first.batch))
     return totals;
   evaluate_batch(setup, context, first);
-  const bool alone = !context.state().empty();
+  const bool alone = carries_state(*setup.model, context);
   std::vector<EvaluatedBatch> round(alone ? 1 : at_once(first.batch));
   take(first);
 

@@ -1,3 +1,4 @@
+#include <treadle/core/layer.h>
 #include <treadle/engine/evaluation.h>
 
 #include <atomic>
@@ -188,6 +189,26 @@ TEST(Evaluation, AsksAModelThatCarriesSomethingOneBatchAfterTheOther) {
   evaluated(model, 6, 3);
 
   EXPECT_THAT(carried, ElementsAre(0, 1, 2, 3, 4));
+}
+
+/// Keeps something from the third batch on, and says so from the beginning.
+class Late : public Linear, public KeepsState {
+ public:
+  using Linear::Linear;
+};
+
+TEST(Evaluation, AsksAModelThatSaysItKeepsSomethingOneBatchAfterTheOther) {
+  std::vector<std::int64_t> carried;
+  Late model([&](const Inputs& inputs, Outputs&, ForwardContext& context) {
+    if (context.state().has_tensor("last"))
+      carried.push_back(context.state().tensor("last").item<std::int64_t>());
+    if (number_of(inputs) >= 2)
+      context.state().put("last", at::full({}, number_of(inputs), at::kLong));
+  });
+
+  evaluated(model, 6, 3);
+
+  EXPECT_THAT(carried, ElementsAre(2, 3, 4));
 }
 
 /// Batches whose longest rows differ: lengths 1 and 3, then 2, then 1.

@@ -44,6 +44,12 @@ TEST(FlowMistakes, FewerThanTwoBranches) {
                                       "switch_() in step 1", {"0", "branches"}));
 }
 
+TEST(FlowMistakes, FrozenWithoutParameters) {
+  EXPECT_TRUE(
+      treadle::testing::tells(mistakes(FlowBuilder::from(times(1)).through(plus(1)).frozen()),
+                              "through() in step 2", {"\"frozen\"", "no effect", "parameters"}));
+}
+
 TEST(FlowMistakes, DuplicateTags) {
   EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder::from(times(1)).tag("a").through(times(2)).tag("a")),

@@ -249,6 +249,10 @@ class Assembly {
     impl_->places[place].node = make_node(node, std::move(callees), *further);
     for (const at::Tensor& parameter : impl_->places[place].node->parameters())
       info.parameters += parameter.numel();
+    if (info.frozen && info.parameters == 0) {
+      complain(node.step, "\"frozen\" has no effect: " + quote_text(info.type) +
+                              " has no parameters; leave it out");
+    }
     if (impl_->places[place].node->repeats_its_parts()) {
       for (const Callee& callee : impl_->places[place].node->callees())
         tell_repeated(callee);

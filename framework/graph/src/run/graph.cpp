@@ -185,6 +185,10 @@ Graph::Graph(std::unique_ptr<Impl> impl) : Model("Graph"), impl_(std::move(impl)
 
 Graph::~Graph() = default;
 
+bool Graph::keeps_state() const {
+  return impl_->keeps_state;
+}
+
 void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) {
   // A stream's state is in the context and never in the graph, so one graph serves several streams:
   // shards, and batches that are evaluated at once.

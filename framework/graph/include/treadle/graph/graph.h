@@ -101,6 +101,7 @@ Branches branches_named(std::string_view name);
 /// (core/module_state.h) lists its weights once. Per-call state lives in GraphState, so forward
 /// passes may run concurrently, except in training with running statistics (batch norm).
 class Graph final : public Model,
+                    public KeepsState,
                     public LogsValues,
                     public NamesParts,
                     public PreparesForInference,
@@ -108,6 +109,8 @@ class Graph final : public Model,
                     public ChoosesExecution {
  public:
   ~Graph() override;
+
+  bool keeps_state() const override;
 
   /// As a model: state, its own and that of its layers, is part of the context.
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
