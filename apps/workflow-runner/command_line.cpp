@@ -285,6 +285,13 @@ std::string CommandLine::text(std::string_view option) const {
   return known == nullptr ? std::string() : std::string(known->fallback);
 }
 
+std::vector<std::string> CommandLine::overrides() const {
+  std::vector<std::string> replaced = texts("set");
+  if (has("device"))
+    replaced.push_back("resources.device=" + text("device"));
+  return replaced;
+}
+
 std::vector<std::string> CommandLine::texts(std::string_view option) const {
   const auto given = values.find(option);
   return given == values.end() ? std::vector<std::string>() : given->second;

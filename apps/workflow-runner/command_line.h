@@ -29,6 +29,8 @@ struct CommandLine {
   /// print there, too.
   std::string output_file(std::string_view option) const;
   PluginSettings plugin_settings() const;
+  /// The document's values that --set and --device replace.
+  std::vector<std::string> overrides() const;
   /// Whether treadle-run executes it.
   bool needs_tensors() const;
 

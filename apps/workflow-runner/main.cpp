@@ -155,7 +155,7 @@ void lock_plugins(const CommandLine& line) {
 void check_document(const CommandLine& line) {
   const auto catalog = scan(line);
   const CatalogSchemaIndex index(catalog);
-  const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.texts("set"), index);
+  const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.overrides(), index);
   if (const std::string lock = line.text("locked"); !lock.empty())
     PluginLock::read(lock).expect(used_plugins(*catalog, index, workflow.resolved), lock);
   if (line.has("json")) {

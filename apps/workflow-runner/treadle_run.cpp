@@ -17,11 +17,13 @@
 #include <treadle/base/json_words.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
+#include <treadle/host/run/devices.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/host/run/workflow_run.h>
 #include <treadle/plan/plan.h>
 
+#include "device_listing.h"
 #include "fatal_signals.h"
 #include "interruption.h"
 #include "program.h"
@@ -151,7 +153,7 @@ void train_further(const CommandLine& line) {
   train_watched(line, [&](RunOptions options) {
     options.output = line.text("output");
     options.allow_differences = line.has("allow-differences");
-    return continue_run(runtime, line.text("from"), line.texts("set"), options);
+    return continue_run(runtime, line.text("from"), line.overrides(), options);
   });
 }
 
@@ -161,7 +163,7 @@ void run_document(const CommandLine& line) {
   if (line.has("allow-differences"))
     throw UsageError("--allow-differences is about a run that goes on: add --from RUN");
   const Runtime runtime = make_runtime(line);
-  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
   train_watched(line, [&](RunOptions options) {
     options.output = line.text("output");
     return run_workflow(runtime, workflow, options);
@@ -172,13 +174,14 @@ void resume(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   train_watched(line, [&](RunOptions options) {
     options.allow_differences = line.has("allow-differences");
+    options.device = line.text("device");
     return resume_run(runtime, line.arguments[0], options);
   });
 }
 
 void check_with_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
   const DryRun dry = dry_run(runtime, workflow);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
@@ -197,10 +200,14 @@ void check_with_data(const CommandLine& line) {
   }
 }
 
+std::string device_for_use(const CommandLine& line) {
+  return line.has("device") ? line.text("device") : "auto";
+}
+
 void evaluate(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  const Json validation =
-      Predictor::load(runtime, line.arguments[0]).evaluate_file(line.arguments[1]);
+  const Json validation = Predictor::load(runtime, line.arguments[0], device_for_use(line))
+                              .evaluate_file(line.arguments[1]);
   if (line.has("json")) {
     print(validation);
   } else if (!line.has("quiet")) {
@@ -245,7 +252,7 @@ void predict(const CommandLine& line) {
   const std::string output = line.output_file("output");
   const Runtime runtime = make_runtime(line);
   const std::int64_t rows =
-      Predictor::load(runtime, line.arguments[0])
+      Predictor::load(runtime, line.arguments[0], device_for_use(line))
           .predict_file(line.arguments[1], output, column_names(line.texts("keep")));
   if (is_standard_output(output))
     return;  // nothing but the rows
@@ -254,6 +261,16 @@ void predict(const CommandLine& line) {
   } else if (!line.has("quiet")) {
     print(std::to_string(rows) + (rows == 1 ? " row" : " rows") + " predicted, in " + output +
           "\n");
+  }
+}
+
+void print_devices(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  const DeviceListing listing = list_devices(runtime);
+  if (line.has("json")) {
+    print(device_listing_json(listing));
+  } else {
+    print(device_listing(listing, Terminal(STDOUT_FILENO)));
   }
 }
 
@@ -331,6 +348,7 @@ int main(int argc, char** argv) {
                          {"evaluate", evaluate},
                          {"predict", predict},
                          {"runs export", export_run},
+                         {"devices", print_devices},
                          {"graph", draw_graph}},
                         [](const CommandLine& line) {
                           throw treadle::UsageError("treadle-run does not execute \"" +

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -75,6 +77,11 @@ void change(void* data, int by) {
 }
 
 }  // namespace
+
+std::int64_t memory_bytes() {
+  const char* const given = std::getenv("FAR_DEVICE_MEMORY");
+  return given == nullptr ? std::int64_t{4} << 30 : std::strtoll(given, nullptr, 10);
+}
 
 Usage usage() {
   const std::lock_guard lock(blocks().mutex);

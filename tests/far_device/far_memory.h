@@ -11,7 +11,10 @@
 /// on every machine.
 namespace treadle::far {
 
-inline constexpr c10::DeviceType kType = c10::DeviceType::XPU;
+inline constexpr c10::DeviceType kType = c10::DeviceType::HIP;
+
+/// What the device has: FAR_DEVICE_MEMORY bytes, else 4 GiB.
+std::int64_t memory_bytes();
 
 /// Bytes that are allocated now, and the most there ever were since the last reset_peak().
 struct Usage {

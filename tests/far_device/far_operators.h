@@ -14,6 +14,9 @@ struct Traffic {
 };
 Traffic& traffic();
 
+/// Does every copy that is still enqueued on a stream; a wait.
+void synchronize();
+
 /// Makes libtorch know the device: its kernels and its guard. Once in a process, before the first
 /// backward pass: the autograd engine counts devices then.
 void install();

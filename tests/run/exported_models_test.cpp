@@ -109,6 +109,9 @@ TEST_F(ExportedModels, NameThePluginsTheyNeed) {
   few["plugins"] = {
       {{"id", "org.example.gone"}, {"version", "2.1"}, {"build_id", ""}, {"sha256", ""}}};
   std::ofstream(run_ / "plugins.lock") << few.dump();
+  Json document = Json::parse(read_file(run_ / "workflow.json"));
+  document["model"] = {{"use", "gone"}};
+  std::ofstream(run_ / "workflow.json") << document.dump();
   export_model(run_, file_);
   try {
     Predictor::load(runtime_, file_);

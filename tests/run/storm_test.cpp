@@ -10,6 +10,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/device_backend.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
@@ -54,6 +55,7 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"training", make<TrainingWorkflow>},
                                                           {"sampler", make<Sampler>},
                                                           {"callback", make<TrainingCallback>},
+                                                          {"device", make<DeviceBackend>},
                                                           {"observer", make<RunObserver>}};
 
 struct Wish {

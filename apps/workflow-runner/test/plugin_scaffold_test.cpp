@@ -170,7 +170,7 @@ TEST_F(PluginScaffold, RefusesAnInterfaceThatIsNone) {
       complaint<UsageError>({"optimiser", "lion", "", ""}),
       "there is no interface \"optimiser\"; did you mean \"optimizer\"?\n"
       "there are data, sequence, transform, validation, model, layer, graph, loss, gradients, "
-      "optimizer, schedule, metric, training, sampler, callback, observer");
+      "optimizer, schedule, metric, training, sampler, callback, device, observer");
   EXPECT_THAT(complaint<UsageError>({"common", "lion", "", ""}),
               StartsWith("there is no interface \"common\"\n"));
   EXPECT_THAT(complaint<UsageError>({"../loss", "lion", "", ""}),

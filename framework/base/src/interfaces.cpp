@@ -29,6 +29,7 @@ const std::array kNames{
                   "decides the order in which training rows are taken"},
     InterfaceName{"callback", "treadle.callback/0",
                   "acts in the training loop: stops, keeps weights, averages"},
+    InterfaceName{"device", "treadle.device/0", "is a kind of device that models are trained on"},
     InterfaceName{"observer", "treadle.observer/0", "receives the events of a run"},
 };
 

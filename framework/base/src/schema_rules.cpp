@@ -114,6 +114,7 @@ constexpr std::array kKeywords{
     Keyword{"$comment", is_text, "text"},
     Keyword{"x-treadle-component", is_text, "the word for an interface"},
     Keyword{"x-treadle-use", is_text, "the name of a component"},
+    Keyword{"x-treadle-names", is_text, "the word of an interface"},
     Keyword{"x-treadle-type", is_shared_type,
             "\"duration\", \"counted_duration\", \"path\" or \"fraction\""},
     Keyword{"x-treadle-unit", is_text, "text"},

@@ -68,22 +68,28 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
 }
 
 Batch Batch::to(c10::Device device) const {
-  const auto move = [&](const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.to(device) : tensor;
+  const bool goes_on = !device.is_cpu();  // a copy to the host is complete when it is returned
+  return with_each(
+      [&](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/goes_on); });
+}
+
+Batch Batch::with_each(const std::function<at::Tensor(const at::Tensor&)>& change) const {
+  const auto changed = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? change(tensor) : tensor;
   };
-  Batch moved;
+  Batch result;
   for (const at::Tensor& input : inputs)
-    moved.inputs.push_back(move(input));
+    result.inputs.push_back(changed(input));
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    moved.targets.push_back(move(targets[i]));
-    moved.original_targets.push_back(
-        original_targets[i].is_same(targets[i]) ? moved.targets[i] : move(original_targets[i]));
+    result.targets.push_back(changed(targets[i]));
+    result.original_targets.push_back(
+        original_targets[i].is_same(targets[i]) ? result.targets[i] : changed(original_targets[i]));
   }
   for (const at::Tensor& each : position_weights)
-    moved.position_weights.push_back(move(each));
-  moved.weights = move(weights);
-  moved.rows = rows;
-  return moved;
+    result.position_weights.push_back(changed(each));
+  result.weights = changed(weights);
+  result.rows = rows;
+  return result;
 }
 
 Batch Batch::join(std::span<const Batch> parts) {

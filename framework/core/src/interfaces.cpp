@@ -3,6 +3,7 @@
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/device_backend.h>
 #include <treadle/core/fits_targets.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
@@ -28,6 +29,7 @@ BeginsForward::~BeginsForward() = default;
 ComponentLoader::~ComponentLoader() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
+DeviceBackend::~DeviceBackend() = default;
 FitsTargets::~FitsTargets() = default;
 GradientStrategy::~GradientStrategy() = default;
 GraphBuilder::~GraphBuilder() = default;

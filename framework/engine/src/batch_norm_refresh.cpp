@@ -8,6 +8,7 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include <treadle/base/error.h>
+#include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
 #include <treadle/tensor/task_random.h>
 
@@ -80,7 +81,7 @@ void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, 
   const TaskRandom random(seed);
   ForwardContext context(stop);
   Outputs out;
-  const c10::Device device = model.parameters().front().device();
+  const c10::Device device = device_of(model);
   Batch batch;
   while (stream.next(batch)) {
     if (stop.stop_requested())

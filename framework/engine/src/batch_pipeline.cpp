@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -12,6 +13,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
+#include <treadle/tensor/device_streams.h>
 
 #include "row_supply.h"
 #include "stream_supply.h"
@@ -32,7 +34,9 @@ struct Slot {
   Place place;
   std::shared_ptr<const Section> section;  // null: the pass has ended before
   std::vector<std::int64_t> rows;
-  Batch batch;
+  Batch batch;  // on the host
+  Batch sent;   // the same on the device, where there is one
+  StreamEvent arrived;
   std::exception_ptr error;
 };
 
@@ -109,6 +113,7 @@ struct BatchPipeline::Impl {
         options(options),
         random(random),
         batches_per_pass(supply->batches_per_pass()),
+        copies(another_stream(options.device)),
         read(graph, flow::serial,
              [this](Ticket ticket) {
                find_section(slots[ticket.slot]);
@@ -121,6 +126,7 @@ struct BatchPipeline::Impl {
                 }),
         in_order(graph, [](const Ticket& ticket) { return ticket.number; }),
         hand_over(graph, flow::serial, [this](Ticket ticket) {
+          send(slots[ticket.slot]);
           ready.store(ticket.number + 1, std::memory_order_release);
           return flow::continue_msg();
         }) {
@@ -159,7 +165,7 @@ struct BatchPipeline::Impl {
     const Timeline::Span span(options.timeline, Phase::kData);
     const at::NoGradGuard no_gradients;
     try {
-      if (!reusable(slot.batch))
+      if (!reusable(slot.batch) || !slot.arrived.has_passed())
         slot.batch = Batch();
       const SampleOrder& order = *slot.section->order;
       const std::int64_t begin =
@@ -168,17 +174,47 @@ struct BatchPipeline::Impl {
           static_cast<std::size_t>(std::min(options.batch_size, order.size() - begin)));
       order.fill(begin, slot.rows);
       slot.section->reader->gather(slot.rows, slot.batch);
-      if (transforms.empty())
-        return;
-      const std::uint64_t seed =
-          random.seed("batch", {static_cast<std::uint64_t>(slot.place.pass),
-                                static_cast<std::uint64_t>(slot.place.batch)});
-      for (const Transform* transform : transforms) {
-        transform->apply(slot.batch, {options.training, seed});
+      if (!transforms.empty()) {
+        const std::uint64_t seed =
+            random.seed("batch", {static_cast<std::uint64_t>(slot.place.pass),
+                                  static_cast<std::uint64_t>(slot.place.batch)});
+        for (const Transform* transform : transforms)
+          transform->apply(slot.batch, {options.training, seed});
       }
+      // What is staged stays in the slot, and the next batch is gathered into it.
+      if (options.staging != nullptr)
+        slot.batch = slot.batch.with_each(
+            [&](const at::Tensor& tensor) { return options.staging->staged(tensor); });
     } catch (...) {
       slot.error = std::current_exception();
     }
+  }
+
+  /// Enqueues the copies to the device; the host goes on.
+  void send(Slot& slot) {
+    if (options.device.is_cpu() || slot.error || slot.section == nullptr)
+      return;
+    const Timeline::Span span(options.timeline, Phase::kData);
+    try {
+      const StreamScope on_stream(copies);
+      slot.sent = slot.batch.to(options.device);
+      slot.arrived.record(copies);
+    } catch (...) {
+      slot.error = std::current_exception();
+    }
+  }
+
+  /// The batch of a slot, for work that the calling thread enqueues from now on.
+  Batch handed_out(Slot& slot) const {
+    if (options.device.is_cpu())
+      return slot.batch;
+    const c10::Stream stream = current_stream(options.device);
+    slot.arrived.hold_back(stream);
+    // Made on the stream of the copies, which must not use its memory again too early.
+    return std::exchange(slot.sent, Batch()).with_each([&](const at::Tensor& tensor) {
+      use_on(stream, tensor);
+      return tensor;
+    });
   }
 
   /// The slots for tickets in flight, as many as the memory allows. Measured on a first batch.
@@ -250,7 +286,7 @@ struct BatchPipeline::Impl {
       return std::nullopt;
     }
     next_batch = after(next_batch);
-    return slot.batch;
+    return handed_out(slot);
   }
 
   /// The batch after the last one of an epoch of so many is the first of the next.
@@ -322,6 +358,7 @@ struct BatchPipeline::Impl {
   const PipelineOptions options;
   const RandomStreams random;
   const std::optional<std::int64_t> batches_per_pass;
+  const c10::Stream copies;  // to the device
 
   // Touched by the consumer alone.
   Place next_ticket;

@@ -12,6 +12,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
 #include <treadle/engine/loss_totals.h>
+#include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
 namespace treadle::engine {
@@ -45,12 +46,6 @@ void invert(const EvaluationSetup& setup, std::size_t target, Prediction& predic
   }
 }
 
-/// Where the model computes. Rows and predictions are the host's.
-c10::Device device_of(const torch::nn::Module& model) {
-  const std::vector<at::Tensor> parameters = model.parameters();
-  return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
-}
-
 void to_host(Predictions& predictions) {
   const auto move = [](at::Tensor& values) {
     if (values.defined())
@@ -63,7 +58,8 @@ void to_host(Predictions& predictions) {
   }
 }
 
-/// On any thread: a model in eval mode is not written to, nor are loss and transforms.
+/// Rows and predictions are on the host. On any thread: a model in eval mode is not written to, nor
+/// are loss and transforms.
 void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
                     EvaluatedBatch& evaluated) {
   const at::NoGradGuard no_gradients;
@@ -194,9 +190,11 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   std::vector<EvaluatedBatch> round(alone ? 1 : at_once(first.batch));
   take(first);
 
+  const c10::Stream device_stream = current_stream(device_of(*setup.model));
   flow::graph graph;
   flow::function_node<EvaluatedBatch*> node(graph, flow::unlimited, [&](EvaluatedBatch* evaluated) {
     try {
+      const StreamScope on_stream(device_stream);
       ForwardContext own(stop);
       evaluate_batch(setup, own, *evaluated);
     } catch (...) {

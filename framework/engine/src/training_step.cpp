@@ -15,6 +15,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
 #include <treadle/core/logged_values.h>
+#include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 
 #include "grouped_update.h"
@@ -136,6 +137,7 @@ class TrainingStep::ShardGraph {
     }
     batch_ = &batch;
     seed_ = seed;
+    stream_ = current_stream(step_.arena_.parameters().device());
     start_.try_put(flow::continue_msg());
     graph_.wait_for_all();
     for (std::exception_ptr& error : errors_) {
@@ -153,6 +155,7 @@ class TrainingStep::ShardGraph {
   /// On any worker.
   void run(std::size_t index) noexcept {
     try {
+      const StreamScope on_stream(stream_);
       Shard& shard = *step_.shards_[index];
       ParameterArena& arena = index == 0 ? step_.arena_ : *arenas_[index - 1];
       const auto count = static_cast<std::int64_t>(step_.shards_.size());
@@ -179,6 +182,7 @@ class TrainingStep::ShardGraph {
         return;
     }
     try {
+      const StreamScope on_stream(stream_);
       const Timeline::Span span(step_.timeline_, Phase::kUpdate);
       step_.arena_.add_gradients(terms_, in_ranges);
     } catch (...) {
@@ -192,6 +196,7 @@ class TrainingStep::ShardGraph {
   std::vector<std::exception_ptr> errors_;
   const Batch* batch_ = nullptr;
   std::uint64_t seed_ = 0;
+  c10::Stream stream_ = current_stream(c10::kCPU);  // of the training thread
 
   flow::graph graph_;
   flow::broadcast_node<flow::continue_msg> start_;

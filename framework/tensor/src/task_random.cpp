@@ -1,7 +1,10 @@
 #include <treadle/tensor/task_random.h>
 
 #include <optional>
+#include <string_view>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <treadle/tensor/torch_versions.h>
@@ -9,7 +12,8 @@
 namespace treadle {
 namespace {
 
-/// The seed of a scope, and its generator once something was drawn.
+/// The seed of a scope, and its generators once something was drawn: one for the CPU, and one for
+/// the other device that a task may compute on.
 struct Stream {
   const at::Generator& generator() {
     if (!made.defined())
@@ -17,20 +21,49 @@ struct Stream {
     return made;
   }
 
+  const at::Generator& generator(c10::Device device) {
+    if (device.is_cpu())
+      return generator();
+    if (!made_for_device.defined() || made_for != device) {
+      made_for_device = torch_versions::make_generator_for(device, seed);
+      made_for = device;
+    }
+    return made_for_device;
+  }
+
   std::uint64_t seed;
-  at::Generator made;
+  at::Generator made = {};
+  at::Generator made_for_device = {};
+  c10::Device made_for = c10::kCPU;
 };
 
 // Of the innermost scope on this thread. Set and restored by TaskRandom alone.
-thread_local Stream* current_stream = nullptr;
+thread_local Stream* task_stream = nullptr;
 
-std::optional<std::size_t> generator_argument(const c10::FunctionSchema& schema) {
+std::optional<std::size_t> argument_of(const c10::FunctionSchema& schema, std::string_view name) {
   const auto& arguments = schema.arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].name() == "generator")
+    if (arguments[i].name() == name)
       return i;
   }
   return std::nullopt;
+}
+
+std::optional<std::size_t> generator_argument(const c10::FunctionSchema& schema) {
+  return argument_of(schema, "generator");
+}
+
+/// Where an operator computes, given its arguments: where its first tensor is; without a tensor on
+/// the device that it is to make one on.
+c10::Device device_of_call(const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
+                           std::size_t first) {
+  for (std::size_t i = first; i < stack.size(); ++i) {
+    if (stack[i].isTensor() && stack[i].toTensor().defined())
+      return stack[i].toTensor().device();
+  }
+  const auto device = argument_of(schema, "device");
+  return device && stack[first + *device].isDevice() ? stack[first + *device].toDevice()
+                                                     : c10::Device(c10::kCPU);
 }
 
 /// Gives the operator the task's generator when it was given none, and carries on.
@@ -39,9 +72,26 @@ void draw_from_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   const auto argument = generator_argument(op.schema());
   const std::size_t first = stack->size() - op.schema().arguments().size();
   c10::IValue& given = (*stack)[first + *argument];
-  if (given.isNone() && current_stream != nullptr)
-    given = c10::IValue(current_stream->generator());
+  if (given.isNone() && task_stream != nullptr)
+    given = c10::IValue(task_stream->generator(device_of_call(op.schema(), *stack, first)));
   torch_versions::continue_below(torch_versions::kTaskKey, op, keys, stack);
+}
+
+/// Dropout as accelerators have it: in one kernel, which takes no generator. Off the CPU it is made
+/// of operators that take one.
+void drop_out_by_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                      torch::jit::Stack* stack) {
+  const std::size_t first = stack->size() - op.schema().arguments().size();
+  const at::Tensor input = (*stack)[first].toTensor();
+  const bool trains = (*stack)[first + 2].isNone() || (*stack)[first + 2].toBool();
+  if (input.is_cpu() || task_stream == nullptr || !trains)
+    return torch_versions::continue_below(torch_versions::kTaskKey, op, keys, stack);
+  const double kept = 1 - (*stack)[first + 1].toDouble();
+  const at::Tensor mask = at::empty_like(input, input.options().dtype(at::kBool))
+                              .bernoulli_(kept, task_stream->generator(input.device()));
+  stack->resize(first);
+  stack->emplace_back(input * mask * (kept > 0 ? 1 / kept : 0));
+  stack->emplace_back(mask);
 }
 
 /// Every other operator passes the key as if it were not there.
@@ -63,6 +113,7 @@ bool install_kernels() {
     aten.impl((name.name + overload).c_str(),
               CppFunction::makeFromBoxedFunction<&draw_from_task>());
   }
+  aten.impl("native_dropout", CppFunction::makeFromBoxedFunction<&drop_out_by_task>());
   return true;
 }
 
@@ -70,10 +121,10 @@ bool install_kernels() {
 
 struct TaskRandom::Scope {
   explicit Scope(std::uint64_t seed)
-      : stream{seed, {}}, previous(current_stream), key(torch_versions::kTaskKey) {
-    current_stream = &stream;
+      : stream{seed}, previous(task_stream), key(torch_versions::kTaskKey) {
+    task_stream = &stream;
   }
-  ~Scope() { current_stream = previous; }
+  ~Scope() { task_stream = previous; }
 
   Stream stream;
   Stream* previous;
@@ -93,9 +144,8 @@ const at::Generator& TaskRandom::generator() const {
 }
 
 std::uint64_t draw_from_task() {
-  return torch_versions::draw_64_bits(current_stream != nullptr
-                                          ? current_stream->generator()
-                                          : torch_versions::default_cpu_generator());
+  return torch_versions::draw_64_bits(
+      task_stream != nullptr ? task_stream->generator() : torch_versions::default_cpu_generator());
 }
 
 at::Generator make_generator(std::uint64_t seed) {

@@ -13,6 +13,7 @@
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/data_spec.h>
+#include <treadle/core/device_backend.h>
 #include <treadle/core/fit_id.h>
 #include <treadle/core/fits_targets.h>
 #include <treadle/core/gradient_strategy.h>

@@ -52,8 +52,14 @@ using torch::autograd::variable_list;
 
 /// Runs body(0) … body(count - 1) as tasks, with this thread's libtorch settings: grad mode,
 /// autocast, dispatch. Rethrows the failure of the lowest index, so that errors do not depend on
-/// timing.
-void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
+/// timing. Off the CPU one after the other: the device works on its own, and tasks would enqueue on
+/// other streams than this thread.
+void at_once(c10::Device device, std::size_t count, const std::function<void(std::size_t)>& body) {
+  if (!device.is_cpu()) {
+    for (std::size_t i = 0; i < count; ++i)
+      body(i);
+    return;
+  }
   // Without the stream of random numbers (TaskRandom): each branch makes its own.
   const at::ThreadLocalState settings;
   std::vector<std::exception_ptr> failures(count);
@@ -83,6 +89,12 @@ void at_once(std::size_t count, const std::function<void(std::size_t)>& body) {
   }
 }
 
+c10::Device device_among(at::TensorList tensors) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [](const at::Tensor& tensor) { return tensor.defined(); });
+  return found == tensors.end() ? c10::Device(c10::kCPU) : found->device();
+}
+
 /// One forward of a group at once, and what its backward needs.
 struct Forked : torch::CustomClassHolder {
   const BranchGroup* group = nullptr;  // while the forward runs: backward may outlive the graph
@@ -108,7 +120,7 @@ class Fork : public torch::autograd::Function<Fork> {
       sources[forked->given[i]] = inputs[i];
     forked->leaves.resize(count);
     forked->results.resize(count);
-    at_once(count, [&](std::size_t branch) {
+    at_once(device_among(inputs), count, [&](std::size_t branch) {
       // autograd runs a Function's forward with recording switched off; the branch's own graph is
       // recorded here.
       const at::AutoGradMode record(true);
@@ -145,7 +157,7 @@ class Fork : public torch::autograd::Function<Fork> {
         c10::static_intrusive_pointer_cast<Forked>(context->saved_data["forked"].toCapsule());
     const std::size_t count = forked->results.size();
     std::vector<variable_list> found(count);
-    at_once(count, [&](std::size_t branch) {
+    at_once(device_among(gradients), count, [&](std::size_t branch) {
       if (gradients[branch].defined() && forked->results[branch].requires_grad())
         found[branch] = gradients_of(*forked, branch, gradients[branch]);
     });
@@ -338,7 +350,7 @@ void run_branches(const BranchGroup& group, Branches branches, std::uint64_t see
 
   if (runs_in_parallel(group, branches)) {
     if (!at::GradMode::is_enabled()) {
-      at_once(count,
+      at_once(device_among(sources), count,
               [&](std::size_t branch) { values[group.places[branch]] = run_one(branch, sources); });
       return;
     }

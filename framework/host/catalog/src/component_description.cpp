@@ -257,8 +257,8 @@ bool has_key_of_its_own(const Json& properties, const Json& component) {
   });
 }
 
-/// Where a document has such a component: "optimizer", but "metrics", a list, and "callbacks"
-/// inside "training". Nothing where it has none.
+/// Where a document has such a component: "optimizer", but "metrics", a list, "callbacks" inside
+/// "training", and a device only by its name. Nothing where it has none.
 std::optional<Json> placed_in(const Json& properties, std::string_view interface_word,
                               const Json& component) {
   for (const auto& [key, property] : properties.items()) {
@@ -276,7 +276,9 @@ std::optional<Json> placed_in(const Json& properties, std::string_view interface
     if (items.value("x-treadle-component", "") == interface_word &&
         !has_key_of_its_own(properties, component))
       return Json{{key, Json::array({component})}};
-    if (!slot.contains("x-treadle-component") || !slot.contains("properties"))
+    if (slot.value("x-treadle-names", "") == interface_word)
+      return Json{{key, component.at("use")}};
+    if (!slot.contains("properties"))
       continue;
     if (const auto inside = placed_in(slot["properties"], interface_word, component))
       return Json{{key, *inside}};

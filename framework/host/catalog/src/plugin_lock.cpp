@@ -9,6 +9,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 #include <treadle/base/problem.h>
+#include <treadle/host/catalog/device_name.h>
 
 namespace treadle {
 namespace {
@@ -25,6 +26,14 @@ void collect_uses(const json& value, std::set<std::string>& names) {
     for (const json& child : value)
       collect_uses(child, names);
   }
+}
+
+/// The component of the interface "device" that a resolved document names; empty without one.
+std::string device_of(const json& resolved) {
+  const json device = resolved.value(json::json_pointer("/resources/device"), json());
+  const auto name =
+      device.is_string() ? parse_device_name(device.get<std::string>()) : std::nullopt;
+  return name ? name->component : std::string();
 }
 
 PluginLock::Entry entry_of(const PluginFile& plugin) {
@@ -52,15 +61,15 @@ std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog, const 
                                             const json& resolved) {
   std::set<std::string> used;
   collect_uses(resolved, used);
+  const std::string device = device_of(resolved);
   std::map<std::string, const PluginFile*> by_id;
   for (const CatalogComponent& component : catalog.components()) {
     const std::string& name = component.component->name;
     const std::string qualified_name = component.qualified_name();
-    const auto is_meant = [&] {
-      const std::string_view word = catalog.interfaces().word(component.component->interface_id);
-      return index.find(word, name).qualified_name == qualified_name;
-    };
-    if (used.contains(qualified_name) || (used.contains(name) && is_meant()))
+    const std::string_view word = catalog.interfaces().word(component.component->interface_id);
+    const auto is_meant = [&] { return index.find(word, name).qualified_name == qualified_name; };
+    const bool is_device = word == "device" && (device == name || device == qualified_name);
+    if (used.contains(qualified_name) || ((used.contains(name) || is_device) && is_meant()))
       by_id[component.plugin->manifest.id] = component.plugin;
   }
   std::vector<const PluginFile*> plugins;

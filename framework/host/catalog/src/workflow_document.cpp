@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <treadle/base/json_words.h>
+#include <treadle/host/catalog/device_name.h>
 
 namespace treadle {
 namespace {
@@ -92,6 +93,31 @@ std::vector<Problem> problems_of_whole_batches(const Json& resolved, const Schem
     report(*splitter, its + "the parts of the gradient strategy " + quote_value(name) +
                           "; leave the strategy out, or choose a loss that is a sum over rows");
   }
+  return problems;
+}
+
+/// Whether the machine has the device is known when the plugin is loaded, and not here.
+std::vector<Problem> problems_of_device(const Json& resolved, const SchemaIndex& index,
+                                        const PlaceIndex& places) {
+  const std::string pointer = "/resources/device";
+  const auto text = resolved.at("resources").at("device").get<std::string>();
+  const auto problem = [&](std::string message) {
+    return std::vector<Problem>{{places.place_of(pointer), pointer, std::move(message)}};
+  };
+  const std::optional<DeviceName> name = parse_device_name(text);
+  if (!name) {
+    return problem(
+        "expected \"auto\", or a device with or without its number, such as \"cpu\" or "
+        "\"cuda:1\", got " +
+        quote_text(text));
+  }
+  if (name->is_auto())
+    return {};
+  const FoundComponent found = index.find("device", name->component);
+  if (found.schema != nullptr)
+    return {};
+  std::vector<Problem> problems = problem(found.problem);
+  problems.front().plugin_at_fault = found.plugin_at_fault;
   return problems;
 }
 
@@ -213,7 +239,10 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
       check(document->value(), workflow_schema(), index, *document, "", document->folder());
   if (!checked.problems.empty())
     throw DocumentError(std::move(checked.problems));
-  if (auto problems = problems_of_whole_batches(checked.value, index, *document); !problems.empty())
+  std::vector<Problem> problems = problems_of_whole_batches(checked.value, index, *document);
+  for (Problem& problem : problems_of_device(checked.value, index, *document))
+    problems.push_back(std::move(problem));
+  if (!problems.empty())
     throw DocumentError(std::move(problems));
 
   ResolvedWorkflow workflow;

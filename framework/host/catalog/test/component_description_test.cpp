@@ -94,9 +94,10 @@ TEST(ComponentDescription, ShowsAloneWhatStandsWithinOthers) {
 TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
   const FakeComponents components;
   for (const ListedComponent& component : components.listing()) {
-    // No sample can know which optimizers there are; callbacks and gradients stand in "training".
+    // No sample can know which optimizers there are; callbacks and gradients stand in "training",
+    // and a device is a name alone.
     if (component.name == "lookahead" || component.interface_word == "callback" ||
-        component.interface_word == "gradients")
+        component.interface_word == "gradients" || component.interface_word == "device")
       continue;
     const json sample =
         describe_component(component.interface_word, component.name, *component.schema).sample;
@@ -108,6 +109,11 @@ TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
       ADD_FAILURE() << component.name << ": " << problem.text();
     }
   }
+}
+
+TEST(ComponentDescription, NamesADeviceAsDocumentsDo) {
+  EXPECT_EQ(describe_component("device", "cpu", {{"properties", json::object()}}).sample,
+            json::parse(R"({"resources": {"device": "cpu"}})"));
 }
 
 TEST(ComponentDescription, ListsTheKeysOfTheSlotAsWell) {

@@ -30,6 +30,7 @@ class FakeComponents final : public SchemaIndex {
     add("loss", "cross_entropy", R"({"properties": {"label_smoothing": {"type": "number",
         "minimum": 0, "exclusiveMaximum": 1, "default": 0.0}}})");
     add("loss", "correlation", R"({"x-treadle-additive": false, "type": "object"})");
+    add("device", "cpu", R"({"properties": {}})");
     add("gradients", "accumulate", R"({"x-treadle-splits-batch": true, "properties": {
         "micro_batches": {"type": "integer", "minimum": 1, "default": 4}}})");
     add("gradients", "truncated_bptt", R"({"properties": {

@@ -55,7 +55,8 @@ TEST(WorkflowDocument, FillsInEverythingThatDoesNotDependOnTheData) {
         "callbacks": [], "checkpoint": {"every": "30s", "keep": 2}},
       "validation": {"use": "hold_out", "fraction": 0.2},
       "observers": [],
-      "resources": {"workers": "auto", "shards": 1, "intra_op_threads": 1}})"));
+      "resources": {"device": "auto", "workers": "auto", "shards": 1,
+        "intra_op_threads": 1}})"));
 }
 
 TEST(WorkflowDocument, ResolvesTheDocumentOfTheReadme) {
@@ -295,12 +296,30 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
   "metrics": [{"use": "accuracy"}, {"use": "macro_f1"}],
   "observers": [],
   "resources": {
+    "device": "auto",
     "intra_op_threads": 1,
     "shards": 1,
     "workers": "auto"
   }
 }
 )");
+}
+
+TEST(WorkflowDocument, NamesADeviceThatAPluginOffers) {
+  const auto with = [](const std::string& device) {
+    return R"({"treadle": 1, "data": "moons", "model": "mlp", "optimizer": "adamw",
+               "resources": {"device": ")" +
+           device + "\"}}";
+  };
+  for (const char* device : {"auto", "cpu", "cpu:0", "cpu:12"})
+    EXPECT_EQ(resolve(with(device)).resolved["resources"]["device"], device);
+
+  using ::testing::ElementsAre;
+  EXPECT_THAT(problems_of(with("cp")), ElementsAre(is_problem(2, "/resources/device", {"\"cp\""})));
+  for (const char* device : {"", ":1", "cpu:", "cpu:x", "cpu:-1", "cpu:1:2"}) {
+    EXPECT_THAT(problems_of(with(device)),
+                ElementsAre(is_problem(2, "/resources/device", {"\"auto\"", "cuda:1"})));
+  }
 }
 
 TEST(WriteWorkflow, KeepsEveryDigit) {

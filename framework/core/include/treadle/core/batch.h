@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,7 +38,12 @@ struct Batch {
   Batch slice(std::int64_t begin, std::int64_t count) const;
 
   /// The same rows on a device; this where they are there already. Their numbers stay on the CPU.
+  /// The host waits for no copy to the device.
   Batch to(c10::Device device) const;
+
+  /// The same rows with what `change` makes of each tensor but `rows`. Handles of one tensor become
+  /// handles of one tensor.
+  Batch with_each(const std::function<at::Tensor(const at::Tensor&)>& change) const;
 
   /// The rows of all parts, one after the other, as a copy; dimensions that vary are padded to the
   /// longest. Expects at least one part, and all of the same data.

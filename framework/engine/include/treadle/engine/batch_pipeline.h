@@ -5,11 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include <treadle/base/random.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/device_backend.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/sampler.h>
 #include <treadle/core/timeline.h>
@@ -32,6 +34,11 @@ struct PipelineOptions {
   /// flight.
   std::int64_t buffer_bytes = std::int64_t{4} << 20;
   Timeline* timeline = nullptr;  ///< null: time is not measured
+  /// Where batches are handed out: copied there, ahead of their use, on a stream of their own.
+  c10::Device device = c10::kCPU;
+  /// Of `device`, or of where batches on the CPU are copied next: provides memory to copy from.
+  /// Null: any memory.
+  const DeviceBackend* staging = nullptr;
 };
 
 /// Training rows that are only read in order.
@@ -44,8 +51,8 @@ struct StreamInput {
 };
 
 /// Batches prepared ahead of the consumer by a flow graph: ticket → gather and transform (in
-/// parallel) → order restored → bounded buffer. Of a stream, one node reads windows in their order
-/// before.
+/// parallel) → order restored → copied to the device → bounded buffer. Of a stream, one node reads
+/// windows in their order before.
 ///
 /// Order and randomness depend on the seed and the epoch alone, never on the number of workers. The
 /// consumer hands out the tickets, so memory is bounded by the tickets in flight; they run on into

@@ -12,8 +12,9 @@
 #include "load/shard_count.h"
 
 // From one resolved document to components. settle() first fills in what the document leaves open
-// and the data decides: task, loss, metrics, shards. The document is then complete and saved with
-// the run; a run of the saved document has nothing left to choose, and gives the same bits.
+// and the machine or the data decides: device, task, loss, metrics, shards. The document is then
+// complete and saved with the run; a run of the saved document has nothing left to choose, and
+// gives the same bits.
 //
 // The make_...() functions are const and return fresh objects, since fits run at the same time.
 // Shared by all fits are the losses, whose const functions are thread-safe, and the data.
@@ -106,6 +107,7 @@ std::optional<engine::StreamInput> DocumentComponents::stream() const {
 }
 
 void DocumentComponents::settle() {
+  settle_device();
   if (dataset_.has_guessed_task())
     settle_task();
   settle_training();
@@ -113,6 +115,14 @@ void DocumentComponents::settle() {
   settle_metrics();
   settle_shards();
   runtime_.expect_usable(workflow_.resolved);  // what the data decided may be of other plugins
+}
+
+void DocumentComponents::settle_device() {
+  device_ = find_device(runtime_, workflow_);
+  nlohmann::json& device = workflow_.resolved.at("resources").at("device");
+  if (device == "auto" && !device_.device().is_cpu())
+    choices_.push_back("device: " + device_.name + " (" + device_.info.name + ")");
+  device = device_.name;
 }
 
 void DocumentComponents::settle_task() {

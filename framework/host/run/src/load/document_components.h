@@ -22,6 +22,7 @@
 
 #include "load/dataset.h"
 #include "load/document_slots.h"
+#include "load/run_device.h"
 #include "load/training_plan.h"
 
 namespace treadle::internal {
@@ -50,8 +51,8 @@ struct GivenWeights {
 };
 
 /// Makes the components that one resolved document names, for the data of the run. What the
-/// document leaves open is filled in here: task, loss, metrics, shards. Several documents may have
-/// a factory each over one dataset.
+/// document leaves open is filled in here: device, task, loss, metrics, shards. Several documents
+/// may have a factory each over one dataset.
 class DocumentComponents {
  public:
   /// The choices made for the user are in choices(). Borrows both.
@@ -73,6 +74,8 @@ class DocumentComponents {
   /// Pieces of a training batch.
   std::size_t shards() const;
   c10::ScalarType dtype() const { return dtype_; }
+  /// Where models are trained and evaluated. Transforms and metrics work on the CPU.
+  const RunDevice& device() const { return device_; }
   const DataSpec& data_spec() const { return spec_; }
   /// "classification", "regression", …; of several targets, one after the other.
   std::string task() const;
@@ -120,6 +123,7 @@ class DocumentComponents {
   std::vector<std::size_t> targets_of_metric(const Config& slot) const;
   std::string metric_prefix(const TargetSpec& target) const;
   void settle();
+  void settle_device();
   void settle_task();
   void settle_slot(const std::string& key, const nlohmann::json& value);
   void settle_training();
@@ -133,6 +137,7 @@ class DocumentComponents {
   const Runtime& runtime_;
   ResolvedWorkflow workflow_;
   c10::ScalarType dtype_ = at::kFloat;
+  RunDevice device_;
   const Dataset& dataset_;
   const DataSpec& spec_;
   std::vector<std::unique_ptr<Loss>> losses_;

@@ -251,6 +251,7 @@ struct Predictor::Impl {
     for (const auto& [name, tensor] : stored.weights)
       weights.put(name, tensor);
     load_module_state(*model, weights);
+    model->to(components.device().device());
     model->eval();
     if (auto* prepares = dynamic_cast<PreparesForInference*>(model.get()))
       prepares->prepare_for_inference();
@@ -261,6 +262,11 @@ struct Predictor::Impl {
     for (const auto& transform : transforms)
       list.push_back(transform.get());
     return list;
+  }
+
+  engine::PipelineOptions pipeline_options() const {
+    return {.batch_size = engine::evaluation_batch(model_spec.inputs, kLeast, kMost),
+            .staging = components.device().backend.get()};
   }
 
   engine::EvaluationSetup setup() const { return {model.get(), &*objective, transform_list()}; }
@@ -291,11 +297,10 @@ struct Predictor::Impl {
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
     std::iota(all.begin(), all.end(), 0);
     engine::EvaluationTotals totals;
-    const std::int64_t batch = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
     engine::ThreadBudget budget;
     budget.run([&] {
-      engine::BatchPipeline pipeline(*rows, std::move(all), transform_list(),
-                                     engine::PipelineOptions{batch}, RandomStreams(0));
+      engine::BatchPipeline pipeline(*rows, std::move(all), transform_list(), pipeline_options(),
+                                     RandomStreams(0));
       const auto stream = pipeline.epoch(0);
       totals = engine::evaluate(setup(), *stream, {}, visit);
     });
@@ -311,13 +316,11 @@ struct Predictor::Impl {
     engine::StreamInput input;
     input.data = &provider;
     input.dtype = components.dtype();
-    const std::int64_t batch = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
-    input.window_rows = std::max(batch, std::int64_t{1024});
+    input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
     engine::EvaluationTotals totals;
     engine::ThreadBudget budget;
     budget.run([&] {
-      engine::BatchPipeline pipeline(input, transform_list(), engine::PipelineOptions{batch},
-                                     RandomStreams(0));
+      engine::BatchPipeline pipeline(input, transform_list(), pipeline_options(), RandomStreams(0));
       totals = engine::evaluate(setup(), *pipeline.epoch(0), {}, visit);
     });
     return totals;
@@ -334,8 +337,10 @@ struct Predictor::Impl {
   std::shared_ptr<Model> model;
 };
 
-Predictor Predictor::load(const Runtime& runtime, const fs::path& saved) {
+Predictor Predictor::load(const Runtime& runtime, const fs::path& saved,
+                          const std::string& device) {
   internal::SavedModel stored = internal::read_saved_model(runtime, saved);
+  stored.workflow.resolved.at("resources").at("device") = device;
   try {
     return Predictor(std::make_unique<Impl>(runtime, std::move(stored)));
   } catch (const StorageError& error) {

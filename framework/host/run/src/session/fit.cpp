@@ -5,6 +5,7 @@
 #include <treadle/core/weights.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
+#include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 
 #include "load/target_units.h"
@@ -37,6 +38,7 @@ Fit::Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline*
       id_(std::move(id)),
       rows_(std::move(rows)),
       timeline_(timeline),
+      stream_(another_stream(components.device().device())),
       random_(id_.random(RandomStreams(components.workflow().seed))),
       losses_(components.loss_terms()) {}
 
@@ -51,6 +53,7 @@ std::vector<const Transform*> Fit::transforms() const {
 
 void Fit::prepare(const StateDict* saved_preprocessing) {
   const Timeline::Span span(timeline_, Phase::kLoading);
+  const StreamScope on_stream(stream_);
   const RowReader& rows = components_.rows();
   transforms_ = components_.make_transforms();
   if (saved_preprocessing != nullptr) {
@@ -88,6 +91,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
     notes_.push_back("execution: " + choice);
   if (saved_preprocessing == nullptr)
     load_given_weights();  // else they are in the checkpoint
+  move_to_device();
   optimizer_ = components_.make_optimizer();
   groups_ = components_.make_optimizer_groups(*model_);
   schedule_ = components_.make_schedule();
@@ -119,7 +123,9 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                          .drop_last = plan.drop_last,
                                          .batches_per_epoch = plan.steps_per_epoch,
                                          .training = true,
-                                         .timeline = timeline_};
+                                         .timeline = timeline_,
+                                         .device = components_.device().device(),
+                                         .staging = components_.device().backend.get()};
   training_ =
       stream ? std::make_unique<engine::BatchPipeline>(*stream, transforms(), to_train, random_)
              : std::make_unique<engine::BatchPipeline>(rows, rows_.training, transforms(), to_train,
@@ -128,7 +134,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
     const engine::PipelineOptions to_evaluate{
         .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
                                                plan.evaluation_batch_size),
-        .timeline = timeline_};
+        .timeline = timeline_,
+        .staging = components_.device().backend.get()};
     validation_ = std::make_unique<engine::BatchPipeline>(
         rows, rows_.validation, transforms(), to_evaluate, random_.part("validation", 0));
   }
@@ -157,6 +164,18 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.checkpoint_every = plan.checkpoint_every;
   setup_.keep_checkpoints = plan.keep_checkpoints;
   setup_.timeline = timeline_;
+  if (components_.device().info.tensors_only)
+    setup_.path = ParameterView::Path::kTensors;
+}
+
+/// Weights are drawn and read on the CPU: they are the same for every device.
+void Fit::move_to_device() {
+  const c10::Device device = components_.device().device();
+  if (device.is_cpu())
+    return;
+  model_->to(device);
+  for (const auto& replica : replicas_)
+    replica->to(device);
 }
 
 void Fit::load_given_weights() {
@@ -181,10 +200,15 @@ void Fit::load_given_weights() {
 }
 
 engine::TrainingResult Fit::train(engine::RunContext& context) {
-  return engine::train(*loop_, setup_, context);
+  const StreamScope on_stream(stream_);
+  const engine::TrainingResult result = engine::train(*loop_, setup_, context);
+  // Others read the weights next, on other streams.
+  components_.device().backend->synchronize(components_.device().device());
+  return result;
 }
 
 engine::ValidationResult Fit::validate(std::stop_token stop) {
+  const StreamScope on_stream(stream_);
   // The report's metrics are computed only here, not after every epoch: their tables are large, and
   // only those of the final weights are shown.
   engine::SessionSetup setup = setup_;
@@ -194,11 +218,13 @@ engine::ValidationResult Fit::validate(std::stop_token stop) {
 }
 
 engine::ValidationResult Fit::test(std::stop_token stop) {
+  const StreamScope on_stream(stream_);
   const TrainingPlan plan = components_.training_plan();
   const engine::PipelineOptions to_evaluate{
       .batch_size =
           engine::evaluation_batch(model_spec_.inputs, plan.batch_size, plan.evaluation_batch_size),
-      .timeline = timeline_};
+      .timeline = timeline_,
+      .staging = components_.device().backend.get()};
   engine::BatchPipeline rows(components_.rows(), rows_.test, transforms(), to_evaluate,
                              random_.part("test", 0));
   // Fresh metrics: report_metrics_ still holds what validate() accumulated, which is read later to

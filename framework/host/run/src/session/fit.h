@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/Stream.h>
+
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/session.h>
 #include <treadle/host/run/checkpoint_store.h>
@@ -25,7 +27,8 @@ struct FitRows {
 };
 
 /// One training with everything it owns: its transforms, fitted on its own rows, its model, its
-/// streams. Nothing is shared with another fit but the raw data.
+/// streams of random numbers, and its stream of work on the device. Nothing is shared with another
+/// fit but the raw data.
 class Fit {
  public:
   Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline* timeline = nullptr);
@@ -61,11 +64,13 @@ class Fit {
  private:
   std::vector<const Transform*> transforms() const;
   void load_given_weights();
+  void move_to_device();
 
   const DocumentComponents& components_;
   FitId id_;
   FitRows rows_;
   Timeline* const timeline_;
+  const c10::Stream stream_;  // all work of this fit on its device
   RandomStreams random_;
   std::optional<StateDict> start_weights_;
   std::vector<std::unique_ptr<Transform>> transforms_;

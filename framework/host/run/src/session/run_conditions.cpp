@@ -27,8 +27,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// What may change between a run's beginning and its end, as the bits do not depend on it. The
-/// content of weights and data is compared by its hash: they may lie elsewhere.
-constexpr std::array kMayChange{"/name", "/observers", "/extensions", "/resources/workers",
+/// content of weights and data is compared by its hash: they may lie elsewhere. The kind of device
+/// is part of the environment: which one of its kind is no difference.
+constexpr std::array kMayChange{"/name",
+                                "/observers",
+                                "/extensions",
+                                "/resources/workers",
+                                "/resources/device",
                                 "/model/weights/path"};
 constexpr std::size_t kMostShown = 6;
 

@@ -14,7 +14,7 @@
 namespace treadle::internal {
 
 /// The part of a resolved document that a run's bits depend on: without its name, its observers,
-/// the number of workers, extensions, and the paths of files whose content is compared.
+/// the number of workers, the device, extensions, and the paths of files whose content is compared.
 nlohmann::json document_identity(const PluginRegistry& registry, const nlohmann::json& resolved);
 
 /// A value in which two documents differ.

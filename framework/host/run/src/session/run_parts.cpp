@@ -48,7 +48,7 @@ void RunParts::open_data() {
   conditions_ =
       RunConditions(environment_record(plugins, resolved,
                                        {dataset_->provider().content_hash(), dataset_->row_count()},
-                                       budget.workers()),
+                                       components_->device().kind, budget.workers()),
                     document_identity(runtime.registry(), resolved), components_->choices());
   const auto note = [this](const std::string& text) { log.note(text); };
   if (resumed)

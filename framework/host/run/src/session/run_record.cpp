@@ -50,8 +50,13 @@ std::int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-constexpr const char* kCompared[] = {"treadle",        "libtorch",  "blas",
-                                     "cpu_capability", "data_hash", "weights_hash"};
+struct Compared {
+  const char* key;
+  const char* missing = "";  ///< what a record without the key means
+};
+constexpr Compared kCompared[] = {{"treadle"},        {"libtorch"},      {"blas"},
+                                  {"cpu_capability"}, {"device", "cpu"}, {"data_hash"},
+                                  {"weights_hash"}};
 
 /// Of the file of weights that trainings start from; empty where there is none to start from.
 std::string weights_hash(const nlohmann::json& resolved) {
@@ -65,11 +70,12 @@ std::string weights_hash(const nlohmann::json& resolved) {
 }  // namespace
 
 nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
-                                  const DataFacts& data, int workers) {
+                                  const DataFacts& data, const std::string& device, int workers) {
   nlohmann::json record{{"treadle", std::string(version())},
                         {"libtorch", libtorch_version()},
                         {"blas", engine::blas_name()},
                         {"cpu_capability", cpu_capability()},
+                        {"device", device},
                         {"data_hash", data.hash},
                         {"data_rows", data.rows},
                         {"plugins", plugins_of(plugins)},
@@ -81,8 +87,8 @@ nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::jso
 
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {
   std::vector<std::string> found;
-  for (const char* key : kCompared) {
-    if (before.value(key, "") != now.value(key, "")) {
+  for (const auto& [key, missing] : kCompared) {
+    if (before.value(key, missing) != now.value(key, missing)) {
       found.push_back(std::string(key) + " was " + before.value(key, "unknown") + " and is now " +
                       now.value(key, "unknown"));
     }

@@ -16,9 +16,10 @@ struct DataFacts {
 };
 
 /// What a run's bits depend on beside its document: plugins with build ids and hashes, libtorch,
-/// BLAS, CPU capability, data. Also facts for people that are not compared ("informative").
+/// BLAS, CPU capability, kind of device (RunDevice::kind), data. Also facts for people that are not
+/// compared ("informative").
 nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
-                                  const DataFacts& data, int workers);
+                                  const DataFacts& data, const std::string& device, int workers);
 
 /// One sentence per difference that can change bits, empty when there is none.
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now);

@@ -2,6 +2,8 @@
 
 #include <fstream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
@@ -42,6 +44,12 @@ void write_document(const RunFolder& folder, const ResolvedWorkflow& workflow) {
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
 }
 
+std::vector<std::string> device_override(const std::string& device) {
+  if (device.empty())
+    return {};
+  return {"resources.device=" + device};
+}
+
 }  // namespace
 
 RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow,
@@ -54,8 +62,7 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
 RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& from,
                         std::span<const std::string> overrides, const RunOptions& options) {
   std::optional<RunFolder> before(RunFolder::open(from));  // nobody else may be working on it
-  internal::expect_plugins_of_run(runtime.catalog(), before->path());
-  const ResolvedWorkflow workflow = runtime.read(before->document(), overrides);
+  const ResolvedWorkflow workflow = internal::read_run_document(runtime, before->path(), overrides);
   return run_in_new_folder(runtime, workflow, options, /*resumes=*/true,
                            [&](const RunFolder& folder) {
                              internal::begin_from(*before, runtime, workflow, folder);
@@ -80,8 +87,8 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
       return {folder.path(), std::move(result)};
     }
   }
-  internal::expect_plugins_of_run(runtime.catalog(), folder.path());
-  ResolvedWorkflow workflow = runtime.read(folder.document());
+  ResolvedWorkflow workflow =
+      internal::read_run_document(runtime, folder.path(), device_override(options.device));
   internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
                                /*resumed=*/true);
   return session.run();

@@ -1,6 +1,8 @@
 #include "store/saved_model.h"
 
+#include <array>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -17,17 +19,43 @@
 
 namespace treadle::internal {
 
-void expect_plugins_of_run(const PluginCatalog& catalog, const std::filesystem::path& folder) {
+namespace {
+
+/// What plugins.lock of a run says; empty where it is lost or damaged: the names in the document
+/// have to do.
+PluginLock lock_of_run(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "plugins.lock";
   if (!std::filesystem::exists(file))
-    return;
-  PluginLock lock;
+    return {};
   try {
-    lock = PluginLock::read(file);
+    return PluginLock::read(file);
   } catch (const DocumentError&) {
-    return;  // damaged: the names in the document have to do
+    return {};
   }
-  lock.expect_present(catalog);
+}
+
+/// Reads a document of a run. Where it does not fit what there is, a plugin that is missing is the
+/// better reason than the components which are missing with it.
+template <typename Read>
+ResolvedWorkflow naming_missing_plugins(const PluginLock& lock, const PluginCatalog& catalog,
+                                        Read&& read) {
+  try {
+    return std::forward<Read>(read)();
+  } catch (const DocumentError&) {
+    lock.expect_present(catalog);
+    throw;
+  }
+}
+
+// A model that was trained on a device is used on whatever device there is.
+constexpr const char* kAnyDevice = "resources.device=auto";
+
+}  // namespace
+
+ResolvedWorkflow read_run_document(const Runtime& runtime, const std::filesystem::path& folder,
+                                   std::span<const std::string> overrides) {
+  return naming_missing_plugins(lock_of_run(folder), runtime.catalog(),
+                                [&] { return runtime.read(folder / "workflow.json", overrides); });
 }
 
 namespace {
@@ -51,10 +79,14 @@ std::string text_of(const std::filesystem::path& path) {
 SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& file) {
   ModelBundle bundle = read_model_bundle(file);
   const std::string name = file.string();
-  PluginLock::parse(bundle.plugins, name + ": plugins").expect_present(runtime.catalog());
-  return {
-      resolve_workflow(Document::parse(bundle.document, name + ": workflow"), runtime.schemas()),
-      std::move(bundle.preprocessing), std::move(bundle.weights)};
+  const PluginLock lock = PluginLock::parse(bundle.plugins, name + ": plugins");
+  ResolvedWorkflow workflow = naming_missing_plugins(lock, runtime.catalog(), [&] {
+    const std::shared_ptr<Document> document =
+        Document::parse(bundle.document, name + ": workflow");
+    apply_override(*document, kAnyDevice);
+    return resolve_workflow(document, runtime.schemas());
+  });
+  return {std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
 }
 
 }  // namespace
@@ -63,9 +95,10 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
   if (std::filesystem::is_regular_file(saved))
     return saved_in_bundle(runtime, saved);
   expect_model(saved);
-  expect_plugins_of_run(runtime.catalog(), saved);
+  const std::array overrides{std::string(kAnyDevice)};
+  ResolvedWorkflow workflow = read_run_document(runtime, saved, overrides);
   StateDict preprocessing = read_preprocessing(saved);
-  return {runtime.read(saved / "workflow.json"), std::move(preprocessing),
+  return {std::move(workflow), std::move(preprocessing),
           read_safetensors(saved / "model.safetensors").tensors};
 }
 

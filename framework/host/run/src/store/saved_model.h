@@ -1,9 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
+#include <string>
 
 #include <treadle/core/state_dict.h>
-#include <treadle/host/catalog/plugin_catalog.h>
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/run/runtime.h>
 
@@ -21,13 +22,16 @@ struct SavedModel {
   NamedTensors weights;
 };
 
-/// Reads the folder of a run, or a file that export_model() wrote. Throws StorageError when it is
-/// neither, unfinished or damaged, PluginError when a plugin it needs is not there.
+/// Reads the folder of a run, or a file that export_model() wrote. The document leaves the device
+/// open, whatever the model was trained on. Throws StorageError when it is neither, unfinished or
+/// damaged, PluginError when a plugin it needs is not there.
 SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved);
 
-/// Throws PluginError where a plugin that the run in `folder` used is gone or damaged: checking its
-/// document would only say that a component is unknown.
-void expect_plugins_of_run(const PluginCatalog& catalog, const std::filesystem::path& folder);
+/// The document of the run in `folder`, with `overrides` as `--set` has them. Throws PluginError
+/// where it cannot be used because a plugin of the run is gone or damaged: checking the document
+/// would only say that a component is unknown.
+ResolvedWorkflow read_run_document(const Runtime& runtime, const std::filesystem::path& folder,
+                                   std::span<const std::string> overrides);
 
 /// Reads the preprocessing of the run in `folder`. Throws StorageError saying what to do when it,
 /// or the weights it belongs to, are damaged.

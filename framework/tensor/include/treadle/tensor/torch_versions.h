@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -27,6 +28,19 @@ inline constexpr c10::DispatchKey kTaskKey = c10::DispatchKey::TESTING_ONLY_Gene
 /// A generator for the CPU, seeded.
 inline at::Generator make_cpu_generator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
+}
+
+/// A generator for a device other than the CPU, seeded. libtorch 1.13 knows generators of CUDA and
+/// MPS alone; operators of another device, which compute on the host, draw from one of the CPU.
+inline at::Generator make_generator_for(c10::Device device, std::uint64_t seed) {
+#if TORCH_VERSION_MAJOR < 2
+  if (!device.is_cuda() && !device.is_mps())
+    return make_cpu_generator(seed);
+#endif
+  at::Generator generator = at::globalContext().defaultGenerator(device).clone();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+  return generator;
 }
 
 /// libtorch's own generator, which the whole process shares.

@@ -21,9 +21,12 @@ namespace treadle {
 /// functions may be called from several threads.
 class Predictor {
  public:
-  /// `saved`: the folder of a run, or a file that export_model() wrote. Throws StorageError when it
-  /// is no finished run or is damaged, PluginError when a plugin that the run used is missing.
-  static Predictor load(const Runtime& runtime, const std::filesystem::path& saved);
+  /// `saved`: the folder of a run, or a file that export_model() wrote. `device`: where the model
+  /// computes, as documents name it ("cpu", "cuda:1"), whatever it was trained on; results are on
+  /// the CPU. Throws StorageError when `saved` is no finished run or is damaged, PluginError when a
+  /// plugin that the run used is missing, DocumentError when there is no such device.
+  static Predictor load(const Runtime& runtime, const std::filesystem::path& saved,
+                        const std::string& device = "auto");
   ~Predictor();
   Predictor(Predictor&&) noexcept;
 

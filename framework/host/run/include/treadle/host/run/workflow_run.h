@@ -27,9 +27,12 @@ struct RunOptions {
   std::stop_token stop;
   /// Told what happens, beside the observers in the document. Not owned.
   std::vector<RunObserver*> observers;
-  /// For resume_run() and continue_run(): go on although plugins, libtorch, BLAS, CPU or data are
-  /// not those the run began with.
+  /// For resume_run() and continue_run(): go on although plugins, libtorch, BLAS, CPU, kind of
+  /// device or data are not those the run began with.
   bool allow_differences = false;
+  /// For resume_run(): a device in place of the one that the run began on, as documents name it.
+  /// Empty: that one.
+  std::string device;
   /// Where to write a trace of all threads, however the run ends: Chrome's trace format. Empty:
   /// nowhere.
   std::filesystem::path trace;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace treadle {
+
+/// What a document calls a device: "cuda", "cuda:1", "auto".
+struct DeviceName {
+  /// Of the interface "device"; empty for "auto".
+  std::string component;
+  std::optional<int> index;  ///< nothing: the first of its devices
+
+  bool is_auto() const { return component.empty(); }
+};
+
+/// Nothing where `text` names no device in any case.
+std::optional<DeviceName> parse_device_name(std::string_view text);
+
+}  // namespace treadle

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <treadle/core/device_backend.h>
+#include <treadle/host/run/runtime.h>
+
+namespace treadle {
+
+/// What models can be trained on here.
+struct DeviceListing {
+  struct Found {
+    std::string name;  ///< as documents have it: "cpu", "cuda:0"
+    DeviceInfo info;
+  };
+  struct Absent {
+    std::string name;  ///< of the component: "cuda"
+    std::string why;   ///< what is missing, and how to get it; or why its plugin cannot be used
+  };
+  std::vector<Found> found;
+  std::vector<Absent> absent;
+  std::string preferred;  ///< what "auto" stands for; empty: nothing was found
+};
+
+/// Asks every plugin that knows a kind of device. Loads them.
+DeviceListing list_devices(const Runtime& runtime);
+
+}  // namespace treadle

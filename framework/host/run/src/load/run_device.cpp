@@ -1,0 +1,122 @@
+#include "load/run_device.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/problem.h>
+#include <treadle/host/catalog/device_name.h>
+#include <treadle/host/run/devices.h>
+
+// Devices are looked for once, when the document's components are made, and not while it is
+// checked: that would load plugins, and a document is written on other machines than it is run on.
+
+namespace treadle::internal {
+namespace {
+
+constexpr const char* kSlot = "/resources/device";
+
+/// Named with its number where it has one: two of them are told apart then.
+std::string name_of(const std::string& component, const DeviceInfo& info, std::size_t index) {
+  return info.device.has_index() ? component + ":" + std::to_string(index) : component;
+}
+
+RunDevice chosen(std::shared_ptr<const DeviceBackend> backend, const std::string& component,
+                 const FoundDevices& found, std::size_t index) {
+  const DeviceInfo& info = found.devices[index];
+  return {std::move(backend), info, name_of(component, info, index),
+          info.device.is_cpu() ? component : component + " (" + info.name + ")"};
+}
+
+[[noreturn]] void refuse(const ResolvedWorkflow& workflow, const std::string& why) {
+  throw DocumentError({Problem{workflow.document->place_of(kSlot), kSlot, why}});
+}
+
+RunDevice device_named(const Runtime& runtime, const ResolvedWorkflow& workflow,
+                       const DeviceName& name) {
+  std::shared_ptr<const DeviceBackend> backend =
+      runtime.registry().make<DeviceBackend>(name.component);
+  const FoundDevices found = backend->find();
+  const auto index = static_cast<std::size_t>(name.index.value_or(0));
+  if (found.devices.empty()) {
+    refuse(workflow, "there is no device " + quote_text(name.component) + " here: " +
+                         found.why_none + "; \"workflow-runner devices\" lists what there is");
+  }
+  if (index >= found.devices.size()) {
+    const std::string count = std::to_string(found.devices.size());
+    refuse(workflow, "there is no device " + std::to_string(index) + " of " +
+                         quote_text(name.component) + ": it has " + count +
+                         (found.devices.size() == 1 ? " device" : " devices") + ", counted from 0");
+  }
+  return chosen(std::move(backend), name.component, found, index);
+}
+
+/// Null in `backend` where nothing was found. A plugin that cannot be used is passed over: nobody
+/// has asked for it.
+RunDevice best_device(const Runtime& runtime) {
+  RunDevice best;
+  for (const std::string& component : runtime.registry().names<DeviceBackend>()) {
+    try {
+      std::shared_ptr<const DeviceBackend> backend =
+          runtime.registry().make<DeviceBackend>(component);
+      const FoundDevices found = backend->find();
+      if (found.devices.empty())
+        continue;
+      const bool is_accelerator = !found.devices.front().device.is_cpu();
+      if (is_accelerator || best.backend == nullptr)
+        best = chosen(std::move(backend), component, found, 0);
+      if (is_accelerator)
+        return best;
+    } catch (const PluginError&) {
+      continue;
+    }
+  }
+  return best;
+}
+
+void add_devices(const Runtime& runtime, const std::string& component, DeviceListing& listing) {
+  const FoundDevices found = runtime.registry().make<DeviceBackend>(component)->find();
+  for (std::size_t i = 0; i < found.devices.size(); ++i)
+    listing.found.push_back({name_of(component, found.devices[i], i), found.devices[i]});
+  if (found.devices.empty())
+    listing.absent.push_back({component, found.why_none});
+}
+
+}  // namespace
+
+RunDevice find_device(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const auto text = workflow.resolved.at("resources").at("device").get<std::string>();
+  const std::optional<DeviceName> name = parse_device_name(text);
+  if (!name)
+    refuse(workflow, "expected \"auto\" or a device, got " + quote_text(text));
+  if (!name->is_auto())
+    return device_named(runtime, workflow, *name);
+  RunDevice best = best_device(runtime);
+  if (best.backend == nullptr) {
+    refuse(workflow,
+           "no plugin offers a device, not even the CPU; put the plugin device-cpu beside the "
+           "others, or name its folder with --plugin-dir");
+  }
+  return best;
+}
+
+}  // namespace treadle::internal
+
+namespace treadle {
+
+DeviceListing list_devices(const Runtime& runtime) {
+  DeviceListing listing;
+  for (const std::string& component : runtime.registry().names<DeviceBackend>()) {
+    try {
+      internal::add_devices(runtime, component, listing);
+    } catch (const PluginError& error) {
+      listing.absent.push_back({component, error.what()});
+    }
+  }
+  listing.preferred = internal::best_device(runtime).name;
+  return listing;
+}
+
+}  // namespace treadle
