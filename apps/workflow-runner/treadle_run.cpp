@@ -190,13 +190,19 @@ void check_with_data(const CommandLine& line) {
                {"data", dry.data},
                {"model", dry.model},
                {"validation", dry.validation},
-               {"estimated_bytes", dry.estimated_bytes}});
+               {"estimated_bytes", dry.estimated_bytes},
+               {"device", dry.device},
+               {"estimated_device_bytes", dry.estimated_device_bytes}});
   } else if (!line.has("quiet")) {
     print(
         line.arguments[0] + ": no problems found; one batch went through everything\n" +
         facts_text(Json{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}}) +
         "memory: about " + bytes_text(static_cast<double>(dry.estimated_bytes)) +
-        " at the peak, on top of the program itself\n");
+        " at the peak, on top of the program itself\n" +
+        (dry.estimated_device_bytes == 0
+             ? std::string()
+             : "memory of " + dry.device + ": about " +
+                   bytes_text(static_cast<double>(dry.estimated_device_bytes)) + " at the peak\n"));
   }
 }
 

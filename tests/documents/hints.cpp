@@ -155,6 +155,7 @@ const std::map<std::string, Hint>& table() {
       {":features", {50, small<5, 8>}},
       {":intra_op_threads", {5, small<1, 2>}},
       {":workers", {0}},  // set for each run
+      {":device", {0}},   // the same
       {":checkpoint", {70}},
       {":window", {30, small<1, 6>}},
       // What belongs together.

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -36,6 +37,9 @@ constexpr std::chrono::seconds kPatienceForDrawing{1800};
 constexpr std::chrono::seconds kPatienceForShrinking{60};
 // A key that may seldom show has been tried often enough.
 constexpr int kEnoughTries = 12;
+/// One of so many documents is also run on the device that is not there.
+constexpr std::uint64_t kFarShare = 3;
+constexpr const char* kRecurrent[] = {"lstm", "gru", "rnn"};
 // Documents without an effect of a key, one after the other, before it counts as a key without.
 constexpr int kRelatives = 5;
 
@@ -185,7 +189,8 @@ fs::path place_for_runs() {
 /// Draws the documents of some seeds and tests them; a process of its own.
 class DocumentTester {
  public:
-  explicit DocumentTester(const Runtime& runtime) : runtime_(runtime) {}
+  /// `far`: with the plugin of a device that is not there, or null.
+  DocumentTester(const Runtime& runtime, const Runtime* far) : runtime_(runtime), far_(far) {}
 
   void test(std::uint64_t seed) {
     const auto begin = Clock::now();
@@ -246,6 +251,8 @@ class DocumentTester {
     count_components(document, tally_.components);
     expect_same_for_workers(runs, document, first.remains);
     expect_same_resumed(runs, document, first.remains);
+    if (far_ != nullptr && seed_ % kFarShare == 0)
+      expect_same_far_away(document, folder);
     for (const json& change : drawn["changes"])
       expect_effect(runs, document, change, first.remains, folder);
     return true;
@@ -314,6 +321,41 @@ class DocumentTester {
     });
     fail(spoken + "resumed with " + std::to_string(last_workers), *other, document.dump(1),
          smallest);
+  }
+
+  /// On a device whose memory the host cannot read, as by tensor operations on a CPU.
+  void expect_same_far_away(const json& document, const fs::path& folder) {
+    if (has_recurrent_layer(document))
+      return;  // libtorch has other operators for them where there is no CPU
+    DocumentRuns runs(*far_, folder);
+    const auto run_on = [&](const char* device, json tried) {
+      tried["resources"]["device"] = device;
+      return runs.run(std::move(tried), 1);
+    };
+    const auto found = [&](const json& tried) -> std::string {
+      const DocumentRun near = run_on("near", tried);
+      if (near.ending.kind == Kind::kRefused)
+        return "";  // it overflows by tensor operations alone
+      const DocumentRun far = run_on("far", tried);
+      if (near.ending.kind != Kind::kDone)
+        return "by tensor operations: " + near.ending.text;
+      if (far.ending.kind != Kind::kDone)
+        return far.ending.text;
+      return difference(results_in(far.remains), results_in(near.remains));
+    };
+    ++tally_.counts["far away"];
+    const std::string other = found(document);
+    if (other.empty())
+      return;
+    const json smallest = shrunk(document, [&](const json& less) { return !found(less).empty(); });
+    fail("on a device that is not there", other, document.dump(1), smallest);
+  }
+
+  static bool has_recurrent_layer(const json& document) {
+    const std::string text = document.dump();
+    return std::any_of(std::begin(kRecurrent), std::end(kRecurrent), [&](const char* layer) {
+      return text.find(std::string("\"") + layer + "\"") != std::string::npos;
+    });
   }
 
   /// What a key did in one document.
@@ -451,6 +493,7 @@ class DocumentTester {
   }
 
   const Runtime& runtime_;
+  const Runtime* const far_;
   std::uint64_t seed_ = 0;
   int relatives_ = 0;
   Tally tally_;
@@ -484,6 +527,14 @@ TEST(RandomDocuments, HoldTheirLaws) {
   Runtime runtime;
   add_breaks(runtime);
   load_plugins(runtime);
+  std::optional<Runtime> far;
+  if (const char* const folder = std::getenv("TREADLE_FAR_PLUGINS")) {
+    RuntimeOptions options;
+    options.plugin_dirs = {folder};
+    far.emplace(options);
+    add_breaks(*far);
+    load_plugins(*far);
+  }
   ASSERT_EQ(threads_here(), 1) << "processes are forked from here; set OMP_NUM_THREADS=1";
   std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
 
@@ -491,7 +542,7 @@ TEST(RandomDocuments, HoldTheirLaws) {
   for (std::uint64_t lane = 0; lane < lanes; ++lane) {
     children.push_back(std::make_unique<Child>(
         [&, lane] {
-          DocumentTester tester(runtime);
+          DocumentTester tester(runtime, far ? &*far : nullptr);
           for (std::uint64_t i = lane; i < count; i += lanes)
             tester.test(first + i);
           return tester.tally().spoken().dump();

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
 
 namespace treadle::far {
 namespace {
@@ -49,6 +50,9 @@ class FarAllocator final : public c10::Allocator {
     if (size == 0)
       return {nullptr, nullptr, &release_nothing, device};
     const std::size_t bytes = (size + kPage - 1) / kPage * kPage;
+    const std::int64_t in_use = usage().in_use;
+    TORCH_CHECK_WITH(OutOfMemoryError, in_use + static_cast<std::int64_t>(bytes) <= memory_bytes(),
+                     "Tried to allocate ", bytes, " bytes (", memory_bytes() - in_use, " free)");
     void* const data = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
       throw std::bad_alloc();

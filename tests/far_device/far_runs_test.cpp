@@ -278,6 +278,34 @@ TEST(FarDocuments, ADeviceWithoutAPluginOrANumberTooHighIsRefused) {
   }
 }
 
+TEST(FarDocuments, SayWhatToLowerWhereTheMemoryRunsOut) {
+  json document = runs().front().document;
+  document["model"]["hidden"] = {400, 400};
+  const Workspace workspace;
+  setenv("FAR_DEVICE_MEMORY", "1048576", 1);
+  try {
+    run(on("far", document), workspace);
+    ADD_FAILURE() << "it takes more than a mebibyte";
+  } catch (const TrainingError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("memory of far:0"), HasSubstr("Tried to allocate"),
+                                    HasSubstr("of 1 MiB"), HasSubstr("training.batch_size")));
+  }
+  unsetenv("FAR_DEVICE_MEMORY");
+
+  EXPECT_NO_THROW(run(on("far", document), workspace)) << "the device is as good as before";
+}
+
+TEST(FarDocuments, ADryRunEstimatesTheMemoryOfTheDevice) {
+  const json document = runs().front().document;
+  const DryRun far = dry_run(runtime(), runtime().resolve(on("far", document)));
+  const DryRun near = dry_run(runtime(), runtime().resolve(on("near", document)));
+
+  EXPECT_EQ(far.device, "far:0");
+  EXPECT_GT(far.estimated_device_bytes, 0);
+  EXPECT_EQ(near.device, "near");
+  EXPECT_EQ(near.estimated_device_bytes, 0);
+}
+
 TEST(FarDocuments, AreListedWithWhatIsNotThere) {
   const DeviceListing listing = list_devices(runtime());
   ASSERT_EQ(listing.found.size(), 3U);

@@ -131,7 +131,9 @@ BatchLoss::Term Objective::forward(const Term& term, const std::vector<at::Tenso
   return {std::move(loss.sum), std::move(loss.weight), static_cast<double>(target.positions())};
 }
 
-Predictions Objective::predictions(const std::vector<at::Tensor>& outputs) const {
+Predictions Objective::predictions(const std::vector<at::Tensor>& outputs,
+                                   const Batch& batch) const {
+  expect_rows(outputs_, outputs, batch);
   Predictions predictions(targets_.size());
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     Prediction& of_target = predictions[terms_[i].target];

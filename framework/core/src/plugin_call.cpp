@@ -48,6 +48,8 @@ void rethrow_as(const std::string& what_failed) {
     throw PluginError(what_failed + ": " + error.what());
   } catch (const Error&) {
     throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;  // of a device; whoever knows the device says what to lower
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     // libtorch's allocator says in words what the standard library has a type for.

@@ -158,7 +158,7 @@ TEST(Objective, PredictsEachTargetByItsFirstTerm) {
   const Objective objective({{&kSquared, 0, 1, "a"}, {&kAbsolute, 0, 1, "b"}},
                             std::span(kTargets).first(1));
 
-  const Predictions predictions = objective.predictions(outputs_for(objective));
+  const Predictions predictions = objective.predictions(outputs_for(objective), two_rows());
 
   ASSERT_EQ(predictions.size(), 1U);
   EXPECT_EQ(predictions[0].values[0][0].item<double>(), 6) << "squared doubles its outputs";

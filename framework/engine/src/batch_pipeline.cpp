@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -94,6 +95,8 @@ std::int64_t bytes_of(const Batch& batch) {
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const std::exception& other) {
     throw DataError(other.what() + where);

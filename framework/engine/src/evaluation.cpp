@@ -74,7 +74,7 @@ void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
   evaluated.loss = BatchLoss();
   if (has_targets(batch) && setup.objective->is_additive())
     evaluated.loss.terms = setup.objective->forward(outputs, batch);
-  evaluated.predictions = setup.objective->predictions(outputs);
+  evaluated.predictions = setup.objective->predictions(outputs, batch);
   to_host(evaluated.predictions);
   if (!setup.objective->is_additive()) {
     for (at::Tensor& output : outputs)

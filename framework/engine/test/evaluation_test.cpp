@@ -269,6 +269,27 @@ TEST(Evaluation, PadsBatchesForALossOverAllRows) {
   EXPECT_NEAR(totals.loss, std::sqrt((4 + 4 + 9 + 16 + 25 + 36 + 49) / 7.0), 1e-6);
 }
 
+/// Loses a row of each batch.
+class OneRowLess : public Model {
+ public:
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    outputs[0] = inputs[0].slice(0, 1);
+  }
+};
+
+TEST(Evaluation, RefusesOutputsOfOtherRowsAlsoForALossOverAllRows) {
+  OneRowLess model;
+  const ObjectiveOf<RootMeanSquare> loss({.name = "y", .shape = {kVaries, 1}});
+  PaddedBatches stream;
+  try {
+    evaluate({.model = &model, .objective = &loss}, stream, {},
+             [](const Predictions&, const Batch&) {});
+    FAIL();
+  } catch (const TrainingError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("1 rows for a batch of 2"));
+  }
+}
+
 TEST(Evaluation, NoForwardRecordsGradientsOrTrains) {
   std::mutex mutex;
   bool any_records = false;

@@ -22,7 +22,7 @@ struct Stream {
   }
 
   const at::Generator& generator(c10::Device device) {
-    if (device.is_cpu())
+    if (!torch_versions::has_generators(device))
       return generator();
     if (!made_for_device.defined() || made_for != device) {
       made_for_device = torch_versions::make_generator_for(device, seed);

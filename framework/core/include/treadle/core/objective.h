@@ -63,8 +63,9 @@ class Objective {
   std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
                                        const Batch& batch) const;
 
-  /// One for each target, by its first term; that of a target without a term has no values.
-  Predictions predictions(const std::vector<at::Tensor>& outputs) const;
+  /// One for each target, by its first term; that of a target without a term has no values. Outputs
+  /// of other rows than the batch's throw a TrainingError.
+  Predictions predictions(const std::vector<at::Tensor>& outputs, const Batch& batch) const;
 
   /// The mean over any rows, of the terms' sums and weights over them. Terms of weight 0 count 0.
   double value(std::span<const double> sums, std::span<const double> weights) const;

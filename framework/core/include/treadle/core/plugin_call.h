@@ -43,7 +43,8 @@ PluginCall running_plugin_call() noexcept;
 /// Calls into an object that a plugin may have provided. Every public function of an interface
 /// does.
 ///
-/// A treadle::Error passes unchanged. So do std::bad_alloc and what ends a thread. Everything else
+/// A treadle::Error passes unchanged. So do std::bad_alloc, c10::OutOfMemoryError (the memory of a
+/// device) and what ends a thread. Everything else
 /// becomes a PluginError that names the origin of the object and the function, libtorch's
 /// exceptions without their stack trace. So does a ContractViolation: the plugin, not Treadle,
 /// violated the contract. Objects that no registry created have no origin, and their exceptions

@@ -10,6 +10,8 @@
 #include <treadle/host/catalog/device_name.h>
 #include <treadle/host/run/devices.h>
 
+#include "load/mebibytes.h"
+
 // Devices are looked for once, when the document's components are made, and not while it is
 // checked: that would load plugins, and a document is written on other machines than it is run on.
 
@@ -100,6 +102,20 @@ RunDevice find_device(const Runtime& runtime, const ResolvedWorkflow& workflow) 
            "others, or name its folder with --plugin-dir");
   }
   return best;
+}
+
+void refuse_memory(const RunDevice& device, const c10::OutOfMemoryError& error) {
+  const std::string text = error.what_without_backtrace();
+  const DeviceMemory memory = device.backend->memory(device.device());
+  const std::string all =
+      device.info.memory_bytes > 0 ? " of " + mebibytes(device.info.memory_bytes) : std::string();
+  throw TrainingError("the memory of " + device.name + " (" + device.info.name +
+                      ") does not suffice: " + text.substr(0, text.find('\n')) + "; " +
+                      mebibytes(memory.in_use) + all + " are in use here, at most " +
+                      mebibytes(memory.peak) +
+                      " were. Lower training.batch_size or training.evaluation_batch_size, split "
+                      "batches with {\"use\": \"accumulate\"} in training.gradients, or train "
+                      "fewer folds at once with resources.workers");
 }
 
 }  // namespace treadle::internal

@@ -2,6 +2,9 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+
+#include <c10/util/Exception.h>
 
 #include <treadle/core/device_backend.h>
 #include <treadle/host/run/runtime.h>
@@ -22,5 +25,18 @@ struct RunDevice {
 /// plugin that finds one, else the CPU. Throws a DocumentError at /resources/device, with what was
 /// found instead, where this machine has no such device.
 RunDevice find_device(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
+/// A TrainingError: what was asked for, what there is, and what to lower.
+[[noreturn]] void refuse_memory(const RunDevice& device, const c10::OutOfMemoryError& error);
+
+/// Does work with models on the device. Throws a TrainingError where the memory of it runs out.
+template <typename Work>
+decltype(auto) within_memory_of(const RunDevice& device, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const c10::OutOfMemoryError& error) {
+    refuse_memory(device, error);
+  }
+}
 
 }  // namespace treadle::internal

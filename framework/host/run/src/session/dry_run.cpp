@@ -105,6 +105,7 @@ std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWor
     internal::Fit fit(components, {"final", 0, 1}, {fold.training, fold.validation, 0});
     fit.prepare(nullptr);
     model = std::dynamic_pointer_cast<Model>(fit.model().shared_from_this());
+    model->to(c10::kCPU);  // it is looked at, not used
   });
   return model;
 }
@@ -130,18 +131,27 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     internal::Fit fit(components, {"final", 0, 1},
                       {first_of(fold.training, few),
                        first_of(fold.validation, evaluated * batches.evaluation_batch_size), 0});
+    const internal::RunDevice& device = components.device();
+    const bool has_own_memory = !device.device().is_cpu();
     internal::reset_peak_memory();
-    fit.prepare(nullptr);
-    BriefContext training(fit);
-    try {
-      fit.train(training);
-    } catch (const Interrupted&) {
-      // As asked.
-    }
-    fit.validate(std::stop_token());
+    if (has_own_memory)
+      device.backend->reset_peak(device.device());
+    internal::within_memory_of(device, [&] {
+      fit.prepare(nullptr);
+      BriefContext training(fit);
+      try {
+        fit.train(training);
+      } catch (const Interrupted&) {
+        // As asked.
+      }
+      fit.validate(std::stop_token());
+    });
     const std::int64_t one_fit = internal::peak_memory_bytes() - baseline - shared;
     const auto at_once = std::min<std::int64_t>(
         budget.workers(), static_cast<std::int64_t>(components.plan().folds.size()));
+    result.device = device.name;
+    if (has_own_memory)
+      result.estimated_device_bytes = at_once * device.backend->memory(device.device()).peak;
     // The order of the rows in this and the next epoch, and the rows of the fold.
     const std::int64_t row_lists =
         3 * static_cast<std::int64_t>(sizeof(std::int64_t) * fold.training.size());

@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "load/mebibytes.h"
+
 namespace treadle::internal {
-namespace {
-
-std::string mebibytes(std::int64_t bytes) {
-  constexpr std::int64_t kMebibyte = 1 << 20;
-  return std::to_string((bytes + kMebibyte / 2) / kMebibyte) + " MiB";
-}
-
-}  // namespace
-
 FitMemory::FitMemory(Resident resident, Available available, Note note)
     : resident_(std::move(resident)), available_(std::move(available)), note_(std::move(note)) {}
 

@@ -270,7 +270,8 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
   // which saves first.
   if (context.is_stopped() && !run_.options.stop.stop_requested())
     return engine::FitEnd::kStopped;
-  return train(node, *components, context, settled);
+  return within_memory_of(components->device(),
+                          [&] { return train(node, *components, context, settled); });
 }
 
 engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components,

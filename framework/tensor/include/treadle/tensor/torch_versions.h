@@ -30,13 +30,18 @@ inline at::Generator make_cpu_generator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
 }
 
-/// A generator for a device other than the CPU, seeded. libtorch 1.13 knows generators of CUDA and
-/// MPS alone; operators of another device, which compute on the host, draw from one of the CPU.
-inline at::Generator make_generator_for(c10::Device device, std::uint64_t seed) {
+/// Whether a device has random generators of its own. libtorch 1.13 knows those of CUDA and MPS
+/// alone; operators of any other device draw from the CPU's.
+inline bool has_generators(c10::Device device) {
 #if TORCH_VERSION_MAJOR < 2
-  if (!device.is_cuda() && !device.is_mps())
-    return make_cpu_generator(seed);
+  return device.is_cuda() || device.is_mps();
+#else
+  return !device.is_cpu();
 #endif
+}
+
+/// A generator for a device that has_generators(), seeded.
+inline at::Generator make_generator_for(c10::Device device, std::uint64_t seed) {
   at::Generator generator = at::globalContext().defaultGenerator(device).clone();
   const std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_current_seed(seed);

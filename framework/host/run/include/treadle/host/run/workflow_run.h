@@ -80,6 +80,9 @@ struct DryRun {
   nlohmann::json model;              ///< parameters, output shape, parameter count
   nlohmann::json validation;         ///< folds with their sizes
   std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
+  std::string device = {};           ///< that was used: "cpu", "cuda:0"
+  /// Peak memory on a device that has its own; 0 on a CPU.
+  std::int64_t estimated_device_bytes = 0;
 };
 DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
