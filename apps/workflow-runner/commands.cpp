@@ -37,6 +37,9 @@ constexpr Option kKeep{
     "keep", 0,  "COLUMN[,COLUMN]",
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
 constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write", true};
+constexpr Option kWeightDtype{
+    "dtype", 0,  "DTYPE",
+    false,   "", "parameters as float32, bfloat16, float16 or int8 (default: as trained)"};
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
 constexpr Option kPluginId{"id",  0,  "ID",
                            false, "", "the plugin's id (default: org.example.NAME with dashes)"};
@@ -128,8 +131,8 @@ std::span<const Command> commands() {
       {"runs export",
        "Writes a run's model as one file, with all that predicting needs.",
        {kRun},
-       {kModelFile, kQuiet, kJson},
-       "runs export runs/iris-20300501-101500 -o iris.safetensors",
+       {kModelFile, kWeightDtype, kQuiet, kJson},
+       "runs export runs/iris-20300501-101500 -o iris.safetensors --dtype int8",
        true,
        ""},
       {"plugins list",

@@ -152,15 +152,42 @@ void lock_plugins(const CommandLine& line) {
   }
 }
 
-void check_document(const CommandLine& line) {
+/// The folder this program lies in.
+std::filesystem::path program_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// Replaces this process. Returns only by throwing.
+void become_treadle_run(char** argv) {
+  const std::filesystem::path program = (program_folder() / TREADLE_RUN_PROGRAM).lexically_normal();
+  // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
+  // times slower. What the user has set stays.
+  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    setenv(variable, "1", /*overwrite=*/0);
+  execv(program.c_str(), argv);
+  throw PluginError(program.string() + ": cannot be started (" +
+                    std::generic_category().message(errno) +
+                    "); this installation of Treadle is incomplete");
+}
+
+/// Whether libtorch and the device decide if a model can be trained in it, and how fast.
+bool depends_on_device(const Json& precision) {
+  return precision != "float32" && precision != "float64";
+}
+
+void check_document(const CommandLine& line, char** argv) {
   const auto catalog = scan(line);
   const CatalogSchemaIndex index(catalog);
   const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.overrides(), index);
   if (const std::string lock = line.text("locked"); !lock.empty())
     PluginLock::read(lock).expect(used_plugins(*catalog, index, workflow.resolved), lock);
+  if (depends_on_device(workflow.resolved.at("precision")))
+    become_treadle_run(argv);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
+               {"notes", Json::array()},
                {"resolved", workflow.resolved}});
   } else if (!line.has("quiet")) {
     print(line.arguments[0] + ": no problems found\n");
@@ -200,12 +227,6 @@ void compare_given_runs(const CommandLine& line) {
   }
 }
 
-/// The folder this program lies in.
-std::filesystem::path program_folder() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-}
-
 /// Where CMake has to be told to look for Treadle; empty when it looks there by itself, as it does
 /// beside every folder of PATH.
 std::filesystem::path unsearched_prefix() {
@@ -232,19 +253,6 @@ void begin_plugin(const CommandLine& line) {
   }
 }
 
-/// Replaces this process. Returns only by throwing.
-void become_treadle_run(char** argv) {
-  const std::filesystem::path program = (program_folder() / TREADLE_RUN_PROGRAM).lexically_normal();
-  // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
-  // times slower. What the user has set stays.
-  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
-    setenv(variable, "1", /*overwrite=*/0);
-  execv(program.c_str(), argv);
-  throw PluginError(program.string() + ": cannot be started (" +
-                    std::generic_category().message(errno) +
-                    "); this installation of Treadle is incomplete");
-}
-
 }  // namespace
 }  // namespace treadle::cli
 
@@ -260,7 +268,7 @@ int main(int argc, char** argv) {
                          {"plugins new", begin_plugin},
                          {"runs list", list_runs},
                          {"runs compare", compare_given_runs},
-                         {"check", check_document},
+                         {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
                          {"schema", print_schema}},
                         [argv](const CommandLine&) { become_treadle_run(argv); }};
   return run_program(argc, argv, program);

@@ -25,15 +25,16 @@ bool wants_json(const std::vector<std::string>& words) {
 void execute(const std::vector<std::string>& words, const Program& program) {
   const CommandLine line = parse_command_line(words);
   const Terminal out(STDOUT_FILENO);
-  if (line.help) {
-    out.answer(help_text(line, out.width()));
-  } else if (line.version) {
+  if (line.help)
+    return out.answer(help_text(line, out.width()));
+  if (line.version) {
     out.answer("workflow-runner " + std::string(version()) + "\n");
-  } else if (line.needs_tensors() != program.has_tensors) {
-    program.elsewhere(line);
-  } else {
-    program.handlers.at(line.command->name)(line);
+    return;
   }
+  const auto handler = program.handlers.find(line.command->name);
+  if ((line.needs_tensors() && !program.has_tensors) || handler == program.handlers.end())
+    return program.elsewhere(line);
+  handler->second(line);
 }
 
 /// A closed standard stream would be the number of the next file that is opened, and text meant for

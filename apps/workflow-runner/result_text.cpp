@@ -251,6 +251,29 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   return head + "\n" + aligned(rows, terminal) + test_table(result, terminal);
 }
 
+/// "Device far:0: …" of a run that was not on a CPU.
+std::string device_line(const Json& device) {
+  if (!device.is_object())
+    return {};
+  const auto number = [&](const char* key) {
+    const Json& value = member(device, key);
+    return value.is_number() ? value.get<double>() : 0.0;
+  };
+  const std::string name = member(device, "name").is_string()
+                               ? member(device, "name").get<std::string>()
+                               : std::string("without a name");
+  std::string text = "Device " + name + ": ";
+  if (number("busy_seconds") > 0)
+    text += print("%.1f %% idle during epochs, ", 100 * number("idle_fraction"));
+  text += "peak memory " + bytes_text(number("memory_peak_bytes")) + ", reserved " +
+          bytes_text(number("memory_reserved_bytes")) + "\n";
+  return text + print("  %.0f copies to the device (", number("copies_to_device")) +
+         bytes_text(number("bytes_to_device")) +
+         print("), %.0f to the host (", number("copies_to_host")) +
+         bytes_text(number("bytes_to_host")) + print("), %.0f waits (", number("waits")) +
+         seconds_text(number("seconds_waiting")) + ")\n";
+}
+
 std::string time_table(const Json& result, const Terminal& terminal) {
   const Json& time = member(result, "time");
   const Json& phases = member(time, "phases");
@@ -278,8 +301,8 @@ std::string time_table(const Json& result, const Terminal& terminal) {
     shares.clear();
   };
   // In the order in which a run comes by them, and what is left at the end.
-  for (const char* phase :
-       {"loading", "data", "forward", "backward", "update", "metrics", "saving", "idle"}) {
+  for (const char* phase : {"loading", "data", "forward", "backward", "update", "replay", "waiting",
+                            "metrics", "saving", "idle"}) {
     const Json& seconds = member(phases, phase);
     if (!seconds.is_number() || all <= 0)
       continue;
@@ -294,7 +317,7 @@ std::string time_table(const Json& result, const Terminal& terminal) {
   const Json& idle = member(phases, "idle");
   if (idle.is_number() && all > 0)
     text += idle_hint(time, idle.get<double>() / all);
-  return text + "\n";
+  return text + device_line(member(result, "device")) + "\n";
 }
 
 std::string evaluation_table(const Json& validation, const Terminal& terminal) {

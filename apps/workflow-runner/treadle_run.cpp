@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,8 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/core/quantized_weights.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/devices.h>
@@ -206,6 +209,28 @@ void check_with_data(const CommandLine& line) {
   }
 }
 
+/// Without data: what only libtorch and the device know.
+void check_precision(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
+  const std::vector<std::string> notes = notes_on_precision(runtime, workflow);
+  if (line.has("json")) {
+    print(Json{{"document", line.arguments[0]},
+               {"problems", Json::array()},
+               {"notes", notes},
+               {"resolved", workflow.resolved}});
+  } else if (!line.has("quiet")) {
+    std::string text = line.arguments[0] + ": no problems found\n";
+    for (const std::string& note : notes)
+      text += "note: " + note + "\n";
+    print(text);
+  }
+}
+
+void check(const CommandLine& line) {
+  return line.has("dry-run") ? check_with_data(line) : check_precision(line);
+}
+
 std::string device_for_use(const CommandLine& line) {
   return line.has("device") ? line.text("device") : "auto";
 }
@@ -280,9 +305,24 @@ void print_devices(const CommandLine& line) {
   }
 }
 
+/// What --dtype names; nullopt without it.
+std::optional<WeightDtype> weight_dtype(const CommandLine& line) {
+  if (!line.has("dtype"))
+    return std::nullopt;
+  const std::string word = line.text("dtype");
+  std::vector<std::string> words;
+  for (const NamedWeightDtype& one : weight_dtypes()) {
+    if (one.name == word)
+      return one.dtype;
+    words.emplace_back(one.name);
+  }
+  throw UsageError("--dtype: expected " + name_list(words) + ", got " + quote_text(word) +
+                   did_you_mean(word, words));
+}
+
 void export_run(const CommandLine& line) {
   const std::string output = line.output_file("output");
-  export_model(line.arguments[0], output);
+  export_model(line.arguments[0], output, weight_dtype(line));
   if (is_standard_output(output))
     return;  // nothing but the bytes
   if (line.has("json")) {
@@ -305,8 +345,9 @@ std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWor
 
 /// What a model is compiled to for a batch as it is trained on, or for as many rows to predict.
 std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow, bool for_inference) {
-  constexpr std::int64_t kCommonSize = 32;  // where the training has no word for it
-  const auto rows = workflow.resolved.at("training").value("batch_size", kCommonSize);
+  constexpr std::int64_t kCommonSize = 32;  // where it is still open
+  const nlohmann::json& given = workflow.resolved.at("training").at("batch_size");
+  const auto rows = given.is_number() ? given.get<std::int64_t>() : kCommonSize;
   model.train(!for_inference);
   if (for_inference)
     model.prepare_for_inference();
@@ -350,7 +391,7 @@ int main(int argc, char** argv) {
   const Program program{true,
                         {{"run", run_document},
                          {"resume", resume},
-                         {"check", check_with_data},
+                         {"check", check},
                          {"evaluate", evaluate},
                          {"predict", predict},
                          {"runs export", export_run},

@@ -11,7 +11,8 @@ namespace treadle::augmentation {
 
 /// What the transforms of this plugin have in common. They learn nothing from the rows, only what
 /// the inputs look like; they leave targets alone; what they draw is a function of the batch's seed
-/// and of their own stream, whoever prepares the batch.
+/// and of their own stream, whoever prepares the batch. They work on a device: where they choose
+/// something for each row, the host draws it, the same on every device.
 ///
 /// The stream's name is the component's name and its place in the document, "noise/transforms/1":
 /// two of them in one chain draw different numbers, and the same document the same ones. A
@@ -29,6 +30,10 @@ class Augmentation : public Transform {
   RandomBits draws(const ApplyContext& context, std::uint64_t part = 0) const {
     return RandomStreams(context.seed).bits(stream_, {part});
   }
+  /// The seed of what a device draws for itself.
+  std::uint64_t device_seed(const ApplyContext& context, std::uint64_t part) const {
+    return RandomStreams(context.seed).seed(stream_, {part});
+  }
 
  private:
   /// Works out what to do with inputs like these. Throws DataError.
@@ -38,6 +43,7 @@ class Augmentation : public Transform {
 
   void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) final;
   void do_apply(Batch& batch, const ApplyContext& context) const final;
+  bool do_works_on_device() const final { return true; }
   StateDict do_state() const final;
   void do_load_state(const StateDict& state) final;
 

@@ -16,7 +16,7 @@ constexpr const char* kImage =
 std::optional<ImageShape> image_shape(const PortSpec& port) {
   const std::vector<std::int64_t>& shape = port.shape;
   const bool is_numbers = (port.role == Role::kFeatures || port.role == Role::kImage) &&
-                          c10::isFloatingType(port.dtype);
+                          (c10::isFloatingType(port.dtype) || port.dtype == at::kByte);
   const bool varies = std::find(shape.begin(), shape.end(), kVaries) != shape.end();
   if (!is_numbers || varies || !port.columns.empty() || (shape.size() != 2 && shape.size() != 3))
     return std::nullopt;
@@ -29,8 +29,6 @@ std::string what_it_is(const PortSpec& port) {
     return "a table";
   if (port.role == Role::kTokens)
     return "tokens";
-  if (port.dtype == c10::ScalarType::Byte)
-    return "an image of bytes";
   std::string text = "of the shape [";
   for (std::size_t i = 0; i < port.shape.size(); ++i) {
     text += i == 0 ? "" : ", ";
@@ -79,9 +77,16 @@ void expect_images(at::Tensor& images, const ImageShape& shape) {
   TREADLE_EXPECTS(images.dim() >= 3 && images.numel() == images.size(0) * shape.numel() &&
                       images.size(-1) == shape.width && images.size(-2) == shape.height,
                   "the batch has other images than the data this transform was fitted on");
-  TREADLE_EXPECTS(images.scalar_type() == at::kFloat || images.scalar_type() == at::kDouble,
-                  "images are float32 or float64");
+  TREADLE_EXPECTS(images.scalar_type() == at::kFloat || images.scalar_type() == at::kDouble ||
+                      images.scalar_type() == at::kByte,
+                  "images are float32, float64 or uint8");
   images = images.contiguous();
+}
+
+at::Tensor per_row(const at::Tensor& of_rows, const at::Tensor& images) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(images.dim()), 1);
+  shape[0] = of_rows.size(0);
+  return of_rows.view(shape).to(images.device(), of_rows.scalar_type(), /*non_blocking=*/true);
 }
 
 }  // namespace treadle::augmentation

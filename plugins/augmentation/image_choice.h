@@ -36,7 +36,25 @@ class ImageChoice {
   std::optional<std::vector<std::string>> names_;
 };
 
-/// A batch's images, to be written to: contiguous, float32 or float64, shaped as `shape` says.
+/// A batch's images, to be written to: contiguous, float32, float64 or bytes, shaped as `shape`
+/// says.
 void expect_images(at::Tensor& images, const ImageShape& shape);
+
+/// Calls `use` with a value of the C++ type that the images have.
+template <typename Use>
+void with_pixel_of(const at::Tensor& images, Use&& use) {
+  switch (images.scalar_type()) {
+    case at::kFloat:
+      return use(float{});
+    case at::kDouble:
+      return use(double{});
+    default:
+      return use(std::uint8_t{});
+  }
+}
+
+/// [B, 1, …], to be broadcast over `images`, with one element for each row: sent to their device,
+/// for which the host does not wait.
+at::Tensor per_row(const at::Tensor& of_rows, const at::Tensor& images);
 
 }  // namespace treadle::augmentation

@@ -5,11 +5,14 @@
 #include <cstdint>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/randn_like.h>
+#include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/tensor/task_random.h>
 
 #include "normal_draws.h"
 
@@ -147,6 +150,9 @@ std::vector<Noise::Deviations> Noise::choose(const DataSpec& spec) const {
 
 void Noise::prepare(const DataSpec& before) {
   deviations_ = choose(before);
+  on_device_.clear();
+  for (const Deviations& deviations : deviations_)
+    on_device_.emplace_back(at::tensor(deviations, at::kDouble));
   lengths_.assign(before.inputs.size(), std::nullopt);
   for (std::size_t i = 0; i < before.inputs.size(); ++i) {
     const PortSpec& port = before.inputs[i];
@@ -161,6 +167,12 @@ void Noise::prepare(const DataSpec& before) {
 DataSpec Noise::do_output_spec(const DataSpec& before) const {
   choose(before);
   return before;
+}
+
+/// Numbers of the device's own generator, which are others than the host's.
+void Noise::add_on_device(at::Tensor& values, std::size_t port, const ApplyContext& context) const {
+  const TaskRandom random(device_seed(context, port));
+  values.add_(at::randn_like(values).mul_(on_device_[port].with(values.options())));
 }
 
 void Noise::change(Batch& batch, const ApplyContext& context) const {
@@ -179,16 +191,18 @@ void Noise::change(Batch& batch, const ApplyContext& context) const {
     values = values.contiguous();
     const bool is_single = values.scalar_type() == at::kFloat;
     const NormalDraws normal(draws(context, port));
-    if (width == 1) {
+    if (context.tensors_only) {
+      add_on_device(values, port, context);
+    } else if (width == 1) {
       (is_single ? add_to_all<float> : add_to_all<double>)(values, deviations[0], normal);
     } else {
       (is_single ? add_to_columns<float> : add_to_columns<double>)(values, deviations, normal);
     }
     if (!lengths_[port])
       continue;
-    at::Tensor padding = at::arange(values.size(1), at::kLong)
-                             .unsqueeze(0)
-                             .ge(batch.inputs[*lengths_[port]].unsqueeze(1));
+    const at::Tensor& lengths = batch.inputs[*lengths_[port]];
+    at::Tensor padding =
+        at::arange(values.size(1), lengths.options()).unsqueeze(0).ge(lengths.unsqueeze(1));
     while (padding.dim() < values.dim())
       padding = padding.unsqueeze(-1);
     values.masked_fill_(padding, 0);

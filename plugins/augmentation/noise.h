@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/device_constant.h>
+
 #include "augmentation.h"
 
 namespace treadle::augmentation {
@@ -32,6 +34,8 @@ class Noise final : public Augmentation {
   Deviations deviations_of(const PortSpec& port) const;
   std::vector<Deviations> choose(const DataSpec& spec) const;
 
+  void add_on_device(at::Tensor& values, std::size_t port, const ApplyContext& context) const;
+
   void prepare(const DataSpec& before) override;
   void change(Batch& batch, const ApplyContext& context) const override;
   DataSpec do_output_spec(const DataSpec& before) const override;
@@ -41,6 +45,7 @@ class Noise final : public Augmentation {
   std::vector<Named> named_;  // empty: everything that is a number
   double deviation_ = 0;      // of what has no name
   std::vector<Deviations> deviations_;
+  std::vector<DeviceConstant> on_device_;  // the same, [1] or [columns]
 };
 
 }  // namespace treadle::augmentation

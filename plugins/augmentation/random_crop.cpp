@@ -1,8 +1,12 @@
 #include "random_crop.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include <ATen/TensorIndexing.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
 
@@ -60,17 +64,25 @@ struct Cutting {
   double fill;
 };
 
+/// Where the first line and column of a row's window lie in the image; negative: in the padding.
+std::int64_t top_of(const Corner& corner, const Cutting& cutting) {
+  return at_fraction(corner.down, cutting.from.height + 2 * cutting.padding - cutting.to.height) -
+         cutting.padding;
+}
+std::int64_t left_of(const Corner& corner, const Cutting& cutting) {
+  return at_fraction(corner.right, cutting.from.width + 2 * cutting.padding - cutting.to.width) -
+         cutting.padding;
+}
+
 template <typename T>
 void cut_all(const at::Tensor& images, const Cutting& cutting, const std::vector<Corner>& corners,
              at::Tensor& windows) {
   const auto& [from, to, padding, fill] = cutting;
   T* source = images.data_ptr<T>();
   T* target = windows.data_ptr<T>();
-  const std::int64_t down = from.height + 2 * padding - to.height;
-  const std::int64_t right = from.width + 2 * padding - to.width;
   for (const Corner& corner : corners) {
-    const std::int64_t top = at_fraction(corner.down, down) - padding;
-    const std::int64_t left = at_fraction(corner.right, right) - padding;
+    const std::int64_t top = top_of(corner, cutting);
+    const std::int64_t left = left_of(corner, cutting);
     for (std::int64_t channel = 0; channel < from.channels; ++channel) {
       cut(Plane<T>{source, from.height, from.width}, top, left, static_cast<T>(fill),
           Plane<T>{target, to.height, to.width});
@@ -78,6 +90,37 @@ void cut_all(const at::Tensor& images, const Cutting& cutting, const std::vector
       target += to.height * to.width;
     }
   }
+}
+
+/// The same by tensor operations: each window is looked up in its image, [B, C, height, width].
+at::Tensor looked_up(const at::Tensor& images, const Cutting& cutting,
+                     const std::vector<Corner>& corners) {
+  const auto& [from, to, padding, fill] = cutting;
+  const std::int64_t rows = images.size(0);
+  at::Tensor on_host = at::empty({2, rows}, at::kLong);
+  auto* const first = on_host.data_ptr<std::int64_t>();
+  for (std::size_t i = 0; i < corners.size(); ++i) {
+    first[i] = top_of(corners[i], cutting);
+    first[i + corners.size()] = left_of(corners[i], cutting);
+  }
+  const at::Tensor corner = on_host.to(images.device(), at::kLong, /*non_blocking=*/true);
+  const at::TensorOptions index = corner.options();
+  const at::Tensor y =
+      corner[0].view({rows, 1, 1, 1}) + at::arange(to.height, index).view({to.height, 1});
+  const at::Tensor x = corner[1].view({rows, 1, 1, 1}) + at::arange(to.width, index);
+  at::Tensor windows = images.view({rows, from.channels, from.height, from.width})
+                           .index({at::arange(rows, index).view({rows, 1, 1, 1}),
+                                   at::arange(from.channels, index).view({from.channels, 1, 1}),
+                                   y.clamp(0, from.height - 1), x.clamp(0, from.width - 1)});
+  if (padding > 0) {
+    const at::Tensor beyond =
+        y.lt(0).logical_or(y.ge(from.height)).logical_or(x.lt(0)).logical_or(x.ge(from.width));
+    windows.masked_fill_(beyond, fill);
+  }
+  std::vector<std::int64_t> shape = images.sizes().vec();
+  shape[shape.size() - 2] = to.height;
+  shape[shape.size() - 1] = to.width;
+  return windows.view(shape);
 }
 
 }  // namespace
@@ -102,6 +145,10 @@ RandomCrop::RandomCrop(const Config& config)
 }
 
 RandomCrop::~RandomCrop() = default;
+
+bool RandomCrop::do_takes_bytes() const {
+  return fill_ >= 0 && fill_ <= 255 && fill_ == std::trunc(fill_);
+}
 
 std::vector<std::optional<ImageShape>> RandomCrop::choose(const DataSpec& spec) const {
   std::vector<std::optional<ImageShape>> images = choice_.choose(spec);
@@ -152,7 +199,7 @@ void RandomCrop::change(Batch& batch, const ApplyContext& context) const {
       continue;
     at::Tensor& images = batch.inputs[port];
     expect_images(images, image);
-    Cutting cutting{image, {image.channels, window.height, window.width}, padding_, fill_};
+    const Cutting cutting{image, {image.channels, window.height, window.width}, padding_, fill_};
     if (!context.training) {
       // A window whose only place is the middle.
       const std::int64_t top = (image.height - window.height) / 2;
@@ -162,6 +209,10 @@ void RandomCrop::change(Batch& batch, const ApplyContext& context) const {
       images = middle.contiguous();
       continue;
     }
+    if (context.tensors_only) {
+      images = looked_up(images, cutting, corners);
+      continue;
+    }
     at::Tensor windows = images;
     if (!stays) {
       std::vector<std::int64_t> shape = images.sizes().vec();
@@ -169,11 +220,8 @@ void RandomCrop::change(Batch& batch, const ApplyContext& context) const {
       shape[shape.size() - 1] = window.width;
       windows = at::empty(shape, images.options());
     }
-    if (images.scalar_type() == at::kFloat) {
-      cut_all<float>(images, cutting, corners, windows);
-    } else {
-      cut_all<double>(images, cutting, corners, windows);
-    }
+    with_pixel_of(images,
+                  [&](auto pixel) { cut_all<decltype(pixel)>(images, cutting, corners, windows); });
     images = windows;
   }
 }

@@ -30,6 +30,8 @@ class RandomCrop final : public Augmentation {
   }
   void prepare(const DataSpec& before) override { images_ = choose(before); }
   void change(Batch& batch, const ApplyContext& context) const override;
+  /// Where the fill value is one.
+  bool do_takes_bytes() const override;
   DataSpec do_output_spec(const DataSpec& before) const override;
 
   ImageChoice choice_;

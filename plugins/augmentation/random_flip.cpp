@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/where.h>
+
 namespace treadle::augmentation {
 namespace {
 
@@ -37,6 +40,16 @@ void mirror_all(at::Tensor& images, const ImageShape& shape, const std::vector<M
   }
 }
 
+/// The same by tensor operations.
+void mirror_where(at::Tensor& images, const std::vector<Mirrored>& rows,
+                  bool Mirrored::*is_mirrored, std::int64_t dimension) {
+  at::Tensor chosen = at::empty({static_cast<std::int64_t>(rows.size())}, at::kBool);
+  bool* next = chosen.data_ptr<bool>();
+  for (const Mirrored& row : rows)
+    *next++ = row.*is_mirrored;
+  images = at::where(per_row(chosen, images), images.flip(dimension), images);
+}
+
 }  // namespace
 
 RandomFlip::RandomFlip(const Config& config)
@@ -67,11 +80,15 @@ void RandomFlip::change(Batch& batch, const ApplyContext& context) const {
       continue;
     at::Tensor& images = batch.inputs[port];
     expect_images(images, *images_[port]);
-    if (images.scalar_type() == at::kFloat) {
-      mirror_all<float>(images, *images_[port], rows);
-    } else {
-      mirror_all<double>(images, *images_[port], rows);
+    if (context.tensors_only) {
+      if (horizontal_ > 0)
+        mirror_where(images, rows, &Mirrored::horizontally, -1);
+      if (vertical_ > 0)
+        mirror_where(images, rows, &Mirrored::vertically, -2);
+      continue;
     }
+    with_pixel_of(images,
+                  [&](auto pixel) { mirror_all<decltype(pixel)>(images, *images_[port], rows); });
   }
 }
 

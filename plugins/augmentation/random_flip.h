@@ -18,6 +18,7 @@ class RandomFlip final : public Augmentation {
  private:
   void prepare(const DataSpec& before) override { images_ = choice_.choose(before); }
   void change(Batch& batch, const ApplyContext& context) const override;
+  bool do_takes_bytes() const override { return true; }
   DataSpec do_output_spec(const DataSpec& before) const override;
 
   ImageChoice choice_;

@@ -54,6 +54,7 @@ class ArrayReader {
   void take_lengths_of_others();
   PortSpec make_port(const std::string& name, const InputOption& option,
                      const ArrayFiles& array) const;
+  at::ScalarType number_dtype(const ArrayFiles& array, bool has_lengths) const;
   PortSpec make_table(const std::string& name, const ArrayFiles& array) const;
   void check_shape(const PortSpec& port, const ArrayFiles& array) const;
   void check_column_names() const;
@@ -94,10 +95,17 @@ ArrayPtr ArrayReader::open_files(const Paths& paths) const {
   return array;
 }
 
+// Images of bytes stay bytes until they are on the device that trains.
+at::ScalarType ArrayReader::number_dtype(const ArrayFiles& array, bool has_lengths) const {
+  const bool are_bytes =
+      array.item() == Item::kUint8 && array.row_shape().size() >= 2 && !has_lengths;
+  return are_bytes ? at::kByte : reading_.request.dtype;
+}
+
 PortSpec ArrayReader::make_port(const std::string& name, const InputOption& option,
                                 const ArrayFiles& array) const {
   const std::vector<std::int64_t> shape = array.row_shape();
-  PortSpec port{name, shape, {}, Role::kFeatures, reading_.request.dtype};
+  PortSpec port{name, shape, {}, Role::kFeatures, number_dtype(array, option.lengths.has_value())};
   const auto refuse = [&](const char* what) {
     throw DataError(array.shown() + ": " + what + ", got rows of the shape " + shape_text(shape) +
                     " and type " + std::string(name_of(array.item())));
@@ -214,7 +222,10 @@ void ArrayReader::open_input(const std::string& name, const InputOption& option)
   } else if (inputs_.size() > ports.size() || ports[inputs_.size() - 1].name != name) {
     throw DataError(array.shown() + ": the model was trained without an input " + quote_text(name));
   } else {
-    check_shape(ports[inputs_.size() - 1], array);
+    PortSpec& port = ports[inputs_.size() - 1];
+    check_shape(port, array);
+    if (port.role == Role::kFeatures || port.role == Role::kImage)
+      port.dtype = number_dtype(array, port.shape.front() == kVaries);
   }
 }
 
@@ -374,7 +385,7 @@ void ArrayReader::scan_input(std::size_t port) {
     const std::byte* const bytes = walk.bytes().data();
     const std::size_t count = static_cast<std::size_t>(walk.rows()) * items;
     constexpr bool kIsNumber = std::is_floating_point_v<To>;
-    bool fits = false;
+    bool fits = std::is_same_v<To, std::uint8_t>;  // any byte will do
     if constexpr (kIsNumber)
       fits = all_fit<To, From>(bytes, count);
     const std::byte* row_bytes = bytes;
@@ -553,7 +564,9 @@ OpenedArrays ArrayReader::open() {
     const PortSpec& spec = opened_.description.inputs[port];
     if (spec.role == Role::kLengths)
       continue;  // have been read
-    if (spec.dtype == at::kFloat) {
+    if (spec.dtype == at::kByte) {
+      scan_input<std::uint8_t>(port);
+    } else if (spec.dtype == at::kFloat) {
       scan_input<float>(port);
     } else if (spec.dtype == at::kDouble) {
       scan_input<double>(port);
@@ -580,7 +593,7 @@ OpenedArrays ArrayReader::open() {
   rows.spec.has_weights = rows.weights.defined();
   DataSpec hashed = rows.spec;  // the same data in a run of another dtype
   for (PortSpec& port : hashed.inputs) {
-    if (c10::isFloatingType(port.dtype))
+    if (c10::isFloatingType(port.dtype) || port.dtype == at::kByte)
       port.dtype = at::kFloat;
   }
   reading_.hash.update(to_json(hashed).dump() + std::to_string(rows.rows));

@@ -8,14 +8,14 @@
 
 namespace treadle::arrays {
 
-/// Rows of one input, wherever they lie, in the run's dtype.
+/// Rows of one input, wherever they lie, in the run's dtype, or as bytes where the file has them.
 class RowSource {
  public:
   virtual ~RowSource() = default;
 
   /// Copies the given rows, in the given order, into `out`: contiguous, [rows.size(), …], float32,
-  /// float64, int64 or bool. Where `out` has less for a row than there is, the beginning of each
-  /// row is copied. Called from several threads at once. Throws DataError.
+  /// float64, int64, uint8 or bool. Where `out` has less for a row than there is, the beginning of
+  /// each row is copied. Called from several threads at once. Throws DataError.
   virtual void gather(std::span<const std::int64_t> rows, at::Tensor& out) const = 0;
 };
 
@@ -37,6 +37,8 @@ void with_numbers_of(const at::Tensor& out, Use&& use) {
       return use(out.data_ptr<double>());
     case at::kLong:
       return use(out.data_ptr<std::int64_t>());
+    case at::kByte:
+      return use(out.data_ptr<std::uint8_t>());
     default:
       return use(out.data_ptr<bool>());
   }

@@ -534,9 +534,10 @@ bool RowParser<T>::take_number(std::size_t field, const FieldReader& reader, std
     return false;
   }
   if (std::abs(value) > kLargest) {
-    row_problem(field, "got " + quote_text(text) + ", which is too large for " +
-                           (sizeof(T) == sizeof(float) ? R"(float32; "dtype": "float64" holds more)"
-                                                       : "float64"));
+    row_problem(field,
+                "got " + quote_text(text) + ", which is too large for " +
+                    (sizeof(T) == sizeof(float) ? R"(float32; "precision": "float64" holds more)"
+                                                : "float64"));
     return false;
   }
   return true;

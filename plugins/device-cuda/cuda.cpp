@@ -1,10 +1,13 @@
 #include "cuda.h"
 
+#include <memory>
 #include <string>
 
+#include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
 #include <treadle/base/error.h>
@@ -37,6 +40,63 @@ void expect_allocator(c10::Device device) {
                       "; work that was enqueued on it is lost. Look at it with nvidia-smi, then "
                       "resume the run");
 }
+
+/// An event of the CUDA runtime with its time.
+class EventMark final : public DeviceMark {
+ public:
+  explicit EventMark(c10::Device device) : device_(device) {
+    const c10::cuda::CUDAGuard guard(device_);
+    expect_success(cudaEventCreateWithFlags(&event_, cudaEventDefault));
+  }
+  ~EventMark() override {
+    const c10::cuda::CUDAGuard guard(device_);
+    cudaEventDestroy(event_);
+  }
+
+  void record() override {
+    const c10::cuda::CUDAGuard guard(device_);
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(device_.index());
+    expect_success(cudaEventRecord(event_, stream.stream()));
+    is_recorded_ = true;
+  }
+  bool has_passed() const override {
+    if (!is_recorded_)
+      return false;
+    const c10::cuda::CUDAGuard guard(device_);
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status != cudaErrorNotReady)
+      expect_success(status);
+    else
+      cudaGetLastError();  // it would be reported for the next call
+    return status == cudaSuccess;
+  }
+  double seconds_since(const DeviceMark& earlier) const override {
+    const c10::cuda::CUDAGuard guard(device_);
+    float milliseconds = 0;
+    expect_success(
+        cudaEventElapsedTime(&milliseconds, static_cast<const EventMark&>(earlier).event_, event_));
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  void expect_success(cudaError_t error) const {
+    if (error != cudaSuccess)
+      fail(device_, error);
+  }
+
+  const c10::Device device_;
+  cudaEvent_t event_ = nullptr;
+  bool is_recorded_ = false;
+};
+
+class CapturedGraph final : public CapturedWork {
+ public:
+  at::cuda::CUDAGraph& graph() { return graph_; }
+  void replay() override { graph_.replay(); }
+
+ private:
+  at::cuda::CUDAGraph graph_;
+};
 
 }  // namespace
 
@@ -89,15 +149,42 @@ void Cuda::do_reset_peak(c10::Device device) const {
   allocator::resetPeakStats(device.index());
 }
 
-void Cuda::do_release_unused(c10::Device device) const {
-  expect_allocator(device);
-  allocator::emptyCache();
+bool Cuda::do_can_capture() const {
+  return true;
+}
+
+std::unique_ptr<CapturedWork> Cuda::do_capture(c10::Device device,
+                                               std::span<const at::Generator> generators,
+                                               const std::function<void()>& work) const {
+  const c10::cuda::CUDAGuard guard(device);
+  auto captured = std::make_unique<CapturedGraph>();
+  at::cuda::CUDAGraph& graph = captured->graph();
+  for (const at::Generator& generator : generators)
+    graph.register_generator_state(generator);
+  // The threads of the batch pipeline go on: what they allocate and enqueue is not refused.
+  graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  try {
+    work();
+  } catch (...) {
+    try {
+      graph.capture_end();
+    } catch (const c10::Error&) {  // what the work threw says more
+      cudaGetLastError();
+    }
+    throw;
+  }
+  graph.capture_end();
+  return captured;
 }
 
 void Cuda::do_synchronize(c10::Device device) const {
   const c10::cuda::CUDAGuard guard(device);
   if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess)
     fail(device, error);
+}
+
+std::unique_ptr<DeviceMark> Cuda::do_mark(c10::Device device) const {
+  return std::make_unique<EventMark>(device);
 }
 
 }  // namespace treadle::device_cuda

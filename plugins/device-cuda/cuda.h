@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include <treadle/base/config.h>
 #include <treadle/core/device_backend.h>
 
@@ -16,8 +18,12 @@ class Cuda final : public DeviceBackend {
   at::Tensor do_staged(const at::Tensor& host) const override;
   DeviceMemory do_memory(c10::Device device) const override;
   void do_reset_peak(c10::Device device) const override;
-  void do_release_unused(c10::Device device) const override;
   void do_synchronize(c10::Device device) const override;
+  bool do_can_capture() const override;
+  std::unique_ptr<CapturedWork> do_capture(c10::Device device,
+                                           std::span<const at::Generator> generators,
+                                           const std::function<void()>& work) const override;
+  std::unique_ptr<DeviceMark> do_mark(c10::Device device) const override;
 };
 
 }  // namespace treadle::device_cuda

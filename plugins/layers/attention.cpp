@@ -7,12 +7,12 @@
 
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/linear.h>
 
 #include "initialisers.h"
 #include "padding.h"
@@ -74,7 +74,7 @@ at::Tensor Attention::heads_of(const at::Tensor& rows) const {
 
 at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& x = inputs[0];
-  at::Tensor queries = at::linear(x, in_weight_, in_bias_);
+  at::Tensor queries = linear_in_precision(x, in_weight_, in_bias_);
   at::Tensor keys;
   at::Tensor values;
   if (!memory_) {
@@ -83,7 +83,8 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
     keys = parts[1];
     values = parts[2];
   } else {
-    const auto parts = at::linear(inputs[*memory_], memory_weight_, memory_bias_).chunk(2, -1);
+    const auto parts =
+        linear_in_precision(inputs[*memory_], memory_weight_, memory_bias_).chunk(2, -1);
     keys = parts[0];
     values = parts[1];
   }
@@ -112,7 +113,7 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
     context.set_output(kWeights, weights.mean(1));
   const at::Tensor mixed =
       at::matmul(weights, heads_of(values)).transpose(1, 2).reshape({x.size(0), x.size(1), width_});
-  return at::linear(mixed, out_weight_, out_bias_);
+  return linear_in_precision(mixed, out_weight_, out_bias_);
 }
 
 }  // namespace treadle::layers

@@ -19,6 +19,7 @@
 #include <treadle/base/error.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/torch_versions.h>
 
 #include "initialisers.h"
 
@@ -209,15 +210,27 @@ TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config,
 
 template <std::size_t kDimensions>
 at::Tensor TransposedConvolution<kDimensions>::forward(const Inputs& inputs, LayerContext&) {
+  const at::Tensor& input = inputs[0];
+  const bool is_half = weight_.element_size() == 2;
+  if (torch_versions::kHasNarrowTransposedConvolutions || !is_half || !input.is_cpu())
+    return convolve(input, weight_, bias_);
+  const at::Tensor bias = bias_.defined() ? bias_.to(at::kFloat) : bias_;
+  return convolve(input.to(at::kFloat), weight_.to(at::kFloat), bias).to(input.scalar_type());
+}
+
+template <std::size_t kDimensions>
+at::Tensor TransposedConvolution<kDimensions>::convolve(const at::Tensor& input,
+                                                        const at::Tensor& weight,
+                                                        const at::Tensor& bias) const {
   if constexpr (kDimensions == 1) {
-    return at::conv_transpose1d(inputs[0], weight_, bias_, stride_, padding_, output_padding_,
-                                groups_, dilation_);
+    return at::conv_transpose1d(input, weight, bias, stride_, padding_, output_padding_, groups_,
+                                dilation_);
   } else if constexpr (kDimensions == 2) {
-    return at::conv_transpose2d(inputs[0], weight_, bias_, stride_, padding_, output_padding_,
-                                groups_, dilation_);
+    return at::conv_transpose2d(input, weight, bias, stride_, padding_, output_padding_, groups_,
+                                dilation_);
   } else {
-    return at::conv_transpose3d(inputs[0], weight_, bias_, stride_, padding_, output_padding_,
-                                groups_, dilation_);
+    return at::conv_transpose3d(input, weight, bias, stride_, padding_, output_padding_, groups_,
+                                dilation_);
   }
 }
 

@@ -41,6 +41,9 @@ class TransposedConvolution final : public Layer {
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
 
  private:
+  at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight,
+                      const at::Tensor& bias) const;
+
   std::vector<std::int64_t> stride_;
   std::vector<std::int64_t> padding_;
   std::vector<std::int64_t> output_padding_;

@@ -4,11 +4,11 @@
 #include <string>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/linear.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 
@@ -124,7 +124,7 @@ Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::
 }
 
 at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {
-  return at::linear(inputs[0], weight_, bias_);
+  return linear_in_precision(inputs[0], weight_, bias_);
 }
 
 std::optional<PlanValue> Dense::lower(PlanBuilder& builder,

@@ -21,6 +21,9 @@ class Dense : public Layer, public Lowerable {
   /// `in`: how wide the stream is.
   Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units);
 
+  const at::Tensor& weight() const { return weight_; }
+  const at::Tensor& bias() const { return bias_; }  // may be undefined
+
  private:
   at::Tensor weight_;
   at::Tensor bias_;

@@ -6,6 +6,7 @@
 #include "dense.h"
 #include "dropout.h"
 #include "embedding.h"
+#include "narrow_linear.h"
 #include "normalization.h"
 #include "pooling.h"
 #include "recurrent.h"
@@ -24,6 +25,8 @@ TREADLE_PLUGIN(registrar) {
   using namespace treadle::layers;
   add<Dense>(registrar, "dense");
   add<Head>(registrar, "head");
+  add<Float8Linear>(registrar, "fp8_linear");
+  add<NvFp4Linear>(registrar, "nvfp4_linear");
 
   add<Convolution<1>>(registrar, "conv1d");
   add<Convolution<2>>(registrar, "conv2d");

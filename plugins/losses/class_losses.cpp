@@ -28,14 +28,6 @@ constexpr std::int64_t kEach = at::Reduction::None;
 // No class index is ignored: the data has none below 0.
 constexpr std::int64_t kIgnoreNone = -100;
 
-// `wide` is float64, `narrow` the same in float32.
-at::Tensor matching(const at::Tensor& wide, const at::Tensor& narrow, const at::Tensor& like) {
-  if (!wide.defined())
-    return wide;
-  const at::Tensor& near = like.scalar_type() == at::kFloat ? narrow : wide;
-  return near.to(like.options());
-}
-
 // A class index is an integer, a distribution is not.
 bool is_distribution(const at::Tensor& target) {
   return at::isFloatingType(target.scalar_type());
@@ -128,8 +120,7 @@ BceWithLogits::BceWithLogits(const Config& config) : config_(config), class_weig
                                : std::vector<double>{config.get<double>("pos_weight")};
   if (!is_list && weights[0] == 1)
     return;
-  pos_weight_ = at::tensor(weights, at::kDouble);
-  pos_weight_f_ = pos_weight_.to(at::kFloat);
+  pos_weight_ = DeviceConstant(at::tensor(weights, at::kDouble));
 }
 
 void* BceWithLogits::do_ask(std::string_view interface_id) {
@@ -150,7 +141,7 @@ std::unique_ptr<Loss> BceWithLogits::do_fitted(const StateDict& state) const {
 std::vector<OutputSpec> BceWithLogits::do_outputs_for(const TargetSpec& target) const {
   expect_kind("bce_with_logits", {TargetKind::kClasses, TargetKind::kLabels}, target);
   const bool is_labels = target.kind == TargetKind::kLabels;
-  const std::int64_t weights = pos_weight_.defined() ? pos_weight_.numel() : 1;
+  const std::int64_t weights = pos_weight_.is_defined() ? pos_weight_.numbers().numel() : 1;
   if (weights != 1 && weights != (is_labels ? target.width() : 1)) {
     config_.fail("pos_weight", is_labels
                                    ? "must be one number, or one per label: the target \"" +
@@ -193,7 +184,7 @@ LossTerms BceWithLogits::do_forward(const std::vector<at::Tensor>& outputs,
     weights = class_weights_.of_positions(at_positions.target, weights, logits);
   return {at::binary_cross_entropy_with_logits(logits, positive,
                                                weights.defined() ? weights.unsqueeze(1) : weights,
-                                               matching(pos_weight_, pos_weight_f_, logits), kSum),
+                                               pos_weight_.with(logits.options()), kSum),
           logits.size(1) == 1 && !has_class_weights ? at::Tensor() : do_weight(target)};
 }
 

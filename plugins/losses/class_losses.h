@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/device_constant.h>
 #include <treadle/core/fits_targets.h>
 #include <treadle/core/loss.h>
 
@@ -68,8 +69,7 @@ class BceWithLogits final : public Loss, public FitsTargets {
 
   Config config_;
   ClassWeights class_weights_;
-  at::Tensor pos_weight_;    // float64 [1 or labels]; undefined: 1
-  at::Tensor pos_weight_f_;  // float32
+  DeviceConstant pos_weight_;  // [1 or labels]; undefined: 1
 };
 
 /// Kullback-Leibler divergence of the target t from the prediction, per position:

@@ -86,18 +86,17 @@ ClassWeights::ClassWeights(const Config& config) : config_(config) {
 }
 
 void ClassWeights::set(at::Tensor weights) {
-  wide_ = std::move(weights);
-  narrow_ = wide_.to(at::kFloat);
+  weights_ = DeviceConstant(std::move(weights));
 }
 
 void ClassWeights::expect_classes_of(const TargetSpec& target) const {
   if (!by_name_.empty())
     by_name(target);
-  if (wide_.defined() && wide_.numel() != target.class_count()) {
+  if (are_known() && weights_.numbers().numel() != target.class_count()) {
     config_.fail(kKey, "must have one weight per class: the target \"" + target.name + "\" has " +
                            std::to_string(target.class_count()) + " classes (" +
                            quoted_list(target.class_names) + "), got " +
-                           std::to_string(wide_.numel()) + " weights");
+                           std::to_string(weights_.numbers().numel()) + " weights");
   }
 }
 
@@ -134,10 +133,7 @@ void ClassWeights::load(const StateDict& fitted) {
 }
 
 at::Tensor ClassWeights::of_classes(const at::Tensor& like) const {
-  if (!wide_.defined())
-    return {};
-  const at::Tensor& near = like.scalar_type() == at::kFloat ? narrow_ : wide_;
-  return near.to(like.options().requires_grad(false));
+  return weights_.with(like.options());
 }
 
 at::Tensor ClassWeights::of_positions(const at::Tensor& classes, const at::Tensor& weights,
@@ -153,7 +149,7 @@ at::Tensor ClassWeights::sum_over(const TargetBatch& target) const {
   const at::Tensor classes = target.values().reshape(-1);
   const at::Tensor& weights = target.weights();
   if (!weights.defined())
-    return wide_.to(classes.device()).index_select(0, classes).sum();
+    return weights_.with(classes.options().dtype(at::kDouble)).index_select(0, classes).sum();
   const at::Tensor flat = weights.reshape(-1);
   return at::dot(of_classes(flat).index_select(0, classes.masked_fill(flat.eq(0), 0)), flat);
 }

@@ -11,6 +11,7 @@
 #include <treadle/base/config.h>
 #include <treadle/core/batch.h>
 #include <treadle/core/data_spec.h>
+#include <treadle/core/device_constant.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/state_dict.h>
 
@@ -25,7 +26,7 @@ class ClassWeights {
   explicit ClassWeights(const Config& config);
 
   /// Whether the classes count differently. True also before load().
-  bool is_given() const { return is_balanced_ || !by_name_.empty() || wide_.defined(); }
+  bool is_given() const { return is_balanced_ || !by_name_.empty() || are_known(); }
 
   /// Throws a DocumentError unless the weights are for the classes of `target`.
   void expect_classes_of(const TargetSpec& target) const;
@@ -48,7 +49,7 @@ class ClassWeights {
   at::Tensor sum_over(const TargetBatch& target) const;
 
   /// Whether load() or a list has made them known.
-  bool are_known() const { return wide_.defined(); }
+  bool are_known() const { return weights_.is_defined(); }
 
  private:
   at::Tensor by_name(const TargetSpec& target) const;
@@ -57,8 +58,7 @@ class ClassWeights {
   Config config_;  // for messages
   bool is_balanced_ = false;
   std::map<std::string, double> by_name_;
-  at::Tensor wide_;    // float64 [C] on the CPU; undefined: 1 each
-  at::Tensor narrow_;  // the same as float32, so that no step has to convert them
+  DeviceConstant weights_;  // [C]; undefined: 1 each
 };
 
 }  // namespace treadle::losses

@@ -14,7 +14,8 @@
 namespace treadle::losses {
 
 Quantile::Quantile(const Config& config)
-    : quantiles_(config.get<std::vector<double>>("quantiles")) {
+    : quantiles_(config.get<std::vector<double>>("quantiles")),
+      levels_(at::tensor(quantiles_, at::kDouble)) {
   if (std::adjacent_find(quantiles_.begin(), quantiles_.end(), std::greater_equal<>()) !=
       quantiles_.end())
     config.fail("quantiles", "must ascend, each greater than the one before");
@@ -35,8 +36,7 @@ LossTerms Quantile::do_forward(const std::vector<at::Tensor>& outputs,
   const Positions numbers(outputs[0], target);
   const at::Tensor& targets = numbers.target;
   const auto quantiles = static_cast<std::int64_t>(quantiles_.size());
-  const at::Tensor q =
-      at::tensor(quantiles_, numbers.output.options().requires_grad(false)).view({quantiles, 1});
+  const at::Tensor q = levels_.with(numbers.output.options()).view({quantiles, 1});
   const at::Tensor d = targets.unsqueeze(1) - numbers.output.view({-1, quantiles, targets.size(1)});
   const at::Tensor each = at::maximum(d * q, d * (q - 1));
   return {

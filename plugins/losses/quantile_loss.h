@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/device_constant.h>
 #include <treadle/core/loss.h>
 
 namespace treadle::losses {
@@ -31,6 +32,7 @@ class Quantile final : public Loss {
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
 
   std::vector<double> quantiles_;   // ascending
+  DeviceConstant levels_;           // the same
   std::vector<std::string> names_;  // "q0.1"
 };
 

@@ -16,7 +16,6 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
@@ -27,6 +26,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/linear.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 
@@ -61,7 +61,7 @@ class Dense final : public Layer, public Lowerable {
   }
 
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
-    return at::linear(inputs[0], weight_, bias_);
+    return linear_in_precision(inputs[0], weight_, bias_);
   }
   std::optional<PlanValue> lower(PlanBuilder& builder, Values inputs) const override {
     return builder.apply(plan_linear(weight_, bias_), inputs[0]);

@@ -11,8 +11,9 @@
 
 namespace treadle::optimizers {
 
-AdamFamily::AdamFamily(const Config& config, Decay decay)
+AdamFamily::AdamFamily(const Config& config, Decay decay, Moments moments)
     : decay_(decay),
+      moments_(moments),
       learning_rate_(config.get<double>("learning_rate")),
       eps_(config.get<double>("eps")),
       weight_decay_(config.get<double>("weight_decay")) {
@@ -22,13 +23,17 @@ AdamFamily::AdamFamily(const Config& config, Decay decay)
 }
 
 std::vector<SlotSpec> AdamFamily::do_slots() const {
-  return {{"first_moment", SlotSpec::Kind::kPerElement, 0},
-          {"second_moment", SlotSpec::Kind::kPerElement, 0}};
+  using Storage = SlotSpec::Storage;
+  const bool is_full = moments_ == Moments::kFull;
+  return {{"first_moment", SlotSpec::Kind::kPerElement, 0,
+           is_full ? Storage::kFull : Storage::kEightBits},
+          {"second_moment", SlotSpec::Kind::kPerElement, 0,
+           is_full ? Storage::kFull : Storage::kEightBitsNoSign}};
 }
 
 void AdamFamily::do_update(ParameterView& view) const {
   const HostParameters* const host = view.host();
-  if (host == nullptr)
+  if (host == nullptr || moments_ == Moments::kEightBits)
     return update_tensors(view);
   with_element_type(*host, [&]<typename T>(T) { update_as<T>(*host); });
 }

@@ -20,7 +20,8 @@ class AdamFamily : public Optimizer {
     kThroughGradient,  ///< g <- g + weight_decay * p first
     kDirect            ///< p <- (1 - rate * weight_decay) * p first
   };
-  AdamFamily(const Config& config, Decay decay);
+  enum class Moments { kFull, kEightBits };
+  AdamFamily(const Config& config, Decay decay, Moments moments = Moments::kFull);
 
  private:
   /// Positions in slots().
@@ -36,6 +37,7 @@ class AdamFamily : public Optimizer {
   void update_as(const HostParameters& host) const;
 
   Decay decay_;
+  Moments moments_;
   double learning_rate_;
   double beta1_;
   double beta2_;
@@ -51,6 +53,15 @@ class Adam final : public AdamFamily {
 class AdamW final : public AdamFamily {
  public:
   explicit AdamW(const Config& config) : AdamFamily(config, Decay::kDirect) {}
+};
+
+/// AdamW whose moments have 8 bits (core/block_quantization.h). An update reads them, computes in
+/// float32 or better, and rounds them; the gradient of the step itself is not rounded.
+/// Source: Dettmers et al., "8-bit Optimizers via Block-wise Quantization" (2022).
+class AdamW8bit final : public AdamFamily {
+ public:
+  explicit AdamW8bit(const Config& config)
+      : AdamFamily(config, Decay::kDirect, Moments::kEightBits) {}
 };
 
 }  // namespace treadle::optimizers

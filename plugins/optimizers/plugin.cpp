@@ -12,6 +12,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Sgd>("sgd");
   registrar.add<Adam>("adam");
   registrar.add<AdamW>("adamw");
+  registrar.add<AdamW8bit>("adamw8bit");
   registrar.add<RmsProp>("rmsprop");
   registrar.add<Adagrad>("adagrad");
   registrar.add<Lion>("lion");

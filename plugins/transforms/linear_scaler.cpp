@@ -21,7 +21,8 @@ std::string line_key(const char* of, std::size_t index, const char* what) {
 
 /// True where a row has padding: [B, longest, 1, …] for `values`, [B, longest, …].
 at::Tensor padding_of(const at::Tensor& values, const at::Tensor& lengths) {
-  at::Tensor padding = at::arange(values.size(1), at::kLong).unsqueeze(0).ge(lengths.unsqueeze(1));
+  at::Tensor padding =
+      at::arange(values.size(1), lengths.options()).unsqueeze(0).ge(lengths.unsqueeze(1));
   for (std::int64_t d = 2; d < values.dim(); ++d)
     padding = padding.unsqueeze(-1);
   return padding;
@@ -85,10 +86,8 @@ LinearScaler::Lines::Lines(const at::Tensor& shift_values, const at::Tensor& sca
   std::vector<std::int64_t> view = {shift_values.size(0)};
   if (axis == Axis::kFirst)
     view.resize(dimensions, 1);
-  shift = shift_values.view(view);
-  scale = scale_values.view(view);
-  single_shift = shift.to(at::kFloat);
-  single_scale = scale.to(at::kFloat);
+  shift = DeviceConstant(shift_values.view(view));
+  scale = DeviceConstant(scale_values.view(view));
 }
 
 LinearScaler::Lines::Lines(const std::vector<Line>& lines, Axis axis, std::size_t dimensions) {
@@ -103,12 +102,12 @@ LinearScaler::Lines::Lines(const std::vector<Line>& lines, Axis axis, std::size_
 }
 
 void LinearScaler::Lines::apply(at::Tensor& values) const {
-  const std::int64_t dimension = shift.dim() == 1 ? -1 : 1;
-  TREADLE_EXPECTS(values.dim() >= 2 && values.dim() > shift.dim() &&
-                      (shift.numel() == 1 || values.size(dimension) == shift.numel()),
+  const at::Tensor& lines = shift.numbers();
+  const std::int64_t dimension = lines.dim() == 1 ? -1 : 1;
+  TREADLE_EXPECTS(values.dim() >= 2 && values.dim() > lines.dim() &&
+                      (lines.numel() == 1 || values.size(dimension) == lines.numel()),
                   "the batch has other columns than the data this transform was fitted on");
-  const bool single = values.scalar_type() == at::kFloat;
-  values.sub_(single ? single_shift : shift).mul_(single ? single_scale : scale);
+  values.sub_(shift.with(values.options())).mul_(scale.with(values.options()));
 }
 
 LinearScaler::LinearScaler(const Config& config, std::string component)
@@ -342,8 +341,8 @@ void LinearScaler::do_apply(Batch& batch, const ApplyContext&) const {
 at::Tensor LinearScaler::do_invert(const at::Tensor& predictions, std::string_view target) const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     if (before_.targets[i].name == target && targets_[i].defined()) {
-      return predictions.div(targets_[i].scale.to(predictions.options()))
-          .add(targets_[i].shift.to(predictions.options()));
+      return predictions.div(targets_[i].scale.with(predictions.options()))
+          .add(targets_[i].shift.with(predictions.options()));
     }
   }
   return predictions;
@@ -355,8 +354,8 @@ StateDict LinearScaler::do_state() const {
   const auto put = [&](const char* of, const std::vector<Lines>& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].defined()) {
-        state.put(line_key(of, i, "shift"), all[i].shift.flatten());
-        state.put(line_key(of, i, "scale"), all[i].scale.flatten());
+        state.put(line_key(of, i, "shift"), all[i].shift.numbers().flatten());
+        state.put(line_key(of, i, "scale"), all[i].scale.numbers().flatten());
       }
     }
   };

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/device_constant.h>
 #include <treadle/core/transform.h>
 
 #include "column_choice.h"
@@ -42,13 +43,11 @@ class LinearScaler : public Transform {
     Lines(const std::vector<Line>& lines, Axis axis, std::size_t dimensions);
     Lines(const at::Tensor& shift, const at::Tensor& scale, Axis axis, std::size_t dimensions);
 
-    bool defined() const { return shift.defined(); }
+    bool defined() const { return shift.is_defined(); }
     void apply(at::Tensor& values) const;
 
-    at::Tensor shift;  // float64, shaped to be broadcast over a batch
-    at::Tensor scale;
-    at::Tensor single_shift;  // float32, for float32 batches
-    at::Tensor single_scale;
+    DeviceConstant shift;  // shaped to be broadcast over a batch
+    DeviceConstant scale;
   };
 
   /// One input: what to do with it.
@@ -71,6 +70,8 @@ class LinearScaler : public Transform {
   void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) final;
   DataSpec do_output_spec(const DataSpec& before) const final;
   void do_apply(Batch& batch, const ApplyContext& context) const final;
+  /// Targets are scaled on the host, where metrics and losses over all rows read them.
+  bool do_works_on_device() const final { return !scales_targets_; }
   at::Tensor do_invert(const at::Tensor& predictions, std::string_view target) const final;
   StateDict do_state() const final;
   void do_load_state(const StateDict& state) final;

@@ -95,10 +95,11 @@ TEST_F(BadInput, ValuesThatAreNoNumbers) {
             "out, \"nan\" hands them to the transform \"impute\"");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,inf,red\n2,3,blue\n"),
             "points.csv:3: column \"y\": got \"inf\": infinity cannot be trained on");
-  EXPECT_EQ(verdict_on("x,y,class\n1,1e60,blue\n1,4,red\n"),
-            "points.csv:2: column \"y\": got \"1e60\", which is too large for float32; \"dtype\": "
-            "\"float64\" holds "
-            "more");
+  EXPECT_EQ(
+      verdict_on("x,y,class\n1,1e60,blue\n1,4,red\n"),
+      "points.csv:2: column \"y\": got \"1e60\", which is too large for float32; \"precision\": "
+      "\"float64\" holds "
+      "more");
 }
 
 TEST_F(BadInput, ATargetThatCannotBeTrainedFor) {
@@ -140,8 +141,8 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
   EXPECT_EQ(failed.err,
             "workflow-runner: points.json:2: /nmae: unknown key \"nmae\"; did you mean \"name\"? "
             "(a workflow takes: "
-            "$schema, data, dtype, extensions, loss, metrics, model, name, observers, optimizer, "
-            "resources, schedule, "
+            "$schema, data, extensions, loss, metrics, model, name, observers, optimizer, "
+            "precision, resources, schedule, "
             "seed, sequence, training, transforms, treadle, validation)\n"
             "workflow-runner: points.json:2: /seed: must be >= 0, got -7\n"
             "workflow-runner: points.json:4: /model/use: no plugin offers the model \"mpl\"; did "

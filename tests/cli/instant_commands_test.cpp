@@ -152,7 +152,7 @@ TEST_F(InstantCommands, CheckReportsEveryProblemAtOnce) {
 
 TEST_F(InstantCommands, CheckGivesEveryProblemToPrograms) {
   write("bad.json", R"({"treadle": 1, "seed": -3,
- "data": {"use": "csv", "path": "p.csv", "target": "t"}, "model": {"use": "mlp"}, "dtype": "f8"})");
+ "data": {"use": "csv", "path": "p.csv", "target": "t"}, "model": {"use": "mlp"}, "precision": "f8"})");
 
   const Finished failed = run({"check", "bad.json", "--json"});
 
@@ -162,7 +162,7 @@ TEST_F(InstantCommands, CheckGivesEveryProblemToPrograms) {
   ASSERT_EQ(error["problems"].size(), 2U);
   EXPECT_EQ(error["problems"][0]["pointer"], "/seed");
   EXPECT_EQ(error["problems"][0]["line"], 1);
-  EXPECT_EQ(error["problems"][1]["pointer"], "/dtype");
+  EXPECT_EQ(error["problems"][1]["pointer"], "/precision");
   EXPECT_EQ(error["problems"][1]["line"], 2);
 }
 

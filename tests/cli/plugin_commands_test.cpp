@@ -134,7 +134,7 @@ TEST_F(PluginCommands, CheckSaysWhatItLookedAt) {
        {"  ok    it was built for this runner\n", "  ok    it exports its entry and nothing else\n",
         "  ok    it finds every symbol it needs when it is loaded\n",
         "  ok    it registers the same components each time its entry is called\n",
-        "  ok    it makes adagrad, adam, adamw, lamb, lion and 2 more from defaults alone\n",
+        "  ok    it makes adagrad, adam, adamw, adamw8bit, lamb and 3 more from defaults alone\n",
         "  ok    it leaves the process as it was\n", "  ok    it prints nothing\n"})
     EXPECT_THAT(checked.out, HasSubstr(line));
 }

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -152,6 +153,32 @@ TEST_F(TrainingCommands, EvaluateWithoutTheTargetSaysThatItIsTheTarget) {
 
   EXPECT_EQ(failed.code, 5);
   EXPECT_THAT(failed.err, AllOf(HasSubstr("\"class\""), HasSubstr("target")));
+}
+
+TEST_F(TrainingCommands, DevicesAreListedAndChosenByName) {
+  const Finished listed = run({"devices"});
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  EXPECT_THAT(listed.out, AllOf(StartsWith("devices\n  cpu"), HasSubstr("\"auto\" stands for")));
+  const json devices = run({"devices", "--json"}).json();
+  EXPECT_EQ(devices.at("auto"), "cpu");
+  EXPECT_EQ(devices.at("devices")[0].at("device"), "cpu");
+  EXPECT_GT(devices.at("devices")[0].at("memory_bytes").get<std::int64_t>(), 0);
+
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "--device", "cpu"}).code, 0);
+  EXPECT_EQ(json::parse(read(only_run() / "workflow.json")).at("resources").at("device"), "cpu");
+  EXPECT_EQ(run({"evaluate", only_run().string(), "points.csv", "--device", "cpu"}).code, 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "points.json"},
+        {"check", "points.json"},
+        {"evaluate", only_run().string(), "points.csv"},
+        {"predict", only_run().string(), "points.csv", "-o", "out.csv"}}) {
+    std::vector<std::string> line = words;
+    line.insert(line.end(), {"--device", "abacus"});
+    const Finished refused = run(line);
+    EXPECT_EQ(refused.code, 3) << words[0] << refused.err;
+    EXPECT_THAT(refused.err,
+                AllOf(HasSubstr("/resources/device"), HasSubstr("\"abacus\""), HasSubstr("cpu")));
+  }
 }
 
 TEST_F(TrainingCommands, QuietPrintsNothing) {
@@ -352,14 +379,89 @@ TEST_F(TrainingCommands, AnExportedModelStandsForItsRun) {
   EXPECT_THAT(wrong.err, HasSubstr("points.csv: not a valid safetensors file: "));
 }
 
+TEST_F(TrainingCommands, AnExportedModelIsInTheDtypeAskedFor) {
+  // Wide, and so little trained that its probabilities are not yet 0 and 1.
+  given_document(1, {{"model", {{"use", "mlp"}, {"hidden", {512, 512}}}},
+                     {"optimizer", {{"use", "adamw"}, {"learning_rate", 1e-4}}}});
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+  const std::string trained = only_run().string();
+  ASSERT_EQ(run({"predict", trained, "points.csv", "-o", "by-run.csv"}).code, 0);
+  ASSERT_EQ(run({"runs", "export", trained, "-o", "float32", "--dtype", "float32"}).code, 0);
+  struct Stored {
+    const char* dtype;
+    const char* in_file;
+    double share;     // of the size in float32, at most
+    double distance;  // of probabilities, at most
+  };
+  for (const Stored& stored :
+       {Stored{"float32", "F32", 1, 0}, Stored{"bfloat16", "BF16", 0.52, 0.002},
+        Stored{"float16", "F16", 0.52, 0.0002}, Stored{"int8", "I8", 0.3, 0.005}}) {
+    const std::string file = stored.dtype;
+    const Finished exported = run({"runs", "export", trained, "-o", file, "--dtype", stored.dtype});
+    ASSERT_EQ(exported.code, 0) << exported.err;
+    EXPECT_THAT(read(file), HasSubstr(R"("dtype":")" + std::string(stored.in_file) + '"'));
+    EXPECT_LE(static_cast<double>(fs::file_size(folder() / file)),
+              stored.share * static_cast<double>(fs::file_size(folder() / "float32")))
+        << stored.dtype;
+
+    ASSERT_EQ(run({"predict", file, "points.csv", "-o", "by-file.csv"}).code, 0);
+    const std::vector<std::string> expected = lines_of(read("by-run.csv"));
+    const std::vector<std::string> rows = lines_of(read("by-file.csv"));
+    ASSERT_EQ(rows.size(), expected.size());
+    double furthest = 0;
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+      const auto probability = [](const std::string& line) {
+        return std::stod(line.substr(line.rfind(',') + 1));
+      };
+      furthest = std::max(furthest, std::abs(probability(rows[row]) - probability(expected[row])));
+    }
+    EXPECT_LE(furthest, stored.distance) << stored.dtype;
+    EXPECT_EQ(furthest > 0, stored.distance > 0) << stored.dtype << ": other weights";
+    RecordProperty(stored.dtype, std::to_string(furthest * 1e6));
+    EXPECT_EQ(run({"evaluate", file, "points.csv", "--json"}).json().at("sample_count"), 60);
+  }
+
+  ASSERT_EQ(
+      run({"run", "points.json", "--quiet", "-o", "more", "--set", "model.weights.path=int8"}).code,
+      0);
+  const Finished unknown = run({"runs", "export", trained, "-o", "none", "--dtype", "float8"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--dtype: expected float32, bfloat16, float16, int8, got "
+                                     "\"float8\""));
+  EXPECT_FALSE(fs::exists(folder() / "none"));
+}
+
+// Whether the device has it, and how fast, is found out without data, too.
+TEST_F(TrainingCommands, CheckSaysOfAPrecisionWhatADryRunSays) {
+  for (const std::string precision : {"bf16", "bf16-mixed", "fp16-mixed"}) {
+    const std::vector<std::string> command{
+        "check", "points.json", "--set", "precision=" + precision, "--device", "cpu"};
+    std::vector<std::string> with_data = command;
+    with_data.insert(with_data.end(), {"--dry-run", "--json"});
+    const Finished dry = run(with_data);
+    const Finished checked = run(command);
+
+    EXPECT_EQ(checked.code, dry.code) << precision << checked.err;
+    if (dry.code != 0) {
+      EXPECT_THAT(checked.err, AllOf(HasSubstr("/precision"), HasSubstr("bf16-mixed")));
+      continue;
+    }
+    const bool is_slow = dry.out.find("slower than one in float32") != std::string::npos;
+    EXPECT_EQ(checked.out.find("note: precision: ") != std::string::npos, is_slow) << checked.out;
+    EXPECT_THAT(checked.out, HasSubstr("points.json: no problems found\n"));
+  }
+}
+
 TEST_F(TrainingCommands, PredictWritesTheDigitsOfTheRunsPrecision) {
-  const auto longest_number = [&](const std::string& dtype) {
-    EXPECT_EQ(run({"run", "points.json", "--quiet", "-o", dtype, "--set", "dtype=" + dtype}).code,
-              0);
-    const fs::path trained = fs::directory_iterator(folder() / dtype)->path();
-    EXPECT_EQ(run({"predict", trained.string(), "points.csv", "-o", dtype + ".csv"}).code, 0);
+  const auto longest_number = [&](const std::string& precision) {
+    EXPECT_EQ(
+        run({"run", "points.json", "--quiet", "-o", precision, "--set", "precision=" + precision})
+            .code,
+        0);
+    const fs::path trained = fs::directory_iterator(folder() / precision)->path();
+    EXPECT_EQ(run({"predict", trained.string(), "points.csv", "-o", precision + ".csv"}).code, 0);
     std::size_t longest = 0;
-    for (const std::string& line : lines_of(read(dtype + ".csv")))
+    for (const std::string& line : lines_of(read(precision + ".csv")))
       longest = std::max(longest, line.size() - line.rfind(',') - 1);
     return longest;
   };

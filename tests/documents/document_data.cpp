@@ -86,6 +86,11 @@ class Arrays {
                        std::int64_t most) {
     return write(name, std::move(shape), [=, this] { return dice_.whole(least, most); });
   }
+  /// Small ones, so that a model learns from them as they are.
+  std::string bytes(const std::string& name, std::vector<std::int64_t> shape) {
+    return write(name, std::move(shape),
+                 [this] { return static_cast<std::uint8_t>(dice_.whole(0, 3)); });
+  }
   std::string distributions(const std::string& name) {
     double rest = 0;
     return write(name, {2}, [this, rest, second = false]() mutable {
@@ -106,7 +111,11 @@ json draw_inputs(Dice& dice, Arrays& arrays) {
   json inputs = json::object();
   const auto add_table = [&] { inputs["table"] = arrays.numbers("table", {4}); };
   const auto add_image = [&] {
-    inputs["image"] = {{"path", arrays.numbers("image", {2, 5, 5})}, {"role", "image"}};
+    const std::vector<std::int64_t> shape = {2, 5, 5};
+    const bool are_bytes = dice.chance(50);
+    inputs["image"] = {
+        {"path", are_bytes ? arrays.bytes("image", shape) : arrays.numbers("image", shape)},
+        {"role", "image"}};
   };
   const auto add_words = [&] {
     inputs["words"] = {{"path", arrays.integers("words", {kPositions}, 0, kWords - 1)},

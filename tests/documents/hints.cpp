@@ -156,6 +156,7 @@ const std::map<std::string, Hint>& table() {
       {":intra_op_threads", {5, small<1, 2>}},
       {":workers", {0}},  // set for each run
       {":device", {0}},   // the same
+      {":resources.execution", {20}},
       {":checkpoint", {70}},
       {":window", {30, small<1, 6>}},
       // What belongs together.

@@ -28,7 +28,7 @@ constexpr int kValuesPerKey = 4;
 /// How often a key of the top level is there that need not be.
 const std::map<std::string, int>& top_level_chances() {
   static const std::map<std::string, int> chances{
-      {"$schema", 3},     {"name", 20},      {"seed", 70},      {"dtype", 30},
+      {"$schema", 3},     {"name", 20},      {"seed", 70},      {"precision", 30},
       {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
       {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5},
       {"sequence", 4}};
@@ -55,8 +55,10 @@ class Drawer {
 
   json document() {
     document_["treadle"] = 1;
-    if (drawing_.dice.chance(30))
-      document_["dtype"] = "float64";
+    if (drawing_.dice.chance(40))
+      document_["precision"] = drawing_.dice.one_of(
+          std::vector<std::string>{"float64", "float64", "bf16-mixed", "bf16", "fp8-tensorwise",
+                                   "fp8-rowwise", "fp8-delayed"});
     if (!document_.contains("data"))
       document_["data"] = component("data");
     open_data();
@@ -98,10 +100,12 @@ class Drawer {
     return draw_value(drawing_, schema_["properties"][key], {"", key});
   }
 
+  bool is_float64() const { return document_.value("precision", "") == "float64"; }
+
   void open_data() {
     const json& slot = schema_["properties"]["data"];
     OpenRequest request;
-    request.dtype = document_.contains("dtype") ? at::kDouble : at::kFloat;
+    request.dtype = is_float64() ? at::kDouble : at::kFloat;
     auto provider = drawing_.runtime.registry().make<DataProvider>(
         document_["data"]["use"].get<std::string>(),
         Config(component_parameters(document_["data"], slot), "/data"));
@@ -237,7 +241,7 @@ class Drawer {
     for (const std::int64_t size : port.shape)
       sizes.push_back(size == kVaries ? 5 : size);
     const bool is_index = port.role == Role::kTokens || port.role == Role::kCategories;
-    return {sizes, is_index ? at::kLong : document_.contains("dtype") ? at::kDouble : at::kFloat};
+    return {sizes, is_index ? at::kLong : is_float64() ? at::kDouble : at::kFloat};
   }
 
   /// All inputs beside each other.
@@ -315,7 +319,7 @@ class Drawer {
   }
 
   const json schema_;
-  const std::set<std::string> settled_{"treadle", "dtype", "loss", "metrics"};
+  const std::set<std::string> settled_{"treadle", "precision", "loss", "metrics"};
   Drawing drawing_;
   json document_;
 };

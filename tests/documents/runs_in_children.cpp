@@ -127,9 +127,11 @@ void erase_keys(json& value, const Condition& condition) {
 /// Without times, and what says where and when it ran.
 std::string result_of(const fs::path& run) {
   json result = json::parse(read_file(run / "result.json"));
-  for (const char* const key : {"environment", "time", "started_at", "choices"})
+  for (const char* const key : {"environment", "time", "device", "started_at", "choices"})
     result.erase(key);
-  erase_keys(result, [](const std::string& key) { return key.ends_with("_seconds"); });
+  erase_keys(result, [](const std::string& key) {
+    return key.ends_with("_seconds") || key == "replayed_steps" || key == "not_captured";
+  });
   return result.dump(1);
 }
 

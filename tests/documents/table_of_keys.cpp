@@ -40,6 +40,7 @@ const std::vector<KeyReason>& seldom() {
       {"transform/*:columns*", "may name all there are"},
       {"transform/*:inputs*", "may name all there are"},
       {"data/*:task", "may say what auto decides"},
+      {":resources.execution", "changes no result"},
       {":resources.intra_op_threads", "small operators are not cut"},
       {":resources.shards", "may say what auto decides"},
       {"training/*:evaluation_batch_size", "sums of other parts differ in the last digits"},

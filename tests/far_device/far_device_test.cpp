@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/native_dropout.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
@@ -13,10 +14,10 @@
 #include <treadle/engine/weight_average.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/trained_parameters.h>
+#include <treadle/testing/device_contract.h>
 #include <treadle/testing/whole_training.h>
 
+#include "far_backend.h"
 #include "far_memory.h"
 #include "far_operators.h"
 
@@ -50,6 +51,32 @@ TEST(FarDevice, CannotBeReadByTheHost) {
         static_cast<void>(value);
       },
       "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Far, DeviceContract,
+                         ::testing::Values(DeviceCase{"Far",
+                                                      [] {
+                                                        const Config none(nlohmann::json::object());
+                                                        return std::make_unique<far::Far>(none);
+                                                      },
+                                                      /*tolerance=*/0, /*counts_tensors=*/true}),
+                         CaseName());
+
+// Of accelerators that have it in one kernel, such as CUDA.
+TEST(FarDevice, FusedDropoutDrawsFromTheTask) {
+  const at::Tensor input = at::ones({1000}, far_device());
+  const auto drop = [&](std::uint64_t seed) {
+    const TaskRandom random(seed);
+    const auto [output, mask] = at::native_dropout(input, 0.25, /*train=*/true);
+    return std::make_pair(output.cpu(), mask.cpu());
+  };
+
+  const auto [output, mask] = drop(3);
+
+  EXPECT_TRUE(at::equal(output, mask.to(at::kFloat).div(0.75F)));
+  EXPECT_NEAR(mask.to(at::kFloat).mean().item<float>(), 0.75, 0.05);
+  EXPECT_TRUE(at::equal(drop(3).first, output));
+  EXPECT_FALSE(at::equal(drop(4).first, output));
 }
 
 TEST(FarDevice, CountsWhatTheHostReads) {
@@ -176,10 +203,10 @@ TEST(FarStep, NeitherWaitsForTheDeviceNorCopiesFromIt) {
   Steps steps(far_device(), {.clipping = {.norm = 1, .value = 5}});
   steps.step->measure({.batch_loss = true, .gradient_norm = true});
   engine::WeightAverage average(steps.step->arena(), steps.model, {.decay = 0.9});
+  steps.step->average_into(average);
   const auto run = [&](std::int64_t step) {
     const Batch batch = batch_on(far_device(), static_cast<std::uint64_t>(step));
     steps.step->run(batch, step, 0.01, static_cast<std::uint64_t>(step));
-    average.add_after(step, steps.step->last_skip());
   };
   run(1);
   const std::int64_t waits = far::traffic().waits;
@@ -213,12 +240,12 @@ TEST(FarStep, SkipsWhatIsNotFiniteAndCountsItThere) {
   Steps steps(far_device());
   steps.step->tolerate_skipped(1);
   engine::WeightAverage average(steps.step->arena(), steps.model, {.decay = 0.9});
+  steps.step->average_into(average);
   const auto run = [&](std::int64_t step, bool spoiled) {
     Batch batch = random_batch(static_cast<std::uint64_t>(step));
     if (spoiled)
       batch.targets[0][0][0] = NAN;
     steps.step->run(batch.to(far_device()), step, 0.01, 7);
-    average.add_after(step, steps.step->last_skip());
   };
   run(1, false);
   const StateDict before = module_state(steps.model).snapshot();
@@ -248,50 +275,6 @@ TEST(FarStep, SkipsWhatIsNotFiniteAndCountsItThere) {
   const StateDict last = module_state(steps.model).snapshot();
   EXPECT_TRUE(at::equal(last.tensor("hidden.weight"), diverged.tensor("hidden.weight")));
 }
-
-// --- every optimizer in the tree
-// -------------------------------------------------------------------
-
-struct OptimizerOnFar {
-  std::string name;
-  std::string component;
-  nlohmann::json parameters = nlohmann::json::object();
-};
-
-class FarOptimizers : public ::testing::TestWithParam<OptimizerOnFar> {};
-
-TEST_P(FarOptimizers, HaveTheBitsOfTensorsOnACpu) {
-  static const PluginUnderTest kPlugin(TREADLE_OPTIMIZERS_FOLDER);
-  const auto optimizer = kPlugin.make<Optimizer>(GetParam().component, GetParam().parameters);
-  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    TrainedParameters here(*optimizer, dtype, 5, kTensors);
-    TrainedParameters there(*optimizer, dtype, 5, kTensors, far_device());
-    for (std::uint64_t i = 0; i < 6; ++i) {
-      auto gradients = TrainedParameters::random_gradients(i, dtype);
-      if (i == 2)
-        gradients[1] = at::Tensor();
-      here.step_on_device(gradients, 0.01, i == 4);
-      there.step_on_device(gradients, 0.01, i == 4);
-    }
-    for (std::size_t i = 0; i < here.count(); ++i)
-      EXPECT_TRUE(at::equal(there.value(i).cpu(), here.value(i))) << "parameter " << i;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Tree, FarOptimizers,
-    ::testing::Values(
-        OptimizerOnFar{"Sgd", "sgd"},
-        OptimizerOnFar{"SgdWithMomentum",
-                       "sgd",
-                       {{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", 0.1}}},
-        OptimizerOnFar{"SgdWithDampening", "sgd", {{"momentum", 0.9}, {"dampening", 0.3}}},
-        OptimizerOnFar{"Adam", "adam", {{"weight_decay", 0.1}}}, OptimizerOnFar{"AdamW", "adamw"},
-        OptimizerOnFar{"RmsProp", "rmsprop"},
-        OptimizerOnFar{"RmsPropWithAll", "rmsprop", {{"momentum", 0.9}, {"centered", true}}},
-        OptimizerOnFar{"Adagrad", "adagrad"}, OptimizerOnFar{"Lion", "lion"},
-        OptimizerOnFar{"Lamb", "lamb"}),
-    CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

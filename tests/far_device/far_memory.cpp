@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -87,6 +88,24 @@ std::int64_t memory_bytes() {
   return given == nullptr ? std::int64_t{4} << 30 : std::strtoll(given, nullptr, 10);
 }
 
+namespace {
+std::atomic<std::int64_t> calls{0};
+}
+
+bool is_gone() {
+  const char* const at = std::getenv("FAR_DEVICE_FAILS_AT");
+  return at != nullptr && calls >= std::strtoll(at, nullptr, 10);
+}
+
+void count_call() {
+  if (std::getenv("FAR_DEVICE_FAILS_AT") == nullptr) {
+    calls = 0;
+    return;
+  }
+  ++calls;
+  TORCH_CHECK(!is_gone(), "far error: the device has fallen off the bus");
+}
+
 Usage usage() {
   const std::lock_guard lock(blocks().mutex);
   return blocks().usage;
@@ -100,6 +119,14 @@ void reset_peak() {
 c10::Allocator& allocator() {
   static FarAllocator* const kAllocator = new FarAllocator;
   return *kAllocator;
+}
+
+OpenedBlock::OpenedBlock(void* data) : data_(data) {
+  change(data_, 1);
+}
+
+OpenedBlock::~OpenedBlock() {
+  change(data_, -1);
 }
 
 Opened::Opened(const at::Tensor& tensor) {

@@ -16,6 +16,11 @@ inline constexpr c10::DeviceType kType = c10::DeviceType::HIP;
 /// What the device has: FAR_DEVICE_MEMORY bytes, else 4 GiB.
 std::int64_t memory_bytes();
 
+/// Counts a call of an operator. From call number FAR_DEVICE_FAILS_AT on the device is gone, for as
+/// long as the variable is set: throws what libtorch throws.
+void count_call();
+bool is_gone();
+
 /// Bytes that are allocated now, and the most there ever were since the last reset_peak().
 struct Usage {
   std::int64_t in_use = 0;
@@ -42,6 +47,18 @@ class Opened {
  private:
   void* data_ = nullptr;  // null: nothing to open
   at::Tensor host_;
+};
+
+/// The same for the whole block that begins at `data`.
+class OpenedBlock {
+ public:
+  explicit OpenedBlock(void* data);
+  ~OpenedBlock();
+  OpenedBlock(const OpenedBlock&) = delete;
+  OpenedBlock& operator=(const OpenedBlock&) = delete;
+
+ private:
+  void* data_;
 };
 
 }  // namespace treadle::far

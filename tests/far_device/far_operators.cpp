@@ -4,9 +4,11 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,11 +26,15 @@
 #include <torch/library.h>
 
 #include "far_memory.h"
+#include "far_recording.h"
 
 namespace treadle::far {
 namespace {
 
 using c10::optional;
+
+constexpr c10::StreamId kDefaultStream = 0;
+thread_local c10::StreamId this_stream = kDefaultStream;
 
 /// While the fallback moves operands: what it copies is the device's own work.
 thread_local int inside_operator = 0;
@@ -57,6 +63,8 @@ at::Tensor make(c10::IntArrayRef sizes, c10::IntArrayRef strides, at::ScalarType
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::HIP), type);
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  if (Recording* const recording = Recording::of_this_thread(this_stream))
+    recording->note_made(tensor);
   return tensor;
 }
 
@@ -127,9 +135,6 @@ EnqueuedCopies& enqueued() {
   return *kCopies;
 }
 
-constexpr c10::StreamId kDefaultStream = 0;
-thread_local c10::StreamId this_stream = kDefaultStream;
-
 /// What this thread's stream has come to before its next operator.
 void catch_up() {
   if (this_stream != kDefaultStream)
@@ -143,7 +148,37 @@ void copy_now(const at::Tensor& source, const at::Tensor& target) {
   into.copy_(from.host());
 }
 
+at::Tensor strided(const at::Tensor& self, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                   optional<std::int64_t> offset) {
+  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(self.storage()),
+                                                             self.key_set(), self.dtype());
+  c10::TensorImpl* const impl = view.unsafeGetTensorImpl();
+  impl->set_storage_offset(offset.value_or(self.storage_offset()));
+  impl->set_sizes_and_strides(sizes, strides);
+  return view;
+}
+
+/// The same memory, whatever becomes of the tensor: what a record uses.
+at::Tensor as_it_is(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.is_cpu())
+    return tensor;
+  return strided(tensor, tensor.sizes(), tensor.strides(), tensor.storage_offset());
+}
+
+void record_copy(Recording& recording, const at::Tensor& source, const at::Tensor& target) {
+  if (source.is_cpu())
+    refuse_recording("a copy from the host to the device, whose values would never change");
+  if (target.is_cpu())
+    refuse_recording("a copy from the device to the host, which waits for it");
+  recording.keep(source);
+  recording.keep(target);
+  recording.add([from = as_it_is(source), to = as_it_is(target)] { copy_now(from, to); });
+}
+
 at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool non_blocking) {
+  if (Recording* const recording = Recording::of_this_thread(this_stream);
+      recording != nullptr && inside_operator == 0)
+    record_copy(*recording, source, target);
   if (!source.is_cpu() && target.is_cpu())
     count(traffic().to_host);
   if (source.is_cpu() && !target.is_cpu()) {
@@ -178,16 +213,6 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage storage, std::int64_t offs
   impl->set_storage_offset(offset);
   impl->set_sizes_and_strides(sizes, strides);
   return self;
-}
-
-at::Tensor strided(const at::Tensor& self, c10::IntArrayRef sizes, c10::IntArrayRef strides,
-                   optional<std::int64_t> offset) {
-  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(self.storage()),
-                                                             self.key_set(), self.dtype());
-  c10::TensorImpl* const impl = view.unsafeGetTensorImpl();
-  impl->set_storage_offset(offset.value_or(self.storage_offset()));
-  impl->set_sizes_and_strides(sizes, strides);
-  return view;
 }
 
 at::Tensor view(const at::Tensor& self, c10::IntArrayRef requested) {
@@ -225,9 +250,19 @@ const at::Tensor& resize_tensor(const at::Tensor& self, c10::IntArrayRef sizes,
 }
 
 at::Scalar item(const at::Tensor& self) {
+  if (Recording::of_this_thread(this_stream) != nullptr && inside_operator == 0)
+    refuse_recording("the host reads a number of the device (item()), and waits for it");
   count(traffic().waits);
   catch_up();
   return Opened(self).host().item();
+}
+
+at::Tensor to_far(const at::Tensor& host) {
+  if (!host.defined())
+    return host;
+  const at::Tensor far = make(host.sizes(), host.strides(), host.scalar_type());
+  copy_now(host, far);
+  return far;
 }
 
 /// One call of an operator of the host, on the memory of its operands: same strides, same bits.
@@ -239,6 +274,7 @@ class HostCall {
       given_.push_back(stack_[i]);
       stack_[i] = on_host(stack_[i], is_out(schema_.arguments()[i - first_]));
     }
+    expect_one_device();
   }
 
   /// What the operator has left on the stack, on the device.
@@ -263,14 +299,29 @@ class HostCall {
     at::Tensor far;
   };
 
+  /// As on other accelerators, a number may be on the host, and where an operator has them copied,
+  /// indices and lengths.
+  void expect_one_device() const {
+    static const std::set<std::string> kCopiesIndices{"aten::index", "aten::index_put",
+                                                      "aten::index_put_", "aten::_index_put_impl_",
+                                                      "aten::_pack_padded_sequence"};
+    TORCH_CHECK(!is_far_ || !has_host_tensor_ || kCopiesIndices.count(schema_.name()) > 0,
+                "Expected all tensors to be on the same device, but found at least two devices, ",
+                c10::Device(kType, 0), " and cpu! (", schema_.name(), ")");
+  }
+
   static bool is_out(const c10::Argument& argument) {
     return argument.kwarg_only() && argument.alias_info() != nullptr &&
            argument.alias_info()->isWrite();
   }
 
   at::Tensor on_host(const at::Tensor& tensor, bool is_out) {
-    if (!tensor.defined() || tensor.is_cpu())
+    if (!tensor.defined())
       return tensor;
+    if (tensor.is_cpu()) {
+      has_host_tensor_ |= tensor.dim() > 0;
+      return tensor;
+    }
     is_far_ = true;
     if (is_out) {
       grown_.push_back({at::empty({0}, tensor.options().device(at::kCPU)), tensor});
@@ -323,9 +374,7 @@ class HostCall {
                        far.storage_offset() + tensor.storage_offset());
       }
     }
-    const at::Tensor far = make(tensor.sizes(), tensor.strides(), tensor.scalar_type());
-    copy_now(tensor, far);
-    return far;
+    return to_far(tensor);
   }
 
   c10::IValue on_device(const c10::IValue& value) const {
@@ -352,59 +401,181 @@ class HostCall {
   std::vector<OpenedOperand> opened_;
   std::vector<Grown> grown_;
   bool is_far_ = false;
+  bool has_host_tensor_ = false;  // with dimensions
 };
 
-/// Every other operator: the host's, on the same memory.
-void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const InsideOperator inside;
-  catch_up();
-  HostCall call(op, *stack);
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  HostCall call(op, stack);
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
   call.take_results();
 }
 
-// libtorch asks other devices than its own for convolutions as a whole. These are the CPU's.
-
-at::Tensor to_far(const at::Tensor& host) {
-  if (!host.defined())
-    return host;
-  const at::Tensor far = make(host.sizes(), host.strides(), host.scalar_type());
-  copy_now(host, far);
-  return far;
+/// Calls `use` with every tensor among the values.
+template <typename Use>
+void for_each_tensor(const torch::jit::Stack& values, const Use& use) {
+  for (const c10::IValue& value : values) {
+    if (value.isTensor())
+      use(value.toTensor());
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector())
+        use(tensor);
+    }
+    if (value.isOptionalTensorList()) {
+      for (const optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+        use(tensor.value_or(at::Tensor()));
+    }
+  }
 }
+
+c10::IValue as_it_is(const c10::IValue& value) {
+  if (value.isTensor())
+    return as_it_is(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector())
+      list.push_back(as_it_is(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<optional<at::Tensor>> list;
+    for (const optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+      list.push_back(tensor ? optional<at::Tensor>(as_it_is(*tensor)) : tensor);
+    return list;
+  }
+  return value;
+}
+
+std::vector<at::Tensor> tensors_of(const torch::jit::Stack& values, std::size_t begin) {
+  std::vector<at::Tensor> all;
+  for_each_tensor({values.begin() + static_cast<std::ptrdiff_t>(begin), values.end()},
+                  [&](const at::Tensor& tensor) { all.push_back(tensor); });
+  return all;
+}
+
+/// Where a call has come to results in other memory, they are copied to where it was recorded.
+void put(const std::vector<at::Tensor>& results, const std::vector<at::Tensor>& recorded) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined() || results[i].is_cpu() ||
+        results[i].storage().data() == recorded[i].storage().data())
+      continue;
+    TORCH_CHECK(results[i].sizes() == recorded[i].sizes(),
+                "a replayed operator has a result of another size");
+    copy_now(results[i], recorded[i]);
+  }
+}
+
+/// Operators whose results have as many elements as the data says: a GPU's wait for that number.
+void refuse_sizes_of_data(const c10::OperatorHandle& op, const torch::jit::Stack& stack,
+                          std::size_t first) {
+  static const std::set<std::string> kAlways{
+      "aten::nonzero",      "aten::masked_select",      "aten::_unique",
+      "aten::_unique2",     "aten::unique_consecutive", "aten::unique_dim",
+      "aten::bincount",     "aten::repeat_interleave",  "aten::argwhere",
+      "aten::nonzero_numpy"};
+  const std::string& name = op.schema().name();
+  bool waits = kAlways.contains(name);
+  const bool puts = name.rfind("aten::index_put", 0) == 0 || name.rfind("aten::_index_put", 0) == 0;
+  // One value where a mask says so is filled in.
+  const bool fills = puts && stack[first + 2].toTensor().numel() == 1 && !stack[first + 3].toBool();
+  if (name == "aten::index" || (puts && !fills)) {
+    for (const optional<at::Tensor>& index : stack[first + 1].toOptionalTensorVector())
+      waits |= index && index->defined() && index->scalar_type() == at::kBool;
+  }
+  if (waits)
+    refuse_recording((name + " has a size that depends on values: the host waits for it").c_str());
+}
+
+/// Every other operator: the host's, on the same memory.
+void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Recording* const recording =
+      inside_operator == 0 ? Recording::of_this_thread(this_stream) : nullptr;
+  count_call();
+  const InsideOperator inside;
+  catch_up();
+  if (recording == nullptr)
+    return call_on_host(op, *stack);
+  const std::size_t first = stack->size() - op.schema().arguments().size();
+  refuse_sizes_of_data(op, *stack, first);
+  const torch::jit::Stack given(stack->begin() + static_cast<std::ptrdiff_t>(first), stack->end());
+  for_each_tensor(given, [&](const at::Tensor& tensor) {
+    if (tensor.defined() && !tensor.is_cpu())
+      recording->keep(tensor);
+  });
+  call_on_host(op, *stack);
+  torch::jit::Stack again;
+  for (const c10::IValue& value : given)
+    again.push_back(as_it_is(value));
+  std::vector<at::Tensor> results = tensors_of(*stack, first);
+  for (at::Tensor& result : results)
+    result = as_it_is(result);
+  recording->add([op, again, results] {
+    torch::jit::Stack values = again;
+    call_on_host(op, values);
+    put(tensors_of(values, 0), results);
+  });
+}
+
+/// The same for operators that are called by their own names: `call` returns their results.
+template <typename Call>
+std::vector<at::Tensor> recorded(std::initializer_list<at::Tensor> operands, const Call& call) {
+  Recording* const recording = Recording::of_this_thread(this_stream);
+  const InsideOperator inside;
+  const at::AutoDispatchBelowAutograd below;
+  catch_up();
+  if (recording == nullptr)
+    return call();
+  for (const at::Tensor& operand : operands) {
+    if (operand.defined())
+      recording->keep(operand);
+  }
+  std::vector<at::Tensor> results = call();
+  recording->add([call, results] { put(call(), results); });
+  return results;
+}
+
+// libtorch asks other devices than its own for convolutions as a whole. These are the CPU's.
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
                        const optional<at::Tensor>& bias, c10::IntArrayRef stride,
                        c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                        c10::IntArrayRef output_padding, std::int64_t groups) {
-  const InsideOperator inside;
-  const at::AutoDispatchBelowAutograd below;
-  catch_up();
-  const Opened x(input);
-  const Opened w(weight);
-  optional<Opened> b;
-  if (bias && bias->defined())
-    b.emplace(*bias);
-  return to_far(at::convolution(x.host(), w.host(),
-                                b ? optional<at::Tensor>(b->host()) : c10::nullopt, stride, padding,
-                                dilation, transposed, output_padding, groups));
+  TORCH_CHECK(input.device() == weight.device(),
+              "Expected all tensors to be on the same device, but found ", input.device(), " and ",
+              weight.device(), "! (convolution)");
+  const at::Tensor plain_bias = bias.value_or(at::Tensor());
+  return recorded({input, weight, plain_bias},
+                  [=, stride = stride.vec(), padding = padding.vec(), dilation = dilation.vec(),
+                   output_padding = output_padding.vec()] {
+                    const Opened x(input);
+                    const Opened w(weight);
+                    optional<Opened> b;
+                    if (plain_bias.defined())
+                      b.emplace(plain_bias);
+                    return std::vector<at::Tensor>{to_far(at::convolution(
+                        x.host(), w.host(), b ? optional<at::Tensor>(b->host()) : c10::nullopt,
+                        stride, padding, dilation, transposed, output_padding, groups))};
+                  })
+      .front();
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
     c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
     c10::IntArrayRef output_padding, std::int64_t groups, std::array<bool, 3> wanted) {
-  const InsideOperator inside;
-  const at::AutoDispatchBelowAutograd below;
-  catch_up();
-  const Opened g(gradient);
-  const Opened x(input);
-  const Opened w(weight);
-  const std::vector<std::int64_t> bias{transposed ? weight.size(1) * groups : weight.size(0)};
-  const auto [of_input, of_weight, of_bias] =
-      at::convolution_backward(g.host(), x.host(), w.host(), c10::IntArrayRef(bias), stride,
-                               padding, dilation, transposed, output_padding, groups, wanted);
-  return {to_far(of_input), to_far(of_weight), to_far(of_bias)};
+  const std::vector<at::Tensor> results =
+      recorded({gradient, input, weight}, [=, stride = stride.vec(), padding = padding.vec(),
+                                           dilation = dilation.vec(),
+                                           output_padding = output_padding.vec()] {
+        const Opened g(gradient);
+        const Opened x(input);
+        const Opened w(weight);
+        const std::vector<std::int64_t> bias{transposed ? weight.size(1) * groups : weight.size(0)};
+        const auto [of_input, of_weight, of_bias] =
+            at::convolution_backward(g.host(), x.host(), w.host(), c10::IntArrayRef(bias), stride,
+                                     padding, dilation, transposed, output_padding, groups, wanted);
+        return std::vector<at::Tensor>{to_far(of_input), to_far(of_weight), to_far(of_bias)};
+      });
+  return {results[0], results[1], results[2]};
 }
 
 /// What an event stands behind.
@@ -428,6 +599,7 @@ class FarGuard final : public c10::impl::DeviceGuardImplInterface {
     return stream_of(++last);
   }
   c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
+    Recording::note_stream(stream.id());
     return stream_of(std::exchange(this_stream, stream.id()));
   }
 
@@ -500,7 +672,41 @@ Traffic& traffic() {
 
 void synchronize() {
   count(traffic().waits);
+  if (is_gone()) {
+    throw TrainingError(
+        "the device far:0 failed: it has fallen off the bus; work that was enqueued on it is lost. "
+        "Plug it in, then resume the run");
+  }
   enqueued().run_all();
+}
+
+namespace {
+
+class RecordedCalls final : public CapturedWork {
+ public:
+  explicit RecordedCalls(std::vector<std::function<void()>> calls) : calls_(std::move(calls)) {}
+
+  void replay() override {
+    const InsideOperator inside;
+    const at::AutoDispatchBelowAutograd below;  // as where operators are called
+    catch_up();
+    for (const auto& call : calls_) {
+      count_call();
+      call();
+    }
+  }
+
+ private:
+  const std::vector<std::function<void()>> calls_;
+};
+
+}  // namespace
+
+std::unique_ptr<CapturedWork> capture(const std::function<void()>& work) {
+  TORCH_CHECK(this_stream != kDefaultStream, "work is not captured on the default stream");
+  Recording recording(this_stream);
+  work();
+  return std::make_unique<RecordedCalls>(recording.end());
 }
 
 void install() {

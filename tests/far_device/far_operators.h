@@ -2,6 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include <treadle/core/device_backend.h>
 
 namespace treadle::far {
 
@@ -14,8 +19,20 @@ struct Traffic {
 };
 Traffic& traffic();
 
+/// The optional interface by which a test reaches the counters within the device's plugin.
+class CountsTraffic {
+ public:
+  static constexpr std::string_view kInterface = "treadle.test.far-traffic/0";
+
+  virtual ~CountsTraffic() = default;
+  virtual const Traffic& traffic() const = 0;
+};
+
 /// Does every copy that is still enqueued on a stream; a wait.
 void synchronize();
+
+/// Records what `work` does on this thread's stream; see DeviceBackend::capture().
+std::unique_ptr<CapturedWork> capture(const std::function<void()>& work);
 
 /// Makes libtorch know the device: its kernels and its guard. Once in a process, before the first
 /// backward pass: the autograd engine counts devices then.

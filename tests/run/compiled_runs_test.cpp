@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
     Documents, CompiledRun,
     ::testing::Values(
         Run{"CumulativeSum", "cumulative-sum"}, Run{"Showcase", "showcase"},
-        Run{"InFloat64", "showcase", {{"dtype", "float64"}}},
+        Run{"InFloat64", "showcase", {{"precision", "float64"}}},
         Run{"InShards", "showcase", {{"resources", {{"workers", 3}, {"shards", 2}}}}},
         Run{"WithFolds", "cumulative-sum", {{"validation", {{"use", "k_fold"}, {"folds", 3}}}}},
         Run{"InTwoPieces",

@@ -134,7 +134,7 @@ TEST_P(ChangedContinuations, RefuseAnotherTrainingAndNameWhatChanged) {
       {"model.hidden=[16]", "/model/hidden"},
       {"seed=12", "/seed"},
       {"data.noise=0.3", "/data/noise"},
-      {"dtype=float64", "/dtype"},
+      {"precision=float64", "/precision"},
       {"training.batch_size=8", "/training/batch_size"},
       {"loss=bce_with_logits", "/loss"},
       {"validation.fraction=0.3", "/validation/fraction"},

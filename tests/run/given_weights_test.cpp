@@ -4,10 +4,12 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/quantized_weights.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/tensor/safetensors.h>
@@ -72,6 +74,88 @@ TEST(GivenWeights, AreWhereTheTrainingStarts) {
   // What was trained has weights of its own.
   fs::remove(workspace.folder() / "given.safetensors");
   EXPECT_EQ(Predictor::load(runtime, run.folder).predict(at::full({1, 2}, 0.5)).values.size(0), 1);
+}
+
+/// The weights that a run has which hardly moves from those of `file`.
+NamedTensors trained_from(const fs::path& file, bool is_strict, const Workspace& workspace) {
+  const Runtime runtime;
+  nlohmann::json document = starting_from(file);
+  document["model"]["weights"]["strict"] = is_strict;
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  return read_safetensors(run.folder / "model.safetensors").tensors;
+}
+
+TEST(GivenWeights, MayBeInt8WithScalesOrInHalfPrecision) {
+  const Workspace workspace;
+  const fs::path file = workspace.folder() / "given.safetensors";
+  TensorFile given = weights();
+  given.tensors["layers.0.weight"] = at::tensor({1.0F, 0.3F, -0.2F, 0.7F, 0.0F, 0.0F}).view({3, 2});
+  for (const NamedWeightDtype& stored : weight_dtypes()) {
+    const NamedTensors converted = convert_weights(given.tensors, {}, stored.dtype);
+    write_safetensors(file, {converted, {}});
+    for (const bool is_strict : {true, false}) {
+      const NamedTensors trained = trained_from(file, is_strict, workspace);
+
+      ASSERT_EQ(trained.size(), 4U);
+      for (const auto& [name, tensor] : trained) {
+        const at::Tensor expected = converted.at(name).scalar_type() == at::kChar
+                                        ? dequantized(converted, name)
+                                        : converted.at(name).to(at::kFloat);
+        EXPECT_TRUE(at::equal(tensor, expected)) << stored.name << ": " << name;
+      }
+    }
+  }
+}
+
+TEST(GivenWeights, MayBeThoseOfAnExportedModel) {
+  const Workspace workspace;
+  const Runtime runtime;
+  const fs::path given = workspace.folder() / "given.safetensors";
+  const fs::path exported = workspace.folder() / "exported.safetensors";
+  write_safetensors(given, weights());
+  const RunOutcome run =
+      run_workflow(runtime, runtime.resolve(starting_from(given)), workspace.options());
+  const NamedTensors first = read_safetensors(run.folder / "model.safetensors").tensors;
+
+  export_model(run.folder, exported);
+  for (const auto& [name, tensor] : trained_from(exported, true, workspace))
+    EXPECT_TRUE(at::equal(tensor, first.at(name))) << name;
+  export_model(run.folder, exported, WeightDtype::kInt8);
+  for (const auto& [name, tensor] : trained_from(exported, true, workspace))
+    EXPECT_TRUE(tensor.allclose(first.at(name), 1.0 / 254)) << name;
+
+  TensorFile damaged = read_safetensors(exported);
+  damaged.tensors.at("model/layers.1.weight.scale").fill_(1);
+  write_safetensors(exported, damaged);
+  try {
+    trained_from(exported, true, workspace);
+    FAIL();
+  } catch (const StorageError& error) {
+    EXPECT_EQ(error.what(), exported.string() +
+                                ": is damaged: its checksum does not match; export the run again: "
+                                "workflow-runner runs export RUN -o FILE");
+  }
+}
+
+TEST(GivenWeights, WithoutAUsableScaleAreAnErrorEvenWhereFewNeedToFit) {
+  const Workspace workspace;
+  const fs::path file = workspace.folder() / "given.safetensors";
+  NamedTensors stored = convert_weights(weights().tensors, {}, WeightDtype::kInt8);
+  stored["layers.0.weight.scale"] = at::full({3, 1}, 0.5, at::kHalf);
+  write_safetensors(file, {stored, {}});
+  for (const bool is_strict : {true, false}) {
+    try {
+      trained_from(file, is_strict, workspace);
+      FAIL();
+    } catch (const StorageError& error) {
+      EXPECT_EQ(error.what(),
+                file.string() +
+                    ": saved weights do not fit the model; unusable scales: layers.0.weight.scale "
+                    "(expected float32 [3, 1] of finite numbers that are not negative, got float16 "
+                    "[3, 1]); int8 weights cannot be read without their scales: export the model "
+                    "again, or take an undamaged copy of the file");
+    }
+  }
 }
 
 TEST(GivenWeights, ThatDoNotFitEndTheRunWithAllThatIsWrong) {

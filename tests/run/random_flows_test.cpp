@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <regex>
 
 #include <gtest/gtest.h>
 
@@ -18,6 +19,7 @@
 #include <treadle/graph/graph_state.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/tensor/task_random.h>
+#include <treadle/testing/test_device.h>
 
 #include "random_flow.h"
 
@@ -39,6 +41,7 @@ struct Way {
   Execution execution = Execution::kDynamic;
   Branches branches = Branches::kSequential;
   bool is_resumed = false;  ///< its states are saved and loaded before the last step
+  c10::Device device = c10::kCPU;
 };
 
 constexpr const char* kEnd = "evaluated";
@@ -51,29 +54,32 @@ using Trace = std::vector<std::pair<std::string, std::string>>;
 void note(Trace& trace, std::string name, const at::Tensor& tensor) {
   std::string bytes = "nothing";
   if (tensor.defined()) {
-    at::Tensor flat = tensor.detach().add(0).contiguous();  // -0 is 0
+    at::Tensor flat = tensor.detach().cpu().add(0).contiguous();  // -0 is 0
     flat.masked_fill_(flat.isnan(), std::numeric_limits<double>::quiet_NaN());
     bytes.assign(static_cast<const char*>(flat.data_ptr()), flat.nbytes());
   }
   trace.emplace_back(std::move(name), std::move(bytes));
 }
 
-at::Tensor rows_for(const RandomFlow& flow, std::int64_t rows) {
+at::Tensor rows_for(const RandomFlow& flow, std::int64_t rows, c10::Device device) {
   std::vector<std::int64_t> sizes = flow.input().sizes;
   sizes[0] = rows;
-  return flow.input().dtype == at::kLong ? at::randint(RandomFlow::kCategories, sizes, at::kLong)
-                                         : at::randn(sizes, at::TensorOptions(flow.input().dtype));
+  const at::Tensor drawn = flow.input().dtype == at::kLong
+                               ? at::randint(RandomFlow::kCategories, sizes, at::kLong)
+                               : at::randn(sizes, at::TensorOptions(flow.input().dtype));
+  return drawn.to(device);
 }
 
 /// Gradients through one step of time: the second batch reads states as numbers, though nobody cut
 /// those of the first.
-void note_one_step_gradients(Trace& trace, const RandomFlow& flow, graph::Graph& graph) {
+void note_one_step_gradients(Trace& trace, const RandomFlow& flow, graph::Graph& graph,
+                             c10::Device device) {
   const TaskRandom random(2);
   ForwardContext context;
   context.set_truncated_bptt(true);
   for (const char* batch : {"first", "second"}) {
     const std::string of_batch = std::string("through one step, ") + batch + ", ";
-    const at::Tensor input = rows_for(flow, 5);
+    const at::Tensor input = rows_for(flow, 5, device);
     Outputs outputs(1);
     graph.forward({&input, 1}, outputs, context);
     note(trace, of_batch + "output", outputs[0]);
@@ -93,6 +99,7 @@ Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
   const auto graph = flow.build(steps);
   graph->set_execution(way.execution);
   graph->set_branches(way.branches);
+  graph->to(way.device);
   auto state = std::make_unique<GraphState>(*graph);
   try {
     const auto parameters = graph->named_parameters();
@@ -105,8 +112,9 @@ Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
         const StateDict saved = state->state();
         state = std::make_unique<GraphState>(*graph);
         state->load_state(saved);
+        state->to(way.device);
       }
-      const at::Tensor input = rows_for(flow, rows);
+      const at::Tensor input = rows_for(flow, rows, way.device);
       if (at::isFloatingType(input.scalar_type()))
         input.set_requires_grad(rows == 7);
       const at::Tensor output = graph->run({&input, 1}, *state)[0];
@@ -126,7 +134,7 @@ Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
     }
     for (const auto& parameter : parameters)
       parameter->mutable_grad().reset();
-    note_one_step_gradients(trace, flow, *graph);
+    note_one_step_gradients(trace, flow, *graph, way.device);
     for (const auto& parameter : parameters)
       note(trace, parameter.key(), parameter.value());
     for (const auto& buffer : graph->named_buffers())
@@ -136,7 +144,7 @@ Trace trace_of(const RandomFlow& flow, const json& steps, const Way& way) {
     const at::NoGradGuard no_gradients;
     GraphState fresh(*graph);
     for (int forward = 0; forward < 2; ++forward) {
-      const at::Tensor input = rows_for(flow, 4);
+      const at::Tensor input = rows_for(flow, 4, way.device);
       note(trace, kEnd, graph->run({&input, 1}, fresh)[0]);
     }
   } catch (const Error& error) {
@@ -188,13 +196,16 @@ json shortest(json steps, const std::function<bool(const json&)>& fails) {
   return steps;
 }
 
-const std::vector<Way>& ways() {
-  static const std::vector<Way> all{
+/// Beside the first, in which everything is done as it is written.
+std::vector<Way> ways_on(c10::Device device) {
+  std::vector<Way> all{
       {"dynamic, branches at once", Execution::kDynamic, Branches::kParallel},
       {"dynamic, resumed", Execution::kDynamic, Branches::kSequential, /*is_resumed=*/true},
       {"compiled", Execution::kCompiled, Branches::kSequential},
       {"compiled, branches at once", Execution::kCompiled, Branches::kParallel},
       {"compiled, resumed", Execution::kCompiled, Branches::kSequential, /*is_resumed=*/true}};
+  for (Way& way : all)
+    way.device = device;
   return all;
 }
 
@@ -205,18 +216,19 @@ bool needs_to_be_dynamic(const Trace& trace) {
 }
 
 /// True if it ran to its end.
-bool expect_every_way_the_same(const RandomFlow& flow) {
-  const Trace wanted = trace_of(flow, flow.steps(), Way{"dynamic"});
+bool expect_every_way_the_same(const RandomFlow& flow, const Way& first,
+                               const std::vector<Way>& ways) {
+  const Trace wanted = trace_of(flow, flow.steps(), first);
   for (const auto& [name, text] : wanted)
     EXPECT_NE(name, kSurprise) << text << "\n" << flow.steps();
-  for (const Way& way : ways()) {
+  for (const Way& way : ways) {
     const Trace trace = trace_of(flow, flow.steps(), way);
     const std::string found = difference(trace, wanted);
     if (found.empty() || needs_to_be_dynamic(trace))
       continue;
     const json shorter = shortest(flow.steps(), [&](const json& steps) {
       try {
-        return !difference(trace_of(flow, steps, way), trace_of(flow, steps, {})).empty();
+        return !difference(trace_of(flow, steps, way), trace_of(flow, steps, first)).empty();
       } catch (const std::exception&) {  // it no longer builds
         return false;
       }
@@ -227,19 +239,49 @@ bool expect_every_way_the_same(const RandomFlow& flow) {
   return wanted.back().first == kEnd;
 }
 
-TEST(RandomFlows, GiveTheSameBitsInEveryWay) {
-  const Runtime runtime;
+/// Has `compare` look at many flows; it returns whether a flow ran to its end.
+template <typename Compare>
+void for_each_flow(const Runtime& runtime, std::uint64_t usual, const Compare& compare) {
   const std::uint64_t first = from_environment("TREADLE_RANDOM_FLOWS_FROM", 1);
-  const std::uint64_t count = from_environment("TREADLE_RANDOM_FLOWS", 60);
+  const std::uint64_t count = from_environment("TREADLE_RANDOM_FLOWS", usual);
   std::uint64_t ended = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomFlow flow(runtime.registry(), seed);
     EXPECT_TRUE(flow.surprises().empty()) << flow.surprises().front();
-    ended += expect_every_way_the_same(flow) ? 1 : 0;
+    ended += compare(flow) ? 1 : 0;
   }
   // Else they fail all alike, and nothing was compared.
   EXPECT_GE(ended * 10, count * 8) << ended << " of " << count << " ran to their end";
+}
+
+TEST(RandomFlows, GiveTheSameBitsInEveryWay) {
+  const Runtime runtime;
+  for_each_flow(runtime, 60, [](const RandomFlow& flow) {
+    return expect_every_way_the_same(flow, Way{"dynamic"}, ways_on(c10::kCPU));
+  });
+}
+
+/// Whether libtorch computes it by other operators there: it looks at all times of a sequence at
+/// once on a CPU alone.
+bool has_recurrent_layers(const RandomFlow& flow) {
+  static const std::regex kRecurrent(R"re("(lstm|gru|rnn)")re");
+  return std::regex_search(flow.steps().dump(), kRecurrent);
+}
+
+TEST(RandomFlows, GiveTheBitsOfTheCpuOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr || !device->draws_as_a_cpu())
+    GTEST_SKIP() << "TREADLE_TEST_DEVICE names no device with the bits of a CPU";
+  const Runtime runtime;
+  for_each_flow(runtime, 12, [&](const RandomFlow& flow) {
+    Way there{"dynamic, on the device"};
+    there.device = device->device();
+    std::vector<Way> ways = ways_on(there.device);
+    if (!has_recurrent_layers(flow))
+      ways.push_back(Way{"on the CPU"});
+    return expect_every_way_the_same(flow, there, ways);
+  });
 }
 
 TEST(RandomFlows, AreWrittenAsTheyWereRead) {

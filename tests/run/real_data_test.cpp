@@ -81,6 +81,19 @@ TEST(RealData, DigitsHoldOutAccuracy) {
   EXPECT_GE(mean_over_seeds(document, "accuracy"), 0.97);
 }
 
+TEST(RealData, DigitsBelowFloat32AsInFloat32) {
+  SKIP_WITHOUT("digits.csv");
+  nlohmann::json document = classifier("digits.csv", 0);
+  document["model"] = {{"use", "mlp"}, {"hidden", {64, 64}}, {"norm", "batch"}, {"dropout", 0.1}};
+  document["training"] = {{"use", "standard"}, {"epochs", 30}, {"batch_size", 64}};
+  document["validation"] = {{"use", "hold_out"}};
+  const double wide = mean_over_seeds(document, "accuracy");
+  for (const char* precision : {"bf16-mixed", "fp8-tensorwise", "fp8-rowwise", "fp8-delayed"}) {
+    document["precision"] = precision;
+    EXPECT_NEAR(mean_over_seeds(document, "accuracy"), wide, 0.01 * wide) << precision;
+  }
+}
+
 // Friedman #1 with noise of standard deviation 1: no model can have an RMSE below 1 in expectation.
 TEST(KnownFunction, FriedmanComesCloseToTheNoiseFloor) {
   const nlohmann::json document = {

@@ -36,7 +36,7 @@ TEST(SameSeed, HoldsForEveryWayToTrain) {
   const nlohmann::json changes[] = {
       {{"model", {{"use", "mlp"}, {"hidden", {8}}, {"norm", "batch"}}}},
       {{"validation", {{"use", "hold_out"}}}},
-      {{"dtype", "float64"}},
+      {{"precision", "float64"}},
       {{"optimizer", {{"use", "lamb"}, {"learning_rate", 0.01}}}},
   };
   for (const nlohmann::json& change : changes) {

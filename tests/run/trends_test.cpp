@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 /// Its rate is so small that nothing gets better: everything stalls.
 json stalling() {
   return json::parse(R"({
-    "treadle": 1, "name": "stalling", "seed": 3, "dtype": "float64",
+    "treadle": 1, "name": "stalling", "seed": 3, "precision": "float64",
     "data": {"use": "moons", "rows": 96, "noise": 0.2},
     "model": {"use": "flow", "log": [{"tag": "encoded", "reduction": "norm"}, {"tag": "heads", "reduction": "mean"}], "flow": [
       {"use": "dense", "out_features": 6, "tag": "encoded", "name": "encoder"}, "tanh",

@@ -14,7 +14,7 @@ using nlohmann::json;
 json correlated(int evaluation_batch_size) {
   return {{"treadle", 1},
           {"seed", 5},
-          {"dtype", "float64"},
+          {"precision", "float64"},
           {"data", {{"use", "friedman1"}, {"rows", 120}}},
           {"model", "linear"},
           {"loss", "correlation"},

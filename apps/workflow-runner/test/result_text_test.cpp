@@ -57,6 +57,33 @@ TEST(ResultText, ShowsWhereTheTimeWentInALineOfShares) {
   EXPECT_EQ(time_table(Json::object(), kPiped), "") << "a run of an older version";
 }
 
+TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
+  Json on_a_device = kTime;
+  on_a_device["phases"]["waiting"] = 0.1;
+  on_a_device["phases"]["idle"] = 0.9;
+  const Json device{{"name", "cuda:0"},
+                    {"copies_to_device", 1200},
+                    {"bytes_to_device", 12.25 * 1024 * 1024},
+                    {"copies_to_host", 34},
+                    {"bytes_to_host", 640},
+                    {"waits", 56},
+                    {"seconds_waiting", 0.1},
+                    {"memory_peak_bytes", 2 * 1024 * 1024},
+                    {"memory_reserved_bytes", 4 * 1024 * 1024},
+                    {"busy_seconds", 1.5},
+                    {"idle_seconds", 0.5},
+                    {"idle_fraction", 0.25}};
+
+  EXPECT_EQ(
+      time_table({{"time", on_a_device}, {"device", device}}, kPiped),
+      "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
+      "  loading   data  forward  backward  update  waiting  metrics  saving    idle\n"
+      "    5.0 %  1.0 %   25.0 %    35.0 %   5.0 %    2.5 %    3.0 %   1.0 %  22.5 %\n"
+      "Device cuda:0: 25.0 % idle during epochs, peak memory 2.0 MiB, reserved 4.0 MiB\n"
+      "  1200 copies to the device (12.2 MiB), 34 to the host (640 bytes), 56 waits (0.10 s)\n"
+      "\n");
+}
+
 TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
   ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal itself does not say
 

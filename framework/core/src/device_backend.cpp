@@ -5,6 +5,9 @@
 
 namespace treadle {
 
+CapturedWork::~CapturedWork() = default;
+DeviceMark::~DeviceMark() = default;
+
 FoundDevices DeviceBackend::find() const {
   FoundDevices found = call_plugin(*this, "find", [&] { return do_find(); });
   if (found.devices.empty() && found.why_none.empty())
@@ -29,12 +32,32 @@ void DeviceBackend::reset_peak(c10::Device device) const {
   call_plugin(*this, "reset_peak", [&] { do_reset_peak(device); });
 }
 
-void DeviceBackend::release_unused(c10::Device device) const {
-  call_plugin(*this, "release_unused", [&] { do_release_unused(device); });
-}
-
 void DeviceBackend::synchronize(c10::Device device) const {
   call_plugin(*this, "synchronize", [&] { do_synchronize(device); });
+}
+
+bool DeviceBackend::can_capture() const {
+  return call_plugin(*this, "can_capture", [&] { return do_can_capture(); });
+}
+
+std::unique_ptr<CapturedWork> DeviceBackend::capture(c10::Device device,
+                                                     std::span<const at::Generator> generators,
+                                                     const std::function<void()>& work) const {
+  TREADLE_EXPECTS(can_capture(), "the device does not capture work");
+  std::unique_ptr<CapturedWork> captured =
+      call_plugin(*this, "capture", [&] { return do_capture(device, generators, work); });
+  if (!captured)
+    refuse_result(*this, "capture", "returned nothing");
+  return captured;
+}
+
+std::unique_ptr<CapturedWork> DeviceBackend::do_capture(c10::Device, std::span<const at::Generator>,
+                                                        const std::function<void()>&) const {
+  return nullptr;
+}
+
+std::unique_ptr<DeviceMark> DeviceBackend::mark(c10::Device device) const {
+  return call_plugin(*this, "mark", [&] { return do_mark(device); });
 }
 
 }  // namespace treadle

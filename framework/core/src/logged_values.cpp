@@ -94,8 +94,9 @@ void LoggedValues::add(std::string_view name, const at::Tensor& value,
 }
 
 void LoggedValues::add(const LoggedValues& other) {
+  // Copies: a captured step writes its values into the same memory again.
   for (const Sum& sum : other.sums_)
-    add(sum.name, sum.sum, sum.count);
+    add(sum.name, sum.sum.clone(), sum.count);
 }
 
 std::vector<MetricValue> LoggedValues::means() const {

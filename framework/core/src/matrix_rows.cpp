@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -14,14 +13,10 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 
+#include "tensor_words.h"
+
 namespace treadle {
 namespace {
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::ostringstream text;
-  text << shape;
-  return text.str();
-}
 
 bool fits_shape(at::IntArrayRef sizes, const std::vector<std::int64_t>& shape) {
   if (sizes.size() != shape.size())

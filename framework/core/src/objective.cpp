@@ -98,6 +98,11 @@ bool Objective::is_additive() const {
                      [](const Term& term) { return term.loss->is_additive(); });
 }
 
+std::int64_t Objective::positions(const Batch& batch) const {
+  const std::size_t target = terms_.front().target;
+  return TargetBatch::transformed(batch, target, targets_[target]).positions();
+}
+
 template <typename Work>
 auto Objective::with_outputs_of(std::size_t term, const std::vector<at::Tensor>& all,
                                 Work&& work) const {
@@ -184,13 +189,13 @@ at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
       total = total.defined() ? total.add(term) : term;
     }
   }
-  if (part.auxiliary.empty())
-    return total;
-  const at::Tensor per_row = as_number_like(weight_of(objective_.terms_.front()), total)
-                                 .div(static_cast<double>(batch_.size()));
-  for (const BatchLoss::Auxiliary& one : part.auxiliary)
-    total = total.add(one.sum.mul(per_row));
-  return total;
+  if (!part.auxiliary.empty()) {
+    const at::Tensor per_row = as_number_like(weight_of(objective_.terms_.front()), total)
+                                   .div(static_cast<double>(batch_.size()));
+    for (const BatchLoss::Auxiliary& one : part.auxiliary)
+      total = total.add(one.sum.mul(per_row));
+  }
+  return factor_.defined() ? total.mul(as_number_like(factor_, total)) : total;
 }
 
 }  // namespace treadle

@@ -1,5 +1,6 @@
 #include <treadle/core/optimizer_slots.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -15,8 +16,25 @@ namespace {
 constexpr const char* kSegments = "segments";
 constexpr const char* kUpdates = "steps";
 
-at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena) {
+std::string name_of_scales(const SlotSpec& spec) {
+  return spec.name + ".scales";
+}
+
+std::shared_ptr<const BlockQuantizer> make_quantizer(const SlotSpec& spec, c10::Device device) {
+  using Signs = BlockQuantizer::Signs;
+  if (spec.storage == SlotSpec::Storage::kFull)
+    return nullptr;
+  TREADLE_EXPECTS(spec.kind == SlotSpec::Kind::kPerElement && spec.initial == 0,
+                  "a slot of 8 bits has a number per element and begins with 0");
+  const bool has_sign = spec.storage == SlotSpec::Storage::kEightBits;
+  return std::make_shared<BlockQuantizer>(has_sign ? Signs::kBoth : Signs::kNone, device);
+}
+
+at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena,
+                     const BlockQuantizer* quantizer) {
   const at::TensorOptions options = arena.parameters().options();
+  if (quantizer != nullptr)
+    return at::full({arena.size()}, quantizer->zero(), options.dtype(at::kByte));
   switch (spec.kind) {
     case SlotSpec::Kind::kPerElement:
       return at::full({arena.size()}, spec.initial, options);
@@ -47,16 +65,38 @@ OptimizerSlots::OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena
       updates_(at::zeros({static_cast<std::int64_t>(arena.segments().size())},
                          arena.parameters().options().dtype(at::kDouble))),
       cohorts_(arena.segments().size(), 0) {
-  for (const SlotSpec& spec : specs_)
-    tensors_.push_back(make_slot(spec, arena));
+  TREADLE_EXPECTS(arena.alignment() % alignment_of(specs_) == 0,
+                  "slots of 8 bits need an arena whose segments begin with a block");
+  for (const SlotSpec& spec : specs_) {
+    quantizers_.push_back(make_quantizer(spec, arena.parameters().device()));
+    tensors_.push_back(make_slot(spec, arena, quantizers_.back().get()));
+    scales_.push_back(quantizers_.back() == nullptr
+                          ? at::Tensor()
+                          : at::zeros({arena.size() / BlockQuantizer::kBlock},
+                                      arena.parameters().options().dtype(at::kFloat)));
+  }
   for (const Segment& segment : arena.segments())
     segment_names_.push_back(segment.name);
 }
 
 OptimizerSlots::~OptimizerSlots() = default;
 
+std::int64_t OptimizerSlots::alignment_of(const std::vector<SlotSpec>& specs) {
+  const bool is_full = std::all_of(specs.begin(), specs.end(), [](const SlotSpec& spec) {
+    return spec.storage == SlotSpec::Storage::kFull;
+  });
+  return is_full ? 1 : BlockQuantizer::kBlock;
+}
+
+void OptimizerSlots::share(std::size_t slot, const OptimizerSlots& other, std::size_t its) {
+  tensors_[slot] = other.tensors_[its];
+  scales_[slot] = other.scales_[its];
+}
+
 std::int64_t OptimizerSlots::bytes() const {
   auto total = static_cast<std::int64_t>(updates_.nbytes());
+  for (const at::Tensor& scales : scales_)
+    total += scales.defined() ? static_cast<std::int64_t>(scales.nbytes()) : 0;
   for (const at::Tensor& tensor : tensors_)
     total += static_cast<std::int64_t>(tensor.nbytes());
   return total;
@@ -77,6 +117,10 @@ StateDict OptimizerSlots::do_state() const {
   StateDict state;
   for (std::size_t i = 0; i < specs_.size(); ++i)
     state.put(specs_[i].name, tensors_[i]);
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    if (scales_[i].defined())
+      state.put(name_of_scales(specs_[i]), scales_[i]);
+  }
   state.put(kUpdates, updates_);
   state.put(kSegments, nlohmann::json(segment_names_));
   return state;
@@ -96,6 +140,10 @@ void OptimizerSlots::do_load_state(const StateDict& state) {
   };
   for (std::size_t i = 0; i < specs_.size(); ++i)
     load(specs_[i].name, tensors_[i]);
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    if (scales_[i].defined())
+      load(name_of_scales(specs_[i]), scales_[i]);
+  }
   load(kUpdates, updates_);
   cohorts_ = cohorts_of(updates_);
   ++generation_;

@@ -1,6 +1,7 @@
 #include <treadle/core/parameter_arena.h>
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include <ATen/ops/empty.h>
@@ -42,8 +43,8 @@ std::uint32_t version_of(const at::Tensor& tensor) {
 
 constexpr std::int64_t kAlignment = 64;  // bytes: a cache line, and the widest vector register
 
-std::int64_t padded(std::int64_t elements, std::int64_t element_size) {
-  const std::int64_t step = kAlignment / element_size;
+std::int64_t padded(std::int64_t elements, std::int64_t element_size, std::int64_t alignment) {
+  const std::int64_t step = std::lcm(kAlignment / element_size, alignment);
   return (elements + step - 1) / step * step;
 }
 
@@ -81,8 +82,9 @@ void expect_same_kind(const at::Tensor& parameter, const std::string& name, cons
 }
 
 /// Elements from the first segment to the end of the last one's padding.
-std::int64_t size_of(const std::vector<Segment>& segments, std::int64_t element_size) {
-  return segments.back().offset + padded(segments.back().size, element_size);
+std::int64_t size_of(const std::vector<Segment>& segments, std::int64_t element_size,
+                     std::int64_t alignment) {
+  return segments.back().offset + padded(segments.back().size, element_size, alignment);
 }
 
 /// [count] zeros on the device of `like`, starting on a boundary whatever the allocator returned.
@@ -108,10 +110,12 @@ void add(const at::Tensor& sum, const std::vector<at::Tensor>& terms, std::int64
 
 }  // namespace
 
-ParameterArena::ParameterArena(torch::nn::Module& module) : adopted_(std::make_unique<Adopted>()) {
+ParameterArena::ParameterArena(torch::nn::Module& module, std::int64_t alignment)
+    : alignment_(alignment), adopted_(std::make_unique<Adopted>()) {
   lay_out(module);
   const at::Tensor& first = adopted_->parameters.front().tensor;
-  const std::int64_t size = size_of(segments_, static_cast<std::int64_t>(first.element_size()));
+  const std::int64_t size =
+      size_of(segments_, static_cast<std::int64_t>(first.element_size()), alignment_);
   const bool narrow = has_16_bits(first);
   flat_ = aligned_zeros(size, first, narrow ? at::kFloat : first.scalar_type());
   if (narrow)
@@ -120,7 +124,7 @@ ParameterArena::ParameterArena(torch::nn::Module& module) : adopted_(std::make_u
 }
 
 ParameterArena::ParameterArena(torch::nn::Module& replica, const ParameterArena& primary)
-    : adopted_(std::make_unique<Adopted>()) {
+    : alignment_(primary.alignment_), adopted_(std::make_unique<Adopted>()) {
   lay_out(replica);
   const auto same = [](const Segment& a, const Segment& b) {
     return a.name == b.name && a.shape == b.shape;
@@ -160,7 +164,7 @@ void ParameterArena::lay_out(torch::nn::Module& module) {
     segments_.push_back(
         {item.key(), tensor.sizes().vec(), offset, tensor.numel(), !tensor.requires_grad(), false});
     adopted_->parameters.push_back({tensor, {}, nullptr, segments_.size() - 1});
-    offset += padded(tensor.numel(), element_size);
+    offset += padded(tensor.numel(), element_size, alignment_);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <treadle/core/parameter_view.h>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/where.h>
@@ -16,6 +17,13 @@ const at::Tensor& ParameterPiece::gradients() const {
 }
 
 const at::Tensor& ParameterPiece::slot(std::size_t slot) const {
+  if (slot < slots_.size() && packed_[slot].codes.defined() && !slots_[slot].defined()) {
+    slots_[slot] = view_->slots_.quantizer(slot)
+                       ->dequantize(packed_[slot])
+                       .narrow(0, 0, parameters_.numel())
+                       .view(parameters_.sizes())
+                       .to(parameters_.scalar_type());
+  }
   TREADLE_EXPECTS(slot < slots_.size() && slots_[slot].defined(),
                   "runs() have per-element slots, layers() also per-segment slots; a scalar slot "
                   "is the view's");
@@ -27,7 +35,16 @@ void ParameterPiece::set_parameters(const at::Tensor& value) const {
 }
 
 void ParameterPiece::set_slot(std::size_t slot, const at::Tensor& value) const {
-  view_->write(this->slot(slot), value);
+  if (slot >= slots_.size() || !packed_[slot].codes.defined())
+    return view_->write(this->slot(slot), value);
+  const BlockQuantizer::Quantized& packed = packed_[slot];
+  at::Tensor flat = value.reshape({-1});
+  if (const std::int64_t missing = packed.codes.numel() - flat.numel(); missing > 0)
+    flat = at::constant_pad_nd(flat, {0, missing});
+  const BlockQuantizer::Quantized quantized = view_->slots_.quantizer(slot)->quantize(flat);
+  view_->write(packed.codes, quantized.codes);
+  view_->write(packed.scales, quantized.scales);
+  slots_[slot] = at::Tensor();
 }
 
 std::span<const double> HostParameters::updates() const {
@@ -84,7 +101,7 @@ void ParameterView::begin_step(const StepInfo& info) {
     slots_.updates().add_(mask_);
   }
   has_numbers_ = false;
-  forget_gradients();
+  forget_values();
 }
 
 /// The host's numbers as tensors, once somebody uses them.
@@ -115,7 +132,7 @@ void ParameterView::begin_step(const StepTensors& step) {
   has_numbers_ = true;
   make_mask();
   slots_.updates().add_(mask_ * step.skip.logical_not());
-  forget_gradients();
+  forget_values();
 }
 
 void ParameterView::make_mask() {
@@ -128,10 +145,15 @@ void ParameterView::make_mask() {
   mask_ = here.to(slots_.updates().device());
 }
 
-void ParameterView::forget_gradients() {
+void ParameterView::forget_values() {
   for (std::vector<ParameterPiece>* pieces : {&runs_, &layers_}) {
-    for (ParameterPiece& piece : *pieces)
+    for (ParameterPiece& piece : *pieces) {
       piece.gradients_ = at::Tensor();
+      for (std::size_t slot = 0; slot < piece.slots_.size(); ++slot) {
+        if (piece.packed_[slot].codes.defined())
+          piece.slots_[slot] = at::Tensor();
+      }
+    }
   }
 }
 
@@ -166,9 +188,17 @@ ParameterPiece ParameterView::piece(std::int64_t begin, std::int64_t size,
   piece.view_ = this;
   piece.parameters_ = arena_.parameters().narrow(0, begin, size);
   piece.raw_gradients_ = arena_.gradients().narrow(0, begin, size);
+  constexpr std::int64_t kBlock = BlockQuantizer::kBlock;
+  const std::int64_t blocks = (size + kBlock - 1) / kBlock;
   for (std::size_t slot = 0; slot < slots_.count(); ++slot) {
-    const bool is_vector = slots_.spec(slot).kind == SlotSpec::Kind::kPerElement;
+    const bool is_packed = slots_.quantizer(slot) != nullptr;
+    const bool is_vector = slots_.spec(slot).kind == SlotSpec::Kind::kPerElement && !is_packed;
     piece.slots_.push_back(is_vector ? slots_.tensor(slot).narrow(0, begin, size) : at::Tensor());
+    piece.packed_.emplace_back();
+    if (is_packed) {
+      piece.packed_.back() = {slots_.tensor(slot).narrow(0, begin, blocks * kBlock),
+                              slots_.scales(slot).narrow(0, begin / kBlock, blocks)};
+    }
   }
   piece.updates_ = slots_.updates().select(0, static_cast<std::int64_t>(first_segment));
   return piece;

@@ -55,6 +55,8 @@ void rethrow_as(const std::string& what_failed) {
     // libtorch's allocator says in words what the standard library has a type for.
     if (text.find("can't allocate memory") != std::string::npos)
       throw std::bad_alloc();
+    if (is_missing_operator(text))
+      throw TrainingError(what_failed + ": " + words_of(error));
     throw PluginError(what_failed + ": " + text);
   } catch (const std::exception& error) {
     throw PluginError(what_failed + ": " + error.what());
@@ -64,6 +66,22 @@ void rethrow_as(const std::string& what_failed) {
 }
 
 }  // namespace detail
+
+// For a dtype: "tanh" not implemented for 'Half'. For a device: Could not run 'aten::tanh' with
+// arguments from the 'Meta' backend. This could be because …
+bool is_missing_operator(std::string_view text) {
+  return text.find("\" not implemented for '") != std::string_view::npos ||
+         text.starts_with("Could not run 'aten::");
+}
+
+std::string words_of(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  if (!is_missing_operator(text))
+    return text;
+  return text.substr(0, text.find(". This could be because")) +
+         " (this libtorch lacks the operator; choose another \"precision\", another device, or "
+         "other layers)";
+}
 
 PluginCall running_plugin_call() noexcept {
   const detail::RunningCall* call = running_call;

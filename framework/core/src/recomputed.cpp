@@ -10,7 +10,9 @@
 #include <torch/nn/module.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/float8_scales.h>
 #include <treadle/core/module_state.h>
+#include <treadle/tensor/autocast.h>
 #include <treadle/tensor/task_random.h>
 
 namespace treadle {
@@ -40,6 +42,8 @@ struct Recipe : torch::CustomClassHolder {
   const ForwardSegment segment;
   const std::uint64_t seed;
   const std::vector<at::Tensor> parameters;
+  const Autocast autocast = Autocast::of_this_thread();
+  const std::optional<Float8Use> float8 = Float8Scope::of_this_thread();
   std::vector<bool> wanted;  // by input: whether it needs a gradient
 };
 
@@ -99,6 +103,8 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
     {
       const at::AutoGradMode record(true);
       const TaskRandom random(recipe->seed);
+      const AutocastScope autocast(recipe->autocast);
+      const Float8Scope float8(recipe->float8);
       const variable_list again = recipe->segment(inputs);
       for (std::size_t i = 0; i < again.size(); ++i) {
         if (!again[i].requires_grad() || !output_gradients[i].defined())

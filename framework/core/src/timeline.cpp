@@ -4,7 +4,7 @@ namespace treadle {
 namespace {
 
 constexpr std::array<std::string_view, kPhases> kNames = {
-    "loading", "data", "forward", "backward", "update", "metrics", "saving"};
+    "loading", "data", "forward", "backward", "update", "replay", "waiting", "metrics", "saving"};
 
 std::int64_t in_nanoseconds(Timeline::Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
@@ -30,6 +30,37 @@ double Timeline::seconds_passed() const {
 std::vector<Timeline::Event> Timeline::events() const {
   const std::lock_guard lock(mutex_);
   return events_;
+}
+
+std::vector<Timeline::DeviceSpan> Timeline::device_spans() const {
+  const std::lock_guard lock(mutex_);
+  return device_spans_;
+}
+
+std::vector<Timeline::DeviceSample> Timeline::device_samples() const {
+  const std::lock_guard lock(mutex_);
+  return device_samples_;
+}
+
+void Timeline::add_device_span(Clock::time_point start, double seconds) {
+  if (!keeps_events_)
+    return;
+  const std::lock_guard lock(mutex_);
+  if (device_spans_.size() == kMostEvents) {
+    ++left_out_;
+    return;
+  }
+  device_spans_.push_back(
+      {in_nanoseconds(start - begun_), static_cast<std::int64_t>(1e9 * seconds)});
+}
+
+void Timeline::sample_device(std::int64_t memory_in_use) {
+  if (!keeps_events_)
+    return;
+  const DeviceUse::Totals now = device_use_.totals();
+  const std::lock_guard lock(mutex_);
+  device_samples_.push_back(
+      {in_nanoseconds(Clock::now() - begun_), memory_in_use, now.bytes_to_device, now.waits});
 }
 
 std::size_t Timeline::events_left_out() const {

@@ -20,6 +20,14 @@ void Transform::apply(Batch& batch, const ApplyContext& context) const {
   call_plugin(*this, "apply", [&] { do_apply(batch, context); });
 }
 
+bool Transform::works_on_device() const {
+  return call_plugin(*this, "works_on_device", [&] { return do_works_on_device(); });
+}
+
+bool Transform::takes_bytes() const {
+  return call_plugin(*this, "takes_bytes", [&] { return do_takes_bytes(); });
+}
+
 at::Tensor Transform::invert(const at::Tensor& predictions, std::string_view target) const {
   return call_plugin(*this, "invert", [&] { return do_invert(predictions, target); });
 }

@@ -1,7 +1,7 @@
 #include <treadle/core/weights.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <utility>
 
 #include <c10/core/GradMode.h>
@@ -10,39 +10,39 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/float8_scales.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/quantized_weights.h>
 #include <treadle/tensor/safetensors.h>
+
+#include "tensor_words.h"
 
 namespace treadle {
 namespace {
 
-std::string shape_text(const at::Tensor& tensor) {
-  std::string text;
-  for (const std::int64_t size : tensor.sizes())
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
-
-struct TypeName {
-  c10::ScalarType type;
-  const char* name;
-};
-constexpr std::array kTypes{TypeName{at::kDouble, "float64"},    TypeName{at::kFloat, "float32"},
-                            TypeName{at::kBFloat16, "bfloat16"}, TypeName{at::kHalf, "float16"},
-                            TypeName{at::kLong, "int64"},        TypeName{at::kInt, "int32"},
-                            TypeName{at::kShort, "int16"},       TypeName{at::kChar, "int8"},
-                            TypeName{at::kByte, "uint8"},        TypeName{at::kBool, "bool"}};
-
-std::string type_text(const at::Tensor& tensor) {
-  for (const TypeName& entry : kTypes) {
-    if (entry.type == tensor.scalar_type())
-      return entry.name;
-  }
-  return c10::toString(tensor.scalar_type());
-}
-
 bool is_convertible(c10::ScalarType from, c10::ScalarType to) {
   return from == to || (c10::isFloatingType(from) && c10::isFloatingType(to));
+}
+
+/// Whether `saved` is int8 in place of the real numbers that `own` has: quantized_weights.h.
+bool is_quantized(const at::Tensor& saved, const at::Tensor& own) {
+  return saved.scalar_type() == at::kChar && saved.dim() > 0 &&
+         c10::isFloatingType(own.scalar_type());
+}
+
+/// Whether `name` is the scale of a quantised weight, which is no tensor of the module.
+bool is_scale(const std::string& name, const StateDict& own, const NamedTensors& saved) {
+  const std::string weight = name.substr(0, name.rfind('.'));
+  const auto found = saved.find(weight);
+  return found != saved.end() && name == scale_name(weight) &&
+         found->second.scalar_type() == at::kChar &&
+         (!own.has_tensor(weight) || is_quantized(found->second, own.tensor(weight)));
+}
+
+/// Whether it is of Float8Scales, which a training finds anew: files with it and without it fit
+/// models with it and without it.
+bool is_of_float8(const std::string& name) {
+  return name.starts_with(std::string(Float8Scales::kName) + ".");
 }
 
 /// Whether the tensor is saved under another of its names.
@@ -72,7 +72,11 @@ std::vector<std::string> spoken(const std::vector<WeightsDifference::Misfit>& mi
 }
 
 [[noreturn]] void refuse(const WeightsDifference& difference) {
-  throw StorageError("saved weights do not fit the model; " + difference.text());
+  throw StorageError("saved weights do not fit the model; " + difference.text() +
+                     (difference.unusable_scales.empty()
+                          ? ""
+                          : "; int8 weights cannot be read without their scales: export the model "
+                            "again, or take an undamaged copy of the file"));
 }
 
 /// Says whose file it is.
@@ -89,7 +93,8 @@ auto of_file(const std::filesystem::path& file, Work&& work) {
 }  // namespace
 
 bool WeightsDifference::empty() const {
-  return missing.empty() && unexpected.empty() && of_other_shape.empty() && of_other_type.empty();
+  return missing.empty() && unexpected.empty() && of_other_shape.empty() && of_other_type.empty() &&
+         unusable_scales.empty();
 }
 
 std::string WeightsDifference::text() const {
@@ -102,7 +107,8 @@ std::string WeightsDifference::text() const {
   }
   std::string text = joined("missing", missing) + joined("unexpected", strangers) +
                      joined("of another shape", spoken(of_other_shape)) +
-                     joined("of another type", spoken(of_other_type));
+                     joined("of another type", spoken(of_other_type)) +
+                     joined("unusable scales", spoken(unusable_scales));
   if (!text.empty())
     text.resize(text.size() - 2);
   return text;
@@ -114,16 +120,21 @@ WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTe
   for (const auto& [name, tensor] : own.tensors()) {
     const auto found = saved.find(name);
     if (found == saved.end()) {
-      if (!is_saved_elsewhere(tensor, own.tensors(), saved))
+      if (!is_of_float8(name) && !is_saved_elsewhere(tensor, own.tensors(), saved))
         difference.missing.push_back(name);
     } else if (found->second.sizes() != tensor.sizes()) {
-      difference.of_other_shape.push_back({name, shape_text(tensor), shape_text(found->second)});
+      difference.of_other_shape.push_back(
+          {name, shape_text(tensor.sizes()), shape_text(found->second.sizes())});
+    } else if (is_quantized(found->second, tensor)) {
+      if (std::optional<WeightsDifference::Misfit> misfit = scale_misfit(saved, name))
+        difference.unusable_scales.push_back(*std::move(misfit));
     } else if (!is_convertible(found->second.scalar_type(), tensor.scalar_type())) {
-      difference.of_other_type.push_back({name, type_text(tensor), type_text(found->second)});
+      difference.of_other_type.push_back(
+          {name, type_text(tensor.scalar_type()), type_text(found->second.scalar_type())});
     }
   }
   for (const auto& [name, tensor] : saved) {
-    if (!own.has_tensor(name))
+    if (!own.has_tensor(name) && !is_of_float8(name) && !is_scale(name, own, saved))
       difference.unexpected.push_back(name);
   }
   return difference;
@@ -141,16 +152,22 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& file) 
 }
 
 WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTensors& saved) {
+  WeightsDifference difference = compare_weights(module, saved);
+  if (!difference.unusable_scales.empty())
+    refuse(difference);
   const at::NoGradGuard no_gradients;
   const StateDict own = module_state(module);
   for (const auto& [name, tensor] : own.tensors()) {
     const auto found = saved.find(name);
-    const bool fits = found != saved.end() && found->second.sizes() == tensor.sizes() &&
-                      is_convertible(found->second.scalar_type(), tensor.scalar_type());
-    if (fits)
+    if (found == saved.end() || found->second.sizes() != tensor.sizes())
+      continue;
+    if (is_quantized(found->second, tensor)) {
+      tensor.copy_(dequantized(saved, name));
+    } else if (is_convertible(found->second.scalar_type(), tensor.scalar_type())) {
       tensor.copy_(found->second);
+    }
   }
-  return compare_weights(module, saved);
+  return difference;
 }
 
 WeightsDifference load_matching_weights(torch::nn::Module& module,

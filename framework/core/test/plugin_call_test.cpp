@@ -1,7 +1,9 @@
 #include <treadle/core/plugin_call.h>
 
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/ones.h>
 #include <c10/util/Exception.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <functional>
 #include <new>
@@ -86,6 +88,27 @@ TEST(PluginCall, PassesALackOfMemoryAlsoInLibtorchsWords) {
 
   EXPECT_THROW(standard.rate_at(0, kSpan), std::bad_alloc);
   EXPECT_THROW(torch.rate_at(0, kSpan), std::bad_alloc);
+}
+
+TEST(PluginCall, SaysWhatToChooseWhereLibtorchLacksAnOperator) {
+  Troubled dtype([] { at::gelu(at::ones({2}, at::kLong)); });
+  Troubled device([] {
+    TORCH_CHECK(false,
+                "Could not run 'aten::tanh' with arguments from the 'Meta' backend. This "
+                "could be because the operator doesn't exist for this backend");
+  });
+  for (Troubled* schedule : {&dtype, &device}) {
+    schedule->set_origin("somebody's");
+    try {
+      schedule->rate_at(0, kSpan);
+      FAIL() << "nothing was thrown";
+    } catch (const TrainingError& error) {
+      EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("somebody's failed in"),
+                                                 ::testing::HasSubstr("lacks the operator"),
+                                                 ::testing::HasSubstr("\"precision\"")));
+      EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("This could be")));
+    }
+  }
 }
 
 TEST(PluginCall, LeavesObjectsThatNoRegistryMadeAlone) {

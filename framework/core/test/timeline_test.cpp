@@ -60,6 +60,51 @@ TEST(Timeline, CountsRows) {
   EXPECT_EQ(timeline.rows(), 39);
 }
 
+TEST(Timeline, KeepsWhatADeviceDidWhereItKeepsEvents) {
+  for (const bool keeps : {false, true}) {
+    Timeline timeline(keeps);
+    timeline.device_use().count_sent(2, 640);
+    timeline.device_use().count_waits(3);
+
+    timeline.add_device_span(Timeline::Clock::now(), 0.5);
+    timeline.sample_device(4096);
+
+    ASSERT_EQ(timeline.device_spans().size(), keeps ? 1U : 0U);
+    ASSERT_EQ(timeline.device_samples().size(), keeps ? 1U : 0U);
+    if (!keeps)
+      continue;
+    EXPECT_EQ(timeline.device_spans()[0].duration, 500'000'000);
+    EXPECT_GE(timeline.device_spans()[0].start, 0);
+    EXPECT_EQ(timeline.device_samples()[0].memory_in_use, 4096);
+    EXPECT_EQ(timeline.device_samples()[0].bytes_to_device, 640);
+    EXPECT_EQ(timeline.device_samples()[0].waits, 3);
+  }
+}
+
+TEST(DeviceUse, AddsUpAndKeepsTheLargestMemory) {
+  DeviceUse use;
+  EXPECT_EQ(use.totals().idle_fraction(), 0) << "nothing was measured";
+
+  use.count_sent(2, 100);
+  use.count_fetched(3, 30);
+  use.count_waits(4);
+  use.note_memory(700, 600);
+  use.note_memory(500, 900);
+  use.add_epoch(3, 1);
+  use.add_epoch(3, 1);
+
+  const DeviceUse::Totals totals = use.totals();
+  EXPECT_EQ(totals.copies_to_device, 2);
+  EXPECT_EQ(totals.bytes_to_device, 100);
+  EXPECT_EQ(totals.copies_to_host, 3);
+  EXPECT_EQ(totals.bytes_to_host, 30);
+  EXPECT_EQ(totals.waits, 7) << "the host waits for each copy to it";
+  EXPECT_EQ(totals.memory_peak, 700);
+  EXPECT_EQ(totals.memory_reserved, 900);
+  EXPECT_DOUBLE_EQ(totals.busy_seconds, 6);
+  EXPECT_DOUBLE_EQ(totals.idle_fraction(), 0.25);
+}
+
 TEST(Timeline, HasANameForEachPhase) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < kPhases; ++i)

@@ -71,7 +71,7 @@ bool has_batch_norm(const Model& model) {
 }
 
 void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, std::uint64_t seed,
-                        std::stop_token stop) {
+                        std::stop_token stop, const Precision& precision) {
   const at::NoGradGuard no_gradients;
   const ModeGuard modes(model);
   model.train();
@@ -79,7 +79,7 @@ void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, 
   const auto of_images = counting<BatchNorm2dImpl>(model);
   const auto of_volumes = counting<BatchNorm3dImpl>(model);
   const TaskRandom random(seed);
-  ForwardContext context(stop);
+  ForwardContext context(stop, precision);
   Outputs out;
   const c10::Device device = device_of(model);
   Batch batch;

@@ -14,6 +14,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
+#include <treadle/engine/device_traffic.h>
 #include <treadle/tensor/device_streams.h>
 
 #include "row_supply.h"
@@ -36,7 +37,8 @@ struct Slot {
   std::shared_ptr<const Section> section;  // null: the pass has ended before
   std::vector<std::int64_t> rows;
   Batch batch;  // on the host
-  Batch sent;   // the same on the device, where there is one
+  BatchPreparation::Memory memory;
+  Batch sent;  // the same on the device, where there is one
   StreamEvent arrived;
   std::exception_ptr error;
 };
@@ -109,10 +111,10 @@ struct BatchPipeline::Impl {
   using EpochPlace = std::pair<std::int64_t, std::int64_t>;  // epoch and batch of it
   using Met = std::pair<EpochPlace, Place>;
 
-  Impl(std::unique_ptr<RowSupply> rows, std::vector<const Transform*> transforms,
-       PipelineOptions options, RandomStreams random)
+  Impl(std::unique_ptr<RowSupply> rows, BatchPreparation steps, PipelineOptions options,
+       RandomStreams random)
       : supply(std::move(rows)),
-        transforms(std::move(transforms)),
+        preparation(std::move(steps)),
         options(options),
         random(random),
         batches_per_pass(supply->batches_per_pass()),
@@ -176,31 +178,37 @@ struct BatchPipeline::Impl {
       slot.rows.resize(
           static_cast<std::size_t>(std::min(options.batch_size, order.size() - begin)));
       order.fill(begin, slot.rows);
+      preparation.put_back(slot.batch, slot.memory);
       slot.section->reader->gather(slot.rows, slot.batch);
-      if (!transforms.empty()) {
-        const std::uint64_t seed =
-            random.seed("batch", {static_cast<std::uint64_t>(slot.place.pass),
-                                  static_cast<std::uint64_t>(slot.place.batch)});
-        for (const Transform* transform : transforms)
-          transform->apply(slot.batch, {options.training, seed});
-      }
+      if (preparation.has_host_part())
+        preparation.before_transfer(slot.batch, context_of(slot), slot.memory);
       // What is staged stays in the slot, and the next batch is gathered into it.
       if (options.staging != nullptr)
         slot.batch = slot.batch.with_each(
             [&](const at::Tensor& tensor) { return options.staging->staged(tensor); });
+      if (preparation.has_device_part() && options.device.is_cpu() && !options.host_part_only)
+        preparation.after_transfer(slot.batch, context_of(slot));
     } catch (...) {
       slot.error = std::current_exception();
     }
   }
 
-  /// Enqueues the copies to the device; the host goes on.
+  ApplyContext context_of(const Slot& slot) const {
+    return {options.training, random.seed("batch", {static_cast<std::uint64_t>(slot.place.pass),
+                                                    static_cast<std::uint64_t>(slot.place.batch)})};
+  }
+
+  /// Enqueues the copies to the device, and the rest of the preparation there; the host goes on.
   void send(Slot& slot) {
     if (options.device.is_cpu() || slot.error || slot.section == nullptr)
       return;
     const Timeline::Span span(options.timeline, Phase::kData);
     try {
+      const at::NoGradGuard no_gradients;
       const StreamScope on_stream(copies);
-      slot.sent = slot.batch.to(options.device);
+      slot.sent = engine::sent(slot.batch, options.device, options.timeline);
+      if (preparation.has_device_part())
+        preparation.after_transfer(slot.sent, context_of(slot));
       slot.arrived.record(copies);
     } catch (...) {
       slot.error = std::current_exception();
@@ -229,7 +237,10 @@ struct BatchPipeline::Impl {
     if (probe.error)
       rethrow_with_place(probe.error, probe.place, name_of_pass());
     const bool is_at_end = probe.section == nullptr;
-    const std::int64_t fits = is_at_end ? 2 : options.buffer_bytes / bytes_of(probe.batch);
+    const std::int64_t bytes =
+        bytes_of(probe.batch) +
+        (options.device.is_cpu() ? 0 : preparation.growth_on_device(probe.batch));
+    const std::int64_t fits = is_at_end ? 2 : options.buffer_bytes / bytes;
     slots.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(fits, 2, 32)));
   }
 
@@ -357,7 +368,7 @@ struct BatchPipeline::Impl {
   }
 
   const std::unique_ptr<RowSupply> supply;
-  const std::vector<const Transform*> transforms;
+  const BatchPreparation preparation;
   const PipelineOptions options;
   const RandomStreams random;
   const std::optional<std::int64_t> batches_per_pass;
@@ -459,22 +470,22 @@ void expect_usable(const PipelineOptions& options) {
 }  // namespace
 
 BatchPipeline::BatchPipeline(const RowReader& reader, std::vector<std::int64_t> rows,
-                             std::vector<const Transform*> transforms, PipelineOptions options,
+                             BatchPreparation preparation, PipelineOptions options,
                              RandomStreams random) {
   expect_usable(options);
   TREADLE_EXPECTS(!rows.empty(), "a pipeline needs at least one row");
   impl_ =
       std::make_unique<Impl>(supply_of_rows(reader, std::move(rows), batching_of(options), random),
-                             std::move(transforms), options, random);
+                             std::move(preparation), options, random);
   TREADLE_EXPECTS(*impl_->batches_per_pass >= 1,
                   "drop_last leaves no batch: fewer rows than one batch");
 }
 
-BatchPipeline::BatchPipeline(StreamInput input, std::vector<const Transform*> transforms,
+BatchPipeline::BatchPipeline(StreamInput input, BatchPreparation preparation,
                              PipelineOptions options, RandomStreams random) {
   expect_usable(options);
   impl_ = std::make_unique<Impl>(supply_of_stream(input, batching_of(options), random),
-                                 std::move(transforms), options, random);
+                                 std::move(preparation), options, random);
   if (impl_->batches_per_pass && *impl_->batches_per_pass != DataProvider::kEndless &&
       *impl_->batches_per_pass < 1) {
     throw DataError(

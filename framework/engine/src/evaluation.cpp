@@ -11,6 +11,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
+#include <treadle/engine/device_traffic.h>
 #include <treadle/engine/loss_totals.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
@@ -35,21 +36,19 @@ bool has_targets(const Batch& batch) {
 
 /// Into the data's units.
 void invert(const EvaluationSetup& setup, std::size_t target, Prediction& prediction) {
-  if (prediction.kind != TargetKind::kNumbers || !prediction.values.defined())
+  if (prediction.kind != TargetKind::kNumbers || !prediction.values.defined() ||
+      setup.preparation == nullptr)
     return;
   const std::string& name = setup.objective->targets()[target].name;
-  for (auto transform = setup.transforms.rbegin(); transform != setup.transforms.rend();
-       ++transform) {
-    prediction.values = (*transform)->invert(prediction.values, name);
-    for (Prediction::Extra& extra : prediction.extras)
-      extra.values = (*transform)->invert(extra.values, name);
-  }
+  prediction.values = setup.preparation->inverted(prediction.values, name);
+  for (Prediction::Extra& extra : prediction.extras)
+    extra.values = setup.preparation->inverted(extra.values, name);
 }
 
-void to_host(Predictions& predictions) {
-  const auto move = [](at::Tensor& values) {
+void to_host(Predictions& predictions, const Waiting& waiting) {
+  const auto move = [&](at::Tensor& values) {
     if (values.defined())
-      values = values.cpu();
+      values = waiting.fetched(values);
   };
   for (Prediction& prediction : predictions) {
     move(prediction.values);
@@ -58,15 +57,29 @@ void to_host(Predictions& predictions) {
   }
 }
 
+/// The numbers of a loss that are on its device.
+std::int64_t numbers_in(const BatchLoss& loss) {
+  auto numbers = static_cast<std::int64_t>(loss.terms.size() + loss.auxiliary.size());
+  for (const BatchLoss::Term& term : loss.terms)
+    numbers += term.weight.defined() ? 1 : 0;
+  return numbers;
+}
+
 /// Rows and predictions are on the host. On any thread: a model in eval mode is not written to, nor
 /// are loss and transforms.
 void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
                     EvaluatedBatch& evaluated) {
   const at::NoGradGuard no_gradients;
-  const Timeline::Span span(setup.timeline, Phase::kMetrics);
+  std::optional<Timeline::Span> span;
+  span.emplace(setup.timeline, Phase::kMetrics);
   const c10::Device device = device_of(*setup.model);
-  const Batch moved = device.is_cpu() ? Batch() : evaluated.batch.to(device);
-  const Batch& batch = device.is_cpu() ? evaluated.batch : moved;
+  Batch moved;
+  const bool has_device_part = setup.preparation != nullptr && setup.preparation->has_device_part();
+  if (!device.is_cpu() || has_device_part)
+    moved = sent(evaluated.batch, device, setup.timeline);
+  if (has_device_part)
+    setup.preparation->after_transfer(moved, ApplyContext{});
+  const Batch& batch = device.is_cpu() && !has_device_part ? evaluated.batch : moved;
   Outputs outputs(setup.objective->outputs().size());
   context.set_batch(has_targets(batch) ? &batch : nullptr);
   (*setup.model)(batch.inputs, outputs, context);
@@ -75,11 +88,16 @@ void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
   if (has_targets(batch) && setup.objective->is_additive())
     evaluated.loss.terms = setup.objective->forward(outputs, batch);
   evaluated.predictions = setup.objective->predictions(outputs, batch);
-  to_host(evaluated.predictions);
-  if (!setup.objective->is_additive()) {
-    for (at::Tensor& output : outputs)
-      evaluated.outputs.push_back(output.cpu());
+  span.reset();
+  {
+    const Waiting waiting(setup.timeline, device);
+    to_host(evaluated.predictions, waiting);
+    if (!setup.objective->is_additive()) {
+      for (const at::Tensor& output : outputs)
+        evaluated.outputs.push_back(waiting.fetched(output));
+    }
   }
+  span.emplace(setup.timeline, Phase::kMetrics);
   for (std::size_t target = 0; target < evaluated.predictions.size(); ++target)
     invert(setup, target, evaluated.predictions[target]);
 }
@@ -164,9 +182,12 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   LossTotals losses(*setup.objective);
   WholeRows whole(*setup.objective);
   const auto take = [&](EvaluatedBatch& evaluated) {
-    const Timeline::Span span(setup.timeline, Phase::kMetrics);
-    if (!evaluated.loss.terms.empty())
+    if (!evaluated.loss.terms.empty()) {
+      const Waiting waiting(setup.timeline, evaluated.loss.terms.front().sum.device(),
+                            numbers_in(evaluated.loss));
       losses.add(evaluated.loss, evaluated.batch.size());
+    }
+    const Timeline::Span span(setup.timeline, Phase::kMetrics);
     if (has_targets(evaluated.batch) && !setup.objective->is_additive())
       whole.add(evaluated.outputs, evaluated.batch);
     totals.rows += evaluated.batch.size();
@@ -181,7 +202,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     return true;
   };
 
-  ForwardContext context(stop);
+  ForwardContext context(stop, setup.precision);
   EvaluatedBatch first;
   if (!next(first.batch))
     return totals;
@@ -195,7 +216,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
   flow::function_node<EvaluatedBatch*> node(graph, flow::unlimited, [&](EvaluatedBatch* evaluated) {
     try {
       const StreamScope on_stream(device_stream);
-      ForwardContext own(stop);
+      ForwardContext own(stop, setup.precision);
       evaluate_batch(setup, own, *evaluated);
     } catch (...) {
       evaluated->error = std::current_exception();
@@ -225,7 +246,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
 }
 
 Predictions predict(const EvaluationSetup& setup, const Batch& batch) {
-  ForwardContext context;
+  ForwardContext context({}, setup.precision);
   EvaluatedBatch evaluated;
   evaluated.batch = batch;
   evaluated.batch.targets.clear();

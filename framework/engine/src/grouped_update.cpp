@@ -23,7 +23,9 @@ std::string part_name(std::size_t group) {
 void expect_own_names(const std::vector<SlotSpec>& specs) {
   std::set<std::string> taken = {"segments", "steps"};
   for (const SlotSpec& spec : specs) {
-    if (taken.insert(spec.name).second)
+    const bool is_packed = spec.storage != SlotSpec::Storage::kFull;
+    if (taken.insert(spec.name).second &&
+        (!is_packed || taken.insert(spec.name + ".scales").second))
       continue;
     throw PluginError("an optimizer declares a slot \"" + spec.name +
                       "\", but that name is taken; rename the slot");
@@ -31,7 +33,7 @@ void expect_own_names(const std::vector<SlotSpec>& specs) {
 }
 
 bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
-  return a.name == b.name && a.kind == b.kind && a.initial == b.initial &&
+  return a.name == b.name && a.kind == b.kind && a.initial == b.initial && a.storage == b.storage &&
          a.kind != SlotSpec::Kind::kScalar;
 }
 
@@ -79,7 +81,7 @@ void GroupedUpdate::share_slots(Group& group, const std::vector<SlotSpec>& specs
   for (std::size_t i = 0; i < specs.size(); ++i) {
     for (std::size_t j = 0; j < specs_.size(); ++j) {
       if (same_vectors(specs[i], specs_[j]))
-        group.slots->tensor(i) = groups_.front().slots->tensor(j);
+        group.slots->share(i, *groups_.front().slots, j);
     }
   }
 }

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <c10/core/GradMode.h>
 
@@ -14,29 +15,47 @@ namespace {
 class HostNumbers final : public StepNumbers {
  public:
   explicit HostNumbers(const StepNumbersSetup& setup)
-      : setup_(setup), record_(setup.objective), now_(setup.objective) {}
+      : setup_(setup), record_(setup.objective), now_(setup.objective) {
+    tolerate(0);
+  }
 
-  bool finish(std::span<const ShardLoss> shards, std::int64_t step, double rate) override {
-    const Outcome outcome = attempt(shards, step, rate);
+  at::Tensor scale_loss(std::int64_t positions) override {
+    factor_ = record_.loss_scale.scale / LossScale::divisor(positions);
+    return at::full({}, factor_, at::kDouble);
+  }
+
+  void begin(std::int64_t step, double rate) override {
+    step_ = step;
+    rate_ = rate;
+  }
+
+  bool finish(std::span<const ShardLoss> shards) override {
+    const Outcome outcome = attempt(shards);
     record_.skipped_in_a_row = outcome == Outcome::kSkipped ? record_.skipped_in_a_row + 1 : 0;
-    record_.skipped += outcome == Outcome::kSkipped ? 1 : 0;
+    if (outcome == Outcome::kSkipped)
+      record_.note_skipped(step_);
+    if (setup_.scales_loss && outcome != Outcome::kNothingToLearn)
+      record_.loss_scale.update(outcome == Outcome::kSkipped);
     if (record_.skipped_in_a_row > tolerated_ && record_.diverged_at == 0)
-      record_.diverged_at = step;
+      record_.diverged_at = step_;
     return outcome != Outcome::kSkipped;
   }
 
   const StepRecord& read() override { return record_; }
   bool is_read_at_once() const override { return true; }
   void measure(TrainingStep::Measured measured) override { measured_ = measured; }
-  void tolerate(std::int64_t most_in_a_row) override { tolerated_ = most_in_a_row; }
+  void tolerate(std::int64_t most_in_a_row) override {
+    tolerated_ = tolerated_skips(setup_, most_in_a_row);
+  }
   void clear() override { record_.clear(); }
   void set(const StepRecord& record) override { record_ = record; }
   const at::Tensor& skip() const override { return none_; }
+  std::vector<std::pair<std::string, at::Tensor>> memory() const override { return {}; }
 
  private:
   enum class Outcome { kUpdated, kNothingToLearn, kSkipped };
 
-  Outcome attempt(std::span<const ShardLoss> shards, std::int64_t step, double rate) {
+  Outcome attempt(std::span<const ShardLoss> shards) {
     now_.clear();
     for (const ShardLoss& shard : shards) {
       if (shard.rows > 0)
@@ -52,10 +71,10 @@ class HostNumbers final : public StepNumbers {
       return Outcome::kNothingToLearn;
     const Timeline::Span span(setup_.timeline, Phase::kUpdate);
     const at::NoGradGuard no_gradients;
-    const double scale = clip(1.0 / now_.weight());
+    const double scale = clip(1.0 / (now_.weight() * factor_));
     if (!std::isfinite(scale))
       return Outcome::kSkipped;
-    setup_.update.update(StepInfo{step, rate, scale});
+    setup_.update.update(StepInfo{step_, rate_, scale});
     return Outcome::kUpdated;
   }
 
@@ -89,7 +108,10 @@ class HostNumbers final : public StepNumbers {
 
   const StepNumbersSetup setup_;
   StepRecord record_;
-  LossTotals now_;  // of the step
+  std::int64_t step_ = 0;
+  double rate_ = 0;
+  LossTotals now_;     // of the step
+  double factor_ = 1;  // of its loss
   TrainingStep::Measured measured_;
   std::int64_t tolerated_ = 0;
   const at::Tensor none_;

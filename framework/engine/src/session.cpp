@@ -6,15 +6,19 @@
 #include <memory>
 #include <utility>
 
+#include <c10/util/StringUtil.h>
+
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
 #include <treadle/core/history.h>
 #include <treadle/core/module_state.h>
 #include <treadle/engine/batch_norm_refresh.h>
+#include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/weight_average.h>
 
 #include "checkpoint_clock.h"
+#include "step_marks.h"
 
 namespace treadle::engine {
 
@@ -29,11 +33,12 @@ double seconds_since(Clock::time_point start) {
 }
 
 EvaluationSetup evaluation_setup(const SessionSetup& setup) {
-  return {setup.model, setup.objective, setup.transforms, setup.timeline};
+  return {setup.model, setup.objective, setup.preparation, setup.timeline, setup.precision};
 }
 
 constexpr const char* kGradientNorm = "gradient_norm";
 constexpr const char* kSkippedSteps = "skipped_steps";
+constexpr const char* kLossScale = "loss_scale";
 
 /// On a device: how soon a training that has diverged is noticed. No bit depends on it.
 constexpr std::int64_t kStepsBetweenReads = 64;
@@ -62,7 +67,8 @@ class Session final : public TrainingSession, public TrainingControl {
         context_(context),
         step_(*setup.model, *setup.objective, *setup.optimizer,
               {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline,
-               setup.path}),
+               setup.path, setup.precision, setup.capture}),
+        marks_(setup.backend, device(), setup.timeline),
         batches_per_epoch_(setup.training->batches_per_epoch()),
         span_{setup.optimizer->learning_rate(), total_steps(), batches_per_epoch_},
         checkpoints_(setup.checkpoint_every, span_) {
@@ -97,8 +103,12 @@ class Session final : public TrainingSession, public TrainingControl {
     result.selects_best = ends_with_kept_ && !kept_weights_.empty();
     if (result.selects_best)
       result.chosen_by = chosen_by_;
-    result.has_average = result.selects_best ? kept_is_average_ : average_ && average_->count() > 0;
+    result.has_average = result.selects_best ? kept_is_average_ : has_average();
     result.stop_reason = stop_reason_;
+    result.skipped_steps = skipped_.count;
+    result.skipped_at = skipped_.first;
+    result.replayed_steps = step_.replayed();
+    result.why_not_captured = step_.why_not_captured();
     return result;
   }
 
@@ -138,21 +148,21 @@ class Session final : public TrainingSession, public TrainingControl {
     Batch batch;
     if (!stream_->next(batch))
       return false;
-    if (const c10::Device device = step_.arena().parameters().device(); !device.is_cpu())
-      batch = batch.to(device);
+    if (!device().is_cpu())
+      batch = sent(batch, device(), setup_.timeline);
     const std::uint64_t seed =
         context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
     learning_rate_ = learning_rate;
-    const bool updated = step_.run(batch, step_count_ + 1, learning_rate, seed);
+    marks_.begin_step();
+    step_.run(batch, step_count_ + 1, learning_rate, seed);
+    marks_.end_step();
     batch = Batch();  // its memory is needed for a batch to come
     ++step_count_;
     ++batches_done_;
     if (step_.is_read_at_once() || step_count_ % kStepsBetweenReads == 0)
       expect_no_divergence();
-    if (average_ && updated) {
-      const Timeline::Span span(setup_.timeline, Phase::kUpdate);
-      average_->add_after(step_count_, step_.last_skip());
-    }
+    if (step_count_ % kStepsBetweenReads == 0)
+      marks_.read();
     if (!step_callbacks_.empty())
       tell_callbacks();
     context_.step_completed({epoch_ + 1, setup_.epochs, step_count_, span_.total_steps});
@@ -165,8 +175,10 @@ class Session final : public TrainingSession, public TrainingControl {
     TREADLE_EXPECTS(batches_done_ > 0, "an epoch ends after at least one step of its own");
     if (is_interrupted_)
       interrupt();
+    note_uncaptured();
     stream_.reset();
     expect_no_divergence();
+    marks_.end_epoch();
     EpochSummary summary;
     summary.epoch = epoch_ + 1;
     summary.epochs = setup_.epochs;
@@ -177,10 +189,12 @@ class Session final : public TrainingSession, public TrainingControl {
     if (logs_gradient_norm_) {
       summary.logged.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
     }
-    if (tolerated_skips_ > 0) {
+    if (tolerated_skips_ > 0 || scales_loss()) {
       summary.logged.push_back(
           {kSkippedSteps, static_cast<double>(step_.record().skipped), Direction::kLowerIsBetter});
     }
+    if (scales_loss())
+      summary.logged.push_back({kLossScale, step_.record().loss_scale.scale, Direction::kNone});
     {
       // What is evaluated, and kept when it is the best, is what the training would end with.
       std::optional<AverageInModel> averaged;
@@ -188,7 +202,7 @@ class Session final : public TrainingSession, public TrainingControl {
         const bool is_due = epoch_ + 1 == setup_.epochs || has_all_steps() ||
                             (epoch_ + 1) % setup_.evaluate_every == 0 || !stop_reason_.empty();
         if (setup_.validation != nullptr && is_due) {
-          if (average_ && average_->count() > 0) {
+          if (has_average()) {
             averaged.emplace(*average_);
             refresh_statistics(epoch_);
           }
@@ -199,6 +213,7 @@ class Session final : public TrainingSession, public TrainingControl {
         save({epoch_, step_count_, false, false});
         interrupt();
       }
+      note_skipped();
       step_.clear_totals();
       last_loss_ = summary.val_loss.value_or(summary.train_loss);
       ++epoch_;
@@ -263,6 +278,7 @@ class Session final : public TrainingSession, public TrainingControl {
     const AveragingPlan plan{steps(averaging.start),
                              std::max<std::int64_t>(1, steps(averaging.every)), averaging.decay};
     average_ = std::make_unique<WeightAverage>(step_.arena(), *setup_.model, plan);
+    step_.average_into(*average_);
     refreshes_ = !plan.decay && has_batch_norm(*setup_.model);
   }
   void end_with_kept_weights(const std::string& chosen_by) override {
@@ -289,7 +305,10 @@ class Session final : public TrainingSession, public TrainingControl {
   void multiply_rate(double factor) override { rate_factor_ *= factor; }
   void keep_weights() override {
     TREADLE_EXPECTS(ends_with_kept_, "keep_weights() needs end_with_kept_weights() in begin()");
-    kept_weights_ = module_state(*setup_.model).snapshot();
+    const StateDict weights = module_state(*setup_.model);
+    const Waiting waiting(setup_.timeline, device());
+    count_fetched(weights, setup_.timeline);
+    kept_weights_ = weights.snapshot();
     kept_is_average_ = average_ && average_->is_in_model();
     keeps_epoch_ = true;
   }
@@ -304,6 +323,39 @@ class Session final : public TrainingSession, public TrainingControl {
   }
 
  private:
+  bool scales_loss() const { return setup_.precision.scales_loss; }
+  c10::Device device() const { return step_.device(); }
+  /// Reads how many weights are in it.
+  bool has_average() const {
+    if (!average_ || !average_->has_begun())
+      return false;
+    const Waiting waiting(setup_.timeline, device(), 1);
+    return average_->count() > 0;
+  }
+
+  /// The skipped steps of an epoch, in its row of history and for the result.
+  void note_skipped() {
+    const StepRecord& now = step_.record();
+    if (now.skipped == 0)
+      return;
+    std::string steps;
+    for (const std::int64_t step : now.skipped_at) {
+      steps += " " + std::to_string(step);
+      if (skipped_.first.size() < static_cast<std::size_t>(StepRecord::kMostListed))
+        skipped_.first.push_back(step);
+    }
+    if (now.skipped > StepRecord::kMostListed)
+      steps += " …";
+    skipped_.count += now.skipped;
+    // Without a comma, which history.csv does not take.
+    std::string what = "skipped " + std::to_string(now.skipped) +
+                       (now.skipped == 1 ? " step" : " steps") +
+                       " because the loss or a gradient was not finite (step" + steps + ")";
+    if (scales_loss())
+      what += " and lowered the loss scale to " + c10::str(now.loss_scale.scale);
+    epoch_changes_.push_back(std::move(what));
+  }
+
   /// As far as it is known before the first step.
   std::optional<std::int64_t> total_steps() const {
     std::optional<std::int64_t> total = setup_.max_steps;
@@ -345,6 +397,11 @@ class Session final : public TrainingSession, public TrainingControl {
       add(setup_.gradients->log_names());
     for (const TrainingCallback* callback : setup_.callbacks)
       add(callback->log_names());
+    if (scales_loss()) {
+      if (std::find(names.begin(), names.end(), kSkippedSteps) == names.end())
+        names.emplace_back(kSkippedSteps);
+      names.emplace_back(kLossScale);
+    }
     return names;
   }
 
@@ -370,6 +427,13 @@ class Session final : public TrainingSession, public TrainingControl {
                             ? "the model has no parameters, so there is nothing to train"
                             : "all parameters of the model are frozen, so there is nothing to "
                               "train; freeze fewer of them");
+  }
+
+  void note_uncaptured() {
+    if (has_noted_uncaptured_ || step_.why_not_captured().empty())
+      return;
+    has_noted_uncaptured_ = true;
+    context_.note("steps are not captured: " + step_.why_not_captured());
   }
 
   /// Callbacks want the numbers of the step: a device is waited for.
@@ -414,14 +478,15 @@ class Session final : public TrainingSession, public TrainingControl {
     const std::uint64_t seed =
         context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
     refresh_batch_norm(*setup_.model, setup_.objective->outputs().size(), *stream, seed,
-                       context_.stop_token());
+                       context_.stop_token(), setup_.precision);
   }
 
   /// After the last epoch: those kept, the average, or the last.
   void choose_weights() {
     if (ends_with_kept_ && !kept_weights_.empty()) {
+      count_sent(kept_weights_, device(), setup_.timeline);
       load_module_state(*setup_.model, kept_weights_);
-    } else if (average_ && average_->count() > 0) {
+    } else if (has_average()) {
       average_->put_in();
       refresh_statistics(epoch_ - 1);
     } else if (average_) {
@@ -467,7 +532,11 @@ class Session final : public TrainingSession, public TrainingControl {
   void save(const TrainingPosition& position) {
     expect_no_divergence();
     // A gradient can overflow although the loss did not: a checkpoint must never hold such weights.
-    if (!std::isfinite(step_.arena().parameters().sum().item<double>()))
+    const bool is_finite = [&] {
+      const Waiting waiting(setup_.timeline, device(), 1);
+      return std::isfinite(step_.arena().parameters().sum().item<double>());
+    }();
+    if (!is_finite)
       report_divergence(step_count_);
     context_.save_checkpoint(state(), position, setup_.keep_checkpoints);
     checkpoints_.saved(step_count_);
@@ -494,6 +563,10 @@ class Session final : public TrainingSession, public TrainingControl {
         "); " +
         (checkpoint.empty() ? "there is no checkpoint yet"
                             : "the last good checkpoint is " + checkpoint) +
+        (scales_loss()
+             ? "; the loss was scaled by as little as " +
+                   c10::str(step_.record().loss_scale.scale) + ", so it is not float16 alone"
+             : std::string()) +
         "; try a lower optimizer.learning_rate, or bound the gradients with training.clip.norm");
   }
 
@@ -506,7 +579,9 @@ class Session final : public TrainingSession, public TrainingControl {
     state.put("epoch", nlohmann::json(epoch_));
     state.put("step", nlohmann::json(step_count_));
     state.put("batch", nlohmann::json(batches_done_));
-    state.put("sums", step_.sums());
+    state.put("numbers", step_.numbers());
+    state.put("skipped_steps", nlohmann::json(skipped_.count));
+    state.put("skipped_at", nlohmann::json(skipped_.first));
     state.put_number("learning_rate", learning_rate_);
     state.put_number("rate_factor", rate_factor_);
     state.put_number("last_loss", last_loss_);
@@ -515,16 +590,16 @@ class Session final : public TrainingSession, public TrainingControl {
     state.put("stop_reason", nlohmann::json(stop_reason_));
     state.put("last_changed_epoch", nlohmann::json(last_changed_epoch_));
     state.put("epoch_changes", nlohmann::json(epoch_changes_));
-    state.put("skipped_steps", nlohmann::json(step_.record().skipped));
-    state.put("skipped_in_a_row", nlohmann::json(step_.record().skipped_in_a_row));
     state.put("seconds", nlohmann::json(seconds()));
     if (const StateDict data = setup_.training->state(epoch_, batches_done_); !data.empty())
       state.put("data", data);
     if (!kept_weights_.empty())
       state.put("kept_model", kept_weights_);
     state.put("kept_is_average", nlohmann::json(kept_is_average_));
-    if (average_)
+    if (average_) {
+      const Waiting waiting(setup_.timeline, device(), average_->has_begun() ? 1 : 0);
       state.put("average", average_->state());
+    }
     if (const StateDict loop = loop_.state(); !loop.empty())
       state.put("loop", loop);
     for (std::size_t i = 0; i < setup_.callbacks.size(); ++i) {
@@ -535,12 +610,15 @@ class Session final : public TrainingSession, public TrainingControl {
   }
 
   void load(const StateDict& saved) {
+    for (const char* const part : {"model", "optimizer"})
+      count_sent(saved.part(part), device(), setup_.timeline);
     load_module_state(*setup_.model, saved.part("model"));
     step_.slots().load_state(saved.part("optimizer"));
     if (saved.has_part("model_state"))
       step_.set_model_state(saved.part("model_state"));
-    step_.set_sums(saved.part("sums"), saved.value("skipped_steps").get<std::int64_t>(),
-                   saved.value("skipped_in_a_row").get<std::int64_t>());
+    step_.set_numbers(saved.part("numbers"));
+    skipped_.count = saved.value("skipped_steps").get<std::int64_t>();
+    skipped_.first = saved.value("skipped_at").get<std::vector<std::int64_t>>();
     epoch_ = saved.value("epoch").get<std::int64_t>();
     step_count_ = saved.value("step").get<std::int64_t>();
     batches_done_ = saved.value("batch").get<std::int64_t>();
@@ -573,6 +651,7 @@ class Session final : public TrainingSession, public TrainingControl {
   const SessionSetup& setup_;
   RunContext& context_;
   TrainingStep step_;
+  StepMarks marks_;
   const std::optional<std::int64_t> batches_per_epoch_;  // nothing: a stream
   const ScheduleSpan span_;
   CheckpointClock checkpoints_;
@@ -604,10 +683,15 @@ class Session final : public TrainingSession, public TrainingControl {
   StateDict kept_weights_;
   bool kept_is_average_ = false;
   bool keeps_epoch_ = false;
+  struct {
+    std::int64_t count = 0;
+    std::vector<std::int64_t> first;
+  } skipped_;  // of epochs that have ended
   std::int64_t last_changed_epoch_ = 0;
   std::vector<std::string> epoch_changes_;
   std::vector<MetricValue> logged_;
   bool has_unsaved_epoch_ = false;
+  bool has_noted_uncaptured_ = false;
   bool is_interrupted_ = false;
 };
 

@@ -1,9 +1,12 @@
 #include <treadle/engine/training_step.h>
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/blocked_range.h>
@@ -14,10 +17,14 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
+#include <treadle/core/float8_scales.h>
 #include <treadle/core/logged_values.h>
+#include <treadle/engine/device_traffic.h>
+#include <treadle/engine/weight_average.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 
+#include "captured_steps.h"
 #include "grouped_update.h"
 #include "step_numbers.h"
 
@@ -27,6 +34,14 @@ namespace {
 
 std::string shard_name(std::size_t index) {
   return "shard-" + std::to_string(index);
+}
+
+/// Of an arena on which all of them work.
+std::int64_t alignment_for(const Optimizer& optimizer, const std::vector<ParameterGroup>& groups) {
+  std::int64_t alignment = OptimizerSlots::alignment_of(optimizer.slots());
+  for (const ParameterGroup& group : groups)
+    alignment = std::max(alignment, OptimizerSlots::alignment_of(group.optimizer->slots()));
+  return alignment;
 }
 
 /// Divides a sum over a large arena among the workers.
@@ -48,9 +63,23 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
 /// What one shard of a step needs for itself, and what came of it.
 class TrainingStep::Shard {
  public:
-  Shard(const GradientTask& task, const GradientStrategy* strategy)
-      : task_(task), strategy_(strategy) {
+  Shard(const GradientTask& task, const GradientStrategy* strategy, const Precision& precision)
+      : task_(task), strategy_(strategy), context_({}, precision) {
     context_.set_log(&logged);
+  }
+
+  /// From now on a step can be recorded: it draws from the same generators as others, and logs for
+  /// itself, into `logged_by_step`.
+  void become_repeatable(c10::Device device) {
+    generators.emplace(device);
+    context_.set_log(&logged_by_step);
+  }
+
+  /// Before a step.
+  void seed(std::uint64_t seed) {
+    seed_ = seed;
+    if (generators)
+      generators->seed(seed);
   }
 
   /// For a replica, before a step: what the model has besides parameters.
@@ -71,9 +100,9 @@ class TrainingStep::Shard {
       my_buffers[i].copy_(its_buffers[i]);
   }
 
-  void run(const Batch& batch, std::uint64_t seed) {
+  void run(const Batch& batch) {
     const at::AutoGradMode gradients(true);
-    const TaskRandom random(seed);
+    const TaskRandom random = generators ? TaskRandom(*generators) : TaskRandom(seed_);
     loss = {strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
                                  : back_propagate(task_, batch, context_),
             batch.size()};
@@ -83,9 +112,13 @@ class TrainingStep::Shard {
   void set_scales(const Objective::Scales* scales) { task_.scales = scales; }
 
   StateDict& model_state() { return context_.state(); }
+  /// Null where there are none to keep.
+  Float8Scales* float8_scales() const { return task_.model->float8_scales().get(); }
 
   ShardLoss loss;  // of the step
   LoggedValues logged;
+  LoggedValues logged_by_step;               // not yet in `logged`
+  std::optional<TaskGenerators> generators;  // nothing: steps are not repeated
 
  private:
   void pair_up(Model& model) {
@@ -106,6 +139,7 @@ class TrainingStep::Shard {
   GradientTask task_;
   const GradientStrategy* const strategy_;
   ForwardContext context_;
+  std::uint64_t seed_ = 0;
   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, std::shared_ptr<torch::nn::Module>>>
       modules_;  // the model's, the replica's
   bool has_buffers_ = false;
@@ -130,13 +164,12 @@ class TrainingStep::ShardGraph {
   ~ShardGraph() { graph_.wait_for_all(); }
 
   /// Afterwards the model's arena has the gradients of all shards.
-  void run(Model& model, const Batch& batch, std::uint64_t seed) {
+  void run(Model& model, const Batch& batch) {
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
       arenas_[i]->freeze_like(step_.arena_);
       step_.shards_[i + 1]->follow(model);
     }
     batch_ = &batch;
-    seed_ = seed;
     stream_ = current_stream(step_.arena_.parameters().device());
     start_.try_put(flow::continue_msg());
     graph_.wait_for_all();
@@ -164,12 +197,8 @@ class TrainingStep::ShardGraph {
       const std::int64_t end = batch_->size() * (place + 1) / count;
       arena.zero_gradients();
       shard.loss = {};
-      if (begin < end) {
-        const std::uint64_t seed =
-            index == 0 ? seed_
-                       : RandomStreams(seed_).seed("shard", {static_cast<std::uint64_t>(index)});
-        shard.run(batch_->slice(begin, end - begin), seed);
-      }
+      if (begin < end)
+        shard.run(batch_->slice(begin, end - begin));
       arena.collect();
     } catch (...) {
       errors_[index] = std::current_exception();
@@ -195,7 +224,6 @@ class TrainingStep::ShardGraph {
   std::vector<const ParameterArena*> terms_;
   std::vector<std::exception_ptr> errors_;
   const Batch* batch_ = nullptr;
-  std::uint64_t seed_ = 0;
   c10::Stream stream_ = current_stream(c10::kCPU);  // of the training thread
 
   flow::graph graph_;
@@ -204,26 +232,111 @@ class TrainingStep::ShardGraph {
   Node reduce_;
 };
 
+/// The step, for those who record it.
+class TrainingStep::Repeated final : public CapturableStep {
+ public:
+  explicit Repeated(TrainingStep& step) : step_(step) {
+    for (const auto& parameter : step.model_.named_parameters())
+      parameters_.emplace_back(parameter.key(), parameter.value());
+    modules_ = step.model_.modules(/*include_self=*/false);
+  }
+
+  void begin(const StepNumber& number) override { step_.begin(number); }
+  void work(const Batch& batch) override { step_.work(batch); }
+
+  Memory memory() override {
+    Memory all;
+    const ParameterArena& arena = step_.arena_;
+    for (const Segment& segment : arena.segments())
+      all.emplace_back("parameter \"" + segment.name + "\"", arena.parameter(segment));
+    if (arena.has_masters()) {
+      for (const auto& [name, parameter] : parameters_)
+        all.emplace_back("parameter \"" + name + "\" of the model", parameter.detach());
+    }
+    for (const auto& buffer : step_.model_.named_buffers())
+      all.emplace_back("buffer \"" + buffer.key() + "\"", buffer.value());
+    add(all, step_.update_->state());
+    append(all, step_.numbers_->memory());
+    if (step_.average_ != nullptr)
+      append(all, step_.average_->memory());
+    return all;
+  }
+
+  std::vector<ShardMemory> shards() override {
+    std::vector<ShardMemory> all;
+    for (const auto& shard : step_.shards_)
+      all.push_back({&shard->model_state(), &shard->logged_by_step, &*shard->generators});
+    return all;
+  }
+
+  std::string layout() override {
+    std::string text;
+    for (const auto& [name, parameter] : parameters_)
+      text += parameter.requires_grad() ? '1' : '0';
+    text += step_.model_.is_training() ? 't' : 'e';
+    for (const auto& module : modules_)
+      text += module->is_training() ? 't' : 'e';
+    text += step_.is_measured_.batch_loss ? 'l' : '-';
+    text += step_.is_measured_.gradient_norm ? 'n' : '-';
+    return text;
+  }
+
+  std::string variant(const StepNumber& number) override {
+    if (step_.average_ == nullptr || !step_.average_->is_due_after(number.step))
+      return "-";
+    return step_.average_->memory().empty() ? "begins an average" : "averages";
+  }
+
+ private:
+  static void add(Memory& all, const StateDict& optimizer) {
+    for (const auto& [name, tensor] : optimizer.tensors())
+      all.emplace_back("the optimizer's \"" + name + "\"", tensor);
+    for (const auto& [name, part] : optimizer.parts())
+      add(all, part);
+  }
+  static void append(Memory& all, const Memory& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+
+  TrainingStep& step_;
+  std::vector<std::pair<std::string, at::Tensor>> parameters_;
+  std::vector<std::shared_ptr<torch::nn::Module>> modules_;
+};
+
 TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optimizer& optimizer,
                            StepOptions options)
     : model_(model),
       objective_(objective),
+      precision_(options.precision),
       timeline_(options.timeline),
-      arena_(model),
+      arena_(model, alignment_for(optimizer, options.groups)),
       update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups, options.path)) {
-  const StepNumbersSetup numbers{objective, arena_, *update_, options.clipping, options.timeline};
+  const StepNumbersSetup numbers{
+      objective, arena_, *update_, options.clipping, precision_.scales_loss, options.timeline};
   const bool on_host =
       arena_.parameters().is_cpu() && options.path == ParameterView::Path::kFastest;
   numbers_ = on_host ? numbers_on_host(numbers) : numbers_on_device(numbers);
   const auto add_shard = [&](Model* its) {
     shards_.push_back(std::make_unique<Shard>(
-        GradientTask{its, &objective, nullptr, options.timeline}, options.gradients));
+        GradientTask{its, &objective, nullptr, options.timeline}, options.gradients, precision_));
   };
   add_shard(&model);
   for (Model* replica : options.replicas)
     add_shard(replica);
   if (!options.replicas.empty())
     graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
+  number_ = std::make_unique<StepNumber>();
+  if (options.capture == nullptr)
+    return;
+  const c10::Device device = arena_.parameters().device();
+  if (!options.capture->can_capture()) {
+    why_not_captured_ = "the device " + device.str() + " does not record work";
+    return;
+  }
+  for (const auto& shard : shards_)
+    shard->become_repeatable(device);
+  repeated_ = std::make_unique<Repeated>(*this);
+  captured_ = std::make_unique<CapturedSteps>(*options.capture, device, *repeated_, timeline_);
 }
 
 TrainingStep::~TrainingStep() = default;
@@ -250,18 +363,33 @@ std::vector<MetricValue> TrainingStep::logged_means() const {
   LoggedValues all;
   for (const auto& shard : shards_)
     all.add(shard->logged);
-  std::vector<MetricValue> means = all.means();
+  std::vector<MetricValue> means;
+  if (!all.empty()) {
+    const Waiting waiting(timeline_, device());
+    means = all.means();
+    if (timeline_ != nullptr && !device().is_cpu()) {
+      timeline_->device_use().count_fetched(
+          1, static_cast<std::int64_t>(means.size() * sizeof(double)));
+    }
+  }
   const std::vector<MetricValue> terms = record().totals.terms();
   means.insert(means.end(), terms.begin(), terms.end());
   return means;
 }
 
-StateDict TrainingStep::sums() const {
+StateDict TrainingStep::numbers() const {
   const StepRecord& now = record();
   StateDict all;
   all.put("loss", now.totals.state());
   all.put_number("gradient_norms", now.sum_of_norms);
   all.put("steps", nlohmann::json(now.norms));
+  all.put("skipped", nlohmann::json(now.skipped));
+  all.put("skipped_at", nlohmann::json(now.skipped_at));
+  all.put("skipped_in_a_row", nlohmann::json(now.skipped_in_a_row));
+  if (precision_.scales_loss) {
+    all.put_number("loss_scale", now.loss_scale.scale);
+    all.put("good_steps", nlohmann::json(now.loss_scale.good_steps));
+  }
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     if (!shards_[i]->logged.empty())
       all.put(shard_name(i), shards_[i]->logged.state());
@@ -269,18 +397,22 @@ StateDict TrainingStep::sums() const {
   return all;
 }
 
-void TrainingStep::set_sums(const StateDict& sums, std::int64_t skipped,
-                            std::int64_t skipped_in_a_row) {
+void TrainingStep::set_numbers(const StateDict& numbers) {
   StepRecord saved(objective_);
-  saved.totals.load_state(sums.part("loss"));
-  saved.sum_of_norms = sums.number("gradient_norms");
-  saved.norms = sums.value("steps").get<std::int64_t>();
-  saved.skipped = skipped;
-  saved.skipped_in_a_row = skipped_in_a_row;
+  saved.totals.load_state(numbers.part("loss"));
+  saved.sum_of_norms = numbers.number("gradient_norms");
+  saved.norms = numbers.value("steps").get<std::int64_t>();
+  saved.skipped = numbers.value("skipped").get<std::int64_t>();
+  saved.skipped_at = numbers.value("skipped_at").get<std::vector<std::int64_t>>();
+  saved.skipped_in_a_row = numbers.value("skipped_in_a_row").get<std::int64_t>();
+  if (precision_.scales_loss) {
+    saved.loss_scale = {numbers.number("loss_scale"),
+                        numbers.value("good_steps").get<std::int64_t>()};
+  }
   numbers_->set(saved);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
-    shards_[i]->logged.load_state(sums.has_part(name) ? sums.part(name) : StateDict());
+    shards_[i]->logged.load_state(numbers.has_part(name) ? numbers.part(name) : StateDict());
   }
 }
 
@@ -297,6 +429,12 @@ void StepRecord::clear() {
   batch.clear();
   gradient_norm = sum_of_norms = 0;
   norms = skipped = 0;
+  skipped_at.clear();
+}
+
+void StepRecord::note_skipped(std::int64_t step) {
+  if (skipped++ < kMostListed)
+    skipped_at.push_back(step);
 }
 
 const StepRecord& TrainingStep::record() const {
@@ -307,16 +445,13 @@ bool TrainingStep::is_read_at_once() const {
   return numbers_->is_read_at_once();
 }
 
-const at::Tensor& TrainingStep::last_skip() const {
-  return numbers_->skip();
-}
-
 void TrainingStep::tolerate_skipped(std::int64_t most_in_a_row) {
   numbers_->tolerate(most_in_a_row);
 }
 
 void TrainingStep::measure(Measured measured) {
   numbers_->measure(measured);
+  is_measured_ = measured;
 }
 
 void TrainingStep::clear_totals() {
@@ -330,24 +465,80 @@ double TrainingStep::mean_gradient_norm() const {
   return now.norms > 0 ? now.sum_of_norms / static_cast<double>(now.norms) : 0.0;
 }
 
+/// A scale is of all shards' values; the largest of them does not depend on an order.
+void TrainingStep::advance_float8_scales() {
+  Float8Scales* const scales = shards_.front()->float8_scales();
+  if (scales == nullptr)
+    return;
+  for (std::size_t i = 1; i < shards_.size(); ++i) {
+    scales->join(*shards_[i]->float8_scales());
+    shards_[i]->float8_scales()->forget_step();
+  }
+  scales->advance();
+}
+
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
                        std::uint64_t seed) {
-  const Objective::Scales scales(objective_, batch);
+  const StepNumber number{step, learning_rate, seed};
+  if (timeline_ != nullptr)
+    timeline_->count_rows(batch.size());
+  if (!captured_) {
+    begin(number);
+    return work(batch);
+  }
+  for (const auto& shard : shards_)
+    shard->logged_by_step.clear();
+  bool updated = true;
+  if (!captured_->run(batch, number)) {
+    begin(number);
+    updated = work(batch);
+  }
+  for (const auto& shard : shards_)
+    shard->logged.add(shard->logged_by_step);
+  return updated;
+}
+
+void TrainingStep::begin(const StepNumber& number) {
+  *number_ = number;
+  numbers_->begin(number.step, number.rate);
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i]->seed(i == 0 ? number.seed
+                            : RandomStreams(number.seed).seed("shard", {std::uint64_t{i}}));
+  }
+}
+
+/// All of a step that a device may record.
+bool TrainingStep::work(const Batch& batch) {
+  Objective::Scales scales(objective_, batch);
+  if (precision_.scales_loss)
+    scales.multiply(numbers_->scale_loss(objective_.positions(batch)));
   for (const auto& shard : shards_)
     shard->set_scales(&scales);
   if (graph_) {
-    graph_->run(model_, batch, seed);
+    graph_->run(model_, batch);
   } else {
     arena_.zero_gradients();
-    shards_.front()->run(batch, seed);
+    shards_.front()->run(batch);
     arena_.collect();
   }
+  advance_float8_scales();
   losses_.clear();
   for (const auto& shard : shards_)
     losses_.push_back(std::move(shard->loss));
-  if (timeline_ != nullptr)
-    timeline_->count_rows(batch.size());
-  return numbers_->finish(losses_, step, learning_rate);
+  const bool updated = numbers_->finish(losses_);
+  if (average_ != nullptr && updated) {
+    const Timeline::Span span(timeline_, Phase::kUpdate);
+    average_->add_after(number_->step, numbers_->skip());
+  }
+  return updated;
+}
+
+std::int64_t TrainingStep::replayed() const {
+  return captured_ ? captured_->replays() : 0;
+}
+
+std::string TrainingStep::why_not_captured() const {
+  return captured_ ? captured_->why_not() : why_not_captured_;
 }
 
 }  // namespace treadle::engine

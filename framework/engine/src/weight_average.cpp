@@ -36,7 +36,7 @@ WeightAverage::WeightAverage(ParameterArena& arena, Model& model, AveragingPlan 
 WeightAverage::~WeightAverage() = default;
 
 void WeightAverage::add_after(std::int64_t steps, const at::Tensor& skip) {
-  if (steps < plan_.start || (steps - plan_.start) % plan_.every != 0)
+  if (!is_due_after(steps))
     return;
   TREADLE_EXPECTS(!own_.defined(), "the average is in the model: take it out first");
   const at::NoGradGuard no_gradients;
@@ -94,13 +94,24 @@ void WeightAverage::add_unless(const at::Tensor& skip) {
   }
 }
 
+std::vector<std::pair<std::string, at::Tensor>> WeightAverage::memory() const {
+  if (!count_on_device_.defined())
+    return {};
+  std::vector<std::pair<std::string, at::Tensor>> all{
+      {"the average of the weights", average_},
+      {"the count of averaged weights", count_on_device_}};
+  for (const at::Tensor& buffer : buffers_)
+    all.emplace_back("the average of a buffer", buffer);
+  return all;
+}
+
 std::int64_t WeightAverage::count() const {
   return count_on_device_.defined() ? static_cast<std::int64_t>(count_on_device_.item<double>())
                                     : count_;
 }
 
 void WeightAverage::put_in() {
-  TREADLE_EXPECTS(count() > 0 && !own_.defined(), "there is no average to put in");
+  TREADLE_EXPECTS(has_begun() && !own_.defined(), "there is no average to put in");
   const at::NoGradGuard no_gradients;
   own_ = arena_.parameters().clone();
   own_buffers_ = copies_of(model_.buffers());

@@ -111,7 +111,8 @@ TEST(BatchPipeline, GivesTheSameBitsForAnyNumberOfWorkers) {
   for (const int workers : {1, 2, 3, 8}) {
     ThreadBudget budget(workers);
     budget.run([&] {
-      BatchPipeline pipeline(rows, all_rows(1000), {&jitter}, shuffled(32), RandomStreams(5));
+      BatchPipeline pipeline(rows, all_rows(1000), {rows.spec(), {&jitter}}, shuffled(32),
+                             RandomStreams(5));
       const at::Tensor got = read(pipeline, 3);
       if (!expected.defined())
         expected = got;
@@ -125,8 +126,10 @@ TEST(BatchPipeline, StartsInTheMiddleOfAnEpochLikeOneThatWalkedThere) {
   const Jitter jitter;
   ThreadBudget budget(2);
   budget.run([&] {
-    BatchPipeline walked(rows, all_rows(100), {&jitter}, shuffled(10), RandomStreams(5));
-    BatchPipeline jumped(rows, all_rows(100), {&jitter}, shuffled(10), RandomStreams(5));
+    BatchPipeline walked(rows, all_rows(100), {rows.spec(), {&jitter}}, shuffled(10),
+                         RandomStreams(5));
+    BatchPipeline jumped(rows, all_rows(100), {rows.spec(), {&jitter}}, shuffled(10),
+                         RandomStreams(5));
     const at::Tensor everything = read(walked, 2);
 
     const auto stream = jumped.epoch(1, 4);
@@ -198,7 +201,7 @@ TEST(BatchPipeline, AnErrorArrivesInItsTurnAndNamesItsBatch) {
   options.batch_size = 5;
   ThreadBudget budget(2);
   budget.run([&] {
-    BatchPipeline pipeline(rows, all_rows(100), {&picky}, options, RandomStreams(1));
+    BatchPipeline pipeline(rows, all_rows(100), {rows.spec(), {&picky}}, options, RandomStreams(1));
     const auto stream = pipeline.epoch(0);
     Batch batch;
     for (int i = 0; i < 3; ++i)

@@ -299,7 +299,7 @@ TEST(ShardedStep, AddsUpWhatItsShardsShow) {
     TrainingStep step(*nets.front(), kLoss, kOptimizer, options_for(nets));
     TrainingStep resumed(*resumed_nets.front(), kLoss, kOptimizer, options_for(resumed_nets));
     step.run(batch_of(8, 1), 1, 0.1, 1);
-    resumed.set_sums(step.sums(), 0, 0);
+    resumed.set_numbers(step.numbers());
     step.run(batch_of(1, 2), 2, 0.1, 1);
     resumed.run(batch_of(1, 2), 2, 0.1, 1);
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
@@ -117,11 +118,27 @@ bool install_kernels() {
   return true;
 }
 
+void expect_kernels() {
+  static const bool installed = install_kernels();
+  static_cast<void>(installed);
+}
+
 }  // namespace
 
+TaskGenerators::TaskGenerators(c10::Device device) : host_(make_generator(0)), where_(device) {
+  if (!device.is_cpu() && torch_versions::has_generators(device))
+    device_ = torch_versions::make_generator_for(device, 0);
+}
+
+void TaskGenerators::seed(std::uint64_t seed) {
+  torch_versions::set_seed(host_, seed);
+  if (device_.defined())
+    torch_versions::set_seed(device_, seed);
+}
+
 struct TaskRandom::Scope {
-  explicit Scope(std::uint64_t seed)
-      : stream{seed}, previous(task_stream), key(torch_versions::kTaskKey) {
+  explicit Scope(Stream of_task)
+      : stream(std::move(of_task)), previous(task_stream), key(torch_versions::kTaskKey) {
     task_stream = &stream;
   }
   ~Scope() { task_stream = previous; }
@@ -132,9 +149,14 @@ struct TaskRandom::Scope {
 };
 
 TaskRandom::TaskRandom(std::uint64_t seed) {
-  static const bool installed = install_kernels();
-  static_cast<void>(installed);
-  scope_ = std::make_unique<Scope>(seed);
+  expect_kernels();
+  scope_ = std::make_unique<Scope>(Stream{seed});
+}
+
+TaskRandom::TaskRandom(const TaskGenerators& generators) {
+  expect_kernels();
+  scope_ =
+      std::make_unique<Scope>(Stream{0, generators.host_, generators.device_, generators.where_});
 }
 
 TaskRandom::~TaskRandom() = default;

@@ -34,8 +34,12 @@ const PluginUnderTest& plugin() {
 
 TransformCase augmentation_case(std::string name, const char* component,
                                 const Json& parameters = Json::object()) {
-  return {std::move(name), [=] { return plugin().make<Transform>(component, parameters); }, true,
-          true};
+  TransformCase one;
+  one.name = std::move(name);
+  one.make = [=] { return plugin().make<Transform>(component, parameters); };
+  one.augments = one.images = true;
+  one.draws_on_device = std::string(component) == "noise";
+  return one;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -46,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
         augmentation_case("NoiseByName", "noise", {{"std", {{"a", 1}, {"picture", 0.5}}}}),
         augmentation_case("CropInPlace", "random_crop", {{"padding", 2}, {"fill", 1}}),
         augmentation_case("SmallerCrop", "random_crop", {{"size", {4, 3}}}),
+        augmentation_case("FilledWithAFraction", "random_crop",
+                          {{"size", 4}, {"padding", 1}, {"fill", 0.5}}),
         augmentation_case("Flip", "random_flip", {{"vertical", 0.5}})),
     CaseName());
 
@@ -429,7 +435,8 @@ TEST_F(AugmentationTest, AnyNumberOfWorkersGivesTheSameBits) {
     budget.run([&] {
       engine::BatchPipeline pipeline(
           rows, row_numbers(0, 300),
-          {cropped.get(), mirrored.get(), smaller.get(), mirrored_small.get(), noisy.get()},
+          {rows.spec(),
+           {cropped.get(), mirrored.get(), smaller.get(), mirrored_small.get(), noisy.get()}},
           options, RandomStreams(5));
       std::vector<at::Tensor> parts;
       for (std::int64_t epoch = 0; epoch < 3; ++epoch) {

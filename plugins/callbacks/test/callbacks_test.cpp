@@ -21,6 +21,7 @@ namespace treadle::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
@@ -305,8 +306,13 @@ TEST(DivergenceGuard, SkipsStepsThatAreNotFinite) {
   const StateDict before = rehearsal.weights();
   RecordingContext context;
 
-  rehearsal.train(context);
+  const engine::TrainingResult result = rehearsal.train(context);
 
+  EXPECT_EQ(result.skipped_steps, 6);
+  EXPECT_EQ(result.skipped_at, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_THAT(
+      context.epochs().back().decisions,
+      Contains("skipped 3 steps because the loss or a gradient was not finite (step 4 5 6)"));
   const StateDict after = rehearsal.weights();
   for (const auto& [name, tensor] : before.tensors()) {
     if (tensor.is_floating_point()) {

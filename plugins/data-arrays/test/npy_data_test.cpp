@@ -78,6 +78,25 @@ TEST_F(NpyDataTest, ReadsEachTypeInEachFormatVersionTheSameWayWithEachAccess) {
   }
 }
 
+TEST_F(NpyDataTest, ImagesOfBytesStayBytesWithEachAccess) {
+  write<float>("y.npy", {2}, {0, 1});
+  write<std::uint8_t>("x.npy", {2, 1, 1, 3}, {0, 128, 255, 7, 8, 9});
+  write<float>("floats.npy", {2, 1, 1, 3}, {0, 0.5, 255, 7, 8, 9});
+  for (const char* access : {"memory", "mapped", "chunked"}) {
+    const auto bytes = open({{"access", access}}, in_float64());
+
+    EXPECT_EQ(bytes->spec().inputs[0].dtype, at::kByte) << access;
+    EXPECT_EQ(batch(*bytes).inputs[0].scalar_type(), at::kByte) << access;
+    EXPECT_THAT(values(batch(*bytes).inputs[0][1]), ElementsAre(7, 8, 9)) << access;
+
+    // The file that is read later decides anew: its numbers need not be whole.
+    const auto later =
+        open_later(Purpose::kPredict, *bytes, {{"inputs", path("floats.npy")}, {"access", access}});
+    EXPECT_EQ(later->spec().inputs[0].dtype, at::kFloat) << access;
+    EXPECT_THAT(values(batch(*later).inputs[0][0]), ElementsAre(0, 0.5, 255)) << access;
+  }
+}
+
 TEST_F(NpyDataTest, ReadsAnArrayThatDoesNotBeginOnABoundary) {
   // 10 + 61 bytes of header: an odd number, which NumPy before 1.14 wrote too.
   const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,  1), }\n";

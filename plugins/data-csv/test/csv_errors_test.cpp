@@ -163,7 +163,7 @@ TEST_F(CsvErrors, RefuseNumbersThatCannotBeTrainedOn) {
   EXPECT_TRUE(
       testing::tells(error("a,y\n1,1\n1,-Infinity\n"), "x.csv:3", {"\"y\"", "\"-Infinity\""}));
   EXPECT_TRUE(testing::tells(error("a,y\n1e39,1\n"), "x.csv:2",
-                             {"\"a\"", "\"1e39\"", "\"dtype\"", "\"float64\"", "float32"}));
+                             {"\"a\"", "\"1e39\"", "\"precision\"", "\"float64\"", "float32"}));
   OpenRequest wide;
   wide.dtype = at::kDouble;
   EXPECT_EQ(error("a,y\n1e39,1\n", {}, wide), "no error");

@@ -7,6 +7,8 @@ INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(
                              TREADLE_PLUGIN_FOLDER,
                              {{"dense", {{"out_features", 3}}},
+                              {"fp8_linear", {{"out_features", 3}}},
+                              {"nvfp4_linear", {{"out_features", 3}}},
                               {"conv1d", {{"out_channels", 2}, {"kernel_size", 3}}},
                               {"conv2d", {{"out_channels", 2}, {"kernel_size", 3}}},
                               {"conv3d", {{"out_channels", 2}, {"kernel_size", 3}}},

@@ -48,6 +48,18 @@ LayerCase with_padding(LayerCase one, Role role = Role::kLengths) {
   return one;
 }
 
+/// Steps, whose slopes are not those of gradients that are straight-through.
+LayerCase stepped(LayerCase one) {
+  one.is_differentiable = false;
+  return one;
+}
+
+/// With scales of the whole batch.
+LayerCase scaled_together(LayerCase one) {
+  one.works_row_by_row = false;
+  return stepped(std::move(one));
+}
+
 LayerCase to(LayerCase one, std::vector<std::int64_t> positions) {
   one.output_positions = std::move(positions);
   return one;
@@ -65,6 +77,17 @@ INSTANTIATE_TEST_SUITE_P(
                       to(layer("HeadOfPixels", "head", {}, kImages), {6, 5}),
                       to(layer("HeadOfPixelsLast", "head", {{"channels", "last"}}, {{6, 5, 4}}),
                          {6, 5})),
+    CaseName());
+
+INSTANTIATE_TEST_SUITE_P(
+    NarrowLinear, LayerContract,
+    ::testing::Values(
+        scaled_together(layer("Fp8", "fp8_linear", {{"out_features", 3}})),
+        scaled_together(layer("Fp8Sequences", "fp8_linear", {{"out_features", 3}}, kSequences)),
+        stepped(layer("Fp8Rowwise", "fp8_linear", {{"out_features", 3}, {"recipe", "rowwise"}})),
+        scaled_together(layer("NvFp4", "nvfp4_linear", {{"out_features", 3}})),
+        scaled_together(layer("NvFp4Sequences", "nvfp4_linear",
+                              {{"out_features", 3}, {"bias", false}}, kSequences))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(

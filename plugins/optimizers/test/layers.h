@@ -21,7 +21,7 @@ class Layers {
          const at::Tensor& values)
       : optimizer_(optimizer),
         module_(make_module(sizes, values)),
-        arena_(*module_),
+        arena_(*module_, OptimizerSlots::alignment_of(optimizer.slots())),
         slots_(optimizer.slots(), arena_),
         view_(arena_, slots_) {}
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -36,6 +37,12 @@ OptimizerCase decaying(OptimizerCase one) {
   return one;
 }
 
+/// Its slots have 8 bits.
+OptimizerCase rounding(OptimizerCase one) {
+  one.precision_distance = 0.02;
+  return one;
+}
+
 OptimizerCase at_rate(double rate, OptimizerCase one) {
   one.learning_rate = rate;
   return one;
@@ -50,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("Nesterov", "sgd", {{"momentum", 0.9}, {"nesterov", true}}),
         case_of("Adam", "adam"),
         decaying(case_of("AdamWithDecay", "adam", {{"weight_decay", 0.1}})),
-        decaying(case_of("AdamW", "adamw")), case_of("RmsProp", "rmsprop"),
+        decaying(case_of("AdamW", "adamw")), rounding(decaying(case_of("AdamW8bit", "adamw8bit"))),
+        case_of("RmsProp", "rmsprop"),
         decaying(case_of("RmsPropWithDecay", "rmsprop", {{"weight_decay", 0.1}, {"eps", 1}})),
         case_of("RmsPropInside", "rmsprop", {{"eps_inside_root", true}}),
         at_rate(0.01, case_of("RollingRmsProp", "rmsprop", {{"momentum", 0.9}})),
@@ -204,6 +212,37 @@ TEST(Adam, TheFirstStepIsTheRateWhateverTheGradient) {
 TEST(Adam, DecaysThroughTheGradient) {
   // g = 3 + 0.5 * 2 = 4; 4 / (4 + 1)
   EXPECT_NEAR(after(*make("adam", {{"eps", 1}, {"weight_decay", 0.5}}), {3}), 2 - 0.5 * 0.8, 1e-15);
+}
+
+// Gradients at random, so that both walk at random, and every rounding stays: more than in a
+// training.
+TEST(AdamW8bit, StaysCloseToAdamWOverManySteps) {
+  const auto full = make("adamw");
+  const auto narrow = make("adamw8bit");
+  TrainedParameters wide(*full, at::kFloat);
+  TrainedParameters close(*narrow, at::kFloat);
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const auto gradients = TrainedParameters::random_gradients(i, at::kFloat);
+    wide.step(gradients, kRate);
+    close.step(gradients, kRate);
+  }
+  TrainedParameters start(*full, at::kFloat);
+  for (std::size_t i = 0; i < wide.count(); ++i) {
+    const double moved = (wide.value(i) - start.value(i)).norm().item<double>();
+    EXPECT_LT((wide.value(i) - close.value(i)).norm().item<double>(), 0.2 * moved);
+    EXPECT_FALSE(wide.value(i).equal(close.value(i)));
+  }
+}
+
+TEST(AdamW8bit, TakesAQuarterOfTheMemory) {
+  const auto module = std::make_shared<torch::nn::LinearImpl>(512, 512);
+  const auto bytes_of = [&](const Optimizer& optimizer) {
+    const ParameterArena arena(*module, OptimizerSlots::alignment_of(optimizer.slots()));
+    return OptimizerSlots(optimizer.slots(), arena).bytes();
+  };
+  const std::int64_t full = bytes_of(*make("adamw"));
+  const std::int64_t narrow = bytes_of(*make("adamw8bit"));
+  EXPECT_LT(static_cast<double>(narrow), 0.26 * static_cast<double>(full));
 }
 
 TEST(AdamW, DecaysTheParameterItself) {

@@ -22,7 +22,8 @@ class @Name@Layer final : public treadle::Layer {
   at::Tensor forward(const treadle::Inputs& inputs, treadle::LayerContext&) override {
     const at::Tensor& x = inputs[0];
     const at::Tensor g = at::sigmoid(gate_->forward(x));
-    return x.lerp(change_->forward(x), g);
+    // Not lerp(), which takes one dtype: in mixed precision, linear layers return 16 bits.
+    return x + g * (change_->forward(x) - x);
   }
 
  private:

@@ -52,11 +52,14 @@ class @Name@ final : public treadle::Transform {
     before_ = treadle::data_spec_from_json(state.value("before"));
   }
 
+  /// Tensor operations work anywhere; targets are needed on the host.
+  bool do_works_on_device() const override { return !with_target_; }
+
   at::Tensor logarithm(const at::Tensor& values) const {
     return values.abs().div(scale_).log1p().mul(values.sign());
   }
 
-  /// Categories and tokens are integers, images may be bytes.
+  /// Categories and tokens are integers. Images of bytes are numbers when they come here.
   static bool is_numbers(const treadle::PortSpec& port) { return c10::isFloatingType(port.dtype); }
 
   bool changes(const treadle::TargetSpec& target) const {

@@ -72,5 +72,6 @@ std::vector<Defect> sequence_defects();
 std::vector<Defect> observer_defects();
 std::vector<Defect> training_defects();
 std::vector<Defect> callback_defects();
+std::vector<Defect> device_defects();
 
 }  // namespace treadle::testing

@@ -28,7 +28,7 @@ std::vector<Defect> all_defects() {
         validation_defects(), model_defects(), layer_defects(), graph_defects(), loss_defects(),
         gradients_defects(), optimizer_defects(), schedule_defects(), metric_defects(),
         sampler_defects(), sequence_defects(), observer_defects(), training_defects(),
-        callback_defects()})
+        callback_defects(), device_defects()})
     all.insert(all.end(), some.begin(), some.end());
   for (Defect& defect : all)
     defect.name = defect.suite + "_" + defect.name;
@@ -63,22 +63,22 @@ class WrongImplementation : public ::testing::TestWithParam<Defect> {
     const std::string name = test["name"];
     const std::size_t slash = name.find('/');
     const std::string wrong = suite.substr(suite.find('/') + 1) + "_" + name.substr(slash + 1);
-    auto& failed = failed_[wrong];
+    auto& failed = failures[wrong];
     if (test.contains("failures"))
       failed[name.substr(0, slash)] = test["failures"].dump(2);
   }
 
   /// By suite and case, by claim: what it said.
-  static inline std::map<std::string, std::map<std::string, std::string>> failed_;
+  static inline std::map<std::string, std::map<std::string, std::string>> failures;
 };
 
 TEST_P(WrongImplementation, FailsExactlyTheClaimsAboutItsDefect) {
   const Defect& defect = GetParam();
-  ASSERT_EQ(failed_.count(defect.name), 1U) << "it was not run";
+  ASSERT_EQ(failures.count(defect.name), 1U) << "it was not run";
 
   std::set<std::string> claims;
   std::string said;
-  for (const auto& [claim, text] : failed_[defect.name]) {
+  for (const auto& [claim, text] : failures[defect.name]) {
     claims.insert(claim);
     said += claim + ": " + text + "\n";
   }

@@ -338,6 +338,22 @@ std::vector<Wrong<LayerCase>> all() {
                      return result.mul(layer.other.to(result.scalar_type()));
                    }}),
        {"ParametersAndFloatingBuffersHaveTheSpecsDtype"}},
+      {affine("MultipliesInTheDtypeOfItsOperandsAlone",
+              {.after =
+                   [](Affine&, Tensor result) {
+                     // As an operator with one dtype for all of its operands.
+                     TORCH_CHECK(result.scalar_type() != at::kBFloat16,
+                                 "expected scalar type BFloat16 but found Float");
+                     return result;
+                   }}),
+       {"ComputesUnderAutocast", "ComputesInBfloat16"}},
+      {affine("AddsAFloat32Constant", {.after =
+                                           [](Affine&, Tensor result) {
+                                             return result.scalar_type() == at::kBFloat16
+                                                        ? result.to(at::kFloat)
+                                                        : result;
+                                           }}),
+       {"ComputesInBfloat16"}},
       {affine("HasABufferOfAnotherDtype",
               {.prepare = [](Affine& layer,
                              Spec) { layer.register_buffer("seen", at::zeros({1}, at::kFloat)); }}),

@@ -60,13 +60,16 @@ void with_flat(ParameterView& view, const std::function<void(at::Tensor, at::Ten
 class Hoarder final : public Momentum {
   using Momentum::move;
   void move(const ParameterPiece& layer, ParameterView& view) const override {
-    at::Tensor& momentum = momenta_[layer.parameters().data_ptr()];
-    if (!momentum.defined() || is_first(view))
+    auto& [parameters, momentum] = momenta_[layer.parameters().data_ptr()];
+    if (!momentum.defined()) {
+      parameters = layer.parameters();
       momentum = at::zeros_like(layer.gradients());
+    }
     momentum = 0.5 * momentum + layer.gradients();
     move(layer, view, momentum);
   }
-  mutable std::map<void*, at::Tensor> momenta_;
+  /// By address; it holds the parameters, so that no other model gets their address.
+  mutable std::map<void*, std::pair<at::Tensor, at::Tensor>> momenta_;
 };
 
 /// Divides by the largest gradient it has ever seen of a segment, in whichever model.

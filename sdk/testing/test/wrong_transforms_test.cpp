@@ -165,9 +165,33 @@ class SharesItsScratch final : public Centre {
   OneThread thread_;
 };
 
+class ChangesTargetsOnTheDevice final : public Centre {
+  bool do_works_on_device() const override { return true; }
+};
+
+class ShiftsTwiceOnTheDevice final : public Centre {
+  void do_apply(Batch& batch, const ApplyContext& context) const override {
+    shift(batch, context);
+    if (context.tensors_only)
+      shift(batch, context);
+  }
+  at::Tensor do_invert(const at::Tensor& predictions, std::string_view) const override {
+    return predictions;
+  }
+  bool do_works_on_device() const override { return true; }
+};
+
+class MakesNumbersOfBytes final : public Centre {
+  void do_apply(Batch& batch, const ApplyContext& context) const override {
+    Centre::do_apply(batch, context);
+    batch.inputs.back() = batch.inputs.back().to(at::kFloat);
+  }
+  bool do_takes_bytes() const override { return true; }
+};
+
 template <typename T>
-TransformCase one(std::string name) {
-  return {std::move(name), [] { return std::make_unique<T>(); }};
+TransformCase one(std::string name, bool images = false) {
+  return {std::move(name), [] { return std::make_unique<T>(); }, false, images};
 }
 
 std::vector<Wrong<TransformCase>> all() {
@@ -188,14 +212,17 @@ std::vector<Wrong<TransformCase>> all() {
       {one<NamesTwoColumnsAlike>("NamesTwoColumnsAlike"), {"ColumnsHaveNamesOfTheirOwn"}},
       {one<DeniesMissingValues>("DeniesMissingValues"), {"BatchesLookAsTheOutputSpecSays"}},
       {one<SharesItsScratch>("SharesItsScratch"), {"AppliesFromSeveralThreadsAtOnce"}},
+      {one<ChangesTargetsOnTheDevice>("ChangesTargetsOnTheDevice"),
+       {"ADevicePartChangesInputsAlone"}},
+      {one<ShiftsTwiceOnTheDevice>("ShiftsTwiceOnTheDevice"), {"TensorOperationsAgreeWithTheLoop"}},
+      {one<MakesNumbersOfBytes>("MakesNumbersOfBytes", true),
+       {"BatchesLookAsTheOutputSpecSays", "BytesStayBytesAndBecomeTheSameNumbers"}},
       {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, TransformContract,
                          ::testing::Values(one<Centre>("Centre"),
-                                           TransformCase{"BesideImages",
-                                                         [] { return std::make_unique<Centre>(); },
-                                                         false, true}),
+                                           one<Centre>("BesideImages", true)),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());

@@ -3,12 +3,15 @@
 // evaluates no others, keeps nothing.
 //
 //   by-hand FOLDER [--threads N] [--epochs N] [--weights FILE] [--no-shuffle] [--double]
-//   [--save-every STEPS]
+//   [--save-every STEPS] [--device NAME]
 //
 // FOLDER has workflow.json, x.npy and y.npy; `whole-steps --folder` writes such. BLAS has its
-// threads from its own variable, OPENBLAS_NUM_THREADS: --threads says nothing to it. Prints a line
+// threads from its own variable, OPENBLAS_NUM_THREADS: --threads says nothing to it. On a device
+// ("cuda") all rows lie there, and losses are added up there. Prints a line
 // of JSON: the mean training loss of each epoch, microseconds per step, the moment of the first
 // step's end (nanoseconds of CLOCK_MONOTONIC), libtorch's version.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,6 +28,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/randperm.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/Device.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adam.h>
 #include <torch/serialize.h>
@@ -49,6 +54,7 @@ struct Options {
   bool shuffle = true;
   at::ScalarType dtype = at::kFloat;
   std::int64_t save_every = 0;  ///< steps; 0: never
+  std::string device = "cpu";
 };
 
 using Setting = void (*)(Options& options, const std::string& value);
@@ -61,7 +67,16 @@ const std::map<std::string, Setting> kSettings{
     {"--weights", [](Options& options, const std::string& value) { options.weights = value; }},
     {"--save-every",
      [](Options& options, const std::string& value) { options.save_every = std::stoll(value); }},
+    {"--device", [](Options& options, const std::string& value) { options.device = value; }},
 };
+
+/// libtorch knows CUDA once its library is there.
+c10::Device device_of(const std::string& name) {
+  const c10::Device device(name);
+  if (device.is_cuda() && dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw std::runtime_error(dlerror());
+  return device;
+}
 
 /// Throws std::invalid_argument.
 Options options_of(const std::vector<std::string>& words) {
@@ -95,7 +110,8 @@ nlohmann::json train(const Options& options) {
   const std::int64_t batch_size = training.at("batch_size");
   const bool classifies = document.at("loss").at("use") == "cross_entropy";
 
-  const at::Tensor inputs = read_npy(options.folder / "x.npy").to(options.dtype);
+  const c10::Device device = device_of(options.device);
+  const at::Tensor inputs = read_npy(options.folder / "x.npy").to(device, options.dtype);
   at::Tensor targets = read_npy(options.folder / "y.npy");
   if (!classifies)
     targets = targets.to(options.dtype);
@@ -103,9 +119,11 @@ nlohmann::json train(const Options& options) {
   const std::int64_t outputs =
       classifies ? targets.max().item<std::int64_t>() + 1 : targets.size(1);
   const Network net = make_network(document.at("model"), inputs.sizes().slice(1), outputs);
+  targets = targets.to(device);
   net.module->to(options.dtype);
   if (!options.weights.empty())
     load_weights(*net.module, options.weights);
+  net.module->to(device);
   torch::optim::Adam optimizer(
       net.module->parameters(),
       torch::optim::AdamOptions(document.at("optimizer").at("learning_rate").get<double>()));
@@ -115,8 +133,9 @@ nlohmann::json train(const Options& options) {
   Clock::time_point first_step;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     const at::Tensor order =
-        options.shuffle ? at::randperm(rows, at::kLong) : at::arange(rows, at::kLong);
+        (options.shuffle ? at::randperm(rows, at::kLong) : at::arange(rows, at::kLong)).to(device);
     double sum = 0;
+    at::Tensor sum_there = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
     for (std::int64_t begin = 0; begin < rows; begin += batch_size) {
       const std::int64_t count = std::min(batch_size, rows - begin);
       const at::Tensor batch = order.narrow(0, begin, count);
@@ -127,7 +146,10 @@ nlohmann::json train(const Options& options) {
                                          : torch::nn::functional::mse_loss(output, wanted);
       loss.backward();
       optimizer.step();
-      sum += loss.item<double>() * static_cast<double>(count);
+      if (device.is_cpu())
+        sum += loss.item<double>() * static_cast<double>(count);
+      else
+        sum_there += loss.detach() * static_cast<double>(count);
       if (++steps == 1)
         first_step = Clock::now();
       if (options.save_every > 0 && steps % options.save_every == 0) {
@@ -135,6 +157,8 @@ nlohmann::json train(const Options& options) {
         torch::save(optimizer, (options.folder / "optimizer.pt").string());
       }
     }
+    if (!device.is_cpu())
+      sum = sum_there.item<double>();
     losses.push_back(sum / static_cast<double>(rows));
   }
   // The first step allocates everything: it belongs to the start.

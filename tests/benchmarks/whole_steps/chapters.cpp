@@ -22,16 +22,42 @@ std::vector<std::string> python(const Programs& programs, const std::string& fil
   return words;
 }
 
+std::vector<std::string> eager_python(const Programs& programs,
+                                      std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--device", programs.device});
+  return python(programs, "eager.py", std::move(more));
+}
+
+bool is_accelerator(const Programs& programs) {
+  return programs.device != "cpu";
+}
+
 std::unique_ptr<Way> by_hand(const Programs& programs, const std::string& name, int threads,
                              int blas_threads, double part_of_epochs = 1) {
-  return std::make_unique<Loop>(name, std::vector{programs.by_hand.string()}, threads, blas_threads,
-                                part_of_epochs);
+  return std::make_unique<Loop>(
+      name, std::vector{programs.by_hand.string(), std::string("--device"), programs.device},
+      threads, blas_threads, part_of_epochs);
 }
 
 std::unique_ptr<Way> eager(const Programs& programs, const std::string& name, int threads,
                            int blas_threads, double part_of_epochs = 1) {
-  return std::make_unique<Loop>(name, python(programs, "eager.py"), threads, blas_threads,
+  return std::make_unique<Loop>(name, eager_python(programs), threads, blas_threads,
                                 part_of_epochs);
+}
+
+/// Everything that is compared on an accelerator with the runner that captures steps. Rows lie
+/// there, in the loops; no loop waits for a loss before the end of an epoch.
+std::vector<std::unique_ptr<Way>> ways_on_device(const Programs& programs) {
+  std::vector<std::unique_ptr<Way>> ways;
+  ways.push_back(std::make_unique<Runner>("runner, eager", programs, 1, 1));
+  ways.push_back(Runner::on_cpu("runner on the CPU", programs));
+  ways.push_back(by_hand(programs, "by hand", 1, 1));
+  ways.push_back(eager(programs, "eager PyTorch", 1, 1));
+  ways.push_back(std::make_unique<Loop>(
+      "torch.compile", eager_python(programs, {"--compile", "reduce-overhead"}), 1, 1));
+  ways.push_back(
+      std::make_unique<Loop>("PyTorch, CUDA graph", eager_python(programs, {"--capture"}), 1, 1));
+  return ways;
 }
 
 /// Everything that is compared with the runner of one worker.
@@ -55,8 +81,8 @@ std::vector<std::unique_ptr<Way>> other_ways(const Workload& workload, const Pro
     ways.push_back(eager(programs, "eager PyTorch, 2 BLAS threads", 1, 2));
     ways.push_back(eager(programs, "eager PyTorch, 2 threads", 2, 2, kThird));
   }
-  ways.push_back(
-      std::make_unique<Loop>("torch.compile", python(programs, "eager.py", {"--compile"}), 1, 1));
+  ways.push_back(std::make_unique<Loop>("torch.compile",
+                                        eager_python(programs, {"--compile", "default"}), 1, 1));
   ways.push_back(std::make_unique<Loop>("skorch", python(programs, "skorch_fit.py"), 1, 1, kThird));
   return ways;
 }
@@ -74,6 +100,8 @@ Measure step_of(const Outcome& outcome) {
   Measure measure{outcome.microseconds_per_step, {}};
   if (outcome.validation_share > 0)
     measure.beside["rows that do not train, % of the time"] = 100 * outcome.validation_share;
+  if (outcome.idle_share >= 0)
+    measure.beside["the device without work, % of the time"] = 100 * outcome.idle_share;
   return measure;
 }
 
@@ -103,8 +131,9 @@ void add_if_here(std::vector<Contestant>& contestants, Contestant one) {
 
 bool measure_steps(const Workload& workload, const fs::path& folder, const Programs& programs,
                    const Effort& effort) {
-  const Runner runner("runner", programs, 1, 1);
-  const auto others = other_ways(workload, programs, effort.is_quick);
+  const Runner runner("runner", programs, 1, 1, is_accelerator(programs) ? "captured" : "eager");
+  const auto others = is_accelerator(programs) ? ways_on_device(programs)
+                                               : other_ways(workload, programs, effort.is_quick);
   const Compared compared = compare_curves(workload, folder, runner, others);
   std::vector<Contestant> contestants;
   for (const Way* way : compared.same)
@@ -139,7 +168,7 @@ bool measure_folds(const Workload& workload, const fs::path& folder, const Progr
   const Assignment assignment{.folder = folder};
   std::vector<Contestant> contestants{contestant(one, workload, assignment, one.name(), work_of),
                                       contestant(two, workload, assignment, two.name(), work_of)};
-  if (!effort.is_quick)
+  if (!effort.is_quick && !is_accelerator(programs))
     add_if_here(contestants, contestant(skorch, workload, assignment, skorch.name(), work_of));
   compare(contestants, workload.goals(), "seconds, from the reading of the data to the result",
           effort.rounds);

@@ -2,11 +2,14 @@
 // of its own, in turn.
 //
 //   whole-steps [ROUNDS] [--only NAME] [--quick] [--folder DIR] [--python PROGRAM]
+//               [--device NAME [--plugin-dir DIR]]
 //
 // ROUNDS: how often each is measured, default 7. --only: this workload; may be repeated. --quick:
 // tiny workloads, to see whether everything works and computes the same. --folder: workloads are
 // written here, and stay. --python: for the peers; by default the system's, which is the one that
-// has the system's packages. Ends with 1 when two ways did not compute the same; no time makes it
+// has the system's packages. --device: an accelerator, such as cuda; steps are captured there, and
+// the others are those that people use there. --plugin-dir: where its plugin is, unless it is
+// installed. Ends with 1 when two ways did not compute the same; no time makes it
 // fail.
 #include <unistd.h>
 
@@ -34,6 +37,8 @@ struct Options {
   std::set<std::string> only;  ///< empty: all
   fs::path folder;             ///< empty: a temporary one
   fs::path python = "/usr/bin/python3";
+  std::string device = "cpu";
+  std::vector<std::string> plugins;
 };
 
 /// Throws std::invalid_argument.
@@ -49,6 +54,10 @@ Options options_of(const std::vector<std::string>& words) {
       options.folder = words[++i];
     } else if (words[i] == "--python" && has_value) {
       options.python = words[++i];
+    } else if (words[i] == "--device" && has_value) {
+      options.device = words[++i];
+    } else if (words[i] == "--plugin-dir" && has_value) {
+      options.plugins.push_back(words[++i]);
     } else if (words[i].find_first_not_of("0123456789") == std::string::npos) {
       options.effort.rounds = std::max(1, std::stoi(words[i]));
     } else {
@@ -128,7 +137,9 @@ bool measure(const Options& options) {
                           .by_hand = fs::canonical("/proc/self/exe").parent_path() / "by-hand",
                           .python = options.python,
                           .peers = TREADLE_BENCHMARK_PEERS,
-                          .scratch = scratch.path()};
+                          .scratch = scratch.path(),
+                          .device = options.device,
+                          .more_plugins = options.plugins};
   const std::vector<Workload> workloads = all_workloads();
   expect_known(options.only, workloads);
   bool all_agree = true;
@@ -137,6 +148,8 @@ bool measure(const Options& options) {
       const bool is_wanted = options.only.empty() || options.only.count(workload.name()) > 0;
       if (workload.chapter() != name || !is_wanted)
         continue;
+      if (options.device != "cpu")
+        workload = workload.on_device();
       if (options.effort.is_quick)
         workload = workload.shortened(kQuickSteps, kQuickEpochs);
       const fs::path folder = scratch.path() / workload.name();

@@ -63,6 +63,10 @@ double seconds_between(std::chrono::steady_clock::time_point start, std::int64_t
 
 Way::~Way() = default;
 
+std::unique_ptr<Runner> Runner::on_cpu(std::string name, const Programs& programs) {
+  return std::unique_ptr<Runner>(new Runner(std::move(name), programs, "cpu", 1, 1, "eager"));
+}
+
 json Runner::run(const fs::path& folder, const std::vector<std::string>& settings,
                  Finished& finished) const {
   std::vector<std::string> words{programs_.runner.string(),
@@ -76,7 +80,13 @@ json Runner::run(const fs::path& folder, const std::vector<std::string>& setting
                                  "--set",
                                  "resources.workers=" + std::to_string(workers_),
                                  "--set",
-                                 "resources.shards=" + std::to_string(shards_)};
+                                 "resources.shards=" + std::to_string(shards_),
+                                 "--set",
+                                 "resources.execution=" + execution_,
+                                 "--device",
+                                 device_};
+  for (const std::string& folder : programs_.more_plugins)
+    words.insert(words.end(), {"--plugin-dir", folder});
   for (const std::string& setting : settings) {
     words.emplace_back("--set");
     words.push_back(setting);
@@ -100,7 +110,7 @@ Outcome Runner::train(const Workload& workload, const Assignment& assignment) co
     settings.emplace_back("validation.strategy=chronological");
   }
   if (assignment.in_double)
-    settings.emplace_back("dtype=float64");
+    settings.emplace_back("precision=float64");
   if (assignment.save_every > 0) {
     settings.push_back("training.checkpoint.every=" + std::to_string(assignment.save_every) + "st");
   }
@@ -116,6 +126,7 @@ Outcome Runner::train(const Workload& workload, const Assignment& assignment) co
   outcome.peak_bytes = result.at("environment").at("peak_memory_bytes");
   outcome.libtorch = result.at("environment").at("libtorch").get<std::string>();
   outcome.validation_share = share_of(time.at("phases"), "metrics");
+  outcome.idle_share = result.value("/device/idle_fraction"_json_pointer, -1.0);
   if (result.contains("total_epochs")) {  // a cross-validation has none of its own
     outcome.losses =
         column_of(fs::path(printed.at("folder").get<std::string>()) / "history.csv", "train_loss");
@@ -135,7 +146,7 @@ fs::path Runner::initial_weights(const fs::path& folder, bool in_double) const {
   Finished finished;
   const json printed = run(folder,
                            {"optimizer.learning_rate=1e-30", "training.epochs=1",
-                            in_double ? "dtype=float64" : "dtype=float32"},
+                            in_double ? "precision=float64" : "precision=float32"},
                            finished);
   fs::path weights = folder / "initial.safetensors";
   fs::rename(fs::path(printed.at("folder").get<std::string>()) / "model.safetensors", weights);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,9 @@ struct Programs {
   std::filesystem::path python;   ///< an interpreter that has the peers' packages
   std::filesystem::path peers;    ///< a folder with Python programs
   std::filesystem::path scratch;  ///< for what programs leave behind
+  std::string device = "cpu";     ///< where models are trained, as a document and libtorch name it
+  /// Further folders with plugins that the runner needs for the device.
+  std::vector<std::string> more_plugins = {};
 };
 
 /// What a way has to do with a workload that was written into a folder.
@@ -39,6 +43,7 @@ struct Outcome {
   double seconds = 0;           ///< of the work, from the reading of the data to its end
   double seconds_to_step = 0;   ///< from the start of the process to the end of the first step
   double validation_share = 0;  ///< of the time, spent on rows that do not train
+  double idle_share = -1;       ///< of the time of a device without work; below 0: not measured
   std::int64_t peak_bytes = 0;
   std::string libtorch;
 };
@@ -69,8 +74,11 @@ class Way {
 /// workflow-runner, with everything on that is on by default.
 class Runner final : public Way {
  public:
-  Runner(std::string name, const Programs& programs, int workers, int shards)
-      : Way(std::move(name)), programs_(programs), workers_(workers), shards_(shards) {}
+  /// On the programs' device, or on the CPU. `execution`: "eager" or "captured".
+  Runner(std::string name, const Programs& programs, int workers, int shards,
+         std::string execution = "eager")
+      : Runner(std::move(name), programs, programs.device, workers, shards, std::move(execution)) {}
+  static std::unique_ptr<Runner> on_cpu(std::string name, const Programs& programs);
 
   bool is_ours() const override { return true; }
   /// Begins with random weights, those that initial_weights() tells of.
@@ -80,12 +88,23 @@ class Runner final : public Way {
   std::filesystem::path initial_weights(const std::filesystem::path& folder, bool in_double) const;
 
  private:
+  Runner(std::string name, const Programs& programs, std::string device, int workers, int shards,
+         std::string execution)
+      : Way(std::move(name)),
+        programs_(programs),
+        device_(std::move(device)),
+        workers_(workers),
+        shards_(shards),
+        execution_(std::move(execution)) {}
+
   nlohmann::json run(const std::filesystem::path& folder, const std::vector<std::string>& settings,
                      Finished& finished) const;
 
   const Programs& programs_;
+  std::string device_;
   int workers_;
   int shards_;
+  std::string execution_;
 };
 
 /// A program that trains as `by-hand` does: the same arguments, the same line of JSON.

@@ -103,6 +103,20 @@ Workload Workload::shortened(std::int64_t steps, int epochs) const {
   return workload;
 }
 
+Workload Workload::on_device() const {
+  Workload workload = *this;
+  const json here = document_.at("extensions").at("benchmark").value("on_device", json::object());
+  if (here.contains("batch_size")) {
+    workload.document_["training"]["batch_size"] = here.at("batch_size");
+    workload.description_ += "; here with batch " + here.at("batch_size").dump();
+  }
+  workload.goals_.clear();
+  for (const json& entry : here.value("goals", json::array()))
+    workload.goals_.push_back(goal_of(entry));
+  workload.shards_for_two_.reset();
+  return workload;
+}
+
 std::int64_t Workload::steps_per_epoch() const {
   const std::int64_t batch_size = document_.at("training").at("batch_size");
   return (rows_ * 4 / 5 + batch_size - 1) / batch_size;

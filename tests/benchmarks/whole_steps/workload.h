@@ -29,6 +29,10 @@ class Workload {
   /// The same with the first of its rows alone, so many that an epoch has `steps` steps.
   Workload shortened(std::int64_t steps, int epochs) const;
 
+  /// As it is measured on an accelerator, with its own batch size and goals, where the document has
+  /// such.
+  Workload on_device() const;
+
   const std::string& name() const { return name_; }
   /// In words, for people: "32-64-64-1, batch 32".
   const std::string& description() const { return description_; }

@@ -16,8 +16,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <treadle/base/random.h>
+#include <treadle/core/float8_scales.h>
 #include <treadle/core/module_state.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/autocast.h>
 #include <treadle/tensor/task_random.h>
 
 #include "run/gradient_order.h"
@@ -50,8 +52,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Runs body(0) … body(count - 1) as tasks, with this thread's libtorch settings: grad mode,
-/// autocast, dispatch. Rethrows the failure of the lowest index, so that errors do not depend on
+/// Runs body(0) … body(count - 1) as tasks, with this thread's settings: grad mode, autocast,
+/// float8, dispatch. Rethrows the failure of the lowest index, so that errors do not depend on
 /// timing. Off the CPU one after the other: the device works on its own, and tasks would enqueue on
 /// other streams than this thread.
 void at_once(c10::Device device, std::size_t count, const std::function<void(std::size_t)>& body) {
@@ -62,6 +64,8 @@ void at_once(c10::Device device, std::size_t count, const std::function<void(std
   }
   // Without the stream of random numbers (TaskRandom): each branch makes its own.
   const at::ThreadLocalState settings;
+  const Autocast autocast = Autocast::of_this_thread();
+  const std::optional<Float8Use> float8 = Float8Scope::of_this_thread();
   std::vector<std::exception_ptr> failures(count);
   // While waiting, this thread must not pick up other work, such as another training.
   oneapi::tbb::this_task_arena::isolate([&] {
@@ -72,6 +76,8 @@ void at_once(c10::Device device, std::size_t count, const std::function<void(std
       nodes.emplace_back(graph, [&, i](const flow::continue_msg&) {
         try {
           const at::ThreadLocalStateGuard guard(settings);
+          const AutocastScope casts(autocast);
+          const Float8Scope products(float8);
           body(i);
         } catch (...) {
           failures[i] = std::current_exception();

@@ -11,6 +11,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/schema.h>
 #include <treadle/core/graph_builder.h>
+#include <treadle/graph/graph.h>
 
 #include "build/flow_step.h"
 

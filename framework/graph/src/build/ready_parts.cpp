@@ -9,13 +9,13 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/linear.h>
 #include <treadle/core/recomputed.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
@@ -116,7 +116,7 @@ class Projection : public Layer, public Lowerable {
     at::Tensor sum = inputs[0];
     for (std::size_t i = 1; i < inputs.size(); ++i)
       sum = sum.add(inputs[i]);
-    return rule_(at::linear(sum, weight_, bias_));
+    return rule_(linear_in_precision(sum, weight_, bias_));
   }
 
   std::optional<PlanValue> lower(PlanBuilder& builder,

@@ -13,9 +13,11 @@
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/float8_scales.h>
 #include <treadle/plan/passes.h>
 #include <treadle/plan/plan.h>
 #include <treadle/plan/run.h>
+#include <treadle/tensor/autocast.h>
 #include <treadle/tensor/torch_versions.h>
 
 #include "compile/choice.h"
@@ -437,7 +439,7 @@ bool CompiledExecutor::folds_constants(const Graph& graph) const {
 
 void CompiledExecutor::run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
                            const ForwardScope& scope, std::vector<at::Tensor>& outputs) {
-  if (torch_versions::is_autocast_enabled())
+  if (Autocast::of_this_thread().is_on() || Float8Scope::of_this_thread())
     return run_graph(graph.impl(), inputs, state, scope, outputs);
   run_plan(graph, inputs, state, scope, outputs);
 }
@@ -448,10 +450,9 @@ std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& own
                                                                 const ForwardScope& scope,
                                                                 std::vector<at::Tensor>& outputs) {
   const Graph::Impl& graph = owner.impl();
+  begin_times(state, inputs[0].device());
   begin_states(graph, inputs[0], state, scope);
   tell_beginning(graph, inputs[0], state, scope);
-  std::fill(state.times.begin(), state.times.end(),
-            std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>());
   std::vector<at::Tensor> given(inputs.begin(), inputs.end());
   given.insert(given.end(), state.states.begin(), state.states.end());
   PlanKey key = key_of(inputs, state, scope, folds_constants(owner));
@@ -489,8 +490,7 @@ std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& own
     program = lease->shared_program();
     plans_.add(key, program);
   }
-  if (!state.times.empty())
-    state.profile = profile_of(graph, state);
+  keep_profile(graph, state);
   std::vector<at::Tensor> results = hand_out(lease, given);
   auto next = results.begin();
   outputs.assign(next, next + static_cast<std::ptrdiff_t>(graph.outputs.size()));

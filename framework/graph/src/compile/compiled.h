@@ -58,7 +58,7 @@ class CompiledExecutor final : public Executor {
  public:
   Execution execution() const override { return Execution::kCompiled; }
 
-  /// Node by node under autocast.
+  /// Node by node under autocast and in float8.
   void run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
            const ForwardScope& scope, std::vector<at::Tensor>& outputs) override;
 

@@ -19,6 +19,7 @@
 #include <treadle/tensor/task_random.h>
 
 #include "run/failure.h"
+#include "run/run_graph.h"
 
 // Runs instructions.
 //
@@ -160,20 +161,20 @@ class Timed {
     GraphState::Data& state = static_cast<const GraphCallContext*>(run.context)->state;
     if (state.times.empty())
       return;
-    time_ = &state.times[*place];
-    if (time_->first == GraphState::Data::Clock::time_point())
-      time_->first = GraphState::Data::Clock::now();
+    state_ = &state;
+    place_ = *place;
+    begin_time(state, place_);
   }
   ~Timed() {
-    if (time_ != nullptr)
-      time_->second = GraphState::Data::Clock::now();
+    if (state_ != nullptr)
+      end_time(*state_, place_);
   }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
  private:
-  std::pair<GraphState::Data::Clock::time_point, GraphState::Data::Clock::time_point>* time_ =
-      nullptr;
+  GraphState::Data* state_ = nullptr;  // null: nothing is timed
+  std::size_t place_ = 0;
 };
 
 /// The inputs of a stretch as leaves of its record. Calls join a stretch one by one while the plan

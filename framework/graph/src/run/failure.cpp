@@ -6,9 +6,11 @@
 #include <c10/util/Exception.h>
 #include <cxxabi.h>
 
+#include <treadle/core/plugin_call.h>
+
 // An exception that leaves a node becomes a Failure and collects places on its way out, innermost
 // first; only the outermost graph turns it into an error that people see (Failure::raise()). Not
-// converted: the unwinding of a thread that is cancelled, bad_alloc, and Interrupted.
+// converted: the unwinding of a thread that is cancelled, a lack of memory, and Interrupted.
 
 namespace treadle::graph {
 namespace {
@@ -21,6 +23,8 @@ Failure caught(const std::string& text_before) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;  // of a device; whoever knows the device says what to lower
   } catch (const Interrupted&) {
     throw;
   } catch (const PluginError& error) {
@@ -75,7 +79,7 @@ std::string words_in_flight() {
   } catch (const Failure& failure) {
     return failure.text();
   } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
+    return words_of(error);
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {

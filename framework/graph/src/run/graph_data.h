@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <treadle/core/device_backend.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/graph/profile.h>
@@ -90,6 +91,40 @@ struct Graph::Impl {
   mutable std::vector<std::unique_ptr<GraphState>> spare;
 };
 
+/// When a device came to the places of a forward, by its own clock: marks that are read once they
+/// are asked for. Places of graphs within have their own.
+class DeviceTimes {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Times = std::vector<std::pair<Clock::time_point, Clock::time_point>>;
+
+  /// Null: the host's clock is used.
+  void use(const DeviceBackend* backend) {
+    backend_ = backend;
+    marks_.clear();
+  }
+  /// Before a forward of so many places on `device`.
+  void begin(c10::Device device, std::size_t places);
+  bool are_taken() const { return !marks_.empty(); }
+  // Around a place, which may have several parts.
+  void begin_place(std::size_t place);
+  void end_place(std::size_t place);
+  /// Waits for the device. Places that have not run keep the time they have.
+  void read(Times& times) const;
+
+ private:
+  struct Marks {
+    std::unique_ptr<DeviceMark> begin;
+    std::unique_ptr<DeviceMark> end;
+    bool has_begun = false;
+    bool has_ended = false;
+  };
+
+  const DeviceBackend* backend_ = nullptr;
+  c10::Device device_ = c10::kCPU;
+  std::vector<Marks> marks_;  // as places; empty: the host's clock is used
+};
+
 struct GraphState::Data {
   using Clock = std::chrono::steady_clock;
 
@@ -103,6 +138,7 @@ struct GraphState::Data {
   /// When each place began and ended; empty where nothing is timed.
   std::vector<std::pair<Clock::time_point, Clock::time_point>> times;
   std::optional<Profile> profile;
+  DeviceTimes device_times;  ///< of the last forward, in place of `times`
 };
 
 /// Cuts the gradients of all tensors that a layer carries.

@@ -6,6 +6,7 @@
 #include <treadle/base/near_miss.h>
 
 #include "run/graph_data.h"
+#include "run/run_graph.h"
 
 // The state of one stream, as a tree that mirrors nested graphs. Saved as {"states": tag -> tensor,
 // "nodes": id -> callee -> {"memory", "graph"}}, without what is empty. Tensors of a state may
@@ -123,27 +124,33 @@ GraphState* GraphState::sub(std::string_view tag) {
   return data_->nodes[*place].callees[0].graph.get();
 }
 
-void GraphState::profile(bool on) {
+void GraphState::profile(bool on, const DeviceBackend* backend) {
   data_->times.assign(on ? data_->values.size() : 0, {});
+  data_->device_times.use(on ? backend : nullptr);
   if (!on)
     data_->profile.reset();
   for (NodeState& node : data_->nodes) {
     for (Callee::State& callee : node.callees) {
       if (callee.graph)
-        callee.graph->profile(on);
+        callee.graph->profile(on, backend);
     }
   }
 }
 
 const Profile* GraphState::last_profile() const {
+  if (!data_->profile && data_->device_times.are_taken()) {
+    data_->device_times.read(data_->times);
+    data_->profile = profile_of(data_->graph->impl(), *data_);
+  }
   return data_->profile ? &*data_->profile : nullptr;
 }
 
 std::chrono::nanoseconds GraphState::timing(std::string_view tag) const {
   const auto place = data_->graph->find_tag(tag);
-  if (!place || !data_->profile)
+  const Profile* const profile = last_profile();
+  if (!place || profile == nullptr)
     return std::chrono::nanoseconds(0);
-  for (const NodeTiming& node : data_->profile->nodes) {
+  for (const NodeTiming& node : profile->nodes) {
     if (node.id == data_->graph->nodes()[*place].id)
       return node.duration;
   }

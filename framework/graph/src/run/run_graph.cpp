@@ -83,10 +83,10 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
     if (state.times.empty())
       return contiguous_with_gradient(
           graph.places[index].node->run(given, state.nodes[index], scope));
-    state.times[index].first = GraphState::Data::Clock::now();
+    begin_time(state, index);
     at::Tensor value =
         contiguous_with_gradient(graph.places[index].node->run(given, state.nodes[index], scope));
-    state.times[index].second = GraphState::Data::Clock::now();
+    end_time(state, index);
     return value;
   } catch (...) {
     std::vector<std::string> sizes;
@@ -94,6 +94,28 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
       sizes.push_back(sizes_text(tensor));
     rethrow_failed(node_text(graph.nodes[index]), failed_text(graph, index, sizes));
   }
+}
+
+void begin_times(GraphState::Data& state, c10::Device device) {
+  using TimePoint = GraphState::Data::Clock::time_point;
+  if (state.times.empty())
+    return;
+  std::fill(state.times.begin(), state.times.end(), std::pair<TimePoint, TimePoint>());
+  state.device_times.begin(device, state.times.size());
+}
+
+void begin_time(GraphState::Data& state, std::size_t place) {
+  auto& began = state.times[place].first;
+  if (began == GraphState::Data::Clock::time_point())
+    began = GraphState::Data::Clock::now();
+  if (state.device_times.are_taken())
+    state.device_times.begin_place(place);
+}
+
+void end_time(GraphState::Data& state, std::size_t place) {
+  state.times[place].second = GraphState::Data::Clock::now();
+  if (state.device_times.are_taken())
+    state.device_times.end_place(place);
 }
 
 void begin_states(const Graph::Impl& graph, const at::Tensor& first_input, GraphState::Data& state,
@@ -160,6 +182,15 @@ Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
   return profile;
 }
 
+void keep_profile(const Graph::Impl& graph, GraphState::Data& state) {
+  if (state.times.empty())
+    return;
+  // That of a device is read when it is asked for: until then nothing waits.
+  state.profile.reset();
+  if (!state.device_times.are_taken())
+    state.profile = profile_of(graph, state);
+}
+
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,
                const ForwardScope& scope, std::vector<at::Tensor>& outputs) {
   // Nothing of a forward that failed may reach the next one.
@@ -173,6 +204,7 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
 
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     state.values[graph.inputs[i]] = inputs[i];
+  begin_times(state, inputs[0].device());
   begin_states(graph, inputs[0], state, scope);
   for (std::size_t i = 0; i < graph.states.size(); ++i)
     state.values[graph.states[i].read] = state.states[i];
@@ -194,8 +226,7 @@ void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data&
 
   for (std::size_t i = 0; i < graph.states.size(); ++i)
     state.states[i] = state.values[graph.states[i].written];
-  if (!state.times.empty())
-    state.profile = profile_of(graph, state);
+  keep_profile(graph, state);
   outputs.clear();
   for (const std::size_t output : graph.outputs)
     outputs.push_back(state.values[output]);

@@ -23,4 +23,11 @@ void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
 /// Of what state.times says.
 Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state);
 
+// Where a state is profiled: before a forward whose inputs are on `device`, around each place,
+// which may have several parts, and behind it.
+void begin_times(GraphState::Data& state, c10::Device device);
+void begin_time(GraphState::Data& state, std::size_t place);
+void end_time(GraphState::Data& state, std::size_t place);
+void keep_profile(const Graph::Impl& graph, GraphState::Data& state);
+
 }  // namespace treadle::graph

@@ -248,7 +248,7 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   ResolvedWorkflow workflow;
   workflow.name = checked.value["name"].get<std::string>();
   workflow.seed = checked.value["seed"].get<std::uint64_t>();
-  workflow.dtype = checked.value["dtype"].get<std::string>();
+  workflow.precision = checked.value["precision"].get<std::string>();
   workflow.resolved = std::move(checked.value);
   workflow.document = std::move(document);
   return workflow;

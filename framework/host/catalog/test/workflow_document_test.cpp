@@ -45,7 +45,7 @@ TEST(WorkflowSchema, IsSound) {
 
 TEST(WorkflowDocument, FillsInEverythingThatDoesNotDependOnTheData) {
   EXPECT_EQ(resolve(kSmallest).resolved, json::parse(R"({
-      "treadle": 1, "name": "run", "seed": 0, "dtype": "float32",
+      "treadle": 1, "name": "run", "seed": 0, "precision": "float32",
       "data": {"use": "moons", "rows": 100, "task": "auto"}, "transforms": [],
       "model": {"use": "mlp", "hidden": [64], "activation": "relu"},
       "optimizer": {"use": "adamw", "learning_rate": 0.001, "betas": [0.9, 0.999]},
@@ -56,7 +56,7 @@ TEST(WorkflowDocument, FillsInEverythingThatDoesNotDependOnTheData) {
       "validation": {"use": "hold_out", "fraction": 0.2},
       "observers": [],
       "resources": {"device": "auto", "workers": "auto", "shards": 1,
-        "intra_op_threads": 1}})"));
+        "execution": "eager", "intra_op_threads": 1}})"));
 }
 
 TEST(WorkflowDocument, ResolvesTheDocumentOfTheReadme) {
@@ -64,7 +64,7 @@ TEST(WorkflowDocument, ResolvesTheDocumentOfTheReadme) {
 
   EXPECT_EQ(workflow.name, "iris");
   EXPECT_EQ(workflow.seed, 7U);
-  EXPECT_EQ(workflow.dtype, "float32");
+  EXPECT_EQ(workflow.precision, "float32");
   EXPECT_EQ(workflow.resolved["data"]["path"], "/home/me/data/iris.csv");
   EXPECT_EQ(workflow.resolved["metrics"],
             json::parse(R"([{"use": "accuracy"}, {"use": "macro_f1"}])"));
@@ -91,16 +91,19 @@ TEST(WorkflowDocument, HandsOutSlotsThatKnowTheirLines) {
 
 TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
   EXPECT_EQ(
-      refusal_of("{\n\"treadle\": 1,\n\"name\": \"a b\",\n\"seed\": -1,\n\"dtype\": \"float\",\n"
-                 "\"data\": {\"use\": \"csv\", \"target\": -1},\n"
-                 "\"model\": {\"use\": \"mlp\", \"activation\": \"rely\"},\n"
-                 "\"optimizer\": {\"learning_rat\": 1},\n"
-                 "\"schedule\": {\"use\": \"cosin\", \"warmup\": \"soon\"},\n"
-                 "\"metrics\": \"accuracy\",\n\"resources\": {\"workers\": \"many\"},\n"
-                 "\"optimiser\": {}}"),
+      refusal_of(
+          "{\n\"treadle\": 1,\n\"name\": \"a b\",\n\"seed\": -1,\n\"precision\": \"float\",\n"
+          "\"data\": {\"use\": \"csv\", \"target\": -1},\n"
+          "\"model\": {\"use\": \"mlp\", \"activation\": \"rely\"},\n"
+          "\"optimizer\": {\"learning_rat\": 1},\n"
+          "\"schedule\": {\"use\": \"cosin\", \"warmup\": \"soon\"},\n"
+          "\"metrics\": \"accuracy\",\n\"resources\": {\"workers\": \"many\"},\n"
+          "\"optimiser\": {}}"),
       "/home/me/my.json:3: /name: must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$, got \"a b\"\n"
       "/home/me/my.json:4: /seed: must be >= 0, got -1\n"
-      "/home/me/my.json:5: /dtype: must be one of \"float32\", \"float64\", got \"float\"\n"
+      "/home/me/my.json:5: /precision: must be one of \"float32\", \"float64\", \"bf16\", "
+      "\"bf16-mixed\", \"fp16-mixed\", \"fp8-tensorwise\", \"fp8-rowwise\", \"fp8-delayed\", "
+      "got \"float\"; did you mean \"float32\" or \"float64\"?\n"
       "/home/me/my.json:6: /data: required key \"path\" is missing (the file to read)\n"
       "/home/me/my.json:6: /data/target: must be >= 0, got -1\n"
       "/home/me/my.json:7: /model/activation: must be one of \"relu\", \"gelu\", got \"rely\"; "
@@ -114,7 +117,7 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
       "/home/me/my.json:11: /resources/workers: expected a whole number or \"auto\", got "
       "\"many\" (text)\n"
       "/home/me/my.json:12: /optimiser: unknown key \"optimiser\" (a workflow takes: $schema, "
-      "data, dtype, extensions, loss, metrics, model, name, observers, optimizer, resources, "
+      "data, extensions, loss, metrics, model, name, observers, optimizer, precision, resources, "
       "schedule, seed, sequence, training, transforms, treadle, validation)");
 }
 
@@ -257,7 +260,7 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
   "treadle": 1,
   "name": "iris",
   "seed": 7,
-  "dtype": "float32",
+  "precision": "float32",
   "data": {
     "use": "csv",
     "path": "/home/me/data/iris.csv",
@@ -297,6 +300,7 @@ TEST(WriteWorkflow, IsReadableAndReadsBack) {
   "observers": [],
   "resources": {
     "device": "auto",
+    "execution": "eager",
     "intra_op_threads": 1,
     "shards": 1,
     "workers": "auto"

@@ -24,9 +24,12 @@ class FitMemories : public ::testing::Test {
   }
 
   std::int64_t resident_ = 700 * kMebibyte;
+  std::int64_t above_ = 0;  // of what was given back
   std::optional<std::int64_t> available_;
   std::vector<std::string> notes_;
-  FitMemory memory_{[this] { return resident_; }, [this] { return available_; },
+  FitMemory memory_{{.in_use = [this] { return resident_; },
+                     .peak = [this] { return resident_ + above_; },
+                     .available = [this] { return available_; }},
                     [this](const std::string& note) { notes_.push_back(note); }};
 };
 
@@ -36,6 +39,15 @@ TEST_F(FitMemories, HaveRoomForWhatOneTookAndHalfAsMuch) {
   available_ = 150 * kMebibyte;
   EXPECT_TRUE(memory_.fits());
   available_ = 150 * kMebibyte - 1;
+  EXPECT_FALSE(memory_.fits());
+}
+
+// A device gives back what a step takes.
+TEST_F(FitMemories, CountWhatWasTakenAndGivenBack) {
+  above_ = 60 * kMebibyte;
+  train(40);
+
+  available_ = 149 * kMebibyte;
   EXPECT_FALSE(memory_.fits());
 }
 

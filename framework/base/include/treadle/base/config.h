@@ -23,7 +23,7 @@ class PlaceIndex {
   virtual Place place_of(std::string_view pointer) const = 0;
 };
 
-/// What one component was given: its parameters, checked against its schema, defaults filled in,
+/// The parameters of one component, checked against its schema, with defaults filled in and
 /// paths made absolute. A read-only view that is cheap to copy and safe to read from any thread.
 ///
 /// A component reads its parameters once, in its constructor. Because the schema has already been

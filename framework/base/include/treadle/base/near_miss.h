@@ -19,7 +19,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 std::vector<std::string> near_misses(std::string_view word,
                                      std::span<const std::string> candidates);
 
-/// What there is to choose from, for the sentence before did_you_mean(): `a, b, c`, without control
+/// The names to choose from, for the sentence before did_you_mean(): `a, b, c`, without control
 /// characters, cut after twenty: `a, …, t and 5 more`; `none` where there is none.
 std::string name_list(std::span<const std::string> names);
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-/// What a plugin file and its host agree on before any C++ crosses between them: one C function and
-/// the ELF notes that are read without running the file. Fields are only ever appended, and both
+/// The contract of a plugin file and its host before any C++ crosses between them: one C function
+/// and ELF notes that are read without running the file. Fields are only ever appended, and both
 /// sides read no more than the smaller struct_size.
 
 /// Plugins with another major number are refused. Within major 0 nothing is frozen, so the minor

@@ -72,7 +72,7 @@ Checked check(const nlohmann::json& value, const nlohmann::json& schema, const S
               const PlaceIndex& places, std::string pointer = "",
               const std::filesystem::path& base = {});
 
-/// What is wrong with a schema itself: keywords that are not understood, values of keywords that
+/// The problems of a schema itself: keywords that are not understood, values of keywords that
 /// make no sense, defaults that break their own schema (defaults of slots are left to check()). A
 /// schema with `x-treadle-interface` is also held to the rules for components. Words for interfaces
 /// must be among `interfaces`. Pointers and places are those of the schema.

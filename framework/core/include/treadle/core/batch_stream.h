@@ -41,8 +41,8 @@ class BatchSource {
     return do_epoch(epoch, first_batch);
   }
 
-  /// What another process needs beside the two numbers to call epoch(epoch, first_batch), which the
-  /// consumer is at: where to go on reading a stream. Empty where the numbers are enough.
+  /// The place in a stream from which another process continues at epoch(epoch, first_batch), where
+  /// the consumer is now. Empty where the two numbers are enough.
   StateDict state(std::int64_t epoch, std::int64_t first_batch) const {
     return do_state(epoch, first_batch);
   }

@@ -14,7 +14,7 @@
 
 namespace treadle {
 
-/// What there is to split.
+/// The rows to split.
 struct SplitRequest {
   std::int64_t rows = 0;
   std::vector<TargetSpec> targets;

@@ -18,7 +18,7 @@
 
 namespace treadle {
 
-/// What a run requires of its data.
+/// The requirements of a run on its data.
 struct OpenRequest {
   enum class Purpose {
     kTrain,     ///< a target is needed; dictionaries (class names, categories) are made here

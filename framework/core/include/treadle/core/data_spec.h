@@ -8,7 +8,7 @@
 #include <c10/core/ScalarType.h>
 #include <nlohmann/json_fwd.hpp>
 
-/// What data looks like, without any data: shared by data providers, transforms, models and losses.
+/// Specifications of data, without any data: for data providers, transforms, models and losses.
 ///
 /// Shapes are those of one row: they leave out the batch dimension. `kVaries` stands for a
 /// dimension that differs from row to row, such as the length of a text; a batch pads it to its
@@ -17,13 +17,13 @@ namespace treadle {
 
 inline constexpr std::int64_t kVaries = -1;
 
-/// What an input port holds.
+/// The contents of an input port.
 enum class Role {
-  kFeatures,    ///< numbers: a table, a signal; the run's dtype
+  kFeatures,    ///< numbers: a table, a signal; the run's dtype, or bytes where it is no table
   kCategories,  ///< one index per column into `Column::categories`, -1 for a missing one; int64
   kTokens,      ///< indices into one vocabulary of `vocabulary_size` entries; int64
   kImage,       ///< [channels, height, width]: the run's dtype, or bytes (uint8)
-  // What belongs to another port, PortSpec::of:
+  // Auxiliary ports, which belong to another one, PortSpec::of:
   kLengths,  ///< how many positions of a row are not padding; int64, shape {}
   kMask,     ///< true where a position counts; bool
   kSegments  ///< which document of a packed row a position belongs to, from 0; int64
@@ -61,7 +61,7 @@ struct PortSpec {
   bool operator==(const PortSpec&) const = default;
 };
 
-/// What is to be predicted.
+/// The values that a target has.
 enum class TargetKind {
   kClasses,      ///< one of `class_names`, as an index, at each position; int64
   kNumbers,      ///< real numbers; the run's dtype

@@ -1,14 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <treadle/base/component.h>
+#include <treadle/core/device_mark.h>
 
 namespace treadle {
 
@@ -23,7 +28,7 @@ struct DeviceInfo {
   bool tensors_only = false;
 };
 
-/// What a backend found.
+/// The devices of a backend on this machine.
 struct FoundDevices {
   std::vector<DeviceInfo> devices = {};  ///< "cuda:1" of a document is the second
   /// Where there are none: what is missing, and how to get it.
@@ -38,12 +43,22 @@ struct DeviceMemory {
   std::int64_t available = 0;  ///< what tensors could still take; 0: unknown
 };
 
+/// Work that a device has recorded (a CUDA graph), to be done again at the cost of one call. Keeps
+/// the memory that the work uses.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork();
+  /// Enqueues all of it on this thread's stream. It reads and writes the memory that it was
+  /// recorded with, and draws from the same generators, as they are seeded now.
+  virtual void replay() = 0;
+};
+
 /// A kind of device that models can be trained on. A document names it, in `resources.device`:
 /// "cuda" or "cuda:1" is the component `cuda` of this interface.
 ///
-/// libtorch must have the kernels, generators, and a guard that knows the device's streams and
-/// events (c10::impl::DeviceGuardImplInterface); what it has no interface for is here. Stateless
-/// and thread-safe: all fits of a process share a device.
+/// Kernels, random generators, streams and events are libtorch's, the last two through its guard
+/// for the device type (c10::impl::DeviceGuardImplInterface). A backend supplies the rest.
+/// Stateless and thread-safe: all fits of a process share a device.
 class DeviceBackend : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.device/0";
@@ -60,20 +75,40 @@ class DeviceBackend : public Component {
 
   DeviceMemory memory(c10::Device device) const;
   void reset_peak(c10::Device device) const;
-  /// Gives memory that no tensor uses back to the system.
-  void release_unused(c10::Device device) const;
 
   /// Returns when everything that was enqueued on `device` has been done. Throws a TrainingError
   /// where some of it failed: an operator that a device could not carry out, a device that is gone.
   void synchronize(c10::Device device) const;
+
+  /// Whether capture() records work. A device that does not is used without.
+  bool can_capture() const;
+
+  /// Records what `work` enqueues on this thread's stream, which is not the device's default one,
+  /// and what its backward passes enqueue. Nothing of it is done: memory that was there before
+  /// keeps its values. `generators` are those from which it draws random numbers.
+  ///
+  /// Throws what `work` throws; a TrainingError where something in it cannot be recorded, because
+  /// it waits for the device or copies from the host. Expects can_capture(). One capture at a time.
+  std::unique_ptr<CapturedWork> capture(c10::Device device,
+                                        std::span<const at::Generator> generators,
+                                        const std::function<void()>& work) const;
+
+  /// A new mark, not recorded yet; null where the device has no clock that can be read.
+  std::unique_ptr<DeviceMark> mark(c10::Device device) const;
 
  private:
   virtual FoundDevices do_find() const = 0;
   virtual at::Tensor do_staged(const at::Tensor& host) const { return host; }
   virtual DeviceMemory do_memory(c10::Device device) const = 0;
   virtual void do_reset_peak(c10::Device device) const = 0;
-  virtual void do_release_unused(c10::Device) const {}
   virtual void do_synchronize(c10::Device device) const = 0;
+  virtual bool do_can_capture() const { return false; }
+  /// Where an operator of `work` fails because it is being recorded, `work` throws what the
+  /// operator throws.
+  virtual std::unique_ptr<CapturedWork> do_capture(c10::Device device,
+                                                   std::span<const at::Generator> generators,
+                                                   const std::function<void()>& work) const;
+  virtual std::unique_ptr<DeviceMark> do_mark(c10::Device /*device*/) const { return nullptr; }
 };
 
 }  // namespace treadle

@@ -12,6 +12,7 @@
 #include <treadle/core/batch.h>
 #include <treadle/core/logged_values.h>
 #include <treadle/core/objective.h>
+#include <treadle/core/precision.h>
 #include <treadle/core/state_dict.h>
 
 namespace treadle {
@@ -23,9 +24,12 @@ namespace treadle {
 /// with part(), so that logs, losses and whatever else comes later reach the model on every way.
 class ForwardContext {
  public:
-  explicit ForwardContext(std::stop_token stop = {}) : stop_(std::move(stop)) {}
+  explicit ForwardContext(std::stop_token stop = {}, const Precision& precision = {})
+      : stop_(std::move(stop)), precision_(precision) {}
 
   const std::stop_token& stop() const { return stop_; }
+  /// The dtypes in which the model computes.
+  const Precision& precision() const { return precision_; }
 
   /// The model's recurrent state: what it keeps from one call to the next within a stream. Saved in
   /// checkpoints.
@@ -67,6 +71,7 @@ class ForwardContext {
 
  private:
   std::stop_token stop_;
+  Precision precision_;
   StateDict state_;
   LoggedValues* log_ = nullptr;
   const Batch* batch_ = nullptr;

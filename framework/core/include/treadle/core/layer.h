@@ -21,7 +21,7 @@
 
 namespace treadle {
 
-/// What a layer logged and added to the loss, in the order of its calls.
+/// The values that a layer logged and added to the loss, in the order of its calls.
 struct LayerReports {
   struct Report {
     std::string name;
@@ -47,7 +47,7 @@ class LayerContext {
 
   const std::stop_token& stop() const { return stop_; }
 
-  /// What this layer, which then KeepsState, carries from call to call within one stream; saved in
+  /// The state of this layer, which then KeepsState, from call to call within one stream; saved in
   /// checkpoints, its gradients cut between steps. Empty at first.
   StateDict& state() { return state_; }
 
@@ -112,7 +112,7 @@ class Layer : public torch::nn::Module, public Provided {
   /// contiguous, and so is the gradient that comes back to what forward() returns.
   virtual at::Tensor forward(const Inputs& inputs, LayerContext& context) = 0;
 
-  /// What forward() returns for such inputs. Throws a DataError, or what libtorch throws, when it
+  /// The result of forward() for such inputs. Throws a DataError, or an error of libtorch, when it
   /// cannot take them.
   TensorSpec result(std::span<const TensorSpec> inputs);
   /// The same, followed by its further outputs of these names.
@@ -207,7 +207,7 @@ class TakesIndices {
   }
 };
 
-/// What a layer must fit.
+/// The inputs and outputs that a layer must fit.
 struct LayerSpec {
   std::vector<TensorSpec> inputs;  ///< the stream (every branch of it), then the references
   /// The outputs that the loss requires of the whole model; may be empty.

@@ -10,7 +10,7 @@
 
 namespace treadle {
 
-/// What a schedule is stretched over. Known before the first step, as far as it can be known.
+/// The length of a training for a schedule, known before the first step as far as it can be known.
 struct ScheduleSpan {
   double base_rate = 0;  ///< the optimizer's learning_rate
   /// Optimizer steps in the whole training; nothing: until something stops it.

@@ -54,8 +54,9 @@ class MetricComputer : public Component, public Stateful {
   /// Discards all batches so far.
   void reset();
 
-  /// Adds one batch, both in the data's units. Positions count target.weights() (1 each where
-  /// undefined); those of weight 0 are padding. No gradients are recorded.
+  /// Adds one batch, both in the data's units and on the CPU, whatever device the model is on.
+  /// Positions count target.weights() (1 each where undefined); those of weight 0 are padding. No
+  /// gradients are recorded.
   void update(const Prediction& prediction, const TargetBatch& target);
 
   /// Adds the batches of `other`, as if they had been added here, after ours. Expects `other` to be

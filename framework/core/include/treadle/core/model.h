@@ -17,6 +17,8 @@
 
 namespace treadle {
 
+class Float8Scales;
+
 /// One tensor per input port, in the order of ModelSpec::inputs: [B, port.shape...].
 using Inputs = std::span<const at::Tensor>;
 /// One tensor per output, in the order of ModelSpec::outputs: [B, output.shape...].
@@ -33,11 +35,21 @@ class Model : public torch::nn::Module, public Provided {
   using torch::nn::Module::Module;
   ~Model() override;
 
-  /// Calls forward() for the framework; exceptions get the model's origin.
+  /// Calls forward() for the framework, in context.precision(): inputs are converted to the
+  /// parameters' dtype, outputs to the data's. Exceptions get the model's origin.
   void operator()(const Inputs& inputs, Outputs& outputs, ForwardContext& context);
 
   /// Fills `outputs`, which arrives with one undefined tensor per output port.
   virtual void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) = 0;
+
+  /// Registers what a training in `precision` keeps in the model. For what makes models, right
+  /// after; needed for "fp8-delayed" alone.
+  void prepare_for(const Precision& precision);
+  /// Null unless prepared for "fp8-delayed".
+  const std::shared_ptr<Float8Scales>& float8_scales() const { return float8_scales_; }
+
+ private:
+  std::shared_ptr<Float8Scales> float8_scales_;
 };
 
 // Further abilities of a model, found by dynamic_cast. So is LogsValues (logged_values.h).

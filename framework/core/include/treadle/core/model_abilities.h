@@ -7,7 +7,7 @@
 /// of models that are not flows.
 namespace treadle {
 
-/// What a training step computes and moves for each row of its batch.
+/// The work of a training step for each row of its batch.
 struct RowWork {
   double operations = 0;  ///< floating-point operations
   double bytes = 0;       ///< of values and of their gradients, read and written

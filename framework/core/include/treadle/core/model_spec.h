@@ -21,7 +21,7 @@ struct OutputSpec {
   bool operator==(const OutputSpec&) const = default;
 };
 
-/// What a model must fit: inputs from the data (after transforms), outputs from the losses.
+/// Inputs and outputs that a model must fit: from the data after transforms, and from the losses.
 struct ModelSpec {
   std::vector<PortSpec> inputs;
   std::vector<OutputSpec> outputs;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -33,7 +34,7 @@ struct BatchLoss {
   void add(const BatchLoss& more);
 };
 
-/// What training minimizes:
+/// The objective that training minimizes:
 ///
 ///     sum over terms i:  factor_i * sum_i / weight_i   +   sum over auxiliary terms:  sum / rows
 ///
@@ -55,9 +56,11 @@ class Objective {
 
   const std::vector<Term>& terms() const { return terms_; }
   const std::vector<TargetSpec>& targets() const { return targets_; }
-  /// What the model must compute.
+  /// The outputs that the model must compute.
   const std::vector<OutputSpec>& outputs() const { return outputs_; }
   bool is_additive() const;
+  /// The count of the first term's sum, where each counts 1: rows, or time steps of all rows.
+  std::int64_t positions(const Batch& batch) const;
 
   /// The terms of `batch`, differentiable. Outputs of other rows throw a TrainingError.
   std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
@@ -70,13 +73,16 @@ class Objective {
   /// The mean over any rows, of the terms' sums and weights over them. Terms of weight 0 count 0.
   double value(std::span<const double> sums, std::span<const double> weights) const;
 
-  /// What turns the sums of a part of a step into one number to back-propagate: dividing it by the
-  /// first term's weight over the whole step gives the objective. For a single term that number is
-  /// its sum.
+  /// The factors that turn the sums of a part of a step into one number to back-propagate. Divided
+  /// by the first term's weight over the whole step, that number is the objective. For a single
+  /// term it is its sum.
   class Scales {
    public:
     /// For a step that trains on `batch`. Both must outlive the scales.
     Scales(const Objective& objective, const Batch& batch);
+
+    /// From now on that number is multiplied by `factor`, 0-dim.
+    void multiply(at::Tensor factor) { factor_ = std::move(factor); }
 
     /// The differentiable number for a part of the batch.
     at::Tensor combine(const BatchLoss& part) const;
@@ -87,6 +93,7 @@ class Objective {
     const Objective& objective_;
     const Batch& batch_;
     std::vector<at::Tensor> factors_;  // 0-dim, one per term; empty: a single term of factor 1
+    at::Tensor factor_;                // of all; undefined: 1
   };
 
  private:

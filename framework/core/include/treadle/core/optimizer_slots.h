@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/block_quantization.h>
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/state_dict.h>
 
@@ -18,9 +20,16 @@ struct SlotSpec {
     kPerSegment,  ///< one float64 per segment
     kScalar       ///< one float64 for everything
   };
+  /// Of a slot per element.
+  enum class Storage {
+    kFull,            ///< the parameters' dtype
+    kEightBits,       ///< see block_quantization.h; `initial` is 0
+    kEightBitsNoSign  ///< the same for numbers that are never negative: a second moment
+  };
   std::string name;
   Kind kind = Kind::kPerElement;
   double initial = 0;
+  Storage storage = Storage::kFull;
 };
 
 /// The slots of one optimizer for one arena, and how often each segment was updated. The framework
@@ -28,15 +37,25 @@ struct SlotSpec {
 /// device of the parameters.
 class OptimizerSlots : public Stateful {
  public:
+  /// Expects an arena with alignment_of(specs).
   OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena& arena);
+  /// The alignment of an arena's segments, in elements: 1, or a block of 8 bits.
+  static std::int64_t alignment_of(const std::vector<SlotSpec>& specs);
   ~OptimizerSlots() override;
 
   std::size_t count() const { return specs_.size(); }
   const SlotSpec& spec(std::size_t slot) const { return specs_[slot]; }
-  /// Per element: the arena's dtype [arena.size()]; per segment: float64 [segments]; scalar:
-  /// float64 [1].
+  /// Per element: the arena's dtype [arena.size()], or uint8 where it has 8 bits; per segment:
+  /// float64 [segments]; scalar: float64 [1].
   at::Tensor& tensor(std::size_t slot) { return tensors_[slot]; }
   const at::Tensor& tensor(std::size_t slot) const { return tensors_[slot]; }
+  /// How a slot of 8 bits is read and written; null for others.
+  const BlockQuantizer* quantizer(std::size_t slot) const { return quantizers_[slot].get(); }
+  /// Of a slot of 8 bits: float32 [arena.size() / BlockQuantizer::kBlock].
+  const at::Tensor& scales(std::size_t slot) const { return scales_[slot]; }
+  /// From now on `slot` is `its` slot of `other`.
+  void share(std::size_t slot, const OptimizerSlots& other, std::size_t its);
+
   /// Updates of each segment: float64 [segments]. Steps that a segment missed do not count, so the
   /// corrections for the bias of averages are right.
   at::Tensor& updates() { return updates_; }
@@ -55,6 +74,8 @@ class OptimizerSlots : public Stateful {
 
   std::vector<SlotSpec> specs_;
   std::vector<at::Tensor> tensors_;
+  std::vector<std::shared_ptr<const BlockQuantizer>> quantizers_;
+  std::vector<at::Tensor> scales_;  // undefined: not of 8 bits
   at::Tensor updates_;
   std::vector<int> cohorts_;  // by segment
   std::uint64_t generation_ = 0;

@@ -44,8 +44,9 @@ class ParameterArena {
  public:
   /// Adopts every parameter of `module`. All must have one dtype (float32, float64, bfloat16 or
   /// float16) and device; throws TrainingError naming the odd one otherwise. The arena keeps
-  /// handles to the parameters, not to the module.
-  explicit ParameterArena(torch::nn::Module& module);
+  /// handles to the parameters, not to the module. Segments begin at multiples of `alignment`
+  /// elements, and of 64 bytes.
+  explicit ParameterArena(torch::nn::Module& module, std::int64_t alignment = 1);
 
   /// Adopts a replica of the module that `primary` adopted: its parameters become views of the same
   /// numbers, its gradients lie in a block of its own, so both can be back-propagated at once.
@@ -58,13 +59,15 @@ class ParameterArena {
 
   /// Of parameters() and gradients(): the module's, or float32 where that has 16 bits.
   at::ScalarType dtype() const { return flat_.scalar_type(); }
+  /// Elements: what segments begin at multiples of, besides 64 bytes.
+  std::int64_t alignment() const { return alignment_; }
   /// The module's parameters have 16 bits: parameters() are not theirs.
   bool has_masters() const;
   /// Elements with padding: the length of parameters() and gradients().
   std::int64_t size() const { return flat_.numel(); }
   /// Elements without padding, tied ones once.
   std::int64_t parameter_count() const;
-  /// What the arena holds, in bytes: parameters and gradients, those of 16 bits included.
+  /// The size of the arena in bytes: parameters and gradients, those of 16 bits included.
   std::int64_t bytes() const;
 
   const at::Tensor& parameters() const { return flat_; }      ///< [size()], no autograd
@@ -112,6 +115,7 @@ class ParameterArena {
   at::Tensor flat_;
   at::Tensor gradients_;
   std::vector<Segment> segments_;
+  std::int64_t alignment_ = 1;
   std::unique_ptr<Adopted> adopted_;
 };
 

@@ -39,7 +39,7 @@ class ParameterPiece {
   /// Multiplied by the gradient scale.
   const at::Tensor& gradients() const;
   /// A per-element slot in the shape of parameters(). Of a layer also a per-segment slot: float64
-  /// [].
+  /// []. One of 8 bits is read into the parameters' dtype, once a step.
   const at::Tensor& slot(std::size_t slot) const;
   /// How often this piece was updated, with this update: float64 [].
   const at::Tensor& updates() const { return updates_; }
@@ -54,8 +54,9 @@ class ParameterPiece {
   ParameterView* view_ = nullptr;
   at::Tensor parameters_;
   at::Tensor raw_gradients_;
-  mutable at::Tensor gradients_;  // scaled; undefined: not yet in this step
-  std::vector<at::Tensor> slots_;
+  mutable at::Tensor gradients_;                   // scaled; undefined: not yet in this step
+  mutable std::vector<at::Tensor> slots_;          // of 8 bits: undefined: not yet in this step
+  std::vector<BlockQuantizer::Quantized> packed_;  // those of 8 bits
   at::Tensor updates_;
 };
 
@@ -77,7 +78,7 @@ class HostParameters {
   const T* gradients() const {
     return arena_.gradients().data_ptr<T>();
   }
-  /// A per-element slot, by its position in slots().
+  /// A per-element slot of full storage, by its position in slots().
   template <typename T>
   T* elements(std::size_t slot) const {
     return slots_.tensor(slot).data_ptr<T>();
@@ -96,7 +97,7 @@ class HostParameters {
   StepInfo info_;
 };
 
-/// What an update works on: the parameters of one optimizer, their gradients and its slots, as flat
+/// The operands of an update: parameters of one optimizer, their gradients and its slots, as flat
 /// vectors of one dtype and device. Where the module's parameters have 16 bits these are their
 /// float32 masters.
 ///
@@ -156,7 +157,7 @@ class ParameterView {
   void write(const at::Tensor& target, const at::Tensor& value) const;
   void make_mask();
   void make_numbers();
-  void forget_gradients();
+  void forget_values();
 
   ParameterArena& arena_;
   OptimizerSlots& slots_;

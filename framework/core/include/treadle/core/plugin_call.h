@@ -6,6 +6,10 @@
 
 #include <treadle/base/provided.h>
 
+namespace c10 {
+class Error;
+}
+
 namespace treadle {
 
 namespace detail {
@@ -44,11 +48,11 @@ PluginCall running_plugin_call() noexcept;
 /// does.
 ///
 /// A treadle::Error passes unchanged. So do std::bad_alloc, c10::OutOfMemoryError (the memory of a
-/// device) and what ends a thread. Everything else
-/// becomes a PluginError that names the origin of the object and the function, libtorch's
-/// exceptions without their stack trace. So does a ContractViolation: the plugin, not Treadle,
-/// violated the contract. Objects that no registry created have no origin, and their exceptions
-/// pass unchanged.
+/// device) and what ends a thread. An operator that libtorch lacks for a dtype or device becomes a
+/// TrainingError that says what to choose otherwise. Everything else becomes a PluginError that
+/// names the origin of the object and the function, libtorch's exceptions without their stack
+/// trace. So does a ContractViolation: the plugin, not Treadle, violated the contract. Objects that
+/// no registry created have no origin, and their exceptions pass unchanged.
 template <typename Call>
 decltype(auto) call_plugin(const Provided& object, std::string_view method, Call&& call) {
   const detail::RunningCall running(object.origin(), method);
@@ -58,6 +62,11 @@ decltype(auto) call_plugin(const Provided& object, std::string_view method, Call
     detail::rethrow_from(object, method);
   }
 }
+
+/// Whether these words of libtorch mean that it has no such operator for a dtype or a device.
+bool is_missing_operator(std::string_view text);
+/// The message of libtorch without its stack trace; for a missing operator, with a remedy.
+std::string words_of(const c10::Error& error);
 
 /// For what a plugin returned and may not: throws a PluginError, `<origin> failed in plan():
 /// <why>`. `because` goes on after "it": "returned no model".

@@ -10,7 +10,7 @@
 
 namespace treadle {
 
-/// What is wrong with the rows of a data set: the first few in words, the rest as a number. One per
+/// The problems of the rows of a data set: the first few in words, the rest as a number. One per
 /// reading; not thread-safe.
 class RowProblems {
  public:

@@ -35,7 +35,7 @@ struct EpochSummary {
   double seconds = 0;                ///< wall time of the epoch; never compared between runs
   /// Logged values of the model: means over the training batches.
   std::vector<MetricValue> logged = {};
-  /// What the training changed after it, each in a few words.
+  /// The changes that callbacks made after it, each in a few words.
   std::vector<std::string> decisions = {};
 };
 

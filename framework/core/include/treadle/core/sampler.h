@@ -31,7 +31,7 @@ class SampleOrder {
   virtual void do_fill(std::int64_t begin, std::span<std::int64_t> rows) const = 0;
 };
 
-/// What there is to put in order, for one pass. Made by the framework; what it points to outlives
+/// The rows to put in order, for one pass. Made by the framework; what it points to outlives
 /// the order. Of a stream that is read in windows, one window.
 struct SampleRequest {
   const RowReader* reader = nullptr;   ///< before transforms

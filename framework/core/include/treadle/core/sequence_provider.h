@@ -19,7 +19,7 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-/// What one sample is made of.
+/// The source rows of one sample.
 struct SourceRows {
   RowRange inputs;   ///< what the model is given
   RowRange targets;  ///< what it is to predict; empty, where there is no target

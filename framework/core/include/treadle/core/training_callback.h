@@ -54,7 +54,7 @@ class TrainingControl {
   virtual double learning_rate() const = 0;
   virtual Model& model() = 0;
 
-  /// What a length of this training is in steps, or in whole epochs, rounded up. Expects one that
+  /// A duration of this training in steps, or in whole epochs, rounded up. Expects one that
   /// is not wall time.
   virtual std::int64_t steps(const Duration& duration) const = 0;
   virtual std::int64_t epochs(const Duration& duration) const = 0;

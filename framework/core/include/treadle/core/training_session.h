@@ -36,7 +36,7 @@ class TrainingSession {
   /// Steps in one epoch; nothing: not known before its data has ended.
   virtual std::optional<std::int64_t> steps_per_epoch() const = 0;
 
-  /// What the document's schedule gives for the next step of the epoch, times what callbacks have
+  /// The learning rate of the schedule for the next step of the epoch, times what callbacks have
   /// made of it; that of the last step where there is none.
   virtual double scheduled_rate() const = 0;
 

@@ -13,6 +13,9 @@ namespace treadle {
 struct ApplyContext {
   bool training = false;   ///< augmentation acts only here
   std::uint64_t seed = 0;  ///< of this batch; depends on (run seed, epoch, batch), not on threads
+  /// By tensor operations alone. So it is for a batch on a device, whose numbers the host cannot
+  /// read, and on a CPU where the two are compared.
+  bool tensors_only = false;
 };
 
 /// Changes rows between the data and the model: standardize, one_hot, impute. Each fold and trial
@@ -31,23 +34,34 @@ class Transform : public Component, public Stateful {
   /// Learns from the given training rows only. Reads them in chunks through `reader`.
   void fit(const RowReader& reader, std::span<const std::int64_t> training_rows);
 
-  /// What `before` becomes. Expects fit() or load_state(). Throws DataError when this transform
+  /// The specification after apply(). Expects fit() or load_state(). Throws DataError when this one
   /// cannot work on such data (a column it needs is not there).
   DataSpec output_spec(const DataSpec& before) const;
 
-  /// Changes the batch in place or gives it new tensors; never reads or keeps another batch.
-  /// Batch::targets may be empty. Expects fit() or load_state().
+  /// Changes the batch in place or gives it new tensors; never reads or keeps another batch. All
+  /// tensors are on the CPU, unless the transform works on a device. Batch::targets may be empty.
+  /// Expects fit() or load_state().
   void apply(Batch& batch, const ApplyContext& context) const;
 
+  /// Whether apply() does its work where the inputs are, once they have been sent to a device:
+  /// with ApplyContext::tensors_only, and without waiting. Expects fit() or load_state().
+  bool works_on_device() const;
+  /// Whether apply() takes images of bytes (uint8), and leaves them bytes. In front of another
+  /// transform they become numbers of the run's dtype. fit() always sees numbers.
+  bool takes_bytes() const;
+
   /// Undoes what apply() did to a target of numbers: predictions [B, positions..., width] in the
-  /// model's units become the data's. Returns its argument when this transform leaves `target`
-  /// alone.
+  /// model's units become the data's. On the CPU. Returns its argument when this transform leaves
+  /// `target` alone.
   at::Tensor invert(const at::Tensor& predictions, std::string_view target) const;
 
  private:
   virtual void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) = 0;
   virtual DataSpec do_output_spec(const DataSpec& before) const = 0;
   virtual void do_apply(Batch& batch, const ApplyContext& context) const = 0;
+  /// True only for one that changes nothing but inputs: no target, and no list of ports.
+  virtual bool do_works_on_device() const { return false; }
+  virtual bool do_takes_bytes() const { return false; }
   virtual at::Tensor do_invert(const at::Tensor& predictions, std::string_view /*target*/) const {
     return predictions;
   }

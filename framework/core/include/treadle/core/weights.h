@@ -17,7 +17,7 @@ namespace treadle {
 
 using NamedTensors = std::map<std::string, at::Tensor, std::less<>>;
 
-/// What keeps saved tensors from being a module's, name by name.
+/// The differences between saved tensors and those of a module, name by name.
 struct WeightsDifference {
   struct Misfit {
     std::string name;
@@ -25,13 +25,16 @@ struct WeightsDifference {
     std::string got;       ///< what was saved
   };
   /// The module's, and not saved. A tied weight is saved under one of its names at least: Python's
-  /// `safetensors.torch.save_model` leaves out the others.
+  /// `safetensors.torch.save_model` leaves out the others. Float8Scales are never missing or
+  /// unexpected.
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;  ///< saved, and not the module's
   std::vector<Misfit> of_other_shape;
   /// A number type that would lose its meaning: a whole number for a real one, or the other way
   /// round. Real numbers of another precision are converted.
   std::vector<Misfit> of_other_type;
+  /// Of int8 weights whose scale is missing or damaged: quantized_weights.h.
+  std::vector<Misfit> unusable_scales;
 
   bool empty() const;
   /// "missing: a, b; unexpected: c; …": each of them. If an unexpected name is similar to a missing
@@ -42,11 +45,14 @@ struct WeightsDifference {
 WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTensors& saved);
 
 /// Copies saved tensors into the module's, which stay where they are (in an arena, for example).
-/// Strict: throws a StorageError with the whole difference, and has then changed nothing.
+/// Real numbers are converted to the module's precision, int8 weights beside their scales are
+/// dequantised. Strict: throws a StorageError with the whole difference, and has then changed
+/// nothing.
 void load_weights(torch::nn::Module& module, const NamedTensors& saved);
 void load_weights(torch::nn::Module& module, const std::filesystem::path& file);
 
-/// Copies what fits and leaves the rest as it is; returns the difference.
+/// Copies what fits and leaves the rest as it is; returns the difference. Throws a StorageError
+/// like load_weights() where a scale is unusable: the file is damaged, whatever fits.
 WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTensors& saved);
 WeightsDifference load_matching_weights(torch::nn::Module& module,
                                         const std::filesystem::path& file);

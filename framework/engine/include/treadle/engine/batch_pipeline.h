@@ -15,7 +15,7 @@
 #include <treadle/core/row_reader.h>
 #include <treadle/core/sampler.h>
 #include <treadle/core/timeline.h>
-#include <treadle/core/transform.h>
+#include <treadle/engine/batch_preparation.h>
 
 namespace treadle::engine {
 
@@ -36,6 +36,9 @@ struct PipelineOptions {
   Timeline* timeline = nullptr;  ///< null: time is not measured
   /// Where batches are handed out: copied there, ahead of their use, on a stream of their own.
   c10::Device device = c10::kCPU;
+  /// Hand batches out on the CPU without the device's part of their preparation: evaluate() does
+  /// it, which needs the rows on the host as well.
+  bool host_part_only = false;
   /// Of `device`, or of where batches on the CPU are copied next: provides memory to copy from.
   /// Null: any memory.
   const DeviceBackend* staging = nullptr;
@@ -50,9 +53,9 @@ struct StreamInput {
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< the run's
 };
 
-/// Batches prepared ahead of the consumer by a flow graph: ticket → gather and transform (in
-/// parallel) → order restored → copied to the device → bounded buffer. Of a stream, one node reads
-/// windows in their order before.
+/// Batches prepared ahead of the consumer by a flow graph: ticket → gather and prepare (in
+/// parallel) → order restored → copied to the device and prepared there → bounded buffer. Of a
+/// stream, one node reads windows in their order before.
 ///
 /// Order and randomness depend on the seed and the epoch alone, never on the number of workers. The
 /// consumer hands out the tickets, so memory is bounded by the tickets in flight; they run on into
@@ -63,14 +66,13 @@ struct StreamInput {
 /// for the very first, naming epoch and batch. One consumer thread, inside ThreadBudget::run().
 class BatchPipeline : public BatchSource {
  public:
-  /// `reader` and `transforms` must outlive the pipeline. Expects at least one row, and a full
-  /// batch when drop_last.
+  /// `reader` and the transforms of `preparation` must outlive the pipeline. Expects at least one
+  /// row, and a full batch when drop_last.
   BatchPipeline(const RowReader& reader, std::vector<std::int64_t> rows,
-                std::vector<const Transform*> transforms, PipelineOptions options,
+                BatchPreparation preparation, PipelineOptions options, RandomStreams random);
+  /// The rows of a stream. The transforms of `preparation` must outlive the pipeline.
+  BatchPipeline(StreamInput input, BatchPreparation preparation, PipelineOptions options,
                 RandomStreams random);
-  /// The rows of a stream. `transforms` must outlive the pipeline.
-  BatchPipeline(StreamInput input, std::vector<const Transform*> transforms,
-                PipelineOptions options, RandomStreams random);
   ~BatchPipeline() override;
 
   /// Largest number of batches that were alive in the pipeline at once.

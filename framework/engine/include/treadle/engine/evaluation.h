@@ -11,8 +11,9 @@
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/objective.h>
+#include <treadle/core/precision.h>
 #include <treadle/core/timeline.h>
-#include <treadle/core/transform.h>
+#include <treadle/engine/batch_preparation.h>
 
 namespace treadle::engine {
 
@@ -20,8 +21,11 @@ namespace treadle::engine {
 struct EvaluationSetup {
   Model* model = nullptr;
   const Objective* objective = nullptr;
-  std::vector<const Transform*> transforms = {};  ///< to undo on predictions, last first
-  Timeline* timeline = nullptr;                   ///< null: time is not measured
+  /// Its device's part is done to each batch, and all of it is undone on predictions. Null: batches
+  /// come as the model takes them, and predictions stay as they are.
+  const BatchPreparation* preparation = nullptr;
+  Timeline* timeline = nullptr;  ///< null: time is not measured
+  Precision precision = {};      ///< the training's
 };
 
 struct EvaluationTotals {

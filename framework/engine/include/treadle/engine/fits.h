@@ -25,7 +25,7 @@ struct FitJob {
   std::string copies = {};
 };
 
-/// What a plan has to do next.
+/// The next orders of a plan.
 struct FitOrders {
   std::vector<FitJob> start = {};        ///< new ones
   std::vector<std::string> resume = {};  ///< paused ones that are to go on
@@ -41,7 +41,7 @@ class FitSchedule {
  public:
   virtual ~FitSchedule();
 
-  /// What is to run beside what runs and waits already. Asked at the beginning and after every fit
+  /// Fits to run beside those that run and wait. Called at the beginning and after every fit
   /// that has given its slot back, by one thread at a time.
   virtual FitOrders next() = 0;
 

@@ -49,7 +49,7 @@ class RunContext {
     do_save_checkpoint(state, position, keep);
   }
 
-  /// What the last good checkpoint of this training holds; nothing when it starts from the
+  /// The state of the last good checkpoint of this training; nothing when it starts from the
   /// beginning. History has been cut back to it.
   std::optional<StateDict> resume_state() { return do_resume_state(); }
 

@@ -8,11 +8,12 @@
 
 #include <treadle/base/duration.h>
 #include <treadle/core/batch_stream.h>
+#include <treadle/core/device_backend.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
-#include <treadle/core/transform.h>
+#include <treadle/engine/batch_preparation.h>
 #include <treadle/engine/run_context.h>
 #include <treadle/engine/training_step.h>
 
@@ -28,8 +29,8 @@ struct SessionSetup {
   BatchSource* training = nullptr;
   BatchSource* validation = nullptr;       ///< null when every row trains
   std::vector<TargetMetric> metrics = {};  ///< started, for the validation rows
-  /// Fitted; already in the sources; for inverting predictions.
-  std::vector<const Transform*> transforms = {};
+  /// See EvaluationSetup::preparation. The sources are made with it.
+  const BatchPreparation* preparation = nullptr;
   /// Called in this order. Each belongs to this training alone.
   std::vector<TrainingCallback*> callbacks = {};
 
@@ -50,8 +51,12 @@ struct SessionSetup {
   Duration checkpoint_every{30, Duration::Unit::kSeconds};
   int keep_checkpoints = 2;
   Timeline* timeline = nullptr;  ///< null: time is not measured
+  /// Of the model's device, whose idle time is measured; null: it is not.
+  const DeviceBackend* backend = nullptr;
+  Precision precision = {};
   /// See StepOptions::path.
   ParameterView::Path path = ParameterView::Path::kFastest;
+  const DeviceBackend* capture = nullptr;  ///< see StepOptions::capture
 };
 
 /// How a training went. Losses are means over rows (sum / weight).
@@ -66,6 +71,11 @@ struct TrainingResult {
   std::string chosen_by;     ///< the number that best_epoch is the best by, where selects_best
   bool has_average = false;  ///< those weights are an average over the steps before
   std::string stop_reason;   ///< empty when all epochs were trained
+  /// Steps that changed nothing because the loss or a gradient was not finite.
+  std::int64_t skipped_steps = 0;
+  std::vector<std::int64_t> skipped_at;  ///< the first StepRecord::kMostListed of them
+  std::int64_t replayed_steps = 0;       ///< those that a device replayed, since the last start
+  std::string why_not_captured;          ///< empty: steps were, or nobody asked for it
 };
 
 struct ValidationResult {

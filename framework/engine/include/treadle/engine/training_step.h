@@ -2,22 +2,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <treadle/core/device_backend.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/objective.h>
 #include <treadle/core/optimizer.h>
 #include <treadle/core/parameter_arena.h>
+#include <treadle/core/precision.h>
 #include <treadle/core/timeline.h>
+#include <treadle/engine/loss_scale.h>
 #include <treadle/engine/loss_totals.h>
 
 namespace treadle::engine {
 
+class CapturedSteps;
 class GroupedUpdate;
 class StepNumbers;
+class WeightAverage;
 struct ShardLoss;
+struct StepNumber;
 
 /// Bounds on gradients before an update; 0 means none.
 struct Clipping {
@@ -34,13 +41,20 @@ struct StepOptions {
   Timeline* timeline = nullptr;                 ///< null: time is not measured
   /// kTensors: every number of a step stays a tensor, as on a device, also on a CPU.
   ParameterView::Path path = ParameterView::Path::kFastest;
+  Precision precision = {};
+  /// Of the model's device: steps are recorded and replayed (captured_steps.h); null: each is
+  /// carried out. The results are the same.
+  const DeviceBackend* capture = nullptr;
 };
 
 /// Results of the steps since the last clear_totals(), on the host.
 struct StepRecord {
   explicit StepRecord(const Objective& objective) : totals(objective), batch(objective) {}
-  /// Starts anew; steps skipped in a row go on.
+  static constexpr std::int64_t kMostListed = 32;
+
+  /// Starts anew; steps skipped in a row and the scale of the loss go on.
   void clear();
+  void note_skipped(std::int64_t step);
 
   LossTotals totals;         ///< of all batches whose loss was finite, added in order
   LossTotals batch;          ///< of the last batch, where it is measured
@@ -49,10 +63,12 @@ struct StepRecord {
   std::int64_t norms = 0;
   /// Steps that changed nothing, because the loss or a gradient was not finite.
   std::int64_t skipped = 0;
-  std::int64_t skipped_in_a_row = 0;  ///< the last ones, also from before
+  std::vector<std::int64_t> skipped_at = {};  ///< the first kMostListed of them
+  std::int64_t skipped_in_a_row = 0;          ///< the last ones, also from before
   /// The first step at which more were skipped in a row than is tolerated; 0: none. No later step
   /// on a device changes anything.
   std::int64_t diverged_at = 0;
+  LossScale loss_scale = {};  ///< where the precision has one
 };
 
 /// One training's model, gradients and optimizer memory, and the step that ties them: forward,
@@ -66,6 +82,7 @@ struct StepRecord {
 /// of the shards → clip and update. The replicas' parameters are the model's own, their gradients
 /// are not. The result depends on the number of shards and never on the number of workers. Batch
 /// normalization sees the rows of its shard; the first shard's running statistics are the model's.
+/// Float8Scales are of the values of all shards.
 /// One training thread, inside ThreadBudget::run() when there are replicas.
 class TrainingStep {
  public:
@@ -85,9 +102,12 @@ class TrainingStep {
   const StepRecord& record() const;
   /// Whether record() never waits.
   bool is_read_at_once() const;
-  /// True where the last step was skipped: bool [], on the device. Undefined where record() never
-  /// waits.
-  const at::Tensor& last_skip() const;
+  /// Adds the weights after each step that was not skipped to an average that outlives this.
+  void average_into(WeightAverage& average) { average_ = &average; }
+  /// Steps that were replayed rather than carried out.
+  std::int64_t replayed() const;
+  /// Why steps are not captured although they should be; empty where they are.
+  std::string why_not_captured() const;
   /// How many steps in a row may be skipped before the training counts as diverged.
   void tolerate_skipped(std::int64_t most_in_a_row);
 
@@ -108,10 +128,9 @@ class TrainingStep {
   /// The means of what the model logged since then, over the forwards of all shards, added in their
   /// order; behind them, each term of the loss where there are several, and auxiliary terms.
   std::vector<MetricValue> logged_means() const;
-  /// The sums behind totals() and logged_means(): a checkpoint within an epoch needs them. The
-  /// record's skipped steps are not in it.
-  StateDict sums() const;
-  void set_sums(const StateDict& sums, std::int64_t skipped, std::int64_t skipped_in_a_row);
+  /// The record, and the sums behind logged_means(): a checkpoint needs them.
+  StateDict numbers() const;
+  void set_numbers(const StateDict& numbers);
 
   /// The model's recurrent state, of each shard: a checkpoint needs it. Set an empty one where a
   /// new stream of batches begins.
@@ -120,15 +139,23 @@ class TrainingStep {
 
   std::size_t shards() const;
   ParameterArena& arena() { return arena_; }
+  c10::Device device() const { return arena_.parameters().device(); }
   /// The state of the optimizers.
   Stateful& slots();
 
  private:
   class Shard;
   class ShardGraph;
+  class Repeated;
+
+  void begin(const StepNumber& number);
+  bool work(const Batch& batch);
+
+  void advance_float8_scales();
 
   Model& model_;
   const Objective& objective_;
+  const Precision precision_;
   Timeline* const timeline_;
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
@@ -136,6 +163,12 @@ class TrainingStep {
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
   std::unique_ptr<StepNumbers> numbers_;
   std::vector<ShardLoss> losses_;  // of the shards of a step
+  WeightAverage* average_ = nullptr;
+  Measured is_measured_ = {};
+  std::unique_ptr<StepNumber> number_;  // of the step
+  std::unique_ptr<Repeated> repeated_;  // null: steps are not captured
+  std::unique_ptr<CapturedSteps> captured_;
+  std::string why_not_captured_;  // because the device cannot
 };
 
 }  // namespace treadle::engine

@@ -4,20 +4,22 @@
 #include <vector>
 
 #include <treadle/core/row_reader.h>
-#include <treadle/core/transform.h>
+#include <treadle/engine/batch_preparation.h>
 
 namespace treadle::engine {
 
-/// Rows as fitted transforms leave them (as in evaluation: augmentation off). What the next
-/// transform in a chain is fitted on. Neither the rows nor the transforms are copied; both must
-/// outlive it.
+/// Rows as fitted transforms leave them (as in evaluation: augmentation off), images as numbers.
+/// The next transform in a chain is fitted on them. Neither rows nor transforms are copied; both
+/// must outlive it.
 class TransformedRows final : public RowReader {
  public:
-  TransformedRows(const RowReader& source, std::vector<const Transform*> transforms);
+  /// `dtype` is the run's.
+  TransformedRows(const RowReader& source, std::vector<const Transform*> transforms,
+                  c10::ScalarType dtype);
   ~TransformedRows() override;
 
  private:
-  const DataSpec& do_spec() const override { return spec_; }
+  const DataSpec& do_spec() const override { return preparation_.spec(); }
   std::int64_t do_rows() const override { return source_.rows(); }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
   at::Tensor do_targets(std::size_t target) const override { return source_.targets(target); }
@@ -30,8 +32,7 @@ class TransformedRows final : public RowReader {
   std::string do_describe_row(std::int64_t row) const override { return source_.describe_row(row); }
 
   const RowReader& source_;
-  std::vector<const Transform*> transforms_;
-  DataSpec spec_;
+  BatchPreparation preparation_;
 };
 
 }  // namespace treadle::engine

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <treadle/core/model.h>
@@ -37,10 +39,19 @@ class WeightAverage : public Stateful {
   /// requires it. `skip`, bool [] on the device: where it is true they are not added. Waits for
   /// nothing.
   void add_after(std::int64_t steps, const at::Tensor& skip = {});
+  bool is_due_after(std::int64_t steps) const {
+    return steps >= plan_.start && (steps - plan_.start) % plan_.every == 0;
+  }
+
+  /// The tensors that add_after() changes on a device, by name: not copies. Empty before it has
+  /// been called there.
+  std::vector<std::pair<std::string, at::Tensor>> memory() const;
 
   /// How many weights were added; 0: there is no average yet. Waits for the device when skipped
   /// steps are known only there.
   std::int64_t count() const;
+  /// Whether there may be any: false before the first step to average. Never waits.
+  bool has_begun() const { return average_.defined(); }
 
   /// Gives the model the average in place of its own weights, which are kept aside for take_out().
   /// Expects an average that is not in the model already.

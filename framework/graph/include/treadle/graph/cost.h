@@ -7,7 +7,7 @@
 
 namespace treadle::graph {
 
-/// What a node costs in a forward.
+/// The cost of a node in a forward pass.
 struct NodeCost {
   std::int64_t bytes = 0;  ///< of what it gives
   /// Floating-point operations of products, convolutions, and sums and products of elements, as

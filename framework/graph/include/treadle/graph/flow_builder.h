@@ -24,7 +24,7 @@ enum class HaltBy {
   kAll          ///< until every row halts
 };
 
-/// Whose decision a switch takes.
+/// The unit for which a switch decides.
 enum class SwitchBy {
   kBatch,  ///< the router's first element chooses one branch for the whole batch
   kRow     ///< each row goes its own way; the router gives one number per row
@@ -34,12 +34,12 @@ enum class SwitchBy {
 struct Pondering {
   /// A row halts in the round in which its halting probabilities come to 1 - epsilon.
   double epsilon = 0.01;
-  /// What pondering costs a row: this times (its rounds + its remainder) is added to the loss' sum.
+  /// The ponder cost of a row: this times (its rounds + its remainder) is added to the loss' sum.
   /// 0: nothing.
   double cost = 0.01;
 };
 
-/// What a state is before it was written.
+/// The value of a state before its first write.
 struct InitialState {
   std::string tag;
   std::vector<std::int64_t> shape;  ///< of one row
@@ -92,7 +92,7 @@ class FlowBuilder {
   /// router after mixture_of_experts() and switch_(), to the body after loop() and map(). A tag
   /// that comes later in the flow is a state: what was there in the forward before.
   FlowBuilder& using_(std::vector<std::string> tags);
-  /// What a state is before the first forward: `shape` for each row, all `fill`. Without it a state
+  /// The value of a state before the first forward: `shape` per row, all `fill`. Without it a state
   /// is absent at first.
   FlowBuilder& initial(std::string tag, std::vector<std::int64_t> shape, double fill = 0);
   /// Goes on from tagged values instead of the open streams: one, or several for merge().

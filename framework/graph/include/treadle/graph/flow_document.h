@@ -29,16 +29,16 @@ FlowBuilder read_steps(const Config& owner, const nlohmann::json& steps, const s
 /// The layer in the slot `key`, as a part.
 Part read_part(const Config& config, std::string_view key, const PluginRegistry& registry);
 
-/// What the graph builder in the slot `key` builds, as a part. The registry outlives it.
+/// The result of the graph builder in the slot `key`, as a part. The registry outlives it.
 Part read_built(const Config& config, std::string_view key, const PluginRegistry& registry);
 
 /// The parameters of the model and the layer `flow`: the steps under "flow", and, where there are
 /// any, "outputs" and "initial".
 FlowBuilder read_whole_flow(const Config& config, const PluginRegistry& registry);
 
-/// What read_whole_flow() would read: the same flow. The body of a loop, or another part, that has
-/// initial values or outputs of its own is written as one step `flow` in it, which names of
-/// parameters then show. Throws a UsageError when a part has no name that a document could use,
+/// The document from which read_whole_flow() reads the same flow. A loop's body or another part
+/// that has initial values or outputs of its own is written as one step `flow` in it, which names
+/// of parameters then show. Throws a UsageError when a part has no name that a document could use,
 /// such as a module from C++.
 nlohmann::json write_flow(const FlowBuilder& flow);
 

@@ -66,7 +66,7 @@ struct NodeInfo {
   std::size_t level = 0;
   /// "3 rounds": what a loop, map or switch does with its parts.
   std::string control;
-  /// What a composite is made of, and a graph within: "body" of a loop.
+  /// The parts of a composite and graphs within it: "body" of a loop.
   struct Inside {
     std::string name;
     std::string type;
@@ -134,14 +134,14 @@ class Graph final : public Model,
   /// memory, kernels write into it, adjacent element-wise operations are fused, and gradients need
   /// no record of every operation. Nodes that cannot be lowered are called. Gradients of parameters
   /// are added to grad() directly; one backward per forward, no gradients of gradients. Under
-  /// autocast the graph runs dynamically.
+  /// autocast, and in float8, the graph runs dynamically.
   ///
   /// kAuto decides now, from the graph alone, and folds no constants for inference: results are the
   /// same bits, whatever it decides.
   void set_execution(Execution execution);
   /// kDynamic or kCompiled.
   Execution execution() const;
-  /// What kAuto decided, for people: "compiled", or "dynamic, because …". Empty if kAuto was not
+  /// The choice of kAuto, for people: "compiled", or "dynamic, because …". Empty if kAuto was not
   /// set.
   const std::string& execution_choice() const override;
   /// From now on, compiled forwards in evaluation without gradients fold constants: a batch norm

@@ -12,6 +12,10 @@
 #include <treadle/core/state_dict.h>
 #include <treadle/graph/profile.h>
 
+namespace treadle {
+class DeviceBackend;
+}
+
 namespace treadle::graph {
 
 class Graph;
@@ -31,7 +35,7 @@ class GraphState final : public Stateful {
 
   const Graph& graph() const;
 
-  /// What a tagged step gave in the last forward, its gradients still attached; undefined before.
+  /// The output of a tagged step in the last forward, with gradients attached; undefined before.
   /// Throws a UsageError for a tag that the graph does not have.
   const at::Tensor& tagged(std::string_view tag) const;
 
@@ -47,9 +51,10 @@ class GraphState final : public Stateful {
   GraphState* sub(std::string_view tag);
 
   /// Whether the next forwards are timed, node by node, graphs within included; ending it drops
-  /// what was measured.
-  void profile(bool on);
-  /// Of the last forward; null where none was timed.
+  /// what was measured. With the backend of the device that the graph is on, times are those of the
+  /// device's clock; it outlives the state.
+  void profile(bool on, const DeviceBackend* backend = nullptr);
+  /// Of the last forward; null where none was timed. Waits for the device whose clock is used.
   const Profile* last_profile() const;
   /// Of the node with this tag in the last forward that was timed; 0 where there is none.
   std::chrono::nanoseconds timing(std::string_view tag) const;

@@ -18,7 +18,7 @@ namespace treadle::graph {
 ///     wiring.node("change", torch::nn::Linear(8, 8), {"x"});
 ///     auto net = wiring.build({"sum"});
 ///
-/// What it comes to is a flow in which every node is named and tagged: flow() can go on, be a part,
+/// The result is a flow in which every node is named and tagged: flow() can go on, be a part,
 /// and be written as a document.
 class GraphWiring {
  public:

@@ -34,8 +34,8 @@ class Function final : public torch::nn::Module {
   std::function<at::Tensor(const at::Tensor&)> function_;
 };
 
-/// What a verb of FlowBuilder is given: a layer by name, a layer or module that is there already, a
-/// built graph, a flow, or a function. A handle: copies mean the same part.
+/// The argument of a verb of FlowBuilder: a layer by name, an existing layer or module, a built
+/// graph, a flow, or a function. A handle: copies mean the same part.
 ///
 /// A part by name is made anew whenever the flow is built, when its inputs are known. A module that
 /// is there is used itself: its weights are shared by everything it is given to.

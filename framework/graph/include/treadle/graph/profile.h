@@ -7,8 +7,8 @@
 
 namespace treadle::graph {
 
-/// How long one node took in a forward. On a device that works by itself this is the time to start
-/// its work.
+/// How long one node took in a forward, by the clock of the device it ran on where the profile has
+/// a backend. Without one, on a device that works by itself, it is the time to start its work.
 struct NodeTiming {
   std::string id;
   std::string tag;  ///< the first, if any
@@ -28,7 +28,7 @@ struct LevelTiming {
   double parallelism() const;
 };
 
-/// What the nodes of a graph took in its last forward; those of graphs within are in the profile of
+/// The times of a graph's nodes in its last forward; those of graphs within are in the profile of
 /// their state.
 struct Profile {
   std::vector<NodeTiming> nodes;  ///< in the order of the graph

@@ -21,6 +21,40 @@ std::string microseconds(std::int64_t nanoseconds) {
   return {digits.data(), end};
 }
 
+// A process of its own in the viewer, below that of the threads.
+constexpr const char* kDeviceProcess = "2";
+
+std::string text_of(const Timeline::DeviceSpan& step) {
+  return R"({"ph":"X","pid":)" + std::string(kDeviceProcess) + R"(,"tid":1,"name":"step","ts":)" +
+         microseconds(step.start) + R"(,"dur":)" + microseconds(step.duration) + "}";
+}
+
+std::string counter(const char* name, const char* unit, std::int64_t time, std::int64_t value) {
+  return R"({"ph":"C","pid":)" + std::string(kDeviceProcess) + R"(,"name":")" + name +
+         R"(","ts":)" + microseconds(time) + R"(,"args":{")" + unit +
+         "\":" + std::to_string(value) + "}}";
+}
+
+/// The device's lines: empty for a run on a CPU.
+std::vector<std::string> device_lines(const Timeline& timeline) {
+  std::vector<std::string> lines;
+  const std::vector<Timeline::DeviceSpan> steps = timeline.device_spans();
+  const std::vector<Timeline::DeviceSample> samples = timeline.device_samples();
+  if (steps.empty() && samples.empty())
+    return lines;
+  const std::string metadata = R"({"ph":"M","pid":)" + std::string(kDeviceProcess);
+  lines.push_back(metadata + R"(,"name":"process_name","args":{"name":"device"}})");
+  lines.push_back(metadata + R"(,"tid":1,"name":"thread_name","args":{"name":"steps"}})");
+  for (const Timeline::DeviceSpan& step : steps)
+    lines.push_back(text_of(step));
+  for (const Timeline::DeviceSample& sample : samples) {
+    lines.push_back(counter("memory in use", "bytes", sample.time, sample.memory_in_use));
+    lines.push_back(counter("copied to device", "bytes", sample.time, sample.bytes_to_device));
+    lines.push_back(counter("waits", "count", sample.time, sample.waits));
+  }
+  return lines;
+}
+
 std::string text_of(const Timeline::Event& event) {
   std::string text = R"({"ph":"X","pid":1,"tid":)" + std::to_string(event.lane + 1);
   text += R"(,"name":")" + std::string(name_of(event.phase));
@@ -30,13 +64,16 @@ std::string text_of(const Timeline::Event& event) {
 
 }  // namespace
 
-nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards) {
+nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards,
+                           bool has_device) {
   const double passed = timeline.seconds_passed();
   const double budget = passed * workers;
   nlohmann::json phases = nlohmann::json::object();
   double used = 0;
   for (std::size_t i = 0; i < kPhases; ++i) {
     const auto phase = static_cast<Phase>(i);
+    if ((phase == Phase::kWaiting || phase == Phase::kReplay) && !has_device)
+      continue;
     const double seconds = timeline.seconds(phase);
     phases[std::string(name_of(phase))] = seconds;
     used += seconds;
@@ -49,6 +86,22 @@ nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t sh
           {"budget_used", budget > 0 ? std::min(1.0, used / budget) : 0.0},
           {"training_rows_per_second",
            passed > 0 ? static_cast<double>(timeline.rows()) / passed : 0.0}};
+}
+
+nlohmann::json device_record(const Timeline& timeline, const std::string& device) {
+  const DeviceUse::Totals use = timeline.device_use().totals();
+  return {{"name", device},
+          {"copies_to_device", use.copies_to_device},
+          {"bytes_to_device", use.bytes_to_device},
+          {"copies_to_host", use.copies_to_host},
+          {"bytes_to_host", use.bytes_to_host},
+          {"waits", use.waits},
+          {"seconds_waiting", timeline.seconds(Phase::kWaiting)},
+          {"memory_peak_bytes", use.memory_peak},
+          {"memory_reserved_bytes", use.memory_reserved},
+          {"busy_seconds", use.busy_seconds},
+          {"idle_seconds", use.idle_seconds},
+          {"idle_fraction", use.idle_fraction()}};
 }
 
 void write_trace(const Timeline& timeline, const std::filesystem::path& path) {
@@ -66,14 +119,18 @@ void write_trace(const Timeline& timeline, const std::filesystem::path& path) {
               std::to_string(lane) + R"(,"name":"thread_name","args":{"name":"worker )" +
               std::to_string(lane) + R"("}})";
     }
-    constexpr std::size_t kChunk = std::size_t{1} << 16;
-    for (const Timeline::Event& event : events) {
-      text += ",\n" + text_of(event);
+    const auto add = [&](const std::string& line) {
+      constexpr std::size_t kChunk = std::size_t{1} << 16;
+      text += ",\n" + line;
       if (text.size() < kChunk)
-        continue;
+        return;
       file.write(text);
       text.clear();
-    }
+    };
+    for (const Timeline::Event& event : events)
+      add(text_of(event));
+    for (const std::string& line : device_lines(timeline))
+      add(line);
     file.write(text + "\n]}\n");
   });
 }

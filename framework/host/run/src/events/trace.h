@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -10,11 +11,18 @@ namespace treadle::internal {
 
 /// Where the time of a run went, for its result: seconds by phase over all threads, what of the
 /// workers' time was used, how many pieces a step was cut into, and how many training rows went
-/// through in a second of the whole run.
-nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards);
+/// through in a second of the whole run. The phases "replay" and "waiting" are there for a run on a
+/// device only.
+nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards,
+                           bool has_device);
+
+/// What a run did with its device, for its result: copies, waits, memory, and how much of the
+/// epochs' time the device had no step to work on.
+nlohmann::json device_record(const Timeline& timeline, const std::string& device);
 
 /// The timeline's events in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show:
-/// one line a thread. Throws StorageError when it cannot be written.
+/// one line a thread, and for a run on a device one for its steps there, with memory, copies and
+/// waits as counters. Throws StorageError when it cannot be written.
 void write_trace(const Timeline& timeline, const std::filesystem::path& path);
 
 }  // namespace treadle::internal

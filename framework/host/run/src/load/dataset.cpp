@@ -44,7 +44,7 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const Config slot = workflow.slot("data");
   OpenRequest request;
   request.task = task_of(slot.get_or<std::string>("task", "auto"));
-  request.dtype = dtype_of(workflow);
+  request.dtype = precision_of(workflow).data();
   request.seed = RandomStreams(workflow.seed).seed("data");
   // The numbers in a target column may be class labels. A loss whose schema allows one kind of
   // target decides it for the provider; a loss that works on several kinds leaves it open.
@@ -106,7 +106,7 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
                     " validate, so none are left to train on; keep fewer for validation");
   }
   head_ = std::make_unique<MatrixRows>(
-      engine::matrices_of(rows, provider_->spec(), dtype_of(workflow)));
+      engine::matrices_of(rows, provider_->spec(), precision_of(workflow).data()));
   rows_ = head_.get();
 }
 
@@ -135,10 +135,13 @@ void Dataset::expect_same(const ResolvedWorkflow& opened, const ResolvedWorkflow
       value.erase("task");  // left open in one of them, perhaps
     return value;
   };
-  for (const char* key : {"data", "sequence", "dtype"}) {
+  for (const char* key : {"data", "sequence", "precision"}) {
     const nlohmann::json before = value_of(opened, key);
     const nlohmann::json now = value_of(workflow, key);
-    if (before != now) {
+    const bool same = key == std::string_view("precision")
+                          ? precision_of(opened).data() == precision_of(workflow).data()
+                          : before == now;
+    if (!same) {
       throw UsageError("/" + std::string(key) + " is " + now.dump() +
                        " in the document of a fit and " + before.dump() +
                        " in the run's: the data of a run is opened once, so its fits cannot "

@@ -9,6 +9,7 @@
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/task_random.h>
 
+#include "load/run_precision.h"
 #include "load/shard_count.h"
 
 // From one resolved document to components. settle() first fills in what the document leaves open
@@ -80,7 +81,7 @@ DocumentComponents::DocumentComponents(const Runtime& runtime, ResolvedWorkflow 
                                        const Dataset& dataset)
     : runtime_(runtime),
       workflow_(std::move(workflow)),
-      dtype_(dtype_of(workflow_)),
+      precision_(precision_of(workflow_)),
       dataset_(dataset),
       spec_(dataset.spec()) {
   runtime_.expect_usable(workflow_.resolved);
@@ -102,12 +103,13 @@ std::optional<engine::StreamInput> DocumentComponents::stream() const {
   input.data = &dataset_.provider();
   input.first_row = dataset_.validation_rows();
   input.window_rows = std::max(plan.shuffle_buffer, plan.batch_size);
-  input.dtype = dtype_;
+  input.dtype = precision_.data();
   return input;
 }
 
 void DocumentComponents::settle() {
   settle_device();
+  settle_precision();
   if (dataset_.has_guessed_task())
     settle_task();
   settle_training();
@@ -122,7 +124,15 @@ void DocumentComponents::settle_device() {
   nlohmann::json& device = workflow_.resolved.at("resources").at("device");
   if (device == "auto" && !device_.device().is_cpu())
     choices_.push_back("device: " + device_.name + " (" + device_.info.name + ")");
+  for (const std::string& why : device_.unusable)
+    choices_.push_back("device: without " + why);
   device = device_.name;
+}
+
+void DocumentComponents::settle_precision() {
+  expect_possible(precision_, device_, workflow_);
+  if (const std::string why = why_slow(precision_, device_); !why.empty())
+    choices_.push_back("precision: " + why);
 }
 
 void DocumentComponents::settle_task() {
@@ -267,6 +277,19 @@ void DocumentComponents::settle_training() {
   }
 }
 
+bool DocumentComponents::has_open_batch_size() const {
+  return !workflow_.resolved.at("training").at("batch_size").is_number();
+}
+
+void DocumentComponents::set_batch_size(std::int64_t rows) {
+  workflow_.resolved.at("training").at("batch_size") = rows;
+}
+
+void DocumentComponents::settle_batch_size(std::int64_t rows, const std::string& why) {
+  set_batch_size(rows);
+  choices_.push_back("batch size: " + std::to_string(rows) + " (" + why + ")");
+}
+
 /// Never from the machine: the result depends on it.
 void DocumentComponents::settle_shards() {
   nlohmann::json& shards = workflow_.resolved.at("resources").at("shards");
@@ -302,14 +325,20 @@ std::shared_ptr<Model> DocumentComponents::tried_model() const {
     const std::vector<std::unique_ptr<Transform>> transforms = make_transforms();
     std::vector<const Transform*> fitted;
     for (const auto& transform : transforms) {
-      const engine::TransformedRows so_far(rows(), fitted);
+      const engine::TransformedRows so_far(rows(), fitted, precision_.data());
       transform->fit(so_far, some);
       fitted.push_back(transform.get());
     }
-    return make_model(model_spec(engine::TransformedRows(rows(), fitted).spec()));
+    return make_model(
+        model_spec(engine::TransformedRows(rows(), fitted, precision_.data()).spec()));
   } catch (const Error&) {
     return nullptr;
   }
+}
+
+const DeviceBackend* DocumentComponents::capture() const {
+  const bool is_captured = workflow_.resolved.at("resources").at("execution") == "captured";
+  return is_captured ? device_.backend.get() : nullptr;
 }
 
 std::size_t DocumentComponents::shards() const {
@@ -339,7 +368,9 @@ std::vector<std::unique_ptr<Transform>> DocumentComponents::make_transforms() co
 }
 
 std::shared_ptr<Model> DocumentComponents::make_model(const ModelSpec& spec) const {
-  return make<ModelProvider>("model")->create(spec);
+  std::shared_ptr<Model> model = make<ModelProvider>("model")->create(spec);
+  model->prepare_for(precision_);
+  return model;
 }
 
 std::optional<GivenWeights> DocumentComponents::given_weights() const {
@@ -528,7 +559,7 @@ ModelSpec DocumentComponents::model_spec(const DataSpec& transformed) const {
     }
   }
   return {transformed.inputs, Objective(terms_, transformed.targets).outputs(), transformed.targets,
-          dtype_};
+          precision_.parameters};
 }
 
 }  // namespace treadle::internal

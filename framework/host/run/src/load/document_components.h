@@ -61,6 +61,12 @@ class DocumentComponents {
   /// Splits the rows.
   void make_plan();
 
+  /// Whether the document leaves the batch size open: "auto". Until it is set, it is 32.
+  bool has_open_batch_size() const;
+  void set_batch_size(std::int64_t rows);
+  /// Afterwards the document has it; `why` is noted among the choices.
+  void settle_batch_size(std::int64_t rows, const std::string& why);
+
   const ResolvedWorkflow& workflow() const { return workflow_; }
   const Dataset& dataset() const { return dataset_; }
   const RowReader& rows() const { return dataset_.rows(); }
@@ -73,7 +79,14 @@ class DocumentComponents {
   std::vector<std::string> choices() const;
   /// Pieces of a training batch.
   std::size_t shards() const;
-  c10::ScalarType dtype() const { return dtype_; }
+  /// What records training steps; null: they are carried out one by one.
+  const DeviceBackend* capture() const;
+  const Precision& precision() const { return precision_; }
+  /// How rows are prepared for the models of this run.
+  engine::PreparationOptions preparation() const {
+    return {.dtype = precision_.data(),
+            .for_device = !device_.device().is_cpu() || device_.info.tensors_only};
+  }
   /// Where models are trained and evaluated. Transforms and metrics work on the CPU.
   const RunDevice& device() const { return device_; }
   const DataSpec& data_spec() const { return spec_; }
@@ -124,6 +137,7 @@ class DocumentComponents {
   std::string metric_prefix(const TargetSpec& target) const;
   void settle();
   void settle_device();
+  void settle_precision();
   void settle_task();
   void settle_slot(const std::string& key, const nlohmann::json& value);
   void settle_training();
@@ -136,7 +150,7 @@ class DocumentComponents {
 
   const Runtime& runtime_;
   ResolvedWorkflow workflow_;
-  c10::ScalarType dtype_ = at::kFloat;
+  Precision precision_;
   RunDevice device_;
   const Dataset& dataset_;
   const DataSpec& spec_;

@@ -10,8 +10,6 @@ constexpr std::pair<const char*, TargetKind> kTargets[] = {
     {"numbers", TargetKind::kNumbers},
     {"labels", TargetKind::kLabels},
     {"distribution", TargetKind::kDistribution}};
-constexpr std::pair<const char*, c10::ScalarType> kDtypes[] = {{"float32", at::kFloat},
-                                                               {"float64", at::kDouble}};
 
 }  // namespace
 
@@ -42,10 +40,8 @@ std::vector<TargetKind> target_kinds(const nlohmann::json& schema) {
   return kinds;
 }
 
-c10::ScalarType dtype_of(const ResolvedWorkflow& workflow) {
-  const auto found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
-                                  [&](const auto& entry) { return workflow.dtype == entry.first; });
-  return found == std::end(kDtypes) ? at::kFloat : found->second;
+Precision precision_of(const ResolvedWorkflow& workflow) {
+  return precision_named(workflow.precision);
 }
 
 engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <treadle/core/data_spec.h>
+#include <treadle/core/precision.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/run/runtime.h>
 
@@ -47,6 +48,6 @@ std::vector<TargetKind> target_kinds(const nlohmann::json& schema);
 /// The threads that the document's resources ask for.
 engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow);
 
-c10::ScalarType dtype_of(const ResolvedWorkflow& workflow);
+Precision precision_of(const ResolvedWorkflow& workflow);
 
 }  // namespace treadle::internal

@@ -25,6 +25,8 @@
 #include "events/history_file.h"
 #include "load/document_components.h"
 #include "load/fitted_losses.h"
+#include "load/run_device.h"
+#include "load/run_precision.h"
 #include "load/target_units.h"
 #include "report/result_json.h"
 #include "session/fit.h"
@@ -229,6 +231,18 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
                   (given.defined() ? TensorSpec::of(given).text() : "nothing"));
 }
 
+/// The document of a model that was trained where there is autocast, to be used where there is
+/// none: its parameters are float32.
+ResolvedWorkflow usable_here(const Runtime& runtime, ResolvedWorkflow workflow) {
+  const Precision precision = internal::precision_of(workflow);
+  if (precision.autocast &&
+      !internal::why_not(precision, internal::find_device(runtime, workflow)).empty()) {
+    workflow.precision = "float32";
+    workflow.resolved.at("precision") = workflow.precision;
+  }
+  return workflow;
+}
+
 }  // namespace
 
 struct Predictor::Impl {
@@ -236,22 +250,21 @@ struct Predictor::Impl {
       : runtime(runtime),
         saved(std::move(stored.preprocessing)),
         dataset(data_spec_from_json(saved.value("data_spec"))),
-        components(runtime, std::move(stored.workflow), dataset),
+        components(runtime, usable_here(runtime, std::move(stored.workflow)), dataset),
         losses(components.loss_terms()) {
     losses.load_from(saved);
     transforms = components.make_transforms();
     internal::load_transforms(transforms, saved);
-    DataSpec spec = components.data_spec();
-    for (const auto& transform : transforms)
-      spec = transform->output_spec(spec);
-    model_spec = components.model_spec(spec);
-    objective.emplace(losses.objective(spec));
+    preparation = preparation_of(components.data_spec());
+    model_spec = components.model_spec(preparation.spec());
+    objective.emplace(losses.objective(preparation.spec()));
     model = components.make_model(model_spec);
     StateDict weights;
     for (const auto& [name, tensor] : stored.weights)
       weights.put(name, tensor);
     load_module_state(*model, weights);
-    model->to(components.device().device());
+    internal::within_memory_of(components.device(),
+                               [&] { model->to(components.device().device()); });
     model->eval();
     if (auto* prepares = dynamic_cast<PreparesForInference*>(model.get()))
       prepares->prepare_for_inference();
@@ -264,12 +277,19 @@ struct Predictor::Impl {
     return list;
   }
 
-  engine::PipelineOptions pipeline_options() const {
-    return {.batch_size = engine::evaluation_batch(model_spec.inputs, kLeast, kMost),
-            .staging = components.device().backend.get()};
+  engine::BatchPreparation preparation_of(const DataSpec& spec) const {
+    return {spec, transform_list(), components.preparation()};
   }
 
-  engine::EvaluationSetup setup() const { return {model.get(), &*objective, transform_list()}; }
+  engine::PipelineOptions pipeline_options() const {
+    return {.batch_size = engine::evaluation_batch(model_spec.inputs, kLeast, kMost),
+            .host_part_only = true,
+            .staging = components.device().staging()};
+  }
+
+  engine::EvaluationSetup setup(const engine::BatchPreparation& of_rows) const {
+    return {model.get(), &*objective, &of_rows, nullptr, components.precision()};
+  }
 
   /// `data`, with the run's dictionaries.
   std::unique_ptr<DataProvider> open(const fs::path& data, OpenRequest::Purpose purpose) const {
@@ -277,11 +297,16 @@ struct Predictor::Impl {
     provider->load_state(saved.part("data"));
     OpenRequest request;
     request.purpose = purpose;
-    request.dtype = components.dtype();
+    request.dtype = components.precision().data();
     for (const TargetSpec& target : components.data_spec().targets)
       request.loss_targets[target.name] = target.kind;
     provider->open(request);
     return provider;
+  }
+
+  void run_within_memory(const std::function<void()>& work) const {
+    engine::ThreadBudget budget;
+    internal::within_memory_of(components.device(), [&] { budget.run(work); });
   }
 
   /// Lets `visit` see predictions for all rows of open data.
@@ -297,12 +322,12 @@ struct Predictor::Impl {
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
     std::iota(all.begin(), all.end(), 0);
     engine::EvaluationTotals totals;
-    engine::ThreadBudget budget;
-    budget.run([&] {
-      engine::BatchPipeline pipeline(*rows, std::move(all), transform_list(), pipeline_options(),
+    run_within_memory([&] {
+      const engine::BatchPreparation of_rows = preparation_of(rows->spec());
+      engine::BatchPipeline pipeline(*rows, std::move(all), of_rows, pipeline_options(),
                                      RandomStreams(0));
       const auto stream = pipeline.epoch(0);
-      totals = engine::evaluate(setup(), *stream, {}, visit);
+      totals = engine::evaluate(setup(of_rows), *stream, {}, visit);
     });
     return totals;
   }
@@ -315,13 +340,13 @@ struct Predictor::Impl {
       throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;
     input.data = &provider;
-    input.dtype = components.dtype();
+    input.dtype = components.precision().data();
     input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
     engine::EvaluationTotals totals;
-    engine::ThreadBudget budget;
-    budget.run([&] {
-      engine::BatchPipeline pipeline(input, transform_list(), pipeline_options(), RandomStreams(0));
-      totals = engine::evaluate(setup(), *pipeline.epoch(0), {}, visit);
+    run_within_memory([&] {
+      const engine::BatchPreparation of_rows = preparation_of(provider.spec());
+      engine::BatchPipeline pipeline(input, of_rows, pipeline_options(), RandomStreams(0));
+      totals = engine::evaluate(setup(of_rows), *pipeline.epoch(0), {}, visit);
     });
     return totals;
   }
@@ -332,6 +357,7 @@ struct Predictor::Impl {
   internal::DocumentComponents components;
   internal::FittedLosses losses;
   std::vector<std::unique_ptr<Transform>> transforms;
+  engine::BatchPreparation preparation;  // of rows like the training's
   ModelSpec model_spec;
   std::optional<Objective> objective;
   std::shared_ptr<Model> model;
@@ -339,8 +365,7 @@ struct Predictor::Impl {
 
 Predictor Predictor::load(const Runtime& runtime, const fs::path& saved,
                           const std::string& device) {
-  internal::SavedModel stored = internal::read_saved_model(runtime, saved);
-  stored.workflow.resolved.at("resources").at("device") = device;
+  internal::SavedModel stored = internal::read_saved_model(runtime, saved, device);
   try {
     return Predictor(std::make_unique<Impl>(runtime, std::move(stored)));
   } catch (const StorageError& error) {
@@ -376,13 +401,20 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs) const {
   Batch batch;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     expect_rows(ports[i], inputs[i]);
+    // Numbers may be given where the training had bytes: they need not be whole.
+    const bool are_numbers =
+        ports[i].dtype == at::kByte && at::isFloatingType(inputs[i].scalar_type());
+    const at::ScalarType dtype =
+        are_numbers ? impl_->components.precision().data() : ports[i].dtype;
     // A copy: transforms change rows in place.
-    batch.inputs.push_back(inputs[i].to(ports[i].dtype).clone(at::MemoryFormat::Contiguous));
+    batch.inputs.push_back(inputs[i].to(dtype).clone(at::MemoryFormat::Contiguous));
   }
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
-  for (const auto& transform : impl_->transforms)
-    transform->apply(batch, ApplyContext{});
-  return engine::predict(impl_->setup(), batch);
+  engine::BatchPreparation::Memory memory;
+  impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
+  return internal::within_memory_of(impl_->components.device(), [&] {
+    return engine::predict(impl_->setup(impl_->preparation), batch);
+  });
 }
 
 Prediction Predictor::predict(const at::Tensor& features) const {
@@ -446,7 +478,7 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   nlohmann::json evaluated = internal::to_json(result);
   evaluated["transformed_target"] = internal::change_targets(
-      impl_->transform_list(), data_spec().targets, impl_->components.dtype());
+      impl_->transform_list(), data_spec().targets, impl_->components.precision().data());
   return evaluated;
 }
 

@@ -55,35 +55,40 @@ RunDevice device_named(const Runtime& runtime, const ResolvedWorkflow& workflow,
   return chosen(std::move(backend), name.component, found, index);
 }
 
-/// Null in `backend` where nothing was found. A plugin that cannot be used is passed over: nobody
-/// has asked for it.
-RunDevice best_device(const Runtime& runtime) {
-  RunDevice best;
+/// A kind of device, and what its plugin found.
+struct Candidate {
+  std::string component;
+  std::shared_ptr<const DeviceBackend> backend;
+  FoundDevices found = {};
+  std::string why_unusable = {};  ///< of a plugin that cannot be asked
+};
+
+std::vector<Candidate> candidates(const Runtime& runtime) {
+  std::vector<Candidate> all;
   for (const std::string& component : runtime.registry().names<DeviceBackend>()) {
+    Candidate& candidate = all.emplace_back(Candidate{component, nullptr});
     try {
-      std::shared_ptr<const DeviceBackend> backend =
-          runtime.registry().make<DeviceBackend>(component);
-      const FoundDevices found = backend->find();
-      if (found.devices.empty())
-        continue;
-      const bool is_accelerator = !found.devices.front().device.is_cpu();
-      if (is_accelerator || best.backend == nullptr)
-        best = chosen(std::move(backend), component, found, 0);
-      if (is_accelerator)
-        return best;
-    } catch (const PluginError&) {
-      continue;
+      candidate.backend = runtime.registry().make<DeviceBackend>(component);
+      candidate.found = candidate.backend->find();
+    } catch (const PluginError& error) {
+      candidate.why_unusable = error.what();
     }
   }
-  return best;
+  return all;
 }
 
-void add_devices(const Runtime& runtime, const std::string& component, DeviceListing& listing) {
-  const FoundDevices found = runtime.registry().make<DeviceBackend>(component)->find();
-  for (std::size_t i = 0; i < found.devices.size(); ++i)
-    listing.found.push_back({name_of(component, found.devices[i], i), found.devices[i]});
-  if (found.devices.empty())
-    listing.absent.push_back({component, found.why_none});
+/// What "auto" stands for; null where nothing was found.
+const Candidate* preferred(const std::vector<Candidate>& all) {
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : all) {
+    if (candidate.found.devices.empty())
+      continue;
+    if (!candidate.found.devices.front().device.is_cpu())
+      return &candidate;
+    if (best == nullptr)
+      best = &candidate;
+  }
+  return best;
 }
 
 }  // namespace
@@ -95,13 +100,19 @@ RunDevice find_device(const Runtime& runtime, const ResolvedWorkflow& workflow) 
     refuse(workflow, "expected \"auto\" or a device, got " + quote_text(text));
   if (!name->is_auto())
     return device_named(runtime, workflow, *name);
-  RunDevice best = best_device(runtime);
-  if (best.backend == nullptr) {
+  const std::vector<Candidate> all = candidates(runtime);
+  const Candidate* const best = preferred(all);
+  if (best == nullptr) {
     refuse(workflow,
            "no plugin offers a device, not even the CPU; put the plugin device-cpu beside the "
            "others, or name its folder with --plugin-dir");
   }
-  return best;
+  RunDevice device = chosen(best->backend, best->component, best->found, 0);
+  for (const Candidate& candidate : all) {
+    if (!candidate.why_unusable.empty())
+      device.unusable.push_back(candidate.component + ": " + candidate.why_unusable);
+  }
+  return device;
 }
 
 void refuse_memory(const RunDevice& device, const c10::OutOfMemoryError& error) {
@@ -109,13 +120,21 @@ void refuse_memory(const RunDevice& device, const c10::OutOfMemoryError& error) 
   const DeviceMemory memory = device.backend->memory(device.device());
   const std::string all =
       device.info.memory_bytes > 0 ? " of " + mebibytes(device.info.memory_bytes) : std::string();
-  throw TrainingError("the memory of " + device.name + " (" + device.info.name +
-                      ") does not suffice: " + text.substr(0, text.find('\n')) + "; " +
-                      mebibytes(memory.in_use) + all + " are in use here, at most " +
-                      mebibytes(memory.peak) +
-                      " were. Lower training.batch_size or training.evaluation_batch_size, split "
-                      "batches with {\"use\": \"accumulate\"} in training.gradients, or train "
-                      "fewer folds at once with resources.workers");
+  throw TrainingError(
+      "the memory of " + device.name + " (" + device.info.name +
+      ") does not suffice: " + text.substr(0, text.find('\n')) + "; " + mebibytes(memory.in_use) +
+      all + " are in use here, " + mebibytes(memory.available) +
+      " are available. Lower training.batch_size or training.evaluation_batch_size, "
+      "split batches with {\"use\": \"accumulate\"} in training.gradients, train "
+      "fewer folds at once with resources.workers, or choose another device");
+}
+
+void expect_working(const RunDevice& device, const std::exception& error) {
+  try {
+    device.backend->synchronize(device.device());
+  } catch (const Error& failure) {
+    throw TrainingError(std::string(failure.what()) + "; it showed as: " + error.what());
+  }
 }
 
 }  // namespace treadle::internal
@@ -123,15 +142,20 @@ void refuse_memory(const RunDevice& device, const c10::OutOfMemoryError& error) 
 namespace treadle {
 
 DeviceListing list_devices(const Runtime& runtime) {
+  const std::vector<internal::Candidate> all = internal::candidates(runtime);
   DeviceListing listing;
-  for (const std::string& component : runtime.registry().names<DeviceBackend>()) {
-    try {
-      internal::add_devices(runtime, component, listing);
-    } catch (const PluginError& error) {
-      listing.absent.push_back({component, error.what()});
+  for (const internal::Candidate& candidate : all) {
+    const std::vector<DeviceInfo>& devices = candidate.found.devices;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      listing.found.push_back({internal::name_of(candidate.component, devices[i], i), devices[i]});
+    if (devices.empty()) {
+      listing.absent.push_back({candidate.component, candidate.why_unusable.empty()
+                                                         ? candidate.found.why_none
+                                                         : candidate.why_unusable});
     }
   }
-  listing.preferred = internal::best_device(runtime).name;
+  if (const internal::Candidate* const best = internal::preferred(all))
+    listing.preferred = internal::name_of(best->component, best->found.devices.front(), 0);
   return listing;
 }
 

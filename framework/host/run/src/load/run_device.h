@@ -1,11 +1,14 @@
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <c10/util/Exception.h>
 
+#include <treadle/base/error.h>
 #include <treadle/core/device_backend.h>
 #include <treadle/host/run/runtime.h>
 
@@ -18,15 +21,20 @@ struct RunDevice {
   std::string name;  ///< as a document names it: "cpu", "cuda:0"
   std::string kind;  ///< what bits depend on: "cpu", "cuda (NVIDIA H100 80GB HBM3)"
 
+  /// Plugins that "auto" could not ask, with the reason.
+  std::vector<std::string> unusable = {};
+
   c10::Device device() const { return info.device; }
+  /// For PipelineOptions: a CPU trains on the batches where they are gathered.
+  const DeviceBackend* staging() const { return info.device.is_cpu() ? nullptr : backend.get(); }
 };
 
-/// The device that a document calls `text`. "auto" is the first that is not a CPU, of the first
-/// plugin that finds one, else the CPU. Throws a DocumentError at /resources/device, with what was
-/// found instead, where this machine has no such device.
+/// The device that the document's `resources.device` names. "auto" is the first accelerator, of the
+/// first plugin that finds one, else the CPU. Throws a DocumentError at /resources/device where
+/// this machine has no such device.
 RunDevice find_device(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
-/// A TrainingError: what was asked for, what there is, and what to lower.
+/// Throws a TrainingError: what was asked for, what there is, and what to lower.
 [[noreturn]] void refuse_memory(const RunDevice& device, const c10::OutOfMemoryError& error);
 
 /// Does work with models on the device. Throws a TrainingError where the memory of it runs out.
@@ -36,6 +44,26 @@ decltype(auto) within_memory_of(const RunDevice& device, Work&& work) {
     return std::forward<Work>(work)();
   } catch (const c10::OutOfMemoryError& error) {
     refuse_memory(device, error);
+  }
+}
+
+/// Throws a TrainingError where the device itself has failed, which showed as `error`: what to do.
+/// Returns where it works.
+void expect_working(const RunDevice& device, const std::exception& error);
+
+/// Does work with models on the device. Where that fails because the device does, whoever called an
+/// operator is not to blame: a TrainingError says so.
+template <typename Work>
+decltype(auto) on_working_device(const RunDevice& device, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const std::exception& error) {
+    expect_working(device, error);
+    throw;
   }
 }
 

@@ -20,7 +20,8 @@ TrainingPlan training_plan_of(const ResolvedWorkflow& workflow) {
   plan.steps_per_epoch = slot.find<std::int64_t>("steps_per_epoch");
   plan.max_steps = slot.find<std::int64_t>("max_steps");
   plan.epochs = planned_epochs(slot, plan.max_steps.has_value());
-  plan.batch_size = slot.get<std::int64_t>("batch_size");
+  if (const nlohmann::json& size = slot.json().at("batch_size"); size.is_number())
+    plan.batch_size = size.get<std::int64_t>();
   plan.evaluation_batch_size = slot.get<std::int64_t>("evaluation_batch_size");
   plan.evaluate_every = slot.get<std::int64_t>("evaluate_every");
   plan.shuffle = slot.get_or("shuffle", true);

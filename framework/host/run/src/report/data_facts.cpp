@@ -15,6 +15,8 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/sum.h>
 
+#include <treadle/core/transform.h>
+
 namespace treadle::internal {
 namespace {
 

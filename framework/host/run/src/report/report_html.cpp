@@ -138,6 +138,26 @@ std::string seconds(const nlohmann::json& value) {
   return print("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
 }
 
+std::string bytes(const nlohmann::json& value) {
+  if (!value.is_number())
+    return std::string(kDash);
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  constexpr Unit kUnits[] = {{1024.0 * 1024 * 1024, "GiB"}, {1024.0 * 1024, "MiB"}, {1024, "KiB"}};
+  const double size = value.get<double>();
+  for (const Unit& unit : kUnits) {
+    if (size >= unit.size)
+      return print("%.1f ", size / unit.size) + unit.name;
+  }
+  return print("%.0f bytes", size);
+}
+
+std::string share(const nlohmann::json& value) {
+  return value.is_number() ? print("%.1f %%", 100 * value.get<double>()) : std::string(kDash);
+}
+
 std::string table(std::string_view classes, const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows) {
   std::string text = "<table class=\"" + std::string(classes) + "\">";

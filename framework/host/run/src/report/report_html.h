@@ -30,6 +30,11 @@ std::string count(const nlohmann::json& value);
 /// "0.84 s", "12.3 s", "4 min 05 s", "2 h 07 min"; a dash for anything but a number.
 std::string seconds(const nlohmann::json& value);
 
+/// "640 bytes", "12.2 MiB"; a dash for anything but a number.
+std::string bytes(const nlohmann::json& value);
+/// "12.5 %" of 0.125; a dash for anything but a number.
+std::string share(const nlohmann::json& value);
+
 /// One column per head; every cell is HTML already. `classes` is the table's class attribute.
 std::string table(std::string_view classes, const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows);

@@ -407,6 +407,31 @@ std::string curves(const ReportInput& input) {
   return text + history(input, names);
 }
 
+/// What a run did with a device that is not the CPU; empty on a CPU.
+std::string device_card(const Json& device) {
+  if (!device.is_object())
+    return {};
+  const auto at = [&](std::string_view key) -> const Json& { return at_path(device, {key}); };
+  const auto copies = [&](std::string_view count, std::string_view bytes) {
+    return html::count(at(count)) + ", " + html::bytes(at(bytes));
+  };
+  std::vector<std::vector<std::string>> rows{
+      {"device", html::escape(text_at_path(device, {"name"}))},
+      {"peak memory", html::bytes(at("memory_peak_bytes"))},
+      {"reserved memory", html::bytes(at("memory_reserved_bytes"))},
+      {"copies to the device", copies("copies_to_device", "bytes_to_device")},
+      {"copies to the host", copies("copies_to_host", "bytes_to_host")},
+      {"waits of the host",
+       html::count(at("waits")) + ", " + html::seconds(at("seconds_waiting"))}};
+  const Json& busy = at("busy_seconds");
+  if (busy.is_number() && busy > 0) {
+    rows.push_back({"busy with steps", html::seconds(busy)});
+    rows.push_back({"idle between steps",
+                    html::seconds(at("idle_seconds")) + ", " + html::share(at("idle_fraction"))});
+  }
+  return html::card("Device", html::table("text facts", {}, rows));
+}
+
 std::string background(const ReportInput& input) {
   std::string text;
   const Json& choices = at_path(input.result, {"choices"});
@@ -419,6 +444,7 @@ std::string background(const ReportInput& input) {
   const Json& environment = at_path(input.result, {"environment"});
   const bool is_model_shown = !is_cross_validation(input);
   text += html::side_by_side((is_model_shown ? "" : model_card(input)) +
+                             device_card(at_path(input.result, {"device"})) +
                              (environment.is_object() ? environment_card(environment) : ""));
   if (input.document.is_object())
     text += html::folded_card("Configuration", pretty_json(write_workflow(input.document)));

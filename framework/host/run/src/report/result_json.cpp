@@ -140,12 +140,19 @@ Moments moments(const std::vector<nlohmann::json>& values) {
 }  // namespace
 
 nlohmann::json to_json(const engine::TrainingResult& result) {
-  return {{"final_loss", number(result.final_loss)},
-          {"best_loss", number(result.best_loss)},
-          {"best_epoch", result.best_epoch},
-          {"total_epochs", result.total_epochs},
-          {"training_time_seconds", result.training_time_seconds},
-          {"stop_reason", result.stop_reason}};
+  nlohmann::json record = {{"final_loss", number(result.final_loss)},
+                           {"best_loss", number(result.best_loss)},
+                           {"best_epoch", result.best_epoch},
+                           {"total_epochs", result.total_epochs},
+                           {"training_time_seconds", result.training_time_seconds},
+                           {"stop_reason", result.stop_reason}};
+  if (result.replayed_steps > 0)
+    record["replayed_steps"] = result.replayed_steps;
+  if (!result.why_not_captured.empty())
+    record["not_captured"] = result.why_not_captured;
+  if (result.skipped_steps > 0)
+    record["skipped_steps"] = {{"count", result.skipped_steps}, {"first", result.skipped_at}};
+  return record;
 }
 
 nlohmann::json to_json(const engine::ValidationResult& result) {

@@ -1,58 +1,19 @@
 #include <algorithm>
-#include <chrono>
 
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/run/workflow_run.h>
 
+#include "load/run_device.h"
+#include "load/run_precision.h"
 #include "report/result_json.h"
+#include "session/batch_size.h"
+#include "session/brief_context.h"
 #include "session/fit.h"
 #include "session/run_record.h"
-#include "store/state_snapshot.h"
 
 namespace treadle {
 namespace {
-
-/// Until every buffer of the batch pipeline is in use.
-constexpr std::int64_t kFewestSteps = 6;
-/// Until the allocator keeps about as much for the next step as it does in a long run: after six
-/// steps the estimate for two layers of 2048 varied between 114 and 131 MB, after these between 127
-/// and 131.
-constexpr std::int64_t kSteps = 24;
-/// A large model stops between the two.
-constexpr std::chrono::seconds kPatience{10};
-
-/// Lets a training make a few steps and then asks it to stop. Keeps nothing.
-class BriefContext final : public engine::RunContext {
- public:
-  explicit BriefContext(const internal::Fit& fit) : fit_(fit) {}
-
- private:
-  const FitId& do_fit() const override { return fit_.id(); }
-  const RandomStreams& do_random() const override { return fit_.random(); }
-  std::stop_token do_stop_token() const override { return stop_.get_token(); }
-  void do_step_completed(const StepProgress& progress) override {
-    if (progress.step < kFewestSteps)
-      return;
-    if (progress.step >= kSteps || Clock::now() - start_ > kPatience)
-      stop_.request_stop();
-  }
-  void do_epoch_completed(const EpochSummary&) override {}
-  void do_note(const std::string&) override {}
-  // A real run writes a copy, and keeps the copy's memory.
-  void do_save_checkpoint(const StateDict& state, const engine::TrainingPosition&, int) override {
-    saved_.take(state);
-  }
-  std::optional<StateDict> do_resume_state() override { return std::nullopt; }
-  std::string do_last_checkpoint() const override { return {}; }
-
-  using Clock = std::chrono::steady_clock;
-
-  const internal::Fit& fit_;
-  const Clock::time_point start_ = Clock::now();
-  std::stop_source stop_;
-  internal::StateSnapshot saved_;
-};
 
 nlohmann::json data_summary(const internal::DocumentComponents& components) {
   const DataSpec& spec = components.data_spec();
@@ -87,12 +48,6 @@ nlohmann::json plan_summary(const ValidationPlan& plan) {
   return {{"folds", std::move(folds)}, {"refit", plan.refit}, {"test_rows", plan.test.size()}};
 }
 
-/// Enough rows for the steps and the evaluation batches; the first of the fold.
-std::vector<std::int64_t> first_of(const std::vector<std::int64_t>& rows, std::int64_t count) {
-  const auto size = std::min(rows.size(), static_cast<std::size_t>(count));
-  return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(size)};
-}
-
 }  // namespace
 
 std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWorkflow& workflow) {
@@ -101,6 +56,7 @@ std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWor
     const internal::Dataset dataset(runtime, workflow);
     internal::DocumentComponents components(runtime, workflow, dataset);
     components.make_plan();
+    internal::find_batch_size(components);
     const Fold& fold = components.plan().folds.front();
     internal::Fit fit(components, {"final", 0, 1}, {fold.training, fold.validation, 0});
     fit.prepare(nullptr);
@@ -108,6 +64,20 @@ std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWor
     model->to(c10::kCPU);  // it is looked at, not used
   });
   return model;
+}
+
+std::vector<std::string> notes_on_precision(const Runtime& runtime,
+                                            const ResolvedWorkflow& workflow) {
+  internal::RunDevice device;
+  try {
+    device = internal::find_device(runtime, workflow);
+  } catch (const DocumentError&) {
+    return {};
+  }
+  const Precision precision = internal::precision_of(workflow);
+  internal::expect_possible(precision, device, workflow);
+  const std::string why = internal::why_slow(precision, device);
+  return why.empty() ? std::vector<std::string>() : std::vector{"precision: " + why};
 }
 
 DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
@@ -120,17 +90,20 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     const internal::Dataset dataset(runtime, workflow);
     internal::DocumentComponents components(runtime, workflow, dataset);
     components.make_plan();
+    internal::find_batch_size(components);
     const std::int64_t shared = internal::resident_memory_bytes() - baseline;
     const std::int64_t loading_peak = internal::peak_memory_bytes() - baseline;
     const Fold& fold = components.plan().folds.front();
     const internal::TrainingPlan batches = components.training_plan();
-    const std::int64_t few = std::max<std::int64_t>(8192, (kSteps + 1) * batches.batch_size);
+    const std::int64_t few =
+        std::max<std::int64_t>(8192, (internal::kLongDryRun.most + 1) * batches.batch_size);
     // The first is evaluated alone, then as many at once as there are workers.
     const std::int64_t evaluated =
         1 + std::min<std::int64_t>(budget.workers(), engine::kMostBatchesAtOnce);
-    internal::Fit fit(components, {"final", 0, 1},
-                      {first_of(fold.training, few),
-                       first_of(fold.validation, evaluated * batches.evaluation_batch_size), 0});
+    internal::Fit fit(
+        components, {"final", 0, 1},
+        {internal::first_of(fold.training, few),
+         internal::first_of(fold.validation, evaluated * batches.evaluation_batch_size), 0});
     const internal::RunDevice& device = components.device();
     const bool has_own_memory = !device.device().is_cpu();
     internal::reset_peak_memory();
@@ -138,7 +111,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       device.backend->reset_peak(device.device());
     internal::within_memory_of(device, [&] {
       fit.prepare(nullptr);
-      BriefContext training(fit);
+      internal::BriefContext training(fit, internal::kLongDryRun);
       try {
         fit.train(training);
       } catch (const Interrupted&) {

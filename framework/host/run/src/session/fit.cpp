@@ -1,14 +1,17 @@
 #include "session/fit.h"
 
+#include <treadle/base/error.h>
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/weights.h>
+#include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 
 #include "load/target_units.h"
+#include "store/saved_model.h"
 
 // One training, from its rows to its evaluations: prepare(), train(), then validate() and test().
 // All run on the fit's own thread, inside the run's ThreadBudget. `components_` and the data are
@@ -64,14 +67,15 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
     // training.
     std::vector<const Transform*> fitted;
     for (const auto& transform : transforms_) {
-      const engine::TransformedRows so_far(rows, fitted);
+      const engine::TransformedRows so_far(rows, fitted, components_.precision().data());
       transform->fit(so_far, rows_.training);
       fitted.push_back(transform.get());
     }
   }
   // Losses come after the transforms, on whose data they are fitted, and before the model, whose
   // outputs they determine.
-  const engine::TransformedRows transformed(rows, transforms());
+  const engine::TransformedRows transformed(rows, transforms(), components_.precision().data());
+  preparation_ = engine::BatchPreparation(rows.spec(), transforms(), components_.preparation());
   if (saved_preprocessing != nullptr) {
     losses_.load_from(*saved_preprocessing);
   } else {
@@ -89,8 +93,11 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   }
   if (const std::string choice = execution_choice(*model_); !choice.empty())
     notes_.push_back("execution: " + choice);
-  if (saved_preprocessing == nullptr)
-    load_given_weights();  // else they are in the checkpoint
+  if (saved_preprocessing == nullptr) {  // else weights are in the checkpoint
+    if (model_spec_.dtype != components_.precision().data())
+      draw_weights_as_float32();
+    load_given_weights();
+  }
   move_to_device();
   optimizer_ = components_.make_optimizer();
   groups_ = components_.make_optimizer_groups(*model_);
@@ -125,19 +132,20 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                          .training = true,
                                          .timeline = timeline_,
                                          .device = components_.device().device(),
-                                         .staging = components_.device().backend.get()};
+                                         .staging = components_.device().staging()};
   training_ =
-      stream ? std::make_unique<engine::BatchPipeline>(*stream, transforms(), to_train, random_)
-             : std::make_unique<engine::BatchPipeline>(rows, rows_.training, transforms(), to_train,
+      stream ? std::make_unique<engine::BatchPipeline>(*stream, preparation_, to_train, random_)
+             : std::make_unique<engine::BatchPipeline>(rows, rows_.training, preparation_, to_train,
                                                        random_);
   if (!rows_.validation.empty()) {
     const engine::PipelineOptions to_evaluate{
         .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
                                                plan.evaluation_batch_size),
         .timeline = timeline_,
-        .staging = components_.device().backend.get()};
+        .host_part_only = true,
+        .staging = components_.device().staging()};
     validation_ = std::make_unique<engine::BatchPipeline>(
-        rows, rows_.validation, transforms(), to_evaluate, random_.part("validation", 0));
+        rows, rows_.validation, preparation_, to_evaluate, random_.part("validation", 0));
   }
 
   setup_.model = model_.get();
@@ -147,7 +155,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.training = training_.get();
   setup_.validation = validation_.get();
   setup_.metrics = views(metrics_);
-  setup_.transforms = transforms();
+  setup_.preparation = &preparation_;
   for (const auto& callback : callbacks_)
     setup_.callbacks.push_back(callback.get());
   // A refit has no validation rows to stop or choose by, so the planner fixes its length.
@@ -164,8 +172,19 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.checkpoint_every = plan.checkpoint_every;
   setup_.keep_checkpoints = plan.keep_checkpoints;
   setup_.timeline = timeline_;
+  setup_.backend = components_.device().staging();
+  setup_.precision = components_.precision();
+  setup_.capture = components_.capture();
   if (components_.device().info.tensors_only)
     setup_.path = ParameterView::Path::kTensors;
+}
+
+/// Operators draw other numbers in another dtype: a training begins with those of float32, rounded.
+void Fit::draw_weights_as_float32() {
+  ModelSpec wide = model_spec_;
+  wide.dtype = components_.precision().data();
+  const TaskRandom random(random_.seed("init"));
+  load_weights(*model_, module_state(*components_.make_model(wide)).tensors());
 }
 
 /// Weights are drawn and read on the CPU: they are the same for every device.
@@ -173,9 +192,13 @@ void Fit::move_to_device() {
   const c10::Device device = components_.device().device();
   if (device.is_cpu())
     return;
-  model_->to(device);
+  std::vector<Model*> models{model_.get()};
   for (const auto& replica : replicas_)
-    replica->to(device);
+    models.push_back(replica.get());
+  for (Model* model : models) {
+    engine::count_sent(module_state(*model), device, timeline_);
+    model->to(device);
+  }
 }
 
 void Fit::load_given_weights() {
@@ -189,22 +212,42 @@ void Fit::load_given_weights() {
   const std::optional<GivenWeights> given = components_.given_weights();
   if (!given)
     return;
-  if (given->is_strict) {
-    load_weights(*model_, given->path);
-    notes_.push_back("weights: from " + given->path.string());
-    return;
+  const NamedTensors weights = read_weights(given->path);
+  std::string left;
+  try {
+    if (given->is_strict) {
+      load_weights(*model_, weights);
+    } else {
+      left = load_matching_weights(*model_, weights).text();
+    }
+  } catch (const StorageError& error) {
+    throw StorageError(given->path.string() + ": " + error.what());
   }
-  const std::string left = load_matching_weights(*model_, given->path).text();
   notes_.push_back("weights: from " + given->path.string() +
                    (left.empty() ? "" : ", as far as they fit; " + left));
 }
 
 engine::TrainingResult Fit::train(engine::RunContext& context) {
   const StreamScope on_stream(stream_);
-  const engine::TrainingResult result = engine::train(*loop_, setup_, context);
-  // Others read the weights next, on other streams.
-  components_.device().backend->synchronize(components_.device().device());
-  return result;
+  return on_working_device(components_.device(), [&] {
+    const engine::TrainingResult result = engine::train(*loop_, setup_, context);
+    finish_on_device();
+    return result;
+  });
+}
+
+/// Others read the weights next, on other streams.
+void Fit::finish_on_device() const {
+  const RunDevice& device = components_.device();
+  if (timeline_ == nullptr || device.device().is_cpu())
+    return device.backend->synchronize(device.device());
+  {
+    const Timeline::Span waiting(timeline_, Phase::kWaiting);
+    timeline_->device_use().count_waits(1);
+    device.backend->synchronize(device.device());
+  }
+  const DeviceMemory memory = device.backend->memory(device.device());
+  timeline_->device_use().note_memory(memory.peak, memory.reserved);
 }
 
 engine::ValidationResult Fit::validate(std::stop_token stop) {
@@ -224,8 +267,9 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
       .batch_size =
           engine::evaluation_batch(model_spec_.inputs, plan.batch_size, plan.evaluation_batch_size),
       .timeline = timeline_,
-      .staging = components_.device().backend.get()};
-  engine::BatchPipeline rows(components_.rows(), rows_.test, transforms(), to_evaluate,
+      .host_part_only = true,
+      .staging = components_.device().staging()};
+  engine::BatchPipeline rows(components_.rows(), rows_.test, preparation_, to_evaluate,
                              random_.part("test", 0));
   // Fresh metrics: report_metrics_ still holds what validate() accumulated, which is read later to
   // pool the folds.
@@ -239,7 +283,8 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
 }
 
 bool Fit::transforms_targets() const {
-  return change_targets(transforms(), components_.data_spec().targets, components_.dtype());
+  return change_targets(transforms(), components_.data_spec().targets,
+                        components_.precision().data());
 }
 
 StateDict Fit::preprocessing() const {

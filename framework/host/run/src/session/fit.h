@@ -64,7 +64,9 @@ class Fit {
  private:
   std::vector<const Transform*> transforms() const;
   void load_given_weights();
+  void draw_weights_as_float32();
   void move_to_device();
+  void finish_on_device() const;
 
   const DocumentComponents& components_;
   FitId id_;
@@ -74,6 +76,7 @@ class Fit {
   RandomStreams random_;
   std::optional<StateDict> start_weights_;
   std::vector<std::unique_ptr<Transform>> transforms_;
+  engine::BatchPreparation preparation_;
   ModelSpec model_spec_;
   FittedLosses losses_;
   std::optional<Objective> objective_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <treadle/engine/device_traffic.h>
+
 // A fit's services of the run. On the fit's thread, but for write_checkpoint(), which runs on the
 // writer's, and stop(), which any thread may call.
 //
@@ -133,6 +135,7 @@ void FitContext::do_save_checkpoint(const StateDict& state,
   // Taken together with the state. When the writer gets to it, later events may be queued, and it
   // need not wait for those.
   const std::uint64_t told = run_.log.dispatcher().mark();
+  engine::count_fetched(state, &run_.timeline);
   saver_.save(state, [this, position, keep, told](const StateDict& copy) {
     write_checkpoint(copy, position, keep, told);
   });

@@ -1,5 +1,6 @@
 #include "session/fit_runner.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
 #include <treadle/engine/available_memory.h>
+#include <treadle/engine/device_traffic.h>
 #include <treadle/host/run/state_folder.h>
 #include <treadle/tensor/safetensors.h>
 
@@ -76,24 +78,48 @@ class FitRunner::Running {
   const std::string path_;
 };
 
-FitRunner::FitRunner(RunParts& run, FitPlanner& planner)
-    : run_(run),
-      planner_(planner),
-      memory_(
-          resident_memory_bytes,
-          run.options.available_memory ? run.options.available_memory
-                                       : [] { return engine::available_memory_bytes(); },
-          [&run](const std::string& text) {
-            try {
-              run.log.note(text);
-            } catch (const StorageError&) {
-              // Called by the scheduler, which expects no failure; the next event reports it.
-            }
-          }) {}
+namespace {
+
+/// A process keeps what it gave back: what it has now is the most it had.
+MemoryGauge memory_of_process(const RunOptions& options) {
+  return {.in_use = resident_memory_bytes,
+          .peak = resident_memory_bytes,
+          .available = options.available_memory ? options.available_memory
+                                                : [] { return engine::available_memory_bytes(); }};
+}
+
+MemoryGauge memory_of(const RunDevice& device) {
+  const auto now = [&device] { return device.backend->memory(device.device()); };
+  return {.in_use = [now] { return now().in_use; },
+          .peak = [now] { return now().peak; },
+          .available = [now]() -> std::optional<std::int64_t> {
+            const std::int64_t available = now().available;
+            return available > 0 ? std::optional(available) : std::nullopt;
+          },
+          .name = "memory of " + device.name};
+}
+
+}  // namespace
+
+FitRunner::FitRunner(RunParts& run, FitPlanner& planner) : run_(run), planner_(planner) {
+  const FitMemory::Note note = [&run](const std::string& text) {
+    try {
+      run.log.note(text);
+    } catch (const StorageError&) {
+      // Called by the scheduler, which expects no failure; the next event reports it.
+    }
+  };
+  memories_.push_back(std::make_unique<FitMemory>(memory_of_process(run.options), note));
+  if (const RunDevice& device = run.components().device(); !device.device().is_cpu())
+    memories_.push_back(std::make_unique<FitMemory>(memory_of(device), note));
+}
 
 void FitRunner::run() {
-  engine::run_fits(
-      *this, {static_cast<std::size_t>(run_.budget.workers()), [this] { return memory_.fits(); }});
+  const auto there_is_memory = [this] {
+    return std::all_of(memories_.begin(), memories_.end(),
+                       [](const auto& memory) { return memory->fits(); });
+  };
+  engine::run_fits(*this, {static_cast<std::size_t>(run_.budget.workers()), there_is_memory});
 }
 
 void FitRunner::stop(const std::string& fit) {
@@ -217,9 +243,11 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
     throw Interrupted("stopped before " + path + " began");
   // The scheduler starts no other fit before this one calls settled(), so the growth of the process
   // in between is taken for this fit's.
-  memory_.begin();
+  for (const auto& memory : memories_)
+    memory->begin();
   const engine::FitEnd end = run_node(node, [&] {
-    memory_.settle();
+    for (const auto& memory : memories_)
+      memory->settle();
     settled();
   });
   const std::lock_guard lock(mutex_);
@@ -376,6 +404,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   record.put("report_metrics", std::move(report_state));
   if (node.fit.keeps_weights)
     record.put(kWeights, module_state(fit.model()));
+  engine::count_fetched(record, &run_.timeline);
   // All rows are there: finish() waited until the events of this fit were delivered.
   record.put("run",
              run_.conditions().marks(run_.log.rows_of(path, training.total_epochs), node.identity));
@@ -399,9 +428,16 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
 void FitRunner::write_model(Fit& fit) const {
   // The weights first. A kill before the preprocessing leaves none, or one with another hash, which
   // read_preprocessing() refuses; the fit has no record yet and writes both again.
-  write_safetensors(run_.folder.weights(),
-                    {module_state(fit.model()).tensors(),
-                     {{"format", "pt"}, {"treadle", std::string(version())}}});
+  // Readers of the file cannot tell buffers from parameters otherwise.
+  nlohmann::json buffers = nlohmann::json::array();
+  for (const auto& buffer : fit.model().named_buffers())
+    buffers.push_back(buffer.key());
+  const StateDict weights = module_state(fit.model());
+  engine::count_fetched(weights, &run_.timeline);
+  write_safetensors(
+      run_.folder.weights(),
+      {weights.tensors(),
+       {{"format", "pt"}, {"treadle", std::string(version())}, {kModelBuffers, buffers.dump()}}});
   StateDict preprocessing = fit.preprocessing();
   preprocessing.put(kModelChecksum, nlohmann::json(hash_file(run_.folder.weights())));
   write_state_folder(run_.folder.preprocessing(), preprocessing);

@@ -67,7 +67,7 @@ class FitRunner final : private engine::FitSchedule {
 
   RunParts& run_;
   FitPlanner& planner_;
-  FitMemory memory_;
+  std::vector<std::unique_ptr<FitMemory>> memories_;  // of the process, and of a device
 
   std::mutex mutex_;  // guards what follows, and calls of the planner
   std::map<std::string, Node> nodes_;

@@ -34,6 +34,7 @@ constexpr std::array kMayChange{"/name",
                                 "/extensions",
                                 "/resources/workers",
                                 "/resources/device",
+                                "/resources/execution",
                                 "/model/weights/path"};
 constexpr std::size_t kMostShown = 6;
 

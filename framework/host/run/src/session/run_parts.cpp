@@ -5,6 +5,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/host/catalog/plugin_lock.h>
 
+#include "session/batch_size.h"
 #include "session/continuation.h"
 #include "session/run_record.h"
 
@@ -42,6 +43,10 @@ void RunParts::open_data() {
   const Timeline::Span span(&timeline, Phase::kLoading);
   dataset_.emplace(runtime, workflow_);
   components_.emplace(runtime, workflow_, *dataset_);
+  if (components_->has_open_batch_size()) {
+    components_->make_plan();
+    find_batch_size(*components_);
+  }
   const nlohmann::json& resolved = workflow().resolved;
   const PluginLock plugins =
       PluginLock::of(used_plugins(runtime.catalog(), runtime.schemas(), resolved));

@@ -80,7 +80,11 @@ void add_facts_of_run(RunParts& run, std::int64_t baseline_memory, nlohmann::jso
   result["environment"] = run.conditions().environment();
   result["environment"]["baseline_memory_bytes"] = baseline_memory;
   result["environment"]["peak_memory_bytes"] = peak_memory_bytes();
-  result["time"] = time_record(run.timeline, run.budget.workers(), components.shards());
+  const RunDevice& device = components.device();
+  const bool has_device = !device.device().is_cpu();
+  result["time"] = time_record(run.timeline, run.budget.workers(), components.shards(), has_device);
+  if (has_device)
+    result["device"] = device_record(run.timeline, device.name);
   result["extensions"] = run.workflow().resolved.value("extensions", nlohmann::json::object());
 }
 

@@ -114,6 +114,9 @@ void RunSession::split() {
 }
 
 void RunSession::run_fits() {
+  const RunDevice& device = run_.components().device();
+  if (!device.device().is_cpu())
+    device.backend->reset_peak(device.device());
   FitRunner(run_, *plan_).run();
 }
 

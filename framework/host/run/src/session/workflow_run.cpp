@@ -44,12 +44,6 @@ void write_document(const RunFolder& folder, const ResolvedWorkflow& workflow) {
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
 }
 
-std::vector<std::string> device_override(const std::string& device) {
-  if (device.empty())
-    return {};
-  return {"resources.device=" + device};
-}
-
 }  // namespace
 
 RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow,
@@ -87,8 +81,10 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
       return {folder.path(), std::move(result)};
     }
   }
-  ResolvedWorkflow workflow =
-      internal::read_run_document(runtime, folder.path(), device_override(options.device));
+  std::vector<std::string> overrides;
+  if (!options.device.empty())
+    overrides.push_back(internal::device_override(options.device));
+  ResolvedWorkflow workflow = internal::read_run_document(runtime, folder.path(), overrides);
   internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
                                /*resumed=*/true);
   return session.run();

@@ -67,17 +67,21 @@ std::string checksum_of(const TensorFile& content) {
   return hash.digest();
 }
 
-/// Reads `file`, the texts of whose metadata the bundle asks for by name.
+TensorFile content_of(const std::filesystem::path& file) {
+  try {
+    return read_safetensors(file);
+  } catch (const StorageError& error) {
+    throw StorageError(std::string(error.what()) +
+                       "; expected the folder of a run, or a file that \"workflow-runner runs "
+                       "export\" wrote");
+  }
+}
+
+/// Reads the content of `file`, the texts of whose metadata the bundle asks for by name.
 class BundleReader {
  public:
-  explicit BundleReader(const std::filesystem::path& file) : file_(file) {
-    try {
-      content_ = read_safetensors(file);
-    } catch (const StorageError& error) {
-      throw StorageError(std::string(error.what()) +
-                         "; expected the folder of a run, or a file that \"workflow-runner runs "
-                         "export\" wrote");
-    }
+  BundleReader(const std::filesystem::path& file, TensorFile content)
+      : file_(file), content_(std::move(content)) {
     const auto format = content_.metadata.find(kFormat);
     if (format == content_.metadata.end())
       refuse(file_, "is no exported run, but some other safetensors file");
@@ -197,8 +201,16 @@ void write_model_bundle(const std::filesystem::path& file, const ModelBundle& bu
   write_safetensors(file, content);
 }
 
+bool is_model_bundle(const TensorFile& content) {
+  return content.metadata.count(kFormat) > 0;
+}
+
 ModelBundle read_model_bundle(const std::filesystem::path& file) {
-  return BundleReader(file).read();
+  return read_model_bundle(file, content_of(file));
+}
+
+ModelBundle read_model_bundle(const std::filesystem::path& file, TensorFile content) {
+  return BundleReader(file, std::move(content)).read();
 }
 
 }  // namespace treadle::internal

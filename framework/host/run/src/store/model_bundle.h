@@ -4,6 +4,7 @@
 #include <string>
 
 #include <treadle/core/state_dict.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "store/state_tree.h"
 
@@ -22,8 +23,13 @@ struct ModelBundle {
 /// Throws StorageError when the file cannot be written.
 void write_model_bundle(const std::filesystem::path& file, const ModelBundle& bundle);
 
+/// Whether this is the content of such a file, of any version.
+bool is_model_bundle(const TensorFile& content);
+
 /// Reads a file from anyone: sizes, names and nesting are bounded by what the file holds, nothing
 /// in it is used as a path. Throws StorageError naming file and defect.
 ModelBundle read_model_bundle(const std::filesystem::path& file);
+/// The same, of the `content` of the file.
+ModelBundle read_model_bundle(const std::filesystem::path& file, TensorFile content);
 
 }  // namespace treadle::internal

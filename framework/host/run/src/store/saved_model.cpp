@@ -3,6 +3,8 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 #include <treadle/base/problem.h>
+#include <treadle/core/quantized_weights.h>
 #include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/state_folder.h>
@@ -47,9 +50,6 @@ ResolvedWorkflow naming_missing_plugins(const PluginLock& lock, const PluginCata
   }
 }
 
-// A model that was trained on a device is used on whatever device there is.
-constexpr const char* kAnyDevice = "resources.device=auto";
-
 }  // namespace
 
 ResolvedWorkflow read_run_document(const Runtime& runtime, const std::filesystem::path& folder,
@@ -76,14 +76,15 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& file) {
+SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& file,
+                           const std::string& device) {
   ModelBundle bundle = read_model_bundle(file);
   const std::string name = file.string();
   const PluginLock lock = PluginLock::parse(bundle.plugins, name + ": plugins");
   ResolvedWorkflow workflow = naming_missing_plugins(lock, runtime.catalog(), [&] {
     const std::shared_ptr<Document> document =
         Document::parse(bundle.document, name + ": workflow");
-    apply_override(*document, kAnyDevice);
+    apply_override(*document, device_override(device));
     return resolve_workflow(document, runtime.schemas());
   });
   return {std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
@@ -91,15 +92,23 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
 
 }  // namespace
 
-SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved) {
+SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved,
+                            const std::string& device) {
   if (std::filesystem::is_regular_file(saved))
-    return saved_in_bundle(runtime, saved);
+    return saved_in_bundle(runtime, saved, device);
   expect_model(saved);
-  const std::array overrides{std::string(kAnyDevice)};
+  const std::array overrides{device_override(device)};
   ResolvedWorkflow workflow = read_run_document(runtime, saved, overrides);
   StateDict preprocessing = read_preprocessing(saved);
   return {std::move(workflow), std::move(preprocessing),
           read_safetensors(saved / "model.safetensors").tensors};
+}
+
+NamedTensors read_weights(const std::filesystem::path& file) {
+  TensorFile content = read_safetensors(file);
+  if (is_model_bundle(content))
+    return read_model_bundle(file, std::move(content)).weights;
+  return std::move(content.tensors);
 }
 
 StateDict read_preprocessing(const std::filesystem::path& folder) {
@@ -123,15 +132,49 @@ StateDict read_preprocessing(const std::filesystem::path& folder) {
 }  // namespace treadle::internal
 
 namespace treadle {
+namespace {
 
-void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file) {
+using Names = std::set<std::string, std::less<>>;
+
+/// The names of the model's buffers, as the run wrote them into its `weights`.
+Names buffers_in(const TensorFile& weights) {
+  const auto names = weights.metadata.find(internal::kModelBuffers);
+  if (names == weights.metadata.end()) {
+    throw StorageError(
+        "does not name its buffers, which keep their dtype: an earlier version of Treadle wrote "
+        "it; export the model without another dtype, or train it again");
+  }
+  try {
+    return nlohmann::json::parse(names->second).get<Names>();
+  } catch (const nlohmann::json::exception&) {
+    throw StorageError("does not name its buffers as a list of texts; restore it from a copy");
+  }
+}
+
+/// The weights of a run in `dtype`, or as they are.
+NamedTensors weights_to_export(const std::filesystem::path& weights,
+                               std::optional<WeightDtype> dtype) {
+  TensorFile trained = read_safetensors(weights);
+  if (!dtype)
+    return std::move(trained.tensors);
+  try {
+    return convert_weights(trained.tensors, buffers_in(trained), *dtype);
+  } catch (const StorageError& error) {
+    throw StorageError(weights.string() + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file,
+                  std::optional<WeightDtype> dtype) {
   internal::expect_model(run_folder);
   const std::filesystem::path lock = run_folder / "plugins.lock";
   internal::write_model_bundle(
       file, {internal::text_of(run_folder / "workflow.json"),
              std::filesystem::exists(lock) ? internal::text_of(lock) : PluginLock().text(),
              internal::read_preprocessing(run_folder),
-             read_safetensors(run_folder / "model.safetensors").tensors});
+             weights_to_export(run_folder / "model.safetensors", dtype)});
 }
 
 }  // namespace treadle

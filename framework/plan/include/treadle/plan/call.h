@@ -10,8 +10,8 @@ namespace treadle::plan {
 
 struct Run;
 
-/// What the calls of one forward need besides their inputs: states of the stream, its stop. Only
-/// the code that adds calls to a program knows its type; a Run carries it during a forward.
+/// The context of the calls of one forward: states of the stream, its stop. Its type is private to
+/// the code that adds calls to a program; a Run holds it during a forward.
 class CallContext {
  public:
   CallContext() = default;

@@ -12,8 +12,7 @@
 
 namespace treadle::plan {
 
-/// What one step of a fused kernel computes: the operations that layers may add, and gradients of
-/// them.
+/// The operation of one step of a fused kernel: those that layers may add, and their gradients.
 enum class ElementwiseRule : std::uint8_t {
   // As ElementwiseOp, in the same order.
   kAdd,

@@ -64,7 +64,7 @@ class PlanOp {
     bool inputs = true;
     bool output = false;
   };
-  /// What backward() reads; memory of the rest is reused before backward.
+  /// The values that backward() reads; memory of the rest is reused before backward.
   virtual Reads backward_reads() const { return {}; }
 
   virtual void backward(const PlanGradients& gradients) const = 0;

@@ -4,8 +4,27 @@
 #include <memory>
 
 #include <ATen/core/Generator.h>
+#include <c10/core/Device.h>
 
 namespace treadle {
+
+/// The generators of a task that is carried out again and again: they stay the same objects, and
+/// are seeded anew each time. A step that a device has recorded draws from the objects that it was
+/// recorded with.
+class TaskGenerators {
+ public:
+  explicit TaskGenerators(c10::Device device);
+  /// From here on they draw what a TaskRandom with this seed draws.
+  void seed(std::uint64_t seed);
+  /// The generator of operators on the device: one of the CPU where libtorch has none for it.
+  const at::Generator& of_device() const { return device_.defined() ? device_ : host_; }
+
+ private:
+  friend class TaskRandom;
+  at::Generator host_;
+  at::Generator device_;  // undefined: the device has none
+  c10::Device where_;
+};
 
 /// While it lives, every random operator of libtorch that this thread runs (dropout, init, randn,
 /// …) draws from a generator seeded with `seed`, although it takes no generator argument or got
@@ -22,6 +41,8 @@ namespace treadle {
 class TaskRandom {
  public:
   explicit TaskRandom(std::uint64_t seed);
+  /// Draws from these, as they are seeded now. They outlive the scope.
+  explicit TaskRandom(const TaskGenerators& generators);
   ~TaskRandom();
   TaskRandom(const TaskRandom&) = delete;
   TaskRandom& operator=(const TaskRandom&) = delete;

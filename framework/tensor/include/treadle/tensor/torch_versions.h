@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DispatchKey.h>
 #include <c10/util/intrusive_ptr.h>
@@ -30,8 +32,8 @@ inline at::Generator make_cpu_generator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
 }
 
-/// Whether a device has random generators of its own. libtorch 1.13 knows those of CUDA and MPS
-/// alone; operators of any other device draw from the CPU's.
+/// Whether libtorch has random generators for a device. 1.13 has them for CUDA and MPS only;
+/// operators of any other device draw from the CPU's.
 inline bool has_generators(c10::Device device) {
 #if TORCH_VERSION_MAJOR < 2
   return device.is_cuda() || device.is_mps();
@@ -40,11 +42,15 @@ inline bool has_generators(c10::Device device) {
 #endif
 }
 
+inline void set_seed(at::Generator generator, std::uint64_t seed) {
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 /// A generator for a device that has_generators(), seeded.
 inline at::Generator make_generator_for(c10::Device device, std::uint64_t seed) {
   at::Generator generator = at::globalContext().defaultGenerator(device).clone();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(seed);
+  set_seed(generator, seed);
   return generator;
 }
 
@@ -64,14 +70,87 @@ inline std::vector<c10::OperatorName> all_operator_names() {
   return c10::Dispatcher::singleton().getAllOpNames();
 }
 
-/// Whether this thread computes in other dtypes than those requested.
-inline bool is_autocast_enabled() {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  return at::autocast::is_autocast_enabled(at::kCPU) ||
-         at::autocast::is_autocast_enabled(at::kCUDA);
-#else
-  return at::autocast::is_cpu_enabled() || at::autocast::is_enabled();
+#define TREADLE_AUTOCAST_BY_DEVICE 1
 #endif
+
+/// Operators whose kernels for a CPU take float32 or float64 only, or the same dtype for
+/// activations and parameters, and which autocast does not know: it is to compute them in
+/// float32. 2.x has the kernels.
+inline std::vector<const char*> operators_for_autocast_to_float32() {
+#if TORCH_VERSION_MAJOR < 2
+  return {"layer_norm", "group_norm", "mish", "hardtanh", "hardshrink", "softshrink"};
+#else
+  return {};
+#endif
+}
+
+/// Operators that libtorch hands to oneDNN on a CPU, which has no training for them in float16.
+inline std::vector<const char*> operators_without_half_training() {
+#if TORCH_VERSION_MAJOR >= 2
+  return {"lstm.input", "lstm.data"};
+#else
+  return {};
+#endif
+}
+
+/// Whether oneDNN finds the gradients of transposed convolutions in bfloat16: not that of 1.13.
+inline constexpr bool kHasNarrowTransposedConvolutions = TORCH_VERSION_MAJOR >= 2;
+
+/// Whether libtorch has the operators of a model in float16 on a CPU: not in 1.13.
+inline constexpr bool kHasHalfOnCpu = TORCH_VERSION_MAJOR >= 2;
+
+/// float32 as libtorch converts it to its own float8_e4m3fn, or float8_e5m2: the bits, uint8.
+/// Nothing: this libtorch has no float8.
+inline std::optional<at::Tensor> float8_codes_by_libtorch(const at::Tensor& values, bool e5m2) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+  return values.to(e5m2 ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn).view(at::kByte);
+#else
+  static_cast<void>(values);
+  static_cast<void>(e5m2);
+  return std::nullopt;
+#endif
+}
+
+/// The dtype that this thread autocasts to on a kind of device; nothing: it does not.
+inline std::optional<c10::ScalarType> autocast_dtype(c10::DeviceType device) {
+#ifdef TREADLE_AUTOCAST_BY_DEVICE
+  if (!at::autocast::is_autocast_enabled(device))
+    return std::nullopt;
+  return at::autocast::get_autocast_dtype(device);
+#else
+  if (device == at::kCPU ? !at::autocast::is_cpu_enabled() : !at::autocast::is_enabled())
+    return std::nullopt;
+  return device == at::kCPU ? at::autocast::get_autocast_cpu_dtype()
+                            : at::autocast::get_autocast_gpu_dtype();
+#endif
+}
+
+/// From now on, of this thread.
+inline void set_autocast_dtype(c10::DeviceType device, std::optional<c10::ScalarType> dtype) {
+#ifdef TREADLE_AUTOCAST_BY_DEVICE
+  at::autocast::set_autocast_enabled(device, dtype.has_value());
+  if (dtype)
+    at::autocast::set_autocast_dtype(device, *dtype);
+#else
+  if (device == at::kCPU) {
+    at::autocast::set_cpu_enabled(dtype.has_value());
+    if (dtype)
+      at::autocast::set_autocast_cpu_dtype(*dtype);
+  } else {
+    at::autocast::set_enabled(dtype.has_value());
+    if (dtype)
+      at::autocast::set_autocast_gpu_dtype(*dtype);
+  }
+#endif
+}
+
+/// Whether casts of parameters are kept for this thread's next operators.
+inline bool is_autocast_cache_enabled() {
+  return at::autocast::is_autocast_cache_enabled();
+}
+inline void set_autocast_cache_enabled(bool enabled) {
+  at::autocast::set_autocast_cache_enabled(enabled);
 }
 
 /// A node of libtorch's graph of gradients, held as libtorch holds it.

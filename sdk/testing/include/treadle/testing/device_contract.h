@@ -14,10 +14,12 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
+#include <treadle/base/error.h>
 #include <treadle/core/device_backend.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/tensor_spec.h>
@@ -94,6 +96,15 @@ class DeviceContract : public ::testing::TestWithParam<DeviceCase> {
     matrices.targets = {number.view({rows, 1})};
     matrices.weights = number.remainder(4).add(1);
     return matrices;
+  }
+
+  /// Records work that adds to `sum` what it draws.
+  std::unique_ptr<CapturedWork> capture(TaskGenerators& generators, at::Tensor& sum) const {
+    const std::vector<at::Generator> all{generators.of_device()};
+    return backend_->capture(device_, all, [&] {
+      const TaskRandom random(generators);
+      sum.add_(at::dropout(at::ones_like(sum), 0.5, /*train=*/true).matmul(at::ones_like(sum)));
+    });
   }
 
   static Rehearsed on(c10::Device device, Rehearsed rehearsed = {}) {
@@ -193,6 +204,30 @@ TEST_P(DeviceContract, EverythingIsDoneAfterSynchronize) {
   EXPECT_TRUE(behind.has_passed());
 }
 
+// As for the steps of an epoch: recorded again and again, read behind a wait.
+TEST_P(DeviceContract, MarksAreReadBehindTheWorkTheyStandBehind) {
+  const auto begin = backend_->mark(device_);
+  const auto end = backend_->mark(device_);
+  if (begin == nullptr)
+    GTEST_SKIP() << GetParam().name << " has no clock";
+  EXPECT_FALSE(begin->has_passed()) << "it was not recorded";
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    begin->record();
+    at::Tensor work = at::ones({256, 256}, at::TensorOptions(device_));
+    for (int i = 0; i < 10; ++i)
+      work = at::matmul(work, work).mul_(1.0 / 256);
+    end->record();
+
+    backend_->synchronize(device_);
+
+    ASSERT_TRUE(begin->has_passed() && end->has_passed());
+    EXPECT_GT(end->seconds_since(*begin), 0);
+    EXPECT_LT(end->seconds_since(*begin), 60);
+    EXPECT_EQ(begin->seconds_since(*begin), 0);
+    EXPECT_NEAR(begin->seconds_since(*end), -end->seconds_since(*begin), 1e-5);
+  }
+}
+
 TEST_P(DeviceContract, ATaskDrawsTheSameNumbersAgain) {
   const auto draw = [&](std::uint64_t seed) {
     const TaskRandom random(seed);
@@ -218,7 +253,6 @@ TEST_P(DeviceContract, MemoryOfTensorsIsCountedAndGivenBack) {
   const auto allowed = [&](std::int64_t bytes) {
     return GetParam().counts_tensors ? bytes : bytes / 2;  // others allocate and free, too
   };
-  backend_->release_unused(device_);
   const std::int64_t before = backend_->memory(device_).in_use;
   backend_->reset_peak(device_);
   {
@@ -234,8 +268,6 @@ TEST_P(DeviceContract, MemoryOfTensorsIsCountedAndGivenBack) {
   EXPECT_GE(after.peak - before, allowed(kBytes));
   backend_->reset_peak(device_);
   EXPECT_LE(backend_->memory(device_).peak - before, kBytes - allowed(kBytes));
-  backend_->release_unused(device_);
-  EXPECT_LE(backend_->memory(device_).reserved, after.reserved);
 }
 
 // With copies ahead on their own stream.
@@ -269,6 +301,65 @@ TEST_P(DeviceContract, APipelineHandsOutTheSameBatchesThere) {
       EXPECT_TRUE(at::equal(got[i].rows, expected[i].rows));
     }
   }
+}
+
+TEST_P(DeviceContract, CapturedWorkIsDoneWhenItIsReplayed) {
+  if (!backend_->can_capture())
+    GTEST_SKIP() << GetParam().name << " does not record work";
+  const StreamScope on_stream(another_stream(device_));
+  TaskGenerators generators(device_);
+  const auto ones = [&] { return at::ones({8, 8}, at::TensorOptions(device_)); };
+  at::Tensor sum = ones();
+  generators.seed(1);
+  const auto work = capture(generators, sum);
+
+  EXPECT_TRUE(at::equal(sum.cpu(), ones().cpu())) << "it is recorded, not done";
+
+  const auto replayed = [&](std::uint64_t seed) {
+    sum.fill_(1);
+    generators.seed(seed);
+    work->replay();
+    return sum.cpu();
+  };
+  const auto carried_out = [&](std::uint64_t seed) {
+    const TaskRandom random(seed);
+    return ones().add_(at::dropout(ones(), 0.5, /*train=*/true).matmul(ones())).cpu();
+  };
+  for (const std::uint64_t seed : {2U, 3U, 2U})
+    EXPECT_TRUE(at::equal(replayed(seed), carried_out(seed))) << "seed " << seed;
+  EXPECT_FALSE(at::equal(replayed(2), replayed(3))) << "it draws anew";
+}
+
+TEST_P(DeviceContract, WorkThatReadsTheDeviceCannotBeCaptured) {
+  if (!backend_->can_capture())
+    GTEST_SKIP() << GetParam().name << " does not record work";
+  const StreamScope on_stream(another_stream(device_));
+  at::Tensor sum = at::ones({8, 8}, at::TensorOptions(device_));
+  EXPECT_THROW(backend_->capture(device_, {}, [&] { sum.mul_(sum.sum().item<float>()); }),
+               std::exception);
+  EXPECT_THROW(backend_->capture(device_, {},
+                                 [&] {
+                                   sum.add_(1);
+                                   throw TrainingError("of the work");
+                                 }),
+               TrainingError);
+
+  EXPECT_EQ(sum.sum().item<float>(), 64) << "nothing of it was done";
+  TaskGenerators generators(device_);
+  EXPECT_NO_THROW(capture(generators, sum)->replay()) << "the device is as good as before";
+}
+
+TEST_P(DeviceContract, CapturedTrainingsHaveTheResultOfOthers) {
+  if (!backend_->can_capture())
+    GTEST_SKIP() << GetParam().name << " does not record work";
+  const StreamScope on_stream(another_stream(device_));
+  const Whole eager(std::make_unique<Rehearsal>(on(device_)));
+  const Whole captured(std::make_unique<Rehearsal>(on(device_, {.capture = backend_.get()})));
+
+  expect_close(captured.rehearsal->weights(), eager.rehearsal->weights());
+  EXPECT_GT(captured.result.replayed_steps, 0);
+  expect_every_checkpoint_leads_to_the_same_end(
+      [&] { return std::make_unique<Rehearsal>(on(device_, {.capture = backend_.get()})); });
 }
 
 TEST_P(DeviceContract, TrainsAsTensorsOnACpuDo) {

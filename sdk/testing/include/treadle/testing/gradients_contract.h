@@ -35,6 +35,7 @@
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/test_device.h>
 
 /// What every GradientStrategy must keep. Include in one source file of a test program:
 ///
@@ -564,6 +565,30 @@ TEST_P(GradientStrategyContract, LetsWhatTheLossThrowsThrough) {
     ADD_FAILURE() << "expected the loss' DataError";
   } catch (const DataError& error) {
     EXPECT_STREQ(error.what(), "row 7 has no target");
+  }
+}
+
+TEST_P(GradientStrategyContract, GradientsAgreeOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << TestDevice::kNone;
+  for (const bool weighted : {false, true}) {
+    const auto results_on = [&](c10::Device where) {
+      Replica replica({.keeps_state = true});
+      replica.model.to(where);
+      const BatchLoss loss = replica.add(*make(), batch_of(kRows, weighted).to(where));
+      NamedResults results;
+      for (const auto& [name, gradient] : replica.gradients())
+        add_result(results, "gradient of " + name, gradient);
+      add_result(results, "sum", loss.terms.front().sum);
+      add_result(results, "weight", loss.terms.front().weight);
+      if (const StateDict* memory = last_with_memory(replica.context.state()))
+        add_result(results, "memory", memory->tensor("memory"));
+      return results;
+    };
+
+    expect_results(results_on(device->device()), results_on(c10::kCPU),
+                   device->closeness(at::kDouble));
   }
 }
 

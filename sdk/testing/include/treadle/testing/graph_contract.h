@@ -24,6 +24,7 @@
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/test_device.h>
 
 /// What every GraphBuilder, and the networks it builds, must keep. The test program links
 /// treadle::graph. Include in one source file of it:
@@ -279,6 +280,30 @@ TEST_P(GraphContract, SeveralThreadsMayBuildAtOnce) {
   EXPECT_EQ(errors, kNoErrors);
   for (const nlohmann::json& result : results)
     EXPECT_EQ(result, expected);
+}
+
+TEST_P(GraphContract, ForwardAndBackwardAgreeOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << TestDevice::kNone;
+  for (const graph::Execution execution :
+       {graph::Execution::kDynamic, graph::Execution::kCompiled}) {
+    SCOPED_TRACE(execution == graph::Execution::kCompiled ? "compiled" : "dynamic");
+    const auto passed = [&](c10::Device where) {
+      const auto built = network();
+      built->set_execution(execution);
+      built->train(device->draws_as_a_cpu());
+      const auto forward = [&](const std::vector<at::Tensor>& inputs) {
+        ForwardContext context;
+        Outputs outputs(1);
+        built->forward(inputs, outputs, context);
+        return outputs;
+      };
+      return passed_on(where, *built, random_inputs(), forward, /*has_slopes=*/true);
+    };
+
+    expect_results(passed(device->device()), passed(c10::kCPU), device->closeness(at::kDouble));
+  }
 }
 
 }  // namespace treadle::testing

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -24,7 +26,8 @@
 namespace treadle::testing {
 
 /// The components of the plugins that are installed beside the Treadle libraries a test is linked
-/// to, for slots of the component under test: a strategy that wraps back-propagation, say.
+/// to, and of those in the folders of TREADLE_PLUGIN_PATH, which come first: for slots of the
+/// component under test (a strategy that wraps back-propagation, say), and devices to test on.
 ///
 /// Their libraries are opened when a component is first asked for that the plugin under test does
 /// not have; one that cannot be opened is passed over. They came with Treadle, so nothing is
@@ -38,7 +41,7 @@ class InstalledPlugins {
 
   /// Null when no plugin has it.
   static const Entry* find(std::string_view interface_id, std::string_view name) {
-    static const std::map<Key, Entry> components = all_in(folder());
+    static const std::map<Key, Entry> components = all_in(folders());
     const auto found = components.find(Key(interface_id, name));
     return found == components.end() ? nullptr : &found->second;
   }
@@ -71,17 +74,30 @@ class InstalledPlugins {
     }
   };
 
-  static std::map<Key, Entry> all_in(const std::filesystem::path& folder) {
-    std::vector<std::filesystem::path> files;
-    std::error_code none;
-    for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
-      if (file.path().extension() == ".so")
-        files.push_back(file.path());
+  static std::vector<std::filesystem::path> folders() {
+    std::vector<std::filesystem::path> all;
+    if (const char* const listed = std::getenv("TREADLE_PLUGIN_PATH")) {
+      std::istringstream each(listed);
+      for (std::string one; std::getline(each, one, ':');)
+        all.emplace_back(one);
     }
-    std::sort(files.begin(), files.end());
+    all.push_back(folder());
+    return all;
+  }
+
+  static std::map<Key, Entry> all_in(const std::vector<std::filesystem::path>& folders) {
     std::map<Key, Entry> components;
-    for (const std::filesystem::path& file : files)
-      add_components(file, components);
+    for (const std::filesystem::path& folder : folders) {
+      std::vector<std::filesystem::path> files;
+      std::error_code none;
+      for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
+        if (file.path().extension() == ".so")
+          files.push_back(file.path());
+      }
+      std::sort(files.begin(), files.end());
+      for (const std::filesystem::path& file : files)
+        add_components(file, components);
+    }
     return components;
   }
 

@@ -19,13 +19,16 @@
 #include <ATen/ops/randn_like.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <treadle/core/layer.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
+#include <treadle/core/plugin_call.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
+#include <treadle/tensor/autocast.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/autograd_depth.h>
@@ -33,6 +36,7 @@
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/plan_interpreter.h>
 #include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/test_device.h>
 
 /// What every LayerFactory, and the layers it makes, must keep. Include in one source file of a
 /// test program:
@@ -375,6 +379,65 @@ TEST_P(LayerContract, GradientsAreTheSlopesOfTheResult) {
     EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*layer, inputs)}); }, differentiated,
                                 {.most_elements = 20}))
         << (training ? "in training" : "in evaluation");
+  }
+}
+
+// "bf16-mixed": what comes from a matrix product before has 16 bits, parameters have 32.
+TEST_P(LayerContract, ComputesUnderAutocast) {
+  const auto layer = create(1, at::kFloat);
+  layer->train();
+  const auto inputs = random_inputs(kRows, at::kFloat);
+  std::vector<at::Tensor> rounded = inputs;
+  std::vector<at::Tensor> narrow = inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_of_numbers(inputs[i])) {
+      narrow[i] = inputs[i].to(at::kBFloat16).set_requires_grad(GetParam().is_differentiable);
+      rounded[i] = narrow[i].detach().to(at::kFloat);
+    }
+  }
+  const at::Tensor expected = run(*layer, rounded).detach();
+  const AutocastScope autocast(Autocast::on(c10::kCPU, at::kBFloat16));
+  try {
+    for (const std::vector<at::Tensor>& given : {inputs, narrow}) {
+      const at::Tensor result = run(*layer, given);
+      EXPECT_EQ(result.sizes(), expected.sizes());
+      if (!result.is_floating_point())
+        return;
+      EXPECT_TRUE(result.isfinite().all().item<bool>());
+      // Random numbers are drawn otherwise in another dtype, and a choice may fall otherwise.
+      if (GetParam().is_differentiable && !GetParam().training_differs) {
+        const double largest = expected.abs().max().item<double>();
+        EXPECT_LT((result.to(at::kFloat) - expected).abs().max().item<double>(), 0.06 * largest);
+      }
+      if (result.requires_grad())
+        result.to(at::kFloat).square().sum().backward();
+    }
+  } catch (const c10::Error& error) {
+    EXPECT_TRUE(is_missing_operator(error.msg()))
+        << words_of(error) << "\nIn mixed precision, matrix products return bfloat16 while inputs "
+        << "and parameters may have float32: convert them before an operator that takes one dtype.";
+  }
+}
+
+// "bf16". An operator that libtorch does not have in bfloat16 is no fault of the layer.
+TEST_P(LayerContract, ComputesInBfloat16) {
+  const auto layer = create(1, at::kBFloat16);
+  layer->train();
+  auto inputs = random_inputs(kRows, at::kBFloat16);
+  for (at::Tensor& input : inputs) {
+    if (is_of_numbers(input))
+      input.set_requires_grad(GetParam().is_differentiable);
+  }
+  try {
+    const at::Tensor result = run(*layer, inputs);
+    if (result.is_floating_point()) {
+      EXPECT_EQ(result.scalar_type(), at::kBFloat16);
+      EXPECT_TRUE(result.isfinite().all().item<bool>());
+    }
+    if (result.requires_grad())
+      result.square().sum().backward();
+  } catch (const c10::Error& error) {
+    EXPECT_TRUE(is_missing_operator(error.msg())) << words_of(error);
   }
 }
 
@@ -764,6 +827,38 @@ TEST_P(LayerContract, WorksTheSameFromAnArena) {
   const ParameterArena arena(*adopted);
 
   EXPECT_TRUE(at::equal(run(*plain, random_inputs()), run(*adopted, random_inputs())));
+}
+
+// A layer of states carried through time may be computed in another order there: libtorch's
+// recurrent operators look at all times of a sequence at once on a CPU alone.
+TEST_P(LayerContract, ForwardAndBackwardAgreeOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << TestDevice::kNone;
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const bool training : {true, false}) {
+      if (training && GetParam().training_differs && !device->draws_as_a_cpu())
+        continue;
+      SCOPED_TRACE(std::string(training ? "in training" : "in evaluation") +
+                   (dtype == at::kFloat ? ", float32" : ", float64"));
+      const auto passed = [&](c10::Device where) {
+        const auto layer = create(1, dtype);
+        layer->train(training);
+        const auto forward = [&](const std::vector<at::Tensor>& inputs) {
+          return run_all(*layer, inputs, output_names(*layer));
+        };
+        return passed_on(where, *layer, random_inputs(kRows, dtype), forward,
+                         GetParam().is_differentiable);
+      };
+      Closeness allowed = device->closeness(dtype);
+      if (GetParam().by_hand && dtype == at::kFloat)
+        allowed = {.relative = 1e-4, .absolute = 1e-5};
+      else if (GetParam().by_hand)
+        allowed = kRounding;
+
+      expect_results(passed(device->device()), passed(c10::kCPU), allowed);
+    }
+  }
 }
 
 }  // namespace treadle::testing

@@ -16,6 +16,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
@@ -26,6 +27,7 @@
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/targets.h>
+#include <treadle/testing/test_device.h>
 
 /// What every Loss must keep. Include in one source file of a test program:
 ///
@@ -443,6 +445,45 @@ TEST_P(LossContract, SaysWhatOutputsMean) {
   EXPECT_LE(said.values.max().item<double>(), 1);
   if (target().kind != TargetKind::kLabels) {
     EXPECT_TRUE(said.values.sum(-1).sub(1).abs().max().item<double>() < 1e-12);
+  }
+}
+
+TEST_P(LossContract, TermsAndGradientsAgreeOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << TestDevice::kNone;
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const Weights weights : kAllWeights) {
+      SCOPED_TRACE(std::string(dtype == at::kFloat ? "float32" : "float64") + ", weights " +
+                   std::to_string(static_cast<int>(weights)));
+      const auto outputs = random_outputs(dtype);
+      const Batch batch = random_batch(dtype, weights);
+      const auto results_on = [&](c10::Device where) {
+        const Batch there = batch.to(where);
+        Tensors given;
+        for (const at::Tensor& output : outputs)
+          given.push_back(output.to(where).detach().requires_grad_(true));
+        NamedResults results;
+        const at::Tensor weight = loss_->weight(target_of(there));
+        const LossTerms terms = forward(given, there);
+        terms.sum.backward();
+        EXPECT_EQ(terms.sum.device(), where) << "of the sum";
+        EXPECT_EQ(weight.device(), where) << "of weight()";
+        add_result(results, "weight()", weight);
+        add_result(results, "sum", terms.sum);
+        add_result(results, "weight", terms.weight);
+        for (std::size_t i = 0; i < given.size(); ++i)
+          add_result(results, "gradient of output " + std::to_string(i), given[i].grad());
+        const at::NoGradGuard no_gradients;
+        const Prediction prediction = loss_->prediction(given);
+        add_result(results, "prediction", prediction.values);
+        for (const Prediction::Extra& extra : prediction.extras)
+          add_result(results, extra.name, extra.values);
+        return results;
+      };
+
+      expect_results(results_on(device->device()), results_on(c10::kCPU), device->closeness(dtype));
+    }
   }
 }
 

@@ -21,6 +21,7 @@
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/test_device.h>
 
 /// What every ModelProvider, and the models it builds, must keep. Include in one source file of a
 /// test program:
@@ -339,6 +340,30 @@ TEST_P(ModelContract, WorksTheSameFromAnArena) {
   const ParameterArena arena(*adopted);
 
   EXPECT_TRUE(same_bits(run(*plain, random_inputs()), run(*adopted, random_inputs())));
+}
+
+TEST_P(ModelContract, ForwardAndBackwardAgreeOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << TestDevice::kNone;
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const bool training : {true, false}) {
+      if (training && GetParam().training_differs && !device->draws_as_a_cpu())
+        continue;
+      SCOPED_TRACE(std::string(training ? "in training" : "in evaluation") +
+                   (dtype == at::kFloat ? ", float32" : ", float64"));
+      const auto passed = [&](c10::Device where) {
+        const auto model = create(1, dtype);
+        model->train(training);
+        const auto forward = [&](const std::vector<at::Tensor>& inputs) {
+          return run(*model, inputs);
+        };
+        return passed_on(where, *model, random_inputs(dtype), forward, /*has_slopes=*/true);
+      };
+
+      expect_results(passed(device->device()), passed(c10::kCPU), device->closeness(dtype));
+    }
+  }
 }
 
 }  // namespace treadle::testing

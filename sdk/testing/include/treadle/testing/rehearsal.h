@@ -46,6 +46,7 @@ struct Rehearsed {
   Duration checkpoint_every{3, Duration::Unit::kSteps};
   c10::Device device = c10::kCPU;
   ParameterView::Path path = ParameterView::Path::kFastest;
+  const DeviceBackend* capture = nullptr;  ///< see StepOptions::capture
 };
 
 /// A training with a loop, callbacks and all they work with, made as a host makes them. Two of the
@@ -79,7 +80,7 @@ class Rehearsal {
     setup_.training = &training_;
     setup_.validation = rehearsed.has_validation ? &validation_ : nullptr;
     setup_.metrics = {{&metric_, 0, number_target("price")}};
-    setup_.transforms = {&transform_};
+    setup_.preparation = &preparation_;
     for (const auto& callback : callbacks_)
       setup_.callbacks.push_back(callback.get());
     setup_.epochs = rehearsed.epochs;
@@ -87,6 +88,7 @@ class Rehearsal {
     setup_.evaluate_every = rehearsed.evaluate_every;
     setup_.checkpoint_every = rehearsed.checkpoint_every;
     setup_.path = rehearsed.path;
+    setup_.capture = rehearsed.capture;
   }
   explicit Rehearsal(const Rehearsed& rehearsed = {}, Callbacks callbacks = {})
       : Rehearsal(std::make_unique<EveryBatch>(), rehearsed, std::move(callbacks)) {}
@@ -137,6 +139,7 @@ class Rehearsal {
   std::unique_ptr<TrainingWorkflow> loop_;
   Callbacks callbacks_;
   Tenfold transform_;
+  engine::BatchPreparation preparation_{DataSpec(), {&transform_}};
   TinyModel model_;
   SquaredError loss_;
   Objective objective_ = objective_of(loss_);
@@ -149,10 +152,15 @@ class Rehearsal {
 };
 
 inline bool same_bits(const StateDict& a, const StateDict& b) {
-  if (a.tensors().size() != b.tensors().size())
+  if (a.tensors().size() != b.tensors().size() || a.parts().size() != b.parts().size() ||
+      a.values() != b.values())
     return false;
   for (const auto& [name, tensor] : a.tensors()) {
     if (!b.has_tensor(name) || !at::equal(tensor, b.tensor(name)))
+      return false;
+  }
+  for (const auto& [name, part] : a.parts()) {
+    if (!b.has_part(name) || !same_bits(part, b.part(name)))
       return false;
   }
   return true;

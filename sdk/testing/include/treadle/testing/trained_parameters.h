@@ -24,7 +24,7 @@ class TrainedParameters {
                              c10::Device device = c10::kCPU)
       : optimizer_(optimizer),
         module_(make_module(dtype, seed, device)),
-        arena_(*module_),
+        arena_(*module_, OptimizerSlots::alignment_of(optimizer.slots())),
         slots_(optimizer.slots(), arena_),
         view_(arena_, slots_, path) {}
 

@@ -14,6 +14,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isnan.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
@@ -25,6 +26,7 @@
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/test_device.h>
 
 /// What every Transform must keep. Include in one source file of a test program:
 ///
@@ -40,6 +42,8 @@ struct TransformCase {
   bool augments = false;
   /// Works on images: rows then have an input of them as well, "picture", [2, 6, 5].
   bool images = false;
+  /// A device draws other numbers than the host for it.
+  bool draws_on_device = false;
 };
 
 class TransformContract : public ::testing::TestWithParam<TransformCase> {
@@ -150,6 +154,32 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
     auto transform = GetParam().make();
     transform->fit(reader, row_numbers(0, 40));
     return transform;
+  }
+
+  /// All rows, with pictures of bytes; the others where `bytes` is false have the same numbers.
+  static Batch with_bytes(const MatrixRows& reader, bool bytes) {
+    Batch batch = gathered(reader, 0, kRows);
+    const TaskRandom random(9);
+    batch.inputs.back() = at::randint(0, 256, batch.inputs.back().sizes(), at::kByte);
+    if (!bytes)
+      batch.inputs.back() = batch.inputs.back().to(at::kFloat);
+    return batch;
+  }
+
+  /// Training and evaluation, by tensor operations on `device`; inputs on the CPU.
+  static NamedResults prepared_on(c10::Device device, const Transform& transform,
+                                  const RowReader& reader) {
+    NamedResults results;
+    for (const bool training : {false, true}) {
+      const Batch batch = applied(transform, gathered(reader, 0, kRows).to(device),
+                                  {.training = training, .seed = 3, .tensors_only = true});
+      for (std::size_t port = 0; port < batch.inputs.size(); ++port) {
+        EXPECT_EQ(batch.inputs[port].device(), device) << "input " << port;
+        add_result(results, (training ? "training, input " : "input ") + std::to_string(port),
+                   batch.inputs[port]);
+      }
+    }
+    return results;
   }
 
   static Batch applied(const Transform& transform, Batch batch, const ApplyContext& context = {}) {
@@ -382,6 +412,90 @@ TEST_P(TransformContract, AppliesFromSeveralThreadsAtOnce) {
   EXPECT_EQ(errors, kNoErrors);
   for (const Batch& result : results)
     expect_same(result, expected);
+}
+
+TEST_P(TransformContract, ADevicePartChangesInputsAlone) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  if (!transform->works_on_device())
+    GTEST_SKIP() << "works on the host";
+  const DataSpec before = reader.spec();
+  const DataSpec after = transform->output_spec(before);
+  ASSERT_EQ(after.inputs.size(), before.inputs.size());
+  for (std::size_t port = 0; port < after.inputs.size(); ++port)
+    EXPECT_EQ(after.inputs[port].name, before.inputs[port].name);
+  EXPECT_EQ(after.targets, before.targets);
+
+  const Batch rows = gathered(reader, 0, kRows);
+  const Batch batch = applied(*transform, copy_of(rows), {.training = true, .tensors_only = true});
+
+  testing::expect_same(batch.targets, rows.targets, "target");
+}
+
+TEST_P(TransformContract, TensorOperationsAgreeWithTheLoop) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const MatrixRows reader = table(dtype);
+    const auto transform = fitted(reader);
+    if (!transform->works_on_device())
+      GTEST_SKIP() << "works on the host";
+    const auto by = [&](bool tensors_only, bool training, std::uint64_t seed) {
+      return applied(*transform, gathered(reader, 0, kRows),
+                     {.training = training, .seed = seed, .tensors_only = tensors_only});
+    };
+
+    expect_same(by(true, false, 1), by(false, false, 1));
+    if (!GetParam().draws_on_device) {
+      expect_same(by(true, true, 1), by(false, true, 1));
+      continue;
+    }
+    expect_same(by(true, true, 1), by(true, true, 1));
+    const Batch one = by(true, true, 1);
+    const Batch other = by(true, true, 2);
+    bool differs = false;
+    for (std::size_t port = 0; port < other.inputs.size(); ++port)
+      differs = differs || !same(other.inputs[port], one.inputs[port]);
+    EXPECT_TRUE(differs) << "the seed of a batch decides what a device draws";
+  }
+}
+
+TEST_P(TransformContract, BytesStayBytesAndBecomeTheSameNumbers) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  if (!GetParam().images || !transform->takes_bytes())
+    GTEST_SKIP() << "takes numbers";
+  DataSpec spec = reader.spec();
+  spec.inputs.back().dtype = at::kByte;
+  EXPECT_EQ(transform->output_spec(spec).inputs.back().dtype, at::kByte);
+  for (const bool training : {false, true}) {
+    for (const bool tensors_only : {false, true}) {
+      if (tensors_only && !transform->works_on_device())
+        continue;
+      const ApplyContext context{.training = training, .seed = 5, .tensors_only = tensors_only};
+
+      const Batch bytes = applied(*transform, with_bytes(reader, true), context);
+      const Batch numbers = applied(*transform, with_bytes(reader, false), context);
+
+      EXPECT_EQ(bytes.inputs.back().scalar_type(), at::kByte);
+      EXPECT_TRUE(same(bytes.inputs.back().to(at::kFloat), numbers.inputs.back()));
+    }
+  }
+}
+
+TEST_P(TransformContract, BatchesAgreeOnADevice) {
+  const TestDevice* const device = TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << TestDevice::kNone;
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const MatrixRows reader = table(dtype);
+    const auto transform = fitted(reader);
+    if (!transform->works_on_device())
+      GTEST_SKIP() << "works on the host";
+    if (GetParam().draws_on_device && !device->draws_as_a_cpu())
+      GTEST_SKIP() << "the device draws numbers of its own";
+
+    expect_results(prepared_on(device->device(), *transform, reader),
+                   prepared_on(c10::kCPU, *transform, reader), device->closeness(dtype));
+  }
 }
 
 TEST_P(TransformContract, RefusesAnEmptyState) {

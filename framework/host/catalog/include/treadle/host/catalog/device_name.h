@@ -6,7 +6,7 @@
 
 namespace treadle {
 
-/// What a document calls a device: "cuda", "cuda:1", "auto".
+/// The name of a device in a document: "cuda", "cuda:1", "auto".
 struct DeviceName {
   /// Of the interface "device"; empty for "auto".
   std::string component;

@@ -28,7 +28,7 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-/// What was read from one file: facts about the file alone. Whether a plugin fits this host is
+/// Facts about one file alone, as they were read from it. Whether a plugin fits this host is
 /// evaluated anew each time.
 struct FileFacts {
   FileStamp stamp;
@@ -62,7 +62,7 @@ class PluginCache {
   /// missing, damaged, of another version, or that everyone may write to is taken as empty.
   explicit PluginCache(std::filesystem::path file);
 
-  /// What is in the file at `path` now. Nothing when the file is not there.
+  /// The facts of the file at `path` now. Null when the file is not there.
   const FileFacts* facts(const std::filesystem::path& path);
 
   /// Records how the file at `path` behaved. Expects an earlier call of facts(path).

@@ -99,7 +99,7 @@ struct CatalogOptions {
   std::set<std::string, std::less<>> only;
   Probing probing = Probing::kNever;
   ProbeOptions probe;
-  /// What plugins must fit. Unset, it is read from host_library().
+  /// The build that plugins must fit. Unset, it is read from host_library().
   std::optional<HostBuild> host;
 };
 

@@ -18,7 +18,7 @@ struct ProbeFinding {
   std::string text;  ///< a sentence that begins with a verb: "exports its entry and nothing else"
 };
 
-/// What happened when a library was loaded and its entry called, in a process of its own.
+/// The outcome of loading a library and calling its entry, in a process of its own.
 struct ProbeVerdict {
   /// Empty when it loaded; else a sentence that begins with a verb: "crashed while it was loaded
   /// (SIGSEGV)".

@@ -27,7 +27,7 @@ struct ResolvedWorkflow {
 
   std::string name;
   std::uint64_t seed = 0;
-  std::string dtype;
+  std::string precision;
 
   /// The parameters of a slot, "optimizer" for example, with its places. Expects it to be there.
   Config slot(std::string_view key) const;

@@ -23,7 +23,7 @@ struct DeviceListing {
   std::string preferred;  ///< what "auto" stands for; empty: nothing was found
 };
 
-/// Asks every plugin that knows a kind of device. Loads them.
+/// Loads every device plugin and lets it look.
 DeviceListing list_devices(const Runtime& runtime);
 
 }  // namespace treadle

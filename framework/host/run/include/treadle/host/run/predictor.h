@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include <treadle/core/data_spec.h>
 #include <treadle/core/predictions.h>
+#include <treadle/core/quantized_weights.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {
@@ -38,8 +40,8 @@ class Predictor {
   }
 
   /// Predicts for rows: one tensor per input of data_spec(), [B, port.shape...], in the data's
-  /// units. Returns one prediction per target. Throws a DataError with both shapes when an input
-  /// has another one.
+  /// units; where the data has bytes, bytes or numbers. Returns one prediction per target. Throws a
+  /// DataError with both shapes when an input has another one.
   Predictions predict(std::span<const at::Tensor> inputs) const;
   /// For a model of one input and one target: a table [B, F], columns in data_spec()'s order.
   Prediction predict(const at::Tensor& features) const;
@@ -65,8 +67,10 @@ class Predictor {
 
 /// Writes the model of a finished run as one file with all that predicting needs: weights, the
 /// document, fitted transforms and data dictionaries, and which plugins the run used. It is a
-/// safetensors file. Throws StorageError when the folder holds no such run, or the file cannot be
-/// written.
-void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file);
+/// safetensors file. With a `dtype`, its floating-point parameters are in that dtype:
+/// quantized_weights.h. Throws StorageError when the folder holds no such run, a weight cannot be
+/// in that dtype, or the file cannot be written.
+void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file,
+                  std::optional<WeightDtype> dtype = std::nullopt);
 
 }  // namespace treadle

@@ -73,6 +73,12 @@ RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& fro
 /// name. Metrics have no direction there. Throws a StorageError for a file that was damaged.
 std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder);
 
+/// What `check` says beside problems, without reading data: that the precision is slow on the
+/// device. Throws a DocumentError where the device lacks it. Nothing where the device is on another
+/// machine.
+std::vector<std::string> notes_on_precision(const Runtime& runtime,
+                                            const ResolvedWorkflow& workflow);
+
 /// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing
 /// is written.
 struct DryRun {
