@@ -1,19 +1,22 @@
 #include "attention.h"
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/linear.h>
 
+#include "cache.h"
 #include "initialisers.h"
 #include "padding.h"
 
@@ -21,29 +24,59 @@ namespace treadle::layers {
 
 namespace {
 constexpr std::string_view kWeights = "attn_weights";
+constexpr std::string_view kCache = "keys_and_values";
+constexpr const char* kWantedSequences = "sequences [B, length, width]";
+
+std::int64_t head_dim_of(const Config& config, std::int64_t width, std::int64_t heads) {
+  if (const auto head_dim = config.find<std::int64_t>("head_dim"))
+    return *head_dim;
+  if (width % heads != 0) {
+    throw DataError("has " + std::to_string(heads) + " heads, which do not divide the width of " +
+                    std::to_string(width) + "; set \"head_dim\" for heads of another width");
+  }
+  return width / heads;
+}
+}  // namespace
+
+void Attention::check(const Config& config) {
+  const auto heads = config.get<std::int64_t>("num_heads");
+  const auto kv_heads = config.get_or<std::int64_t>("num_kv_heads", heads);
+  if (heads % kv_heads != 0) {
+    config.fail("num_kv_heads", "is " + std::to_string(kv_heads) + ", which does not divide the " +
+                                    std::to_string(heads) + " of \"num_heads\"");
+  }
+  if (config.get<bool>("cache") && !config.get<bool>("is_causal")) {
+    config.fail("cache",
+                "requires \"is_causal\": true: earlier positions would look at later ones, which a "
+                "cached step does not have");
+  }
+  if (config.has("rotary"))
+    Rotary::check(config.child("rotary"));
 }
 
 Attention::Attention(const Config& config, const LayerSpec& spec)
-    : heads_(config.get<std::int64_t>("num_heads")),
+    : width_(expect_dimensions(spec, 3, kWantedSequences).width()),
+      heads_(config.get<std::int64_t>("num_heads")),
+      kv_heads_(config.get_or<std::int64_t>("num_kv_heads", heads_)),
+      head_dim_(head_dim_of(config, width_, heads_)),
+      roles_(spec, heads_),
+      visibility_{config.get<bool>("is_causal"), config.find<std::int64_t>("window")},
       dropout_(config.get<double>("dropout")),
-      causal_(config.get<bool>("is_causal")) {
-  constexpr const char* kWanted = "sequences [B, length, width]";
-  width_ = expect_dimensions(spec, 3, kWanted).width();
-  for (std::size_t i = 1; i < spec.inputs.size(); ++i) {
-    std::optional<std::size_t>& role = describes_padding(spec.inputs[i]) ? padding_ : memory_;
-    if (role) {
+      has_cache_(config.get<bool>("cache")) {
+  if (config.has("rotary")) {
+    if (roles_.memory)
       throw DataError(
-          "takes the stream and as references at most one sequence to look at and the lengths or "
-          "the mask of what it looks at, got " +
-          std::to_string(spec.inputs.size()) + " inputs");
-    }
-    role = i;
+          "has rotary positions, which two sequences do not share; it takes no other "
+          "sequence, got " +
+          spec.inputs[*roles_.memory].text());
+    rotary_.emplace(config.child("rotary"), head_dim_);
   }
-  if (width_ % heads_ != 0) {
-    throw DataError("has " + std::to_string(heads_) + " heads, which do not divide the width of " +
-                    std::to_string(width_));
+  if (has_cache_ && spec.inputs.size() > 1) {
+    throw DataError(
+        "has a cache, which keeps no masks and no other sequence; it takes the stream "
+        "alone, got " +
+        spec.inputs[1].text());
   }
-  const bool to_itself = !memory_;
   const bool has_bias = config.get<bool>("bias");
   const auto& rule = initialiser("xavier_uniform");
   const auto add = [&](const std::string& name, std::int64_t out, std::int64_t in,
@@ -53,57 +86,92 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
       bias = register_parameter(name + "_bias", at::empty({out}, spec.dtype));
     initialise(rule, weight, bias);
   };
-  add("in", to_itself ? 3 * width_ : width_, width_, in_weight_, in_bias_);
-  if (!to_itself) {
-    const TensorSpec& memory = spec.inputs[*memory_];
-    if (memory.sizes.size() != 3)
-      throw DataError("takes " + std::string(kWanted) + " as its reference, got " + memory.text());
-    add("memory", 2 * width_, memory.width(), memory_weight_, memory_bias_);
-  }
-  add("out", width_, width_, out_weight_, out_bias_);
+  const std::int64_t of_queries = heads_ * head_dim_;
+  const std::int64_t of_keys = 2 * kv_heads_ * head_dim_;
+  add("in", roles_.memory ? of_queries : of_queries + of_keys, width_, in_weight_, in_bias_);
+  if (roles_.memory)
+    add("memory", of_keys, spec.inputs[*roles_.memory].width(), memory_weight_, memory_bias_);
+  add("out", width_, of_queries, out_weight_, out_bias_);
 }
 
 std::vector<std::string> Attention::output_names() const {
   return {std::string(kWeights)};
 }
 
-/// [B, T, width] as [B, heads, T, width / heads]
-at::Tensor Attention::heads_of(const at::Tensor& rows) const {
-  return rows.reshape({rows.size(0), rows.size(1), heads_, -1}).transpose(1, 2);
+/// Sizes that vary are those of one batch together, which zeros of sizes at will are not.
+TensorSpec Attention::do_result(std::span<const TensorSpec> inputs) {
+  return inputs.front();
+}
+
+/// [B, T, heads · d] as [B, heads, T, d]
+at::Tensor Attention::split(const at::Tensor& rows, std::int64_t heads) const {
+  return rows.reshape({rows.size(0), rows.size(1), heads, head_dim_}).transpose(1, 2);
+}
+
+/// [B, heads, T, n] times [B, kv_heads, n, m] of each head: [B, heads, T, m]. The heads that share
+/// keys and values stand below each other, so nothing is repeated in memory.
+at::Tensor Attention::times(const at::Tensor& of_heads, const at::Tensor& of_kv_heads) const {
+  if (kv_heads_ == heads_)
+    return at::matmul(of_heads, of_kv_heads);
+  const std::int64_t rows = of_heads.size(0);
+  const std::int64_t length = of_heads.size(2);
+  return at::matmul(of_heads.reshape({rows, kv_heads_, heads_ / kv_heads_ * length, -1}),
+                    of_kv_heads)
+      .view({rows, heads_, length, -1});
+}
+
+Attention::Heads Attention::projected(const Inputs& inputs) const {
+  const at::Tensor in = linear_in_precision(inputs[0], in_weight_, in_bias_);
+  const std::int64_t of_queries = heads_ * head_dim_;
+  const std::int64_t of_keys = kv_heads_ * head_dim_;
+  if (!roles_.memory) {
+    const auto parts = in.split_with_sizes({of_queries, of_keys, of_keys}, -1);
+    return {split(parts[0], heads_), split(parts[1], kv_heads_), split(parts[2], kv_heads_)};
+  }
+  const auto parts =
+      linear_in_precision(inputs[*roles_.memory], memory_weight_, memory_bias_).chunk(2, -1);
+  return {split(in, heads_), split(parts[0], kv_heads_), split(parts[1], kv_heads_)};
+}
+
+void Attention::turn(Heads& heads, const Inputs& inputs, std::int64_t first_position) const {
+  const std::int64_t length = heads.queries.size(2);
+  const at::Tensor positions = roles_.segments
+                                   ? positions_in_segments(inputs[*roles_.segments])
+                                   : at::arange(first_position, first_position + length,
+                                                heads.queries.options().dtype(at::kLong));
+  const Rotary::Angles angles = rotary_->angles(positions, heads.queries.scalar_type());
+  heads.queries = rotary_->turned(heads.queries, angles);
+  heads.keys = rotary_->turned(heads.keys, angles);
+}
+
+/// Puts the keys and values of the calls before in front, and keeps all that a later call may see.
+void Attention::continue_cache(Heads& heads, StateDict& state, std::int64_t first_position) const {
+  const std::int64_t rows = heads.keys.size(0);
+  const std::int64_t length = heads.keys.size(2);
+  at::Tensor both = at::stack({heads.keys, heads.values}, 1);
+  if (state.has_tensor(kCache))
+    both = at::cat({cached_rows(state.tensor(kCache), rows), both}, 3);
+  heads.keys = both.select(1, 0);
+  heads.values = both.select(1, 1);
+  const std::int64_t keys = both.size(3);
+  if (visibility_.window && *visibility_.window < keys)
+    both = both.narrow(3, keys - *visibility_.window, *visibility_.window).contiguous();
+  state.put(kCache, both.detach());
+  put_cached_positions(state, first_position + length);
 }
 
 at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& x = inputs[0];
-  at::Tensor queries = linear_in_precision(x, in_weight_, in_bias_);
-  at::Tensor keys;
-  at::Tensor values;
-  if (!memory_) {
-    const auto parts = queries.chunk(3, -1);
-    queries = parts[0];
-    keys = parts[1];
-    values = parts[2];
-  } else {
-    const auto parts =
-        linear_in_precision(inputs[*memory_], memory_weight_, memory_bias_).chunk(2, -1);
-    keys = parts[0];
-    values = parts[1];
-  }
-  const double scale = 1 / std::sqrt(static_cast<double>(width_ / heads_));
-  at::Tensor scores = at::matmul(heads_of(queries).mul(scale), heads_of(keys).transpose(-2, -1));
-  at::Tensor hidden;  // which keys a query does not see
-  if (causal_) {
-    hidden = at::ones({scores.size(-2), scores.size(-1)}, x.options().dtype(at::kBool)).triu_(1);
-  }
-  at::Tensor blind;  // queries that see nothing, whose softmax would be none
-  if (padding_) {
-    const at::Tensor padding =
-        real_positions(inputs[*padding_], keys.size(1)).logical_not().unsqueeze(1).unsqueeze(1);
-    hidden = hidden.defined() ? hidden.logical_or(padding) : padding;
-    blind = hidden.all(-1, /*keepdim=*/true);
-    hidden = hidden.logical_and(blind.logical_not());
-  }
-  if (hidden.defined())
-    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  Heads heads = projected(inputs);
+  const bool continues = has_cache_ && !is_training();
+  const std::int64_t first_position = continues ? cached_positions(context.state()) : 0;
+  if (rotary_)
+    turn(heads, inputs, first_position);
+  if (continues)
+    continue_cache(heads, context.state(), first_position);
+  const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
+  const auto [scores, blind] = masked(times(heads.queries.mul(scale), heads.keys.transpose(-2, -1)),
+                                      roles_, inputs, visibility_);
   at::Tensor weights = at::softmax(scores, -1);
   if (blind.defined())
     weights = weights.masked_fill(blind, 0);
@@ -111,8 +179,9 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
     weights = at::dropout(weights, dropout_, is_training());
   if (context.is_requested(kWeights))
     context.set_output(kWeights, weights.mean(1));
-  const at::Tensor mixed =
-      at::matmul(weights, heads_of(values)).transpose(1, 2).reshape({x.size(0), x.size(1), width_});
+  const at::Tensor mixed = times(weights, heads.values)
+                               .transpose(1, 2)
+                               .reshape({x.size(0), x.size(1), heads_ * head_dim_});
   return linear_in_precision(mixed, out_weight_, out_bias_);
 }
 

@@ -22,18 +22,23 @@
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/op.h>
 
+#include "cache.h"
+#include "padding.h"
+
 namespace treadle::layers {
 namespace {
 
-/// [length, width]: sin(t / 10000^(2i / width)) and cos of the same, in turns.
-at::Tensor sines(std::int64_t length, std::int64_t width, c10::ScalarType dtype) {
-  const at::Tensor position = at::arange(length, at::kDouble).unsqueeze(1);
-  const at::Tensor index = at::arange(0, width, 2, at::TensorOptions(at::kDouble));
+/// [..., width] for positions [...]: sin(t / 10000^(2i / width)) and cos of the same, in turns.
+at::Tensor sines(const at::Tensor& positions, std::int64_t width, c10::ScalarType dtype) {
+  const at::TensorOptions options = positions.options().dtype(at::kDouble);
+  const at::Tensor index = at::arange(0, width, 2, options);
   const at::Tensor angle =
-      position.mul(at::exp(index.mul(-std::log(10000.0) / static_cast<double>(width))));
-  return at::stack({at::sin(angle), at::cos(angle)}, 2)
-      .reshape({length, -1})
-      .narrow(1, 0, width)
+      positions.to(at::kDouble)
+          .unsqueeze(-1)
+          .mul(at::exp(index.mul(-std::log(10000.0) / static_cast<double>(width))));
+  return at::stack({at::sin(angle), at::cos(angle)}, -1)
+      .flatten(-2)
+      .narrow(-1, 0, width)
       .to(dtype)
       .contiguous();
 }
@@ -180,28 +185,114 @@ std::optional<PlanValue> Embedding::lower(PlanBuilder& builder,
   return builder.apply(std::make_shared<EmbeddingOp>(weights_[0]), inputs[0]);
 }
 
-PositionalEncoding::PositionalEncoding(const Config& config, const LayerSpec& spec) {
-  only_input(spec);
-  const TensorSpec& input = expect_dimensions(spec, 3, "sequences [B, length, width]");
+void PositionalEncoding::check(const Config& config) {
+  if (config.has("max_length") && config.get<std::string>("kind") == "sinusoidal") {
+    config.fail("max_length",
+                "has no effect with \"kind\": \"sinusoidal\", which has vectors for all positions; "
+                "leave it out");
+  }
+}
+
+PositionalEncoding::PositionalEncoding(const Config& config, const LayerSpec& spec)
+    : width_(expect_dimensions(spec, 3, "sequences [B, length, width]").width()),
+      dtype_(spec.dtype),
+      has_segments_(spec.inputs.size() > 1),
+      has_cache_(config.get<bool>("cache")) {
+  const TensorSpec& input = spec.inputs.front();
   const std::int64_t length = input.sizes[1];
-  if (length == TensorSpec::kVaries)
-    throw DataError("takes sequences of one length, got " + input.text());
+  const bool is_known = length != TensorSpec::kVaries;
+  if (has_segments_) {
+    const TensorSpec& segments = spec.inputs[1];
+    const bool are_segments = segments.dtype == c10::ScalarType::Long && segments.sizes.size() == 2;
+    if (spec.inputs.size() > 2 || !are_segments) {
+      throw DataError(
+          "takes one reference at most, the segments [B, length] int64 of packed "
+          "documents, got " +
+          spec.inputs.back().text());
+    }
+    if (is_known && segments.sizes[1] != TensorSpec::kVaries && segments.sizes[1] != length) {
+      throw DataError("the segments are " + segments.text() + ", but the sequences " +
+                      input.text());
+    }
+    if (has_cache_)
+      throw DataError("has a cache, which keeps no segments; it takes the stream alone, got " +
+                      segments.text());
+  }
   if (config.get<std::string>("kind") == "sinusoidal") {
-    vectors_ = register_buffer("vectors", sines(length, input.width(), spec.dtype));
+    if (is_known && !has_cache_) {
+      vectors_ = register_buffer("vectors", sines(at::arange(length, at::kLong), width_, dtype_));
+    }
     return;
   }
+  if (!is_known && !config.has("max_length")) {
+    throw DataError("takes sequences of one length, got " + input.text() +
+                    "; set \"max_length\" for sequences up to a length, or \"kind\": "
+                    "\"sinusoidal\"");
+  }
+  const auto count = config.get_or<std::int64_t>("max_length", length);
+  if (is_known && !has_segments_ && length > count) {
+    throw DataError("has vectors for " + std::to_string(count) +
+                    " positions (\"max_length\"), got " + input.text());
+  }
   const at::NoGradGuard no_gradients;
-  vectors_ = at::empty({length, input.width()}, spec.dtype);
+  vectors_ = at::empty({count, width_}, dtype_);
   vectors_.normal_(0, 0.02);
   register_parameter("weight", vectors_);
 }
 
-at::Tensor PositionalEncoding::forward(const Inputs& inputs, LayerContext&) {
-  return inputs[0].add(vectors_);
+/// [..., width] for positions [...]
+at::Tensor PositionalEncoding::at_positions(const at::Tensor& positions) const {
+  if (!vectors_.defined())
+    return sines(positions, width_, dtype_);
+  try {
+    return at::embedding(vectors_, positions);
+  } catch (const std::exception&) {
+    // Looked for only now, as in looked_up().
+    const std::int64_t last = positions.max().item<std::int64_t>();
+    if (last < vectors_.size(0))
+      throw;
+    throw DataError("has vectors for " + std::to_string(vectors_.size(0)) +
+                    " positions, but a segment has " + std::to_string(last + 1) +
+                    "; raise \"max_length\"");
+  }
+}
+
+/// [length, width] for the positions from `first` on.
+at::Tensor PositionalEncoding::from(std::int64_t first, std::int64_t length,
+                                    c10::Device device) const {
+  if (!vectors_.defined())
+    return at_positions(
+        at::arange(first, first + length, at::TensorOptions(device).dtype(at::kLong)));
+  const std::int64_t count = vectors_.size(0);
+  if (first + length > count) {
+    throw DataError("has vectors for " + std::to_string(count) +
+                    " positions, but the sequence has " + std::to_string(first + length) +
+                    "; raise \"max_length\"");
+  }
+  return length == count ? vectors_ : vectors_.narrow(0, first, length);
+}
+
+at::Tensor PositionalEncoding::forward(const Inputs& inputs, LayerContext& context) {
+  const at::Tensor& x = inputs[0];
+  if (has_segments_) {
+    if (inputs[1].size(1) != x.size(1)) {
+      throw DataError("the segments have " + std::to_string(inputs[1].size(1)) +
+                      " positions, but the sequences have " + std::to_string(x.size(1)));
+    }
+    return x.add(at_positions(positions_in_segments(inputs[1])));
+  }
+  if (!has_cache_ || is_training())
+    return x.add(from(0, x.size(1), x.device()));
+  const std::int64_t first = cached_positions(context.state());
+  put_cached_positions(context.state(), first + x.size(1));
+  return x.add(from(first, x.size(1), x.device()));
 }
 
 std::optional<PlanValue> PositionalEncoding::lower(PlanBuilder& builder,
                                                    std::span<const PlanValue> inputs) const {
+  if (has_segments_ || has_cache_ || !vectors_.defined() ||
+      builder.spec(inputs[0]).sizes[1] != vectors_.size(0))
+    return std::nullopt;
   return builder.apply(std::make_shared<PositionalEncodingOp>(vectors_), inputs[0]);
 }
 

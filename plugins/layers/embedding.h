@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include <treadle/core/layer.h>
@@ -25,17 +26,34 @@ class Embedding final : public Layer, public Lowerable, public TakesIndices {
   bool by_column_ = false;
 };
 
-/// Adds a vector for each position: [B, T, width]. Learned ("weight" [T, width], N(0, 0.02²) at
-/// first), or sines of Vaswani et al. (2017), which need no weights.
-class PositionalEncoding final : public Layer, public Lowerable {
+/// Adds a vector for each position: [B, T, width]. Learned ("weight" [max_length, width], N(0,
+/// 0.02²) at first), or sines of Vaswani et al. (2017), which need no weights. Positions restart in
+/// each segment where the reference, int64 [B, T], lists the segments of packed documents.
+///
+/// With a cache, positions continue in evaluation from call to call, as those of Attention do.
+class PositionalEncoding final : public Layer,
+                                 public Lowerable,
+                                 public TakesIndices,
+                                 public KeepsState {
  public:
+  static void check(const Config& config);
   PositionalEncoding(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  bool takes_indices(std::size_t index) const override { return index > 0; }
+  bool keeps_state() const override { return has_cache_; }
 
  private:
-  at::Tensor vectors_;
+  TensorSpec do_result(std::span<const TensorSpec> inputs) override { return inputs.front(); }
+  at::Tensor at_positions(const at::Tensor& positions) const;
+  at::Tensor from(std::int64_t first, std::int64_t length, c10::Device device) const;
+
+  std::int64_t width_;
+  c10::ScalarType dtype_;
+  bool has_segments_;
+  bool has_cache_;
+  at::Tensor vectors_;  // [positions, width]; undefined: sines, computed as positions come
 };
 
 }  // namespace treadle::layers

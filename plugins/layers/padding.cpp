@@ -1,9 +1,12 @@
 #include "padding.h"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/cummax.h>
 
 #include <treadle/base/error.h>
 
@@ -35,6 +38,18 @@ at::Tensor real_positions(const at::Tensor& reference, std::int64_t length) {
     return reference;
   }
   return at::arange(length, reference.options()).unsqueeze(0).lt(reference.unsqueeze(1));
+}
+
+at::Tensor positions_in_segments(const at::Tensor& segments) {
+  const std::int64_t length = segments.size(1);
+  const at::Tensor numbers = at::arange(length, segments.options());
+  if (length < 2)
+    return numbers.expand_as(segments);
+  const at::Tensor begins = segments.narrow(1, 1, length - 1).ne(segments.narrow(1, 0, length - 1));
+  // The latest beginning so far. The first position is one, and has the number 0 anyway.
+  const at::Tensor starts = std::get<0>(
+      at::cummax(at::constant_pad_nd(begins.to(at::kLong), {1, 0}).mul(numbers), /*dim=*/1));
+  return numbers.sub(starts);
 }
 
 at::Tensor beside(const at::Tensor& real, const at::Tensor& sequence) {

@@ -21,6 +21,10 @@ std::optional<std::size_t> padding_reference(const LayerSpec& spec);
 /// bool [B, length], true where a position counts.
 at::Tensor real_positions(const at::Tensor& reference, std::int64_t length);
 
+/// int64 [B, length], the position of each in its own segment, from 0: the documents of a packed
+/// row stand one after the other. `segments`: int64 [B, length], what each position belongs to.
+at::Tensor positions_in_segments(const at::Tensor& segments);
+
 /// `real` as [B, length, 1, ...], to stand beside `sequence`.
 at::Tensor beside(const at::Tensor& real, const at::Tensor& sequence);
 

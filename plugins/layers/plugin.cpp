@@ -6,6 +6,7 @@
 #include "dense.h"
 #include "dropout.h"
 #include "embedding.h"
+#include "gated_feed_forward.h"
 #include "narrow_linear.h"
 #include "normalization.h"
 #include "pooling.h"
@@ -64,6 +65,7 @@ TREADLE_PLUGIN(registrar) {
   add<Recurrent<Recurrence::kLstm>>(registrar, "lstm");
 
   add<Attention>(registrar, "attention");
+  add<GatedFeedForward>(registrar, "gated_feed_forward");
 
   add_activations(registrar);
   add_shapes(registrar);

@@ -166,18 +166,26 @@ json RandomFlow::value(const json& schema, const Scope& scope) {
       items.push_back(value(schema.value("items", json::object()), scope));
     return items;
   }
+  if (is == "object")
+    return object(schema, scope);
   return known_tag(scope).value_or("nobody");
 }
 
-json RandomFlow::with_parameters(const Kind& kind, const Scope& scope) {
-  json step = {{"use", kind.name}};
-  const json required = kind.schema.value("required", json::array());
-  const json properties = kind.schema.value("properties", json::object());
+json RandomFlow::object(const json& schema, const Scope& scope) {
+  json drawn = json::object();
+  const json required = schema.value("required", json::array());
+  const json properties = schema.value("properties", json::object());
   for (const auto& [key, property] : properties.items()) {
     const bool must = std::find(required.begin(), required.end(), key) != required.end();
     if (must || chance(30))
-      step[key] = value(property, scope);
+      drawn[key] = value(property, scope);
   }
+  return drawn;
+}
+
+json RandomFlow::with_parameters(const Kind& kind, const Scope& scope) {
+  json step = object(kind.schema, scope);
+  step["use"] = kind.name;
   return step;
 }
 

@@ -48,6 +48,23 @@ LayerCase with_padding(LayerCase one, Role role = Role::kLengths) {
   return one;
 }
 
+/// Sequences of five, each position of one of three documents, as the last reference.
+LayerCase with_segments(LayerCase one) {
+  one.categories = 3;
+  one.roles.resize(one.inputs.size(), Role::kFeatures);
+  one.roles.push_back(Role::kSegments);
+  one.inputs.push_back({5});
+  return one;
+}
+
+/// Its last reference is a mask.
+LayerCase masked_by(LayerCase one, std::vector<std::int64_t> mask) {
+  one.roles.resize(one.inputs.size(), Role::kFeatures);
+  one.roles.push_back(Role::kMask);
+  one.inputs.push_back(std::move(mask));
+  return one;
+}
+
 /// Steps, whose slopes are not those of gradients that are straight-through.
 LayerCase stepped(LayerCase one) {
   one.is_differentiable = false;
@@ -156,7 +173,19 @@ INSTANTIATE_TEST_SUITE_P(
         of_categories(layer("Columns", "embedding",
                             {{"num_embeddings", {4, 5}}, {"embedding_dim", 3}}, {{2}})),
         layer("Positions", "positional_encoding", {}, kSequences),
-        layer("Sines", "positional_encoding", {{"kind", "sinusoidal"}}, kSequences)),
+        layer("PositionsUpTo", "positional_encoding", {{"max_length", 8}}, kSequences),
+        layer("PositionsOfVaryingLength", "positional_encoding", {{"max_length", 5}},
+              {{kVaries, 6}}),
+        with_segments(layer("PositionsOfSegments", "positional_encoding", {}, kSequences)),
+        layer("PositionsWithCache", "positional_encoding", {{"max_length", 7}, {"cache", true}},
+              kSequences),
+        layer("Sines", "positional_encoding", {{"kind", "sinusoidal"}}, kSequences),
+        layer("SinesOfVaryingLength", "positional_encoding", {{"kind", "sinusoidal"}},
+              {{kVaries, 5}}),
+        with_segments(layer("SinesOfSegments", "positional_encoding", {{"kind", "sinusoidal"}},
+                            kSequences)),
+        layer("SinesWithCache", "positional_encoding", {{"kind", "sinusoidal"}, {"cache", true}},
+              kSequences)),
     CaseName());
 
 /// Whole sequences, with the same in plain operators beside it.
@@ -211,7 +240,53 @@ INSTANTIATE_TEST_SUITE_P(
         with_padding(layer("OfMasked", "attention", {{"is_causal", true}}, kSequences),
                      Role::kMask),
         with_padding(layer("ToAnotherOfLengths", "attention", {}, {{3, 6}, {5, 4}})),
-        in_training(layer("Dropout", "attention", {{"dropout", 0.3}}, kSequences))),
+        in_training(layer("Dropout", "attention", {{"dropout", 0.3}}, kSequences)),
+        layer("GroupedHeads", "attention", {{"num_heads", 4}, {"num_kv_heads", 2}, {"head_dim", 2}},
+              kSequences),
+        layer("GroupedHeadsToAnother", "attention", {{"num_heads", 6}, {"num_kv_heads", 2}},
+              {{3, 6}, {5, 4}}),
+        layer("Window", "attention", {{"num_heads", 2}, {"window", 1}}, kSequences),
+        layer("WindowOfThePast", "attention", {{"is_causal", true}, {"window", 2}}, kSequences),
+        layer("WindowOfAnother", "attention", {{"window", 1}}, {{6, 6}, {3, 4}}),
+        layer("Rotary", "attention", {{"rotary", Json::object()}}, kSequences),
+        layer("RotaryInPart", "attention",
+              {{"num_heads", 2},
+               {"num_kv_heads", 1},
+               {"head_dim", 6},
+               {"rotary", {{"theta", 100}, {"dim", 4}, {"scaling", "linear"}, {"factor", 2}}}},
+              kSequences),
+        with_segments(layer("OfSegments", "attention", {{"num_heads", 2}}, kSequences)),
+        with_segments(layer("RotaryOfSegments", "attention",
+                            {{"num_heads", 3}, {"is_causal", true}, {"rotary", Json::object()}},
+                            kSequences)),
+        with_padding(with_segments(layer("OfSegmentsAndLengths", "attention", {}, kSequences))),
+        with_segments(with_segments(layer("ToAnotherOfSegments", "attention", {},
+                                          {{5, 6}, {5, 4}}))),
+        masked_by(layer("Masked", "attention", {{"num_heads", 2}}, kSequences), {5, 5}),
+        masked_by(layer("MaskedByHead", "attention", {{"num_heads", 2}, {"is_causal", true}},
+                        kSequences),
+                  {2, 5, 5}),
+        masked_by(layer("MaskedForAllHeads", "attention", {{"num_heads", 2}}, {{5, 6}, {3, 4}}),
+                  {1, 5, 3}),
+        layer("Biased", "attention", {{"num_heads", 2}}, {{5, 6}, {2, 5, 5}}),
+        layer("Cache", "attention", {{"is_causal", true}, {"cache", true}}, kSequences)),
+    CaseName());
+
+INSTANTIATE_TEST_SUITE_P(
+    GatedFeedForward, LayerContract,
+    ::testing::Values(
+        layer("SwiGlu", "gated_feed_forward", {{"hidden_features", 5}}),
+        layer("SwiGluOfSequences", "gated_feed_forward",
+              {{"hidden_features", 4}, {"bias", false}, {"out_features", 3}}, kSequences),
+        layer("GeGlu", "gated_feed_forward", {{"hidden_features", 5}, {"activation", "gelu"}}),
+        layer("ReGlu", "gated_feed_forward", {{"hidden_features", 5}, {"activation", "relu"}}),
+        layer("Glu", "gated_feed_forward", {{"hidden_features", 5}, {"activation", "sigmoid"}},
+              kImages),
+        layer("Bilinear", "gated_feed_forward",
+              {{"hidden_features", 3}, {"activation", "identity"}, {"init", "xavier_normal"}},
+              kSequences),
+        in_training(layer("SwiGluDropout", "gated_feed_forward",
+                          {{"hidden_features", 5}, {"dropout", 0.4}}, kSequences))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
