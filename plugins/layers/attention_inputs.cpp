@@ -33,8 +33,9 @@ bool sizes_fit(const std::vector<std::int64_t>& sizes, const std::vector<std::in
 }
 
 /// Of [B, T, S] or [B, heads, T, S] or [T, S], the sizes that fit.
-std::vector<std::int64_t> sizes_wanted(std::size_t dimensions, std::int64_t rows, std::int64_t heads,
-                                    std::int64_t queries, std::int64_t keys) {
+std::vector<std::int64_t> sizes_wanted(std::size_t dimensions, std::int64_t rows,
+                                       std::int64_t heads, std::int64_t queries,
+                                       std::int64_t keys) {
   switch (dimensions) {
     case 2:
       return {queries, keys};
@@ -61,8 +62,8 @@ at::Tensor beside_scores(const at::Tensor& given, const at::Tensor& scores, cons
   const TensorSpec spec = TensorSpec::of(given);
   const bool is_shared = given.dim() == 4 && given.size(1) == 1;
   const std::vector<std::int64_t> wanted =
-      sizes_wanted(spec.sizes.size(), scores.size(0), is_shared ? 1 : scores.size(1), scores.size(2),
-                scores.size(3));
+      sizes_wanted(spec.sizes.size(), scores.size(0), is_shared ? 1 : scores.size(1),
+                   scores.size(2), scores.size(3));
   if (spec.sizes != wanted)
     refuse_size(what, spec, wanted);
   return given.dim() == 3 ? given.unsqueeze(1) : given;
@@ -114,9 +115,10 @@ AttentionInputs::AttentionInputs(const LayerSpec& spec, std::int64_t heads) {
     }
   }
   if (segments && memory && !memory_segments) {
-    throw DataError("looks at another sequence, so it takes the segments of both, first [B, T] of "
-                    "the stream, got only " +
-                    spec.inputs[*segments].text());
+    throw DataError(
+        "looks at another sequence, so it takes the segments of both, first [B, T] of "
+        "the stream, got only " +
+        spec.inputs[*segments].text());
   }
   if (memory_segments && !memory) {
     throw DataError("looks at itself, so it takes one list of segments, got " +

@@ -28,22 +28,19 @@ struct GateActivation {
 namespace {
 
 constexpr std::array kGateActivations{
-    GateActivation{"silu", [](const at::Tensor& gate) { return at::silu(gate); },
-                   [](PlanBuilder& builder, PlanValue gate) {
-                     return builder.apply(plan_silu(), gate);
-                   }},
-    GateActivation{"gelu", [](const at::Tensor& gate) { return at::gelu(gate); },
-                   [](PlanBuilder& builder, PlanValue gate) {
-                     return builder.apply(plan_gelu(), gate);
-                   }},
+    GateActivation{
+        "silu", [](const at::Tensor& gate) { return at::silu(gate); },
+        [](PlanBuilder& builder, PlanValue gate) { return builder.apply(plan_silu(), gate); }},
+    GateActivation{
+        "gelu", [](const at::Tensor& gate) { return at::gelu(gate); },
+        [](PlanBuilder& builder, PlanValue gate) { return builder.apply(plan_gelu(), gate); }},
     GateActivation{"relu", [](const at::Tensor& gate) { return at::relu(gate); },
                    [](PlanBuilder& builder, PlanValue gate) {
                      return builder.elementwise(ElementwiseOp::kRelu, gate);
                    }},
-    GateActivation{"sigmoid", [](const at::Tensor& gate) { return at::sigmoid(gate); },
-                   [](PlanBuilder& builder, PlanValue gate) {
-                     return builder.apply(plan_sigmoid(), gate);
-                   }},
+    GateActivation{
+        "sigmoid", [](const at::Tensor& gate) { return at::sigmoid(gate); },
+        [](PlanBuilder& builder, PlanValue gate) { return builder.apply(plan_sigmoid(), gate); }},
     GateActivation{"identity", [](const at::Tensor& gate) { return gate; },
                    [](PlanBuilder&, PlanValue gate) { return gate; }}};
 
@@ -83,8 +80,7 @@ at::Tensor GatedFeedForward::forward(const Inputs& inputs, LayerContext&) {
   const auto through = [](const Map& map, const at::Tensor& x) {
     return linear_in_precision(x, map.weight, map.bias);
   };
-  at::Tensor hidden =
-      activation_.forward(through(gate_, inputs[0])).mul(through(up_, inputs[0]));
+  at::Tensor hidden = activation_.forward(through(gate_, inputs[0])).mul(through(up_, inputs[0]));
   if (dropout_ > 0)
     hidden = at::dropout(hidden, dropout_, is_training());
   return through(down_, hidden);
@@ -101,8 +97,7 @@ std::optional<PlanValue> GatedFeedForward::lower(PlanBuilder& builder,
   };
   // In the order of forward(), so that gradients of the input meet in the same order.
   const PlanValue gate = activation_.lower(builder, through(gate_, inputs[0]));
-  PlanValue hidden =
-      builder.elementwise(ElementwiseOp::kMultiply, gate, through(up_, inputs[0]));
+  PlanValue hidden = builder.elementwise(ElementwiseOp::kMultiply, gate, through(up_, inputs[0]));
   if (dropout_ > 0 && is_training())
     hidden = builder.apply(plan_dropout(dropout_), hidden);
   return through(down_, hidden);

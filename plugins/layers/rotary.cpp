@@ -49,16 +49,16 @@ double same_frequency(double frequency, const Config&) {
 constexpr std::array kRotaryScalings{
     RotaryScaling{"none", same_theta, same_frequency},
     RotaryScaling{"linear", same_theta,
-            [](double frequency, const Config& config) {
-              return frequency / config.get<double>("factor");
-            }},
+                  [](double frequency, const Config& config) {
+                    return frequency / config.get<double>("factor");
+                  }},
     RotaryScaling{"ntk",
-            [](double theta, double dim, const Config& config) {
-              // A head of two numbers has one frequency, 1, whatever theta is.
-              return dim > 2 ? theta * std::pow(config.get<double>("factor"), dim / (dim - 2))
-                             : theta;
-            },
-            same_frequency},
+                  [](double theta, double dim, const Config& config) {
+                    // A head of two numbers has one frequency, 1, whatever theta is.
+                    return dim > 2 ? theta * std::pow(config.get<double>("factor"), dim / (dim - 2))
+                                   : theta;
+                  },
+                  same_frequency},
     RotaryScaling{"llama3", same_theta, llama3_frequency}};
 
 const RotaryScaling& scaling_of(const Config& config) {
@@ -97,8 +97,9 @@ void Rotary::check(const Config& config) {
 Rotary::Rotary(const Config& config, std::int64_t head_dim)
     : dim_(config.get_or<std::int64_t>("dim", head_dim)) {
   if (dim_ > head_dim || dim_ % 2 != 0) {
-    throw DataError("turns " + std::to_string(dim_) + " numbers of a head in pairs, but heads have " +
-                    std::to_string(head_dim) + "; set \"rotary.dim\" to an even number within it");
+    throw DataError("turns " + std::to_string(dim_) +
+                    " numbers of a head in pairs, but heads have " + std::to_string(head_dim) +
+                    "; set \"rotary.dim\" to an even number within it");
   }
   const auto dim = static_cast<double>(dim_);
   const RotaryScaling& scaling = scaling_of(config);

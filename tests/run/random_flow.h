@@ -63,6 +63,8 @@ class RandomFlow {
   std::string new_name(const std::string& of) { return of + std::to_string(names_++); }
 
   nlohmann::json value(const nlohmann::json& schema, const Scope& scope);
+  /// Properties that must be there, and some others.
+  nlohmann::json object(const nlohmann::json& schema, const Scope& scope);
   nlohmann::json with_parameters(const Kind& kind, const Scope& scope);
   nlohmann::json leaf(const Scope& scope);
   std::optional<std::string> known_tag(const Scope& scope);

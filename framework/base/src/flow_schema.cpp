@@ -18,8 +18,8 @@ const json& flow_schema() {
       "x-treadle-component": "layer",
       "properties": {
         "name": {
-          "type": "string", "pattern": "^[A-Za-z0-9_-]+$",
-          "description": "What the step's node is called instead of, say, dense_0; its parameters are then name.weight …"
+          "type": "string", "pattern": "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$",
+          "description": "What the step's node is called instead of, say, dense_0; its parameters are then name.weight … A dot makes a group of nodes: layers.0, layers.1."
         },
         "tag": {
           "type": ["string", "object"], "pattern": "^[A-Za-z0-9_-]+$",

@@ -136,8 +136,8 @@ struct AttentionByHand {
             double product = 0;
             for (std::size_t i = 0; i < key.size(); ++i)
               product += query[i] * key[i];
-            weights.push_back(std::exp(product / std::sqrt(static_cast<double>(d)) +
-                                       bias(row, head, t, s)));
+            weights.push_back(
+                std::exp(product / std::sqrt(static_cast<double>(d)) + bias(row, head, t, s)));
             sum += weights.back();
           }
           for (std::int64_t s = 0; s < keys.size(1) && sum > 0; ++s) {
@@ -207,10 +207,8 @@ TEST(AttentionFormula, AMaskHidesAndABiasIsAdded) {
     At value;
   };
   for (const Case& one :
-       {Case{for_all,
-             [&](auto, auto, auto t, auto s) { return number(for_all[t][s]); }},
-        Case{by_row,
-             [&](auto row, auto, auto t, auto s) { return number(by_row[row][t][s]); }},
+       {Case{for_all, [&](auto, auto, auto t, auto s) { return number(for_all[t][s]); }},
+        Case{by_row, [&](auto row, auto, auto t, auto s) { return number(by_row[row][t][s]); }},
         Case{by_head,
              [&](auto row, auto head, auto t, auto s) { return number(by_head[row][head][t][s]); }},
         Case{of_one_head,
@@ -221,9 +219,8 @@ TEST(AttentionFormula, AMaskHidesAndABiasIsAdded) {
       if (!is_mask && one.given.dim() == 3)
         continue;  // numbers [B, S, …] are a sequence to look at
       const at::Tensor given = is_mask ? one.given.gt(0) : one.given;
-      const auto layer =
-          sequence_layer("attention", {{"num_heads", 2}},
-                         {spec_of(x), spec_of(memory), spec_of(given, is_by_row)});
+      const auto layer = sequence_layer("attention", {{"num_heads", 2}},
+                                        {spec_of(x), spec_of(memory), spec_of(given, is_by_row)});
       AttentionByHand by_hand;
       by_hand.heads = by_hand.kv_heads = 2;
       by_hand.bias = [&](auto row, auto head, auto t, auto s) {
@@ -231,8 +228,8 @@ TEST(AttentionFormula, AMaskHidesAndABiasIsAdded) {
         return is_mask ? (value > 0 ? 0 : kHides) : value;
       };
 
-      EXPECT_TRUE(forward(*layer, {x, memory, given})
-                      .allclose(by_hand(*layer, x, memory), 1e-12, 1e-12))
+      EXPECT_TRUE(
+          forward(*layer, {x, memory, given}).allclose(by_hand(*layer, x, memory), 1e-12, 1e-12))
           << (is_mask ? "mask" : "bias");
     }
   }
@@ -269,22 +266,22 @@ TEST_P(RotaryFormula, TurnsPairsOfHalves) {
 // 100, factor 4, low 1, high 4, length 40.
 INSTANTIATE_TEST_SUITE_P(
     Layers, RotaryFormula,
-    ::testing::Values(
-        RotaryCase{"Plain", Json::object(), {1.0, 0.1, 0.01, 0.001}},
-        RotaryCase{"InPart", {{"dim", 4}, {"theta", 100}}, {1.0, 0.1}},
-        RotaryCase{
-            "Linear", {{"scaling", "linear"}, {"factor", 4}}, {0.25, 0.025, 0.0025, 0.00025}},
-        RotaryCase{"Ntk",
-                   {{"scaling", "ntk"}, {"factor", 4}},
-                   {1.0, 0.06299605249474366, 0.003968502629920499, 0.00025}},
-        RotaryCase{"Llama3",
-                   {{"theta", 100},
-                    {"scaling", "llama3"},
-                    {"factor", 4},
-                    {"low_freq_factor", 1},
-                    {"high_freq_factor", 4},
-                    {"original_max_position_embeddings", 40}},
-                   {1.0, 0.15915494309189532, 0.025, 0.007905694150420948}}),
+    ::testing::Values(RotaryCase{"Plain", Json::object(), {1.0, 0.1, 0.01, 0.001}},
+                      RotaryCase{"InPart", {{"dim", 4}, {"theta", 100}}, {1.0, 0.1}},
+                      RotaryCase{"Linear",
+                                 {{"scaling", "linear"}, {"factor", 4}},
+                                 {0.25, 0.025, 0.0025, 0.00025}},
+                      RotaryCase{"Ntk",
+                                 {{"scaling", "ntk"}, {"factor", 4}},
+                                 {1.0, 0.06299605249474366, 0.003968502629920499, 0.00025}},
+                      RotaryCase{"Llama3",
+                                 {{"theta", 100},
+                                  {"scaling", "llama3"},
+                                  {"factor", 4},
+                                  {"low_freq_factor", 1},
+                                  {"high_freq_factor", 4},
+                                  {"original_max_position_embeddings", 40}},
+                                 {1.0, 0.15915494309189532, 0.025, 0.007905694150420948}}),
     CaseName());
 
 // torch::nn::MultiheadAttention has [length, batch, width], a mask of padding that is true where
@@ -296,9 +293,9 @@ TEST(AttentionBesideTorch, HasTheValuesOfMultiheadAttention) {
   const at::Tensor lengths = numbers_of({2, 4});
   const at::Tensor padding = at::arange(4).unsqueeze(0).ge(lengths.unsqueeze(1));
   const at::Tensor seen = at::randn({kPositions, 4}).gt(-0.5).logical_or(at::arange(4).eq(0));
-  const auto layer = sequence_layer("attention", {{"num_heads", 2}},
-                                    {spec_of(x), spec_of(memory), spec_of(lengths),
-                                     spec_of(seen, /*by_row=*/false)});
+  const auto layer = sequence_layer(
+      "attention", {{"num_heads", 2}},
+      {spec_of(x), spec_of(memory), spec_of(lengths), spec_of(seen, /*by_row=*/false)});
   torch::nn::MultiheadAttention theirs(
       torch::nn::MultiheadAttentionOptions(kModelWidth, 2).kdim(3).vdim(3));
   theirs->to(at::kDouble);
@@ -314,9 +311,9 @@ TEST(AttentionBesideTorch, HasTheValuesOfMultiheadAttention) {
   }
   const at::Tensor source = memory.transpose(0, 1);
 
-  const auto [expected, weights] =
-      theirs->forward(x.transpose(0, 1), source, source, padding, true,
-                      at::zeros({kPositions, 4}, at::kDouble).masked_fill(seen.logical_not(), kHides));
+  const auto [expected, weights] = theirs->forward(
+      x.transpose(0, 1), source, source, padding, true,
+      at::zeros({kPositions, 4}, at::kDouble).masked_fill(seen.logical_not(), kHides));
   LayerContext context;
   const std::vector<std::string> names{"attn_weights"};
   context.request_outputs(names);
@@ -364,7 +361,8 @@ TEST_P(PackedDocuments, GiveWhatEachGivesAlone) {
   const auto layer = layer_for(kind, parameters, {packed, segments});
   // The same weights without segments.
   const auto plain = sequence_layer(
-      kind, parameters, {TensorSpec({TensorSpec::kVaries, TensorSpec::kVaries, kModelWidth}, at::kDouble)});
+      kind, parameters,
+      {TensorSpec({TensorSpec::kVaries, TensorSpec::kVaries, kModelWidth}, at::kDouble)});
   {
     const at::NoGradGuard no_gradients;
     const auto weights = layer->named_parameters();
@@ -395,17 +393,17 @@ TEST_P(PackedDocuments, GiveWhatEachGivesAlone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layers, PackedDocuments,
-    ::testing::Values(
-        PackedCase{"Attention", "attention", {{"num_heads", 2}}},
-        PackedCase{"CausalRotary",
-                   "attention",
-                   {{"num_heads", 4},
-                    {"num_kv_heads", 2},
-                    {"is_causal", true},
-                    {"rotary", Json::object()}}},
-        PackedCase{"Window", "attention", {{"window", 1}, {"rotary", {{"dim", 2}}}}},
-        PackedCase{"LearnedPositions", "positional_encoding", {{"max_length", 4}}},
-        PackedCase{"SinusoidalPositions", "positional_encoding", {{"kind", "sinusoidal"}}}),
+    ::testing::Values(PackedCase{"Attention", "attention", {{"num_heads", 2}}},
+                      PackedCase{"CausalRotary",
+                                 "attention",
+                                 {{"num_heads", 4},
+                                  {"num_kv_heads", 2},
+                                  {"is_causal", true},
+                                  {"rotary", Json::object()}}},
+                      PackedCase{"Window", "attention", {{"window", 1}, {"rotary", {{"dim", 2}}}}},
+                      PackedCase{"LearnedPositions", "positional_encoding", {{"max_length", 4}}},
+                      PackedCase{
+                          "SinusoidalPositions", "positional_encoding", {{"kind", "sinusoidal"}}}),
     CaseName());
 
 TEST(PackedPairs, LookAtTheOtherSequenceOfTheirOwn) {
@@ -415,7 +413,8 @@ TEST(PackedPairs, LookAtTheOtherSequenceOfTheirOwn) {
   const std::vector<at::Tensor> all{x, memory, numbers_of({0, 0, 1, 1, 1}).unsqueeze(0),
                                     numbers_of({0, 1, 1, 1}).unsqueeze(0)};
   const auto layer = layer_for("attention", {{"num_heads", 2}}, all);
-  const auto of_pair = [&](std::int64_t t, std::int64_t queries, std::int64_t s, std::int64_t keys) {
+  const auto of_pair = [&](std::int64_t t, std::int64_t queries, std::int64_t s,
+                           std::int64_t keys) {
     return forward(*layer, {x.narrow(1, t, queries), memory.narrow(1, s, keys),
                             at::zeros({1, queries}, at::kLong), at::zeros({1, keys}, at::kLong)});
   };
@@ -444,7 +443,8 @@ class Cache : public ::testing::TestWithParam<CacheCase> {
 };
 
 TEST_P(Cache, GivesStepByStepWhatTheWholeSequenceGives) {
-  for (const auto& [dtype, tolerance] : {std::pair(at::kDouble, 1e-12), std::pair(at::kFloat, 1e-6)}) {
+  for (const auto& [dtype, tolerance] :
+       {std::pair(at::kDouble, 1e-12), std::pair(at::kFloat, 1e-6)}) {
     const TaskRandom random(1);
     const at::Tensor x = at::randn({3, 7, kModelWidth}, dtype);
     const auto layer = made(dtype);
@@ -487,20 +487,20 @@ TEST_P(Cache, IsRemembered) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layers, Cache,
-    ::testing::Values(
-        CacheCase{"Causal", "attention", {{"num_heads", 2}, {"is_causal", true}}},
-        CacheCase{"Rotary",
-                  "attention",
-                  {{"num_heads", 4},
-                   {"num_kv_heads", 2},
-                   {"is_causal", true},
-                   {"rotary", Json::object()}}},
-        CacheCase{"Window",
-                  "attention",
-                  {{"is_causal", true}, {"window", 2}, {"rotary", {{"theta", 10}}}}},
-        CacheCase{"OnlyItself", "attention", {{"is_causal", true}, {"window", 0}}},
-        CacheCase{"LearnedPositions", "positional_encoding", {{"max_length", 7}}},
-        CacheCase{"SinusoidalPositions", "positional_encoding", {{"kind", "sinusoidal"}}}),
+    ::testing::Values(CacheCase{"Causal", "attention", {{"num_heads", 2}, {"is_causal", true}}},
+                      CacheCase{"Rotary",
+                                "attention",
+                                {{"num_heads", 4},
+                                 {"num_kv_heads", 2},
+                                 {"is_causal", true},
+                                 {"rotary", Json::object()}}},
+                      CacheCase{"Window",
+                                "attention",
+                                {{"is_causal", true}, {"window", 2}, {"rotary", {{"theta", 10}}}}},
+                      CacheCase{"OnlyItself", "attention", {{"is_causal", true}, {"window", 0}}},
+                      CacheCase{"LearnedPositions", "positional_encoding", {{"max_length", 7}}},
+                      CacheCase{
+                          "SinusoidalPositions", "positional_encoding", {{"kind", "sinusoidal"}}}),
     CaseName());
 
 TEST(CacheOfAttention, IsOneTensorOfTheRowsAndOfTheWindow) {
@@ -567,9 +567,10 @@ TensorSpec by_rows(std::vector<std::int64_t> row, at::ScalarType dtype = at::kDo
 const TensorSpec kStream = by_rows({5, 6});
 
 TEST(AttentionMistakes, OfHeads) {
-  EXPECT_EQ(refused_sequence("attention", {{"num_heads", 4}}, {kStream}),
-            "has 4 heads, which do not divide the width of 6; set \"head_dim\" for heads of another "
-            "width");
+  EXPECT_EQ(
+      refused_sequence("attention", {{"num_heads", 4}}, {kStream}),
+      "has 4 heads, which do not divide the width of 6; set \"head_dim\" for heads of another "
+      "width");
   EXPECT_EQ(refused_sequence("attention", {{"num_heads", 6}, {"num_kv_heads", 4}}, {kStream}),
             "/num_kv_heads: is 4, which does not divide the 6 of \"num_heads\"");
   EXPECT_EQ(
@@ -600,9 +601,9 @@ TEST(AttentionMistakes, OfMasks) {
             "the list of segments is [B, 4] int64, but queries and keys ask for [B, 5] int64");
   EXPECT_THAT(refused(by_rows({2, 2}, at::kLong)),
               AllOf(HasSubstr("takes as references"), HasSubstr("got [B, 2, 2] int64")));
-  EXPECT_EQ(refused_sequence("attention", {},
-                             {kStream, by_rows({}, at::kLong), by_rows({5}, at::kBool)}),
-            "takes one description of padding, got [B] int64 and [B, 5] bool");
+  EXPECT_EQ(
+      refused_sequence("attention", {}, {kStream, by_rows({}, at::kLong), by_rows({5}, at::kBool)}),
+      "takes one description of padding, got [B] int64 and [B, 5] bool");
   EXPECT_EQ(refused_sequence("attention", {}, {kStream, kStream, by_rows({5}, at::kLong)}),
             "looks at another sequence, so it takes the segments of both, first [B, T] of the "
             "stream, got only [B, 5] int64");
@@ -640,10 +641,8 @@ TEST(AttentionMistakes, OfKeysThatContradictEachOther) {
   const auto refused = [](const Json& rotary) {
     return refused_sequence("attention", {{"rotary", rotary}}, {kStream});
   };
-  EXPECT_EQ(refused({{"dim", 3}}),
-            "/rotary/dim: must be even, since numbers turn in pairs, got 3");
-  EXPECT_EQ(refused({{"scaling", "ntk"}}),
-            "/rotary: \"scaling\": \"ntk\" requires \"factor\"");
+  EXPECT_EQ(refused({{"dim", 3}}), "/rotary/dim: must be even, since numbers turn in pairs, got 3");
+  EXPECT_EQ(refused({{"scaling", "ntk"}}), "/rotary: \"scaling\": \"ntk\" requires \"factor\"");
   EXPECT_EQ(refused({{"factor", 2}}),
             "/rotary/factor: has no effect with \"scaling\": \"none\"; leave it out");
   EXPECT_EQ(refused({{"scaling", "linear"}, {"factor", 2}, {"low_freq_factor", 1}}),
@@ -661,9 +660,9 @@ TEST(PositionalEncodingMistakes, NameBothLengths) {
               AllOf(HasSubstr("got [B, ?, 6]"), HasSubstr("max_length")));
   EXPECT_EQ(refused_sequence("positional_encoding", {{"max_length", 4}}, {kStream}),
             "has vectors for 4 positions (\"max_length\"), got [B, 5, 6]");
-  EXPECT_THAT(
-      refused_sequence("positional_encoding", {{"kind", "sinusoidal"}, {"max_length", 4}}, {kStream}),
-      HasSubstr("/max_length: has no effect"));
+  EXPECT_THAT(refused_sequence("positional_encoding", {{"kind", "sinusoidal"}, {"max_length", 4}},
+                               {kStream}),
+              HasSubstr("/max_length: has no effect"));
   EXPECT_EQ(refused_sequence("positional_encoding", {}, {kStream, by_rows({4}, at::kLong)}),
             "the segments are [B, 4] int64, but the sequences [B, 5, 6]");
   const auto failure = [](Layer& layer, const std::vector<at::Tensor>& inputs) -> std::string {
@@ -691,7 +690,8 @@ TEST(PositionalEncodingMistakes, NameBothLengths) {
 TEST(GatedFeedForward, IsTheFormulaOfThePaper) {
   const TaskRandom random(1);
   const at::Tensor x = random_sequences();
-  const auto layer = layer_for("gated_feed_forward", {{"hidden_features", 5}, {"out_features", 3}}, {x});
+  const auto layer =
+      layer_for("gated_feed_forward", {{"hidden_features", 5}, {"out_features", 3}}, {x});
   const auto w = layer->named_parameters();
   const auto mapped = [&](const at::Tensor& rows, const std::string& name) {
     return rows.matmul(w[name + "_weight"].t()).add(w[name + "_bias"]);
@@ -699,9 +699,11 @@ TEST(GatedFeedForward, IsTheFormulaOfThePaper) {
   const at::Tensor gate = mapped(x, "gate");
 
   EXPECT_EQ(w["gate_weight"].sizes(), (std::vector<std::int64_t>{5, kModelWidth}));
-  EXPECT_TRUE(forward(*layer, {x}).allclose(
-      mapped(gate.mul(gate.neg().exp().add(1).reciprocal()).mul(mapped(x, "up")), "down"), 1e-12,
-      1e-12));
+  EXPECT_TRUE(
+      forward(*layer, {x})
+          .allclose(
+              mapped(gate.mul(gate.neg().exp().add(1).reciprocal()).mul(mapped(x, "up")), "down"),
+              1e-12, 1e-12));
 }
 
 }  // namespace

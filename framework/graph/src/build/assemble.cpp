@@ -488,6 +488,9 @@ class Assembly {
 
   /// References arrive as the callee names them. False, with a problem said, when they do not fit.
   bool order_references(std::size_t place, const Callee& callee) {
+    // A builder has seen them in the order of "using", and does not know what they are called.
+    if (wanted(place).parts.front().build_flow())
+      return true;
     std::vector<std::string> names = callee.reference_names();
     NodeInfo& info = impl_->nodes[place];
     const bool names_them =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
@@ -14,6 +15,7 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/data_spec.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_builder.h>
@@ -42,6 +44,10 @@ struct GraphCase {
   std::function<std::reference_wrapper<const PluginRegistry>()> components;
   /// Sizes of each input behind the batch.
   std::vector<std::vector<std::int64_t>> inputs = {{6}};
+  /// What each input holds; inputs beyond them hold features. Lengths are at least 1, and at most
+  /// the first size of the first input.
+  std::vector<Role> roles = {};
+  std::int64_t vocabulary = 3;    ///< how many indices, categories and segments there are
   std::int64_t output_width = 3;  ///< what the loss requires
   /// Ends with what the loss requires; false for a piece of a network.
   bool is_whole = true;
@@ -55,12 +61,25 @@ class GraphContract : public ::testing::TestWithParam<GraphCase> {
     LayerSpec spec;
     spec.dtype = dtype;
     spec.outputs = {{"output", {output_width > 0 ? output_width : GetParam().output_width}}};
-    for (const std::vector<std::int64_t>& shape : GetParam().inputs) {
+    for (std::size_t i = 0; i < GetParam().inputs.size(); ++i) {
+      const std::vector<std::int64_t>& shape = GetParam().inputs[i];
       std::vector<std::int64_t> sizes{TensorSpec::kVaries};
       sizes.insert(sizes.end(), shape.begin(), shape.end());
-      spec.inputs.emplace_back(std::move(sizes), dtype);
+      spec.inputs.emplace_back(std::move(sizes), dtype_of(role_of(i), dtype));
+      if (role_of(i) == Role::kTokens || role_of(i) == Role::kCategories)
+        spec.inputs.back().vocabulary = {GetParam().vocabulary};
     }
     return spec;
+  }
+
+  static Role role_of(std::size_t input) {
+    return input < GetParam().roles.size() ? GetParam().roles[input] : Role::kFeatures;
+  }
+
+  static at::ScalarType dtype_of(Role role, at::ScalarType of_numbers) {
+    if (role == Role::kFeatures || role == Role::kImage)
+      return of_numbers;
+    return role == Role::kMask ? at::kBool : at::kLong;
   }
 
   static const PluginRegistry& components() { return GetParam().components().get(); }
@@ -77,12 +96,29 @@ class GraphContract : public ::testing::TestWithParam<GraphCase> {
                                                at::ScalarType dtype = at::kDouble) {
     const TaskRandom random(99);
     std::vector<at::Tensor> inputs;
-    for (const TensorSpec& input : spec(dtype).inputs) {
-      std::vector<std::int64_t> sizes = input.sizes;
+    const LayerSpec asked = spec(dtype);
+    for (std::size_t i = 0; i < asked.inputs.size(); ++i) {
+      std::vector<std::int64_t> sizes = asked.inputs[i].sizes;
       sizes[0] = rows;
-      inputs.push_back(at::randn(sizes, dtype));
+      inputs.push_back(random_input(role_of(i), sizes, dtype));
     }
     return inputs;
+  }
+
+  static at::Tensor random_input(Role role, const std::vector<std::int64_t>& sizes,
+                                 at::ScalarType dtype) {
+    const at::TensorOptions indices(at::kLong);
+    switch (role) {
+      case Role::kFeatures:
+      case Role::kImage:
+        return at::randn(sizes, dtype);
+      case Role::kLengths:
+        return at::randint(1, GetParam().inputs[0][0] + 1, sizes, indices);
+      case Role::kMask:
+        return at::randint(2, sizes, indices).to(at::kBool);
+      default:
+        return at::randint(GetParam().vocabulary, sizes, indices);
+    }
   }
 
   static at::Tensor run(const graph::Graph& network, const std::vector<at::Tensor>& inputs,
@@ -177,7 +213,14 @@ TEST_P(GraphContract, NetworksCanBeWrittenDown) {
 
 TEST_P(GraphContract, NetworksAreAPartOfOthers) {
   graph::FlowBuilder flow;
+  std::vector<std::string> further;
+  for (std::size_t i = 1; i < GetParam().inputs.size(); ++i)
+    further.push_back("given_" + std::to_string(i));
+  if (!further.empty())
+    flow.input(further);
   flow.through(graph::built(GetParam().make(), "tested", nlohmann::json::object(), components()));
+  if (!further.empty())
+    flow.using_(further);
   const TaskRandom random(1);
   const auto around = flow.build(spec());
   const auto alone = network(1);
@@ -191,8 +234,10 @@ TEST_P(GraphContract, GradientsAreTheSlopesOfTheResult) {
   const auto built = network();
   const auto inputs = random_inputs(4);
   std::vector<Differentiated> differentiated = parameters_of(*built);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_floating_point())
+      differentiated.push_back({"input " + std::to_string(i), inputs[i]});
+  }
   built->eval();
 
   EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*built, inputs)}); }, differentiated,
