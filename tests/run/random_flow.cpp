@@ -50,6 +50,19 @@ bool says_a_flow(const json& schema) {
 const std::map<std::string, std::vector<std::string>> kFurtherOutputs{
     {"rnn", {"h_n"}}, {"gru", {"h_n"}}, {"lstm", {"h_n", "c_n"}}, {"attention", {"attn_weights"}}};
 
+/// Objects whose keys belong together, which a schema cannot say.
+const std::map<std::string, std::vector<json>> kWholeValues{
+    {"rotary",
+     {json::object(),
+      {{"dim", 2}, {"theta", 50}},
+      {{"scaling", "linear"}, {"factor", 3}},
+      {{"scaling", "ntk"}, {"factor", 3}, {"theta", 100}},
+      {{"scaling", "llama3"},
+       {"factor", 2},
+       {"low_freq_factor", 1},
+       {"high_freq_factor", 4},
+       {"original_max_position_embeddings", 8}}}}};
+
 }  // namespace
 
 RandomFlow::RandomFlow(const PluginRegistry& registry, std::uint64_t seed)
@@ -177,8 +190,10 @@ json RandomFlow::object(const json& schema, const Scope& scope) {
   const json properties = schema.value("properties", json::object());
   for (const auto& [key, property] : properties.items()) {
     const bool must = std::find(required.begin(), required.end(), key) != required.end();
-    if (must || chance(30))
-      drawn[key] = value(property, scope);
+    if (!must && !chance(30))
+      continue;
+    const auto whole = kWholeValues.find(key);
+    drawn[key] = whole == kWholeValues.end() ? value(property, scope) : one_of(whole->second);
   }
   return drawn;
 }
