@@ -117,17 +117,31 @@ json draw_inputs(Dice& dice, Arrays& arrays) {
         {"path", are_bytes ? arrays.bytes("image", shape) : arrays.numbers("image", shape)},
         {"role", "image"}};
   };
+  // What tells attention which positions a position sees.
+  const auto describe = [&](const char* name) {
+    if (dice.chance(40)) {
+      inputs["documents"] = {{"path", arrays.integers("documents", {kPositions}, 0, 2)},
+                             {"role", "segments"},
+                             {"of", name}};
+    }
+    if (dice.chance(25)) {
+      inputs["seen"] = {
+          {"path", arrays.integers("seen", {kPositions}, 0, 1)}, {"role", "mask"}, {"of", name}};
+    }
+  };
   const auto add_words = [&] {
     inputs["words"] = {{"path", arrays.integers("words", {kPositions}, 0, kWords - 1)},
                        {"role", "tokens"},
                        {"vocabulary_size", kWords}};
     if (dice.chance(60))
       inputs["words"]["lengths"] = arrays.integers("lengths", {}, 1, kPositions);
+    describe("words");
   };
   const auto add_signal = [&] {
     inputs["signal"] = {{"path", arrays.numbers("signal", {kPositions, 3})}};
     if (dice.chance(40))
       inputs["signal"]["lengths"] = arrays.integers("signal-lengths", {}, 1, kPositions);
+    describe("signal");
   };
   switch (dice.below(6)) {
     case 0:

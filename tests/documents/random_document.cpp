@@ -276,6 +276,23 @@ class Drawer {
     return steps;
   }
 
+  /// `step` with what describes the positions of the stream: perhaps segments and, where it takes
+  /// padding, lengths or a mask.
+  json described(json step, bool takes_padding) {
+    json names = json::array();
+    bool has_padding = !takes_padding;
+    for (const PortSpec& port : drawing_.data.inputs) {
+      const bool is_padding = port.role == Role::kLengths || port.role == Role::kMask;
+      if (!port.is_auxiliary() || (is_padding && has_padding) || !drawing_.dice.chance(70))
+        continue;
+      has_padding = has_padding || is_padding;
+      names.push_back(port.name);
+    }
+    if (!names.empty())
+      step["using"] = std::move(names);
+    return step;
+  }
+
   /// What keeps positions, and works for rows of any length.
   json plain_steps(const TensorSpec& stream) {
     Dice& dice = drawing_.dice;
@@ -291,7 +308,18 @@ class Drawer {
           "layer_norm",
           {{"use", "dropout"}, {"p", 0.3}},
           {{"use", "gru"}, {"hidden_size", units}, {"return_sequences", true}},
-          {{"use", "lstm"}, {"hidden_size", units}, {"return_sequences", true}}};
+          {{"use", "lstm"}, {"hidden_size", units}, {"return_sequences", true}},
+          {{"use", "gated_feed_forward"}, {"hidden_features", units}},
+          described({{"use", "attention"}, {"is_causal", dice.chance(50)}}, true),
+          described({{"use", "positional_encoding"}, {"max_length", 8}}, false),
+          described({{"use", "graph"},
+                     {"builder",
+                      {{"use", "transformer_encoder"},
+                       {"num_layers", 1},
+                       {"num_heads", 1},
+                       {"dim_feedforward", units},
+                       {"norm_first", dice.chance(50)}}}},
+                    true)};
       steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);
     }
     if (is_sequence && !has_positions() && dice.chance(50)) {
