@@ -2,6 +2,7 @@
 #include <functional>
 #include <vector>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/randn.h>
@@ -12,6 +13,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/graph/flow_model.h>
+#include <treadle/graph/graph_state.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/graph_contract.h>
@@ -225,6 +227,36 @@ TEST(GraphBuilders, MayNameALayerAloneAsDocumentsDo) {
   const at::Tensor x = at::randn({3, 4}, at::kDouble);
 
   EXPECT_TRUE(at::equal(told({"relu"})->forward(x), at::relu(x)));
+}
+
+// A builder does not know what its inputs are called where it is used.
+TEST(GraphBuilders, GetReferencesInTheOrderOfUsing) {
+  const Json joins = {{{"use", "input"}, {"names", {"first", "second"}}},
+                      {{"use", "at"}, {"tags", {"first", "second"}}},
+                      {{"use", "merge"}, {"with", {{"use", "cat"}}}}};
+  LayerSpec spec;
+  spec.dtype = at::kDouble;
+  spec.inputs.assign(3, TensorSpec({TensorSpec::kVaries, 2}, at::kDouble));
+  const auto joined = [&](const std::vector<std::string>& tags) {
+    graph::FlowBuilder flow;
+    flow.input({"a", "b"});
+    flow.through(graph::built(std::make_unique<Told>(joins), "told", Json::object(), components()));
+    return flow.using_(tags).build(spec);
+  };
+  const TaskRandom random(2);
+  const std::vector<at::Tensor> x{at::randn({3, 2}, at::kDouble), at::randn({3, 2}, at::kDouble),
+                                  at::randn({3, 2}, at::kDouble)};
+  const auto result = [&](const std::vector<std::string>& tags) {
+    const auto network = joined(tags);
+    graph::GraphState state(*network);
+    return network->run(x, state).front();
+  };
+
+  EXPECT_TRUE(at::equal(result({"a", "b"}), at::cat({x[1], x[2]}, 1)));
+  EXPECT_TRUE(at::equal(result({"b", "a"}), at::cat({x[2], x[1]}, 1)));
+  EXPECT_EQ(message_of([&] { joined({"a"}); }),
+            "through() in step 2: in \"told_0\", built by graph \"told\": the flow takes 3 inputs "
+            "(the stream, first, second), but is given 2");
 }
 
 TEST(GraphBuilders, MistakesInWhatTheyBuildNameThem) {

@@ -424,7 +424,7 @@ TEST(TransformerEncoder, LearnsToLookAtTheFirstPosition) {
     return at::mse_loss(result_of(*network, {x}), x.narrow(1, 0, 1).expand_as(x).contiguous());
   });
 
-  EXPECT_LT(loss, 0.05);
+  EXPECT_LT(loss, 0.01);
 }
 
 // Each position asks for one of four entries of the memory, which only attention to it can find.
@@ -449,7 +449,7 @@ TEST(TransformerDecoder, LearnsToLookThingsUp) {
                         wanted);
   });
 
-  EXPECT_LT(loss, 0.05);
+  EXPECT_LT(loss, 0.01);
 }
 
 // The source backwards, of four letters: a guess is right in a quarter of all cases.
