@@ -56,8 +56,7 @@ TEST(PlanRun, ContinuesFromALoadedValue) {
   rest.load(middle, whole.value(middle));
   rest.run(2, 5);
 
-  EXPECT_TRUE(
-      at::equal(rest.value(plan.output_slots()[0]), whole.value(plan.output_slots()[0])));
+  EXPECT_TRUE(at::equal(rest.value(plan.output_slots()[0]), whole.value(plan.output_slots()[0])));
   EXPECT_THROW(rest.value(plan.instructions()[0].outputs[0]), DataError);
 }
 
@@ -105,8 +104,7 @@ TEST(PlanRun, RefusesWhatThePlanDoesNotHave) {
   EXPECT_THAT(message([&] { run.run(2, 1); }), HasSubstr("none from 2 to 1"));
   EXPECT_THAT(message([&] { run.load(99, input); }), HasSubstr("got 99"));
   const at::Tensor wide = at::randn({6, 5}, at::kDouble);
-  EXPECT_THAT(message([&] { run.load({&wide, 1}); }),
-              HasSubstr("slot 0 of the plan holds [6, 4]"));
+  EXPECT_THAT(message([&] { run.load({&wide, 1}); }), HasSubstr("slot 0 of the plan holds [6, 4]"));
   EXPECT_THAT(message([&] { run.load({}); }), HasSubstr("takes 1 inputs, got 0"));
 }
 

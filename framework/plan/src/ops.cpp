@@ -35,6 +35,7 @@ namespace treadle {
 PlanOp::~PlanOp() = default;
 PlanBuilder::~PlanBuilder() = default;
 Lowerable::~Lowerable() = default;
+Recordable::~Recordable() = default;
 
 TensorSpec PlanOp::result(std::span<const TensorSpec>) const {
   throw UsageError("operation \"" + std::string(name()) +

@@ -19,33 +19,41 @@ namespace {
 using Json = nlohmann::json;
 
 /// Layers of other kinds: a plan calls them.
-const std::set<std::string> kCalled{
-    "alpha_dropout", "attention",        "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "feature_dropout", "fp8_linear",       "gru",
-    "gru_cell",      "lstm",             "lstm_cell",        "nvfp4_linear",
-    "rnn",           "rnn_cell"};
+const std::set<std::string> kCalled{"alpha_dropout",
+                                    "attention",
+                                    "conv_transpose1d",
+                                    "conv_transpose2d",
+                                    "conv_transpose3d",
+                                    "feature_dropout",
+                                    "fp8_linear",
+                                    "gru",
+                                    "gru_cell",
+                                    "lstm",
+                                    "lstm_cell",
+                                    "nvfp4_linear",
+                                    "rnn",
+                                    "rnn_cell"};
 /// Not asked: its input is indices.
 const std::set<std::string> kOfIndices{"embedding"};
 
 /// What a layer cannot do without.
 Json required_of(const std::string& component) {
-  const std::map<std::string, Json> known{
-      {"dense", {{"out_features", 3}}},
-      {"conv1d", {{"out_channels", 2}, {"kernel_size", 3}}},
-      {"conv2d", {{"out_channels", 2}, {"kernel_size", 3}}},
-      {"conv3d", {{"out_channels", 2}, {"kernel_size", 3}}},
-      {"max_pool1d", {{"kernel_size", 2}}},
-      {"max_pool2d", {{"kernel_size", 2}}},
-      {"avg_pool1d", {{"kernel_size", 2}}},
-      {"avg_pool2d", {{"kernel_size", 2}}},
-      {"adaptive_max_pool1d", {{"output_size", 2}}},
-      {"adaptive_max_pool2d", {{"output_size", 2}}},
-      {"adaptive_avg_pool1d", {{"output_size", 2}}},
-      {"adaptive_avg_pool2d", {{"output_size", 2}}},
-      {"group_norm", {{"num_groups", 2}}},
-      {"unflatten", {{"shape", {2, 3}}}},
-      {"narrow", {{"length", 2}}},
-      {"pad", {{"padding", {1}}}}};
+  const std::map<std::string, Json> known{{"dense", {{"out_features", 3}}},
+                                          {"conv1d", {{"out_channels", 2}, {"kernel_size", 3}}},
+                                          {"conv2d", {{"out_channels", 2}, {"kernel_size", 3}}},
+                                          {"conv3d", {{"out_channels", 2}, {"kernel_size", 3}}},
+                                          {"max_pool1d", {{"kernel_size", 2}}},
+                                          {"max_pool2d", {{"kernel_size", 2}}},
+                                          {"avg_pool1d", {{"kernel_size", 2}}},
+                                          {"avg_pool2d", {{"kernel_size", 2}}},
+                                          {"adaptive_max_pool1d", {{"output_size", 2}}},
+                                          {"adaptive_max_pool2d", {{"output_size", 2}}},
+                                          {"adaptive_avg_pool1d", {{"output_size", 2}}},
+                                          {"adaptive_avg_pool2d", {{"output_size", 2}}},
+                                          {"group_norm", {{"num_groups", 2}}},
+                                          {"unflatten", {{"shape", {2, 3}}}},
+                                          {"narrow", {{"length", 2}}},
+                                          {"pad", {{"padding", {1}}}}};
   const auto found = known.find(component);
   return found == known.end() ? Json::object() : found->second;
 }

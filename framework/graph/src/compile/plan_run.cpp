@@ -150,8 +150,8 @@ void PlanRun::run(std::size_t begin, std::size_t end) {
   plan::Run& run = data_->run;
   try {
     if (begin == 0 && end > 0 && data_->is_written(program.inputs.front()))
-      tell_beginning(data_->graph.impl(), run.slots[program.inputs.front()],
-                     (*data_->state).data(), scope);
+      tell_beginning(data_->graph.impl(), run.slots[program.inputs.front()], (*data_->state).data(),
+                     scope);
     run.context = &context;
     data_->enter_branches_around(begin);
     for (std::size_t i = begin; i < end; ++i)

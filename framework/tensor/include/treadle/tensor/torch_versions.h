@@ -33,6 +33,10 @@ namespace treadle::torch_versions {
 /// A dispatch key above autograd that libtorch itself leaves alone in all three versions.
 inline constexpr c10::DispatchKey kTaskKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
+/// One below autograd and above every backend, for others' tensors that hold no numbers, which we
+/// have none of.
+inline constexpr c10::DispatchKey kRecordingKey = c10::DispatchKey::Fake;
+
 /// A generator for the CPU, seeded.
 inline at::Generator make_cpu_generator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
