@@ -6,6 +6,11 @@
 
 namespace treadle::layers {
 
+std::size_t axis_of(std::int64_t dim, const TensorSpec& spec) {
+  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(spec.sizes.size())
+                                          : dim);
+}
+
 const TensorSpec& only_input(const LayerSpec& spec) {
   if (spec.inputs.size() != 1)
     throw DataError("takes one input, got " + std::to_string(spec.inputs.size()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ const TensorSpec& expect_at_least(const LayerSpec& spec, std::size_t dimensions,
 
 /// Only the stream: the layer takes no references.
 const TensorSpec& only_input(const LayerSpec& spec);
+
+/// The index of a dimension of `spec`; negative ones count from the end.
+std::size_t axis_of(std::int64_t dim, const TensorSpec& spec);
 
 /// A whole number for each of `count` dimensions: one for all, or a list.
 std::vector<std::int64_t> per_dimension(const Config& config, std::string_view key,

@@ -90,6 +90,11 @@ at::Tensor RmsNorm::forward(const Inputs& inputs, LayerContext&) {
   return x.mul(at::rsqrt(x.square().mean(-1, /*keepdim=*/true).add(eps_))).mul(weight_);
 }
 
+std::optional<PlanValue> RmsNorm::lower(PlanBuilder& builder,
+                                        std::span<const PlanValue> inputs) const {
+  return builder.apply(plan_rms_norm(weight_, eps_), inputs[0]);
+}
+
 GroupNorm::GroupNorm(const Config& config, const LayerSpec& spec)
     : groups_(config.get<std::int64_t>("num_groups")), eps_(config.get<double>("eps")) {
   const std::int64_t channels = channels_of(spec);
@@ -105,6 +110,11 @@ GroupNorm::GroupNorm(const Config& config, const LayerSpec& spec)
 
 at::Tensor GroupNorm::forward(const Inputs& inputs, LayerContext&) {
   return at::group_norm(inputs[0], groups_, weight_, bias_, eps_, /*cudnn_enabled=*/true);
+}
+
+std::optional<PlanValue> GroupNorm::lower(PlanBuilder& builder,
+                                          std::span<const PlanValue> inputs) const {
+  return builder.apply(plan_group_norm(weight_, bias_, groups_, eps_), inputs[0]);
 }
 
 }  // namespace treadle::layers

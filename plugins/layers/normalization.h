@@ -41,10 +41,12 @@ class LayerNorm final : public Layer, public Lowerable {
 };
 
 /// x / sqrt(mean(x²) + eps) · weight over the last dimension. Zhang and Sennrich (2019).
-class RmsNorm final : public Layer {
+class RmsNorm final : public Layer, public Lowerable {
  public:
   RmsNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   double eps_;
@@ -53,10 +55,12 @@ class RmsNorm final : public Layer {
 
 /// Over groups of channels (dimension 1) and everything behind them, row by row. Wu and He (2018).
 /// As many groups as channels is instance norm, one group layer norm.
-class GroupNorm final : public Layer {
+class GroupNorm final : public Layer, public Lowerable {
  public:
   GroupNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   std::int64_t groups_;

@@ -59,15 +59,19 @@ at::Tensor beside(const at::Tensor& real, const at::Tensor& sequence) {
   return real.view(sizes);
 }
 
-at::Tensor last_position(const at::Tensor& sequence, const at::Tensor& real) {
-  std::vector<std::int64_t> sizes = sequence.sizes().vec();
+LastPositions last_positions(at::IntArrayRef of_sequences, const at::Tensor& real) {
+  std::vector<std::int64_t> sizes = of_sequences.vec();
   sizes[1] = 1;
   std::vector<std::int64_t> one(sizes.size(), 1);
   one[0] = sizes[0];
   const at::Tensor numbers = at::arange(real.size(1), real.options().dtype(at::kLong));
-  const at::Tensor index = real.to(at::kLong).mul(numbers).amax(1).view(one).expand(sizes);
-  const at::Tensor padding = real.any(1).logical_not().view(one);
-  return sequence.gather(1, index).masked_fill(padding, 0).squeeze(1);
+  return {real.to(at::kLong).mul(numbers).amax(1).view(one).expand(sizes),
+          real.any(1).logical_not().view(one)};
+}
+
+at::Tensor last_position(const at::Tensor& sequence, const at::Tensor& real) {
+  const LastPositions last = last_positions(sequence.sizes(), real);
+  return sequence.gather(1, last.index).masked_fill(last.is_none, 0).squeeze(1);
 }
 
 }  // namespace treadle::layers

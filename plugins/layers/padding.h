@@ -28,6 +28,14 @@ at::Tensor positions_in_segments(const at::Tensor& segments);
 /// `real` as [B, length, 1, ...], to stand beside `sequence`.
 at::Tensor beside(const at::Tensor& real, const at::Tensor& sequence);
 
+/// Where the last position that counts is, for at::gather along dimension 1 of sequences
+/// [B, length, ...] of such sizes, and which rows have none.
+struct LastPositions {
+  at::Tensor index;    ///< int64 [B, 1, ...]
+  at::Tensor is_none;  ///< bool [B, 1, 1 ...]
+};
+LastPositions last_positions(at::IntArrayRef sizes, const at::Tensor& real);
+
 /// The last position that counts, of [B, length, ...]: [B, ...]; zeros where none does.
 at::Tensor last_position(const at::Tensor& sequence, const at::Tensor& real);
 

@@ -1,14 +1,18 @@
 #include "pooling.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <tuple>
 #include <utility>
 
+#include <ATen/ops/_adaptive_avg_pool2d.h>
+#include <ATen/ops/_adaptive_avg_pool2d_backward.h>
 #include <ATen/ops/adaptive_avg_pool1d.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/adaptive_max_pool1d.h>
 #include <ATen/ops/adaptive_max_pool2d.h>
+#include <ATen/ops/adaptive_max_pool2d_backward.h>
 #include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool2d_backward.h>
@@ -18,6 +22,8 @@
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 
 #include <treadle/plan/op.h>
+
+#include "shapes.h"
 
 namespace treadle::layers {
 namespace {
@@ -92,6 +98,89 @@ class AveragePoolOp final : public PoolOp {
   }
 };
 
+class AdaptiveMaxPoolOp final : public PlanOp {
+ public:
+  explicit AdaptiveMaxPoolOp(std::vector<std::int64_t> size) : size_(std::move(size)) {}
+
+  std::string_view name() const override { return "adaptive_max_pool"; }
+
+  TensorSpec result(std::span<const TensorSpec> inputs) const override {
+    TensorSpec result = inputs[0];
+    std::copy(size_.begin(), size_.end(), result.sizes.begin() + 2);
+    return result;
+  }
+
+  /// Where each window's largest element is.
+  std::vector<TensorSpec> keeps(std::span<const TensorSpec> inputs) const override {
+    return {{result(inputs).sizes, at::kLong}};
+  }
+
+  void forward(const Inputs& inputs, at::Tensor& output,
+               std::span<at::Tensor> kept) const override {
+    at::adaptive_max_pool2d_out(output, kept[0], inputs[0], size_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    if (gradients.wanted[0]) {
+      at::adaptive_max_pool2d_backward_out(gradients.of_inputs[0], gradients.of_output,
+                                           gradients.inputs[0], gradients.kept[0]);
+    }
+  }
+
+ private:
+  std::vector<std::int64_t> size_;
+};
+
+/// For results of more than one element: libtorch computes those of one as a mean.
+class AdaptiveAveragePoolOp final : public PlanOp {
+ public:
+  explicit AdaptiveAveragePoolOp(std::vector<std::int64_t> size) : size_(std::move(size)) {}
+
+  std::string_view name() const override { return "adaptive_avg_pool"; }
+  bool allocates() const override { return true; }
+
+  void forward(const Inputs& inputs, at::Tensor& output, std::span<at::Tensor>) const override {
+    output = at::_adaptive_avg_pool2d(inputs[0], size_);
+  }
+
+  void backward(const PlanGradients& gradients) const override {
+    if (gradients.wanted[0]) {
+      gradients.of_inputs[0] =
+          at::_adaptive_avg_pool2d_backward(gradients.of_output, gradients.inputs[0]);
+    }
+  }
+
+ private:
+  std::vector<std::int64_t> size_;
+};
+
+// libtorch pools sequences as images of height 1.
+
+/// What a layer takes of each dimension, as two numbers.
+std::vector<std::int64_t> of_images(std::vector<std::int64_t> numbers, std::int64_t of_height) {
+  if (numbers.size() == 1)
+    numbers.insert(numbers.begin(), of_height);
+  return numbers;
+}
+
+template <std::size_t kDimensions>
+PlanValue as_images(PlanBuilder& builder, PlanValue input) {
+  if constexpr (kDimensions != 1)
+    return input;
+  std::vector<std::int64_t> sizes = builder.spec(input).sizes;
+  sizes.insert(sizes.end() - 1, 1);
+  return builder.reshape(input, std::move(sizes));
+}
+
+template <std::size_t kDimensions>
+PlanValue from_images(PlanBuilder& builder, PlanValue images) {
+  if constexpr (kDimensions != 1)
+    return images;
+  std::vector<std::int64_t> sizes = builder.spec(images).sizes;
+  sizes.erase(sizes.end() - 2);
+  return builder.reshape(images, std::move(sizes));
+}
+
 }  // namespace
 
 template <std::size_t kDimensions, Pool kPool>
@@ -134,12 +223,19 @@ at::Tensor Pooling<kDimensions, kPool>::forward(const Inputs& inputs, LayerConte
 template <std::size_t kDimensions, Pool kPool>
 std::optional<PlanValue> Pooling<kDimensions, kPool>::lower(
     PlanBuilder& builder, std::span<const PlanValue> inputs) const {
-  if constexpr (kDimensions == 1) {
-    return std::nullopt;
-  } else if constexpr (kPool == Pool::kMax) {
-    return builder.apply(std::make_shared<MaxPoolOp>(kernel_, stride_, padding_), inputs[0]);
+  const PlanValue images = as_images<kDimensions>(builder, inputs[0]);
+  if constexpr (kPool == Pool::kMax) {
+    return from_images<kDimensions>(
+        builder,
+        builder.apply(std::make_shared<MaxPoolOp>(of_images(kernel_, 1), of_images(stride_, 1),
+                                                  of_images(padding_, 0)),
+                      images));
   } else {
-    return builder.apply(std::make_shared<AveragePoolOp>(kernel_, stride_, padding_), inputs[0]);
+    return from_images<kDimensions>(
+        builder,
+        builder.apply(std::make_shared<AveragePoolOp>(of_images(kernel_, 1), of_images(stride_, 1),
+                                                      of_images(padding_, 0)),
+                      images));
   }
 }
 
@@ -165,6 +261,24 @@ at::Tensor AdaptivePooling<kDimensions, kPool>::forward(const Inputs& inputs, La
     return std::get<0>(at::adaptive_max_pool2d(inputs[0], size_));
   } else {
     return at::adaptive_avg_pool2d(inputs[0], size_);
+  }
+}
+
+template <std::size_t kDimensions, Pool kPool>
+std::optional<PlanValue> AdaptivePooling<kDimensions, kPool>::lower(
+    PlanBuilder& builder, std::span<const PlanValue> inputs) const {
+  const PlanValue images = as_images<kDimensions>(builder, inputs[0]);
+  const std::vector<std::int64_t> size = of_images(size_, 1);
+  if constexpr (kPool == Pool::kMax) {
+    return from_images<kDimensions>(
+        builder, builder.apply(std::make_shared<AdaptiveMaxPoolOp>(size), images));
+  } else if (size == std::vector<std::int64_t>{1, 1}) {
+    std::vector<std::int64_t> sizes = builder.spec(inputs[0]).sizes;
+    std::fill(sizes.begin() + 2, sizes.end(), 1);
+    return builder.reshape(builder.apply(plan_mean({-1, -2}), images), std::move(sizes));
+  } else {
+    return from_images<kDimensions>(
+        builder, builder.apply(std::make_shared<AdaptiveAveragePoolOp>(size), images));
   }
 }
 

@@ -31,12 +31,14 @@ class Pooling final : public Layer, public Lowerable {
 
 /// The same with windows that give a result of `size` from any input.
 template <std::size_t kDimensions, Pool kPool>
-class AdaptivePooling final : public Layer {
+class AdaptivePooling final : public Layer, public Lowerable {
  public:
   AdaptivePooling(const Config& config, const LayerSpec& spec);
   static void check(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   std::vector<std::int64_t> size_;

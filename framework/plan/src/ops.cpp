@@ -35,6 +35,7 @@ namespace treadle {
 PlanOp::~PlanOp() = default;
 PlanBuilder::~PlanBuilder() = default;
 Lowerable::~Lowerable() = default;
+Recordable::~Recordable() = default;
 
 TensorSpec PlanOp::result(std::span<const TensorSpec>) const {
   throw UsageError("operation \"" + std::string(name()) +
@@ -164,62 +165,28 @@ class Cat final : public PlanOp {
   std::int64_t dim_;
 };
 
-class Unary final : public PlanOp {
+class Function final : public PlanOp {
  public:
-  explicit Unary(const PlanUnary& function) : function_(function) {}
+  explicit Function(PlanFunction function) : function_(std::move(function)) {}
 
   std::string_view name() const override { return function_.name; }
-  TensorSpec result(std::span<const TensorSpec> inputs) const override { return inputs[0]; }
-  Reads backward_reads() const override {
-    return {.inputs = !function_.reads_output, .output = function_.reads_output};
+  TensorSpec result(std::span<const TensorSpec> inputs) const override {
+    return function_.result ? function_.result(inputs[0]) : inputs[0];
   }
+  Reads backward_reads() const override { return function_.reads; }
   void forward(const Inputs& inputs, at::Tensor& output, std::span<at::Tensor>) const override {
-    function_.forward(output, inputs[0]);
+    function_.forward(output, inputs);
   }
   void backward(const PlanGradients& gradients) const override {
-    if (gradients.wanted[0]) {
-      function_.backward(gradients.of_inputs[0], gradients.of_output,
-                         function_.reads_output ? gradients.output : gradients.inputs[0]);
-    }
+    if (gradients.wanted[0])
+      function_.backward(gradients);
   }
 
  private:
-  PlanUnary function_;
+  PlanFunction function_;
 };
 
-constexpr PlanUnary kSigmoid{
-    "sigmoid", [](at::Tensor& out, const at::Tensor& x) { at::sigmoid_out(out, x); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
-      at::sigmoid_backward_out(of_input, gradient, output);
-    },
-    /*reads_output=*/true};
-constexpr PlanUnary kTanh{
-    "tanh", [](at::Tensor& out, const at::Tensor& x) { at::tanh_out(out, x); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& output) {
-      at::tanh_backward_out(of_input, gradient, output);
-    },
-    /*reads_output=*/true};
-constexpr PlanUnary kSilu{
-    "silu", [](at::Tensor& out, const at::Tensor& x) { at::silu_out(out, x); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-      at::silu_backward_out(of_input, gradient, x);
-    }};
-constexpr PlanUnary kGelu{
-    "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "none"); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-      at::gelu_backward_out(of_input, gradient, x, "none");
-    }};
-constexpr PlanUnary kGeluByTanh{
-    "gelu", [](at::Tensor& out, const at::Tensor& x) { at::gelu_out(out, x, "tanh"); },
-    [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-      at::gelu_backward_out(of_input, gradient, x, "tanh");
-    }};
-constexpr PlanUnary kElu{"elu", [](at::Tensor& out, const at::Tensor& x) { at::elu_out(out, x); },
-                         [](at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& x) {
-                           at::elu_backward_out(of_input, gradient, /*alpha=*/1, /*scale=*/1,
-                                                /*input_scale=*/1,
-                                                /*is_result=*/false, x);
-                         }};
+constexpr PlanOp::Reads kOutputOnly{.inputs = false, .output = true};
 
 }  // namespace
 
@@ -231,8 +198,8 @@ std::shared_ptr<const PlanOp> plan_softmax(std::int64_t dim) {
   return std::make_shared<Softmax>(dim);
 }
 
-std::shared_ptr<const PlanOp> plan_unary(const PlanUnary& function) {
-  return std::make_shared<Unary>(function);
+std::shared_ptr<const PlanOp> plan_function(PlanFunction function) {
+  return std::make_shared<Function>(std::move(function));
 }
 
 std::shared_ptr<const PlanOp> plan_cat(std::int64_t dim) {
@@ -240,19 +207,46 @@ std::shared_ptr<const PlanOp> plan_cat(std::int64_t dim) {
 }
 
 std::shared_ptr<const PlanOp> plan_sigmoid() {
-  return plan_unary(kSigmoid);
+  return plan_function({"sigmoid",
+                        [](at::Tensor& out, const Inputs& in) { at::sigmoid_out(out, in[0]); },
+                        [](const PlanGradients& of) {
+                          at::sigmoid_backward_out(of.of_inputs[0], of.of_output, of.output);
+                        },
+                        kOutputOnly});
 }
+
 std::shared_ptr<const PlanOp> plan_tanh() {
-  return plan_unary(kTanh);
+  return plan_function({"tanh", [](at::Tensor& out, const Inputs& in) { at::tanh_out(out, in[0]); },
+                        [](const PlanGradients& of) {
+                          at::tanh_backward_out(of.of_inputs[0], of.of_output, of.output);
+                        },
+                        kOutputOnly});
 }
+
 std::shared_ptr<const PlanOp> plan_silu() {
-  return plan_unary(kSilu);
+  return plan_function({"silu", [](at::Tensor& out, const Inputs& in) { at::silu_out(out, in[0]); },
+                        [](const PlanGradients& of) {
+                          at::silu_backward_out(of.of_inputs[0], of.of_output, of.inputs[0]);
+                        }});
 }
+
 std::shared_ptr<const PlanOp> plan_gelu(bool by_tanh) {
-  return plan_unary(by_tanh ? kGeluByTanh : kGelu);
+  const char* const approximate = by_tanh ? "tanh" : "none";
+  return plan_function(
+      {"gelu",
+       [approximate](at::Tensor& out, const Inputs& in) { at::gelu_out(out, in[0], approximate); },
+       [approximate](const PlanGradients& of) {
+         at::gelu_backward_out(of.of_inputs[0], of.of_output, of.inputs[0], approximate);
+       }});
 }
+
 std::shared_ptr<const PlanOp> plan_elu() {
-  return plan_unary(kElu);
+  return plan_function({"elu", [](at::Tensor& out, const Inputs& in) { at::elu_out(out, in[0]); },
+                        [](const PlanGradients& of) {
+                          at::elu_backward_out(of.of_inputs[0], of.of_output, /*alpha=*/1,
+                                               /*scale=*/1, /*input_scale=*/1,
+                                               /*is_result=*/false, of.inputs[0]);
+                        }});
 }
 
 }  // namespace treadle

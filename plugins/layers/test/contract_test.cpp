@@ -143,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
         layer("AdaptiveMax1d", "adaptive_max_pool1d", {{"output_size", 3}}, kChannels),
         layer("AdaptiveMax2d", "adaptive_max_pool2d", {{"output_size", 2}}, kImages),
         layer("AdaptiveAverage1d", "adaptive_avg_pool1d", {{"output_size", 2}}, kChannels),
-        layer("AdaptiveAverage2d", "adaptive_avg_pool2d", {{"output_size", {1, 2}}}, kImages)),
+        layer("AdaptiveAverage2d", "adaptive_avg_pool2d", {{"output_size", {1, 2}}}, kImages),
+        layer("AdaptiveAverageOfAll", "adaptive_avg_pool2d", {{"output_size", 1}}, kImages)),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(
@@ -152,7 +153,8 @@ INSTANTIATE_TEST_SUITE_P(
                       in_training(layer("BatchOfImages", "batch_norm", {}, kImages)),
                       layer("Layer", "layer_norm", {}, kSequences),
                       layer("LayerPlain", "layer_norm", {{"affine", false}}),
-                      layer("Rms", "rms_norm"),
+                      layer("Rms", "rms_norm"), layer("RmsOfSequences", "rms_norm", {}, kSequences),
+                      layer("GroupOfRows", "group_norm", {{"num_groups", 3}}),
                       layer("Group", "group_norm", {{"num_groups", 2}}, kImages),
                       layer("Instance", "group_norm", {{"num_groups", 4}, {"affine", false}},
                             kChannels)),
@@ -297,10 +299,12 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("Softsign", "softsign"), layer("Hardsigmoid", "hardsigmoid"),
                       layer("Hardswish", "hardswish"), layer("Gelu", "gelu"),
                       layer("GeluTanh", "gelu", {{"approximate", "tanh"}}), layer("Elu", "elu"),
-                      layer("Celu", "celu", {{"alpha", 2}}), layer("LeakyRelu", "leaky_relu"),
+                      layer("Celu", "celu", {{"alpha", 1.3}}), layer("LeakyRelu", "leaky_relu"),
                       layer("Softplus", "softplus"), layer("Hardtanh", "hardtanh"),
                       layer("Softmax", "softmax"), layer("LogSoftmax", "log_softmax"),
-                      layer("Glu", "glu"), layer("Prelu", "prelu"),
+                      layer("Glu", "glu"), layer("GluOfChannels", "glu", {{"dim", 1}}, kImages),
+                      layer("LogSoftmaxOfChannels", "log_softmax", {{"dim", 1}}, kImages),
+                      layer("Prelu", "prelu"),
                       layer("PreluByChannel", "prelu", {{"per_channel", true}}, kImages)),
     CaseName());
 

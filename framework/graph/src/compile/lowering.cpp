@@ -7,6 +7,7 @@
 #include <treadle/plan/op.h>
 
 #include "branches/branches.h"
+#include "compile/recording.h"
 #include "compile/run_plan.h"
 #include "run/place_text.h"
 #include "run/run_graph.h"
@@ -239,8 +240,27 @@ PlanValue PlanLowering::lower_callee(const PlanPosition& position, std::size_t i
     if (const auto value = planned->lower(*this, inputs))
       return *value;
     why = "its layer cannot be lowered for such inputs";
+  } else if (callee.is_adapted()) {
+    if (const auto operation = recorded(callee, inputs, why))
+      return apply(operation, inputs);
   }
   return call(call_of_callee(callee, std::move(path)), inputs, why, /*is_dynamic=*/false).front();
+}
+
+std::shared_ptr<const PlanOp> PlanLowering::recorded(const Callee& callee,
+                                                     std::span<const PlanValue> inputs,
+                                                     std::string& why) {
+  std::vector<at::Tensor> given;
+  std::vector<bool> wanted;
+  for (const PlanValue input : inputs) {
+    if (is_absent(input))
+      return nullptr;
+    given.push_back(value_of(program_, run_, slot_of(input)));
+    wanted.push_back(program_.slots[slot_of(input)].needs_gradient);
+  }
+  return record({callee, static_cast<const GraphCallContext*>(run_.context)->scope, given,
+                 std::move(wanted), program_.records_gradients},
+                why);
 }
 
 std::optional<std::vector<PlanValue>> PlanLowering::lower_within(const PlanPosition& position,

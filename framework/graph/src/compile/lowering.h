@@ -92,6 +92,9 @@ class PlanLowering final : public PlanBuilder {
                                                      std::size_t callee,
                                                      std::span<const PlanValue> inputs,
                                                      std::string& why);
+  /// An adapted module as one operation. Null, and the reason, where it has to be called.
+  std::shared_ptr<const PlanOp> recorded(const Callee& callee, std::span<const PlanValue> inputs,
+                                         std::string& why);
   std::vector<PlanValue> call(std::shared_ptr<const plan::PlanCall> call,
                               std::span<const PlanValue> inputs, const std::string& why,
                               bool is_dynamic);

@@ -69,4 +69,13 @@ class Lowerable {
                                          std::span<const PlanValue> inputs) const = 0;
 };
 
+/// A module of your own, adapted as a layer, whose forward() may be recorded once for each plan: a
+/// promise that it makes the same calls of libtorch's operators for inputs of the same sizes, and
+/// has no other effect. Modules of torch::nn need no promise. What a recording shows to be
+/// otherwise is called instead, and the plan lists why.
+class Recordable {
+ public:
+  virtual ~Recordable();
+};
+
 }  // namespace treadle

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/model.h>
+#include <treadle/core/tensor_spec.h>
 #include <treadle/plan/op.h>
 
 /// Ready-made operations for layers that implement Lowerable.
@@ -31,22 +34,38 @@ std::shared_ptr<const PlanOp> plan_batch_norm(const PlanBatchNorm& norm);
 /// Layer normalization over the last dimension. `weight` and `bias` may be undefined, both.
 std::shared_ptr<const PlanOp> plan_layer_norm(const at::Tensor& weight, const at::Tensor& bias,
                                               std::int64_t width, double eps);
+/// x / sqrt(mean(x²) + eps) · weight over the last dimension.
+std::shared_ptr<const PlanOp> plan_rms_norm(const at::Tensor& weight, double eps);
+/// Normalization over groups of channels (dimension 1) and everything behind them. `weight` and
+/// `bias` may be undefined, both.
+std::shared_ptr<const PlanOp> plan_group_norm(const at::Tensor& weight, const at::Tensor& bias,
+                                              std::int64_t groups, double eps);
 /// Dropout in training: `rate` of the elements become 0. 0 < rate < 1.
 std::shared_ptr<const PlanOp> plan_dropout(double rate);
 
 /// Concatenation along a dimension.
 std::shared_ptr<const PlanOp> plan_cat(std::int64_t dim);
 
-/// A unary function with libtorch kernels for itself and its gradient. `forward(out, x)` writes to
-/// `out`. `backward(of_input, gradient, of)` writes to `of_input`; `of` is x, or the output of
-/// forward where `reads_output`.
-struct PlanUnary {
+/// A function that keeps nothing, with libtorch's kernels for itself and for the gradient of its
+/// first input; further inputs have none. One line for each activation:
+///
+///     PlanFunction{"silu",
+///                  [](at::Tensor& out, const Inputs& in) { at::silu_out(out, in[0]); },
+///                  [](const PlanGradients& of) {
+///                    at::silu_backward_out(of.of_inputs[0], of.of_output, of.inputs[0]);
+///                  }}
+struct PlanFunction {
   std::string_view name;
-  void (*forward)(at::Tensor& out, const at::Tensor& x);
-  void (*backward)(at::Tensor& of_input, const at::Tensor& gradient, const at::Tensor& of);
-  bool reads_output = false;
+  /// Writes to `out`, which is contiguous and uninitialised.
+  std::function<void(at::Tensor& out, const Inputs& inputs)> forward;
+  /// Writes to `of_inputs[0]`, which is the same. Called only where that is wanted.
+  std::function<void(const PlanGradients& gradients)> backward;
+  PlanOp::Reads reads = {};
+  /// The output's spec; null: that of the first input.
+  std::function<TensorSpec(const TensorSpec& input)> result = nullptr;
 };
-std::shared_ptr<const PlanOp> plan_unary(const PlanUnary& function);
+std::shared_ptr<const PlanOp> plan_function(PlanFunction function);
+
 std::shared_ptr<const PlanOp> plan_sigmoid();
 std::shared_ptr<const PlanOp> plan_tanh();
 std::shared_ptr<const PlanOp> plan_silu();

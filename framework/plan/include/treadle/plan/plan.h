@@ -84,6 +84,9 @@ class Plan {
   /// A table of instructions, then folds and calls with their reasons.
   std::string text() const;
 
+  /// For code that runs it (treadle/graph/plan_run.h).
+  const std::shared_ptr<const Program>& program() const { return program_; }
+
  private:
   std::shared_ptr<const Program> program_;
 };

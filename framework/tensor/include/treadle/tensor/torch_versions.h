@@ -19,6 +19,12 @@
 #include <torch/csrc/autograd/edge.h>
 #include <torch/library.h>
 #include <torch/version.h>
+#if TORCH_VERSION_MAJOR < 2
+#include <ATen/ops/prelu_backward.h>
+#else
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/_prelu_kernel_backward.h>
+#endif
 
 /// Everything that differs between libtorch 1.13, 2.6 and 2.14, and every use of its internals, in
 /// one place. No other header of ours may test a libtorch version.
@@ -26,6 +32,10 @@ namespace treadle::torch_versions {
 
 /// A dispatch key above autograd that libtorch itself leaves alone in all three versions.
 inline constexpr c10::DispatchKey kTaskKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+/// One below autograd and above every backend, for others' tensors that hold no numbers, which we
+/// have none of.
+inline constexpr c10::DispatchKey kRecordingKey = c10::DispatchKey::Fake;
 
 /// A generator for the CPU, seeded.
 inline at::Generator make_cpu_generator(std::uint64_t seed) {
@@ -171,6 +181,26 @@ HeldNode make_node(Args&&... args) {
 inline void continue_below(c10::DispatchKey key, const c10::OperatorHandle& op,
                            c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key), stack);
+}
+
+/// What autograd gives back through at::prelu(x, weight): to x, and to the weight.
+inline std::pair<at::Tensor, at::Tensor> prelu_gradients(const at::Tensor& gradient,
+                                                         const at::Tensor& x,
+                                                         const at::Tensor& weight) {
+#if TORCH_VERSION_MAJOR < 2
+  auto [of_x, of_weight] = at::prelu_backward(gradient, x, weight);
+  return {std::move(of_x), std::move(of_weight)};
+#else
+  at::Tensor beside = weight;
+  if (x.dim() != weight.dim()) {
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
+    if (x.dim() > 1)
+      sizes[1] = weight.numel();
+    beside = weight.reshape(sizes);
+  }
+  auto [of_x, of_each] = at::_prelu_kernel_backward(gradient, x, beside);
+  return {std::move(of_x), at::sum_to(std::move(of_each), beside.sizes()).reshape(weight.sizes())};
+#endif
 }
 
 }  // namespace treadle::torch_versions
