@@ -159,6 +159,11 @@ class PRelu final : public Layer {
 at::Tensor relu6(const at::Tensor& x) {
   return at::clamp(x, 0, 6);
 }
+/// The slope keeps a little more of the signal than relu does. Its result is all that backward
+/// reads.
+at::Tensor scaled_relu(const at::Tensor& x) {
+  return at::relu(x.mul(1.1));
+}
 at::Tensor log_sigmoid(const at::Tensor& x) {
   return at::log_sigmoid(x);
 }
@@ -231,6 +236,7 @@ class MadeActivation final : public LayerFactory {
 void add_activations(Registrar& registrar) {
   registrar.add<Made<Relu>, LayerFactory>("relu");
   registrar.add<Made<Plain<relu6>>, LayerFactory>("relu6");
+  registrar.add<Made<Plain<scaled_relu>>, LayerFactory>("scaled_relu");
   registrar.add<Made<PlainUnary<sigmoid, plan_sigmoid>>, LayerFactory>("sigmoid");
   registrar.add<Made<Plain<log_sigmoid>>, LayerFactory>("log_sigmoid");
   registrar.add<Made<PlainUnary<tanh, plan_tanh>>, LayerFactory>("tanh");

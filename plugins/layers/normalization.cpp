@@ -107,4 +107,24 @@ at::Tensor GroupNorm::forward(const Inputs& inputs, LayerContext&) {
   return at::group_norm(inputs[0], groups_, weight_, bias_, eps_, /*cudnn_enabled=*/true);
 }
 
+InstanceNorm::InstanceNorm(const Config& config, const LayerSpec& spec)
+    : channels_(channels_of(spec)), eps_(config.get<double>("eps")) {
+  const TensorSpec& input =
+      expect_at_least(spec, 3, "channels and their positions [B, channels, positions...]");
+  if (std::all_of(input.sizes.begin() + 2, input.sizes.end(),
+                  [](std::int64_t size) { return size == 1; })) {
+    throw DataError("normalizes over the positions of each channel, of which " + input.text() +
+                    " has one: every result would be 0; use layer_norm or batch_norm");
+  }
+  if (!config.get<bool>("affine"))
+    return;
+  weight_ = register_parameter("weight", at::ones({channels_}, spec.dtype));
+  bias_ = register_parameter("bias", at::zeros({channels_}, spec.dtype));
+}
+
+at::Tensor InstanceNorm::forward(const Inputs& inputs, LayerContext&) {
+  // Groups of one channel. at::instance_norm() is the same by way of batch norm, of a batch of one.
+  return at::group_norm(inputs[0], channels_, weight_, bias_, eps_, /*cudnn_enabled=*/true);
+}
+
 }  // namespace treadle::layers

@@ -52,7 +52,7 @@ class RmsNorm final : public Layer {
 };
 
 /// Over groups of channels (dimension 1) and everything behind them, row by row. Wu and He (2018).
-/// As many groups as channels is instance norm, one group layer norm.
+/// As many groups as channels is instance norm, one group normalizes the whole row.
 class GroupNorm final : public Layer {
  public:
   GroupNorm(const Config& config, const LayerSpec& spec);
@@ -60,6 +60,21 @@ class GroupNorm final : public Layer {
 
  private:
   std::int64_t groups_;
+  double eps_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+/// Over the positions of each channel (dimension 1), row by row: [B, channels, positions...].
+/// Ulyanov et al. (2016); torch.nn.InstanceNorm1d to 3d without running statistics. "weight" and
+/// "bias" [channels] if affine.
+class InstanceNorm final : public Layer {
+ public:
+  InstanceNorm(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::int64_t channels_;
   double eps_;
   at::Tensor weight_;
   at::Tensor bias_;
