@@ -104,6 +104,23 @@ class Relu final : public Layer, public Lowerable {
   }
 };
 
+/// max(0, 1.1 · x)
+class ScaledRelu final : public Layer, public Lowerable {
+ public:
+  ScaledRelu(const Config&, const LayerSpec& spec) { only_input(spec); }
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    return at::relu(inputs[0].mul(kScale));
+  }
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override {
+    return builder.elementwise(ElementwiseOp::kRelu,
+                               builder.elementwise(ElementwiseOp::kScale, inputs[0], kScale));
+  }
+
+ private:
+  static constexpr double kScale = 1.1;
+};
+
 class LeakyRelu final : public Layer, public Lowerable {
  public:
   LeakyRelu(const Config& config, const LayerSpec& spec)
@@ -415,6 +432,7 @@ class MadeActivation final : public LayerFactory {
 void add_activations(Registrar& registrar) {
   registrar.add<Made<Relu>, LayerFactory>("relu");
   registrar.add<Made<Plain<relu6, plan_relu6>>, LayerFactory>("relu6");
+  registrar.add<Made<ScaledRelu>, LayerFactory>("scaled_relu");
   registrar.add<Made<Plain<sigmoid, plan_sigmoid>>, LayerFactory>("sigmoid");
   registrar.add<Made<Plain<log_sigmoid, plan_log_sigmoid>>, LayerFactory>("log_sigmoid");
   registrar.add<Made<Plain<tanh, plan_tanh>>, LayerFactory>("tanh");

@@ -117,4 +117,29 @@ std::optional<PlanValue> GroupNorm::lower(PlanBuilder& builder,
   return builder.apply(plan_group_norm(weight_, bias_, groups_, eps_), inputs[0]);
 }
 
+InstanceNorm::InstanceNorm(const Config& config, const LayerSpec& spec)
+    : channels_(channels_of(spec)), eps_(config.get<double>("eps")) {
+  const TensorSpec& input =
+      expect_at_least(spec, 3, "channels and their positions [B, channels, positions...]");
+  if (std::all_of(input.sizes.begin() + 2, input.sizes.end(),
+                  [](std::int64_t size) { return size == 1; })) {
+    throw DataError("normalizes over the positions of each channel, of which " + input.text() +
+                    " has one: every result would be 0; use layer_norm or batch_norm");
+  }
+  if (!config.get<bool>("affine"))
+    return;
+  weight_ = register_parameter("weight", at::ones({channels_}, spec.dtype));
+  bias_ = register_parameter("bias", at::zeros({channels_}, spec.dtype));
+}
+
+at::Tensor InstanceNorm::forward(const Inputs& inputs, LayerContext&) {
+  // Groups of one channel. at::instance_norm() is the same by way of batch norm, of a batch of one.
+  return at::group_norm(inputs[0], channels_, weight_, bias_, eps_, /*cudnn_enabled=*/true);
+}
+
+std::optional<PlanValue> InstanceNorm::lower(PlanBuilder& builder,
+                                             std::span<const PlanValue> inputs) const {
+  return builder.apply(plan_group_norm(weight_, bias_, channels_, eps_), inputs[0]);
+}
+
 }  // namespace treadle::layers

@@ -54,7 +54,7 @@ class RmsNorm final : public Layer, public Lowerable {
 };
 
 /// Over groups of channels (dimension 1) and everything behind them, row by row. Wu and He (2018).
-/// As many groups as channels is instance norm, one group layer norm.
+/// As many groups as channels is instance norm, one group normalizes the whole row.
 class GroupNorm final : public Layer, public Lowerable {
  public:
   GroupNorm(const Config& config, const LayerSpec& spec);
@@ -64,6 +64,23 @@ class GroupNorm final : public Layer, public Lowerable {
 
  private:
   std::int64_t groups_;
+  double eps_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+/// Over the positions of each channel (dimension 1), row by row: [B, channels, positions...].
+/// Ulyanov et al. (2016); torch.nn.InstanceNorm1d to 3d without running statistics. "weight" and
+/// "bias" [channels] if affine.
+class InstanceNorm final : public Layer, public Lowerable {
+ public:
+  InstanceNorm(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
+
+ private:
+  std::int64_t channels_;
   double eps_;
   at::Tensor weight_;
   at::Tensor bias_;

@@ -9,6 +9,7 @@
 #include "gated_feed_forward.h"
 #include "narrow_linear.h"
 #include "normalization.h"
+#include "numeric_embeddings.h"
 #include "pooling.h"
 #include "recurrent.h"
 #include "shapes.h"
@@ -49,6 +50,7 @@ TREADLE_PLUGIN(registrar) {
   add<LayerNorm>(registrar, "layer_norm");
   add<RmsNorm>(registrar, "rms_norm");
   add<GroupNorm>(registrar, "group_norm");
+  add<InstanceNorm>(registrar, "instance_norm");
 
   add<Dropout<Drops::kElements>>(registrar, "dropout");
   add<Dropout<Drops::kChannels>>(registrar, "feature_dropout");
@@ -56,6 +58,8 @@ TREADLE_PLUGIN(registrar) {
 
   add<Embedding>(registrar, "embedding");
   add<PositionalEncoding>(registrar, "positional_encoding");
+  add<PeriodicEmbedding>(registrar, "periodic_embedding");
+  add<PiecewiseLinearEmbedding>(registrar, "piecewise_linear_embedding");
 
   add<RecurrentCell<Recurrence::kTanh>>(registrar, "rnn_cell");
   add<RecurrentCell<Recurrence::kGru>>(registrar, "gru_cell");

@@ -143,8 +143,7 @@ const std::map<std::string, Hint>& table() {
       {":rows", {100, small<16, 48>}},
       {"validation/hold_out:rows", {25, small<3, 12>}},
       {":length", {100, small<24, 60>}},
-      {"schedule/cosine:length", {30}},
-      {"schedule/linear:length", {30}},
+      {"schedule/*:length", {30}},
       {":epochs", {100, small<1, 5>}},
       {":steps_per_epoch", {20, small<1, 6>}},
       {":max_steps", {15, small<2, 20>}},
@@ -184,11 +183,36 @@ const std::map<std::string, Hint>& table() {
   return hints;
 }
 
+/// A milestone fewer than schedules, each later than the one before it.
+json chain_parameters(Drawing& drawing) {
+  const json slot = {{"x-treadle-component", "schedule"}};
+  Spot spot;
+  spot.key = "schedules";
+  json schedules = json::array({draw_component(drawing, slot, spot)});
+  json milestones = json::array();
+  for (std::int64_t step = 0; schedules.size() < 2 || drawing.dice.chance(25);) {
+    schedules.push_back(draw_component(drawing, slot, spot));
+    step += drawing.dice.whole(1, 8);
+    milestones.push_back(std::to_string(step) + "st");
+  }
+  return {{"schedules", schedules}, {"milestones", milestones}};
+}
+
+json milestones(Drawing& drawing) {
+  json milestones = json::array();
+  for (std::int64_t percent = drawing.dice.whole(5, 40); percent < 100;
+       percent += drawing.dice.whole(20, 60))
+    milestones.push_back(std::to_string(percent) + "%");
+  return {{"milestones", milestones}};
+}
+
 using Together = json (*)(Drawing&);
 
 const std::map<std::string, Together>& together() {
   static const std::map<std::string, Together> all{{"data/csv", csv_parameters},
-                                                   {"data/npy", npy_parameters}};
+                                                   {"data/npy", npy_parameters},
+                                                   {"schedule/multi_step", milestones},
+                                                   {"schedule/sequential", chain_parameters}};
   return all;
 }
 

@@ -137,11 +137,12 @@ std::vector<at::Tensor> gradients_in(const Runtime& runtime, const json& flow,
 
 TEST(CompiledLayers, GiveTheBitsOfDynamicOnesWhereverTheyStand) {
   const Runtime runtime;
-  for (const char* layer : {"alpha_dropout", "batch_norm",  "celu",        "dropout",  "elu",
-                            "gelu",          "hardsigmoid", "hardswish",   "hardtanh", "layer_norm",
-                            "leaky_relu",    "log_sigmoid", "log_softmax", "mish",     "prelu",
-                            "relu",          "relu6",       "rms_norm",    "selu",     "sigmoid",
-                            "silu",          "softmax",     "softplus",    "softsign", "tanh"}) {
+  for (const char* layer :
+       {"alpha_dropout", "batch_norm", "celu",        "dropout",    "elu",        "gelu",
+        "hardsigmoid",   "hardswish",  "hardtanh",    "layer_norm", "leaky_relu", "log_sigmoid",
+        "log_softmax",   "mish",       "prelu",       "relu",       "relu6",      "rms_norm",
+        "selu",          "sigmoid",    "scaled_relu", "silu",       "softmax",    "softplus",
+        "softsign",      "tanh"}) {
     SCOPED_TRACE(layer);
     const auto wanted = gradients_in(runtime, joined_branches(layer), "dynamic");
     const auto compiled = gradients_in(runtime, joined_branches(layer), "compiled");

@@ -50,8 +50,9 @@ bool says_a_flow(const json& schema) {
 const std::map<std::string, std::vector<std::string>> kFurtherOutputs{
     {"rnn", {"h_n"}}, {"gru", {"h_n"}}, {"lstm", {"h_n", "c_n"}}, {"attention", {"attn_weights"}}};
 
-/// Objects whose keys belong together, which a schema cannot say.
+/// Values whose parts belong together, which a schema cannot say.
 const std::map<std::string, std::vector<json>> kWholeValues{
+    {"bins", {3, json::array({-0.5, 0.25, 2}), json::array({0, 1})}},
     {"rotary",
      {json::object(),
       {{"dim", 2}, {"theta", 50}},

@@ -31,6 +31,8 @@ const std::set<std::string> kCalled{"alpha_dropout",
                                     "lstm",
                                     "lstm_cell",
                                     "nvfp4_linear",
+                                    "periodic_embedding",
+                                    "piecewise_linear_embedding",
                                     "rnn",
                                     "rnn_cell"};
 /// Not asked: its input is indices.
