@@ -1,0 +1,25 @@
+#include <treadle/plugin.h>
+
+#include "made.h"
+#include "variants.h"
+
+namespace {
+
+template <typename Layer>
+void add(treadle::Registrar& registrar, std::string_view name) {
+  registrar.add<treadle::softmax::Made<Layer>, treadle::LayerFactory>(name);
+}
+
+}  // namespace
+
+TREADLE_PLUGIN(registrar) {
+  using namespace treadle::softmax;
+  add<TemperatureSoftmax>(registrar, "temperature_softmax");
+  add<GridSoftmax>(registrar, "grid_softmax");
+  add<TreeSoftmax>(registrar, "tree_softmax");
+  add<GumbelSoftmax>(registrar, "gumbel_softmax");
+  add<MaskedSoftmax>(registrar, "masked_softmax");
+  add<Sparsemax>(registrar, "sparsemax");
+  add<Entmax>(registrar, "entmax");
+  add<MixtureSoftmax>(registrar, "mixture_softmax");
+}
