@@ -1,0 +1,155 @@
+#include "sequences.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <treadle/base/error.h>
+
+#include "steps.h"
+
+namespace treadle::networks {
+namespace {
+
+using nlohmann::json;
+
+bool are_indices(const TensorSpec& spec, std::size_t dimensions) {
+  return spec.dtype == c10::ScalarType::Long && spec.sizes.size() == dimensions;
+}
+
+}  // namespace
+
+// --- TCN
+
+TemporalConvolutions::TemporalConvolutions(const Config& config)
+    : channels_(config.get<std::vector<std::int64_t>>("channels")),
+      kernel_(config.get<std::int64_t>("kernel_size")),
+      dropout_(config.get<double>("dropout")),
+      returns_sequences_(config.get<bool>("return_sequences")),
+      has_head_(config.get<bool>("head")) {}
+
+json TemporalConvolutions::do_build(const LayerSpec& spec) const {
+  const TensorSpec& input = spec.inputs.front();
+  if (spec.inputs.size() != 1 || input.sizes.size() != 3 ||
+      input.sizes[1] == TensorSpec::kVaries) {
+    throw DataError("takes one input of sequences [B, length, width] of one length, got " +
+                    input.text());
+  }
+  const std::int64_t length = input.sizes[1];
+  json steps = json::array({"transpose"});
+  std::int64_t in = input.width();
+  std::int64_t dilation = 1;
+  for (std::size_t i = 0; i < channels_.size(); ++i, dilation *= 2) {
+    const std::int64_t out = channels_[i];
+    json block = json::array({{{"use", "identity"}, {"tag", "x"}}});
+    for (const std::string number : {"1", "2"}) {
+      json convolution = named("conv1d", "conv" + number);
+      convolution["out_channels"] = out;
+      convolution["kernel_size"] = kernel_;
+      convolution["dilation"] = dilation;
+      // Padded on both sides; what looks ahead is cut off at the end.
+      convolution["padding"] = (kernel_ - 1) * dilation;
+      block.push_back(std::move(convolution));
+      if (kernel_ > 1)
+        block.push_back({{"use", "narrow"}, {"dim", 2}, {"length", length}});
+      block.push_back({{"use", "relu"}});
+      add_dropout(block, dropout_);
+    }
+    block.back()["tag"] = "f";
+    std::string shortcut = "x";
+    if (in != out) {
+      shortcut = "shortcut";
+      block.push_back({{"use", "at"}, {"tags", {"x"}}});
+      json map = named("conv1d", "downsample");
+      map["out_channels"] = out;
+      map["kernel_size"] = 1;
+      map["tag"] = shortcut;
+      block.push_back(std::move(map));
+    }
+    block.push_back({{"use", "at"}, {"tags", {"f", shortcut}}});
+    block.push_back({{"use", "merge"}, {"with", "add"}});
+    block.push_back("relu");
+    steps.push_back(part("network." + std::to_string(i), std::move(block)));
+    in = out;
+  }
+  steps.push_back("transpose");
+  if (!returns_sequences_)
+    steps.push_back({{"use", "select"}, {"dim", 1}, {"index", -1}});
+  if (has_head_)
+    steps.push_back(named("head", "linear"));
+  return steps;
+}
+
+// --- BERT
+
+Bert::Bert(const Config& config)
+    : width_(config.get<std::int64_t>("hidden_size")),
+      layers_(config.get<std::int64_t>("num_layers")),
+      heads_(config.get<std::int64_t>("num_heads")),
+      feed_forward_(config.get<std::int64_t>("dim_feedforward")),
+      positions_(config.get<std::int64_t>("max_length")),
+      types_(config.get<std::int64_t>("type_vocab_size")),
+      dropout_(config.get<double>("dropout")),
+      has_pooler_(config.get<bool>("pooler")),
+      has_head_(config.get<bool>("head")) {}
+
+json Bert::do_build(const LayerSpec& spec) const {
+  const TensorSpec& tokens = spec.inputs.front();
+  if (!are_indices(tokens, 2))
+    throw DataError("takes tokens [B, length] int64, got " + tokens.text());
+  if (tokens.sizes[1] != TensorSpec::kVaries && tokens.sizes[1] > positions_) {
+    throw DataError("has " + std::to_string(positions_) + " positions (\"max_length\"), got " +
+                    tokens.text());
+  }
+  const bool has_types = spec.inputs.size() > 1 && are_indices(spec.inputs[1], 2);
+  json inputs = json::array();
+  json masks = json::array();
+  for (std::size_t i = 1; i < spec.inputs.size(); ++i) {
+    const bool is_type = has_types && i == 1;
+    const std::string tag = is_type ? "token_types" : "mask_" + std::to_string(i);
+    inputs.push_back(tag);
+    if (!is_type)
+      masks.push_back(tag);
+  }
+  json steps = json::array();
+  if (!inputs.empty())
+    steps.push_back({{"use", "input"}, {"names", std::move(inputs)}});
+  json words = named("embedding", "embeddings.word_embeddings");
+  words["embedding_dim"] = width_;
+  if (has_types)
+    words["tag"] = "words";
+  steps.push_back(std::move(words));
+  if (has_types) {
+    json types = named("embedding", "embeddings.token_type_embeddings");
+    types["embedding_dim"] = width_;
+    types["num_embeddings"] = types_;
+    types["tag"] = "types";
+    steps.push_back({{"use", "at"}, {"tags", {"token_types"}}});
+    steps.push_back(std::move(types));
+    steps.push_back({{"use", "at"}, {"tags", {"words", "types"}}});
+    steps.push_back({{"use", "merge"}, {"with", "add"}});
+  }
+  json positions = named("positional_encoding", "embeddings.position_embeddings");
+  positions["max_length"] = positions_;
+  steps.push_back(std::move(positions));
+  steps.push_back(named("layer_norm", "embeddings.LayerNorm"));
+  add_dropout(steps, dropout_);
+  json encoder = named("graph", "encoder");
+  encoder["builder"] = {{"use", "transformer_encoder"}, {"num_layers", layers_},
+                        {"num_heads", heads_},          {"dim_feedforward", feed_forward_},
+                        {"dropout", dropout_},          {"activation", "gelu"}};
+  if (!masks.empty())
+    encoder["using"] = std::move(masks);
+  steps.push_back(std::move(encoder));
+  if (has_pooler_) {
+    steps.push_back({{"use", "select"}, {"dim", 1}, {"index", 0}});
+    steps.push_back(dense("pooler.dense", width_));
+    steps.push_back("tanh");
+    add_dropout(steps, dropout_);
+  }
+  if (has_head_)
+    steps.push_back(named("head", "classifier"));
+  return steps;
+}
+
+}  // namespace treadle::networks

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <treadle/base/config.h>
+#include <treadle/core/graph_builder.h>
+
+/// Networks for sequences [B, length, width], or for tokens [B, length].
+namespace treadle::networks {
+
+/// Bai et al., "An Empirical Evaluation of Generic Convolutional and Recurrent Networks for
+/// Sequence Modeling" (2018): residual blocks of two causal convolutions, each followed by ReLU and
+/// dropout; dilation 2^i in block i. Without the weight norm of the paper's code.
+class TemporalConvolutions final : public GraphBuilder {
+ public:
+  explicit TemporalConvolutions(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  std::vector<std::int64_t> channels_;
+  std::int64_t kernel_;
+  double dropout_;
+  bool returns_sequences_;
+  bool has_head_;
+};
+
+/// Devlin et al., "BERT" (2019): token, position and, where the first reference has them, token
+/// type embeddings; post-norm blocks with GELU; a dense layer with tanh of the first position.
+/// References behind the token types, int64 [B, length], are those of the layer `attention`:
+/// lengths or a mask of the padding.
+class Bert final : public GraphBuilder {
+ public:
+  explicit Bert(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  std::int64_t width_;
+  std::int64_t layers_;
+  std::int64_t heads_;
+  std::int64_t feed_forward_;
+  std::int64_t positions_;
+  std::int64_t types_;
+  double dropout_;
+  bool has_pooler_;
+  bool has_head_;
+};
+
+}  // namespace treadle::networks

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include <treadle/base/config.h>
+#include <treadle/core/graph_builder.h>
+
+namespace treadle::networks {
+
+/// For tables [B, features]: the FT-Transformer of Gorishniy et al., "Revisiting Deep Learning
+/// Models for Tabular Data" (2021), section 3.3: a vector for each feature, a class token, pre-norm
+/// blocks with ReGLU; norm, ReLU and a linear map of the class token.
+class FtTransformer final : public GraphBuilder {
+ public:
+  explicit FtTransformer(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  std::int64_t width_;
+  std::int64_t layers_;
+  std::int64_t heads_;
+  std::int64_t feed_forward_;
+  double dropout_;
+  bool has_head_;
+};
+
+}  // namespace treadle::networks

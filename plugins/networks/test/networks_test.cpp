@@ -1,0 +1,329 @@
+// Networks beside the counts of their reference implementations, and beside formulas; each trains.
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+
+#include <treadle/base/error.h>
+#include <treadle/graph/flow_document.h>
+#include <treadle/graph/graph.h>
+#include <treadle/graph/graph_state.h>
+#include <treadle/tensor/task_random.h>
+
+#include "test/this_plugin.h"
+
+namespace treadle::testing {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Wanted {
+  std::vector<TensorSpec> inputs;
+  std::vector<std::int64_t> output = {10};
+};
+
+TensorSpec by_rows(std::vector<std::int64_t> row, at::ScalarType dtype = at::kFloat) {
+  row.insert(row.begin(), TensorSpec::kVaries);
+  return {std::move(row), dtype};
+}
+
+TensorSpec tokens(std::int64_t length, std::int64_t vocabulary) {
+  TensorSpec spec = by_rows({length}, at::kLong);
+  spec.vocabulary = {vocabulary};
+  return spec;
+}
+
+std::shared_ptr<graph::Graph> network_of(const std::string& builder, Json parameters,
+                                         const Wanted& wanted) {
+  LayerSpec spec;
+  spec.inputs = wanted.inputs;
+  spec.outputs = {{"output", wanted.output}};
+  parameters["use"] = builder;
+  Json step{{"use", "graph"}, {"name", "net"}, {"builder", std::move(parameters)}};
+  Json steps = Json::array();
+  Json names = Json::array();
+  for (std::size_t i = 1; i < spec.inputs.size(); ++i)
+    names.push_back("reference_" + std::to_string(i));
+  if (!names.empty()) {
+    steps.push_back({{"use", "input"}, {"names", names}});
+    step["using"] = names;
+  }
+  steps.push_back(std::move(step));
+  const TaskRandom random(3);
+  return graph::read_steps(Config(), steps, "", components()).build(spec);
+}
+
+at::Tensor result_of(const graph::Graph& network, const std::vector<at::Tensor>& inputs) {
+  graph::GraphState state(network);
+  return network.run(inputs, state).front();
+}
+
+std::int64_t parameters_of(const graph::Graph& network) {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : network.parameters())
+    count += parameter.numel();
+  return count;
+}
+
+// --- Reference counts
+
+struct Count {
+  std::string name;
+  std::string builder;
+  Json parameters;
+  Wanted wanted;
+  std::int64_t parameters_of_reference;
+};
+
+std::ostream& operator<<(std::ostream& out, const Count& count) {
+  return out << count.name;
+}
+
+class ReferenceCount : public ::testing::TestWithParam<Count> {};
+
+TEST_P(ReferenceCount, Holds) {
+  const Count& count = GetParam();
+  EXPECT_EQ(parameters_of(*network_of(count.builder, count.parameters, count.wanted)),
+            count.parameters_of_reference);
+}
+
+const Wanted kImageNet{{by_rows({3, 224, 224})}, {1000}};
+
+// torchvision's and timm's of the same names; milesial/Pytorch-UNet with transposed convolutions;
+// bert-base-uncased of Hugging Face, with its pooler.
+INSTANTIATE_TEST_SUITE_P(
+    Networks, ReferenceCount,
+    ::testing::Values(
+        Count{"ResNet18", "resnet", {{"depth", 18}}, kImageNet, 11'689'512},
+        Count{"ResNet34", "resnet", {{"depth", 34}}, kImageNet, 21'797'672},
+        Count{"ResNet50", "resnet", {{"depth", 50}}, kImageNet, 25'557'032},
+        Count{"UNet", "unet", Json::object(), {{by_rows({3, 64, 64})}, {64, 64, 1}}, 31'037'633},
+        Count{"MixerB16", "mlp_mixer", Json::object(), kImageNet, 59'880'472},
+        Count{"ViTB16", "vit", Json::object(), kImageNet, 86'567'656},
+        Count{"BertBase",
+              "bert",
+              {{"head", false}},
+              {{tokens(512, 30522), by_rows({512}, at::kLong)}, {10}},
+              109'482'240}),
+    [](const auto& info) { return info.param.name; });
+
+// --- What they compute
+
+// A position depends on none behind it, and on (kernel - 1) · (1 + 2) · 2 before it, twice a block.
+TEST(Tcn, LooksBackAsFarAsItsFieldAndNeverAhead) {
+  const auto network = network_of(
+      "tcn",
+      {{"channels", {4, 4}}, {"kernel_size", 2}, {"return_sequences", true}, {"head", false}},
+      {{by_rows({12, 3})}});
+  network->eval();
+  const TaskRandom random(1);
+  const at::Tensor x = at::randn({1, 12, 3}).set_requires_grad(true);
+
+  result_of(*network, {x}).select(1, 8).sum().backward();
+
+  const at::Tensor reached = x.grad().abs().sum({0, 2}).gt(0);
+  for (std::int64_t position = 0; position < 12; ++position) {
+    EXPECT_EQ(reached[position].item<bool>(), position >= 8 - 6 && position <= 8) << position;
+  }
+}
+
+TEST(Bert, IgnoresPadding) {
+  const auto network = network_of("bert",
+                                  {{"hidden_size", 8},
+                                   {"num_layers", 2},
+                                   {"num_heads", 2},
+                                   {"dim_feedforward", 16}},
+                                  {{tokens(6, 20), by_rows({}, at::kLong)}, {3}});
+  network->eval();
+  const at::NoGradGuard no_gradients;
+  const TaskRandom random(1);
+  const at::Tensor text = at::randint(20, {2, 6}, at::kLong);
+  at::Tensor other = text.clone();
+  other.narrow(1, 4, 2).fill_(7);
+  const at::Tensor lengths = at::ones({2}, at::kLong).mul(4);
+
+  EXPECT_TRUE(result_of(*network, {text, lengths}).allclose(result_of(*network, {other, lengths})));
+}
+
+// --- Trainings
+
+/// The share of right answers of 128 fresh rows after some steps.
+double accuracy_after(int steps, double rate, graph::Graph& network,
+                      const std::function<std::pair<at::Tensor, at::Tensor>(std::int64_t)>& draw) {
+  torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(rate));
+  for (int step = 0; step < steps; ++step) {
+    const auto [inputs, classes] = draw(32);
+    adam.zero_grad();
+    at::cross_entropy_loss(result_of(network, {inputs}), classes).backward();
+    adam.step();
+  }
+  network.eval();
+  const at::NoGradGuard no_gradients;
+  const auto [inputs, classes] = draw(128);
+  return result_of(network, {inputs}).argmax(1).eq(classes).to(at::kFloat).mean().item<double>();
+}
+
+/// Images [rows, 1, 8, 8] of noise with a bright bar: along a row (0) or a column (1).
+std::pair<at::Tensor, at::Tensor> bars(std::int64_t rows) {
+  at::Tensor images = at::randn({rows, 1, 8, 8}).mul_(0.3);
+  const at::Tensor classes = at::randint(2, {rows}, at::kLong);
+  const at::Tensor places = at::randint(8, {rows}, at::kLong);
+  for (std::int64_t i = 0; i < rows; ++i)
+    images[i][0].select(classes[i].item<std::int64_t>(), places[i].item<std::int64_t>()).add_(1);
+  return {images, classes};
+}
+
+struct Training {
+  std::string name;
+  std::string builder;
+  Json parameters;
+};
+
+std::ostream& operator<<(std::ostream& out, const Training& training) {
+  return out << training.name;
+}
+
+class Images : public ::testing::TestWithParam<Training> {};
+
+TEST_P(Images, OfBarsAreToldApartInNineOfTenCases) {
+  const Training& training = GetParam();
+  const auto network =
+      network_of(training.builder, training.parameters, {{by_rows({1, 8, 8})}, {2}});
+  const TaskRandom random(1);
+  EXPECT_GT(accuracy_after(150, 0.003, *network, bars), 0.9);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, Images,
+    ::testing::Values(Training{"ResNet", "resnet", {{"width", 4}, {"stem", "small"}}},
+                      Training{"Mixer",
+                               "mlp_mixer",
+                               {{"patch_size", 2},
+                                {"width", 16},
+                                {"num_layers", 2},
+                                {"tokens_mlp_dim", 32},
+                                {"channels_mlp_dim", 32}}},
+                      Training{"ViT",
+                               "vit",
+                               {{"patch_size", 2},
+                                {"width", 16},
+                                {"num_layers", 2},
+                                {"num_heads", 4},
+                                {"dim_feedforward", 32}}}),
+    [](const auto& info) { return info.param.name; });
+
+// The pixels of a bar, found among noise.
+TEST(UNet, FindsTheBrightPixels) {
+  const auto network =
+      network_of("unet", {{"width", 4}, {"depth", 2}}, {{by_rows({1, 8, 8})}, {8, 8, 1}});
+  const TaskRandom random(1);
+  torch::optim::Adam adam(network->parameters(), torch::optim::AdamOptions(0.01));
+  const auto draw = [] {
+    at::Tensor images = at::randn({16, 1, 8, 8}).mul_(0.3);
+    at::Tensor bright = at::zeros({16, 8, 8, 1});
+    const at::Tensor places = at::randint(8, {16}, at::kLong);
+    for (std::int64_t i = 0; i < 16; ++i)
+      bright[i].select(0, places[i].item<std::int64_t>()).fill_(1);
+    images.add_(bright.permute({0, 3, 1, 2}));
+    return std::pair(images, bright);
+  };
+  for (int step = 0; step < 150; ++step) {
+    const auto [images, bright] = draw();
+    adam.zero_grad();
+    at::binary_cross_entropy_with_logits(result_of(*network, {images}), bright).backward();
+    adam.step();
+  }
+  network->eval();
+  const at::NoGradGuard no_gradients;
+  const auto [images, bright] = draw();
+  const at::Tensor found = result_of(*network, {images}).gt(0).to(at::kFloat);
+  EXPECT_GT(found.eq(bright).to(at::kFloat).mean().item<double>(), 0.97);
+}
+
+// The sign of the first of twelve numbers, which a recurrent network would have to carry.
+TEST(Tcn, RemembersTheFirstPosition) {
+  const auto network = network_of("tcn", {{"channels", {8, 8, 8}}, {"kernel_size", 3}},
+                                  {{by_rows({12, 1})}, {2}});
+  const TaskRandom random(1);
+  EXPECT_GT(accuracy_after(200, 0.01, *network,
+                           [](std::int64_t rows) {
+                             const at::Tensor x = at::randn({rows, 12, 1});
+                             return std::pair(x, x.select(1, 0).squeeze(1).gt(0).to(at::kLong));
+                           }),
+            0.9);
+}
+
+// Whether a token comes in a text at all.
+TEST(Bert, FindsAToken) {
+  const auto network = network_of(
+      "bert",
+      {{"hidden_size", 16}, {"num_layers", 1}, {"num_heads", 2}, {"dim_feedforward", 32},
+       {"dropout", 0}},
+      {{tokens(6, 8)}, {2}});
+  const TaskRandom random(1);
+  EXPECT_GT(accuracy_after(300, 0.003, *network,
+                           [](std::int64_t rows) {
+                             const at::Tensor text = at::randint(8, {rows, 6}, at::kLong);
+                             return std::pair(text, text.eq(3).any(1).to(at::kLong));
+                           }),
+            0.95);
+}
+
+// The product of two features' signs: no feature helps alone.
+TEST(FtTransformer, FindsWhatTwoFeaturesHaveInCommon) {
+  const auto network = network_of(
+      "ft_transformer", {{"width", 16}, {"num_layers", 2}, {"num_heads", 4}, {"dropout", 0}},
+      {{by_rows({4})}, {2}});
+  const TaskRandom random(1);
+  EXPECT_GT(accuracy_after(300, 0.003, *network,
+                           [](std::int64_t rows) {
+                             const at::Tensor x = at::randn({rows, 4});
+                             return std::pair(
+                                 x, x.select(1, 0).mul(x.select(1, 1)).gt(0).to(at::kLong));
+                           }),
+            0.9);
+}
+
+// --- What does not fit
+
+std::string mistake_in(const std::string& builder, const Json& parameters, const Wanted& wanted) {
+  try {
+    network_of(builder, parameters, wanted);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(NetworkMistakes, NameBothSizes) {
+  EXPECT_THAT(mistake_in("resnet", Json::object(), {{by_rows({6})}}),
+              HasSubstr("images [B, channels, height, width], got [B, 6]"));
+  EXPECT_THAT(mistake_in("unet", {{"depth", 3}}, {{by_rows({1, 8, 12})}, {8, 12, 1}}),
+              HasSubstr("must be multiples of 8, got [B, 1, 8, 12]"));
+  EXPECT_THAT(mistake_in("vit", {{"patch_size", 3}}, {{by_rows({1, 8, 9})}}),
+              HasSubstr("patches of 3 x 3, which do not divide images of 8 x 9"));
+  EXPECT_THAT(mistake_in("vit", {{"patch_size", 4}, {"width", 6}, {"num_heads", 4}},
+                         {{by_rows({1, 8, 8})}}),
+              HasSubstr("has 4 heads, which do not divide the width of 6"));
+  EXPECT_THAT(mistake_in("bert", {{"max_length", 4}}, {{tokens(6, 8)}}),
+              HasSubstr("has 4 positions (\"max_length\"), got [B, 6]"));
+  EXPECT_THAT(mistake_in("tcn", Json::object(), {{by_rows({TensorSpec::kVaries, 2})}}),
+              HasSubstr("sequences [B, length, width] of one length"));
+}
+
+}  // namespace
+}  // namespace treadle::testing
