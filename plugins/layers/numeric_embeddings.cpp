@@ -113,7 +113,8 @@ void PiecewiseLinearEmbedding::check(const Config& config) {
   NumericEmbedding::check(config);
   if (config.has("range")) {
     if (!config.json().at("bins").is_number())
-      config.fail("range", "is for a number of bins, evenly spaced; the edges in \"bins\" have one");
+      config.fail("range",
+                  "is for a number of bins, evenly spaced; the edges in \"bins\" have one");
     const auto range = config.get<Edges>("range");
     if (!(range[0] < range[1])) {
       config.fail("range", "expected the lower end and the upper one, got " +
@@ -157,14 +158,12 @@ PiecewiseLinearEmbedding::PiecewiseLinearEmbedding(const Config& config, const L
         values.push_back(of_bin(own, bin));
       values.insert(values.end(), most_edges - own.size(), padding);
     }
-    return register_buffer(name, at::tensor(values, at::kDouble)
-                                     .reshape({features(), bins})
-                                     .to(spec.dtype));
+    return register_buffer(
+        name, at::tensor(values, at::kDouble).reshape({features(), bins}).to(spec.dtype));
   };
   left_ = buffer("left", 0, [](const Edges& own, std::size_t bin) { return own[bin]; });
-  widths_ = buffer("widths", 1, [](const Edges& own, std::size_t bin) {
-    return own[bin + 1] - own[bin];
-  });
+  widths_ = buffer("widths", 1,
+                   [](const Edges& own, std::size_t bin) { return own[bin + 1] - own[bin]; });
   least_ = buffer("least", 0, [](const Edges&, std::size_t bin) { return bin == 0 ? -kFar : 0; });
   most_ = buffer("most", 0, [](const Edges& own, std::size_t bin) {
     return bin + 2 == own.size() ? kFar : 1;

@@ -18,9 +18,9 @@ constexpr const char* kImages = "images [B, channels, height, width]";
 const TensorSpec& expect_images(const LayerSpec& spec) {
   const TensorSpec& images = spec.inputs.front();
   if (spec.inputs.size() != 1 || images.sizes.size() != 4) {
-    throw DataError(std::string("takes one input of ") + kImages + ", got " +
-                    (spec.inputs.size() == 1 ? images.text()
-                                             : std::to_string(spec.inputs.size()) + " inputs"));
+    throw DataError(
+        std::string("takes one input of ") + kImages + ", got " +
+        (spec.inputs.size() == 1 ? images.text() : std::to_string(spec.inputs.size()) + " inputs"));
   }
   return images;
 }
@@ -117,8 +117,7 @@ json ResNet::do_build(const LayerSpec& spec) const {
              "bn1");
   steps.push_back("relu");
   if (!has_small_stem_) {
-    steps.push_back(
-        {{"use", "max_pool2d"}, {"kernel_size", 3}, {"stride", 2}, {"padding", 1}});
+    steps.push_back({{"use", "max_pool2d"}, {"kernel_size", 3}, {"stride", 2}, {"padding", 1}});
   }
   std::int64_t in = width_;
   for (std::size_t stage = 0; stage < stages_.blocks.size(); ++stage) {
@@ -250,9 +249,12 @@ json VisionTransformer::do_build(const LayerSpec& spec) const {
   steps.push_back(named("positional_encoding", "pos_embedding"));
   add_dropout(steps, dropout_);
   json encoder = named("graph", "encoder");
-  encoder["builder"] = {{"use", "transformer_encoder"}, {"num_layers", layers_},
-                        {"num_heads", heads_},          {"dim_feedforward", feed_forward_},
-                        {"dropout", dropout_},          {"activation", "gelu"},
+  encoder["builder"] = {{"use", "transformer_encoder"},
+                        {"num_layers", layers_},
+                        {"num_heads", heads_},
+                        {"dim_feedforward", feed_forward_},
+                        {"dropout", dropout_},
+                        {"activation", "gelu"},
                         {"norm_first", true}};
   steps.push_back(std::move(encoder));
   steps.push_back({{"use", "select"}, {"dim", 1}, {"index", 0}});

@@ -60,8 +60,8 @@ class MlpMixer final : public GraphBuilder {
   bool has_head_;
 };
 
-/// Dosovitskiy et al., "An Image Is Worth 16x16 Words" (2021), as torchvision's vit_b_16: patches, a
-/// class token, learned positions, pre-norm blocks with GELU, the class token's output.
+/// Dosovitskiy et al., "An Image Is Worth 16x16 Words" (2021), as torchvision's vit_b_16: patches,
+/// a class token, learned positions, pre-norm blocks with GELU, the class token's output.
 class VisionTransformer final : public GraphBuilder {
  public:
   explicit VisionTransformer(const Config& config);

@@ -30,8 +30,7 @@ TemporalConvolutions::TemporalConvolutions(const Config& config)
 
 json TemporalConvolutions::do_build(const LayerSpec& spec) const {
   const TensorSpec& input = spec.inputs.front();
-  if (spec.inputs.size() != 1 || input.sizes.size() != 3 ||
-      input.sizes[1] == TensorSpec::kVaries) {
+  if (spec.inputs.size() != 1 || input.sizes.size() != 3 || input.sizes[1] == TensorSpec::kVaries) {
     throw DataError("takes one input of sequences [B, length, width] of one length, got " +
                     input.text());
   }

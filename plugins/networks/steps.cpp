@@ -42,8 +42,7 @@ void add_patches(json& steps, const std::string& name, std::int64_t size, std::i
 std::int64_t patches_of(const TensorSpec& images, std::int64_t size) {
   const std::vector<std::int64_t>& sizes = images.sizes;
   if (sizes.size() != 4 || sizes[2] == TensorSpec::kVaries || sizes[3] == TensorSpec::kVaries) {
-    throw DataError("takes images [B, channels, height, width] of one size, got " +
-                    images.text());
+    throw DataError("takes images [B, channels, height, width] of one size, got " + images.text());
   }
   if (sizes[2] % size != 0 || sizes[3] % size != 0) {
     throw DataError("has patches of " + std::to_string(size) + " x " + std::to_string(size) +

@@ -30,8 +30,7 @@ json FtTransformer::do_build(const LayerSpec& spec) const {
   json tokenizer = named("feature_tokenizer", "tokenizer");
   tokenizer["embedding_dim"] = width_;
   json steps = json::array({std::move(tokenizer), named("class_token", "cls_token"),
-                            std::move(encoder),
-                            json{{"use", "select"}, {"dim", 1}, {"index", 0}},
+                            std::move(encoder), json{{"use", "select"}, {"dim", 1}, {"index", 0}},
                             named("layer_norm", "norm"), "relu"});
   if (has_head_)
     steps.push_back(named("head", "head"));

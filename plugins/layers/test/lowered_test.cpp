@@ -52,6 +52,7 @@ Json required_of(const std::string& component) {
                                           {"adaptive_max_pool2d", {{"output_size", 2}}},
                                           {"adaptive_avg_pool1d", {{"output_size", 2}}},
                                           {"adaptive_avg_pool2d", {{"output_size", 2}}},
+                                          {"gated_feed_forward", {{"hidden_features", 3}}},
                                           {"group_norm", {{"num_groups", 2}}},
                                           {"unflatten", {{"shape", {2, 3}}}},
                                           {"narrow", {{"length", 2}}},

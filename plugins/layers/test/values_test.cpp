@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 using ::testing::HasSubstr;
 
 std::shared_ptr<Layer> layer_on(const std::string& name, const Json& parameters,
-                                 std::vector<std::int64_t> row) {
+                                std::vector<std::int64_t> row) {
   static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
   const TaskRandom random(1);
   row.insert(row.begin(), TensorSpec::kVaries);
@@ -49,7 +49,8 @@ TEST(ScaledRelu, HasASlopeOfElevenTenths) {
   const at::Tensor y = result_on(*layer, x.unsqueeze(0));
   y.sum().backward();
 
-  EXPECT_TRUE(at::allclose(y, at::tensor({0.0, 0.0, 0.55, 11.0}, at::kDouble).unsqueeze(0), 0, 1e-15));
+  EXPECT_TRUE(
+      at::allclose(y, at::tensor({0.0, 0.0, 0.55, 11.0}, at::kDouble).unsqueeze(0), 0, 1e-15));
   EXPECT_TRUE(at::equal(x.grad(), at::tensor({0.0, 0.0, 1.1, 1.1}, at::kDouble)));
 }
 
@@ -113,8 +114,8 @@ double linear_of(const std::vector<double>& v, const at::Tensor& weight, double 
 
 std::vector<double> periodic(double x, const at::Tensor& frequencies) {
   std::vector<double> v;
-  for (double (*const wave)(double) : {+[](double a) { return std::cos(a); },
-                                       +[](double a) { return std::sin(a); }}) {
+  for (double (*const wave)(double) :
+       {+[](double a) { return std::cos(a); }, +[](double a) { return std::sin(a); }}) {
     for (std::int64_t i = 0; i < frequencies.size(0); ++i)
       v.push_back(wave(2 * std::numbers::pi * frequencies[i].item<double>() * x));
   }
@@ -171,8 +172,8 @@ TEST(PeriodicEmbedding, HasALinearMapForEachFeatureOrOneForAll) {
         for (std::int64_t feature = 0; feature < 3; ++feature) {
           const auto v = periodic(x[row][feature].item<double>(), weights["frequencies"][feature]);
           for (std::int64_t i = 0; i < 2; ++i) {
-            const at::Tensor weight = lite ? weights["weight"][i]
-                                           : weights["weight"][feature].select(1, i);
+            const at::Tensor weight =
+                lite ? weights["weight"][i] : weights["weight"][feature].select(1, i);
             const at::Tensor bias = lite ? weights["bias"][i] : weights["bias"][feature][i];
             EXPECT_NEAR(y[row][feature][i].item<double>(),
                         linear_of(v, weight, bias.item<double>(), relu), 1e-14);
@@ -211,7 +212,8 @@ TEST(PiecewiseLinearEmbedding, IsThePapersFormula) {
 }
 
 TEST(PiecewiseLinearEmbedding, SpacesANumberOfBinsEvenly) {
-  const auto spaced = layer_on("piecewise_linear_embedding", {{"bins", 3}, {"range", {-1, 2}}}, {2});
+  const auto spaced =
+      layer_on("piecewise_linear_embedding", {{"bins", 3}, {"range", {-1, 2}}}, {2});
   const auto listed = layer_on("piecewise_linear_embedding", {{"bins", {-1, 0, 1, 2}}}, {2});
   const auto usual = layer_on("piecewise_linear_embedding", {{"bins", 6}}, {2});
   const at::Tensor x = at::tensor({-4.0, -0.25, 1.5, 7.0}, at::kDouble).reshape({2, 2});
@@ -224,10 +226,9 @@ TEST(PiecewiseLinearEmbedding, SpacesANumberOfBinsEvenly) {
 TEST(PiecewiseLinearEmbedding, HasALinearMapForEachFeature) {
   const std::vector<double> edges{-1, 0, 1};
   for (const bool relu : {false, true}) {
-    const auto layer =
-        layer_on("piecewise_linear_embedding",
-                  {{"bins", edges}, {"embedding_dim", 4}, {"activation", relu}, {"flatten", true}},
-                  {3});
+    const auto layer = layer_on(
+        "piecewise_linear_embedding",
+        {{"bins", edges}, {"embedding_dim", 4}, {"activation", relu}, {"flatten", true}}, {3});
     auto weights = layer->named_parameters();
     const TaskRandom random(5);
     const at::Tensor x = at::randn({6, 3}, at::kDouble);
@@ -261,12 +262,12 @@ TEST(NumericEmbeddings, HaveTheirAuthorsParameters) {
   EXPECT_EQ(parameter_sizes(*layer_on("periodic_embedding", lite, {3})),
             (Sizes{{"frequencies", {3, 5}}, {"weight", {4, 10}}, {"bias", {4}}}));
   EXPECT_EQ(parameter_sizes(*layer_on("piecewise_linear_embedding",
-                                {{"bins", {-1, 0, 1}}, {"embedding_dim", 4}}, {3})),
+                                      {{"bins", {-1, 0, 1}}, {"embedding_dim", 4}}, {3})),
             (Sizes{{"weight", {3, 2, 4}}, {"bias", {3, 4}}}));
 }
 
 std::string refusal_on(const std::string& name, const Json& parameters,
-                    std::vector<std::int64_t> row = {3}) {
+                       std::vector<std::int64_t> row = {3}) {
   try {
     layer_on(name, parameters, std::move(row));
   } catch (const Error& error) {

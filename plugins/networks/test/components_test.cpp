@@ -3,11 +3,11 @@
 namespace treadle::testing {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(
-    Plugin, ComponentContract,
-    ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
-                                      {{"feature_tokenizer", {{"embedding_dim", 4}}}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
+                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
+                                                           {{"feature_tokenizer",
+                                                             {{"embedding_dim", 4}}}})),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

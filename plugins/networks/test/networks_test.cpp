@@ -142,12 +142,9 @@ TEST(Tcn, LooksBackAsFarAsItsFieldAndNeverAhead) {
 }
 
 TEST(Bert, IgnoresPadding) {
-  const auto network = network_of("bert",
-                                  {{"hidden_size", 8},
-                                   {"num_layers", 2},
-                                   {"num_heads", 2},
-                                   {"dim_feedforward", 16}},
-                                  {{tokens(6, 20), by_rows({}, at::kLong)}, {3}});
+  const auto network = network_of(
+      "bert", {{"hidden_size", 8}, {"num_layers", 2}, {"num_heads", 2}, {"dim_feedforward", 16}},
+      {{tokens(6, 20), by_rows({}, at::kLong)}, {3}});
   network->eval();
   const at::NoGradGuard no_gradients;
   const TaskRandom random(1);
@@ -256,8 +253,8 @@ TEST(UNet, FindsTheBrightPixels) {
 
 // The sign of the first of twelve numbers, which a recurrent network would have to carry.
 TEST(Tcn, RemembersTheFirstPosition) {
-  const auto network = network_of("tcn", {{"channels", {8, 8, 8}}, {"kernel_size", 3}},
-                                  {{by_rows({12, 1})}, {2}});
+  const auto network =
+      network_of("tcn", {{"channels", {8, 8, 8}}, {"kernel_size", 3}}, {{by_rows({12, 1})}, {2}});
   const TaskRandom random(1);
   EXPECT_GT(accuracy_after(200, 0.01, *network,
                            [](std::int64_t rows) {
@@ -269,11 +266,13 @@ TEST(Tcn, RemembersTheFirstPosition) {
 
 // Whether a token comes in a text at all.
 TEST(Bert, FindsAToken) {
-  const auto network = network_of(
-      "bert",
-      {{"hidden_size", 16}, {"num_layers", 1}, {"num_heads", 2}, {"dim_feedforward", 32},
-       {"dropout", 0}},
-      {{tokens(6, 8)}, {2}});
+  const auto network = network_of("bert",
+                                  {{"hidden_size", 16},
+                                   {"num_layers", 1},
+                                   {"num_heads", 2},
+                                   {"dim_feedforward", 32},
+                                   {"dropout", 0}},
+                                  {{tokens(6, 8)}, {2}});
   const TaskRandom random(1);
   EXPECT_GT(accuracy_after(300, 0.003, *network,
                            [](std::int64_t rows) {
