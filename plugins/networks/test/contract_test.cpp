@@ -26,10 +26,10 @@ GraphCase network(std::string name, const std::string& component, Json parameter
 INSTANTIATE_TEST_SUITE_P(
     Networks, GraphContract,
     ::testing::Values(network("ResNet18", "resnet", {{"width", 2}, {"stem", "small"}}, {{2, 8, 8}}),
-                      network("ResNet50WithoutHead", "resnet",
-                              {{"depth", 50}, {"width", 1}, {"head", false}}, {{1, 32, 32}}),
+                      network("ResNetWithoutHead", "resnet",
+                              {{"width", 2}, {"stem", "small"}, {"head", false}}, {{1, 8, 8}}),
                       network("UNetWithoutHead", "unet",
-                              {{"width", 2}, {"depth", 2}, {"head", false}}, {{1, 4, 8}}),
+                              {{"width", 2}, {"depth", 1}, {"head", false}}, {{1, 4, 6}}),
                       network("MlpMixer", "mlp_mixer",
                               {{"patch_size", 2},
                                {"width", 4},
