@@ -1,5 +1,6 @@
 // Eight threads that make components of every kind at once.
 #include <atomic>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,11 +65,15 @@ struct Wish {
   Config config;
 };
 
-/// A value for what cannot be left out: a path or a name, a number, a layer, a builder, steps of a
-/// flow, a condition, a length of time.
+/// A component of each kind that others may require.
+const std::map<std::string, std::string> kNested{
+    {"graph", "residual_mlp"}, {"layer", "identity"}, {"schedule", "constant"}};
+
+/// A value for what cannot be left out: a path or a name, a number, a component, steps of a flow, a
+/// condition, a length of time.
 json value_of(const json& schema) {
   if (schema.contains("x-treadle-component"))
-    return {{"use", schema["x-treadle-component"] == "graph" ? "residual_mlp" : "identity"}};
+    return {{"use", kNested.at(schema["x-treadle-component"])}};
   if (schema.contains("minimum"))
     return schema["minimum"];
   if (schema.contains("exclusiveMinimum"))
@@ -77,6 +82,8 @@ json value_of(const json& schema) {
     return {{"after", "1ep"}};  // the conditions of callbacks
   if (schema.value("x-treadle-type", "") == "duration")
     return "2h";
+  if (schema.value("x-treadle-type", "") == "counted_duration")
+    return "2ep";
   if (schema.value("type", json()) == "array")
     return json(schema.value("minItems", std::size_t{1}), value_of(schema["items"]));
   return schema.contains("pattern") ? "x" : "x.prom";

@@ -53,13 +53,14 @@ at::Tensor row(const std::vector<double>& numbers) {
   return at::tensor(numbers, at::kDouble).unsqueeze(0);
 }
 
-// Martins and Astudillo (2016), section 2.3: in two dimensions, p = (t + 1) / 2, clamped to 0 and 1.
+// Martins and Astudillo (2016), section 2.3: in two dimensions, p = (t + 1) / 2, clamped to 0
+// and 1.
 TEST(Sparsemax, IsTheProjectionToTheSimplex) {
   EXPECT_TRUE(at::equal(result_of("sparsemax", {}, row({1, 0})), row({1, 0})));
   EXPECT_TRUE(result_of("sparsemax", {}, row({0.3, 0})).allclose(row({0.65, 0.35})));
   EXPECT_TRUE(at::equal(result_of("sparsemax", {}, row({5, -1, 2})), row({1, 0, 0})));
-  EXPECT_TRUE(result_of("sparsemax", {}, row({0.5, 0.5, 0.1}))
-                  .allclose(row({1.4 / 3, 1.4 / 3, 0.2 / 3})));
+  EXPECT_TRUE(
+      result_of("sparsemax", {}, row({0.5, 0.5, 0.1})).allclose(row({1.4 / 3, 1.4 / 3, 0.2 / 3})));
   const TaskRandom random(1);
   const at::Tensor weights = result_of("sparsemax", {}, at::randn({50, 9}, at::kDouble).mul(3));
   EXPECT_TRUE(weights.sum(1).allclose(at::ones({50}, at::kDouble)));
@@ -67,8 +68,8 @@ TEST(Sparsemax, IsTheProjectionToTheSimplex) {
   EXPECT_GT(weights.eq(0).to(at::kDouble).mean().item<double>(), 0.5);
 }
 
-// With two numbers and alpha 1.5, p = s² with s_i = z_i / 2 - tau, s_1² + s_2² = 1: the difference d
-// of the s gives s_2 = (√(2 - d²) - d) / 2.
+// With two numbers and alpha 1.5, p = s² with s_i = z_i / 2 - tau, s_1² + s_2² = 1: the difference
+// d of the s gives s_2 = (√(2 - d²) - d) / 2.
 TEST(Entmax, HasItsClosedFormForTwoNumbers) {
   for (const double z : {0.0, 0.4, 1.0, 1.9}) {
     const double d = z / 2;
@@ -88,9 +89,8 @@ TEST(Entmax, LiesBetweenSoftmaxAndSparsemax) {
   const at::Tensor bisected = result_of("entmax", {{"alpha", 1.5000001}}, z);
   EXPECT_TRUE(sorted.allclose(bisected, 0, 1e-5)) << "1.5 is sorted, its neighbour is not";
   for (const double alpha : {1.2, 1.5, 1.8, 3.0}) {
-    EXPECT_TRUE(result_of("entmax", {{"alpha", alpha}}, z)
-                    .sum(1)
-                    .allclose(at::ones({20}, at::kDouble)))
+    EXPECT_TRUE(
+        result_of("entmax", {{"alpha", alpha}}, z).sum(1).allclose(at::ones({20}, at::kDouble)))
         << alpha;
   }
 }
