@@ -111,6 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
         Count{"ResNet18", "resnet", {{"depth", 18}}, kImageNet, 11'689'512},
         Count{"ResNet34", "resnet", {{"depth", 34}}, kImageNet, 21'797'672},
         Count{"ResNet50", "resnet", {{"depth", 50}}, kImageNet, 25'557'032},
+        Count{"ResNet101", "resnet", {{"depth", 101}}, kImageNet, 44'549'160},
+        Count{"ResNet152", "resnet", {{"depth", 152}}, kImageNet, 60'192'808},
         Count{"UNet", "unet", Json::object(), {{by_rows({3, 64, 64})}, {64, 64, 1}}, 31'037'633},
         Count{"MixerB16", "mlp_mixer", Json::object(), kImageNet, 59'880'472},
         Count{"ViTB16", "vit", Json::object(), kImageNet, 86'567'656},
