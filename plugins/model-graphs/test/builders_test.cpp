@@ -14,7 +14,6 @@
 #include <treadle/base/error.h>
 #include <treadle/graph/flow_model.h>
 #include <treadle/graph/graph_state.h>
-#include <treadle/host/run/runtime.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/graph_contract.h>
 
@@ -27,8 +26,7 @@ using Json = nlohmann::json;
 
 /// Layers of other plugins, too.
 const PluginRegistry& components() {
-  static const Runtime runtime;
-  return runtime.registry();
+  return plugin().registry();
 }
 
 GraphCase builder(std::string name, const std::string& component, Json parameters = {},

@@ -17,7 +17,6 @@
 #include <treadle/base/error.h>
 #include <treadle/core/model.h>
 #include <treadle/core/plugin_registry.h>
-#include <treadle/host/run/runtime.h>
 #include <treadle/tensor/task_random.h>
 
 namespace treadle::model_graphs {
@@ -29,8 +28,7 @@ using ::testing::HasSubstr;
 
 /// Layers of other plugins, too.
 const PluginRegistry& all_plugins() {
-  static const Runtime runtime;
-  return runtime.registry();
+  return plugin().registry();
 }
 
 std::shared_ptr<Model> flow_model(const std::string& document, const ModelSpec& spec) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <treadle/host/run/runtime.h>
 #include <treadle/testing/plugin_under_test.h>
 
 namespace treadle::testing {
@@ -12,8 +11,7 @@ inline const PluginUnderTest& plugin() {
 
 /// Layers of other plugins, too.
 inline const PluginRegistry& components() {
-  static const Runtime runtime;
-  return runtime.registry();
+  return plugin().registry();
 }
 
 }  // namespace treadle::testing

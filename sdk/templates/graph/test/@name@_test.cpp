@@ -1,6 +1,5 @@
 #include <treadle/sdk.h>
 
-#include <treadle/host/run/runtime.h>
 #include <treadle/testing/graph_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -9,15 +8,18 @@ namespace {
 using namespace treadle::testing;
 using nlohmann::json;
 
-std::unique_ptr<treadle::GraphBuilder> make(json parameters = {}) {
+const PluginUnderTest& plugin() {
   static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
-  return plugin.make<treadle::GraphBuilder>("@name@", std::move(parameters));
+  return plugin;
+}
+
+std::unique_ptr<treadle::GraphBuilder> make(json parameters = {}) {
+  return plugin().make<treadle::GraphBuilder>("@name@", std::move(parameters));
 }
 
 /// The layers that the graph is made of, from the plugins that are installed.
 std::reference_wrapper<const treadle::PluginRegistry> components() {
-  static const treadle::Runtime runtime;
-  return runtime.registry();
+  return plugin().registry();
 }
 
 // What every builder keeps: one case for each configuration that may behave differently.

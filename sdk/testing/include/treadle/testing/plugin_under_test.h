@@ -72,6 +72,10 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
     return std::unique_ptr<T>(static_cast<T*>(made.release()));
   }
 
+  /// The plugin's own components and the installed ones, for what is built of components by name:
+  /// graphs, say. Lives as long as this object.
+  const PluginRegistry& registry() const { return registry_; }
+
   /// As make(), for tests that do not look at the interface.
   std::unique_ptr<Component> make_component(const Offer& offer, nlohmann::json parameters = {},
                                             const ComponentContext& context = {}) const {
