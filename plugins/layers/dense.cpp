@@ -30,6 +30,10 @@ std::string text_of(const std::vector<OutputSpec>& outputs) {
   return text;
 }
 
+std::string sizes_text(const at::Tensor& tensor) {
+  return TensorSpec(tensor.sizes().vec(), tensor.scalar_type()).text();
+}
+
 std::vector<std::int64_t> positions_of(const OutputSpec& output) {
   return {output.shape.begin(), output.shape.end() - 1};
 }
@@ -78,6 +82,22 @@ bool has_positions(const TensorSpec& stream, const std::vector<std::int64_t>& po
   return true;
 }
 
+/// The parameter of another node that stands in for `like`.
+at::Tensor weight_of(const std::string& node, const LayerSpec& spec, const at::Tensor& like) {
+  const torch::nn::Module* module = spec.module_of ? spec.module_of(node) : nullptr;
+  const at::Tensor* weight =
+      module == nullptr ? nullptr : module->named_parameters(/*recurse=*/false).find("weight");
+  if (weight == nullptr) {
+    throw DataError("is tied to the weight of " + quote_text(node) +
+                    ", but no node before it that is called so has a \"weight\"");
+  }
+  if (weight->sizes() != like.sizes()) {
+    throw DataError("needs a weight " + sizes_text(like) + " [out, in], but that of " +
+                    quote_text(node) + " is " + sizes_text(*weight));
+  }
+  return *weight;
+}
+
 }  // namespace
 
 struct Head::Sizes {
@@ -117,10 +137,12 @@ Dense::Dense(const Config& config, const LayerSpec& spec)
 
 Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units) {
   only_input(spec);
-  weight_ = register_parameter("weight", at::empty({units, in}, spec.dtype));
+  const auto tied_to = config.find<std::string>("tied_to");
+  at::Tensor weight = at::empty({units, in}, spec.dtype);
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({units}, spec.dtype));
-  initialise(initialiser(config.get<std::string>("init")), weight_, bias_);
+  initialise(initialiser(config.get<std::string>("init")), weight, bias_);
+  weight_ = register_parameter("weight", tied_to ? weight_of(*tied_to, spec, weight) : weight);
 }
 
 at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {

@@ -8,7 +8,8 @@
 namespace treadle::layers {
 
 /// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias"
-/// [units].
+/// [units]. With "tied_to", W is the "weight" of another node: an embedding of `units` vectors,
+/// say.
 class Dense : public Layer, public Lowerable {
  public:
   Dense(const Config& config, const LayerSpec& spec);

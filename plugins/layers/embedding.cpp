@@ -158,7 +158,7 @@ Embedding::Embedding(const Config& config, const LayerSpec& spec) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     at::Tensor weight =
         at::empty({sizes[i], config.get<std::int64_t>("embedding_dim")}, spec.dtype);
-    weight.normal_();
+    weight.normal_(0, config.get<double>("std"));
     weights_.push_back(
         register_parameter(by_column_ ? "weight_" + std::to_string(i) : "weight", weight));
   }

@@ -11,7 +11,7 @@
 namespace treadle::layers {
 
 /// A learned vector for each index: int64 [...] to [..., embedding_dim]. "weight"
-/// [num_embeddings, embedding_dim], N(0, 1) at first. With a table for each column, [..., K] to
+/// [num_embeddings, embedding_dim], N(0, std²) at first. With a table for each column, [..., K] to
 /// [..., K, embedding_dim], "weight_0", "weight_1", ... An index that no table has, such as -1 for
 /// a missing category, is an error.
 class Embedding final : public Layer, public Lowerable, public TakesIndices {

@@ -77,7 +77,7 @@ graph::Part plain(const Config&, const LayerSpec&) {
 void add_ready_layers(Registrar& registrar) {
   registrar.add<Ready<merging<graph::add>>, LayerFactory>("add");
   registrar.add<Ready<merging<graph::mean>>, LayerFactory>("mean");
-  registrar.add<Ready<plain<graph::multiply>>, LayerFactory>("multiply");
+  registrar.add<Ready<merging<graph::multiply>>, LayerFactory>("multiply");
   registrar.add<Ready<plain<graph::state_add>>, LayerFactory>("state_add");
   registrar.add<Ready<plain<graph::identity>>, LayerFactory>("identity");
   registrar.add<Ready<cat>, LayerFactory>("cat");

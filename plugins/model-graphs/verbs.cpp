@@ -105,9 +105,10 @@ void Built::add_to(FlowBuilder& flow) const {
 
 MixtureOfExperts::MixtureOfExperts(const Config& config, const ComponentContext& context)
     : router_(graph::read_part(config, "router", registry_of(context))),
-      experts_(read_flows(config, "experts", context)) {}
+      experts_(read_flows(config, "experts", context)),
+      pad_(config.get<bool>("pad")) {}
 void MixtureOfExperts::add_to(FlowBuilder& flow) const {
-  flow.mixture_of_experts(router_, experts_);
+  flow.mixture_of_experts(router_, experts_, pad_);
 }
 
 Input::Input(const Config& config) : names_(config.get<std::vector<std::string>>("names")) {}

@@ -12,7 +12,9 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<MlpMixer, treadle::GraphBuilder>("mlp_mixer");
   registrar.add<VisionTransformer, treadle::GraphBuilder>("vit");
   registrar.add<TemporalConvolutions, treadle::GraphBuilder>("tcn");
+  registrar.add<Gpt, treadle::GraphBuilder>("gpt");
   registrar.add<Bert, treadle::GraphBuilder>("bert");
+  registrar.add<Mlp, treadle::GraphBuilder>("mlp");
   registrar.add<FtTransformer, treadle::GraphBuilder>("ft_transformer");
   registrar.add<MadeToken<ClassToken>, treadle::LayerFactory>("class_token");
   registrar.add<MadeToken<FeatureTokenizer>, treadle::LayerFactory>("feature_tokenizer");

@@ -13,6 +13,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Of embeddings, in the papers of BERT and GPT.
+constexpr double kInitialStd = 0.02;
+
 bool are_indices(const TensorSpec& spec, std::size_t dimensions) {
   return spec.dtype == c10::ScalarType::Long && spec.sizes.size() == dimensions;
 }
@@ -79,6 +82,78 @@ json TemporalConvolutions::do_build(const LayerSpec& spec) const {
   return steps;
 }
 
+// --- GPT
+
+Gpt::Gpt(const Config& config)
+    : width_(config.get<std::int64_t>("hidden_size")),
+      layers_(config.get<std::int64_t>("num_layers")),
+      heads_(config.get<std::int64_t>("num_heads")),
+      feed_forward_(config.get_or<std::int64_t>("dim_feedforward", 4 * width_)),
+      max_length_(config.get<std::int64_t>("max_length")),
+      is_rotary_(config.get<std::string>("positions") == "rotary"),
+      dropout_(config.get<double>("dropout")),
+      is_tied_(config.get<bool>("tie_weights")),
+      has_cache_(config.get<bool>("cache")),
+      has_head_(config.get<bool>("head")) {}
+
+json Gpt::do_build(const LayerSpec& spec) const {
+  const TensorSpec& tokens = spec.inputs.front();
+  if (!are_indices(tokens, 2))
+    throw DataError("takes tokens [B, length] int64, got " + tokens.text());
+  if (!is_rotary_ && tokens.sizes[1] != TensorSpec::kVaries && tokens.sizes[1] > max_length_) {
+    throw DataError("has " + std::to_string(max_length_) + " positions (\"max_length\"), got " +
+                    tokens.text());
+  }
+  json masks = json::array();
+  json segments = json::array();
+  for (std::size_t i = 1; i < spec.inputs.size(); ++i) {
+    masks.push_back("mask_" + std::to_string(i));
+    if (are_indices(spec.inputs[i], 2))
+      segments.push_back(masks.back());
+  }
+  json steps = json::array();
+  if (!masks.empty())
+    steps.push_back({{"use", "input"}, {"names", masks}});
+  json words = named("embedding", "wte");
+  words["embedding_dim"] = width_;
+  words["std"] = kInitialStd;
+  steps.push_back(std::move(words));
+  json decoder = named("graph", "h");
+  decoder["builder"] = {{"use", "transformer_encoder"},
+                        {"num_layers", layers_},
+                        {"num_heads", heads_},
+                        {"dim_feedforward", feed_forward_},
+                        {"dropout", dropout_},
+                        {"activation", "gelu"},
+                        {"norm_first", true},
+                        {"final_norm", false},
+                        {"is_causal", true},
+                        {"cache", has_cache_}};
+  if (is_rotary_) {
+    decoder["builder"]["rotary"] = json::object();
+  } else {
+    json positions = named("positional_encoding", "wpe");
+    positions["max_length"] = max_length_;
+    positions["cache"] = has_cache_;
+    if (!segments.empty())
+      positions["using"] = std::move(segments);
+    steps.push_back(std::move(positions));
+  }
+  add_dropout(steps, dropout_);
+  if (!masks.empty())
+    decoder["using"] = std::move(masks);
+  steps.push_back(std::move(decoder));
+  steps.push_back(named("layer_norm", "ln_f"));
+  if (has_head_) {
+    json head = named("head", "lm_head");
+    head["bias"] = false;
+    if (is_tied_)
+      head["tied_to"] = "wte";
+    steps.push_back(std::move(head));
+  }
+  return steps;
+}
+
 // --- BERT
 
 Bert::Bert(const Config& config)
@@ -115,6 +190,7 @@ json Bert::do_build(const LayerSpec& spec) const {
     steps.push_back({{"use", "input"}, {"names", std::move(inputs)}});
   json words = named("embedding", "embeddings.word_embeddings");
   words["embedding_dim"] = width_;
+  words["std"] = kInitialStd;
   if (has_types)
     words["tag"] = "words";
   steps.push_back(std::move(words));
@@ -122,6 +198,7 @@ json Bert::do_build(const LayerSpec& spec) const {
     json types = named("embedding", "embeddings.token_type_embeddings");
     types["embedding_dim"] = width_;
     types["num_embeddings"] = types_;
+    types["std"] = kInitialStd;
     types["tag"] = "types";
     steps.push_back({{"use", "at"}, {"tags", {"token_types"}}});
     steps.push_back(std::move(types));

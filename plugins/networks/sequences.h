@@ -26,6 +26,30 @@ class TemporalConvolutions final : public GraphBuilder {
   bool has_head_;
 };
 
+/// Radford et al., "Language Models are Unsupervised Multitask Learners" (GPT-2, 2019): token
+/// and learned position embeddings, or rotary positions in each attention; pre-norm blocks with
+/// causal attention and GELU; a last norm, and a linear map to the vocabulary, whose weight is that
+/// of the token embedding. References are those of `attention`: segments of packed documents,
+/// lengths, masks. With "cache", each batch in evaluation continues the one before.
+class Gpt final : public GraphBuilder {
+ public:
+  explicit Gpt(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  std::int64_t width_;
+  std::int64_t layers_;
+  std::int64_t heads_;
+  std::int64_t feed_forward_;
+  std::int64_t max_length_;
+  bool is_rotary_;
+  double dropout_;
+  bool is_tied_;
+  bool has_cache_;
+  bool has_head_;
+};
+
 /// Devlin et al., "BERT" (2019): token, position and, where the first reference has them, token
 /// type embeddings; post-norm blocks with GELU; a dense layer with tanh of the first position.
 /// References behind the token types, int64 [B, length], are those of the layer `attention`:

@@ -10,6 +10,27 @@ namespace treadle::networks {
 
 using nlohmann::json;
 
+Mlp::Mlp(const Config& config)
+    : hidden_(config.get<std::vector<std::int64_t>>("hidden")),
+      activation_(config.get<std::string>("activation")),
+      norm_(config.get_or<std::string>("norm", "")),
+      dropout_(config.get<double>("dropout")),
+      has_head_(config.get<bool>("head")) {}
+
+json Mlp::do_build(const LayerSpec&) const {
+  json steps = json::array();
+  for (std::size_t i = 0; i < hidden_.size(); ++i) {
+    steps.push_back(dense("layers." + std::to_string(i), hidden_[i]));
+    if (!norm_.empty())
+      steps.push_back(named(norm_, "norms." + std::to_string(i)));
+    steps.push_back({{"use", activation_}});
+    add_dropout(steps, dropout_);
+  }
+  if (has_head_)
+    steps.push_back(named("head", "head"));
+  return steps;
+}
+
 FtTransformer::FtTransformer(const Config& config)
     : width_(config.get<std::int64_t>("width")),
       layers_(config.get<std::int64_t>("num_layers")),

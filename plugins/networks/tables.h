@@ -1,11 +1,28 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <treadle/base/config.h>
 #include <treadle/core/graph_builder.h>
 
 namespace treadle::networks {
+
+/// Dense layers, each followed by a norm, an activation and dropout, as far as wanted, and a head.
+class Mlp final : public GraphBuilder {
+ public:
+  explicit Mlp(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  std::vector<std::int64_t> hidden_;
+  std::string activation_;
+  std::string norm_;  // a layer's name; empty: none
+  double dropout_;
+  bool has_head_;
+};
 
 /// For tables [B, features]: the FT-Transformer of Gorishniy et al., "Revisiting Deep Learning
 /// Models for Tabular Data" (2021), section 3.3: a vector for each feature, a class token, pre-norm

@@ -1,6 +1,8 @@
 #include <treadle/plugin.h>
 
+#include "adaptive_log_softmax.h"
 #include "made.h"
+#include "top_k_router.h"
 #include "variants.h"
 
 namespace {
@@ -22,4 +24,6 @@ TREADLE_PLUGIN(registrar) {
   add<Sparsemax>(registrar, "sparsemax");
   add<Entmax>(registrar, "entmax");
   add<MixtureSoftmax>(registrar, "mixture_softmax");
+  add<AdaptiveLogSoftmax>(registrar, "adaptive_log_softmax");
+  registrar.add<TopKRouterFactory, treadle::LayerFactory>("top_k_router");
 }

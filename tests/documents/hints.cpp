@@ -172,6 +172,7 @@ const std::map<std::string, Hint>& table() {
       {":target", {40, target}},
       {"model/mlp:hidden", {60, widths}},
       // Rarely of use, or only with other data.
+      {":tied_to", {0}},
       {":columns", {10}},
       {":inputs", {10}},
       {":category", {5}},
@@ -206,13 +207,25 @@ json milestones(Drawing& drawing) {
   return {{"milestones", milestones}};
 }
 
+json router_parameters(Drawing& drawing) {
+  const std::int64_t experts = drawing.dice.whole(2, 4);
+  return {{"num_experts", experts}, {"top_k", drawing.dice.whole(1, experts)}};
+}
+
+json adaptive_parameters(Drawing& drawing) {
+  return {{"num_classes", drawing.dice.whole(4, 6)}, {"cutoffs", {drawing.dice.whole(1, 3)}}};
+}
+
 using Together = json (*)(Drawing&);
 
 const std::map<std::string, Together>& together() {
-  static const std::map<std::string, Together> all{{"data/csv", csv_parameters},
-                                                   {"data/npy", npy_parameters},
-                                                   {"schedule/multi_step", milestones},
-                                                   {"schedule/sequential", chain_parameters}};
+  static const std::map<std::string, Together> all{
+      {"data/csv", csv_parameters},
+      {"data/npy", npy_parameters},
+      {"layer/top_k_router", router_parameters},
+      {"layer/adaptive_log_softmax", adaptive_parameters},
+      {"schedule/multi_step", milestones},
+      {"schedule/sequential", chain_parameters}};
   return all;
 }
 

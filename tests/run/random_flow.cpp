@@ -191,7 +191,7 @@ json RandomFlow::object(const json& schema, const Scope& scope) {
   const json properties = schema.value("properties", json::object());
   for (const auto& [key, property] : properties.items()) {
     const bool must = std::find(required.begin(), required.end(), key) != required.end();
-    if (!must && !chance(30))
+    if (key == "tied_to" || (!must && !chance(30)))
       continue;
     const auto whole = kWholeValues.find(key);
     drawn[key] = whole == kWholeValues.end() ? value(property, scope) : one_of(whole->second);
@@ -228,6 +228,8 @@ json RandomFlow::leaf(const Scope& scope) {
     step["name"] = new_name("n");
   if (chance(8))
     step["frozen"] = true;
+  if (chance(8))
+    step["enabled"] = false;
   return json::array({step});
 }
 
@@ -241,11 +243,11 @@ RandomFlow::Scope RandomFlow::inner(const Scope& outer, TensorSpec stream) const
 
 RandomFlow::Scope RandomFlow::grown(Scope scope) {
   using Verb = json (RandomFlow::*)(const Scope&);
-  constexpr std::array<Verb, 11> kVerbs{
+  constexpr std::array<Verb, 12> kVerbs{
       &RandomFlow::residual, &RandomFlow::split, &RandomFlow::mixture_of_experts,
       &RandomFlow::choice,   &RandomFlow::loop,  &RandomFlow::pieces,
       &RandomFlow::nested,   &RandomFlow::state, &RandomFlow::begun_state,
-      &RandomFlow::cell,     &RandomFlow::back};
+      &RandomFlow::cell,     &RandomFlow::back,  &RandomFlow::tied};
   const std::size_t wanted = 1 + below(scope.depth == 0 ? 6 : 3);
   for (std::size_t step = 0; step < wanted; ++step) {
     for (int attempt = 0; attempt < 12; ++attempt) {
@@ -292,6 +294,14 @@ json RandomFlow::router(const std::vector<std::string>& names, std::size_t count
   const std::string& name = one_of(names);
   if (name == "fixed_selector")
     return {{"use", name}, {"branch", below(count)}};
+  if (name == "top_k_router") {
+    json router = {{"use", name}, {"num_experts", count}, {"top_k", 1 + below(count)}};
+    if (chance(50))
+      router["capacity_factor"] = 0.5 + 0.25 * static_cast<double>(below(4));
+    if (chance(30))
+      router["softmax"] = one_of(std::vector<std::string>{"sparsemax", "entmax"});
+    return router;
+  }
   return {{"use", name}, {name == "argmax_selector" ? "num_branches" : "num_experts", count}};
 }
 
@@ -318,12 +328,22 @@ json RandomFlow::split(const Scope& scope) {
 
 json RandomFlow::mixture_of_experts(const Scope& scope) {
   const auto experts = alike(scope, 2 + below(2));
-  json step = {{"use", "mixture_of_experts"},
-               {"router", router({"softmax_router", "sigmoid_router"}, experts.size())},
-               {"experts", experts}};
+  json step = {
+      {"use", "mixture_of_experts"},
+      {"router", router({"softmax_router", "sigmoid_router", "top_k_router"}, experts.size())},
+      {"experts", experts}};
   if (const auto tag = known_tag(scope); tag && chance(30))
     step["using"] = {*tag};
   return json::array({step});
+}
+
+/// Two dense layers of one weight.
+json RandomFlow::tied(const Scope& scope) {
+  const std::string name = new_name("n");
+  const std::int64_t width = scope.now.sizes.back();
+  return {{{"use", "dense"}, {"out_features", width}, {"name", name}},
+          "tanh",
+          {{"use", "dense"}, {"out_features", width}, {"tied_to", name}, {"bias", chance(50)}}};
 }
 
 json RandomFlow::choice(const Scope& scope) {

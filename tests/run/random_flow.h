@@ -79,6 +79,7 @@ class RandomFlow {
   nlohmann::json residual(const Scope& scope);
   nlohmann::json split(const Scope& scope);
   nlohmann::json mixture_of_experts(const Scope& scope);
+  nlohmann::json tied(const Scope& scope);
   nlohmann::json choice(const Scope& scope);
   nlohmann::json loop(const Scope& scope);
   nlohmann::json pieces(const Scope& scope);

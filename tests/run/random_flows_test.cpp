@@ -55,7 +55,8 @@ void note(Trace& trace, std::string name, const at::Tensor& tensor) {
   std::string bytes = "nothing";
   if (tensor.defined()) {
     at::Tensor flat = tensor.detach().cpu().add(0).contiguous();  // -0 is 0
-    flat.masked_fill_(flat.isnan(), std::numeric_limits<double>::quiet_NaN());
+    if (flat.is_floating_point())
+      flat.masked_fill_(flat.isnan(), std::numeric_limits<double>::quiet_NaN());
     bytes.assign(static_cast<const char*>(flat.data_ptr()), flat.nbytes());
   }
   trace.emplace_back(std::move(name), std::move(bytes));

@@ -33,6 +33,10 @@ const json& flow_schema() {
         "frozen": {
           "type": "boolean",
           "description": "Whether the step's parameters stay as they are."
+        },
+        "enabled": {
+          "type": "boolean",
+          "description": "Whether the step is done; without it the stream passes by."
         }
       }
     }

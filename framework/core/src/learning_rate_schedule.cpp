@@ -44,8 +44,9 @@ double LearningRateSchedule::rate_at(std::int64_t step, const ScheduleSpan& span
   return call_plugin(*this, "rate_at", [&] { return do_rate_at(step, span); });
 }
 
-WarmedUpSchedule::WarmedUpSchedule(std::unique_ptr<LearningRateSchedule> inner, Duration warmup)
-    : inner_(std::move(inner)), warmup_(warmup) {
+WarmedUpSchedule::WarmedUpSchedule(std::unique_ptr<LearningRateSchedule> inner, Duration warmup,
+                                   std::optional<double> start_factor)
+    : inner_(std::move(inner)), warmup_(warmup), start_factor_(start_factor) {
   TREADLE_EXPECTS(inner_ != nullptr, "a warm-up leads to a schedule");
 }
 
@@ -54,6 +55,10 @@ WarmedUpSchedule::~WarmedUpSchedule() = default;
 double WarmedUpSchedule::do_rate_at(std::int64_t step, const ScheduleSpan& span) const {
   const std::int64_t given = span.steps(warmup_);
   const std::int64_t warmup = span.total_steps ? std::min(given, *span.total_steps) : given;
+  if (step < warmup && start_factor_) {
+    const double progress = static_cast<double>(step) / static_cast<double>(warmup);
+    return span.base_rate * (*start_factor_ + (1 - *start_factor_) * progress);
+  }
   if (step < warmup) {
     return span.base_rate * static_cast<double>(step + 1) / static_cast<double>(warmup);
   }

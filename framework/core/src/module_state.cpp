@@ -18,6 +18,16 @@ std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module) {
   return distinct;
 }
 
+std::vector<std::string> distinct_parameter_names(const torch::nn::Module& module) {
+  std::vector<std::string> names;
+  std::set<const void*> seen;
+  for (const auto& item : module.named_parameters()) {
+    if (seen.insert(item.value().unsafeGetTensorImpl()).second)
+      names.push_back(item.key());
+  }
+  return names;
+}
+
 StateDict module_state(const torch::nn::Module& module) {
   StateDict state;
   for (const auto& item : module.named_parameters())

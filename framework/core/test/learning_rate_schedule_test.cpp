@@ -24,6 +24,18 @@ TEST(WarmedUpSchedule, RisesLinearlyToTheBaseRate) {
   EXPECT_DOUBLE_EQ(schedule.rate_at(3, span), 0.8);
 }
 
+// python3 plugins/schedules/test/reference.py prints PyTorch's rates.
+TEST(WarmedUpSchedule, RisesFromItsStartFactorAsPyTorchsLinearLr) {
+  const WarmedUpSchedule schedule(std::make_unique<Falling>(), Duration{5, Duration::Unit::kSteps},
+                                  0.1);
+  const ScheduleSpan span{0.8, 15, 5};
+
+  std::int64_t step = 0;
+  for (const double rate : {0.08, 0.224, 0.368, 0.512, 0.656, 0.8})
+    EXPECT_NEAR(schedule.rate_at(step++, span), rate, 1e-15) << step - 1;
+  EXPECT_NEAR(schedule.rate_at(10, span), 0.4, 1e-15);
+}
+
 TEST(WarmedUpSchedule, StartsTheInnerClockAtZeroOverTheRemainingSteps) {
   const WarmedUpSchedule schedule(std::make_unique<Falling>(), Duration{4, Duration::Unit::kSteps});
   const ScheduleSpan span{0.6, 10, 5};

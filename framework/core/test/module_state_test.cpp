@@ -22,6 +22,8 @@ TEST(DistinctParameters, HaveATiedWeightOnce) {
   EXPECT_TRUE(distinct[0].is_same(own));
   EXPECT_TRUE(distinct[1].is_same(linear->weight));
   EXPECT_TRUE(distinct[2].is_same(linear->bias));
+  EXPECT_EQ(distinct_parameter_names(module),
+            (std::vector<std::string>{"own", "first.weight", "first.bias"}));
 }
 
 }  // namespace

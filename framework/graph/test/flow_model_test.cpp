@@ -238,7 +238,7 @@ TEST(Adding, RefusesUnequalSizesUnlessTheStepBroadcasts) {
   EXPECT_THAT(mistakes(FlowBuilder().residual(to_width(4, 1)), rows),
               HasSubstr("\"broadcast\": true"));
   EXPECT_EQ(mistakes(FlowBuilder().residual(to_width(4, 1), /*broadcast=*/true), rows), "");
-  EXPECT_EQ(mistakes(flow(multiply()), rows), "");
+  EXPECT_EQ(mistakes(flow(multiply(true)), rows), "");
 }
 
 }  // namespace

@@ -50,6 +50,15 @@ TEST(FlowMistakes, FrozenWithoutParameters) {
                               "through() in step 2", {"\"frozen\"", "no effect", "parameters"}));
 }
 
+TEST(FlowMistakes, DisabledWhereStreamsDivideOrHaveOtherOutputs) {
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder().split({times(1), times(2)}).disabled().merge(add())),
+      "split() in step 1", {"cannot be disabled", "one stream"}));
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder::from(times(1)).through(times(2)).using_({"nothing"}).disabled()),
+      "through() in step 2", {"\"nothing\""}));
+}
+
 TEST(FlowMistakes, DuplicateTags) {
   EXPECT_TRUE(treadle::testing::tells(
       mistakes(FlowBuilder::from(times(1)).tag("a").through(times(2)).tag("a")),
@@ -282,6 +291,14 @@ TEST(FlowMistakes, TheRouterOfAMixtureHasAWeightForEachExpert) {
   EXPECT_THAT(
       mistakes(FlowBuilder().mixture_of_experts(softmax_router(3, 3), {times(1), times(2)}), spec),
       HasSubstr("the router gives 3 weights for 2 experts"));
+}
+
+TEST(FlowMistakes, ExpertsOfAMixtureGiveOneSize) {
+  const Part first = [](const at::Tensor& x) { return x.narrow(1, 0, 1); };
+  EXPECT_TRUE(treadle::testing::tells(
+      mistakes(FlowBuilder().mixture_of_experts(softmax_router(3, 2), {times(1), first}),
+               spec_of({{3}})),
+      "mixture_of_experts() in step 1", {"[B, 3]", "[B, 1]", "\"pad\": true"}));
 }
 
 TEST(FlowMistakes, SlicesDivideTheLastDimension) {

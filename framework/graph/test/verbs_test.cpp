@@ -110,6 +110,53 @@ TEST(FlowVerbs, MixtureWeighsEveryExpert) {
   EXPECT_THAT(run(flow, row({1, 2})), ElementsAre(21, 42));
 }
 
+TEST(FlowVerbs, MixturePadsNarrowerExperts) {
+  const Part weights = [](const at::Tensor& x) {
+    return at::tensor({0.5, 2.0}, at::kDouble).expand({x.size(0), 2});
+  };
+  const Part first = [](const at::Tensor& x) { return x.narrow(1, 0, 1); };
+  const auto flow = FlowBuilder().mixture_of_experts(weights, {first, times(10)}, /*pad=*/true);
+
+  EXPECT_THAT(run(flow, row({1, 2, 4})), ElementsAre(20.5, 40, 80));
+}
+
+TEST(FlowVerbs, StreamPassesDisabledStepsBy) {
+  const Part halves = [](const at::Tensor& x) { return x.mul(0.5); };
+  const auto flow = FlowBuilder()
+                        .through(times(3))
+                        .through(times(10))
+                        .disabled()
+                        .tag("x")
+                        .residual(times(10))
+                        .disabled()
+                        .mixture_of_experts(halves, {times(1), times(2)})
+                        .disabled()
+                        .loop(times(2))
+                        .times(4)
+                        .disabled()
+                        .at({"x"})
+                        .through(times(2));
+
+  EXPECT_THAT(run(flow, row({1, 2})), ElementsAre(6, 12));
+}
+
+TEST(FlowVerbs, DisabledStepKeepsItsPlaceAmongIds) {
+  const auto ids = [](bool enabled) {
+    FlowBuilder flow;
+    flow.through(softmax_router(2, 2));
+    if (!enabled)
+      flow.disabled();
+    const auto graph = flow.through(softmax_router(2, 2)).build();
+    std::vector<std::string> names;
+    for (const auto& parameter : graph->named_parameters())
+      names.push_back(parameter.key());
+    return names;
+  };
+
+  EXPECT_THAT(ids(true), ::testing::SizeIs(4));
+  EXPECT_THAT(ids(false), ElementsAre("softmax_router_1.weight", "softmax_router_1.bias"));
+}
+
 TEST(FlowVerbs, MixtureWeighsEachRowByItself) {
   // Row r has the weights (r, 1).
   const Part weights = [](const at::Tensor& x) {

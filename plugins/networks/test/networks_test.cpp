@@ -11,6 +11,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
@@ -18,6 +19,7 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/module_state.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
@@ -74,7 +76,7 @@ at::Tensor result_of(const graph::Graph& network, const std::vector<at::Tensor>&
 
 std::int64_t parameters_of(const graph::Graph& network) {
   std::int64_t count = 0;
-  for (const at::Tensor& parameter : network.parameters())
+  for (const at::Tensor& parameter : distinct_parameters(network))
     count += parameter.numel();
   return count;
 }
@@ -116,6 +118,17 @@ INSTANTIATE_TEST_SUITE_P(
         Count{"UNet", "unet", Json::object(), {{by_rows({3, 64, 64})}, {64, 64, 1}}, 31'037'633},
         Count{"MixerB16", "mlp_mixer", Json::object(), kImageNet, 59'880'472},
         Count{"ViTB16", "vit", Json::object(), kImageNet, 86'567'656},
+        // openai-community/gpt2; untied, the head has 50 257 · 768 more.
+        Count{"Gpt2Small",
+              "gpt",
+              Json::object(),
+              {{tokens(1024, 50257)}, {1024, 50257}},
+              124'439'808},
+        Count{"Gpt2SmallUntied",
+              "gpt",
+              {{"tie_weights", false}},
+              {{tokens(1024, 50257)}, {1024, 50257}},
+              124'439'808 + 50'257 * 768},
         Count{"BertBase",
               "bert",
               {{"head", false}},
@@ -158,12 +171,101 @@ TEST(Bert, IgnoresPadding) {
   EXPECT_TRUE(result_of(*network, {text, lengths}).allclose(result_of(*network, {other, lengths})));
 }
 
+// A token has no part in what is said before it.
+TEST(Gpt, LooksBackOnly) {
+  for (const char* const positions : {"learned", "rotary"}) {
+    const auto network = network_of("gpt",
+                                    {{"hidden_size", 8},
+                                     {"num_layers", 2},
+                                     {"num_heads", 2},
+                                     {"max_length", 6},
+                                     {"positions", positions}},
+                                    {{tokens(6, 9)}, {6, 9}});
+    network->eval();
+    const at::NoGradGuard no_gradients;
+    const TaskRandom random(1);
+    const at::Tensor text = at::randint(9, {2, 6}, at::kLong);
+    at::Tensor other = text.clone();
+    other.narrow(1, 4, 2).add_(1).remainder_(9);
+
+    const at::Tensor first = result_of(*network, {text});
+    const at::Tensor second = result_of(*network, {other});
+
+    EXPECT_TRUE(first.narrow(1, 0, 4).allclose(second.narrow(1, 0, 4))) << positions;
+    EXPECT_FALSE(first.narrow(1, 4, 2).allclose(second.narrow(1, 4, 2))) << positions;
+  }
+}
+
+// Three texts of 2, 3 and 1 tokens in one row, beside each alone.
+TEST(Gpt, KeepsPackedTextsApart) {
+  for (const char* const positions : {"learned", "rotary"}) {
+    const Json parameters{{"hidden_size", 8}, {"num_layers", 2},        {"num_heads", 2},
+                          {"dropout", 0},     {"positions", positions}, {"tie_weights", false}};
+    const auto packed =
+        network_of("gpt", parameters, {{tokens(6, 9), by_rows({6}, at::kLong)}, {6, 9}});
+    packed->to(at::kDouble);
+    const TaskRandom random(1);
+    const at::Tensor text = at::randint(9, {1, 6}, at::kLong);
+    const at::Tensor segments =
+        at::tensor({0, 0, 1, 1, 1, 2}, at::TensorOptions(at::kLong)).unsqueeze(0);
+    const at::Tensor together = result_of(*packed, {text, segments});
+    std::int64_t begin = 0;
+    for (const std::int64_t length : {2, 3, 1}) {
+      const auto alone = network_of("gpt", parameters, {{tokens(length, 9)}, {length, 9}});
+      alone->to(at::kDouble);
+      load_module_state(*alone, module_state(*packed));
+      EXPECT_TRUE(result_of(*alone, {text.narrow(1, begin, length)})
+                      .allclose(together.narrow(1, begin, length), 0, 1e-12))
+          << positions << " " << length;
+      begin += length;
+    }
+  }
+}
+
+// By the chain rule, the gradient of a tied weight is the sum of those of its two places.
+TEST(Gpt, AddsTheGradientsOfATiedWeight) {
+  const auto gradients = [](bool tied, at::Tensor& words, at::Tensor& head) {
+    const auto network = network_of("gpt",
+                                    {{"hidden_size", 8},
+                                     {"num_layers", 1},
+                                     {"num_heads", 2},
+                                     {"dropout", 0},
+                                     {"tie_weights", tied}},
+                                    {{tokens(5, 7)}, {5, 7}});
+    auto parameters = network->named_parameters();
+    {
+      const at::NoGradGuard fixed;
+      const TaskRandom random(4);
+      for (const auto& parameter : parameters) {
+        if (parameter.key() != "net.lm_head.weight")
+          parameter.value().normal_(0, 0.3);
+      }
+      if (!tied)
+        parameters["net.lm_head.weight"].copy_(parameters["net.wte.weight"]);
+    }
+    const TaskRandom random(2);
+    const at::Tensor text = at::randint(7, {3, 5}, at::kLong);
+    at::cross_entropy_loss(result_of(*network, {text}).flatten(0, 1), text.flatten()).backward();
+    words = parameters["net.wte.weight"].grad();
+    head = parameters["net.lm_head.weight"].grad();
+  };
+  at::Tensor words;
+  at::Tensor head;
+  gradients(false, words, head);
+  at::Tensor tied;
+  at::Tensor same;
+  gradients(true, tied, same);
+
+  EXPECT_TRUE(tied.is_same(same));
+  EXPECT_TRUE(tied.allclose(words.add(head), 1e-5, 1e-7));
+}
+
 // --- Trainings
 
 /// The share of right answers of 128 fresh rows after some steps.
 double accuracy_after(int steps, double rate, graph::Graph& network,
                       const std::function<std::pair<at::Tensor, at::Tensor>(std::int64_t)>& draw) {
-  torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(rate));
+  torch::optim::Adam adam(distinct_parameters(network), torch::optim::AdamOptions(rate));
   for (int step = 0; step < steps; ++step) {
     const auto [inputs, classes] = draw(32);
     adam.zero_grad();
@@ -268,6 +370,49 @@ TEST(Tcn, RemembersTheFirstPosition) {
             0.9);
 }
 
+// The next token is this one plus the first one of the text, modulo 5.
+TEST(Gpt, LearnsToCount) {
+  const auto network = network_of("gpt",
+                                  {{"hidden_size", 32},
+                                   {"num_layers", 2},
+                                   {"num_heads", 2},
+                                   {"dropout", 0},
+                                   {"positions", "rotary"}},
+                                  {{tokens(5, 5)}, {5, 5}});
+  const auto draw = [](std::int64_t rows) {
+    const at::Tensor step = at::randint(5, {rows, 1}, at::kLong);
+    return at::arange(1, 7, at::kLong).unsqueeze(0).mul(step).remainder(5);
+  };
+  const TaskRandom random(1);
+  torch::optim::Adam adam(distinct_parameters(*network), torch::optim::AdamOptions(0.003));
+  for (int step = 0; step < 200; ++step) {
+    const at::Tensor text = draw(32);
+    adam.zero_grad();
+    at::cross_entropy_loss(result_of(*network, {text.narrow(1, 0, 5)}).flatten(0, 1),
+                           text.narrow(1, 1, 5).flatten())
+        .backward();
+    adam.step();
+  }
+  network->eval();
+  const at::NoGradGuard no_gradients;
+  const at::Tensor text = draw(128);
+  const at::Tensor given = result_of(*network, {text.narrow(1, 0, 5)}).argmax(2);
+  EXPECT_GT(given.eq(text.narrow(1, 1, 5)).to(at::kFloat).mean().item<double>(), 0.98);
+}
+
+// Points within a ring, which no line tells apart.
+TEST(Mlp, FindsARing) {
+  const auto network =
+      network_of("mlp", {{"hidden", {32, 32}}, {"norm", "layer_norm"}}, {{by_rows({2})}, {2}});
+  const TaskRandom random(1);
+  EXPECT_GT(accuracy_after(200, 0.01, *network,
+                           [](std::int64_t rows) {
+                             const at::Tensor x = at::randn({rows, 2});
+                             return std::pair(x, x.square().sum(1).gt(1.4).to(at::kLong));
+                           }),
+            0.95);
+}
+
 // Whether a token comes in a text at all.
 TEST(Bert, FindsAToken) {
   const auto network = network_of("bert",
@@ -324,6 +469,10 @@ TEST(NetworkMistakes, NameBothSizes) {
               HasSubstr("has 4 heads, which do not divide the width of 6"));
   EXPECT_THAT(mistake_in("bert", {{"max_length", 4}}, {{tokens(6, 8)}}),
               HasSubstr("has 4 positions (\"max_length\"), got [B, 6]"));
+  EXPECT_THAT(mistake_in("gpt", {{"max_length", 4}}, {{tokens(6, 8)}}),
+              HasSubstr("has 4 positions (\"max_length\"), got [B, 6]"));
+  EXPECT_THAT(mistake_in("gpt", {{"hidden_size", 24}}, {{tokens(6, 8)}, {6, 9}}),
+              HasSubstr("needs a weight [9, 24] [out, in], but that of \"wte\" is [8, 24]"));
   EXPECT_THAT(mistake_in("tcn", Json::object(), {{by_rows({TensorSpec::kVaries, 2})}}),
               HasSubstr("sequences [B, length, width] of one length"));
 }

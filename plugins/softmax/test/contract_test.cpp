@@ -34,6 +34,11 @@ LayerCase stepped(LayerCase one) {
   return one;
 }
 
+LayerCase balanced(LayerCase one) {
+  one.has_losses_of_batch = true;
+  return one;
+}
+
 LayerCase masked_by(LayerCase one, std::vector<std::int64_t> mask) {
   one.roles = {Role::kFeatures, Role::kMask};
   one.inputs.push_back(std::move(mask));
@@ -67,6 +72,20 @@ INSTANTIATE_TEST_SUITE_P(
         layer("EntmaxBeyondTwo", "entmax", {{"alpha", 3}, {"dim", 1}}, kSequences),
         layer("Mixture", "mixture_softmax", {{"num_components", 3}}, kSequences),
         layer("MixtureByGate", "mixture_softmax", Json::object(), {{5, 6}, {5, 2}}),
+        layer("Adaptive", "adaptive_log_softmax",
+              {{"num_classes", 9}, {"cutoffs", {3, 5}}, {"div_value", 2}}, kSequences),
+        balanced(layer("Router", "top_k_router", {{"num_experts", 4}})),
+        balanced(
+            layer("RouterOfTwo", "top_k_router",
+                  {{"num_experts", 4}, {"top_k", 2}, {"temperature", 0.5}, {"z_coefficient", 0.1}},
+                  kSequences)),
+        balanced(layer("RouterBySparsemax", "top_k_router",
+                       {{"num_experts", 3}, {"top_k", 3}, {"softmax", {{"use", "sparsemax"}}}})),
+        in_training(stepped(layer("RouterWithNoise", "top_k_router",
+                                  {{"num_experts", 4}, {"top_k", 2}, {"noise", 1}}))),
+        in_training(stepped(layer("RouterWithCapacity", "top_k_router",
+                                  {{"num_experts", 2}, {"capacity_factor", 0.5}}, kSequences))),
+        balanced(layer("RouterOfTwoStreams", "top_k_router", {{"num_experts", 3}}, {{6}, {6}})),
         layer("MixtureOfItsOwn", "mixture_softmax", {{"num_components", 3}, {"out_features", 4}},
               kSequences)),
     CaseName());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -13,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/adaptive.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
@@ -163,6 +165,114 @@ std::string mistake_in(const std::string& component, const Json& parameters,
   return "";
 }
 
+TEST(AdaptiveLogSoftmax, HasLibtorchsValuesAndNames) {
+  const TaskRandom random(1);
+  torch::nn::AdaptiveLogSoftmaxWithLoss reference(
+      torch::nn::AdaptiveLogSoftmaxWithLossOptions(8, 9, {3, 5}).div_value(2).head_bias(true));
+  reference->to(at::kDouble);
+  const auto layer =
+      layer_of("adaptive_log_softmax",
+               {{"num_classes", 9}, {"cutoffs", {3, 5}}, {"div_value", 2}, {"head_bias", true}},
+               {rows_of(8)});
+  const torch::NoGradGuard fixed;
+  const auto wanted = reference->named_parameters();
+  ASSERT_EQ(layer->named_parameters().keys(), wanted.keys());
+  for (const auto& parameter : layer->named_parameters())
+    parameter.value().copy_(wanted[parameter.key()]);
+  const at::Tensor x = at::randn({5, 8}, at::kDouble);
+  LayerContext context;
+
+  EXPECT_TRUE(layer->forward(std::vector{x}, context).allclose(reference->log_prob(x), 0, 1e-12));
+}
+
+/// A router whose logits are its inputs.
+std::shared_ptr<Layer> router_of_inputs(std::int64_t experts, Json parameters) {
+  parameters["num_experts"] = experts;
+  auto layer = layer_of("top_k_router", parameters, {rows_of(experts)});
+  const torch::NoGradGuard fixed;
+  layer->named_parameters()["weight"].copy_(at::eye(experts, at::kDouble));
+  layer->named_parameters()["bias"].zero_();
+  return layer;
+}
+
+// By hand: softmax(ln 4, ln 3, ln 1, ln 2) is 0.4, 0.3, 0.1, 0.2.
+TEST(TopKRouter, KeepsTheLargestWeights) {
+  const at::Tensor x = row({4, 3, 1, 2}).log();
+  LayerContext context;
+  const auto weights = [&](const Json& parameters) {
+    return router_of_inputs(4, parameters)->forward(std::vector{x}, context);
+  };
+  EXPECT_TRUE(weights({{"top_k", 1}}).allclose(row({0.4, 0, 0, 0})));
+  EXPECT_TRUE(weights({{"top_k", 2}}).allclose(row({4.0 / 7, 3.0 / 7, 0, 0})));
+  EXPECT_TRUE(weights({{"top_k", 2}, {"normalize", false}}).allclose(row({0.4, 0.3, 0, 0})));
+  EXPECT_TRUE(weights({{"top_k", 4}}).allclose(row({0.4, 0.3, 0.1, 0.2})));
+  // Of temperature 1/2: squares, 16, 9, 1 and 4 of 30.
+  EXPECT_TRUE(weights({{"top_k", 1}, {"temperature", 0.5}}).allclose(row({16.0 / 30, 0, 0, 0})));
+  EXPECT_TRUE(weights({{"top_k", 4}, {"softmax", {{"use", "sparsemax"}}}})
+                  .allclose(result_of("sparsemax", {}, x)));
+}
+
+// Four tokens that all choose expert 0, then 1; ceil(1 · 1 · 4 / 2) = 2 places each.
+TEST(TopKRouter, GivesAFullExpertsTokensNoWeightInTraining) {
+  const at::Tensor x = row({4, 1}).log().repeat({4, 1});
+  const auto router = router_of_inputs(2, {{"capacity_factor", 1}});
+  LayerContext context;
+  const at::Tensor trained = router->forward(std::vector{x}, context);
+  EXPECT_TRUE(trained.allclose(
+      at::tensor({0.8, 0.0, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0}, at::kDouble).view({4, 2})));
+  double dropped = -1;
+  for (const auto& report : context.reports())
+    dropped = report.name == "dropped" ? report.value.item<double>() : dropped;
+  EXPECT_EQ(dropped, 0.5);
+  router->eval();
+  EXPECT_TRUE(router->forward(std::vector{x}, context).allclose(row({0.8, 0}).repeat({4, 1})));
+}
+
+// First choices come before second ones: the second choice of token 0 is expert 1, of which token 1
+// takes the only place. ceil(0.5 · 2 · 2 / 2) = 1.
+TEST(TopKRouter, FillsExpertsWithFirstChoicesFirst) {
+  const at::Tensor x = at::tensor({3.0, 1.0, 1.0, 3.0}, at::kDouble).log().view({2, 2});
+  LayerContext context;
+  const at::Tensor weights = router_of_inputs(2, {{"capacity_factor", 0.5}, {"top_k", 2}})
+                                 ->forward(std::vector{x}, context);
+  EXPECT_TRUE(weights.allclose(at::tensor({0.75, 0.0, 0.0, 0.75}, at::kDouble).view({2, 2})));
+}
+
+double loss_named(const std::string& name, Layer& layer, const at::Tensor& x) {
+  LayerContext context;
+  layer.forward(std::vector{x}, context);
+  for (const auto& report : context.reports()) {
+    if (report.is_loss && report.name == name)
+      return report.value.item<double>();
+  }
+  return -1;
+}
+
+// By hand, of the definition: even choices give the coefficient for each of the rows; all tokens on
+// one of two experts with P 0.8 give 2 · 1 · 0.8.
+TEST(TopKRouter, AddsTheLossesOfTheSwitchTransformerAndOfStMoe) {
+  const at::Tensor even = at::tensor({3.0, 1.0, 1.0, 3.0}, at::kDouble).log().view({2, 2});
+  const at::Tensor uneven = row({4, 1}).log().repeat({2, 1});
+  const auto router = router_of_inputs(2, {{"balance_coefficient", 0.5}, {"z_coefficient", 2}});
+  EXPECT_NEAR(loss_named("balance", *router, even), 2 * 0.5, 1e-12);
+  EXPECT_NEAR(loss_named("balance", *router, uneven), 2 * 0.5 * 1.6, 1e-12);
+  EXPECT_NEAR(loss_named("z", *router, uneven), 2 * 2 * std::log(5) * std::log(5), 1e-12);
+}
+
+TEST(TopKRouter, DrawsNoiseInTrainingOnly) {
+  const at::Tensor x = row({4, 3, 1, 2}).log();
+  const auto router = router_of_inputs(4, {{"noise", 1}, {"top_k", 4}});
+  const auto drawn = [&](std::uint64_t seed) {
+    const TaskRandom random(seed);
+    LayerContext context;
+    return router->forward(std::vector{x}, context);
+  };
+  EXPECT_TRUE(at::equal(drawn(1), drawn(1)));
+  EXPECT_FALSE(at::equal(drawn(1), drawn(2)));
+  router->eval();
+  EXPECT_TRUE(drawn(1).allclose(row({0.4, 0.3, 0.1, 0.2})));
+}
+
 TEST(SoftmaxMistakes, NameBothSizes) {
   EXPECT_THAT(mistake_in("temperature_softmax", {{"temperature", -1}}, {rows_of(3)}),
               AllOf(HasSubstr("temperature"), HasSubstr("-1")));
@@ -174,6 +284,16 @@ TEST(SoftmaxMistakes, NameBothSizes) {
               AllOf(HasSubstr("6"), HasSubstr("5")));
   EXPECT_THAT(mistake_in("tree_softmax", {{"levels", {2, 3}}}, {rows_of(6)}),
               AllOf(HasSubstr("8"), HasSubstr("6")));
+  EXPECT_THAT(mistake_in("top_k_router", {{"num_experts", 3}, {"top_k", 4}}, {rows_of(5)}),
+              AllOf(HasSubstr("top_k"), HasSubstr("4"), HasSubstr("3")));
+  EXPECT_THAT(mistake_in("top_k_router",
+                         {{"num_experts", 3},
+                          {"softmax", {{"use", "mixture_softmax"}, {"num_components", 3}}}},
+                         {rows_of(5)}),
+              AllOf(HasSubstr("3]"), HasSubstr("1]")));
+  EXPECT_THAT(
+      mistake_in("adaptive_log_softmax", {{"num_classes", 4}, {"cutoffs", {2, 4}}}, {rows_of(5)}),
+      AllOf(HasSubstr("cutoffs"), HasSubstr("4")));
 }
 
 }  // namespace

@@ -249,7 +249,7 @@ class Assembly {
     impl_->places[place].node = make_node(node, std::move(callees), *further);
     for (const at::Tensor& parameter : impl_->places[place].node->parameters())
       info.parameters += parameter.numel();
-    if (info.frozen && info.parameters == 0) {
+    if (info.frozen && info.parameters == 0 && node.step->enabled) {
       complain(node.step, "\"frozen\" has no effect: " + quote_text(info.type) +
                               " has no parameters; leave it out");
     }
@@ -359,12 +359,23 @@ class Assembly {
       // them.
       if (spec_ != nullptr)
         spec = {inputs_of_callee(node, i, *specs), spec_->outputs, spec_->dtype};
+      spec.module_of = [this](std::string_view id) { return module_of(id); };
       auto callee = make_callee(place, node.parts[i], names[std::min(i, names.size() - 1)], spec);
       if (!callee)
         return {};
       callees.push_back(std::move(*callee));
     }
     return callees;
+  }
+
+  /// Of a node that is made already and calls one module; else of a flow around this one.
+  const torch::nn::Module* module_of(std::string_view id) const {
+    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      const auto& node = impl_->places[place].node;
+      if (node != nullptr && impl_->nodes[place].id == id)
+        return node->callees().size() == 1 ? node->callees().front().module().get() : nullptr;
+    }
+    return spec_ != nullptr && spec_->module_of ? spec_->module_of(id) : nullptr;
   }
 
   /// Only the first callee of a composite gets references; the pieces of a map are not the whole.

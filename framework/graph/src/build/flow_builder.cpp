@@ -100,11 +100,12 @@ FlowBuilder& FlowBuilder::at(std::vector<std::string> tags) {
   return *this;
 }
 
-FlowBuilder& FlowBuilder::mixture_of_experts(const Part& router, std::vector<Part> experts) {
+FlowBuilder& FlowBuilder::mixture_of_experts(const Part& router, std::vector<Part> experts,
+                                             bool pad) {
   // FlowStep::parts has the router first; so do the callees of the nodes (callee_names() in
   // assemble.cpp).
   experts.insert(experts.begin(), router);
-  add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts)});
+  add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts), .pad = pad});
   return *this;
 }
 
@@ -226,6 +227,11 @@ FlowBuilder& FlowBuilder::named(std::string name) {
 
 FlowBuilder& FlowBuilder::frozen() {
   last().frozen = true;
+  return *this;
+}
+
+FlowBuilder& FlowBuilder::disabled() {
+  last().enabled = false;
   return *this;
 }
 

@@ -76,6 +76,8 @@ void read_step(FlowBuilder& flow, const Config& step, const PluginRegistry& regi
   read_tags(flow, step);
   if (step.get_or("frozen", false))
     flow.frozen();
+  if (!step.get_or("enabled", true))
+    flow.disabled();
 }
 
 json said_of(const FlowStep& step, json written) {
@@ -85,6 +87,8 @@ json said_of(const FlowStep& step, json written) {
     written["using"] = step.references;
   if (step.frozen)
     written["frozen"] = true;
+  if (!step.enabled)
+    written["enabled"] = false;
   if (!step.output_tags.empty()) {
     json& tags = written["tag"];
     if (!step.tags.empty())
@@ -218,9 +222,12 @@ const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
      }},
     {Verb::kMixtureOfExperts,
      [](const FlowStep& step) {
-       return json{{"use", "mixture_of_experts"},
-                   {"router", write_slot(step.parts[0])},
-                   {"experts", write_all_steps(step.parts, 1)}};
+       json written{{"use", "mixture_of_experts"},
+                    {"router", write_slot(step.parts[0])},
+                    {"experts", write_all_steps(step.parts, 1)}};
+       if (step.pad)
+         written["pad"] = true;
+       return written;
      }},
     {Verb::kSwitch,
      [](const FlowStep& step) {

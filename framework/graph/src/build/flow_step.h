@@ -50,6 +50,7 @@ struct FlowStep {
 
   SwitchBy switch_by = SwitchBy::kBatch;
   bool broadcast = false;  ///< kResidual
+  bool pad = false;        ///< kMixtureOfExperts
 
   std::string name = {};
   std::vector<std::string> tags = {};
@@ -57,6 +58,7 @@ struct FlowStep {
   std::vector<std::pair<std::string, std::string>> output_tags = {};
   std::vector<std::string> references = {};
   bool frozen = false;
+  bool enabled = true;
   Config place = Config();
 };
 

@@ -36,7 +36,8 @@ const Part* only_part(const FlowBuilder& flow) {
     return nullptr;
   const FlowStep& step = flow.steps().front();
   const bool is_plain = step.verb == Verb::kThrough && step.name.empty() && step.tags.empty() &&
-                        step.output_tags.empty() && step.references.empty() && !step.frozen;
+                        step.output_tags.empty() && step.references.empty() && !step.frozen &&
+                        step.enabled;
   return is_plain ? &step.parts.front() : nullptr;
 }
 

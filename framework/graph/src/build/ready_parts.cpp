@@ -8,6 +8,7 @@
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
@@ -245,25 +246,55 @@ std::string rows_text(const at::Tensor& tensor) {
   return spec.text();
 }
 
-at::Tensor added(const Inputs& inputs, bool broadcasts) {
-  at::Tensor sum = inputs[0];
-  for (std::size_t i = 1; i < inputs.size() && !broadcasts; ++i) {
-    if (inputs[i].sizes() != sum.sizes()) {
-      throw DataError("adds tensors of one size, but input 0 is " + rows_text(sum) + " and input " +
-                      std::to_string(i) + " is " + rows_text(inputs[i]) +
-                      "; \"broadcast\": true repeats dimensions of 1");
+void expect_one_size(const Inputs& inputs, const char* verb) {
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i].sizes() != inputs[0].sizes()) {
+      throw DataError(std::string(verb) + " tensors of one size, but input 0 is " +
+                      rows_text(inputs[0]) + " and input " + std::to_string(i) + " is " +
+                      rows_text(inputs[i]) + "; \"broadcast\": true repeats dimensions of 1");
     }
   }
+}
+
+at::Tensor added(const Inputs& inputs, bool broadcasts) {
+  if (!broadcasts)
+    expect_one_size(inputs, "adds");
+  at::Tensor sum = inputs[0];
   for (std::size_t i = 1; i < inputs.size(); ++i)
     sum = sum.add(inputs[i]);
   return sum;
 }
 
+at::Tensor multiplied(const Inputs& inputs, bool broadcasts) {
+  if (!broadcasts)
+    expect_one_size(inputs, "multiplies");
+  at::Tensor product = inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    product = product.mul(inputs[i]);
+  return product;
+}
+
+/// Filled up with zeros to the widest of them.
+std::vector<at::Tensor> padded_to_widest(const Inputs& values) {
+  std::int64_t widest = 0;
+  for (const at::Tensor& value : values)
+    widest = std::max(widest, value.dim() == 0 ? 0 : value.size(-1));
+  std::vector<at::Tensor> padded;
+  for (const at::Tensor& value : values) {
+    const bool is_narrower = value.dim() > 0 && value.size(-1) < widest;
+    padded.push_back(is_narrower ? at::constant_pad_nd(value, {0, widest - value.size(-1)})
+                                 : value);
+  }
+  return padded;
+}
+
 /// Σ_i w[…, i] · x_i in one product: [L, rest, n] · [L, n, 1], where L are the dimensions that the
 /// weights have.
-at::Tensor contract(const Inputs& inputs) {
+at::Tensor contract(const Inputs& inputs, bool pads) {
   const at::Tensor& weights = inputs[0];
-  const Inputs values = inputs.subspan(1);
+  const std::vector<at::Tensor> padded =
+      pads ? padded_to_widest(inputs.subspan(1)) : std::vector<at::Tensor>();
+  const Inputs values = pads ? Inputs(padded) : inputs.subspan(1);
   const auto experts = static_cast<std::int64_t>(values.size());
   if (weights.dim() == 0 || weights.size(-1) != experts) {
     throw DataError("the router gives " +
@@ -274,7 +305,8 @@ at::Tensor contract(const Inputs& inputs) {
     if (values[i].sizes() != values[0].sizes()) {
       throw DataError("the experts of a mixture give one shape, but expert 0 gives " +
                       rows_text(values[0]) + " and expert " + std::to_string(i) + " gives " +
-                      rows_text(values[i]));
+                      rows_text(values[i]) +
+                      (pads ? "" : "; \"pad\": true fills narrower ones up with zeros"));
     }
   }
   const at::Tensor stacked = at::stack(at::TensorList(values.data(), values.size()), -1);
@@ -319,19 +351,13 @@ Part mean(bool broadcast) {
       said_of(broadcast));
 }
 
-Part multiply() {
+Part multiply(bool broadcast) {
   return rule_part(
-      "multiply",
-      [](const Inputs& inputs) {
-        at::Tensor product = inputs[0];
-        for (std::size_t i = 1; i < inputs.size(); ++i)
-          product = product.mul(inputs[i]);
-        return product;
-      },
+      "multiply", [broadcast](const Inputs& inputs) { return multiplied(inputs, broadcast); },
       [](PlanBuilder& builder, std::span<const PlanValue> inputs) {
         return plan_all(ElementwiseOp::kMultiply, builder, inputs);
       },
-      kNothing);
+      said_of(broadcast));
 }
 
 Part cat(std::int64_t dim) {
@@ -351,8 +377,10 @@ Part state_add() {
       "state_add", [](const LayerSpec&) { return std::make_shared<StateAdd>(); }, kNothing);
 }
 
-Part weighted_sum() {
-  return rule_part("mixture_of_experts", contract, nullptr, kNothing);
+Part weighted_sum(bool pad) {
+  return rule_part(
+      "mixture_of_experts", [pad](const Inputs& inputs) { return contract(inputs, pad); }, nullptr,
+      kNothing);
 }
 
 Part identity() {

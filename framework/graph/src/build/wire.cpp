@@ -63,6 +63,11 @@ class Wiring {
     for (const FlowStep& step : flow_.steps()) {
       step_ = &step;
       targets_.clear();
+      if (!step.enabled) {
+        leave_out();
+        put_tags();
+        continue;
+      }
       kVerbs.at(step.verb)(*this);
       // References before tags: a step that uses the tag it puts gets the value of the forward
       // before. That is how a recurrent cell is written.
@@ -188,6 +193,40 @@ class Wiring {
 
   std::string name_of_part(std::size_t index) const {
     return step_->name.empty() ? "" : step_->name + "_" + std::to_string(index);
+  }
+
+  /// The node of a step that is not enabled is an identity with the id that the step's would have.
+  void leave_out() {
+    const Verb verb = step_->verb;
+    if (verb == Verb::kStart || verb == Verb::kSplit || verb == Verb::kMerge ||
+        verb == Verb::kTagGroup || verb == Verb::kInput || verb == Verb::kAt) {
+      complain("cannot be disabled: only a step with one stream before and after it can");
+      kVerbs.at(verb)(*this);
+      return;
+    }
+    if (!step_->output_tags.empty()) {
+      complain("is disabled, so it has no output " + quote_text(step_->output_tags.front().first));
+    }
+    for (const std::string& tag : step_->references) {
+      if (tag_uses_.count(tag) == 0)
+        complain("nothing is tagged " + quote_text(tag) + did_you_mean(tag, known_tags()));
+    }
+    static const std::map<Verb, std::string> composites{
+        {Verb::kMixtureOfExperts, weighted_sum().type()},
+        {Verb::kSwitch, "switch"},
+        {Verb::kLoop, "loop"},
+        {Verb::kMap, "map"}};
+    const auto composite = composites.find(verb);
+    const std::string type =
+        composite == composites.end() ? step_->parts[0].type() : composite->second;
+    const Vertex from = stream();
+    const Part part = identity();
+    const Vertex node = add({.id = named_id(step_->name, type),
+                             .type = part.type(),
+                             .kind = NodeKind::kLayer,
+                             .parts = {part}});
+    connect_stream(from, node);
+    go_on_from(node);
   }
 
   void start() {
@@ -316,7 +355,7 @@ class Wiring {
       experts.push_back(add_part(step_->parts[i], name_of_part(i - 1)));
       connect_stream(from, experts.back());
     }
-    const Vertex sum = add_part(weighted_sum(), step_->name);
+    const Vertex sum = add_part(weighted_sum(step_->pad), step_->name);
     connect(router, sum, "input_0");
     for (std::size_t i = 0; i < experts.size(); ++i)
       connect(experts[i], sum, "input_" + std::to_string(i + 1));

@@ -126,7 +126,7 @@ TEST(ComponentDescription, ListsTheKeysOfTheSlotAsWell) {
   using ::testing::ElementsAre;
   EXPECT_THAT(keys_of("schedule", "cosine"), ElementsAre("warmup"));
   EXPECT_THAT(keys_of("loss", "mse"), ElementsAre("factor", "target"));
-  EXPECT_THAT(keys_of("layer", "dense"), ElementsAre("frozen", "name", "tag", "using"));
+  EXPECT_THAT(keys_of("layer", "dense"), ElementsAre("enabled", "frozen", "name", "tag", "using"));
   EXPECT_THAT(keys_of("model", "mlp"), ElementsAre("weights", "weights.path", "weights.strict"));
   EXPECT_THAT(keys_of("training", "standard"), ::testing::IsSupersetOf({"epochs", "clip.norm"}));
   EXPECT_THAT(keys_of("callback", "early_stopping"), ElementsAre());

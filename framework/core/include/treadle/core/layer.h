@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,7 +61,8 @@ class LayerContext {
   /// Whether losses are taken: only training forwards do.
   bool takes_losses() const { return reports_.takes_losses; }
   /// Adds a term to the loss: a sum over the rows of this call, 0-dim, differentiable, scaled by
-  /// the layer. The history has its mean over rows as "<node>.<name>". The layer AddsLosses.
+  /// the layer; a number of the whole call times its rows counts as one. The history has its mean
+  /// over rows as "<node>.<name>". The layer AddsLosses.
   void add_loss(std::string_view name, at::Tensor sum);
 
   const std::vector<LayerReports::Report>& reports() const { return reports_.list; }
@@ -213,6 +215,9 @@ struct LayerSpec {
   /// The outputs that the loss requires of the whole model; may be empty.
   std::vector<OutputSpec> outputs = {};
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
+  /// The module of a node that comes earlier in the flow, or in one around it, for weights that are
+  /// tied; null where no node is called so. May be empty. For use during create() only.
+  std::function<const torch::nn::Module*(std::string_view node)> module_of = {};
 };
 
 /// Makes layers: what `{"use": "dense", "out_features": 32}` in a flow names. create() gives the

@@ -44,11 +44,13 @@ class LearningRateSchedule : public Component {
 };
 
 /// Any schedule behind a linear warm-up: update number s < W gets base_rate * (s + 1) / W, so the
-/// line starts from 0 just before training; then `inner` runs as if training began there, over the
-/// steps that are left.
+/// line starts from 0 just before training. With a start factor f it is the first update that gets
+/// base_rate * f, and update number s base_rate * (f + (1 - f) * s / W), as of PyTorch's LinearLR.
+/// Then `inner` runs as if training began there, over the steps that are left.
 class WarmedUpSchedule : public LearningRateSchedule {
  public:
-  WarmedUpSchedule(std::unique_ptr<LearningRateSchedule> inner, Duration warmup);
+  WarmedUpSchedule(std::unique_ptr<LearningRateSchedule> inner, Duration warmup,
+                   std::optional<double> start_factor = {});
   ~WarmedUpSchedule() override;
 
  private:
@@ -56,6 +58,7 @@ class WarmedUpSchedule : public LearningRateSchedule {
 
   std::unique_ptr<LearningRateSchedule> inner_;
   Duration warmup_;
+  std::optional<double> start_factor_;
 };
 
 }  // namespace treadle

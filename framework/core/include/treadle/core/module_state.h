@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <treadle/core/state_dict.h>
@@ -14,6 +15,9 @@ namespace treadle {
 /// has several names, several times. Use this function to count parameters, to request gradients or
 /// to make steps.
 std::vector<at::Tensor> distinct_parameters(const torch::nn::Module& module);
+
+/// Their names in the same order; of several, the first, as PyTorch's named_parameters() has it.
+std::vector<std::string> distinct_parameter_names(const torch::nn::Module& module);
 
 /// A module's parameters and buffers by name, as handles (not copies). Names as libtorch gives
 /// them.

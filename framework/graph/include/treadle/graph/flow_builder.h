@@ -99,7 +99,7 @@ class FlowBuilder {
   FlowBuilder& at(std::vector<std::string> tags);
 
   /// Σ_i w_i · expert_i(stream), w = router(stream): [..., number of experts], used as they are.
-  FlowBuilder& mixture_of_experts(const Part& router, std::vector<Part> experts);
+  FlowBuilder& mixture_of_experts(const Part& router, std::vector<Part> experts, bool pad = false);
   /// branch_i(stream) with i = router(stream), an integer. Only what is chosen runs. What the
   /// choice depends on gets no gradient through it.
   FlowBuilder& switch_(const Part& router, std::vector<Part> branches,
@@ -118,6 +118,9 @@ class FlowBuilder {
   FlowBuilder& named(std::string name);
   /// The last step's parameters are not trained.
   FlowBuilder& frozen();
+  /// The last step, of one stream, is left out: the stream passes it by, and its tag names the
+  /// stream. Its node stays, as an identity, so that the ids of others do not depend on it.
+  FlowBuilder& disabled();
   /// The tagged values are what the graph gives, in this order, instead of the stream.
   FlowBuilder& outputs(std::vector<std::string> tags);
   /// The same for a model: `names` are those of the outputs that the loss requires, one for each

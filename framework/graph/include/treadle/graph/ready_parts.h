@@ -15,15 +15,16 @@ namespace treadle::graph {
 Part add(bool broadcast = false);
 /// Their sum, divided by how many there are.
 Part mean(bool broadcast = false);
-/// Their product; sizes may broadcast.
-Part multiply();
+/// Their product, of the same sizes or of sizes that broadcast.
+Part multiply(bool broadcast = false);
 /// One after the other along `dim`; negative counts from the end.
 Part cat(std::int64_t dim);
 /// The sum of the inputs that are there: for states, which are absent at first.
 Part state_add();
 /// Σ_i w[…, i] · x_i, the first input being w and then x_0, x_1, …. What mixture_of_experts() ends
-/// with.
-Part weighted_sum();
+/// with. The x_i have one size; with `pad`, narrower ones are filled up with zeros along the last
+/// dimension.
+Part weighted_sum(bool pad = false);
 
 // --- One input
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 
+#include <treadle/core/module_state.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/task_random.h>
 
@@ -390,9 +391,8 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
   const Config slot = workflow_.slot("optimizer");
   if (!slot.has("groups"))
     return groups;
-  std::vector<std::string> left;
-  for (const auto& item : model.named_parameters())
-    left.push_back(item.key());
+  const std::vector<std::string> all = distinct_parameter_names(model);
+  std::vector<std::string> left = all;
   const std::vector<Config> slots = slot.children("groups");
   for (const Config& group : slots) {
     nlohmann::json parameters = component_config(slot, "optimizer").json();
@@ -413,8 +413,8 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
     }
     if (groups.back().parameters.empty()) {
       std::string names;
-      for (const auto& item : model.named_parameters())
-        names += (names.empty() ? "" : ", ") + item.key();
+      for (const std::string& name : all)
+        names += (names.empty() ? "" : ", ") + name;
       group.fail(
           "parameters",
           "no parameter matches, or an earlier group has all that do; the model's are " + names);
@@ -437,7 +437,11 @@ std::unique_ptr<LearningRateSchedule> DocumentComponents::make_schedule() const 
   const Config slot = workflow_.slot("schedule");
   if (!slot.has("warmup"))
     return schedule;
-  return std::make_unique<WarmedUpSchedule>(std::move(schedule), slot.get<Duration>("warmup"));
+  if (!slot.json().at("warmup").is_object())
+    return std::make_unique<WarmedUpSchedule>(std::move(schedule), slot.get<Duration>("warmup"));
+  const Config warmup = slot.child("warmup");
+  return std::make_unique<WarmedUpSchedule>(std::move(schedule), warmup.get<Duration>("length"),
+                                            warmup.find<double>("start_factor"));
 }
 
 std::unique_ptr<TrainingWorkflow> DocumentComponents::make_training() const {

@@ -66,6 +66,8 @@ struct LayerCase {
   std::vector<std::int64_t> output_positions = {};  ///< of what the loss requires
   /// The result's rows are the input's, each a function of its own row.
   bool works_row_by_row = true;
+  /// Its losses are of the whole call, not sums over rows that add up: of shares of a batch, say.
+  bool has_losses_of_batch = false;
   /// Gradients exist: not for a layer that chooses.
   bool is_differentiable = true;
   /// Of a layer that carries a state through the steps of a sequence, and of no other: what
@@ -671,7 +673,7 @@ TEST_P(LayerContract, ReportsOnlyWhatItDeclares) {
 }
 
 TEST_P(LayerContract, LossesAddUpOverRows) {
-  if (!GetParam().works_row_by_row || GetParam().training_differs)
+  if (!GetParam().works_row_by_row || GetParam().training_differs || GetParam().has_losses_of_batch)
     return;
   const auto layer = create(1);
   const auto inputs = random_inputs();
