@@ -138,11 +138,11 @@ Dense::Dense(const Config& config, const LayerSpec& spec)
 Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units) {
   only_input(spec);
   const auto tied_to = config.find<std::string>("tied_to");
-  at::Tensor weight = at::empty({units, in}, spec.dtype);
+  at::Tensor own = at::empty({units, in}, spec.dtype);
+  weight_ = register_parameter("weight", tied_to ? weight_of(*tied_to, spec, own) : own);
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({units}, spec.dtype));
-  initialise(initialiser(config.get<std::string>("init")), weight, bias_);
-  weight_ = register_parameter("weight", tied_to ? weight_of(*tied_to, spec, weight) : weight);
+  initialise(initialiser(config.get<std::string>("init")), own, bias_);
 }
 
 at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {

@@ -48,6 +48,26 @@ at::Tensor drawn(const std::vector<std::int64_t>& sizes, std::int64_t units,
   return at::empty(sizes, dtype).uniform_(-bound, bound);
 }
 
+/// As "init" wants them, where that is not what drawn() gives. xavier_normal: each matrix of each
+/// gate by Glorot and Bengio (2010), biases 0, and those of the forget gate 1, by Jozefowicz et
+/// al., "An Empirical Exploration of Recurrent Network Architectures" (2015). Gates stand as i, f,
+/// g, o.
+template <Recurrence kRecurrence>
+void reinitialise(const Config& config, std::span<const at::Tensor> weights, std::int64_t units) {
+  if (config.get<std::string>("init") == "pytorch")
+    return;
+  const at::NoGradGuard no_gradients;
+  for (const at::Tensor& weight : weights.first(2)) {
+    // Gates draw alike and independently, so all at once.
+    const double fans = static_cast<double>(weight.size(1) + units);
+    weight.normal_(0, std::sqrt(2 / fans));
+  }
+  weights[2].zero_();
+  weights[3].zero_();
+  if constexpr (kRecurrence == Recurrence::kLstm)
+    weights[2].narrow(0, units, units).fill_(1);
+}
+
 /// [B, units] each. `cell`: of an lstm.
 struct State {
   at::Tensor hidden;
@@ -130,6 +150,7 @@ RecurrentCell<kRecurrence>::RecurrentCell(const Config& config, const LayerSpec&
   weight_hh_ = register_parameter("weight_hh", drawn({rows, units_}, units_, spec.dtype));
   bias_ih_ = register_parameter("bias_ih", drawn({rows}, units_, spec.dtype));
   bias_hh_ = register_parameter("bias_hh", drawn({rows}, units_, spec.dtype));
+  reinitialise<kRecurrence>(config, std::array{weight_ih_, weight_hh_, bias_ih_, bias_hh_}, units_);
 }
 
 template <Recurrence kRecurrence>
@@ -177,6 +198,7 @@ Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
       add("weight_hh", {rows, units_});
       add("bias_ih", {rows});
       add("bias_hh", {rows});
+      reinitialise<kRecurrence>(config, std::span<const at::Tensor>(weights_).last(4), units_);
     }
     in = units_ * (both_ ? 2 : 1);
   }

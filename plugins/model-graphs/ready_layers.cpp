@@ -38,6 +38,11 @@ graph::Part cat(const Config& config, const LayerSpec&) {
   return graph::cat(config.get<std::int64_t>("dim"));
 }
 
+graph::Part grid_cat(const Config& config, const LayerSpec&) {
+  return graph::grid_cat(config.json().at("grid").get<graph::GridPosition>(),
+                         config.json().at("positions").get<std::vector<graph::GridPosition>>());
+}
+
 graph::Part reshape(const Config& config, const LayerSpec&) {
   return graph::reshape(config.get<std::vector<std::int64_t>>("shape"));
 }
@@ -81,6 +86,7 @@ void add_ready_layers(Registrar& registrar) {
   registrar.add<Ready<plain<graph::state_add>>, LayerFactory>("state_add");
   registrar.add<Ready<plain<graph::identity>>, LayerFactory>("identity");
   registrar.add<Ready<cat>, LayerFactory>("cat");
+  registrar.add<Ready<grid_cat>, LayerFactory>("grid_cat");
   registrar.add<Ready<reshape>, LayerFactory>("reshape");
   registrar.add<Ready<softmax_router>, LayerFactory>("softmax_router");
   registrar.add<Ready<sigmoid_router>, LayerFactory>("sigmoid_router");

@@ -42,8 +42,8 @@ ResolvedWorkflow changed_example(const Runtime& runtime, const std::string& name
   return runtime.resolve(document);
 }
 
-/// The mean training losses of the epochs.
-std::vector<double> losses_of(const fs::path& run) {
+/// A column of the history, by epochs.
+std::vector<double> column_of(const fs::path& run, const std::string& wanted) {
   std::ifstream history(run / "history.csv");
   std::string line;
   std::getline(history, line);
@@ -51,7 +51,7 @@ std::vector<double> losses_of(const fs::path& run) {
   std::istringstream header(line);
   std::size_t column = 0;
   for (std::string name; std::getline(header, name, ','); ++column) {
-    if (name == "train_loss")
+    if (name == wanted)
       break;
   }
   while (std::getline(history, line)) {
@@ -62,6 +62,11 @@ std::vector<double> losses_of(const fs::path& run) {
     losses.push_back(std::stod(cell));
   }
   return losses;
+}
+
+/// The mean training losses of the epochs.
+std::vector<double> losses_of(const fs::path& run) {
+  return column_of(run, "train_loss");
 }
 
 TEST(CumulativeSum, ReachesItsTarget) {
@@ -77,6 +82,61 @@ TEST(CumulativeSum, ReachesItsTarget) {
   const at::Tensor sums = at::tensor({0.5F, 0.75F, -0.75F, -0.25F, 0.1F, -0.8F}).view({3, 2});
   const Prediction predicted = Predictor::load(runtime, run).predict(pairs);
   EXPECT_LE(predicted.values.sub(sums).abs().max().item<double>(), 0.15);
+}
+
+/// Two of four experts for each row of three spirals.
+json mixture_of_two(int epochs) {
+  const json expert = {
+      {{"use", "dense"}, {"out_features", 32}}, "tanh", {{"use", "dense"}, {"out_features", 16}}};
+  return {{"treadle", 1},
+          {"seed", 3},
+          {"data", {{"use", "spirals"}, {"rows", 1200}}},
+          {"transforms", {"standardize"}},
+          {"model",
+           {{"use", "flow"},
+            {"flow",
+             {{{"use", "dense"}, {"out_features", 16}},
+              "tanh",
+              {{"use", "mixture_of_experts"},
+               {"router",
+                {{"use", "top_k_router"},
+                 {"num_experts", 4},
+                 {"top_k", 2},
+                 {"noise", 0.1},
+                 {"capacity_factor", 1.5},
+                 {"balance_coefficient", 0.05}}},
+               {"experts", {expert, expert, expert, expert}}},
+              "head"}}}},
+          {"loss", "cross_entropy"},
+          {"metrics", {"accuracy"}},
+          {"optimizer", {{"use", "adam"}, {"learning_rate", 0.01}}},
+          {"validation", "hold_out"},
+          {"training", {{"epochs", epochs}, {"batch_size", 64}}}};
+}
+
+// Even experts have a quarter of the choices each; without the balance loss some had 0.45.
+TEST(MixtureOfExperts, LearnsWithEvenExperts) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const fs::path run =
+      run_workflow(runtime, runtime.resolve(mixture_of_two(60)), workspace.options()).folder;
+
+  EXPECT_GT(column_of(run, "accuracy").back(), 0.93);
+  EXPECT_GT(column_of(run, "log.top_k_router_0.load_min").back(), 0.1);
+  EXPECT_LT(column_of(run, "log.top_k_router_0.load_max").back(), 0.43);
+  EXPECT_LT(column_of(run, "log.top_k_router_0.dropped").back(), 0.06);
+}
+
+TEST(MixtureOfExperts, GivesTheSameBitsForAnyNumberOfWorkers) {
+  const Runtime runtime = watching_runtime();
+  const auto bits = [&](int workers) {
+    const Workspace workspace;
+    json document = mixture_of_two(4);
+    document["resources"] = {{"workers", workers}, {"shards", 2}};
+    document["schedule"] = "watched";
+    return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+  };
+  EXPECT_EQ(bits(3), bits(1));
 }
 
 TEST(Showcase, UsesEveryVerbAndLearns) {

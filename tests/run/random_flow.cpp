@@ -321,6 +321,10 @@ json RandomFlow::split(const Scope& scope) {
   }
   json merge = {{"use", "merge"},
                 {"with", one_of(std::vector<std::string>{"add", "mean", "multiply", "cat"})}};
+  if (split["branches"].size() == 2 && chance(20)) {
+    merge["with"] = {
+        {"use", "grid_cat"}, {"grid", {2, 1, 2}}, {"positions", {{1, 0, 0}, {0, 0, below(2)}}}};
+  }
   if (chance(50))
     merge["tag"] = new_name("t");
   return {split, merge};

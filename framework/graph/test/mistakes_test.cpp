@@ -293,6 +293,21 @@ TEST(FlowMistakes, TheRouterOfAMixtureHasAWeightForEachExpert) {
       HasSubstr("the router gives 3 weights for 2 experts"));
 }
 
+TEST(FlowMistakes, PositionsOfAGridAreWithinItAndApart) {
+  const auto merged = [](std::vector<GridPosition> positions) {
+    return mistakes(
+        FlowBuilder().split({times(1), times(2)}).merge(grid_cat({2, 2, 1}, std::move(positions))),
+        spec_of({{3}}));
+  };
+  EXPECT_EQ(merged({{0, 1, 0}, {0, 0, 0}}), "");
+  EXPECT_TRUE(treadle::testing::tells(merged({{0, 0, 0}, {0, 2, 0}}), "merge() in step 2",
+                                      {"[0,2,0]", "[2,2,1]"}));
+  EXPECT_TRUE(treadle::testing::tells(merged({{1, 0, 0}, {1, 0, 0}}), "merge() in step 2",
+                                      {"0 and 1", "[1,0,0]"}));
+  EXPECT_TRUE(
+      treadle::testing::tells(merged({{1, 0, 0}}), "merge() in step 2", {"positions for 1", "2"}));
+}
+
 TEST(FlowMistakes, ExpertsOfAMixtureGiveOneSize) {
   const Part first = [](const at::Tensor& x) { return x.narrow(1, 0, 1); };
   EXPECT_TRUE(treadle::testing::tells(

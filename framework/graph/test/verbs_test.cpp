@@ -101,6 +101,15 @@ TEST(FlowVerbs, AtGoesOnFromTags) {
   EXPECT_THAT(run(flow, row({1})), ElementsAre(2, 4));
 }
 
+// Cells by row, column, layer, whatever the order of the branches.
+TEST(FlowVerbs, GridCatGoesByPosition) {
+  const auto flow = FlowBuilder()
+                        .split({times(1), times(10), times(100), times(1000)})
+                        .merge(grid_cat({2, 2, 2}, {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, 0, 0}}));
+
+  EXPECT_THAT(run(flow, row({3})), ElementsAre(3000, 30, 300, 3));
+}
+
 TEST(FlowVerbs, MixtureWeighsEveryExpert) {
   const Part weights = [](const at::Tensor& x) {
     return at::tensor({0.25, 2.0}, at::kDouble).expand({x.size(0), 2});

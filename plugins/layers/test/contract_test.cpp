@@ -220,6 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
         layer("RnnCell", "rnn_cell", {{"hidden_size", 3}}, {{6}, {3}}),
         layer("GruCell", "gru_cell", {{"hidden_size", 3}}, {{6}, {3}}),
         layer("LstmCell", "lstm_cell", {{"hidden_size", 3}}, {{6}, {6}}),
+        layer("LstmCellOfXavier", "lstm_cell", {{"hidden_size", 3}, {"init", "xavier_normal"}},
+              {{6}, {6}}),
         layer("LstmCellAtFirst", "lstm_cell", {{"hidden_size", 3}}, {{6}, {}}),
         recurrent("Rnn", "rnn", {{"hidden_size", 3}}),
         recurrent("RnnBothLast", "rnn",

@@ -42,6 +42,16 @@ at::Tensor result_on(Layer& layer, const at::Tensor& x) {
   return layer.forward({&x, 1}, context);
 }
 
+// Of 64 units on 32 numbers: standard deviations √(2 / 96) and √(2 / 128), by 8192 and 16384 draws.
+TEST(Lstm, BeginsAsXavierAndWithForgetGatesOpen) {
+  const auto layer = layer_on("lstm", {{"hidden_size", 64}, {"init", "xavier_normal"}}, {5, 32});
+  const auto weights = layer->named_parameters();
+  EXPECT_NEAR(weights["weight_ih_l0"].std().item<double>(), std::sqrt(2.0 / 96), 0.005);
+  EXPECT_NEAR(weights["weight_hh_l0"].std().item<double>(), std::sqrt(2.0 / 128), 0.005);
+  const at::Tensor bias = weights["bias_ih_l0"].add(weights["bias_hh_l0"]).view({4, 64});
+  EXPECT_TRUE(at::equal(bias.mean(1), at::tensor({0.0, 1.0, 0.0, 0.0}, at::kDouble)));
+}
+
 TEST(ScaledRelu, HasASlopeOfElevenTenths) {
   const auto layer = layer_on("scaled_relu", Json::object(), {4});
   const at::Tensor x = at::tensor({-2.0, 0.0, 0.5, 10.0}, at::kDouble).set_requires_grad(true);

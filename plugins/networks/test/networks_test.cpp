@@ -222,6 +222,33 @@ TEST(Gpt, KeepsPackedTextsApart) {
   }
 }
 
+TEST(Gpt, GivesTheSameLogitsStepByStepWithACache) {
+  for (const char* const positions : {"learned", "rotary"}) {
+    Json parameters{{"hidden_size", 8},
+                    {"num_layers", 2},
+                    {"num_heads", 2},
+                    {"positions", positions},
+                    {"max_length", 7}};
+    const auto whole = network_of("gpt", parameters, {{tokens(7, 9)}, {7, 9}});
+    parameters["cache"] = true;
+    const auto cached = network_of("gpt", parameters, {{tokens(1, 9)}, {1, 9}});
+    load_module_state(*cached, module_state(*whole));
+    whole->eval();
+    cached->eval();
+    const at::NoGradGuard no_gradients;
+    const TaskRandom random(1);
+    const at::Tensor text = at::randint(9, {3, 7}, at::kLong);
+    const at::Tensor wanted = result_of(*whole, {text});
+
+    graph::GraphState state(*cached);
+    for (std::int64_t t = 0; t < 7; ++t) {
+      const std::vector<at::Tensor> token{text.narrow(1, t, 1)};
+      EXPECT_TRUE(cached->run(token, state).front().allclose(wanted.narrow(1, t, 1), 0, 1e-6))
+          << positions << " " << t;
+    }
+  }
+}
+
 // By the chain rule, the gradient of a tied weight is the sum of those of its two places.
 TEST(Gpt, AddsTheGradientsOfATiedWeight) {
   const auto gradients = [](bool tied, at::Tensor& words, at::Tensor& head) {

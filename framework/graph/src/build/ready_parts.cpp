@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -321,6 +322,42 @@ at::Tensor contract(const Inputs& inputs, bool pads) {
       .view(values[0].sizes());
 }
 
+/// Which input comes first, second, … `inputs`: how many there are; 0: not known yet.
+std::vector<std::size_t> order_in_grid(const GridPosition& grid,
+                                       const std::vector<GridPosition>& positions,
+                                       std::size_t inputs) {
+  if (inputs != 0 && inputs != positions.size()) {
+    throw DataError("has positions for " + std::to_string(positions.size()) + " branches, got " +
+                    std::to_string(inputs));
+  }
+  std::map<GridPosition, std::size_t> input_at;  // ordered by row, column, layer
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::string position = nlohmann::json(positions[i]).dump();
+    for (std::size_t d = 0; d < grid.size(); ++d) {
+      if (positions[i][d] < 0 || positions[i][d] >= grid[d]) {
+        throw DataError("has branch " + std::to_string(i) + " at " + position +
+                        ", outside of the grid " + nlohmann::json(grid).dump());
+      }
+    }
+    if (const auto [other, is_new] = input_at.emplace(positions[i], i); !is_new) {
+      throw DataError("has branches " + std::to_string(other->second) + " and " +
+                      std::to_string(i) + " at " + position);
+    }
+  }
+  std::vector<std::size_t> order;
+  for (const auto& [position, input] : input_at)
+    order.push_back(input);
+  return order;
+}
+
+template <typename Values>
+auto in_order(const std::vector<std::size_t>& order, const Values& values) {
+  std::vector<typename Values::value_type> ordered;
+  for (const std::size_t index : order)
+    ordered.push_back(values[index]);
+  return ordered;
+}
+
 const nlohmann::json kNothing = nlohmann::json::object();
 
 nlohmann::json said_of(bool broadcast) {
@@ -370,6 +407,25 @@ Part cat(std::int64_t dim) {
         return std::optional(builder.apply(plan_cat(dim), inputs));
       },
       {{"dim", dim}}, /*moves_only=*/true);
+}
+
+Part grid_cat(const GridPosition& grid, const std::vector<GridPosition>& positions) {
+  nlohmann::json parameters{{"grid", grid}, {"positions", positions}};
+  return Part(
+      "grid_cat",
+      [grid, positions](const LayerSpec& spec) {
+        return std::make_shared<RuleLayer>(
+            "grid_cat",
+            [order = order_in_grid(grid, positions, spec.inputs.size())](const Inputs& inputs) {
+              return at::cat(in_order(order, inputs), -1);
+            },
+            [order = order_in_grid(grid, positions, spec.inputs.size())](
+                PlanBuilder& builder, std::span<const PlanValue> inputs) {
+              return std::optional(builder.apply(plan_cat(-1), in_order(order, inputs)));
+            },
+            /*moves_only=*/true);
+      },
+      std::move(parameters));
 }
 
 Part state_add() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,11 @@ Part mean(bool broadcast = false);
 Part multiply(bool broadcast = false);
 /// One after the other along `dim`; negative counts from the end.
 Part cat(std::int64_t dim);
+/// [row, column, layer], or how many of each a grid has.
+using GridPosition = std::array<std::int64_t, 3>;
+/// One after the other along the last dimension, in the order of their cells: by row, column,
+/// layer. Input i is in the cell positions[i], and no other input is.
+Part grid_cat(const GridPosition& grid, const std::vector<GridPosition>& positions);
 /// The sum of the inputs that are there: for states, which are absent at first.
 Part state_add();
 /// Σ_i w[…, i] · x_i, the first input being w and then x_0, x_1, …. What mixture_of_experts() ends
