@@ -366,10 +366,13 @@ void draw_graph(const CommandLine& line) {
     throw UsageError("--inference is about a plan: add --plan");
   const auto model = line.has("model") ? graph_of(runtime, workflow) : nullptr;
   if (line.has("table") || line.has("plan")) {
-    const char* list = line.has("table") ? "table" : "plan";
+    if (line.has("table") && line.has("json")) {
+      print(graph::summary_json(*model));
+      return;
+    }
     const std::string text = line.has("table") ? graph::summary(*model)
                                                : plan_text(*model, workflow, line.has("inference"));
-    line.has("json") ? print(Json{{list, text}}) : print(text);
+    line.has("json") ? print(Json{{"plan", text}}) : print(text);
     return;
   }
   const std::string picture = model ? graph::dot(*model, {workflow.name}) : stage_picture(workflow);

@@ -505,6 +505,13 @@ TEST_F(TrainingCommands, GraphDrawsAndListsTheModel) {
             "relu_0         relu   [B, 3]                 12\n"
             "head_0         head   [B, 2]           8      8     12\n"
             "17 parameters; for a row, 40 bytes of values and 24 FLOPs\n");
+  const json table = run({"graph", "flow.json", "--model", "--table", "--json"}).json();
+  EXPECT_EQ(table.at("parameters"), 17);
+  EXPECT_EQ(table.at("nodes").at(1), json::parse(R"({
+    "id": "dense_0", "type": "dense", "kind": "layer", "level": 1, "tags": ["wide"],
+    "parameters": 9, "frozen": false, "shape": [null, 3], "dtype": "float32",
+    "attributes": {"bias": true, "init": "pytorch", "out_features": 3}, "bytes": 12, "FLOPs": 12,
+    "inputs": [{"id": "input", "port": "input", "kind": "stream"}]})"));
   EXPECT_THAT(run({"graph", "flow.json", "--model", "--plan"}).out,
               AllOf(StartsWith("step  operation"), HasSubstr("linear_gradient"),
                     HasSubstr("bytes of memory for values; without sharing")));

@@ -1,31 +1,14 @@
 #include <treadle/core/tensor_spec.h>
 
-#include <string_view>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/error.h>
 
+#include "tensor_words.h"
+
 namespace treadle {
-namespace {
-
-/// As PyTorch calls them.
-std::string_view dtype_name(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Long:
-      return "int64";
-    case c10::ScalarType::Int:
-      return "int32";
-    case c10::ScalarType::Byte:
-      return "uint8";
-    case c10::ScalarType::Bool:
-      return "bool";
-    default:
-      return c10::toString(dtype);
-  }
-}
-
-}  // namespace
 
 TensorSpec TensorSpec::of(const at::Tensor& tensor) {
   return tensor.defined() ? TensorSpec(tensor.sizes().vec(), tensor.scalar_type()) : absent();
@@ -35,6 +18,10 @@ std::int64_t TensorSpec::width() const {
   TREADLE_EXPECTS(!sizes.empty() && sizes.back() != kVaries,
                   "the width of " + text() + " is not known");
   return sizes.back();
+}
+
+std::string TensorSpec::dtype_text() const {
+  return type_text(dtype);
 }
 
 std::string TensorSpec::text() const {
@@ -52,7 +39,7 @@ std::string TensorSpec::text() const {
   }
   shape = "[" + shape + "]";
   const bool is_usual = dtype == c10::ScalarType::Float || dtype == c10::ScalarType::Double;
-  return is_usual ? shape : shape + " " + std::string(dtype_name(dtype));
+  return is_usual ? shape : shape + " " + dtype_text();
 }
 
 }  // namespace treadle

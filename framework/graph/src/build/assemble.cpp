@@ -212,6 +212,8 @@ class Assembly {
         info.level = std::max(info.level, impl_->nodes[input.node].level + 1);
     }
     info.control = control_of(node);
+    if (node.kind == NodeKind::kLayer && node.parts.front().parameters().is_object())
+      info.attributes = node.parts.front().parameters().dump();
     if (node.kind == NodeKind::kInput || node.kind == NodeKind::kOutput)
       return;
     if (node.kind == NodeKind::kState) {

@@ -13,6 +13,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include <treadle/base/dot.h>
 #include <treadle/base/error.h>
 #include <treadle/core/module_state.h>
@@ -348,7 +350,82 @@ std::vector<Row> rows_of(const Graph& graph, const std::vector<NodeCost>& costs)
   return rows;
 }
 
+struct ParameterCounts {
+  std::int64_t all = 0;
+  std::int64_t trained = 0;
+};
+
+ParameterCounts counts_of(const Graph& graph) {
+  ParameterCounts counts;
+  for (const at::Tensor& parameter : distinct_parameters(graph)) {
+    counts.all += parameter.numel();
+    counts.trained += parameter.requires_grad() ? parameter.numel() : 0;
+  }
+  return counts;
+}
+
+constexpr std::array kKindWords{"input", "state", "layer",  "graph",
+                                "loop",  "map",   "switch", "output"};
+constexpr std::array kInputKindWords{"stream", "reference", "state"};
+
+nlohmann::json shape_of(const TensorSpec& spec) {
+  nlohmann::json shape = nlohmann::json::array();
+  for (const std::int64_t size : spec.sizes)
+    shape.push_back(size == TensorSpec::kVaries ? nlohmann::json() : nlohmann::json(size));
+  return shape;
+}
+
+/// `costs`: of the graph's nodes; empty where they are not known.
+nlohmann::json nodes_of(const Graph& graph, const std::vector<NodeCost>& costs) {
+  using nlohmann::json;
+  json nodes = json::array();
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    const NodeInfo& info = graph.nodes()[i];
+    json node{{"id", info.id},
+              {"type", info.type},
+              {"kind", kKindWords.at(static_cast<std::size_t>(info.kind))},
+              {"level", info.level},
+              {"tags", info.tags},
+              {"parameters", info.parameters},
+              {"frozen", info.frozen},
+              {"inputs", json::array()}};
+    for (const NodeInput& input : info.inputs) {
+      node["inputs"].push_back(
+          {{"id", graph.nodes()[input.node].id},
+           {"port", input.port},
+           {"kind", kInputKindWords.at(static_cast<std::size_t>(input.kind))}});
+    }
+    if (info.result) {
+      node["shape"] = shape_of(*info.result);
+      node["dtype"] = info.result->dtype_text();
+    }
+    if (!info.control.empty())
+      node["control"] = info.control;
+    if (!info.attributes.empty())
+      node["attributes"] = json::parse(info.attributes);
+    if (!costs.empty()) {
+      node["bytes"] = costs[i].bytes;
+      node["FLOPs"] = costs[i].operations;
+    }
+    for (const NodeInfo::Inside& inside : info.inside) {
+      json part{{"name", inside.name}, {"type", inside.type}};
+      if (inside.graph != nullptr)
+        part["nodes"] = nodes_of(*inside.graph, {});
+      node["inside"].push_back(std::move(part));
+    }
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
 }  // namespace
+
+nlohmann::json summary_json(Graph& graph) {
+  const ParameterCounts counts = counts_of(graph);
+  return {{"nodes", nodes_of(graph, costs_of(graph))},
+          {"parameters", counts.all},
+          {"trained", counts.trained}};
+}
 
 std::string short_count(std::int64_t count) {
   struct Unit {
@@ -416,15 +493,10 @@ std::string summary(Graph& graph) {
     shown.erase(shown.find_last_not_of(' ') + 1);
     text += shown + "\n";
   }
-  std::int64_t trained = 0;
-  std::int64_t all = 0;
-  for (const at::Tensor& parameter : distinct_parameters(graph)) {
-    all += parameter.numel();
-    trained += parameter.requires_grad() ? parameter.numel() : 0;
-  }
-  text += std::to_string(all) + " parameters";
-  if (trained != all)
-    text += ", " + std::to_string(trained) + " of them trained";
+  const ParameterCounts counts = counts_of(graph);
+  text += std::to_string(counts.all) + " parameters";
+  if (counts.trained != counts.all)
+    text += ", " + std::to_string(counts.trained) + " of them trained";
   if (!costs.empty()) {
     NodeCost sum;
     for (const NodeCost& cost : costs) {

@@ -34,6 +34,8 @@ struct TensorSpec {
 
   /// "[B, 32]", "[B, ?, 8] int64"; float32 and float64 are not named. "nothing" when absent.
   std::string text() const;
+  /// "float32", as PyTorch calls it.
+  std::string dtype_text() const;
 
   /// Sizes and dtype; a vocabulary changes nothing of what a tensor looks like.
   bool operator==(const TensorSpec& other) const {

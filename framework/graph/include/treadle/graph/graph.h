@@ -66,6 +66,9 @@ struct NodeInfo {
   std::size_t level = 0;
   /// "3 rounds": what a loop, map or switch does with its parts.
   std::string control;
+  /// The parameters of a single layer, as a document has them: {"out_features": 16}, JSON. Empty
+  /// where it is a module from C++.
+  std::string attributes;
   /// The parts of a composite and graphs within it: "body" of a loop.
   struct Inside {
     std::string name;

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <treadle/graph/graph.h>
 #include <treadle/graph/profile.h>
 
@@ -38,6 +40,12 @@ std::string summary(Graph& graph);
 /// The rows of summary() as cells, the head first and without the last line. Rows of graphs within
 /// have two spaces for each depth before their names.
 std::vector<std::vector<std::string>> summary_cells(Graph& graph);
+
+/// The same for programs: {"nodes": […], "parameters": …, "trained": …}. A node has the members of
+/// NodeInfo. "shape" has null where data decides; inputs name nodes by "id". "bytes" and "FLOPs"
+/// are there where costs are known, and "inside" has the parts of composites with "nodes" of their
+/// own.
+nlohmann::json summary_json(Graph& graph);
 
 /// "1.2K": a count as text.
 std::string short_count(std::int64_t count);
