@@ -18,13 +18,16 @@ using nlohmann::json;
 
 constexpr int kLockVersion = 1;
 
-/// Walks a resolved document for every component that is used.
-void collect_uses(const json& value, std::set<std::string>& names) {
+/// (slot, component); the slot is empty where it is not one of the document's own.
+using Uses = std::set<std::pair<std::string, std::string>>;
+
+/// Walks a value for every component that is used in it. `slot`: whose value it is.
+void collect_uses(const json& value, const std::string& slot, Uses& uses) {
   if (value.is_object() && value.contains("use") && value.at("use").is_string())
-    names.insert(value.at("use").get<std::string>());
+    uses.emplace(slot, value.at("use").get<std::string>());
   if (value.is_structured()) {
     for (const json& child : value)
-      collect_uses(child, names);
+      collect_uses(child, "", uses);
   }
 }
 
@@ -59,8 +62,9 @@ std::string difference(const PluginLock::Entry& locked, const PluginLock::Entry&
 
 std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog, const SchemaIndex& index,
                                             const json& resolved) {
-  std::set<std::string> used;
-  collect_uses(resolved, used);
+  Uses used;
+  for (const auto& [slot, value] : resolved.items())
+    collect_uses(value, slot, used);
   const std::string device = device_of(resolved);
   std::map<std::string, const PluginFile*> by_id;
   for (const CatalogComponent& component : catalog.components()) {
@@ -69,7 +73,11 @@ std::vector<const PluginFile*> used_plugins(const PluginCatalog& catalog, const 
     const std::string_view word = catalog.interfaces().word(component.component->interface_id);
     const auto is_meant = [&] { return index.find(word, name).qualified_name == qualified_name; };
     const bool is_device = word == "device" && (device == name || device == qualified_name);
-    if (used.contains(qualified_name) || ((used.contains(name) || is_device) && is_meant()))
+    // A model and a graph may have one name. A slot is called as its interface is, a list is not.
+    const auto is_used = [&](const std::string& text) {
+      return used.contains({std::string(word), text}) || used.contains({"", text});
+    };
+    if (is_used(qualified_name) || ((is_used(name) || is_device) && is_meant()))
       by_id[component.plugin->manifest.id] = component.plugin;
   }
   std::vector<const PluginFile*> plugins;
