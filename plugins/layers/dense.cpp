@@ -4,6 +4,7 @@
 #include <string>
 
 #include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -28,10 +29,6 @@ std::string text_of(const std::vector<OutputSpec>& outputs) {
   for (const OutputSpec& output : outputs)
     text += (text.empty() ? "" : ", ") + text_of(output);
   return text;
-}
-
-std::string sizes_text(const at::Tensor& tensor) {
-  return TensorSpec(tensor.sizes().vec(), tensor.scalar_type()).text();
 }
 
 std::vector<std::int64_t> positions_of(const OutputSpec& output) {
@@ -82,8 +79,9 @@ bool has_positions(const TensorSpec& stream, const std::vector<std::int64_t>& po
   return true;
 }
 
-/// The parameter of another node that stands in for `like`.
-at::Tensor weight_of(const std::string& node, const LayerSpec& spec, const at::Tensor& like) {
+/// The parameter "weight" [units, in] of another node.
+at::Tensor weight_of(const std::string& node, const LayerSpec& spec, std::int64_t units,
+                     std::int64_t in) {
   const torch::nn::Module* module = spec.module_of ? spec.module_of(node) : nullptr;
   const at::Tensor* weight =
       module == nullptr ? nullptr : module->named_parameters(/*recurse=*/false).find("weight");
@@ -91,9 +89,10 @@ at::Tensor weight_of(const std::string& node, const LayerSpec& spec, const at::T
     throw DataError("is tied to the weight of " + quote_text(node) +
                     ", but no node before it that is called so has a \"weight\"");
   }
-  if (weight->sizes() != like.sizes()) {
-    throw DataError("needs a weight " + sizes_text(like) + " [out, in], but that of " +
-                    quote_text(node) + " is " + sizes_text(*weight));
+  if (const std::vector<std::int64_t> wanted{units, in}; weight->sizes() != wanted) {
+    throw DataError("needs a weight " + TensorSpec(wanted, spec.dtype).text() +
+                    " [out, in], but that of " + quote_text(node) + " is " +
+                    TensorSpec::of(*weight).text());
   }
   return *weight;
 }
@@ -138,11 +137,17 @@ Dense::Dense(const Config& config, const LayerSpec& spec)
 Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units) {
   only_input(spec);
   const auto tied_to = config.find<std::string>("tied_to");
-  at::Tensor own = at::empty({units, in}, spec.dtype);
-  weight_ = register_parameter("weight", tied_to ? weight_of(*tied_to, spec, own) : own);
+  weight_ = register_parameter("weight", tied_to ? weight_of(*tied_to, spec, units, in)
+                                                 : at::empty({units, in}, spec.dtype));
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({units}, spec.dtype));
-  initialise(initialiser(config.get<std::string>("init")), own, bias_);
+  const Initialiser& begin = initialiser(config.get<std::string>("init"));
+  if (!tied_to) {
+    initialise(begin, weight_, bias_);
+  } else if (bias_.defined()) {
+    const at::NoGradGuard no_gradients;
+    begin.bias(bias_, in);
+  }
 }
 
 at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {

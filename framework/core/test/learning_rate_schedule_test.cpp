@@ -24,7 +24,8 @@ TEST(WarmedUpSchedule, RisesLinearlyToTheBaseRate) {
   EXPECT_DOUBLE_EQ(schedule.rate_at(3, span), 0.8);
 }
 
-// python3 plugins/schedules/test/reference.py prints PyTorch's rates.
+// LinearLR(start_factor=0.1, total_iters=5); plugins/schedules/test/reference.py prints it as
+// "warm-up".
 TEST(WarmedUpSchedule, RisesFromItsStartFactorAsPyTorchsLinearLr) {
   const WarmedUpSchedule schedule(std::make_unique<Falling>(), Duration{5, Duration::Unit::kSteps},
                                   0.1);

@@ -414,13 +414,11 @@ Part grid_cat(const GridPosition& grid, const std::vector<GridPosition>& positio
   return Part(
       "grid_cat",
       [grid, positions](const LayerSpec& spec) {
+        const auto order = order_in_grid(grid, positions, spec.inputs.size());
         return std::make_shared<RuleLayer>(
             "grid_cat",
-            [order = order_in_grid(grid, positions, spec.inputs.size())](const Inputs& inputs) {
-              return at::cat(in_order(order, inputs), -1);
-            },
-            [order = order_in_grid(grid, positions, spec.inputs.size())](
-                PlanBuilder& builder, std::span<const PlanValue> inputs) {
+            [order](const Inputs& inputs) { return at::cat(in_order(order, inputs), -1); },
+            [order](PlanBuilder& builder, std::span<const PlanValue> inputs) {
               return std::optional(builder.apply(plan_cat(-1), in_order(order, inputs)));
             },
             /*moves_only=*/true);
