@@ -154,13 +154,19 @@ Convolution<kDimensions>::Convolution(const Config& config, const LayerSpec& spe
 }
 
 template <std::size_t kDimensions>
-at::Tensor Convolution<kDimensions>::forward(const Inputs& inputs, LayerContext&) {
+at::Tensor Convolution<kDimensions>::forward(const Inputs& inputs, LayerContext& context) {
+  return forward_with(weight_, inputs, context);
+}
+
+template <std::size_t kDimensions>
+at::Tensor Convolution<kDimensions>::forward_with(const at::Tensor& weight, const Inputs& inputs,
+                                                  LayerContext&) {
   if constexpr (kDimensions == 1) {
-    return at::conv1d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
+    return at::conv1d(inputs[0], weight, bias_, stride_, padding_, dilation_, groups_);
   } else if constexpr (kDimensions == 2) {
-    return at::conv2d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
+    return at::conv2d(inputs[0], weight, bias_, stride_, padding_, dilation_, groups_);
   } else {
-    return at::conv3d(inputs[0], weight_, bias_, stride_, padding_, dilation_, groups_);
+    return at::conv3d(inputs[0], weight, bias_, stride_, padding_, dilation_, groups_);
   }
 }
 
@@ -209,13 +215,20 @@ TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config,
 }
 
 template <std::size_t kDimensions>
-at::Tensor TransposedConvolution<kDimensions>::forward(const Inputs& inputs, LayerContext&) {
+at::Tensor TransposedConvolution<kDimensions>::forward(const Inputs& inputs,
+                                                       LayerContext& context) {
+  return forward_with(weight_, inputs, context);
+}
+
+template <std::size_t kDimensions>
+at::Tensor TransposedConvolution<kDimensions>::forward_with(const at::Tensor& weight,
+                                                            const Inputs& inputs, LayerContext&) {
   const at::Tensor& input = inputs[0];
-  const bool is_half = weight_.element_size() == 2;
+  const bool is_half = weight.element_size() == 2;
   if (torch_versions::kHasNarrowTransposedConvolutions || !is_half || !input.is_cpu())
-    return convolve(input, weight_, bias_);
+    return convolve(input, weight, bias_);
   const at::Tensor bias = bias_.defined() ? bias_.to(at::kFloat) : bias_;
-  return convolve(input.to(at::kFloat), weight_.to(at::kFloat), bias).to(input.scalar_type());
+  return convolve(input.to(at::kFloat), weight.to(at::kFloat), bias).to(input.scalar_type());
 }
 
 template <std::size_t kDimensions>

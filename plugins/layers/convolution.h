@@ -12,7 +12,7 @@ namespace treadle::layers {
 /// Cross-correlation over 1, 2 or 3 dimensions: [B, in, …] to [B, out_channels, …]. "weight"
 /// [channels, in / groups, kernel …], "bias" [channels]. Sizes as in torch.nn.Conv.
 template <std::size_t kDimensions>
-class Convolution final : public Layer, public Lowerable {
+class Convolution final : public Layer, public Lowerable, public TakesWeight {
  public:
   Convolution(const Config& config, const LayerSpec& spec);
   static void check(const Config& config);
@@ -20,6 +20,9 @@ class Convolution final : public Layer, public Lowerable {
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  const at::Tensor& own_weight() const override { return weight_; }
+  at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                          LayerContext& context) override;
 
  private:
   std::vector<std::int64_t> stride_;
@@ -33,12 +36,16 @@ class Convolution final : public Layer, public Lowerable {
 /// The transpose of a convolution, which makes images larger: [B, in, …] to [B, out_channels, …].
 /// "weight" [in, channels / groups, kernel …]. Sizes as in torch.nn.ConvTranspose.
 template <std::size_t kDimensions>
-class TransposedConvolution final : public Layer {
+class TransposedConvolution final : public Layer, public TakesWeight {
  public:
   TransposedConvolution(const Config& config, const LayerSpec& spec);
   static void check(const Config& config);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  const at::Tensor& own_weight() const override { return weight_; }
+  at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                          LayerContext& context) override;
+  std::int64_t output_dim() const override { return 1; }
 
  private:
   at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight,

@@ -150,8 +150,12 @@ Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::
   }
 }
 
-at::Tensor Dense::forward(const Inputs& inputs, LayerContext&) {
-  return linear_in_precision(inputs[0], weight_, bias_);
+at::Tensor Dense::forward(const Inputs& inputs, LayerContext& context) {
+  return forward_with(weight_, inputs, context);
+}
+
+at::Tensor Dense::forward_with(const at::Tensor& weight, const Inputs& inputs, LayerContext&) {
+  return linear_in_precision(inputs[0], weight, bias_);
 }
 
 std::optional<PlanValue> Dense::lower(PlanBuilder& builder,
@@ -168,11 +172,12 @@ Head::Head(const Config& config, const LayerSpec& spec) : Head(config, spec, Siz
 Head::Head(const Config& config, const LayerSpec& spec, const Sizes& sizes)
     : Dense(config, spec, sizes.in, sizes.width), channels_first_(sizes.channels_first) {}
 
-at::Tensor Head::forward(const Inputs& inputs, LayerContext& context) {
+at::Tensor Head::forward_with(const at::Tensor& weight, const Inputs& inputs,
+                              LayerContext& context) {
   if (!channels_first_)
-    return Dense::forward(inputs, context);
+    return Dense::forward_with(weight, inputs, context);
   const at::Tensor channels_last = inputs[0].movedim(1, -1);
-  return Dense::forward({&channels_last, 1}, context);
+  return Dense::forward_with(weight, {&channels_last, 1}, context);
 }
 
 std::optional<PlanValue> Head::lower(PlanBuilder& builder,

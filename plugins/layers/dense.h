@@ -10,19 +10,21 @@ namespace treadle::layers {
 /// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias"
 /// [units]. With "tied_to", W is the "weight" of another node: an embedding of `units` vectors,
 /// say.
-class Dense : public Layer, public Lowerable {
+class Dense : public Layer, public Lowerable, public TakesWeight {
  public:
   Dense(const Config& config, const LayerSpec& spec);
 
-  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) final;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  const at::Tensor& own_weight() const final { return weight_; }
+  at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                          LayerContext& context) override;
 
  protected:
   /// `in`: how wide the stream is.
   Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::int64_t units);
 
-  const at::Tensor& weight() const { return weight_; }
   const at::Tensor& bias() const { return bias_; }  // may be undefined
 
  private:
@@ -36,7 +38,8 @@ class Head final : public Dense {
  public:
   Head(const Config& config, const LayerSpec& spec);
 
-  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                          LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
 

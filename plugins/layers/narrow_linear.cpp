@@ -82,18 +82,20 @@ Float8Scaling scaling_named(std::string_view name) {
 Float8Linear::Float8Linear(const Config& config, const LayerSpec& spec)
     : Dense(config, spec), scaling_(scaling_named(config.get<std::string>("recipe"))) {}
 
-at::Tensor Float8Linear::forward(const Inputs& inputs, LayerContext&) {
-  return float8_linear(inputs[0], weight(), bias(), scaling_);
+at::Tensor Float8Linear::forward_with(const at::Tensor& weight, const Inputs& inputs,
+                                      LayerContext&) {
+  return float8_linear(inputs[0], weight, bias(), scaling_);
 }
 
 std::optional<PlanValue> Float8Linear::lower(PlanBuilder&, std::span<const PlanValue>) const {
   return std::nullopt;
 }
 
-at::Tensor NvFp4Linear::forward(const Inputs& inputs, LayerContext&) {
+at::Tensor NvFp4Linear::forward_with(const at::Tensor& weight, const Inputs& inputs,
+                                     LayerContext&) {
   const AutocastScope no_autocast{Autocast()};
-  return at::linear(RoundedStraightThrough::apply(inputs[0].to(weight().scalar_type())),
-                    RoundedStraightThrough::apply(weight()), bias());
+  return at::linear(RoundedStraightThrough::apply(inputs[0].to(weight.scalar_type())),
+                    RoundedStraightThrough::apply(weight), bias());
 }
 
 std::optional<PlanValue> NvFp4Linear::lower(PlanBuilder&, std::span<const PlanValue>) const {

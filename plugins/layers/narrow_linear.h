@@ -12,7 +12,8 @@ class Float8Linear final : public Dense {
  public:
   Float8Linear(const Config& config, const LayerSpec& spec);
 
-  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                          LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
 
@@ -36,7 +37,8 @@ class NvFp4Linear final : public Dense {
  public:
   using Dense::Dense;
 
-  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                          LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
 };

@@ -7,8 +7,10 @@
 #include "dropout.h"
 #include "embedding.h"
 #include "gated_feed_forward.h"
+#include "members.h"
 #include "narrow_linear.h"
 #include "normalization.h"
+#include "normed_weight.h"
 #include "numeric_embeddings.h"
 #include "pooling.h"
 #include "recurrent.h"
@@ -27,6 +29,8 @@ TREADLE_PLUGIN(registrar) {
   using namespace treadle::layers;
   add<Dense>(registrar, "dense");
   add<Head>(registrar, "head");
+  add<BatchEnsembleDense>(registrar, "batch_ensemble_dense");
+  add<EnsembleDense>(registrar, "ensemble_dense");
   add<Float8Linear>(registrar, "fp8_linear");
   add<NvFp4Linear>(registrar, "nvfp4_linear");
 
@@ -51,6 +55,9 @@ TREADLE_PLUGIN(registrar) {
   add<RmsNorm>(registrar, "rms_norm");
   add<GroupNorm>(registrar, "group_norm");
   add<InstanceNorm>(registrar, "instance_norm");
+
+  registrar.add<MadeAround<WeightNorm>, treadle::LayerFactory>("weight_norm");
+  registrar.add<MadeAround<SpectralNorm>, treadle::LayerFactory>("spectral_norm");
 
   add<Dropout<Drops::kElements>>(registrar, "dropout");
   add<Dropout<Drops::kChannels>>(registrar, "feature_dropout");

@@ -1,6 +1,7 @@
 #include <treadle/plugin.h>
 
 #include "class_losses.h"
+#include "ensemble_loss.h"
 #include "number_losses.h"
 #include "quantile_loss.h"
 #include "whole_losses.h"
@@ -9,6 +10,7 @@ TREADLE_PLUGIN(registrar) {
   using namespace treadle::losses;
   registrar.add<CrossEntropy, treadle::Loss>("cross_entropy");
   registrar.add<BceWithLogits, treadle::Loss>("bce_with_logits");
+  registrar.add<EnsembleLoss, treadle::Loss>("ensemble");
   registrar.add<KlDiv>("kl_div");
   registrar.add<Mse>("mse");
   registrar.add<L1>("l1");

@@ -1,5 +1,8 @@
 #include "builders.h"
 
+#include <string>
+#include <utility>
+
 #include <treadle/base/error.h>
 
 namespace treadle::model_graphs {
@@ -102,6 +105,47 @@ json ConvNet::do_build(const LayerSpec& spec) const {
   steps.push_back({{"use", "reduce"}, {"dims", std::move(places)}, {"reduction", "mean"}});
   if (has_head_)
     steps.push_back(named("head"));
+  return steps;
+}
+
+Grid::Grid(const Config& config)
+    : rows_(config.get<std::int64_t>("rows")),
+      columns_(config.get<std::int64_t>("columns")),
+      cell_(config.json().at("cell")) {
+  if (!config.has("replace"))
+    return;
+  const std::array<std::int64_t, 3> sizes{rows_, columns_, static_cast<std::int64_t>(cell_.size())};
+  for (const Config& one : config.children("replace")) {
+    const auto address = one.json().at("at").get<std::array<std::int64_t, 3>>();
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (address[d] >= sizes[d]) {
+        one.fail("at", "is [row, column, layer] within a grid of " + json(sizes).dump() + ", got " +
+                           json(address).dump());
+      }
+    }
+    if (!replaced_.emplace(address, one.json().at("with")).second)
+      one.fail("at", "is replaced twice: " + json(address).dump());
+  }
+}
+
+json Grid::do_build(const LayerSpec&) const {
+  json steps = json::array();
+  for (std::int64_t row = 0; row < rows_; ++row) {
+    for (std::int64_t column = 0; column < columns_; ++column) {
+      json cell = json::array();
+      for (std::size_t layer = 0; layer < cell_.size(); ++layer) {
+        const auto other = replaced_.find({row, column, static_cast<std::int64_t>(layer)});
+        json step = other == replaced_.end() ? cell_[layer] : other->second;
+        if (step.is_string())
+          step = {{"use", step}};
+        step.emplace("name", std::to_string(layer));
+        cell.push_back(std::move(step));
+      }
+      steps.push_back({{"use", "flow"},
+                       {"name", "cells." + std::to_string(row) + "." + std::to_string(column)},
+                       {"flow", std::move(cell)}});
+    }
+  }
   return steps;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,22 @@ class ConvNet final : public GraphBuilder {
   std::string norm_;
   std::string activation_;
   bool has_head_;
+};
+
+/// Cells in rows and columns, each the same layers with weights of its own, one cell after the
+/// other, row by row. Layer l of the cell in row r and column c is the node "cells.r.c.l", and may
+/// be replaced by another.
+class Grid final : public GraphBuilder {
+ public:
+  explicit Grid(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  std::int64_t rows_;
+  std::int64_t columns_;
+  nlohmann::json cell_;
+  std::map<std::array<std::int64_t, 3>, nlohmann::json> replaced_;  // by [row, column, layer]
 };
 
 }  // namespace treadle::model_graphs

@@ -24,6 +24,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<TagGroup, treadle::LayerFactory>("tag_group");
 
   registrar.add<ResidualMlp, treadle::GraphBuilder>("residual_mlp");
+  registrar.add<Grid, treadle::GraphBuilder>("grid");
   registrar.add<ConvNet, treadle::GraphBuilder>("conv_net");
 
   add_ready_layers(registrar);

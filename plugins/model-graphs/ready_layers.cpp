@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ops/tensor.h>
+
 #include <treadle/base/config.h>
+#include <treadle/base/error.h>
 #include <treadle/core/layer.h>
 #include <treadle/graph/ready_parts.h>
 
@@ -47,6 +50,48 @@ graph::Part reshape(const Config& config, const LayerSpec&) {
   return graph::reshape(config.get<std::vector<std::int64_t>>("shape"));
 }
 
+/// The sizes of nested lists, which are of one length at each level.
+void add_sizes(const nlohmann::json& value, std::size_t level, std::vector<std::int64_t>& sizes,
+               std::vector<double>& numbers) {
+  if (!value.is_array()) {
+    if (level != sizes.size() || !value.is_number()) {
+      throw DataError("has a \"value\" other than a number or lists of them, at " + value.dump());
+    }
+    numbers.push_back(value.get<double>());
+    return;
+  }
+  const auto size = static_cast<std::int64_t>(value.size());
+  if (size == 0)
+    throw DataError("has an empty list in \"value\"");
+  if (numbers.empty() && level == sizes.size())
+    sizes.push_back(size);
+  if (level >= sizes.size() || sizes[level] != size) {
+    throw DataError("has lists of different lengths in \"value\": " +
+                    std::to_string(level < sizes.size() ? sizes[level] : 0) + " and " +
+                    std::to_string(size));
+  }
+  for (const nlohmann::json& one : value)
+    add_sizes(one, level + 1, sizes, numbers);
+}
+
+graph::Part constant(const Config& config, const LayerSpec&) {
+  std::vector<std::int64_t> sizes;
+  std::vector<double> numbers;
+  add_sizes(config.json().at("value"), 0, sizes, numbers);
+  const at::Tensor value = at::tensor(numbers, at::kDouble).view(sizes);
+  const auto shape = config.find<std::vector<std::int64_t>>("shape");
+  if (!shape)
+    return graph::constant(value);
+  if (!sizes.empty())
+    throw DataError("has a \"shape\", which is for a \"value\" that is one number");
+  return graph::constant(value.expand(*shape));
+}
+
+graph::Part parameter(const Config& config, const LayerSpec&) {
+  return graph::parameter(config.get<std::vector<std::int64_t>>("shape"),
+                          config.get<double>("mean"), config.get<double>("std"));
+}
+
 graph::Part softmax_router(const Config& config, const LayerSpec& spec) {
   return graph::softmax_router(width_of_stream(spec), config.get<std::int64_t>("num_experts"));
 }
@@ -88,6 +133,8 @@ void add_ready_layers(Registrar& registrar) {
   registrar.add<Ready<cat>, LayerFactory>("cat");
   registrar.add<Ready<grid_cat>, LayerFactory>("grid_cat");
   registrar.add<Ready<reshape>, LayerFactory>("reshape");
+  registrar.add<Ready<constant>, LayerFactory>("constant");
+  registrar.add<Ready<parameter>, LayerFactory>("parameter");
   registrar.add<Ready<softmax_router>, LayerFactory>("softmax_router");
   registrar.add<Ready<sigmoid_router>, LayerFactory>("sigmoid_router");
   registrar.add<Ready<fixed_selector>, LayerFactory>("fixed_selector");

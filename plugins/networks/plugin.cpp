@@ -15,6 +15,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Gpt, treadle::GraphBuilder>("gpt");
   registrar.add<Bert, treadle::GraphBuilder>("bert");
   registrar.add<Mlp, treadle::GraphBuilder>("mlp");
+  registrar.add<TabM, treadle::GraphBuilder>("tabm");
   registrar.add<FtTransformer, treadle::GraphBuilder>("ft_transformer");
   registrar.add<MadeToken<ClassToken>, treadle::LayerFactory>("class_token");
   registrar.add<MadeToken<FeatureTokenizer>, treadle::LayerFactory>("feature_tokenizer");

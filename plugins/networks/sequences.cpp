@@ -28,6 +28,7 @@ TemporalConvolutions::TemporalConvolutions(const Config& config)
     : channels_(config.get<std::vector<std::int64_t>>("channels")),
       kernel_(config.get<std::int64_t>("kernel_size")),
       dropout_(config.get<double>("dropout")),
+      has_weight_norm_(config.get<bool>("weight_norm")),
       returns_sequences_(config.get<bool>("return_sequences")),
       has_head_(config.get<bool>("head")) {}
 
@@ -51,6 +52,12 @@ json TemporalConvolutions::do_build(const LayerSpec& spec) const {
       convolution["dilation"] = dilation;
       // Padded on both sides; what looks ahead is cut off at the end.
       convolution["padding"] = (kernel_ - 1) * dilation;
+      if (has_weight_norm_) {
+        json around = named("weight_norm", convolution["name"]);
+        convolution.erase("name");
+        around["layer"] = std::move(convolution);
+        convolution = std::move(around);
+      }
       block.push_back(std::move(convolution));
       if (kernel_ > 1)
         block.push_back({{"use", "narrow"}, {"dim", 2}, {"length", length}});

@@ -22,6 +22,7 @@ class TemporalConvolutions final : public GraphBuilder {
   std::vector<std::int64_t> channels_;
   std::int64_t kernel_;
   double dropout_;
+  bool has_weight_norm_;
   bool returns_sequences_;
   bool has_head_;
 };

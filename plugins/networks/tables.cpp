@@ -3,12 +3,44 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 #include "steps.h"
 
 namespace treadle::networks {
 
 using nlohmann::json;
+
+namespace {
+
+struct Members {
+  std::int64_t count;
+  std::int64_t width;  // of all outputs of one, beside each other
+};
+
+/// What the loss requires: [members, width] for each row.
+Members members_of(const std::vector<OutputSpec>& outputs) {
+  Members members{0, 0};
+  for (const OutputSpec& output : outputs) {
+    const bool fits =
+        output.shape.size() == 2 && (members.count == 0 || output.shape.front() == members.count);
+    if (!fits) {
+      std::vector<std::int64_t> sizes{TensorSpec::kVaries};
+      sizes.insert(sizes.end(), output.shape.begin(), output.shape.end());
+      throw DataError("has outputs [B, members, width], and the loss requires " +
+                      quote_text(output.name) + " " +
+                      TensorSpec(sizes, c10::ScalarType::Float).text() +
+                      "; its loss is {\"use\": \"ensemble\", \"members\": 32, \"loss\": ...}");
+    }
+    members.count = output.shape.front();
+    members.width += output.width();
+  }
+  if (members.count == 0)
+    throw DataError("gets the number of members from the loss, but no loss is given here");
+  return members;
+}
+
+}  // namespace
 
 Mlp::Mlp(const Config& config)
     : hidden_(config.get<std::vector<std::int64_t>>("hidden")),
@@ -28,6 +60,41 @@ json Mlp::do_build(const LayerSpec&) const {
   }
   if (has_head_)
     steps.push_back(named("head", "head"));
+  return steps;
+}
+
+TabM::TabM(const Config& config)
+    : is_mini_(config.get<std::string>("variant") == "tabm-mini"),
+      layers_(config.get<std::int64_t>("num_layers")),
+      width_(config.get<std::int64_t>("width")),
+      dropout_(config.get<double>("dropout")),
+      scaling_init_(config.get<std::string>("scaling_init")) {}
+
+json TabM::do_build(const LayerSpec& spec) const {
+  const TensorSpec& input = spec.inputs.front();
+  if (spec.inputs.size() != 1 || input.sizes.size() != 2)
+    throw DataError("takes one input of rows of numbers [B, width], got " + input.text());
+  const Members wanted = members_of(spec.outputs);
+  json steps = json::array();
+  for (std::int64_t i = 0; i < layers_; ++i) {
+    const std::string name = "blocks." + std::to_string(i);
+    if (is_mini_ && i > 0) {
+      steps.push_back(dense(name, width_));
+    } else {
+      json layer = named("batch_ensemble_dense", name);
+      layer["members"] = wanted.count;
+      layer["out_features"] = width_;
+      layer["adapters"] = is_mini_ ? "input" : "all";
+      layer["scaling_init"] = i == 0 ? scaling_init_ : "ones";
+      steps.push_back(std::move(layer));
+    }
+    steps.push_back("relu");
+    add_dropout(steps, dropout_);
+  }
+  json head = named("ensemble_dense", "output");
+  head["members"] = wanted.count;
+  head["out_features"] = wanted.width;
+  steps.push_back(std::move(head));
   return steps;
 }
 

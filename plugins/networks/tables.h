@@ -24,6 +24,28 @@ class Mlp final : public GraphBuilder {
   bool has_head_;
 };
 
+/// For tables [B, features]: TabM of Gorishniy, Kotelnikov and Babenko, "TabM: Advancing Tabular
+/// Deep Learning with Parameter-Efficient Ensembling" (2025): an ensemble of MLPs that share most
+/// of their weights, with a head for each member. The loss `ensemble` says how many there are and
+/// requires outputs of all of them.
+///
+/// Blocks are a batch ensemble, a ReLU and dropout; of the variant "tabm-mini" only what the first
+/// layer is given is scaled, and all members have the same blocks. Names and initial values are
+/// those of the package `tabm`.
+class TabM final : public GraphBuilder {
+ public:
+  explicit TabM(const Config& config);
+
+ private:
+  nlohmann::json do_build(const LayerSpec& spec) const override;
+
+  bool is_mini_;
+  std::int64_t layers_;
+  std::int64_t width_;
+  double dropout_;
+  std::string scaling_init_;
+};
+
 /// For tables [B, features]: the FT-Transformer of Gorishniy et al., "Revisiting Deep Learning
 /// Models for Tabular Data" (2021), section 3.3: a vector for each feature, a class token, pre-norm
 /// blocks with ReGLU; norm, ReLU and a linear map of the class token.

@@ -128,6 +128,10 @@ class Drawer {
     if (document_.contains("loss") || drawing_.dice.chance(is_one ? 30 : 20))
       return;
     const json& slot = slot_in(schema_["properties"]["loss"]);
+    if (is_one && !has_positions() && !document_.contains("model") && drawing_.dice.chance(15)) {
+      draw_ensemble(targets[0]);
+      return;
+    }
     json losses = json::array();
     for (const TargetSpec& target : targets) {
       for (int count = drawing_.dice.chance(20) ? 2 : 1; count-- > 0;) {
@@ -138,6 +142,22 @@ class Drawer {
       }
     }
     document_["loss"] = losses.size() == 1 && drawing_.dice.chance(70) ? losses[0] : losses;
+  }
+
+  /// Its model ends with the outputs of all members: see add_heads().
+  void draw_ensemble(const TargetSpec& target) {
+    const bool is_of_numbers = target.kind == TargetKind::kNumbers;
+    const bool is_of_labels = target.kind == TargetKind::kLabels;
+    document_["loss"] = {{"use", "ensemble"},
+                         {"members", drawing_.dice.whole(2, 4)},
+                         {"loss", is_of_numbers  ? "smooth_l1"
+                                  : is_of_labels ? "bce_with_logits"
+                                                 : "cross_entropy"}};
+  }
+
+  bool is_ensemble() const {
+    return document_.contains("loss") && document_["loss"].is_object() &&
+           document_["loss"].value("use", "") == "ensemble";
   }
 
   void draw_metrics() {
@@ -192,7 +212,8 @@ class Drawer {
       note_tags(drawing_.flow);
     } else {
       drawing_.flow = flow();
-      document_["model"] = component("model");
+      document_["model"] =
+          is_ensemble() ? json{{"use", "flow"}, {"flow", drawing_.flow}} : component("model");
     }
   }
 
@@ -334,6 +355,16 @@ class Drawer {
 
   void add_heads(json& steps) {
     const auto& targets = drawing_.data.targets;
+    if (is_ensemble()) {
+      steps.push_back({{"use", "graph"},
+                       {"builder",
+                        {{"use", "tabm"},
+                         {"width", drawing_.dice.whole(2, 6)},
+                         {"num_layers", drawing_.dice.whole(1, 2)},
+                         {"variant", drawing_.dice.chance(50) ? "tabm" : "tabm-mini"},
+                         {"dropout", drawing_.dice.chance(50) ? 0 : 0.2}}}});
+      return;
+    }
     if (targets.size() == 1 || (!has_positions() && drawing_.dice.chance(40))) {
       steps.push_back("head");
       return;

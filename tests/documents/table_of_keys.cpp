@@ -67,6 +67,7 @@ const std::vector<KeyReason>& without_effect_in_random_documents() {
   static const std::vector<KeyReason> all{
       {"layer/*:name", "of a step without parameters, whose names results have"},
       {"layer/*:frozen", "of a verb that makes no layer of its own"},
+      {"layer/spectral_norm:eps", "no norm falls below it"},
       {"layer/*:tied_to", "names another step; random flows draw such pairs"},
       {"layer/*:broadcast", "allows sizes that are refused without it"},
       {"data/npy:missing", "drawn with the holes that it is about"},

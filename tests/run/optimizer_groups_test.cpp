@@ -1,8 +1,9 @@
 #include <map>
 #include <string>
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
 #include <treadle/tensor/safetensors.h>
@@ -46,6 +47,66 @@ TEST(OptimizerGroups, GiveTheParametersTheyNameOtherValues) {
       << "the first group that names it has it";
   EXPECT_FALSE(at::equal(short_run.at("layers.1.weight"), long_run.at("layers.1.weight")));
   EXPECT_FALSE(at::equal(without.at("layers.0.weight"), long_run.at("layers.0.weight")));
+}
+
+// A linear decay to 0 within the first epoch leaves the bias alone in the second.
+TEST(OptimizerGroups, FollowSchedulesOfTheirOwn) {
+  const Runtime runtime;
+  const nlohmann::json decays = {
+      {{"parameters", {"layers.0.*"}},
+       {"schedule", {{"use", "linear"}, {"end_rate", 0}, {"length", "1ep"}}},
+       {"weight_decay", 0}}};
+  nlohmann::json constant = decays;
+  constant[0]["schedule"] = "constant";
+
+  const auto trained = [&](const nlohmann::json& groups, int epochs) {
+    nlohmann::json document = with_groups(groups, epochs);
+    document["schedule"] = "constant";
+    return weights_of(runtime, document);
+  };
+  const auto one_epoch = trained(decays, 1);
+  const auto two_epochs = trained(decays, 2);
+  const auto undecayed = trained(constant, 2);
+
+  EXPECT_TRUE(at::equal(one_epoch.at("layers.0.weight"), two_epochs.at("layers.0.weight")));
+  EXPECT_FALSE(at::equal(one_epoch.at("layers.1.weight"), two_epochs.at("layers.1.weight")));
+  EXPECT_FALSE(at::equal(undecayed.at("layers.0.weight"), two_epochs.at("layers.0.weight")));
+}
+
+// Half of the warm-up in each of two epochs.
+TEST(OptimizerGroups, ShowTheRatesOfTheirSchedules) {
+  const Runtime runtime;
+  const Workspace workspace;
+  nlohmann::json document =
+      with_groups({{{"parameters", {"*.bias"}},
+                    {"learning_rate", 0.5},
+                    {"schedule", {{"use", "constant"}, {"warmup", "2ep"}}}},
+                   {{"parameters", {"layers.0.weight"}}, {"learning_rate", 0.75}}},
+                  2);
+  document["optimizer"]["learning_rate"] = 1e-3;
+  document["schedule"] = "constant";
+  const auto run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const std::string history = testing::read_file(run.folder / "history.csv");
+
+  EXPECT_THAT(history,
+              ::testing::HasSubstr("log.learning_rate.groups.0,log.learning_rate.groups.1"));
+  EXPECT_THAT(history, ::testing::HasSubstr(",0.25,0.75,")) << "after the first of two epochs";
+  EXPECT_THAT(history, ::testing::HasSubstr(",0.5,0.75,"));
+}
+
+// Beside one that follows in proportion: the same schedule said twice gives the same bits.
+TEST(OptimizerGroups, WithTheScheduleOfTheRestAreInProportion) {
+  const Runtime runtime;
+  nlohmann::json document =
+      with_groups({{{"parameters", {"*.bias"}}, {"learning_rate", 0.5 * 0.01}}});
+  document["optimizer"]["learning_rate"] = 0.01;
+  document["schedule"] = {{"use", "cosine"}, {"warmup", "3st"}};
+  const auto in_proportion = weights_of(runtime, document);
+  document["optimizer"]["groups"][0]["schedule"] = document["schedule"];
+  const auto by_itself = weights_of(runtime, document);
+
+  for (const auto& [name, weight] : in_proportion)
+    EXPECT_TRUE(at::allclose(weight, by_itself.at(name), 1e-5, 1e-6)) << name;
 }
 
 std::string mistake_in(const nlohmann::json& document) {

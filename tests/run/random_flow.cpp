@@ -52,6 +52,19 @@ const std::map<std::string, std::vector<std::string>> kFurtherOutputs{
 
 /// Values whose parts belong together, which a schema cannot say.
 const std::map<std::string, std::vector<json>> kWholeValues{
+    {"cell",
+     {json::array({{{"use", "dense"}, {"out_features", 4}}, "tanh"}),
+      json::array({"layer_norm", "gelu"})}},
+    {"columns", {1, 2}},
+    {"layer",
+     {{{"use", "dense"}, {"out_features", 4}},
+      {{"use", "dense"}, {"out_features", 3}, {"bias", false}},
+      {{"use", "conv1d"}, {"out_channels", 3}, {"kernel_size", 1}},
+      {{"use", "conv_transpose2d"}, {"out_channels", 2}, {"kernel_size", 2}}}},
+    {"replace",
+     {json::array({{{"at", {0, 0, 1}}, {"with", "sigmoid"}}}),
+      json::array({{{"at", {0, 1, 0}}, {"with", {{"use", "dense"}, {"out_features", 5}}}}})}},
+    {"value", {0.5, -1, json::array({1, -2, 0.5}), json::array({{1, 2}, {3, -4}})}},
     {"bins", {3, json::array({-0.5, 0.25, 2}), json::array({0, 1})}},
     {"rotary",
      {json::object(),

@@ -145,6 +145,17 @@ TargetBatch TargetBatch::original(const Batch& batch, std::size_t target, const 
   return {batch, target, batch.original_targets[target], spec};
 }
 
+TargetBatch TargetBatch::repeated(std::int64_t times) const {
+  const auto repeat = [times](const at::Tensor& of_rows) {
+    if (!of_rows.defined())
+      return of_rows;
+    std::vector<std::int64_t> sizes = of_rows.sizes().vec();
+    sizes.insert(sizes.begin() + 1, times);
+    return of_rows.unsqueeze(1).expand(sizes).flatten(0, 1);
+  };
+  return {batch_, repeat(values_), repeat(weights_), positions_ * times};
+}
+
 TargetBatch::TargetBatch(const Batch& batch, std::size_t target, const at::Tensor& values,
                          const TargetSpec& spec)
     : batch_(batch), values_(values) {

@@ -55,6 +55,7 @@ TakesAbsent::~TakesAbsent() = default;
 KeepsState::~KeepsState() = default;
 AddsLosses::~AddsLosses() = default;
 TakesIndices::~TakesIndices() = default;
+TakesWeight::~TakesWeight() = default;
 Traced::~Traced() = default;
 TrainingCallback::~TrainingCallback() = default;
 TrainingControl::~TrainingControl() = default;

@@ -165,7 +165,10 @@ class Before {
 /// A step of the same variant that differs from `number` in every number of the host.
 StepNumber another(CapturableStep& step, const StepNumber& number) {
   constexpr std::int64_t kFarthest = 100'000;  // epochs have fewer steps
-  StepNumber other{number.step + 1, 0.5 * number.rate, number.seed ^ 0x9e3779b97f4a7c15};
+  StepNumber other{number.step + 1, 0.5 * number.rate, number.seed ^ 0x9e3779b97f4a7c15,
+                   number.group_rates};
+  for (double& rate : other.group_rates)
+    rate *= 0.5;
   const std::string variant = step.variant(number);
   while (step.variant(other) != variant && other.step < number.step + kFarthest)
     ++other.step;

@@ -23,6 +23,8 @@ struct StepNumber {
   std::int64_t step = 0;  ///< from 1
   double rate = 0;
   std::uint64_t seed = 0;
+  /// Of each group of parameters; empty: in proportion to `rate`.
+  std::vector<double> group_rates = {};
 };
 
 /// What a step reads and leaves besides its memory: of each shard.

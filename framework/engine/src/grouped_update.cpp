@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
 
@@ -41,7 +42,9 @@ bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
 
 GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
                              std::span<const ParameterGroup> groups, ParameterView::Path path)
-    : arena_(arena), specs_(rest.slots()) {
+    : arena_(arena),
+      specs_(rest.slots()),
+      works_with_tensors_(path == ParameterView::Path::kTensors || !arena.parameters().is_cpu()) {
   groups_.reserve(groups.size() + 1);
   const auto add = [&](const Optimizer& optimizer, const std::vector<SlotSpec>& specs,
                        std::vector<bool> members) {
@@ -102,10 +105,26 @@ void GroupedUpdate::update_each(const Begin& begin) {
   arena_.write_back();
 }
 
+void GroupedUpdate::set_rates(std::span<const double> rates) {
+  TREADLE_EXPECTS(rates.empty() || rates.size() + 1 == groups_.size(), "a rate for each group");
+  has_rates_ = !rates.empty();
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    Group& group = groups_[i + 1];
+    group.rate = rates[i];
+    if (works_with_tensors_) {
+      if (!group.device_rate.defined())
+        group.device_rate = at::zeros({}, arena_.parameters().options().dtype(at::kDouble));
+      group.device_rate.fill_(rates[i]);
+    }
+  }
+}
+
 void GroupedUpdate::update(const StepInfo& info) {
   update_each([&](Group& group) {
     StepInfo its = info;
     its.learning_rate *= group.rate_share;
+    if (has_rates_ && &group != &groups_.front())
+      its.learning_rate = group.rate;
     group.view->begin_step(its);
   });
 }
@@ -113,8 +132,11 @@ void GroupedUpdate::update(const StepInfo& info) {
 void GroupedUpdate::update(const StepTensors& step) {
   update_each([&](Group& group) {
     StepTensors its = step;
-    if (group.rate_share != 1)
+    if (has_rates_ && &group != &groups_.front()) {
+      its.learning_rate = group.device_rate;
+    } else if (group.rate_share != 1) {
       its.learning_rate = step.learning_rate * group.rate_share;
+    }
     group.view->begin_step(its);
   });
 }

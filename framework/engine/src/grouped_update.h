@@ -25,8 +25,10 @@ class GroupedUpdate : public Stateful {
                 ParameterView::Path path = ParameterView::Path::kFastest);
   ~GroupedUpdate() override;
 
-  /// Updates every active segment by its own optimizer. `info` has the rate for `rest`; a group's
-  /// is as much larger or smaller as its optimizer's own rate is.
+  /// The rates of the groups in the updates to come, one for each. Empty: a group's is as much
+  /// larger or smaller than that of `rest` as its optimizer's own rate is.
+  void set_rates(std::span<const double> rates);
+  /// Updates every active segment by its own optimizer. `info` has the rate for `rest`.
   void update(const StepInfo& info);
   /// The same with numbers on the device of the parameters.
   void update(const StepTensors& step);
@@ -38,6 +40,8 @@ class GroupedUpdate : public Stateful {
     std::unique_ptr<ParameterView> view;
     std::vector<bool> members;  // by segment; empty: all
     double rate_share = 1;
+    double rate = 0;           // where has_rates_
+    at::Tensor device_rate{};  // the same on a device: float64 []; made when it is needed
   };
 
   StateDict do_state() const override;
@@ -48,7 +52,9 @@ class GroupedUpdate : public Stateful {
 
   ParameterArena& arena_;
   const std::vector<SlotSpec> specs_;  // of the first group
+  const bool works_with_tensors_;      // numbers of a step are on the device, or as if
   std::vector<Group> groups_;          // the first is the rest
+  bool has_rates_ = false;             // set by set_rates()
 };
 
 }  // namespace treadle::engine

@@ -57,6 +57,11 @@ class AverageInModel {
 
 /// One training: what its loop sees, what its callbacks see, and all they share.
 ///
+/// As the document has the group.
+std::string name_of_rate(std::size_t group) {
+  return "learning_rate.groups." + std::to_string(group);
+}
+
 /// An epoch is: steps → the average put in → validation → callbacks → the average taken out → row
 /// of history → checkpoint.
 class Session final : public TrainingSession, public TrainingControl {
@@ -154,7 +159,7 @@ class Session final : public TrainingSession, public TrainingControl {
         context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
     learning_rate_ = learning_rate;
     marks_.begin_step();
-    step_.run(batch, step_count_ + 1, learning_rate, seed);
+    step_.run(batch, step_count_ + 1, learning_rate, seed, group_rates(step_count_, learning_rate));
     marks_.end_step();
     batch = Batch();  // its memory is needed for a batch to come
     ++step_count_;
@@ -188,6 +193,10 @@ class Session final : public TrainingSession, public TrainingControl {
     summary.logged = step_.logged_means();
     if (logs_gradient_norm_) {
       summary.logged.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
+    }
+    if (const auto rates = group_rates(step_count_ - 1, learning_rate_); !rates.empty()) {
+      for (std::size_t i = 0; i < rates.size(); ++i)
+        summary.logged.push_back({name_of_rate(i), rates[i], Direction::kNone});
     }
     if (tolerated_skips_ > 0 || scales_loss()) {
       summary.logged.push_back(
@@ -373,6 +382,30 @@ class Session final : public TrainingSession, public TrainingControl {
     return !stop_reason_.empty() || batches_done_ == batches_per_epoch_ || has_all_steps();
   }
 
+  bool has_group_schedules() const {
+    return std::any_of(setup_.groups.begin(), setup_.groups.end(),
+                       [](const auto& group) { return group.schedule != nullptr; });
+  }
+
+  /// By group, where the rest has `learning_rate` in step `step`, counted from 0: see
+  /// TrainingSession::step(). Empty where no group has a schedule of its own.
+  std::span<const double> group_rates(std::int64_t step, double learning_rate) {
+    if (!has_group_schedules())
+      return {};
+    // A workflow may train at another rate than the schedule's.
+    const double scheduled = setup_.schedule->rate_at(step, span_);
+    const double factor = scheduled > 0 ? learning_rate / scheduled : rate_factor_;
+    group_rates_.clear();
+    for (const ParameterGroup& group : setup_.groups) {
+      ScheduleSpan span = span_;
+      span.base_rate = group.optimizer->learning_rate();
+      group_rates_.push_back(group.schedule != nullptr
+                                 ? group.schedule->rate_at(step, span) * factor
+                                 : learning_rate * (span.base_rate / span_.base_rate));
+    }
+    return group_rates_;
+  }
+
   void expect_beginning(const char* function) const {
     TREADLE_EXPECTS(!has_begun_, std::string(function) + "() belongs in begin()");
   }
@@ -397,6 +430,8 @@ class Session final : public TrainingSession, public TrainingControl {
       add(setup_.gradients->log_names());
     for (const TrainingCallback* callback : setup_.callbacks)
       add(callback->log_names());
+    for (std::size_t i = 0; has_group_schedules() && i < setup_.groups.size(); ++i)
+      names.push_back(name_of_rate(i));
     if (scales_loss()) {
       if (std::find(names.begin(), names.end(), kSkippedSteps) == names.end())
         names.emplace_back(kSkippedSteps);
@@ -675,7 +710,8 @@ class Session final : public TrainingSession, public TrainingControl {
   std::int64_t batches_done_ = 0;        // of the epoch
   double learning_rate_ = 0;             // of the last step
   double rate_factor_ = 1;
-  double earlier_seconds_ = 0;  // before the checkpoint this training continues from
+  std::vector<double> group_rates_;  // what group_rates() has returned
+  double earlier_seconds_ = 0;       // before the checkpoint this training continues from
   double last_loss_ = 0;
   double best_loss_ = 0;
   std::int64_t best_epoch_ = 0;

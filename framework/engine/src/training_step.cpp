@@ -478,8 +478,8 @@ void TrainingStep::advance_float8_scales() {
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
-                       std::uint64_t seed) {
-  const StepNumber number{step, learning_rate, seed};
+                       std::uint64_t seed, std::span<const double> group_rates) {
+  const StepNumber number{step, learning_rate, seed, {group_rates.begin(), group_rates.end()}};
   if (timeline_ != nullptr)
     timeline_->count_rows(batch.size());
   if (!captured_) {
@@ -501,6 +501,7 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
 void TrainingStep::begin(const StepNumber& number) {
   *number_ = number;
   numbers_->begin(number.step, number.rate);
+  update_->set_rates(number.group_rates);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     shards_[i]->seed(i == 0 ? number.seed
                             : RandomStreams(number.seed).seed("shard", {std::uint64_t{i}}));

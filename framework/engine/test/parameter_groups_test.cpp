@@ -2,6 +2,7 @@
 #include <treadle/engine/training_step.h>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -111,6 +112,33 @@ TEST(ParameterGroups, EqualLibtorchsWhileTheScheduleMovesBothRates) {
     EXPECT_LT((model->named_parameters()[item.key()] - item.value()).abs().max().item<double>(),
               1e-12)
         << item.key();
+  }
+}
+
+TEST(ParameterGroups, HaveTheRatesThatAStepGivesThem) {
+  for (const auto path : {ParameterView::Path::kFastest, ParameterView::Path::kTensors}) {
+    const auto model = make_model();
+    const auto in_proportion = make_model();
+    StepOptions options = with_bias_apart();
+    options.path = path;
+    TrainingStep step(*model, kSquares, kRest, options);
+    TrainingStep other(*in_proportion, kSquares, kRest, options);
+
+    for (int i = 0; i < 5; ++i) {
+      const Batch batch = batch_of(static_cast<std::uint64_t>(i));
+      const std::vector<double> rates{0.04};
+      ASSERT_TRUE(step.run(batch, i + 1, 0.2, 0, rates));
+      ASSERT_TRUE(other.run(batch, i + 1, 0.2, 0));
+    }
+    EXPECT_TRUE(at::allclose(step.arena().parameters(), other.arena().parameters(), 1e-14, 1e-14))
+        << "0.02 is a fifth of 0.1";
+
+    const at::Tensor bias = model->named_parameters()["net.bias"].clone();
+    const at::Tensor weight = model->named_parameters()["net.weight"].clone();
+    const std::vector<double> none{0};
+    ASSERT_TRUE(step.run(batch_of(9), 6, 0.2, 0, none));
+    EXPECT_TRUE(at::equal(model->named_parameters()["net.bias"], bias));
+    EXPECT_FALSE(at::equal(model->named_parameters()["net.weight"], weight));
   }
 }
 

@@ -87,6 +87,31 @@ TEST(GraphWiring, IsAFlowThatCanBeGoneOn) {
   EXPECT_THAT(numbers(flow.build()->forward(row({4}))), ElementsAre(9));
 }
 
+TEST(GraphWiring, HasConstantsAndParametersThatNeedNoOtherNode) {
+  GraphWiring wiring({"x"});
+  wiring.node("scaled", multiply(), {"x", "scale"});
+  wiring.node("y", add(), {"scaled", "offset"});
+  wiring.parameter("scale", {2}, /*mean=*/3, /*std=*/0);
+  wiring.constant("offset", at::tensor({10.0, 20.0}));
+  const auto graph = wiring.build({"y"}, spec_of({{2}}));
+  const at::Tensor rows = at::tensor({1.0, 2.0, -1.0, 0.5}, at::kFloat).view({2, 2});
+
+  const at::Tensor y = graph->forward(rows);
+  y.sum().backward();
+
+  EXPECT_THAT(numbers(y.view({1, 4})), ElementsAre(13, 26, 7, 21.5));
+  ASSERT_EQ(graph->parameters().size(), 1);
+  EXPECT_EQ(graph->named_parameters().front().key(), "scale.weight");
+  EXPECT_THAT(numbers(graph->parameters().front().grad().view({1, 2})), ElementsAre(0, 2.5));
+}
+
+TEST(GraphWiring, GivesAConstantAsAnOutputOfItsOwn) {
+  GraphWiring wiring({"x"});
+  wiring.constant("one", at::tensor({1.0}));
+
+  EXPECT_EQ(wiring.build({"one"})->forward(at::zeros({3, 2})).sizes(), (at::IntArrayRef{3, 1}));
+}
+
 TEST(GraphWiring, ReportsACycleAsAPathOfNames) {
   GraphWiring wiring({"x"});
   wiring.node("a", add(), {"x", "c"});
@@ -109,7 +134,8 @@ TEST(GraphWiring, ReportsEveryMistakeAtOnce) {
 
   EXPECT_EQ(mistakes_of(wiring, {"summ"}),
             "two nodes or inputs are named \"encoder\"\n"
-            "\"source\" is given nothing; a node has at least one input\n"
+            "\"source\" is given nothing; of all nodes only a constant() or a parameter() needs no "
+            "input\n"
             "\"sum\" needs \"encodr\", which is no node or input; did you mean \"encoder\"?\n"
             "the output needs \"summ\", which is no node or input; did you mean \"sum\"?");
   EXPECT_EQ(mistakes_of(GraphWiring({"x"}), {}),

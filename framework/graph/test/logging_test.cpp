@@ -137,6 +137,26 @@ TEST(LoggedTags, AreLoggedByEachForwardWithALog) {
   EXPECT_THAT(graph->logged_names(), ElementsAre("heads_0", "heads_1", "sum"));
 }
 
+TEST(LoggedTags, MayBeNodesByTheirNames) {
+  for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
+    const auto graph = FlowBuilder::from(std::make_shared<Scale>(2))
+                           .through(std::make_shared<Scale>(10))
+                           .through(plus(1))
+                           .named("last")
+                           .build(spec_of({{2}}));
+    graph->set_execution(execution);
+    graph->set_logged_tags({{"Scale_*", Reduction::kSum}, {"last", Reduction::kMax}});
+
+    const auto means = logged_by(*graph, {row({1, 2}), row({3, 4})});
+
+    EXPECT_THAT(graph->logged_names(), ElementsAre("Scale_0", "Scale_1", "last"));
+    ASSERT_EQ(means.size(), 3U);
+    EXPECT_EQ(means[0].value, 10);  // (6 + 14) / 2
+    EXPECT_EQ(means[1].value, 100);
+    EXPECT_EQ(means[2].value, 61);  // (41 + 81) / 2
+  }
+}
+
 TEST(LoggedTags, AreNotLoggedWithoutALog) {
   const auto graph = two_heads();
   EXPECT_THAT(logged_by(*graph, {row({1})}), IsEmpty());
@@ -179,7 +199,7 @@ TEST(LoggedTags, AreTagsOfTheGraphEachOnce) {
   };
 
   EXPECT_EQ(message({{"head", std::nullopt}}),
-            "the graph has no tag \"head\"; did you mean \"heads\"?");
+            "the graph has no tag and no node \"head\"; did you mean \"heads\"?");
   EXPECT_EQ(message({{"sum", std::nullopt}, {"sum", Reduction::kMax}}),
             "\"sum\" is to be logged twice; leave one of them out");
 }

@@ -3,10 +3,16 @@
 namespace treadle::testing {
 namespace {
 
+const nlohmann::json kWithin{{"use", "dense"}, {"out_features", 3}};
+
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(
                              TREADLE_PLUGIN_FOLDER,
                              {{"dense", {{"out_features", 3}}},
+                              {"batch_ensemble_dense", {{"members", 2}, {"out_features", 3}}},
+                              {"ensemble_dense", {{"members", 2}, {"out_features", 3}}},
+                              {"weight_norm", {{"layer", kWithin}}},
+                              {"spectral_norm", {{"layer", kWithin}}},
                               {"fp8_linear", {{"out_features", 3}}},
                               {"nvfp4_linear", {{"out_features", 3}}},
                               {"conv1d", {{"out_channels", 2}, {"kernel_size", 3}}},

@@ -29,6 +29,10 @@ LayerCase layer(std::string name, const std::string& component, Json parameters 
   return one;
 }
 
+const Json kDense{{"use", "dense"}, {"out_features", 3}};
+const Json kConv{{"use", "conv1d"}, {"out_channels", 3}, {"kernel_size", 3}};
+const Json kTransposedConv{{"use", "conv_transpose2d"}, {"out_channels", 2}, {"kernel_size", 2}};
+
 LayerCase in_training(LayerCase one) {
   one.training_differs = true;
   return one;
@@ -176,6 +180,29 @@ INSTANTIATE_TEST_SUITE_P(
         of_categories(layer("Indices", "embedding", {{"num_embeddings", 4}, {"embedding_dim", 3}})),
         of_categories(layer("Columns", "embedding",
                             {{"num_embeddings", {4, 5}}, {"embedding_dim", 3}}, {{2}})),
+        layer("BatchEnsembleDense", "batch_ensemble_dense",
+              {{"members", 3}, {"out_features", 4}, {"scaling_init", "random_signs"}}),
+        layer("BatchEnsembleDenseOfMembers", "batch_ensemble_dense",
+              {{"members", 3}, {"out_features", 4}, {"bias", false}}, {{3, 5}}),
+        layer("BatchEnsembleDenseOfInputs", "batch_ensemble_dense",
+              {{"members", 2},
+               {"out_features", 4},
+               {"adapters", "input"},
+               {"scaling_init", "normal"}}),
+        layer("EnsembleDense", "ensemble_dense", {{"members", 3}, {"out_features", 4}}),
+        layer("EnsembleDenseOfMembers", "ensemble_dense",
+              {{"members", 3}, {"out_features", 2}, {"bias", false}}, {{3, 5}}),
+        layer("WeightNorm", "weight_norm", {{"layer", kDense}}),
+        layer("WeightNormOfHead", "weight_norm", {{"layer", "head"}, {"dim", 1}}),
+        layer("WeightNormOfConv", "weight_norm", {{"layer", kConv}}, kChannels),
+        layer("WeightNormOfTransposedConv", "weight_norm", {{"layer", kTransposedConv}}, kImages),
+        in_training(layer("SpectralNorm", "spectral_norm", {{"layer", kDense}})),
+        in_training(layer("SpectralNormOfConv", "spectral_norm", {{"layer", kConv}}, kChannels)),
+        // Of one output the power iteration ends at once, and so has the slopes of σ.
+        layer("SpectralNormOfTransposedConv", "spectral_norm",
+              {{"layer", {{"use", "conv_transpose2d"}, {"out_channels", 1}, {"kernel_size", 2}}},
+               {"power_iterations", 2}},
+              kImages),
         layer("Periodic", "periodic_embedding", {{"n_frequencies", 3}}),
         layer("PeriodicLinear", "periodic_embedding",
               {{"n_frequencies", 3}, {"embedding_dim", 4}, {"activation", false}}),

@@ -21,9 +21,11 @@ using Json = nlohmann::json;
 /// Layers of other kinds: a plan calls them.
 const std::set<std::string> kCalled{"alpha_dropout",
                                     "attention",
+                                    "batch_ensemble_dense",
                                     "conv_transpose1d",
                                     "conv_transpose2d",
                                     "conv_transpose3d",
+                                    "ensemble_dense",
                                     "feature_dropout",
                                     "fp8_linear",
                                     "gru",
@@ -34,7 +36,9 @@ const std::set<std::string> kCalled{"alpha_dropout",
                                     "periodic_embedding",
                                     "piecewise_linear_embedding",
                                     "rnn",
-                                    "rnn_cell"};
+                                    "rnn_cell",
+                                    "spectral_norm",
+                                    "weight_norm"};
 /// Not asked: its input is indices.
 const std::set<std::string> kOfIndices{"embedding"};
 

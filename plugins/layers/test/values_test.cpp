@@ -18,29 +18,14 @@
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/plugin_under_test.h>
+
+#include "layer_on.h"
 
 namespace treadle::testing {
 namespace {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
-
-std::shared_ptr<Layer> layer_on(const std::string& name, const Json& parameters,
-                                std::vector<std::int64_t> row) {
-  static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
-  const TaskRandom random(1);
-  row.insert(row.begin(), TensorSpec::kVaries);
-  LayerSpec spec;
-  spec.dtype = at::kDouble;
-  spec.inputs = {TensorSpec(std::move(row), at::kDouble)};
-  return plugin.make<LayerFactory>(name, parameters)->create(spec);
-}
-
-at::Tensor result_on(Layer& layer, const at::Tensor& x) {
-  LayerContext context;
-  return layer.forward({&x, 1}, context);
-}
 
 // Of 64 units on 32 numbers: standard deviations √(2 / 96) and √(2 / 128), by 8192 and 16384 draws.
 TEST(Lstm, BeginsAsXavierAndWithForgetGatesOpen) {

@@ -4,7 +4,10 @@ namespace treadle::testing {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
-                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER)), CaseName());
+                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
+                                                           {{"ensemble",
+                                                             {{"members", 2}, {"loss", "mse"}}}})),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

@@ -2,17 +2,22 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/one_hot.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/accumulate.h>
+#include <gmock/gmock.h>
 
+#include <treadle/core/fits_targets.h>
 #include <treadle/testing/loss_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 
@@ -45,6 +50,10 @@ LossCase weighted_ce(std::string name, TargetSpec target) {
                  {{"class_weights", kClassWeights}, {"label_smoothing", 0.1}}, std::move(target));
 }
 
+LossCase ensemble(std::string name, const nlohmann::json& loss, TargetSpec target) {
+  return case_of(std::move(name), "ensemble", {{"members", 4}, {"loss", loss}}, std::move(target));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Losses, LossContract,
     ::testing::Values(
@@ -68,6 +77,12 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("BceWithLogitsOfLabels", "bce_with_logits", {}, Case::labels(3)),
         case_of("BceWithLogitsOfLabelsAtSteps", "bce_with_logits", {{"pos_weight", kClassWeights}},
                 Case::labels(3, {kVaries})),
+        ensemble("EnsembleOfClasses", "cross_entropy", Case::classes(3)),
+        ensemble("EnsembleOfSteps", {{"use", "cross_entropy"}, {"class_weights", kClassWeights}},
+                 Case::classes(3, {kVaries})),
+        ensemble("EnsembleOfLabels", "bce_with_logits", Case::labels(3)),
+        ensemble("EnsembleOfNumbers", "mse", Case::numbers(2)),
+        ensemble("EnsembleOfQuantiles", "quantile", Case::numbers(2, {2, 3})),
         case_of("KlDiv", "kl_div", {}, Case::distribution(3)),
         case_of("KlDivOfSteps", "kl_div", {}, Case::distribution(2, {kVaries})),
         case_of("Mse", "mse", {}, Case::numbers(1)),
@@ -273,6 +288,55 @@ TEST(NumberLoss, NamesItselfAndTheRemedyWhenTheTargetIsClasses) {
 TEST(NumberLoss, AsksForAsManyValuesAsTheTargetHas) {
   EXPECT_EQ(make("mse")->outputs_for(LossCase::numbers(4)),
             (std::vector<OutputSpec>{{"values", {4}}}));
+}
+
+TEST(EnsembleLoss, IsTheMeanOfTheMembersLosses) {
+  const TaskRandom random(6);
+  const nlohmann::json weighted{{"use", "cross_entropy"}, {"class_weights", kClassWeights}};
+  for (const nlohmann::json& one : {nlohmann::json("cross_entropy"), weighted}) {
+    const auto alone =
+        make("cross_entropy", one.is_object() ? nlohmann::json{{"class_weights", kClassWeights}}
+                                              : nlohmann::json::object());
+    const auto loss = make("ensemble", {{"members", 3}, {"loss", one}});
+    Batch batch = batch_of(at::randint(3, {10, 6}, at::kLong));
+    batch.position_weights = {at::rand({10, 6}, at::kDouble)};
+    batch.weights = at::rand({10}, at::kDouble);
+    const TargetSpec target = LossCase::classes(3, {6});
+    const at::Tensor logits = at::randn({10, 6, 3, 3}, at::kDouble);
+    double sum = 0;
+    at::Tensor probabilities;
+    for (std::int64_t member = 0; member < 3; ++member) {
+      const std::vector<at::Tensor> its{logits.select(2, member)};
+      sum += mean_of(*alone, its, batch, target);
+      const at::Tensor values = alone->prediction(its).values;
+      probabilities = member == 0 ? values : probabilities.add(values);
+    }
+
+    EXPECT_NEAR(mean_of(*loss, {logits}, batch, target), sum / 3, 1e-14);
+    EXPECT_TRUE(
+        at::allclose(loss->prediction({logits}).values, probabilities.div(3), 1e-14, 1e-14));
+  }
+}
+
+TEST(EnsembleLoss, AsksForOutputsOfEachMember) {
+  EXPECT_EQ(make("ensemble", {{"members", 5}, {"loss", "mse"}})
+                ->outputs_for(LossCase::numbers(2, {kVaries})),
+            (std::vector<OutputSpec>{{"values", {kVaries, 5, 2}}}));
+}
+
+TEST(EnsembleLoss, IsFittedLikeTheLossWithin) {
+  const auto fits = [](const nlohmann::json& loss) {
+    return make("ensemble", {{"members", 2}, {"loss", loss}})->ask<FitsTargets>() != nullptr;
+  };
+  EXPECT_TRUE(fits("cross_entropy"));
+  EXPECT_FALSE(fits("mse"));
+}
+
+TEST(EnsembleLoss, RefusesALossThatIsNoSumOverRows) {
+  EXPECT_THAT(message_of([] {
+                make("ensemble", {{"members", 2}, {"loss", "correlation"}});
+              }),
+              ::testing::HasSubstr("/loss: must be a sum over rows"));
 }
 
 // --- the same means as PyTorch, scikit-learn and NumPy ------------------------------------------
@@ -510,10 +574,14 @@ TEST(Sharpe, PredictsTheWeightsOfAssets) {
   EXPECT_TRUE(said.values.equal(at::full({3, 4}, 0.25, at::kDouble)));
 }
 
+nlohmann::json required_of(const std::string& name) {
+  return name == "ensemble" ? nlohmann::json{{"members", 2}, {"loss", "mse"}} : nlohmann::json();
+}
+
 TEST(Losses, TheirSchemasSayWhetherTheyAddUp) {
   for (const auto& offer : plugin().offers()) {
     const bool additive = offer.schema.value("x-treadle-additive", true);
-    EXPECT_EQ(make(offer.name)->is_additive(), additive) << offer.name;
+    EXPECT_EQ(make(offer.name, required_of(offer.name))->is_additive(), additive) << offer.name;
   }
 }
 
@@ -521,6 +589,10 @@ TEST(Losses, TheirSchemasNameTheTargetsTheyTake) {
   const std::vector<TargetSpec> targets{LossCase::classes(2), LossCase::numbers(2),
                                         LossCase::labels(2), LossCase::distribution(2)};
   for (const auto& offer : plugin().offers()) {
+    if (offer.name == "ensemble") {  // takes what the loss within does
+      EXPECT_FALSE(offer.schema.contains("x-treadle-target"));
+      continue;
+    }
     const nlohmann::json& said = offer.schema.at("x-treadle-target");
     for (const TargetSpec& target : targets) {
       const bool takes =

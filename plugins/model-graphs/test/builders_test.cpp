@@ -4,15 +4,19 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/graph/flow_document.h>
 #include <treadle/graph/flow_model.h>
+#include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/graph_contract.h>
@@ -54,6 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"width", 8}, {"hidden", 12}, {"dropout", 0.2}, {"norm", "layer"}}),
         builder("ResidualMlpWithoutBlocks", "residual_mlp", {{"blocks", 0}, {"norm", "none"}}),
         piece(builder("ResidualMlpWithoutHead", "residual_mlp", {{"width", 8}, {"head", false}})),
+        piece(builder("Grid", "grid",
+                      {{"rows", 2},
+                       {"columns", 2},
+                       {"cell", {{{"use", "dense"}, {"out_features", 5}}, "tanh"}},
+                       {"replace", {{{"at", {1, 0, 1}}, {"with", "sigmoid"}}}}})),
         builder("ConvNetForImages", "conv_net", {{"channels", {3, 4}}}, {2, 8, 8}),
         builder("ConvNetForSequences", "conv_net",
                 {{"channels", {3}}, {"depth", 2}, {"kernel_size", 5}, {"norm", "none"}}, {2, 9}),
@@ -321,6 +330,70 @@ TEST(GraphBuilders, ThatNameThemselvesWithoutEndAreRefused) {
   const std::string said = message_of([&] { flow.build(spec); });
 
   EXPECT_TRUE(said.ends_with("flows stand in each other more than 100 levels deep")) << said;
+}
+
+// --- A grid
+
+std::shared_ptr<graph::Graph> grid_of(Json parameters) {
+  LayerSpec spec;
+  spec.inputs = {TensorSpec({TensorSpec::kVaries, 3}, at::kFloat)};
+  parameters["use"] = "grid";
+  const Json steps = Json::array({{{"use", "graph"}, {"name", "net"}, {"builder", parameters}}});
+  const TaskRandom random(3);
+  return graph::read_steps(Config(), steps, "", components()).build(spec);
+}
+
+const Json kCell = Json::array({{{"use", "dense"}, {"out_features", 3}}, "relu"});
+
+TEST(Grid, NamesEachLayerByItsAddress) {
+  const auto network = grid_of({{"rows", 2}, {"columns", 3}, {"cell", kCell}});
+  std::vector<std::string> names;
+  for (const auto& item : network->named_parameters())
+    names.push_back(item.key());
+
+  ASSERT_EQ(names.size(), 12);
+  EXPECT_EQ(names.front(), "net.cells.0.0.0.weight");
+  EXPECT_EQ(names.back(), "net.cells.1.2.0.bias");
+
+  std::vector<std::string> order;
+  graph::GraphState state(*network);
+  state.on_each_node([&](const std::string& node, const at::Tensor&) { order.push_back(node); });
+  const at::Tensor x = at::randn({2, 3});
+  network->run({&x, 1}, state);
+  ASSERT_EQ(order.size(), 2 * 6 + 6 + 1) << "layers, cells and the whole";
+  EXPECT_EQ(order[3], "net.cells.0.1.0");
+  EXPECT_EQ(order[4], "net.cells.0.1.1");
+  EXPECT_EQ(order[5], "net.cells.0.1");
+}
+
+TEST(Grid, ReplacesTheLayerAtAnAddress) {
+  Json parameters{{"rows", 1}, {"columns", 2}, {"cell", kCell}};
+  const auto plain = grid_of(parameters);
+  parameters["replace"] = {{{"at", {0, 1, 1}}, {"with", "tanh"}}};
+  const auto replaced = grid_of(parameters);
+  const at::Tensor x = at::randn({4, 3});
+  const at::Tensor hidden = at::relu(at::linear(x, plain->parameters()[0], plain->parameters()[1]));
+  const at::Tensor last = at::linear(hidden, plain->parameters()[2], plain->parameters()[3]);
+
+  EXPECT_TRUE(at::equal(plain->forward(x), at::relu(last)));
+  EXPECT_TRUE(at::equal(replaced->forward(x), at::tanh(last))) << "the weights are the same";
+}
+
+TEST(Grid, RefusesAddressesBeyondIt) {
+  Json parameters{{"rows", 1}, {"columns", 2}, {"cell", kCell}};
+  const auto mistake = [&](const Json& replace) -> std::string {
+    parameters["replace"] = replace;
+    try {
+      plugin().make<GraphBuilder>("grid", parameters);
+    } catch (const DocumentError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(mistake({{{"at", {1, 0, 0}}, {"with", "tanh"}}}),
+            "/replace/0/at: is [row, column, layer] within a grid of [1,2,2], got [1,0,0]");
+  EXPECT_EQ(mistake({{{"at", {0, 0, 1}}, {"with", "tanh"}}, {{"at", {0, 0, 1}}, {"with", "relu"}}}),
+            "/replace/1/at: is replaced twice: [0,0,1]");
 }
 
 }  // namespace

@@ -90,6 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("StateAdd", "state_add", {}, kTwo),
                       layer("StateAddAtFirst", "state_add", {}, {{6}, {}}),
                       layer("Identity", "identity"),
+                      chooses(layer("Constant", "constant", {{"value", {{1, 2}, {3, 4}}}})),
+                      layer("Parameter", "parameter", {{"shape", {2, 3}}}),
                       layer("Reshape", "reshape", {{"shape", {-1, 2, 3}}}),
                       layer("SoftmaxRouter", "softmax_router", {{"num_experts", 3}}),
                       layer("SigmoidRouter", "sigmoid_router", {{"num_experts", 3}}, kTwo),

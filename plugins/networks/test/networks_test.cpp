@@ -129,6 +129,18 @@ INSTANTIATE_TEST_SUITE_P(
               {{"tie_weights", false}},
               {{tokens(1024, 50257)}, {1024, 50257}},
               124'439'808 + 50'257 * 768},
+        // By hand, of the package tabm: W 8·512 + 2·512², r 32·(8 + 2·512), s and b 32·3·512 each,
+        // heads 32·513; with one scale of inputs and shared biases for the variant.
+        Count{"TabM",
+              "tabm",
+              Json::object(),
+              {{by_rows({8})}, {32, 1}},
+              528'384 + 33'024 + 2 * 49'152 + 16'416},
+        Count{"TabMMini",
+              "tabm",
+              {{"variant", "tabm-mini"}},
+              {{by_rows({8})}, {32, 1}},
+              528'384 + 32 * 8 + 3 * 512 + 16'416},
         Count{"BertBase",
               "bert",
               {{"head", false}},
@@ -440,6 +452,34 @@ TEST(Mlp, FindsARing) {
             0.95);
 }
 
+// The same, by the mean of the members' losses; the prediction is the mean of their probabilities.
+TEST(TabM, FindsARing) {
+  for (const char* variant : {"tabm", "tabm-mini"}) {
+    const auto network = network_of(
+        "tabm", {{"variant", variant}, {"width", 32}, {"num_layers", 2}}, {{by_rows({2})}, {8, 2}});
+    const auto draw = [](std::int64_t rows) {
+      const at::Tensor x = at::randn({rows, 2});
+      return std::pair(x, x.square().sum(1).gt(1.4).to(at::kLong));
+    };
+    const TaskRandom random(1);
+    torch::optim::Adam adam(network->parameters(), torch::optim::AdamOptions(0.01));
+    network->train();
+    for (int step = 0; step < 200; ++step) {
+      const auto [x, y] = draw(64);
+      adam.zero_grad();
+      at::cross_entropy_loss(result_of(*network, {x}).flatten(0, 1), y.repeat_interleave(8))
+          .backward();
+      adam.step();
+    }
+    network->eval();
+    const at::NoGradGuard no_gradients;
+    const auto [x, y] = draw(512);
+    const at::Tensor of_members = result_of(*network, {x}).softmax(2);
+    EXPECT_GT(of_members.mean(1).argmax(1).eq(y).to(at::kFloat).mean().item<double>(), 0.95);
+    EXPECT_GT(of_members.std(1).mean().item<double>(), 1e-3) << "members differ";
+  }
+}
+
 // Whether a token comes in a text at all.
 TEST(Bert, FindsAToken) {
   const auto network = network_of("bert",
@@ -494,6 +534,8 @@ TEST(NetworkMistakes, NameBothSizes) {
   EXPECT_THAT(mistake_in("vit", {{"patch_size", 4}, {"width", 6}, {"num_heads", 4}},
                          {{by_rows({1, 8, 8})}}),
               HasSubstr("has 4 heads, which do not divide the width of 6"));
+  EXPECT_THAT(mistake_in("tabm", Json::object(), {{by_rows({4})}, {3}}),
+              HasSubstr("requires \"output\" [B, 3]; its loss is {\"use\": \"ensemble\""));
   EXPECT_THAT(mistake_in("bert", {{"max_length", 4}}, {{tokens(6, 8)}}),
               HasSubstr("has 4 positions (\"max_length\"), got [B, 6]"));
   EXPECT_THAT(mistake_in("gpt", {{"max_length", 4}}, {{tokens(6, 8)}}),

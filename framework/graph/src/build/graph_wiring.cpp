@@ -10,6 +10,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/problem.h>
+#include <treadle/graph/ready_parts.h>
 
 #include "build/description.h"
 
@@ -50,6 +51,15 @@ GraphWiring& GraphWiring::node(std::string name, const Part& part, std::vector<s
   return *this;
 }
 
+GraphWiring& GraphWiring::constant(std::string name, const at::Tensor& row) {
+  return node(std::move(name), graph::constant(row), {inputs_.front()});
+}
+
+GraphWiring& GraphWiring::parameter(std::string name, std::vector<std::int64_t> shape, double mean,
+                                    double std) {
+  return node(std::move(name), graph::parameter(std::move(shape), mean, std), {inputs_.front()});
+}
+
 FlowBuilder GraphWiring::flow(const std::vector<std::string>& outputs) const {
   std::vector<Problem> problems;
   Description description;
@@ -74,7 +84,9 @@ FlowBuilder GraphWiring::flow(const std::vector<std::string>& outputs) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].from.empty())
       problems.push_back(
-          problem(quote_text(nodes_[i].name) + " is given nothing; a node has at least one input"));
+          problem(quote_text(nodes_[i].name) +
+                  " is given nothing; of all nodes only a constant() or a parameter() needs no "
+                  "input"));
     for (const std::string& source : nodes_[i].from) {
       const auto found = vertices.find(source);
       if (found == vertices.end()) {

@@ -10,10 +10,12 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
+#include <c10/core/GradMode.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
@@ -137,6 +139,34 @@ class Projection : public Layer, public Lowerable {
   at::Tensor bias_;
   std::function<at::Tensor(const at::Tensor&)> rule_;
   std::shared_ptr<const PlanOp> function_;
+};
+
+/// The same for every row.
+class Source final : public Layer, public TakesIndices {
+ public:
+  static std::shared_ptr<Source> constant(const at::Tensor& row, c10::ScalarType dtype) {
+    auto source = std::make_shared<Source>("constant");
+    source->row_ = source->register_buffer("value", row.to(dtype, false, /*copy=*/true));
+    return source;
+  }
+  static std::shared_ptr<Source> parameter(at::IntArrayRef shape, double mean, double std,
+                                           c10::ScalarType dtype) {
+    auto source = std::make_shared<Source>("parameter");
+    source->row_ = source->register_parameter("weight", at::empty(shape, dtype));
+    const at::NoGradGuard no_gradients;
+    source->row_.normal_(mean, std);
+    return source;
+  }
+  explicit Source(const std::string& name) : Layer(name) {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    std::vector<std::int64_t> sizes = row_.sizes().vec();
+    sizes.insert(sizes.begin(), inputs[0].size(0));
+    return row_.unsqueeze(0).expand(sizes).contiguous();
+  }
+
+ private:
+  at::Tensor row_;
 };
 
 class FixedSelector final : public Layer, public Selector, public TakesIndices {
@@ -358,6 +388,16 @@ auto in_order(const std::vector<std::size_t>& order, const Values& values) {
   return ordered;
 }
 
+/// A number, or lists of lists of them.
+nlohmann::json nested_list(const at::Tensor& values) {
+  if (values.dim() == 0)
+    return values.item<double>();
+  nlohmann::json list = nlohmann::json::array();
+  for (std::int64_t i = 0; i < values.size(0); ++i)
+    list.push_back(nested_list(values[i]));
+  return list;
+}
+
 const nlohmann::json kNothing = nlohmann::json::object();
 
 nlohmann::json said_of(bool broadcast) {
@@ -462,6 +502,22 @@ Part reshape(std::vector<std::int64_t> sizes) {
         return std::optional(builder.reshape(inputs[0], sizes));
       },
       std::move(parameters), /*moves_only=*/true);
+}
+
+Part constant(const at::Tensor& row) {
+  return Part("constant",
+              [row](const LayerSpec& spec) { return Source::constant(row, spec.dtype); },
+              {{"value", nested_list(row.detach().to(at::kCPU, at::kDouble))}});
+}
+
+Part parameter(std::vector<std::int64_t> shape, double mean, double std) {
+  nlohmann::json parameters{{"shape", shape}, {"mean", mean}, {"std", std}};
+  return Part(
+      "parameter",
+      [shape = std::move(shape), mean, std](const LayerSpec& spec) {
+        return Source::parameter(shape, mean, std, spec.dtype);
+      },
+      std::move(parameters));
 }
 
 Part softmax_router(std::int64_t in, std::int64_t experts) {

@@ -56,7 +56,13 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& 
   std::vector<at::Tensor> outputs;
   // Straight to run_graph(), past the executor of the nested graph: only the outermost graph
   // chooses how a forward runs. Inputs are contiguous already, being values of the graph around.
-  run_graph(graph, inputs, state.graph->data(), scope, outputs);
+  if (scope.hook != nullptr && !name_.empty()) {
+    ForwardScope its = scope;
+    its.within += name_ + ".";
+    run_graph(graph, inputs, state.graph->data(), its, outputs);
+  } else {
+    run_graph(graph, inputs, state.graph->data(), scope, outputs);
+  }
   state.outputs.clear();
   for (const std::string& name : further) {
     const auto found =

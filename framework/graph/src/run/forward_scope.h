@@ -1,6 +1,9 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
+
+#include <treadle/graph/graph_state.h>
 
 namespace treadle::graph {
 
@@ -11,6 +14,10 @@ struct ForwardScope {
   /// See ForwardContext::truncates_bptt(). State is then detached where they are
   /// read, and what a loop hands on where the next round takes it.
   bool truncates_bptt = false;
+  /// See GraphState::on_each_node(); null: nobody is told. It outlives the forward.
+  const NodeHook* hook = nullptr;
+  /// Where the graph stands for it: "", "encoder.".
+  std::string within = {};
 };
 
 }  // namespace treadle::graph

@@ -1,5 +1,7 @@
 #include <treadle/graph/graph.h>
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -259,7 +261,11 @@ std::vector<at::Tensor> Graph::run_within(const Inputs& inputs, GraphState& stat
   try {
     // Losses of layers are results that a plan does not have.
     const bool adds_losses = impl_->adds_losses && state.data().takes_losses;
-    if (adds_losses) {
+    if (state.data().hook) {
+      ForwardScope told = scope;
+      told.hook = &state.data().hook;
+      run_graph(*impl_, given, state.data(), told, outputs);
+    } else if (adds_losses) {
       run_graph(*impl_, given, state.data(), scope, outputs);
     } else {
       impl_->executor->run(*this, given, state.data(), scope, outputs);
@@ -345,35 +351,55 @@ std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
 
 void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
   std::vector<Impl::LoggedValue> logged;
-  const auto add = [&](const std::string& tag, std::optional<Reduction> by) {
-    const auto place = find_tag(tag);
-    if (!place)
-      throw UsageError("the graph has no tag " + quote_text(tag) + did_you_mean(tag, part_names()));
+  const auto add = [&](const std::string& name, std::size_t place, std::optional<Reduction> by) {
     // Where sizes are known, a value of several elements without a reduction is refused now. Else
     // ForwardContext::log() refuses it in the first step.
-    const std::optional<TensorSpec>& result = impl_->nodes[*place].result;
+    const std::optional<TensorSpec>& result = impl_->nodes[place].result;
     const auto is_one = [](std::int64_t size) { return size == 1; };
     if (!by && result && !std::all_of(result->sizes.begin(), result->sizes.end(), is_one)) {
-      throw UsageError(quote_text(tag) + " is " + result->text() +
+      throw UsageError(quote_text(name) + " is " + result->text() +
                        "; say how its elements become one number, mean, sum, max, min or norm: "
                        "{\"tag\": " +
-                       quote_text(tag) + ", \"reduction\": \"mean\"}");
+                       quote_text(name) + ", \"reduction\": \"mean\"}");
     }
     const bool is_known =
         std::any_of(logged.begin(), logged.end(),
-                    [&](const Impl::LoggedValue& one) { return one.name == tag; });
+                    [&](const Impl::LoggedValue& one) { return one.name == name; });
     if (is_known)
-      throw UsageError(quote_text(tag) + " is to be logged twice; leave one of them out");
-    logged.push_back({tag, *impl_->places[*place].tag_slot, by});
+      throw UsageError(quote_text(name) + " is to be logged twice; leave one of them out");
+    std::optional<std::size_t>& slot = impl_->places[place].tag_slot;
+    if (!slot)
+      slot = impl_->tag_slots++;
+    logged.push_back({name, *slot, by});
   };
   for (const LoggedTag& one : tags) {
     const std::vector<std::string> group = tag_group(one.tag);
-    if (group.empty())
-      add(one.tag, one.by);
     for (const std::string& tag : group)
-      add(tag, one.by);
+      add(tag, *find_tag(tag), one.by);
+    if (!group.empty())
+      continue;
+    if (const auto place = find_tag(one.tag)) {
+      add(one.tag, *place, one.by);
+      continue;
+    }
+    const std::size_t before = logged.size();
+    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
+      const std::string& id = impl_->nodes[place].id;
+      if (impl_->places[place].node != nullptr && fnmatch(one.tag.c_str(), id.c_str(), 0) == 0)
+        add(id, place, one.by);
+    }
+    if (logged.size() == before) {
+      std::vector<std::string> names = part_names();
+      for (const NodeInfo& node : impl_->nodes)
+        names.push_back(node.id);
+      throw UsageError("the graph has no tag and no node " + quote_text(one.tag) +
+                       did_you_mean(one.tag, names));
+    }
   }
   impl_->logged = std::move(logged);
+  // States that were made before have no room for further slots.
+  const std::lock_guard lock(impl_->spare_mutex);
+  impl_->spare.clear();
 }
 
 std::vector<std::string> Graph::logged_names() const {

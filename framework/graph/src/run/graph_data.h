@@ -135,6 +135,7 @@ struct GraphState::Data {
   std::vector<NodeState> nodes;    // as places
   bool keeps_tags = true;
   bool takes_losses = false;  ///< of layers, see reports.h
+  NodeHook hook;              ///< see on_each_node(); empty: nobody is told
   /// When each place began and ended; empty where nothing is timed.
   std::vector<std::pair<Clock::time_point, Clock::time_point>> times;
   std::optional<Profile> profile;

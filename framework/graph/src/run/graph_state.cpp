@@ -117,6 +117,10 @@ const at::Tensor& GraphState::pondered(std::string_view tag) const {
   return data_->nodes[*place].pondered;
 }
 
+void GraphState::on_each_node(NodeHook hook) {
+  data_->hook = std::move(hook);
+}
+
 GraphState* GraphState::sub(std::string_view tag) {
   const auto place = data_->graph->find_tag(tag);
   if (!place || data_->nodes[*place].callees.size() != 1)

@@ -67,10 +67,27 @@ void run_group(const Graph::Impl& graph, std::size_t index, std::uint64_t seed,
   const BranchGroup& group = graph.groups_of_branches[*graph.places[index].group];
   if (group.places.front() != index)
     return;
-  run_branches(group, graph.branches, seed, graph.parameters, state.values,
+  const Branches branches = scope.hook != nullptr ? Branches::kSequential : graph.branches;
+  run_branches(group, branches, seed, graph.parameters, state.values,
                [&](std::size_t place, const Inputs& given) {
                  return run_place(graph, place, given, state, scope);
                });
+}
+
+}  // namespace
+
+namespace {
+
+/// With its hook, which the nodes of graphs within have as well.
+at::Tensor run_told(const Graph::Impl& graph, std::size_t index, const Inputs& given,
+                    GraphState::Data& state, const ForwardScope& scope) {
+  const std::string node = scope.within + graph.nodes[index].id;
+  ForwardScope within = scope;
+  within.within = node + ".";
+  at::Tensor value =
+      contiguous_with_gradient(graph.places[index].node->run(given, state.nodes[index], within));
+  (*scope.hook)(node, value);
+  return value;
 }
 
 }  // namespace
@@ -80,6 +97,8 @@ at::Tensor run_place(const Graph::Impl& graph, std::size_t index, const Inputs& 
   if (scope.stop.stop_requested())
     throw Interrupted("stopped within a forward of the model");
   try {
+    if (scope.hook != nullptr)
+      return run_told(graph, index, given, state, scope);
     if (state.times.empty())
       return contiguous_with_gradient(
           graph.places[index].node->run(given, state.nodes[index], scope));

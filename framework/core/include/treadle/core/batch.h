@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -64,6 +65,10 @@ class TargetBatch {
   /// The target in the data's units, which a metric compares with.
   static TargetBatch original(const Batch& batch, std::size_t target, const TargetSpec& spec);
 
+  /// Every row `times` times in succession, for a loss that compares several outputs with one
+  /// target. batch() stays as it is.
+  TargetBatch repeated(std::int64_t times) const;
+
   /// [B, target.shape...]
   const at::Tensor& values() const { return values_; }
   /// How much each position counts, row weights included: the run's dtype, [B, positions...].
@@ -78,6 +83,11 @@ class TargetBatch {
  private:
   TargetBatch(const Batch& batch, std::size_t target, const at::Tensor& values,
               const TargetSpec& spec);
+  TargetBatch(const Batch& batch, at::Tensor values, at::Tensor weights, std::int64_t positions)
+      : batch_(batch),
+        values_(std::move(values)),
+        weights_(std::move(weights)),
+        positions_(positions) {}
 
   const Batch& batch_;
   at::Tensor values_;

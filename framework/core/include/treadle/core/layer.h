@@ -197,6 +197,20 @@ class AddsLosses {
   virtual std::vector<std::string> loss_names() const = 0;
 };
 
+/// Computes with one weight, a matrix or a kernel, for which another tensor of its sizes may stand:
+/// what `weight_norm` makes of it.
+class TakesWeight {
+ public:
+  virtual ~TakesWeight();
+  /// A parameter of the layer, which forward() uses.
+  virtual const at::Tensor& own_weight() const = 0;
+  /// forward() with `weight` in place of own_weight(), and a gradient for it.
+  virtual at::Tensor forward_with(const at::Tensor& weight, const Inputs& inputs,
+                                  LayerContext& context) = 0;
+  /// Which dimension of the weight is that of the layer's outputs.
+  virtual std::int64_t output_dim() const { return 0; }
+};
+
 /// Takes integers or booleans: indices into vocabularies, lengths, masks. A layer that does not is
 /// given floating-point numbers only; a graph refuses everything else when it is built.
 class TakesIndices {

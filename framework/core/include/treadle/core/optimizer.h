@@ -40,11 +40,15 @@ class Optimizer : public Component {
   virtual void do_update(ParameterView& view) const = 0;
 };
 
+class LearningRateSchedule;
+
 /// Parameters with an optimizer of their own: another rate, no decay. What it points to is
 /// borrowed.
 struct ParameterGroup {
   const Optimizer* optimizer = nullptr;
   std::vector<std::string> parameters;  ///< names of segments
+  /// Of the optimizer's rate; null: it changes as that of the parameters in no group does.
+  const LearningRateSchedule* schedule = nullptr;
 };
 
 }  // namespace treadle

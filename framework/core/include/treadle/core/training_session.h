@@ -45,7 +45,8 @@ class TrainingSession {
   virtual bool next_epoch() = 0;
 
   /// Trains on the next batch of the epoch; false: there is none, call finish_epoch(). The rate is
-  /// the first optimizer's; groups follow in proportion.
+  /// the first optimizer's; groups follow in proportion. One with a schedule of its own has the
+  /// rate of that, times what the rate is of the first optimizer's schedule.
   ///
   /// Throws Interrupted, after saving, when a stop is requested, and TrainingError, naming epoch
   /// and step, when the loss or a gradient is no longer finite. Let both pass.

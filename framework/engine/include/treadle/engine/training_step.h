@@ -96,7 +96,11 @@ class TrainingStep {
   /// are not finite; the result is then false. On a device the result is always true, because the
   /// host does not wait: record() counts the skipped steps. When shards throw, what the first of
   /// them threw comes out, after all have ended.
-  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed);
+  ///
+  /// `group_rates`: one for each of StepOptions::groups; empty: all in proportion to
+  /// `learning_rate`, by the rates of their optimizers.
+  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
+           std::span<const double> group_rates = {});
 
   /// Waits for the device where the numbers are there, and reads all of them at once.
   const StepRecord& record() const;

@@ -45,9 +45,9 @@ struct NodeInput {
 class Graph;
 struct ForwardScope;
 
-/// A tagged value to log, and the reduction of its elements; nothing: it has one element.
+/// Values to log, and the reduction of their elements; nothing: each has one element.
 struct LoggedTag {
-  std::string tag;
+  std::string tag;  ///< a tag, a group of them, or the id of a node, with * for any text
   std::optional<Reduction> by;
 };
 
@@ -182,7 +182,8 @@ class Graph final : public Model,
   std::shared_ptr<Graph> sub(std::string_view tag) const;
 
   /// As a model: what each training forward logs, see ForwardContext::log(). The name of a
-  /// group stands for its tags. Throws a UsageError for an unknown tag, and for one that is known
+  /// group stands for its tags, "dense_*" for all nodes of that name, which are logged by their
+  /// ids. Throws a UsageError for an unknown tag, and for one that is known
   /// to have several elements and no reduction. Before the first forward.
   void set_logged_tags(const std::vector<LoggedTag>& tags);
   std::vector<std::string> logged_names() const override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ class DeviceBackend;
 namespace treadle::graph {
 
 class Graph;
+
+/// Is told the value of a node: GraphState::on_each_node().
+using NodeHook = std::function<void(const std::string& node, const at::Tensor& value)>;
 
 /// Everything that one stream of forwards through a graph leaves behind: states, tagged values,
 /// traces, and what layers carry. A graph can be run with several of them at the same time; one of
@@ -49,6 +53,14 @@ class GraphState final : public Stateful {
 
   /// The state of the graph within a graph that has this tag; null when there is none.
   GraphState* sub(std::string_view tag);
+
+  /// Calls `hook` with the value of each node of the next forwards, as soon as it is there: of
+  /// graphs within, too, and of a loop in every round. `node` is what names of parameters begin
+  /// with: "dense_0", "encoder.dense_1", "loop_0.body.dense_0". The value is the one that other
+  /// nodes get: Tensor::register_hook() on it is told its gradient. Such forwards run node by node,
+  /// branches one after the other. Of what a layer runs by itself (`recompute`) nothing is told.
+  /// An empty one ends it. What the hook throws fails the forward.
+  void on_each_node(NodeHook hook);
 
   /// Whether the next forwards are timed, node by node, graphs within included; ending it drops
   /// what was measured. With the backend of the device that the graph is on, times are those of the

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include <treadle/core/layer.h>
 #include <treadle/graph/flow_builder.h>
@@ -27,6 +30,11 @@ class GraphWiring {
 
   /// A node of this name, which is given what these nodes and inputs give, in this order.
   GraphWiring& node(std::string name, const Part& part, std::vector<std::string> from);
+  /// Nodes that need no other: see constant() and parameter() in ready_parts.h. They have as many
+  /// rows as the graph's first input.
+  GraphWiring& constant(std::string name, const at::Tensor& row);
+  GraphWiring& parameter(std::string name, std::vector<std::int64_t> shape, double mean = 0,
+                         double std = 0.02);
 
   /// The flow that gives these nodes' values. Nodes that none of them needs are left out. Throws a
   /// DocumentError with every mistake: names used twice, names of no node, and a cycle, as a path

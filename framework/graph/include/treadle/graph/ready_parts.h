@@ -47,6 +47,13 @@ Part recompute(const Part& body, RecomputedNames names = RecomputedNames::kOfNod
 /// To sizes as Tensor::reshape takes them; one may be -1.
 Part reshape(std::vector<std::int64_t> sizes);
 
+// --- Sources: of their input they take the number of rows only, and each row gets the same.
+
+/// `row`, in the dtype of the parameters: [B, row.sizes...].
+Part constant(const at::Tensor& row);
+/// A learned tensor, "weight" [shape...], N(mean, std²) at first: [B, shape...].
+Part parameter(std::vector<std::int64_t> shape, double mean = 0, double std = 0.02);
+
 // --- Routers for mixture_of_experts(): rows [B, in] become weights [B, experts]. Further inputs
 // are added to the first.
 

@@ -397,12 +397,13 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
   for (const Config& group : slots) {
     nlohmann::json parameters = component_config(slot, "optimizer").json();
     for (const auto& [key, value] : group.json().items()) {
-      if (key != "parameters")
+      if (key != "parameters" && key != "schedule")
         parameters[key] = value;
     }
     groups.push_back({runtime_.registry().make<Optimizer>(
                           name_in(slot), Config(parameters, group.pointer(), group.places())),
-                      {}});
+                      {},
+                      group.has("schedule") ? schedule_in(group.child("schedule")) : nullptr});
     for (const std::string& pattern : group.get<std::vector<std::string>>("parameters")) {
       const auto matches = [&](const std::string& name) {
         return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -433,8 +434,11 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
 }
 
 std::unique_ptr<LearningRateSchedule> DocumentComponents::make_schedule() const {
-  auto schedule = make<LearningRateSchedule>("schedule");
-  const Config slot = workflow_.slot("schedule");
+  return schedule_in(workflow_.slot("schedule"));
+}
+
+std::unique_ptr<LearningRateSchedule> DocumentComponents::schedule_in(const Config& slot) const {
+  auto schedule = make_in<LearningRateSchedule>(runtime_, slot, "schedule");
   if (!slot.has("warmup"))
     return schedule;
   if (!slot.json().at("warmup").is_object())

@@ -30,7 +30,8 @@ namespace treadle::internal {
 /// A group of the document's optimizer.
 struct OptimizerGroup {
   std::unique_ptr<Optimizer> optimizer;
-  std::vector<std::string> parameters;  ///< names
+  std::vector<std::string> parameters;                       ///< names
+  std::unique_ptr<LearningRateSchedule> schedule = nullptr;  ///< null: it has none of its own
 };
 
 /// A metric with the target it is computed for, started.
@@ -128,6 +129,8 @@ class DocumentComponents {
   /// In a slot that has no keys of its own.
   template <typename Interface>
   std::unique_ptr<Interface> make_nested(const Config& slot) const;
+  /// With its warm-up, where it has one.
+  std::unique_ptr<LearningRateSchedule> schedule_in(const Config& slot) const;
   std::vector<Config> slots(std::string_view key) const { return slots_of(workflow_, key); }
   Metric started(std::unique_ptr<MetricComputer> metric, std::size_t target) const;
   /// Adds a sentence to `left_out` for each that cannot be had.

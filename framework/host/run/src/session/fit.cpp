@@ -168,7 +168,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   for (const auto& replica : replicas_)
     setup_.replicas.push_back(replica.get());
   for (const OptimizerGroup& group : groups_)
-    setup_.groups.push_back({group.optimizer.get(), group.parameters});
+    setup_.groups.push_back({group.optimizer.get(), group.parameters, group.schedule.get()});
   setup_.checkpoint_every = plan.checkpoint_every;
   setup_.keep_checkpoints = plan.keep_checkpoints;
   setup_.timeline = timeline_;

@@ -49,6 +49,7 @@ struct GraphCase {
   std::vector<Role> roles = {};
   std::int64_t vocabulary = 3;    ///< how many indices, categories and segments there are
   std::int64_t output_width = 3;  ///< what the loss requires
+  std::vector<std::int64_t> output_positions = {};  ///< in front of it
   /// Ends with what the loss requires; false for a piece of a network.
   bool is_whole = true;
 };
@@ -60,7 +61,8 @@ class GraphContract : public ::testing::TestWithParam<GraphCase> {
   static LayerSpec spec(at::ScalarType dtype = at::kDouble, std::int64_t output_width = 0) {
     LayerSpec spec;
     spec.dtype = dtype;
-    spec.outputs = {{"output", {output_width > 0 ? output_width : GetParam().output_width}}};
+    spec.outputs = {
+        {"output", output_sizes(output_width > 0 ? output_width : GetParam().output_width)}};
     for (std::size_t i = 0; i < GetParam().inputs.size(); ++i) {
       const std::vector<std::int64_t>& shape = GetParam().inputs[i];
       std::vector<std::int64_t> sizes{TensorSpec::kVaries};
@@ -70,6 +72,12 @@ class GraphContract : public ::testing::TestWithParam<GraphCase> {
         spec.inputs.back().vocabulary = {GetParam().vocabulary};
     }
     return spec;
+  }
+
+  static std::vector<std::int64_t> output_sizes(std::int64_t width) {
+    std::vector<std::int64_t> sizes = GetParam().output_positions;
+    sizes.push_back(width);
+    return sizes;
   }
 
   static Role role_of(std::size_t input) {
@@ -176,7 +184,9 @@ TEST_P(GraphContract, BuildsANetworkForWhatItIsAsked) {
       ASSERT_GT(given.dim(), 0);
       EXPECT_EQ(given.size(0), rows);
       if (GetParam().is_whole) {
-        EXPECT_EQ(given.sizes(), (std::vector<std::int64_t>{rows, GetParam().output_width}));
+        std::vector<std::int64_t> sizes = output_sizes(GetParam().output_width);
+        sizes.insert(sizes.begin(), rows);
+        EXPECT_EQ(given.sizes(), sizes);
       }
     }
   }

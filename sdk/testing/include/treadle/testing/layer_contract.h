@@ -174,6 +174,33 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
     return layer.forward(inputs, context);
   }
 
+  /// A layer's buffers as they are now, for what is run several times: a forward of a training may
+  /// leave something in them (the vectors of a power iteration).
+  class Buffers {
+   public:
+    explicit Buffers(const Layer& layer) : buffers_(layer.buffers()) {
+      for (const at::Tensor& buffer : buffers_)
+        kept_.push_back(buffer.clone());
+    }
+    void restore() const {
+      const at::NoGradGuard no_gradients;
+      for (std::size_t i = 0; i < buffers_.size(); ++i)
+        buffers_[i].copy_(kept_[i]);
+    }
+
+   private:
+    std::vector<at::Tensor> buffers_;
+    std::vector<at::Tensor> kept_;
+  };
+
+  /// As run(), from these buffers.
+  static at::Tensor run_from(const Buffers& buffers, Layer& layer,
+                             const std::vector<at::Tensor>& inputs, std::uint64_t seed = 1,
+                             bool truncates_bptt = false) {
+    buffers.restore();
+    return run(layer, inputs, seed, truncates_bptt);
+  }
+
   /// What it returns, then the further outputs that it names. `requested`: which of those.
   static std::vector<at::Tensor> run_all(Layer& layer, const std::vector<at::Tensor>& inputs,
                                          const std::vector<std::string>& requested) {
@@ -336,14 +363,16 @@ TEST_P(LayerContract, DrawsItsWeightsFromTheTasksStream) {
 
 TEST_P(LayerContract, TrainingDiffersFromEvaluationOnlyIfItMay) {
   const auto layer = create(1);
+  const Buffers buffers(*layer);
   const at::NoGradGuard no_gradients;
   const auto inputs = random_inputs();
 
-  const at::Tensor trained = run(*layer, inputs);
-  EXPECT_TRUE(at::equal(run(*layer, inputs), trained)) << "with the same random stream";
+  const at::Tensor trained = run_from(buffers, *layer, inputs);
+  EXPECT_TRUE(at::equal(run_from(buffers, *layer, inputs), trained))
+      << "with the same random stream";
   layer->eval();
 
-  EXPECT_EQ(at::equal(run(*layer, inputs), trained), !GetParam().training_differs);
+  EXPECT_EQ(at::equal(run_from(buffers, *layer, inputs), trained), !GetParam().training_differs);
 }
 
 TEST_P(LayerContract, EvaluationIsAFunctionOfTheInputs) {
@@ -370,6 +399,7 @@ TEST_P(LayerContract, GradientsAreTheSlopesOfTheResult) {
   if (!GetParam().is_differentiable)
     return;
   const auto layer = create(1);
+  const Buffers buffers(*layer);
   const auto inputs = random_inputs();
   std::vector<Differentiated> differentiated = parameters_of(*layer);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -378,8 +408,8 @@ TEST_P(LayerContract, GradientsAreTheSlopesOfTheResult) {
   }
   for (const bool training : {true, false}) {
     layer->train(training);
-    EXPECT_TRUE(gradients_match([&] { return weighted_sum({run(*layer, inputs)}); }, differentiated,
-                                {.most_elements = 20}))
+    EXPECT_TRUE(gradients_match([&] { return weighted_sum({run_from(buffers, *layer, inputs)}); },
+                                differentiated, {.most_elements = 20}))
         << (training ? "in training" : "in evaluation");
   }
 }
@@ -515,10 +545,12 @@ TEST_P(LayerContract, APlanOfItGivesTheSameBits) {
 
 TEST_P(LayerContract, TruncatedBpttLeavesTheResultAlone) {
   const auto layer = create(1);
+  const Buffers buffers(*layer);
   const auto inputs = random_inputs();
   for (const bool training : {true, false}) {
     layer->train(training);
-    EXPECT_TRUE(values_match(run(*layer, inputs, 1, true), run(*layer, inputs, 1), kRounding))
+    EXPECT_TRUE(values_match(run_from(buffers, *layer, inputs, 1, true),
+                             run_from(buffers, *layer, inputs, 1), kRounding))
         << (training ? "in training" : "in evaluation");
   }
 }
@@ -528,10 +560,11 @@ TEST_P(LayerContract, TruncatedBpttEndsAtEveryStepOfTime) {
   if (!GetParam().is_differentiable)
     return;
   const auto layer = create(1);
+  const Buffers buffers(*layer);
   const auto inputs = random_inputs();
   const auto of_layer = [&](bool one_step) {
     return slopes_of(*layer, inputs, [&](const std::vector<at::Tensor>& given) {
-      return run(*layer, given, 1, one_step);
+      return run_from(buffers, *layer, given, 1, one_step);
     });
   };
   const Slopes all_of_time = of_layer(false);

@@ -1,0 +1,82 @@
+#include "ensemble_loss.h"
+
+#include <utility>
+
+#include <treadle/core/plugin_registry.h>
+
+namespace treadle::losses {
+
+EnsembleLoss::EnsembleLoss(const Config& config, const ComponentContext& context)
+    : EnsembleLoss(make_nested<Loss>(context, config, "loss"),
+                   config.get<std::int64_t>("members")) {
+  if (!loss_->is_additive()) {
+    config.fail("loss",
+                "must be a sum over rows, since members are rows to it, but this one is computed "
+                "over all rows of a step");
+  }
+}
+
+EnsembleLoss::EnsembleLoss(std::unique_ptr<Loss> loss, std::int64_t members)
+    : loss_(std::move(loss)), members_(members) {}
+
+std::vector<OutputSpec> EnsembleLoss::do_outputs_for(const TargetSpec& target) const {
+  std::vector<OutputSpec> outputs = loss_->outputs_for(target);
+  for (OutputSpec& output : outputs)
+    output.shape.insert(output.shape.end() - 1, members_);
+  return outputs;
+}
+
+std::vector<at::Tensor> EnsembleLoss::as_rows(const std::vector<at::Tensor>& outputs) const {
+  std::vector<at::Tensor> rows;
+  rows.reserve(outputs.size());
+  for (const at::Tensor& output : outputs)
+    rows.push_back(output.movedim(-2, 1).flatten(0, 1));
+  return rows;
+}
+
+at::Tensor EnsembleLoss::mean_of_members(const at::Tensor& rows) const {
+  std::vector<std::int64_t> sizes = rows.sizes().vec();
+  sizes[0] /= members_;
+  sizes.insert(sizes.begin() + 1, members_);
+  return rows.view(sizes).mean(1);
+}
+
+LossTerms EnsembleLoss::do_forward(const std::vector<at::Tensor>& outputs,
+                                   const TargetBatch& target) const {
+  LossTerms terms = loss_->forward(as_rows(outputs), target.repeated(members_));
+  // The weight is that of the rows of one member, and so is the sum.
+  terms.sum = terms.sum.div(members_);
+  if (terms.weight.defined())
+    terms.weight = loss_->weight(target);
+  return terms;
+}
+
+at::Tensor EnsembleLoss::do_weight(const TargetBatch& target) const {
+  return loss_->weight(target);
+}
+
+Prediction EnsembleLoss::do_prediction(const std::vector<at::Tensor>& outputs) const {
+  Prediction prediction = loss_->prediction(as_rows(outputs));
+  prediction.values = mean_of_members(prediction.values);
+  for (Prediction::Extra& extra : prediction.extras)
+    extra.values = mean_of_members(extra.values);
+  return prediction;
+}
+
+void* EnsembleLoss::do_ask(std::string_view interface_id) {
+  if (interface_id == FitsTargets::kInterface && loss_->ask<FitsTargets>() != nullptr)
+    return static_cast<FitsTargets*>(this);
+  return nullptr;
+}
+
+StateDict EnsembleLoss::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+                               std::size_t target) const {
+  return loss_->ask<FitsTargets>()->fit(data, rows, target);
+}
+
+std::unique_ptr<Loss> EnsembleLoss::do_fitted(const StateDict& state) const {
+  return std::unique_ptr<Loss>(
+      new EnsembleLoss(loss_->ask<FitsTargets>()->fitted(state), members_));
+}
+
+}  // namespace treadle::losses
