@@ -106,9 +106,9 @@ void Built::add_to(FlowBuilder& flow) const {
 MixtureOfExperts::MixtureOfExperts(const Config& config, const ComponentContext& context)
     : router_(graph::read_part(config, "router", registry_of(context))),
       experts_(read_flows(config, "experts", context)),
-      pad_(config.get<bool>("pad")) {}
+      mixture_{config.get<bool>("pad"), config.get<bool>("sparse")} {}
 void MixtureOfExperts::add_to(FlowBuilder& flow) const {
-  flow.mixture_of_experts(router_, experts_, pad_);
+  flow.mixture_of_experts(router_, experts_, mixture_);
 }
 
 Input::Input(const Config& config) : names_(config.get<std::vector<std::string>>("names")) {}

@@ -82,7 +82,7 @@ class MixtureOfExperts final : public Verb {
  private:
   graph::Part router_;
   std::vector<graph::Part> experts_;
-  bool pad_;
+  graph::Mixture mixture_;
 };
 
 class Input final : public Verb {

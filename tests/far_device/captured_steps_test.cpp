@@ -5,6 +5,7 @@
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/rand_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
@@ -262,7 +263,12 @@ TEST(CapturedSteps, WhatCannotBeRecordedIsCarriedOutAndSaysWhy) {
                                     {[](Net&, const at::Tensor& x, ForwardContext&) {
                                        return x + at::nonzero(x.detach()).size(0);
                                      },
-                                     "aten::nonzero"}};
+                                     "aten::nonzero"},
+                                    {[](Net&, const at::Tensor& x, ForwardContext&) {
+                                       const TaskRandom random(draw_from_task());
+                                       return x * at::rand_like(x);
+                                     },
+                                     "a seed that the host draws"}};
   for (const Reason& reason : reasons) {
     Trained eager(nullptr, reason.twist);
     Trained captured(&backend(), reason.twist);

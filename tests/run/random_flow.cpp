@@ -351,6 +351,8 @@ json RandomFlow::mixture_of_experts(const Scope& scope) {
       {"experts", experts}};
   if (const auto tag = known_tag(scope); tag && chance(30))
     step["using"] = {*tag};
+  if (chance(30))
+    step["sparse"] = true;
   return json::array({step});
 }
 

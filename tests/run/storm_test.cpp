@@ -67,13 +67,18 @@ struct Wish {
 
 /// A component of each kind that others may require.
 const std::map<std::string, std::string> kNested{
-    {"graph", "residual_mlp"}, {"layer", "identity"}, {"schedule", "constant"}};
+    {"graph", "residual_mlp"}, {"layer", "identity"}, {"loss", "mse"}, {"schedule", "constant"}};
 
 /// A value for what cannot be left out: a path or a name, a number, a component, steps of a flow, a
 /// condition, a length of time.
 json value_of(const json& schema) {
   if (schema.contains("x-treadle-component"))
     return {{"use", kNested.at(schema["x-treadle-component"])}};
+  if (schema.contains("anyOf"))
+    return value_of(schema["anyOf"][0]);
+  if (schema.value("type", json()) == "number" && !schema.contains("minimum") &&
+      !schema.contains("exclusiveMinimum"))
+    return 0.5;
   if (schema.contains("minimum"))
     return schema["minimum"];
   if (schema.contains("exclusiveMinimum"))

@@ -266,7 +266,8 @@ json callbacks(const json& callback) {
 
 TEST(Trends, MistakesInNamesAreFoundBeforeTheFirstStep) {
   EXPECT_EQ(mistake_in_change({{"model", {{"log", {"encode"}}}}}),
-            "/model/log: the graph has no tag \"encode\"; did you mean \"encoded\"?");
+            "/model/log: the graph has no tag and no node \"encode\"; did you mean \"encoded\" or "
+            "\"encoder\"?");
   EXPECT_EQ(mistake_in_change({{"model", {{"log", {"encoded"}}}}}),
             "/model/log: \"encoded\" is [B, 6]; say how its elements become one number, mean, sum, "
             "max, min or norm: {\"tag\": \"encoded\", \"reduction\": \"mean\"}");

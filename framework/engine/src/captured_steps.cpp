@@ -252,6 +252,8 @@ void CapturedSteps::record(Kind& kind, const Batch& batch, const StepNumber& num
     // A device records one piece of work at a time, and trainings beside this one share it.
     static std::mutex recording;
     const std::lock_guard alone(recording);
+    for (const ShardMemory& shard : shards)
+      shard.generators->set_recorded(true);
     kind.work = backend_.capture(device_, generators, [&] { step_.work(kind.batch); });
   } catch (const c10::OutOfMemoryError&) {
     throw;
@@ -271,6 +273,7 @@ void CapturedSteps::record(Kind& kind, const Batch& batch, const StepNumber& num
     return;
   }
   for (const ShardMemory& shard : shards) {
+    shard.generators->set_recorded(false);
     kind.states_after.push_back(*shard.model_state);
     kind.logged.push_back(*shard.logged);
   }

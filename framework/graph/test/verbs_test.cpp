@@ -124,7 +124,7 @@ TEST(FlowVerbs, MixturePadsNarrowerExperts) {
     return at::tensor({0.5, 2.0}, at::kDouble).expand({x.size(0), 2});
   };
   const Part first = [](const at::Tensor& x) { return x.narrow(1, 0, 1); };
-  const auto flow = FlowBuilder().mixture_of_experts(weights, {first, times(10)}, /*pad=*/true);
+  const auto flow = FlowBuilder().mixture_of_experts(weights, {first, times(10)}, {.pad = true});
 
   EXPECT_THAT(run(flow, row({1, 2, 4})), ElementsAre(20.5, 40, 80));
 }

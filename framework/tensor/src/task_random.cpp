@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <treadle/base/error.h>
 #include <treadle/tensor/torch_versions.h>
 
 namespace treadle {
@@ -17,8 +18,10 @@ namespace {
 /// the other device that a task may compute on.
 struct Stream {
   const at::Generator& generator() {
-    if (!made.defined())
+    if (!made.defined()) {
+      expect_no_recording();
       made = make_generator(seed);
+    }
     return made;
   }
 
@@ -26,13 +29,23 @@ struct Stream {
     if (!torch_versions::has_generators(device))
       return generator();
     if (!made_for_device.defined() || made_for != device) {
+      expect_no_recording();
       made_for_device = torch_versions::make_generator_for(device, seed);
       made_for = device;
     }
     return made_for_device;
   }
 
+  void expect_no_recording() const {
+    if (is_recorded) {
+      throw TrainingError(
+          "it draws random numbers from a seed that the host draws, as recomputed layers and "
+          "branches do");
+    }
+  }
+
   std::uint64_t seed;
+  bool is_recorded = false;  // by a device, with this seed
   at::Generator made = {};
   at::Generator made_for_device = {};
   c10::Device made_for = c10::kCPU;
@@ -150,13 +163,14 @@ struct TaskRandom::Scope {
 
 TaskRandom::TaskRandom(std::uint64_t seed) {
   expect_kernels();
-  scope_ = std::make_unique<Scope>(Stream{seed});
+  scope_ =
+      std::make_unique<Scope>(Stream{seed, task_stream != nullptr && task_stream->is_recorded});
 }
 
 TaskRandom::TaskRandom(const TaskGenerators& generators) {
   expect_kernels();
-  scope_ =
-      std::make_unique<Scope>(Stream{0, generators.host_, generators.device_, generators.where_});
+  scope_ = std::make_unique<Scope>(
+      Stream{0, generators.is_recorded_, generators.host_, generators.device_, generators.where_});
 }
 
 TaskRandom::~TaskRandom() = default;

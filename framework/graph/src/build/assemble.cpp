@@ -47,10 +47,10 @@ std::vector<std::string> callee_names(NodeKind kind, LoopKind loop, std::size_t 
     return {"body", loop == LoopKind::kAdaptive ? "halt" : "condition"};
   if (kind == NodeKind::kMap)
     return {"body"};
-  if (kind == NodeKind::kSwitch) {
+  if (kind == NodeKind::kSwitch || kind == NodeKind::kMixture) {
     std::vector<std::string> names{"router"};
     for (std::size_t i = 1; i < count; ++i)
-      names.push_back("branch_" + std::to_string(i - 1));
+      names.push_back((kind == NodeKind::kSwitch ? "branch_" : "expert_") + std::to_string(i - 1));
     return names;
   }
   return {""};
@@ -288,6 +288,8 @@ class Assembly {
     }
     if (node.kind == NodeKind::kSwitch)
       return step.switch_by == SwitchBy::kRow ? "by row" : "by batch";
+    if (node.kind == NodeKind::kMixture)
+      return "what each expert weighs";
     return "";
   }
 
@@ -313,6 +315,8 @@ class Assembly {
         return make_map_node(std::move(callees), *node.step);
       case NodeKind::kSwitch:
         return make_switch_node(std::move(callees), *node.step);
+      case NodeKind::kMixture:
+        return make_sparse_mixture_node(std::move(callees), node.step->mixture);
       default:
         return make_call_node(std::move(callees.front()), std::move(further));
     }
@@ -361,6 +365,12 @@ class Assembly {
       // them.
       if (spec_ != nullptr)
         spec = {inputs_of_callee(node, i, *specs), spec_->outputs, spec_->dtype};
+      if (spec_ != nullptr && node.kind == NodeKind::kMixture && i > 0) {
+        const auto weights = weights_of(place, callees.front(), *specs);
+        if (!weights)
+          return {};
+        spec.inputs = {tokens_of(specs->front(), *weights)};
+      }
       spec.module_of = [this](std::string_view id) { return module_of(id); };
       auto callee = make_callee(place, node.parts[i], names[std::min(i, names.size() - 1)], spec);
       if (!callee)
@@ -368,6 +378,19 @@ class Assembly {
       callees.push_back(std::move(*callee));
     }
     return callees;
+  }
+
+  /// Those of a mixture's router. Nothing, with a problem said, where it cannot take the stream.
+  std::optional<TensorSpec> weights_of(std::size_t place, const Callee& router,
+                                       std::span<const TensorSpec> specs) {
+    try {
+      return router.result(specs);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      complain(wanted(place).step, cannot_take(place, words_in_flight()));
+      return std::nullopt;
+    }
   }
 
   /// Of a node that is made already and calls one module; else of a flow around this one.
@@ -571,6 +594,8 @@ class Assembly {
   /// Whether a switch can do with its router and its branches. False, with a problem said.
   bool fits_switch(std::size_t place, const std::vector<Callee>& callees) {
     const WantedNode& node = wanted(place);
+    if (node.kind == NodeKind::kMixture)
+      return fits_sparse_mixture(node, callees);
     if (node.kind != NodeKind::kSwitch)
       return true;
     const bool by_row = node.step->switch_by == SwitchBy::kRow;
@@ -603,6 +628,19 @@ class Assembly {
                               " has a state, but a switch by row gives it other rows in every "
                               "forward; switch by batch, or let the state stand in front of the "
                               "switch or behind it");
+      return false;
+    }
+    return true;
+  }
+
+  /// Row i of a state belongs to row i of the batch, and an expert gets others in every forward.
+  bool fits_sparse_mixture(const WantedNode& node, const std::vector<Callee>& callees) {
+    for (std::size_t i = 1; i < callees.size(); ++i) {
+      if (!callees[i].keeps_state())
+        continue;
+      complain(node.step, quote_text(node.id) + ": expert " + std::to_string(i - 1) +
+                              " has a state, but a sparse mixture gives it other rows in every "
+                              "forward; leave \"sparse\" out");
       return false;
     }
     return true;

@@ -101,16 +101,16 @@ FlowBuilder& FlowBuilder::at(std::vector<std::string> tags) {
 }
 
 FlowBuilder& FlowBuilder::mixture_of_experts(const Part& router, std::vector<Part> experts,
-                                             bool pad) {
+                                             Mixture mixture) {
   // FlowStep::parts has the router first; so do the callees of the nodes (callee_names() in
   // assemble.cpp).
   experts.insert(experts.begin(), router);
-  add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts), .pad = pad});
+  add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts), .mixture = mixture});
   return *this;
 }
 
 // The parts of a switch are callees of one node; those of mixture_of_experts() are nodes, because
-// all of them run.
+// all of them run, unless it is sparse.
 FlowBuilder& FlowBuilder::switch_(const Part& router, std::vector<Part> branches, SwitchBy by) {
   branches.insert(branches.begin(), router);
   add({.verb = Verb::kSwitch, .parts = std::move(branches), .switch_by = by});

@@ -225,8 +225,10 @@ const std::map<Verb, std::function<json(const FlowStep&)>> kWriters{
        json written{{"use", "mixture_of_experts"},
                     {"router", write_slot(step.parts[0])},
                     {"experts", write_all_steps(step.parts, 1)}};
-       if (step.pad)
+       if (step.mixture.pad)
          written["pad"] = true;
+       if (step.mixture.sparse)
+         written["sparse"] = true;
        return written;
      }},
     {Verb::kSwitch,

@@ -50,7 +50,7 @@ struct FlowStep {
 
   SwitchBy switch_by = SwitchBy::kBatch;
   bool broadcast = false;  ///< kResidual
-  bool pad = false;        ///< kMixtureOfExperts
+  Mixture mixture = {};
 
   std::string name = {};
   std::vector<std::string> tags = {};

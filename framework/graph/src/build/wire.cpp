@@ -342,6 +342,10 @@ class Wiring {
 
   void mixture_of_experts() {
     expect_parts(1, "experts");
+    if (step_->mixture.sparse) {
+      add_composite(NodeKind::kMixture, "mixture_of_experts", stream());
+      return;
+    }
     const Vertex from = stream();
     const Vertex router = add_part(step_->parts[0], "");
     connect_stream(from, router);
@@ -355,7 +359,7 @@ class Wiring {
       experts.push_back(add_part(step_->parts[i], name_of_part(i - 1)));
       connect_stream(from, experts.back());
     }
-    const Vertex sum = add_part(weighted_sum(step_->pad), step_->name);
+    const Vertex sum = add_part(weighted_sum(step_->mixture.pad), step_->name);
     connect(router, sum, "input_0");
     for (std::size_t i = 0; i < experts.size(); ++i)
       connect(experts[i], sum, "input_" + std::to_string(i + 1));

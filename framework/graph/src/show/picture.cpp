@@ -223,8 +223,8 @@ class Drawing {
     std::vector<Ends> callees;
     for (const NodeInfo::Inside& inside : node.inside)
       callees.push_back(draw_inside(inside, name, depth + 1));
-    Ends ends =
-        node.kind == NodeKind::kSwitch ? draw_choice(callees, name, depth + 1) : callees.front();
+    const bool chooses = node.kind == NodeKind::kSwitch || node.kind == NodeKind::kMixture;
+    Ends ends = chooses ? draw_choice(callees, name, depth + 1) : callees.front();
     if (node.kind == NodeKind::kLoop)
       draw_rounds(callees, depth + 1);
     line(depth, "}");

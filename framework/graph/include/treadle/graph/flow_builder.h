@@ -30,6 +30,15 @@ enum class SwitchBy {
   kRow     ///< each row goes its own way; the router gives one number per row
 };
 
+/// How a mixture of experts is computed.
+struct Mixture {
+  /// Outputs of narrower experts are filled up with zeros, along the last dimension.
+  bool pad = false;
+  /// An expert computes only what has a weight for it other than 0: of weights [L..., experts] and
+  /// a stream [L..., ...] it is given [n, ...]. It has no state. The host waits for the weights.
+  bool sparse = false;
+};
+
 /// How a loop lets each row halt by itself; see FlowBuilder::Loop::adaptively().
 struct Pondering {
   /// A row halts in the round in which its halting probabilities come to 1 - epsilon.
@@ -99,7 +108,8 @@ class FlowBuilder {
   FlowBuilder& at(std::vector<std::string> tags);
 
   /// Σ_i w_i · expert_i(stream), w = router(stream): [..., number of experts], used as they are.
-  FlowBuilder& mixture_of_experts(const Part& router, std::vector<Part> experts, bool pad = false);
+  FlowBuilder& mixture_of_experts(const Part& router, std::vector<Part> experts,
+                                  Mixture mixture = {});
   /// branch_i(stream) with i = router(stream), an integer. Only what is chosen runs. What the
   /// choice depends on gets no gradient through it.
   FlowBuilder& switch_(const Part& router, std::vector<Part> branches,

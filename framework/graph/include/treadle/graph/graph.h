@@ -28,7 +28,7 @@ inline constexpr std::string_view kDefaultInput = "input";
 inline constexpr std::string_view kDefaultOutput = "output";
 
 /// kOutput: a further output of the node that is its one input.
-enum class NodeKind { kInput, kState, kLayer, kGraph, kLoop, kMap, kSwitch, kOutput };
+enum class NodeKind { kInput, kState, kLayer, kGraph, kLoop, kMap, kSwitch, kMixture, kOutput };
 
 /// How a value comes to a node.
 struct NodeInput {

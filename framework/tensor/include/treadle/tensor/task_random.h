@@ -18,12 +18,16 @@ class TaskGenerators {
   void seed(std::uint64_t seed);
   /// The generator of operators on the device: one of the CPU where libtorch has none for it.
   const at::Generator& of_device() const { return device_.defined() ? device_ : host_; }
+  /// While a device records the task. A TaskRandom within it has a seed that the host knows and a
+  /// replay does not draw anew, so drawing from one throws a TrainingError.
+  void set_recorded(bool on) { is_recorded_ = on; }
 
  private:
   friend class TaskRandom;
   at::Generator host_;
   at::Generator device_;  // undefined: the device has none
   c10::Device where_;
+  bool is_recorded_ = false;
 };
 
 /// While it lives, every random operator of libtorch that this thread runs (dropout, init, randn,
