@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv1d.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/conv3d.h>
@@ -22,6 +23,7 @@
 #include <treadle/tensor/torch_versions.h>
 
 #include "initialisers.h"
+#include "shapes.h"
 
 namespace treadle::layers {
 namespace {
@@ -30,9 +32,8 @@ constexpr std::array<std::string_view, 4> kWanted{"", "sequences [B, channels, l
                                                   "images [B, channels, height, width]",
                                                   "volumes [B, channels, depth, height, width]"};
 
-bool keeps_size(const Config& config) {
-  const nlohmann::json& padding = config.json().at("padding");
-  return padding.is_string();
+bool is_padded(const Config& config, const char* how) {
+  return config.json().at("padding") == how;
 }
 
 void expect_groups(const Config& config, std::int64_t channels, std::int64_t groups) {
@@ -117,7 +118,9 @@ void Convolution<kDimensions>::check(const Config& config) {
   per_dimension(config, "dilation", kDimensions);
   expect_groups(config, config.get<std::int64_t>("out_channels"),
                 config.get<std::int64_t>("groups"));
-  if (!keeps_size(config)) {
+  if (is_padded(config, "causal"))
+    return;
+  if (!is_padded(config, "same")) {
     per_dimension(config, "padding", kDimensions);
     return;
   }
@@ -139,7 +142,10 @@ Convolution<kDimensions>::Convolution(const Config& config, const LayerSpec& spe
   expect_input_groups(in, groups_);
   const auto channels = config.get<std::int64_t>("out_channels");
   const auto kernel = per_dimension(config, "kernel_size", kDimensions);
-  if (keeps_size(config)) {
+  if (is_padded(config, "causal")) {
+    padding_.assign(kDimensions, 0);
+    zeros_in_front_ = dilation_[0] * (kernel[0] - 1);
+  } else if (is_padded(config, "same")) {
     for (std::size_t i = 0; i < kDimensions; ++i)
       padding_.push_back(dilation_[i] * (kernel[i] - 1) / 2);
   } else {
@@ -162,7 +168,9 @@ template <std::size_t kDimensions>
 at::Tensor Convolution<kDimensions>::forward_with(const at::Tensor& weight, const Inputs& inputs,
                                                   LayerContext&) {
   if constexpr (kDimensions == 1) {
-    return at::conv1d(inputs[0], weight, bias_, stride_, padding_, dilation_, groups_);
+    const at::Tensor x =
+        zeros_in_front_ > 0 ? at::constant_pad_nd(inputs[0], {zeros_in_front_, 0}) : inputs[0];
+    return at::conv1d(x, weight, bias_, stride_, padding_, dilation_, groups_);
   } else if constexpr (kDimensions == 2) {
     return at::conv2d(inputs[0], weight, bias_, stride_, padding_, dilation_, groups_);
   } else {
@@ -173,9 +181,10 @@ at::Tensor Convolution<kDimensions>::forward_with(const at::Tensor& weight, cons
 template <std::size_t kDimensions>
 std::optional<PlanValue> Convolution<kDimensions>::lower(PlanBuilder& builder,
                                                          std::span<const PlanValue> inputs) const {
+  const PlanValue x =
+      zeros_in_front_ > 0 ? builder.apply(plan_pad({zeros_in_front_, 0}, 0), inputs[0]) : inputs[0];
   return builder.apply(
-      std::make_shared<ConvolutionOp>(weight_, bias_, stride_, padding_, dilation_, groups_),
-      inputs[0]);
+      std::make_shared<ConvolutionOp>(weight_, bias_, stride_, padding_, dilation_, groups_), x);
 }
 
 template <std::size_t kDimensions>

@@ -10,7 +10,8 @@
 namespace treadle::layers {
 
 /// Cross-correlation over 1, 2 or 3 dimensions: [B, in, …] to [B, out_channels, …]. "weight"
-/// [channels, in / groups, kernel …], "bias" [channels]. Sizes as in torch.nn.Conv.
+/// [channels, in / groups, kernel …], "bias" [channels]. Sizes as in torch.nn.Conv. With "padding"
+/// "causal", zeros stand in front only, as many as the filter reaches back.
 template <std::size_t kDimensions>
 class Convolution final : public Layer, public Lowerable, public TakesWeight {
  public:
@@ -29,6 +30,7 @@ class Convolution final : public Layer, public Lowerable, public TakesWeight {
   std::vector<std::int64_t> padding_;
   std::vector<std::int64_t> dilation_;
   std::int64_t groups_;
+  std::int64_t zeros_in_front_ = 0;  // where it is causal
   at::Tensor weight_;
   at::Tensor bias_;
 };

@@ -459,28 +459,7 @@ class Pad final : public Layer, public Lowerable {
   }
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override {
-    const auto middle = [widths = widths_](at::Tensor padded) {
-      for (std::size_t i = 0; i < widths.size() / 2; ++i) {
-        const std::int64_t dim = padded.dim() - 1 - static_cast<std::int64_t>(i);
-        padded =
-            padded.narrow(dim, widths[2 * i], padded.size(dim) - widths[2 * i] - widths[2 * i + 1]);
-      }
-      return padded;
-    };
-    return builder.apply(
-        plan_function(
-            {"pad",
-             [middle, value = value_](at::Tensor& out, const Inputs& in) {
-               middle(out.fill_(value)).copy_(in[0]);
-             },
-             [middle](const PlanGradients& of) { of.of_inputs[0].copy_(middle(of.of_output)); },
-             kReadsNothing,
-             [widths = widths_](TensorSpec spec) {
-               for (std::size_t i = 0; i < widths.size() / 2; ++i)
-                 spec.sizes[spec.sizes.size() - 1 - i] += widths[2 * i] + widths[2 * i + 1];
-               return spec;
-             }}),
-        inputs[0]);
+    return builder.apply(plan_pad(widths_, value_), inputs[0]);
   }
 
  private:
@@ -551,6 +530,30 @@ void add_shapes(Registrar& registrar) {
   registrar.add<Made<Reduce>, LayerFactory>("reduce");
   registrar.add<Made<Pad>, LayerFactory>("pad");
   registrar.add<Made<Upsample>, LayerFactory>("upsample");
+}
+
+std::shared_ptr<const PlanOp> plan_pad(const std::vector<std::int64_t>& widths, double value) {
+  const auto middle = [widths](at::Tensor padded) {
+    for (std::size_t i = 0; i < widths.size() / 2; ++i) {
+      const std::int64_t dim = padded.dim() - 1 - static_cast<std::int64_t>(i);
+      padded =
+          padded.narrow(dim, widths[2 * i], padded.size(dim) - widths[2 * i] - widths[2 * i + 1]);
+    }
+    return padded;
+  };
+  return plan_function(
+      {"pad",
+       [middle, value](at::Tensor& out, const Inputs& in) {
+         middle(out.fill_(value)).copy_(in[0]);
+       },
+       [middle](const PlanGradients& of) { of.of_inputs[0].copy_(middle(of.of_output)); },
+       kReadsNothing,
+       [widths](TensorSpec spec) {
+         for (std::size_t i = 0; i < widths.size() / 2; ++i) {
+           spec.sizes[spec.sizes.size() - 1 - i] += widths[2 * i] + widths[2 * i + 1];
+         }
+         return spec;
+       }});
 }
 
 }  // namespace treadle::layers

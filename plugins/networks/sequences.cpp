@@ -34,11 +34,8 @@ TemporalConvolutions::TemporalConvolutions(const Config& config)
 
 json TemporalConvolutions::do_build(const LayerSpec& spec) const {
   const TensorSpec& input = spec.inputs.front();
-  if (spec.inputs.size() != 1 || input.sizes.size() != 3 || input.sizes[1] == TensorSpec::kVaries) {
-    throw DataError("takes one input of sequences [B, length, width] of one length, got " +
-                    input.text());
-  }
-  const std::int64_t length = input.sizes[1];
+  if (spec.inputs.size() != 1 || input.sizes.size() != 3)
+    throw DataError("takes one input of sequences [B, length, width], got " + input.text());
   json steps = json::array({"transpose"});
   std::int64_t in = input.width();
   std::int64_t dilation = 1;
@@ -50,8 +47,7 @@ json TemporalConvolutions::do_build(const LayerSpec& spec) const {
       convolution["out_channels"] = out;
       convolution["kernel_size"] = kernel_;
       convolution["dilation"] = dilation;
-      // Padded on both sides; what looks ahead is cut off at the end.
-      convolution["padding"] = (kernel_ - 1) * dilation;
+      convolution["padding"] = "causal";
       if (has_weight_norm_) {
         json around = named("weight_norm", convolution["name"]);
         convolution.erase("name");
@@ -59,8 +55,6 @@ json TemporalConvolutions::do_build(const LayerSpec& spec) const {
         convolution = std::move(around);
       }
       block.push_back(std::move(convolution));
-      if (kernel_ > 1)
-        block.push_back({{"use", "narrow"}, {"dim", 2}, {"length", length}});
       block.push_back({{"use", "relu"}});
       add_dropout(block, dropout_);
     }

@@ -11,7 +11,7 @@ namespace treadle::networks {
 
 /// Bai et al., "An Empirical Evaluation of Generic Convolutional and Recurrent Networks for
 /// Sequence Modeling" (2018): residual blocks of two causal convolutions, each followed by ReLU and
-/// dropout; dilation 2^i in block i. Without the weight norm of the paper's code.
+/// dropout; dilation 2^i in block i.
 class TemporalConvolutions final : public GraphBuilder {
  public:
   explicit TemporalConvolutions(const Config& config);

@@ -139,6 +139,24 @@ TEST(MixtureOfExperts, GivesTheSameBitsForAnyNumberOfWorkers) {
   EXPECT_EQ(bits(3), bits(1));
 }
 
+// Its noise is the task's: of the step and the shard, never of the thread.
+TEST(GumbelSoftmax, DrawsTheSameForAnyNumberOfWorkers) {
+  const Runtime runtime = watching_runtime();
+  const auto bits = [&](int workers) {
+    const Workspace workspace;
+    json document = mixture_of_two(3);
+    document["model"]["flow"] = {{{"use", "dense"}, {"out_features", 6}},
+                                 {{"use", "gumbel_softmax"}, {"hard", true}},
+                                 {{"use", "dense"}, {"out_features", 6}},
+                                 "head"};
+    document["validation"] = {{"use", "k_fold"}, {"folds", 3}};
+    document["resources"] = {{"workers", workers}, {"shards", 2}};
+    document["schedule"] = "watched";
+    return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+  };
+  EXPECT_EQ(bits(3), bits(1));
+}
+
 TEST(Showcase, UsesEveryVerbAndLearns) {
   const Runtime runtime;
   const std::string text = read_file(source_folder() / "examples/showcase.json");

@@ -114,6 +114,9 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Convolutions, LayerContract,
     ::testing::Values(
+        layer("CausalConv1d", "conv1d",
+              {{"out_channels", 3}, {"kernel_size", 3}, {"dilation", 2}, {"padding", "causal"}},
+              kChannels),
         layer("Conv1d", "conv1d", {{"out_channels", 3}, {"kernel_size", 3}}, kChannels),
         layer("Conv2d", "conv2d",
               {{"out_channels", 3}, {"kernel_size", {3, 2}}, {"stride", 2}, {"padding", 1}},

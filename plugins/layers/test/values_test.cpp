@@ -37,6 +37,25 @@ TEST(Lstm, BeginsAsXavierAndWithForgetGatesOpen) {
   EXPECT_TRUE(at::equal(bias.mean(1), at::tensor({0.0, 1.0, 0.0, 0.0}, at::kDouble)));
 }
 
+// Against the definition: y[t] = b + Σ_k w[k] x[t - 2 (2 - k)].
+TEST(CausalConv1d, LooksBackOnly) {
+  const auto layer = layer_on(
+      "conv1d", {{"out_channels", 1}, {"kernel_size", 3}, {"dilation", 2}, {"padding", "causal"}},
+      {1, 7});
+  const auto weights = layer->named_parameters();
+  const at::Tensor x = at::randn({1, 1, 7}, at::kDouble);
+  const at::Tensor y = result_on(*layer, x);
+  ASSERT_EQ(y.sizes(), x.sizes());
+  for (std::int64_t t = 0; t < 7; ++t) {
+    double wanted = weights["bias"].item<double>();
+    for (std::int64_t k = 0; k < 3; ++k) {
+      if (const std::int64_t from = t - 2 * (2 - k); from >= 0)
+        wanted += weights["weight"][0][0][k].item<double>() * x[0][0][from].item<double>();
+    }
+    EXPECT_NEAR(y[0][0][t].item<double>(), wanted, 1e-14) << t;
+  }
+}
+
 TEST(ScaledRelu, HasASlopeOfElevenTenths) {
   const auto layer = layer_on("scaled_relu", Json::object(), {4});
   const at::Tensor x = at::tensor({-2.0, 0.0, 0.5, 10.0}, at::kDouble).set_requires_grad(true);

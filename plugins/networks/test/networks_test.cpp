@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -513,6 +514,17 @@ TEST(FtTransformer, FindsWhatTwoFeaturesHaveInCommon) {
             0.9);
 }
 
+// Rows of one length are those of another, cut.
+TEST(Tcn, TakesSequencesOfAnyLength) {
+  const auto network =
+      network_of("tcn", {{"channels", {4, 3}}, {"return_sequences", true}, {"head", false}},
+                 {{by_rows({TensorSpec::kVaries, 2})}});
+  network->eval();
+  const at::Tensor x = at::randn({3, 9, 2});
+  EXPECT_TRUE(at::allclose(result_of(*network, {x.narrow(1, 0, 5)}),
+                           result_of(*network, {x}).narrow(1, 0, 5), 1e-5, 1e-6));
+}
+
 // --- What does not fit
 
 std::string mistake_in(const std::string& builder, const Json& parameters, const Wanted& wanted) {
@@ -542,8 +554,8 @@ TEST(NetworkMistakes, NameBothSizes) {
               HasSubstr("has 4 positions (\"max_length\"), got [B, 6]"));
   EXPECT_THAT(mistake_in("gpt", {{"hidden_size", 24}}, {{tokens(6, 8)}, {6, 9}}),
               HasSubstr("needs a weight [9, 24] [out, in], but that of \"wte\" is [8, 24]"));
-  EXPECT_THAT(mistake_in("tcn", Json::object(), {{by_rows({TensorSpec::kVaries, 2})}}),
-              HasSubstr("sequences [B, length, width] of one length"));
+  EXPECT_THAT(mistake_in("tcn", Json::object(), {{by_rows({2})}}),
+              HasSubstr("sequences [B, length, width], got [B, 2]"));
 }
 
 }  // namespace
