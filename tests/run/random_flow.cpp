@@ -340,6 +340,8 @@ json RandomFlow::split(const Scope& scope) {
   }
   if (chance(50))
     merge["tag"] = new_name("t");
+  if (chance(20))
+    return {split, {{"use", "tag_group"}, {"group", new_name("g")}}, merge};
   return {split, merge};
 }
 

@@ -6,8 +6,10 @@
 #include <functional>
 #include <limits>
 #include <regex>
+#include <set>
+#include <string>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -261,6 +263,36 @@ TEST(RandomFlows, GiveTheSameBitsInEveryWay) {
   for_each_flow(runtime, 60, [](const RandomFlow& flow) {
     return expect_every_way_the_same(flow, Way{"dynamic"}, ways_on(c10::kCPU));
   });
+}
+
+void add_names(const json& value, std::set<std::string>& names) {
+  if (value.is_object() && value.contains("use") && value["use"].is_string())
+    names.insert(value["use"].get<std::string>());
+  if (value.is_string())
+    names.insert(value.get<std::string>());
+  if (value.is_structured()) {
+    for (const json& part : value)
+      add_names(part, names);
+  }
+}
+
+// A layer that is never drawn is held to no law. Half a minute, so only where many are asked for.
+TEST(RandomFlows, DrawEveryLayer) {
+  constexpr std::uint64_t kEnough = 500;
+  if (from_environment("TREADLE_RANDOM_FLOWS", 0) < kEnough)
+    GTEST_SKIP() << "set TREADLE_RANDOM_FLOWS=500";
+  const Runtime runtime;
+  std::set<std::string> missing;
+  for (const CatalogComponent& layer : runtime.catalog().components("layer"))
+    missing.insert(layer.component->name);
+  missing.erase("head");  // drawn where a model ends, by random documents
+  for (std::uint64_t seed = 1; seed <= kEnough && !missing.empty(); ++seed) {
+    std::set<std::string> drawn;
+    add_names(RandomFlow(runtime.registry(), seed).steps(), drawn);
+    for (const std::string& name : drawn)
+      missing.erase(name);
+  }
+  EXPECT_THAT(missing, ::testing::IsEmpty());
 }
 
 /// Whether libtorch computes it by other operators there: it looks at all times of a sequence at
