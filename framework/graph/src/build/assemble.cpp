@@ -289,7 +289,7 @@ class Assembly {
     if (node.kind == NodeKind::kSwitch)
       return step.switch_by == SwitchBy::kRow ? "by row" : "by batch";
     if (node.kind == NodeKind::kMixture)
-      return "what each expert weighs";
+      return "sparse";
     return "";
   }
 
