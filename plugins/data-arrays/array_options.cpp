@@ -140,6 +140,9 @@ ArrayOptions::ArrayOptions(const Config& config) {
   read_paths(config, "weights", weights);
   read_paths(config, "groups", groups);
   read_paths(config, "times", times);
+  read_paths(config, "label_ends", label_ends);
+  if (label_ends && !times)
+    config.fail("label_ends", "has no effect without \"times\", the time of each row");
   read_choice(config, "access", kAccessNames, access);
   read_choice(config, "missing", kMissingNames, missing);
   chunk_rows = config.get_or("chunk_rows", chunk_rows);

@@ -59,6 +59,7 @@ struct ArrayOptions {
   std::optional<Paths> weights;
   std::optional<Paths> groups;
   std::optional<Paths> times;
+  std::optional<Paths> label_ends;
   Access access = Access::kMapped;
   std::int64_t chunk_rows = 1024;
   std::size_t resident_bytes = std::size_t{256} << 20;

@@ -521,7 +521,7 @@ void ArrayReader::keep_rows() {
     if (per_row.defined())
       per_row = at::index_select(per_row, 0, index);
   };
-  for (at::Tensor* per_row : {&rows.weights, &rows.groups, &rows.timestamps})
+  for (at::Tensor* per_row : {&rows.weights, &rows.groups, &rows.timestamps, &rows.label_ends})
     keep(*per_row);
   for (at::Tensor& target : rows.targets)
     keep(target);
@@ -585,6 +585,8 @@ OpenedArrays ArrayReader::open() {
       rows.groups = read_groups(*open_files(*options_.groups), reading_);
     if (options_.times)
       rows.timestamps = read_times(*open_files(*options_.times), reading_);
+    if (options_.label_ends)
+      rows.label_ends = read_times(*open_files(*options_.label_ends), reading_);
     read_targets_of_rows();
   }
   reading_.problems.throw_if_any();

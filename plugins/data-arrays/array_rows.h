@@ -35,6 +35,7 @@ class ArrayRows final : public RowReader {
     at::Tensor weights;                          ///< for the rows that count, or undefined
     at::Tensor groups;                           ///< likewise
     at::Tensor timestamps;                       ///< likewise
+    at::Tensor label_ends;                       ///< likewise
     std::shared_ptr<const ArrayFiles> named_by;  ///< whose file and row stand for a row
   };
 
@@ -53,6 +54,7 @@ class ArrayRows final : public RowReader {
   at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return parts_.groups; }
   at::Tensor do_timestamps() const override { return parts_.timestamps; }
+  at::Tensor do_label_ends() const override { return parts_.label_ends; }
   std::string do_describe_row(std::int64_t row) const override;
 
   Parts parts_;

@@ -81,7 +81,8 @@ ArrayOptions NpyData::options_in(const std::filesystem::path& folder, Purpose pu
     if (target.weights)
       moving.move(*target.weights);
   }
-  for (std::optional<Paths>* paths : {&options.weights, &options.groups, &options.times}) {
+  for (std::optional<Paths>* paths :
+       {&options.weights, &options.groups, &options.times, &options.label_ends}) {
     if (*paths)
       moving.move(**paths);
   }

@@ -90,11 +90,14 @@ CsvOptions::CsvOptions(const Config& config)
   if (config.has("categorical"))
     categorical = column_names(json["categorical"]);
   const std::pair<const char*, std::optional<ColumnName>*> roles[] = {
-      {"weight", &weight}, {"group", &group}, {"time", &time}};
+      {"weight", &weight}, {"group", &group}, {"time", &time}, {"label_end", &label_end}};
   for (const auto& [key, column] : roles) {
     if (config.has(key))
       *column = column_name(json[key]);
   }
+  if (label_end && !time)
+    config.fail("label_end",
+                "has no effect without \"time\", the column with the time of each row");
   if (config.has("missing")) {
     const auto name = config.get<std::string>("missing");
     const auto* const found = std::find_if(kMissingNames.begin(), kMissingNames.end(),

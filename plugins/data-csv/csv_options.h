@@ -46,6 +46,7 @@ struct CsvOptions {
   std::optional<ColumnName> weight;
   std::optional<ColumnName> group;
   std::optional<ColumnName> time;
+  std::optional<ColumnName> label_end;
   Missing missing = Missing::kError;
   std::vector<std::string> missing_values = {"", "NA", "NaN", "nan", "null", "?"};
 };

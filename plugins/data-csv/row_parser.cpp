@@ -12,6 +12,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/base/time_text.h>
 #include <treadle/core/row_problems.h>
 
 #include "number_text.h"
@@ -35,6 +36,7 @@ enum class Reads : std::uint8_t {
   kWeight,
   kGroup,
   kTime,
+  kLabelEnd,
   kTwice  // a feature and a target
 };
 
@@ -133,7 +135,8 @@ class RowParser {
                    double& value);
   void take_category(std::size_t field, const FieldReader& reader, std::string_view text);
   void take_class(std::size_t field, const FieldReader& reader, std::string_view text);
-  void take_time(std::size_t field, std::string_view text);
+  void take_time(std::size_t field, std::string_view text, double& time);
+  void check_label_end();
   void decide_target(FieldReader& reader, std::string_view text);
   std::int64_t add_label(std::size_t field, LabelDictionary& labels, std::string_view text);
   bool is_missing(std::string_view text) const;
@@ -159,13 +162,14 @@ class RowParser {
   T weight_ = 1;
   std::int64_t group_ = 0;
   double time_ = 0;
+  double label_end_ = 0;
+  bool has_times_ = false;
   bool drop_ = false;
   std::vector<std::string> row_problems_;
   std::int64_t unlisted_ = 0;
 
   ParsedRows<T> parsed_;
   LabelDictionary group_labels_;
-  bool times_are_dates_ = false;
   RowProblems problems_;
 };
 
@@ -242,6 +246,8 @@ typename RowParser<T>::FieldReader RowParser<T>::reader_for(const FieldPlan::Ent
       return {Reads::kGroup};
     case Use::kTime:
       return {Reads::kTime};
+    case Use::kLabelEnd:
+      return {Reads::kLabelEnd};
     case Use::kNone:
       break;
   }
@@ -331,6 +337,7 @@ void RowParser<T>::end_row(std::size_t fields) {
     return;
   }
   check_distributions();
+  check_label_end();
   if (!row_problems_.empty() || unlisted_ > 0) {
     for (std::string& sentence : row_problems_)
       problems_.add([&] { return std::move(sentence); });
@@ -354,6 +361,8 @@ void RowParser<T>::end_row(std::size_t fields) {
     parsed_.groups.push(group_);
   if (layout_.time && is_training())
     parsed_.times.push(time_);
+  if (layout_.label_end && is_training())
+    parsed_.label_ends.push(label_end_);
   parsed_.lines->add(scanner_.line());
   ++parsed_.rows;
 }
@@ -461,7 +470,10 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
       group_ = group_labels_.add(text);
       break;
     case Reads::kTime:
-      take_time(field, text);
+      take_time(field, text, time_);
+      break;
+    case Reads::kLabelEnd:
+      take_time(field, text, label_end_);
       break;
     case Reads::kNothing:
     case Reads::kTargetByLabel:
@@ -584,19 +596,33 @@ void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std:
 }
 
 template <typename T>
-void RowParser<T>::take_time(std::size_t field, std::string_view text) {
-  const bool is_date = read_time(text, time_);
-  if (parsed_.rows == 0)
-    times_are_dates_ = is_date;
-  if (is_date ? !times_are_dates_
-              : times_are_dates_ || !read_whole_number(text, time_) || std::isinf(time_)) {
-    row_problem(field,
-                std::string("expected ") +
-                    (parsed_.rows > 0 && times_are_dates_ ? "an ISO 8601 date or date and time"
-                     : parsed_.rows > 0                   ? "a number"
-                                        : "a number or an ISO 8601 date or date and time") +
-                    ", got " + quote_text(text));
+void RowParser<T>::take_time(std::size_t field, std::string_view text, double& time) {
+  const bool is_date = read_time(text, time);
+  // The first time in the file decides, so that a time and the end of its label are of one kind.
+  if (!has_times_) {
+    has_times_ = true;
+    parsed_.times_are_dates = is_date;
   }
+  const bool dates = parsed_.times_are_dates;
+  if (is_date ? !dates : dates || !read_whole_number(text, time) || std::isinf(time)) {
+    row_problem(field, std::string("expected ") +
+                           (parsed_.rows > 0 && dates ? "an ISO 8601 date or date and time"
+                            : parsed_.rows > 0        ? "a number"
+                                               : "a number or an ISO 8601 date or date and time") +
+                           ", got " + quote_text(text));
+  }
+}
+
+template <typename T>
+void RowParser<T>::check_label_end() {
+  if (!layout_.label_end || !is_training() || !row_problems_.empty() || unlisted_ > 0 ||
+      label_end_ >= time_) {
+    return;
+  }
+  const bool dates = parsed_.times_are_dates;
+  row_problems_.push_back(scanner_.shown() + ":" + std::to_string(scanner_.line()) +
+                          ": the label ends at " + time_text(label_end_, dates) +
+                          ", before the time of its row, " + time_text(time_, dates));
 }
 
 template <typename T>

@@ -39,6 +39,8 @@ struct ParsedRows {
   GrowingBuffer<T> weights;
   GrowingBuffer<std::int64_t> groups;
   GrowingBuffer<double> times;
+  GrowingBuffer<double> label_ends;
+  bool times_are_dates = false;
   std::vector<LabelDictionary> labels;  ///< one per feature; empty for numbers
   std::vector<char> has_missing;        ///< per feature
   std::vector<std::size_t> places;      ///< of each feature in its port's numbers or categories

@@ -154,7 +154,7 @@ void check_stored(const TableLayout& layout) {
                   [&](const TargetColumns& target) { return all_inside(target.columns); });
   if (layout.fields > kMostColumns || layout.targets.empty() || !fits_targets ||
       !all_inside(layout.features) || !maybe(layout.weight) || !maybe(layout.group) ||
-      !maybe(layout.time)) {
+      !maybe(layout.time) || !maybe(layout.label_end)) {
     throw StorageError("stored columns of the data contradict each other");
   }
 }
@@ -230,6 +230,8 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
     layout.group = finder.take(*options.group, "group");
   if (options.time)
     layout.time = finder.take(*options.time, "time");
+  if (options.label_end)
+    layout.label_end = finder.take(*options.label_end, "label_end");
   if (options.inputs) {
     layout.ports.clear();
     for (const auto& [port, columns] : *options.inputs) {
@@ -296,6 +298,8 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
       wanted.push_back({&*layout.group, {Use::kGroup}});
     if (layout.time)
       wanted.push_back({&*layout.time, {Use::kTime}});
+    if (layout.label_end)
+      wanted.push_back({&*layout.label_end, {Use::kLabelEnd}});
   }
 
   FieldPlan plan;
@@ -377,7 +381,10 @@ nlohmann::json to_json(const TableLayout& layout) {
                  {"features", list(layout.features)},
                  {"targets", std::move(targets)}};
   const std::pair<const char*, const std::optional<UsedColumn>*> others[] = {
-      {"weight", &layout.weight}, {"group", &layout.group}, {"time", &layout.time}};
+      {"weight", &layout.weight},
+      {"group", &layout.group},
+      {"time", &layout.time},
+      {"label_end", &layout.label_end}};
   for (const auto& [key, column] : others) {
     if (*column)
       stored[key] = to_json(**column);
@@ -398,7 +405,10 @@ TableLayout table_layout_from_json(const nlohmann::json& stored) try {
       columns.columns.push_back(column_from_json(column));
   }
   const std::pair<const char*, std::optional<UsedColumn>*> others[] = {
-      {"weight", &layout.weight}, {"group", &layout.group}, {"time", &layout.time}};
+      {"weight", &layout.weight},
+      {"group", &layout.group},
+      {"time", &layout.time},
+      {"label_end", &layout.label_end}};
   for (const auto& [key, column] : others) {
     if (stored.contains(key))
       *column = column_from_json(stored.at(key));

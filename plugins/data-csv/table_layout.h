@@ -15,7 +15,7 @@
 namespace treadle::csv {
 
 /// What a field of a row is used for.
-enum class Use : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime };
+enum class Use : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime, kLabelEnd };
 
 /// One column that is used.
 struct UsedColumn {
@@ -42,6 +42,7 @@ struct TableLayout {
   std::optional<UsedColumn> weight;
   std::optional<UsedColumn> group;
   std::optional<UsedColumn> time;
+  std::optional<UsedColumn> label_end;
 };
 
 /// What a file taught and files read later must agree with.

@@ -66,6 +66,9 @@ Table TableBuilder<T>::finish() {
     matrices.groups = parsed_.groups.release({parsed_.rows}, at::kLong);
   if (parsed_.times.size() > 0)
     matrices.timestamps = parsed_.times.release({parsed_.rows}, at::kDouble);
+  if (parsed_.label_ends.size() > 0)
+    matrices.label_ends = parsed_.label_ends.release({parsed_.rows}, at::kDouble);
+  matrices.spec.has_dates = parsed_.times_are_dates;
   matrices.dtype = kDtype;
   matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, kDtype);
   table.lines = parsed_.lines;

@@ -53,6 +53,8 @@ WindowReader::WindowReader(Rows rows, const WindowShape& shape, std::vector<std:
     groups_ = at::index_select(rows.groups, 0, anchors);
   if (rows.timestamps.defined())
     timestamps_ = at::index_select(rows.timestamps, 0, anchors);
+  if (rows.label_ends.defined() && !targets_.empty())
+    label_ends_ = at::index_select(rows.label_ends, 0, anchors + (shape.horizon - 1));
 }
 
 WindowReader::~WindowReader() = default;

@@ -21,6 +21,7 @@ class WindowReader final : public SampleReader {
     at::Tensor weights;               ///< undefined: 1 each
     at::Tensor groups;
     at::Tensor timestamps;
+    at::Tensor label_ends;
   };
 
   WindowReader(Rows rows, const WindowShape& shape, std::vector<std::int64_t> starts);
@@ -33,6 +34,7 @@ class WindowReader final : public SampleReader {
   at::Tensor do_targets(std::size_t target) const override;
   at::Tensor do_groups() const override { return groups_; }
   at::Tensor do_timestamps() const override { return timestamps_; }
+  at::Tensor do_label_ends() const override { return label_ends_; }
   std::string do_describe_row(std::int64_t sample) const override;
   SourceRows do_source_rows(std::int64_t sample) const override;
 
@@ -49,6 +51,7 @@ class WindowReader final : public SampleReader {
   at::Tensor weights_;     // [N]
   at::Tensor groups_;      // of samples
   at::Tensor timestamps_;  // of samples
+  at::Tensor label_ends_;  // likewise, of the last row a sample predicts
   // From a sample's first row to the first it predicts: also the row whose weight and time it has.
   // Without targets, to the last it is given.
   std::int64_t to_target_ = 0;

@@ -161,6 +161,7 @@ std::unique_ptr<SampleReader> Windows::do_samples(const RowReader& rows) const {
   read.weights = batch.weights.defined() ? batch.weights.contiguous() : at::Tensor();
   read.groups = rows.groups();
   read.timestamps = rows.timestamps();
+  read.label_ends = rows.label_ends();
   return std::make_unique<WindowReader>(std::move(read), shape_, std::move(starts));
 }
 

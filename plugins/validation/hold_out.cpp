@@ -9,6 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/core/leaks.h>
 
 #include "stratified_target.h"
 
@@ -70,7 +71,8 @@ HoldOut::HoldOut(const Config& config)
     : fraction_(config.get_or("fraction", 0.2)),
       rows_(config.find<std::int64_t>("rows")),
       stratify_by_(config.find<std::string>("stratify_by")),
-      test_(config, stratify_by_) {
+      test_(config, stratify_by_),
+      seed_(config) {
   const auto name = config.get_or("strategy", std::string("auto"));
   const auto* const found =
       std::find_if(kStrategies.begin(), kStrategies.end(),
@@ -105,7 +107,8 @@ std::int64_t HoldOut::count_of(std::int64_t all, std::int64_t rest) const {
   return *rows_;
 }
 
-ValidationPlan HoldOut::do_plan(const SplitRequest& request) const {
+ValidationPlan HoldOut::do_plan(const SplitRequest& given) const {
+  const SplitRequest request = seed_.in(given);
   const auto how_for = [&](const SplitRequest& rows) {
     return choose_(rows, stratified_target(rows, stratify_by_));
   };
@@ -115,17 +118,7 @@ ValidationPlan HoldOut::do_plan(const SplitRequest& request) const {
     return split;
   });
   // Samples at the border of two parts in time share rows of the data.
-  if (how_for(request).by == SetAside::By::kTime) {
-    Fold& fold = plan.folds.front();
-    fold.training = purged(request, std::move(fold.training), fold.validation);
-    fold.training = purged(request, std::move(fold.training), plan.test);
-    if (fold.training.empty()) {
-      throw DataError(
-          "every sample before those that validate touches rows of their targets, so none is left "
-          "to train on; hold fewer out, shorten the windows, or take more rows");
-    }
-  }
-  return plan;
+  return how_for(request).by == SetAside::By::kTime ? purged(request, std::move(plan)) : plan;
 }
 
 // Its first rows are the oldest, so nothing but "auto" and "rows" makes sense.

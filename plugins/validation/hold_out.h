@@ -8,6 +8,7 @@
 #include <treadle/base/config.h>
 #include <treadle/core/cross_validator.h>
 
+#include "split_parameters.h"
 #include "test_rows.h"
 
 namespace treadle::validation {
@@ -32,6 +33,7 @@ class HoldOut final : public CrossValidator {
   bool takes_any_ = false;  // "auto"
   std::optional<std::string> stratify_by_;
   TestRows test_;
+  OwnSeed seed_;
 };
 
 }  // namespace treadle::validation

@@ -41,49 +41,28 @@ KFold::KFold(const Config& config)
       shuffle_(config.get_or("shuffle", true)),
       stratify_(stratify_of(config)),
       stratify_by_(config.find<std::string>("stratify_by")),
-      keep_groups_(config.get_or("keep_groups", false)),
       refit_(config.get_or("refit", true)),
-      test_(config, stratify_by_) {
-  if (keep_groups_ && (stratify_.value_or(false) || stratify_by_)) {
-    config.fail("keep_groups",
-                "keeps groups together, which excludes " +
-                    std::string(stratify_by_ ? "\"stratify_by\"" : "\"stratify\": true"));
-  }
+      test_(config, stratify_by_),
+      seed_(config) {
   if (stratify_by_ && !stratify_.value_or(true) && !test_.is_stratified())
     config.fail("stratify_by", "has no effect with \"stratify\": false");
-  if (test_.has_any() && !refit_) {
-    config.fail(
-        "test_fraction",
-        "sets rows aside to test the model on, and \"refit\": false leaves no single model");
-  }
-  if (keep_groups_ && test_.strategy() != "auto") {
-    config.fail("test_strategy",
-                "may cut a group in two, which excludes \"keep_groups\": true; leave it out, and "
-                "whole groups are set aside");
-  }
+  test_.expect_model(config, refit_);
 }
 
 KFold::~KFold() = default;
 
 std::optional<std::size_t> KFold::target_in(const SplitRequest& request) const {
   const std::optional<std::size_t> target =
-      stratify_.value_or(!keep_groups_) ? stratified_target(request, stratify_by_) : std::nullopt;
+      stratify_.value_or(true) ? stratified_target(request, stratify_by_) : std::nullopt;
   if (stratify_.value_or(false) && !target)
     fail_without_classes(request, "\"stratify\": true");
   return target;
 }
 
 ValidationPlan KFold::do_plan(const SplitRequest& request) const {
-  if (keep_groups_ && !request.groups.defined()) {
-    throw DataError(
-        "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv and "
-        "\"groups\" of npy name them");
-  }
   const std::optional<std::size_t> target = target_in(request);
-  const SetAside::By by = keep_groups_ ? SetAside::By::kGroup
-                          : target     ? SetAside::By::kClass
-                                       : SetAside::By::kRow;
-  return test_.plan(request, {by, shuffle_, target.value_or(0)},
+  const SetAside::By by = target ? SetAside::By::kClass : SetAside::By::kRow;
+  return test_.plan(seed_.in(request), {by, shuffle_, target.value_or(0)},
                     [&](const SplitRequest& rest) { return folds_of(rest); });
 }
 
@@ -94,11 +73,11 @@ ValidationPlan KFold::folds_of(const SplitRequest& request) const {
                     " rows");
   }
   const std::optional<std::size_t> target = target_in(request);
-  const std::vector<std::int64_t> fold_of = keep_groups_ ? grouped_fold_of_rows(request)
-                                            : target     ? stratified_fold_of_rows(request, *target)
-                                                         : fold_of_rows(request);
+  const std::vector<std::int64_t> fold_of =
+      target ? stratified_fold_of_rows(request, *target) : fold_of_rows(request);
   ValidationPlan plan;
-  plan.refit = refit_;
+  if (refit_)
+    plan.refit = refit_on(all_rows_but(request.rows, {}));
   plan.folds.resize(static_cast<std::size_t>(folds_));
   for (std::int64_t row = 0; row < request.rows; ++row)
     plan.folds[static_cast<std::size_t>(fold_of[static_cast<std::size_t>(row)])]
@@ -123,37 +102,6 @@ std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const
     const std::int64_t size = request.rows / folds_ + (fold < request.rows % folds_ ? 1 : 0);
     for (std::int64_t i = 0; i < size; ++i)
       fold_of[static_cast<std::size_t>(order[next++])] = fold;
-  }
-  return fold_of;
-}
-
-// The largest groups first, each to the fold with the fewest rows; groups of one size in the order
-// of their first rows, or shuffled.
-std::vector<std::int64_t> KFold::grouped_fold_of_rows(const SplitRequest& request) const {
-  const std::vector<std::vector<std::int64_t>> rows = rows_of_groups(request);
-  if (folds_ > static_cast<std::int64_t>(rows.size())) {
-    throw DataError("\"folds\": " + std::to_string(folds_) +
-                    " requires at least as many groups to keep together, got " +
-                    std::to_string(rows.size()) + " groups");
-  }
-  std::vector<std::int64_t> order(rows.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (shuffle_)
-    request.random.bits(kFoldStream).shuffle(order);
-  const auto group_at = [&](std::int64_t i) -> const std::vector<std::int64_t>& {
-    return rows[static_cast<std::size_t>(i)];
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return group_at(a).size() > group_at(b).size();
-  });
-  std::vector<std::size_t> sizes(static_cast<std::size_t>(folds_), 0);
-  std::vector<std::int64_t> fold_of(static_cast<std::size_t>(request.rows));
-  for (const std::int64_t i : order) {
-    const std::vector<std::int64_t>& group = group_at(i);
-    const auto lightest = std::min_element(sizes.begin(), sizes.end());
-    *lightest += group.size();
-    for (const std::int64_t row : group)
-      fold_of[static_cast<std::size_t>(row)] = lightest - sizes.begin();
   }
   return fold_of;
 }

@@ -9,14 +9,14 @@
 #include <treadle/base/config.h>
 #include <treadle/core/cross_validator.h>
 
+#include "split_parameters.h"
 #include "test_rows.h"
 
 namespace treadle::validation {
 
 /// `k_fold`: every row validates once. The folds' sizes differ by at most one; stratified, so do
-/// the numbers of rows that each class has in them. Groups that are kept together make the sizes
-/// differ by the largest group at most. Without shuffling the folds are those of
-/// scikit-learn's KFold and StratifiedKFold.
+/// the numbers of rows that each class has in them. Without shuffling the
+/// folds are those of scikit-learn's KFold and StratifiedKFold.
 class KFold final : public CrossValidator {
  public:
   explicit KFold(const Config& config);
@@ -29,7 +29,6 @@ class KFold final : public CrossValidator {
   std::optional<std::size_t> target_in(const SplitRequest& request) const;
   /// The fold in which each row validates.
   std::vector<std::int64_t> fold_of_rows(const SplitRequest& request) const;
-  std::vector<std::int64_t> grouped_fold_of_rows(const SplitRequest& request) const;
   std::vector<std::int64_t> stratified_fold_of_rows(const SplitRequest& request,
                                                     std::size_t target) const;
 
@@ -37,9 +36,9 @@ class KFold final : public CrossValidator {
   bool shuffle_ = true;
   std::optional<bool> stratify_;  // nothing: for classes
   std::optional<std::string> stratify_by_;
-  bool keep_groups_ = false;
   bool refit_ = true;
   TestRows test_;
+  OwnSeed seed_;
 };
 
 }  // namespace treadle::validation

@@ -33,6 +33,14 @@ TestRows::TestRows(const Config& config, std::optional<std::string> stratify_by)
   }
 }
 
+void TestRows::expect_model(const Config& config, bool refit) const {
+  if (has_any() && !refit) {
+    config.fail(
+        "test_fraction",
+        "sets rows aside to test the model on, and \"refit\": false leaves no single model");
+  }
+}
+
 ValidationPlan TestRows::plan(
     const SplitRequest& request, const SetAside& own_way,
     const std::function<ValidationPlan(const SplitRequest& rest)>& split) const {

@@ -16,6 +16,8 @@ class TestRows {
   /// `stratify_by`: the splitter's parameter of that name.
   TestRows(const Config& config, std::optional<std::string> stratify_by);
 
+  /// Refuses a part to test on where the splitter is told not to train a model on all rows.
+  void expect_model(const Config& config, bool refit) const;
   bool has_any() const { return fraction_ > 0; }
   double fraction() const { return fraction_; }
   /// "auto": chosen in the splitter's own way.

@@ -146,9 +146,12 @@ nlohmann::json to_json(const DataSpec& spec) {
   nlohmann::json targets = nlohmann::json::array();
   for (const TargetSpec& target : spec.targets)
     targets.push_back(target_to_json(target));
-  return {{"inputs", std::move(inputs)},
-          {"targets", std::move(targets)},
-          {"has_weights", spec.has_weights}};
+  nlohmann::json stored = {{"inputs", std::move(inputs)},
+                           {"targets", std::move(targets)},
+                           {"has_weights", spec.has_weights}};
+  if (spec.has_dates)
+    stored["has_dates"] = true;
+  return stored;
 }
 
 DataSpec data_spec_from_json(const nlohmann::json& stored) try {
@@ -158,6 +161,7 @@ DataSpec data_spec_from_json(const nlohmann::json& stored) try {
   for (const nlohmann::json& target : stored.at("targets"))
     spec.targets.push_back(target_from_json(target));
   spec.has_weights = stored.at("has_weights");
+  spec.has_dates = stored.value("has_dates", false);
   return spec;
 } catch (const nlohmann::json::exception&) {
   throw StorageError("the stored description of the data is damaged: restore it from a copy");

@@ -116,7 +116,8 @@ MatrixRows::MatrixRows(Matrices matrices) : matrices_(std::move(matrices)) {
                   "the spec and the weights disagree on whether there are weights");
   const std::pair<const char*, at::Tensor> per_row[] = {{"weights", matrices_.weights},
                                                         {"groups", matrices_.groups},
-                                                        {"timestamps", matrices_.timestamps}};
+                                                        {"timestamps", matrices_.timestamps},
+                                                        {"label ends", matrices_.label_ends}};
   for (const auto& [what, matrix] : per_row) {
     if (matrix.defined())
       expect_matrix(what, matrix, rows_, {});
@@ -214,6 +215,8 @@ std::string MatrixRows::content_hash() const {
   hash_tensor(hash, matrices_.weights);
   hash_tensor(hash, matrices_.groups);
   hash_tensor(hash, matrices_.timestamps);
+  if (matrices_.label_ends.defined())
+    hash_tensor(hash, matrices_.label_ends);
   return hash.digest();
 }
 

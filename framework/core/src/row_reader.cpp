@@ -7,6 +7,7 @@
 #include <ATen/ops/index_select.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/time_text.h>
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
@@ -53,6 +54,17 @@ at::Tensor RowReader::groups() const {
 
 at::Tensor RowReader::timestamps() const {
   return call_plugin(*this, "timestamps", [&] { return do_timestamps(); });
+}
+
+at::Tensor RowReader::label_ends() const {
+  return call_plugin(*this, "label_ends", [&] { return do_label_ends(); });
+}
+
+std::string RowReader::describe_time(std::int64_t row) const {
+  const at::Tensor times = timestamps();
+  if (!times.defined())
+    return "";
+  return time_text(times.data_ptr<double>()[row], spec().has_dates);
 }
 
 std::string RowReader::describe_row(std::int64_t row) const {

@@ -7,12 +7,7 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
-
 #include <treadle/base/error.h>
-
-#include "target_rows.h"
 
 namespace treadle {
 namespace {
@@ -117,33 +112,16 @@ Rows by_time(const SplitRequest& request, std::int64_t count, const SetAside&) {
   return last_of(rows_in_time(request), count);
 }
 
-SplitRequest request_for(const SplitRequest& request, const Rows& rows) {
-  SplitRequest part = request;
-  const at::Tensor index = at::tensor(rows, at::kLong);
-  const auto select = [&](at::Tensor& tensor) {
-    if (tensor.defined())
-      tensor = tensor.index_select(0, index);
-  };
-  part.rows = static_cast<std::int64_t>(rows.size());
-  part.samples = nullptr;  // they have other numbers
-  for (at::Tensor& values : part.target_values)
-    select(values);
-  select(part.groups);
-  select(part.timestamps);
-  return part;
+void renumber(Fold& fold, const Rows& rows) {
+  for (Rows* part : {&fold.training, &fold.validation, &fold.test}) {
+    for (std::int64_t& row : *part)
+      row = rows.at(static_cast<std::size_t>(row));
+  }
+  for (Fold& inner : fold.inner)
+    renumber(inner, rows);
 }
 
 }  // namespace
-
-Rows purged(const SplitRequest& request, Rows training, const Rows& held_out) {
-  if (request.samples == nullptr)
-    return training;
-  const TargetRows targets(*request.samples, held_out);
-  std::erase_if(training, [&](std::int64_t sample) {
-    return targets.touched_by(*request.samples, sample).has_value();
-  });
-  return training;
-}
 
 Rows rows_set_aside(const SplitRequest& request, std::int64_t count, const SetAside& how) {
   TREADLE_EXPECTS(count > 0 && count < request.rows, "some rows are set aside, and some are not");
@@ -176,18 +154,31 @@ ValidationPlan plan_with_test_rows(
   }
   ValidationPlan plan;
   try {
-    plan = split(request_for(request, rest));
+    plan = split(request.part(rest));
   } catch (const DataError& error) {
     throw DataError(std::string(error.what()) + "; " + aside);
   }
-  for (Fold& fold : plan.folds) {
-    for (Rows* part : {&fold.training, &fold.validation}) {
-      for (std::int64_t& row : *part)
-        row = rest.at(static_cast<std::size_t>(row));
-    }
+  renumber(plan, rest);
+  if (!plan.refit && (plan.folds.size() > 1 || !plan.folds.front().test.empty())) {
+    throw DataError(aside + ", and there is no model of the run to test on them; leave out " +
+                    "\"test_fraction\", or train one on all other rows (\"refit\")");
   }
-  plan.test = std::move(test);
+  (plan.refit ? *plan.refit : plan.folds.front()).test = std::move(test);
   return plan;
+}
+
+void renumber(ValidationPlan& plan, const Rows& rows) {
+  for (Fold& fold : plan.folds)
+    renumber(fold, rows);
+  if (plan.refit)
+    renumber(*plan.refit, rows);
+}
+
+Fold refit_on(Rows training) {
+  Fold refit;
+  refit.name = "final";
+  refit.training = std::move(training);
+  return refit;
 }
 
 Rows rows_in_time(const SplitRequest& request) {

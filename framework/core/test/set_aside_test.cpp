@@ -30,7 +30,7 @@ SplitRequest ten_to_split() {
 struct FirstRow {
   ValidationPlan operator()(const SplitRequest& rest) {
     got = rest;
-    return {{{"only", all_rows_but(rest.rows, {0}), {0}}}, false};
+    return {{{"only", all_rows_but(rest.rows, {0}), {0}}}};
   }
   SplitRequest got;
 };
@@ -81,7 +81,7 @@ TEST(SetAside, TheSplitterSeesTheOtherRowsAlone) {
   const ValidationPlan plan =
       plan_with_test_rows(ten_to_split(), 0.3, {By::kTime}, std::ref(split));
 
-  EXPECT_THAT(plan.test, ElementsAre(2, 1, 0));
+  EXPECT_THAT(plan.folds[0].test, ElementsAre(2, 1, 0));
   EXPECT_EQ(split.got.rows, 7);
   EXPECT_TRUE(split.got.target_values[0].equal(at::tensor({0, 0, 1, 0, 0, 1, 0}, at::kLong)));
   EXPECT_TRUE(split.got.groups.equal(at::tensor({4, 9, 9, 9, 2, 2, 2}, at::kLong)));
@@ -94,21 +94,23 @@ TEST(SetAside, TestRowsAreNotThoseHeldOutNext) {
   const SplitRequest request = ten_to_split();
   FirstRow split;
 
-  EXPECT_NE(plan_with_test_rows(request, 0.3, {By::kRow}, std::ref(split)).test,
+  EXPECT_NE(plan_with_test_rows(request, 0.3, {By::kRow}, std::ref(split)).folds[0].test,
             rows_set_aside(request, 3, {By::kRow}));
 }
 
 TEST(SetAside, WithoutAFractionNothingIs) {
   FirstRow split;
 
-  EXPECT_THAT(plan_with_test_rows(ten_to_split(), 0, {}, std::ref(split)).test, IsEmpty());
+  EXPECT_THAT(plan_with_test_rows(ten_to_split(), 0, {}, std::ref(split)).folds[0].test, IsEmpty());
   EXPECT_EQ(split.got.rows, 10);
 }
 
 TEST(SetAside, FractionsAreWholeRowsAndLeaveTwo) {
   FirstRow split;
   const auto count = [&](double fraction) {
-    return plan_with_test_rows(ten_to_split(), fraction, {By::kRow}, std::ref(split)).test.size();
+    return plan_with_test_rows(ten_to_split(), fraction, {By::kRow}, std::ref(split))
+        .folds[0]
+        .test.size();
   };
 
   EXPECT_EQ(count(0.01), 1U);

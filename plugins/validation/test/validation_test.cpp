@@ -61,31 +61,22 @@ ValidationCase with_test(ValidationCase one) {
   return one;
 }
 
-ValidationCase keeping_groups(ValidationCase one) {
-  one.keeps_groups = true;
-  return one;
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Validation, ValidationContract,
     ::testing::Values(
-        keeping_groups(k_fold("KFoldGroups", {{"keep_groups", true}})),
-        not_random(keeping_groups(k_fold("KFoldGroupsInOrder",
-                                         {{"keep_groups", true}, {"shuffle", false}}))),
         stratified(k_fold("KFold", Json::object())), k_fold("KFoldPlain", {{"stratify", false}}),
         for_classes(stratified(k_fold("KFoldStratified", {{"stratify", true}, {"folds", 3}}))),
         stratified(not_random(k_fold("KFoldInOrder", {{"shuffle", false}, {"refit", false}}))),
-        not_random(k_fold("LeaveOneOut", {{"folds", 83}, {"stratify", false}, {"shuffle", false}})),
+        stratified(not_random(k_fold("KFoldSeed", {{"seed", 7}}))),
         stratified(hold_out("HoldOut", Json::object())),
         stratified(hold_out("HoldOutRows", {{"rows", 7}})),
         hold_out("HoldOutRandom", {{"strategy", "random"}, {"fraction", "35%"}}),
+        not_random(hold_out("HoldOutSeed", {{"strategy", "random"}, {"seed", 1}})),
         for_classes(stratified(hold_out("HoldOutStratified", {{"strategy", "stratified"}}))),
         by_time(not_random(hold_out("HoldOutChronological", {{"strategy", "chronological"}}))),
         with_test(stratified(k_fold("KFoldTest", {{"test_fraction", 0.2}}))),
         with_test(not_random(stratified(k_fold("KFoldTestInOrder",
                                                {{"shuffle", false}, {"test_fraction", "10%"}})))),
-        with_test(keeping_groups(k_fold("KFoldTestGroups",
-                                        {{"keep_groups", true}, {"test_fraction", 0.3}}))),
         with_test(k_fold("KFoldTestLatest", {{"stratify", false},
                                              {"test_fraction", 0.1},
                                              {"test_strategy", "chronological"}})),
@@ -116,6 +107,10 @@ SplitRequest numbers(std::int64_t rows) {
   request.target_values = {at::arange(rows, at::kFloat).view({rows, 1})};
   request.random = RandomStreams(17);
   return request;
+}
+
+Rows test_of(const ValidationPlan& plan) {
+  return plan.refit ? plan.refit->test : plan.folds.front().test;
 }
 
 template <typename Action>
@@ -273,35 +268,6 @@ TEST(KFold, NamesTargetsThatCannotBeStratifiedBy) {
             "/stratify_by: has no effect with \"stratify\": false");
 }
 
-// By hand: groups of 4, 3, 2, 2 and 1 rows go to the first, the second, the second, the first and
-// the second of two folds: 6 and 6 rows.
-TEST(KFold, KeepsGroupsTogetherInPartsOfLikeSize) {
-  SplitRequest request = numbers(12);
-  request.groups = at::tensor({7, 7, 7, 7, 1, 1, 1, 5, 5, -2, -2, 9}, at::kLong);
-  const Json parameters = {{"folds", 2}, {"keep_groups", true}, {"shuffle", false}};
-
-  const auto plan = make("k_fold", parameters)->plan(request);
-
-  EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 1, 2, 3, 9, 10));
-  EXPECT_THAT(plan.folds[1].validation, ElementsAre(4, 5, 6, 7, 8, 11));
-}
-
-TEST(KFold, SaysWhyItCannotKeepGroups) {
-  SplitRequest request = numbers(12);
-  request.groups = at::arange(12).remainder(3);
-  const auto split = [](const Json& parameters, const SplitRequest& of) {
-    return message_of([&] { make("k_fold", parameters)->plan(of); });
-  };
-
-  EXPECT_EQ(split({{"keep_groups", true}, {"folds", 4}}, request),
-            "\"folds\": 4 requires at least as many groups to keep together, got 3 groups");
-  EXPECT_EQ(split({{"keep_groups", true}}, numbers(12)),
-            "validation has \"keep_groups\": true, but the data has no groups; \"group\" of csv "
-            "and \"groups\" of npy name them");
-  EXPECT_EQ(split({{"keep_groups", true}, {"stratify", true}}, request),
-            "/keep_groups: keeps groups together, which excludes \"stratify\": true");
-}
-
 TEST(KFold, IgnoresClassesThatHaveNoRows) {
   const auto plan = make("k_fold", {{"folds", 2}})->plan(request_for({0, 2, 0, 2}, 3));
 
@@ -419,7 +385,7 @@ TEST(HoldOut, FractionsAreOfAllRows) {
   const auto plan =
       make("hold_out", {{"fraction", 0.2}, {"test_fraction", 0.3}})->plan(numbers(50));
 
-  EXPECT_EQ(plan.test.size(), 15U);
+  EXPECT_EQ(test_of(plan).size(), 15U);
   EXPECT_EQ(plan.folds[0].validation.size(), 10U);
   EXPECT_EQ(plan.folds[0].training.size(), 25U);
 }
@@ -433,7 +399,7 @@ TEST(HoldOut, ChronologicalTestsOnTheLatestRowsAndValidatesOnThoseBefore) {
 
   EXPECT_THAT(plan.folds[0].training, ElementsAre(1, 4, 0));
   EXPECT_THAT(plan.folds[0].validation, ElementsAre(5));
-  EXPECT_THAT(plan.test, ElementsAre(2, 3));
+  EXPECT_THAT(test_of(plan), ElementsAre(2, 3));
 }
 
 TEST(KFold, TestsOnTheLatestRowsWhereItIsTold) {
@@ -444,7 +410,7 @@ TEST(KFold, TestsOnTheLatestRowsWhereItIsTold) {
 
   const auto plan = make("k_fold", parameters)->plan(request);
 
-  EXPECT_THAT(plan.test, ElementsAre(7, 5, 3, 1));
+  EXPECT_THAT(test_of(plan), ElementsAre(7, 5, 3, 1));
   EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 2));
   EXPECT_THAT(plan.folds[1].validation, ElementsAre(4, 6));
 }
@@ -453,7 +419,7 @@ TEST(KFold, WithoutShufflingTheLastOfEachClassTest) {
   const auto plan = make("k_fold", {{"folds", 2}, {"shuffle", false}, {"test_fraction", 0.25}})
                         ->plan(request_for({0, 0, 0, 0, 1, 1, 1, 1}, 2));
 
-  EXPECT_THAT(plan.test, ElementsAre(3, 7));
+  EXPECT_THAT(test_of(plan), ElementsAre(3, 7));
   EXPECT_THAT(plan.folds[0].validation, ElementsAre(0, 1, 4));
 }
 
@@ -465,7 +431,7 @@ TEST(TestRows, StratifyByTheNamedTargetAlsoWhereValidationDoesNot) {
     all.update(
         {{"test_fraction", 0.5}, {"test_strategy", "stratified"}, {"stratify_by", "second"}});
 
-    EXPECT_THAT(counts(request, make("hold_out", all)->plan(request).test), ElementsAre(2, 2));
+    EXPECT_THAT(counts(request, test_of(make("hold_out", all)->plan(request))), ElementsAre(2, 2));
   }
 }
 
@@ -483,10 +449,6 @@ TEST(TestRows, WhatHasNoEffectIsRefused) {
   EXPECT_EQ(by("k_fold", {{"test_fraction", 0.2}, {"refit", false}}),
             "/test_fraction: sets rows aside to test the model on, and \"refit\": false leaves no "
             "single model");
-  EXPECT_EQ(
-      by("k_fold", {{"test_fraction", 0.2}, {"test_strategy", "random"}, {"keep_groups", true}}),
-      "/test_strategy: may cut a group in two, which excludes \"keep_groups\": true; leave it "
-      "out, and whole groups are set aside");
 }
 
 TEST(TestRows, WhatIsMissingIsNamed) {
@@ -538,11 +500,12 @@ TEST(HoldOut, SaysThatNoSampleIsLeftWhichTouchesNoTargetOfThoseThatValidate) {
   SplitRequest request = numbers(12);
   request.samples = &samples;
 
-  EXPECT_EQ(message_of([&] {
-              make("hold_out", {{"strategy", "chronological"}, {"rows", 2}})->plan(request);
-            }),
-            "every sample before those that validate touches rows of their targets, so none is "
-            "left to train on; hold fewer out, shorten the windows, or take more rows");
+  EXPECT_EQ(
+      message_of([&] {
+        make("hold_out", {{"strategy", "chronological"}, {"rows", 2}})->plan(request);
+      }),
+      "every training row of hold-out would tell the target of a row that is held out, so none "
+      "is left; hold fewer rows out, shorten the windows or the labels, or take more rows");
 }
 
 TEST(HoldOut, SaysWhyItCannotSplit) {

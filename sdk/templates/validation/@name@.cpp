@@ -27,7 +27,8 @@ class @Name@ final : public treadle::CrossValidator {
     }
     const std::vector<std::int64_t> order = treadle::rows_in_time(request);
     treadle::ValidationPlan plan;
-    plan.refit = refit_;
+    if (refit_)
+      plan.refit = treadle::refit_on(treadle::all_rows_but(request.rows, {}));
     for (std::int64_t k = 0; k < folds_; ++k) {
       const std::int64_t begin = k * request.rows / folds_;
       const std::int64_t end = (k + 1) * request.rows / folds_;

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <treadle/core/set_aside.h>
+
 namespace treadle::internal {
 namespace {
 
@@ -31,10 +33,10 @@ std::int64_t epochs_of_refit(const std::vector<Ended>& folds, std::optional<std:
     const auto row = static_cast<std::int64_t>(i);
     plan.folds.push_back({"fold-" + std::to_string(i + 1), {row + 2}, {row}});
   }
-  plan.refit = true;
+  plan.refit = refit_on({0, 1});
   TrainingPlan training;
   training.epochs = planned;
-  CrossValidation validation(plan, 10, training);
+  CrossValidation validation(plan, training);
   const FitPlanner::Orders orders = validation.next();
   for (std::size_t i = 0; i < folds.size(); ++i)
     validation.completed(orders.start[i].id, result_of(folds[i]));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,38 +13,58 @@
 #include <treadle/base/random.h>
 #include <treadle/core/data_spec.h>
 #include <treadle/core/sequence_provider.h>
+#include <treadle/core/source_columns.h>
 
 namespace treadle {
 
-/// The rows to split.
+/// The rows to split: of the data, or samples made of them. Made by the host.
 struct SplitRequest {
   std::int64_t rows = 0;
   std::vector<TargetSpec> targets;
   std::vector<at::Tensor> target_values;  ///< one per target, as RowReader::targets()
   at::Tensor groups;                      ///< int64 [rows], or undefined
   at::Tensor timestamps;                  ///< float64 [rows], or undefined
+  at::Tensor label_ends;                  ///< float64 [rows], as RowReader::label_ends()
   RandomStreams random{0};
-  /// Which rows of the data each of the `rows` samples touches; null: they are the data's own rows,
-  /// and touch themselves. Valid in the call.
+  /// Which rows of the data each of the rows touches; null: they are the data's own and touch
+  /// themselves. Valid in the call, as all pointers here.
   const SampleReader* samples = nullptr;
+  /// The data's own rows; null: nothing more is known of them than stands here.
+  const RowReader* data = nullptr;
+  /// The columns of the data as texts; null: it has none.
+  const SourceColumns* columns = nullptr;
+  /// Of a part of other rows, see part(): the number of each row among them. Empty: 0, 1, …
+  std::vector<std::int64_t> numbers = {};
+
+  /// The request for some of the rows: row i of it is rows[i] of this one.
+  SplitRequest part(const std::vector<std::int64_t>& rows) const;
+  /// The rows of the data that a row touches.
+  SourceRows source_rows(std::int64_t row) const;
+  /// For messages: the row as its reader describes it, or "row 17".
+  std::string describe(std::int64_t row) const;
 };
 
-/// One way to divide the rows. Both lists are ascending unless they are ordered by time.
+/// The rows of one training. Lists are ascending unless they are ordered by time.
 struct Fold {
-  std::string name;  ///< of its fit, see FitId::is_part(); "final" where there is no refit
+  std::string name;  ///< of its fit, see FitId::is_part()
   std::vector<std::int64_t> training;
-  std::vector<std::int64_t> validation;
+  std::vector<std::int64_t> validation;  ///< they may choose: the epoch, the document
+  /// Rows that only measure: the model is tested on them once, after its training. Of several folds
+  /// all have them or none; where they do, they are what the folds are judged by.
+  std::vector<std::int64_t> test = {};
+  /// The fold before it, by index, whose final weights the training begins with: a warm start.
+  std::optional<std::size_t> starts_from = {};
+  /// Folds of the training rows that settle what the training leaves open, such as its number of
+  /// epochs: nested cross-validation. Such a fold has no validation rows of its own, and is tested.
+  std::vector<Fold> inner = {};
 };
 
 struct ValidationPlan {
   std::vector<Fold> folds;
-  /// True: the folds' models are only scored, then one model is trained on all rows. False with one
-  /// fold: that fold's model is the result. False with several: there is no single model.
-  bool refit = false;
-  /// Rows that no fold trains or validates on; a refit leaves them out, too. The plan's model is
-  /// tested on them once, at the end: validation rows may choose (the epoch, the document), test
-  /// rows only measure. set_aside.h selects them. Empty: there are none.
-  std::vector<std::int64_t> test = {};
+  /// The training of the run's model, "final", after the folds: usually of all rows, without
+  /// validation rows. Nothing with one fold: that fold's model is the run's. Nothing with several:
+  /// there is no single model.
+  std::optional<Fold> refit = std::nullopt;
 };
 
 /// Decides which rows train, which validate and which test. Stateless: the plan is a function of
@@ -53,11 +75,11 @@ class CrossValidator : public Component {
 
   ~CrossValidator() override;
 
-  /// Checks what every plan must satisfy: at least one fold; no row in both parts of a fold or
-  /// outside the data; no empty part; test rows in no fold, and only where there is a model to
-  /// test. Throws DataError with the reason when the data cannot be split so (more folds than rows,
-  /// a class with fewer rows than folds), and when a training sample of a fold touches a row that
-  /// is the target of one of its validation samples: the target would leak into training.
+  /// Checks what every plan must satisfy: at least one fold; no row in two parts of a fold or
+  /// outside the data; no empty part; the refit's test rows in no fold. Throws DataError with the
+  /// reason when the data cannot be split so (more folds than rows, a class with fewer rows than
+  /// folds), and when a target leaks, see leaks.h: out of the validation rows of a fold into its
+  /// training rows, or out of test rows into either.
   ValidationPlan plan(const SplitRequest& request) const;
 
   /// How many rows of a stream validate: its first ones, which are kept in memory; those after them

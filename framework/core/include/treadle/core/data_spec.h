@@ -108,6 +108,7 @@ struct DataSpec {
   std::vector<PortSpec> inputs;
   std::vector<TargetSpec> targets = {};  ///< empty: rows to predict on
   bool has_weights = false;
+  bool has_dates = false;  ///< times are seconds since 1970-01-01T00:00:00Z
 
   /// The index of the target or port of that name. Throws a DataError that lists the names.
   std::size_t target_index(std::string_view name) const;

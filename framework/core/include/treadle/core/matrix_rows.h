@@ -37,6 +37,7 @@ class MatrixRows final : public RowReader {
     at::Tensor weights;     ///< [N]; undefined means 1 each
     at::Tensor groups;      ///< int64 [N], or undefined
     at::Tensor timestamps;  ///< float64 [N], or undefined
+    at::Tensor label_ends;  ///< likewise
     /// The result of describe_row(); absent means "row 17". Called from any thread.
     std::function<std::string(std::int64_t row)> describe_row;
   };
@@ -60,6 +61,7 @@ class MatrixRows final : public RowReader {
   at::Tensor do_lengths(std::size_t input) const override;
   at::Tensor do_groups() const override { return matrices_.groups; }
   at::Tensor do_timestamps() const override { return matrices_.timestamps; }
+  at::Tensor do_label_ends() const override { return matrices_.label_ends; }
   std::string do_describe_row(std::int64_t row) const override;
 
   void find_lengths();

@@ -44,9 +44,16 @@ class RowReader : public Provided {
   at::Tensor groups() const;
   /// The time of each row, in any increasing unit: float64 [N], or undefined.
   at::Tensor timestamps() const;
+  /// Where the label of a row is made of what happens after the row's time: the last time that it
+  /// is made of, in the unit of timestamps(): float64 [N]. Undefined where the data does not say,
+  /// and without timestamps().
+  at::Tensor label_ends() const;
 
   /// The place of the row in its source, for messages: "line 17 of data/iris.csv".
   std::string describe_row(std::int64_t row) const;
+  /// The time of the row, for messages: "2017-06-28 00:00" where times are dates; empty without
+  /// timestamps().
+  std::string describe_time(std::int64_t row) const;
 
  private:
   virtual const DataSpec& do_spec() const = 0;
@@ -58,6 +65,7 @@ class RowReader : public Provided {
   virtual at::Tensor do_lengths(std::size_t /*input*/) const { return {}; }
   virtual at::Tensor do_groups() const { return {}; }
   virtual at::Tensor do_timestamps() const { return {}; }
+  virtual at::Tensor do_label_ends() const { return {}; }
   virtual std::string do_describe_row(std::int64_t row) const;
 };
 

@@ -32,9 +32,9 @@ std::vector<std::int64_t> rows_set_aside(const SplitRequest& request, std::int64
                                          const SetAside& how);
 
 /// Sets `fraction` of the rows aside for the test and has `split` plan the others, as if there were
-/// no more: it gets a request for them alone and returns a plan without test rows. A fraction of 0
-/// sets nothing aside. Throws DataError when too few rows are left; what `split` throws also names
-/// the rows that it did not get.
+/// no more: it gets a request for them alone. The run's model is tested on them: the refit, or the
+/// only fold. A fraction of 0 sets nothing aside. Throws DataError when too few rows are left, or
+/// the plan has no model to test; what `split` throws also names the rows that it did not get.
 ///
 ///     ValidationPlan do_plan(const SplitRequest& request) const override {
 ///       return plan_with_test_rows(request, test_fraction_, {SetAside::By::kTime},
@@ -44,11 +44,11 @@ ValidationPlan plan_with_test_rows(
     const SplitRequest& request, double fraction, const SetAside& how,
     const std::function<ValidationPlan(const SplitRequest& rest)>& split);
 
-/// The given training rows without those that touch a row of the data which is in the target of a
-/// `held_out` row (purging; M. López de Prado, "Advances in Financial Machine Learning", 2018,
-/// chapter 7). All of them where a row is a sample of its own.
-std::vector<std::int64_t> purged(const SplitRequest& request, std::vector<std::int64_t> training,
-                                 const std::vector<std::int64_t>& held_out);
+/// A plan for request.part(rows) as one for the request.
+void renumber(ValidationPlan& plan, const std::vector<std::int64_t>& rows);
+
+/// The training of the run's model on these rows, for ValidationPlan::refit.
+Fold refit_on(std::vector<std::int64_t> training);
 
 /// All rows by their timestamps, those of one time in their own order; without timestamps 0 …
 /// rows-1.

@@ -57,7 +57,7 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   provider_ = make_in<DataProvider>(runtime, slot, "data");
   provider_->open(request);
   // A provider that offers random access is never streamed.
-  rows_ = provider_->ask<RowReader>();
+  rows_ = source_ = provider_->ask<RowReader>();
   if (rows_ == nullptr) {
     open_stream(runtime, workflow);
   } else if (workflow.resolved.at("training").contains("shuffle_buffer")) {
@@ -67,6 +67,9 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   } else if ((samples_ = make_samples(runtime, workflow, *rows_)) != nullptr) {
     rows_ = samples_.get();
   }
+  if (source_ == nullptr)
+    source_ = rows_;
+  columns_ = provider_->ask<SourceColumns>();
   spec_ = rows_->spec();
   if (spec_.targets.empty())
     throw DataError("the data has no target: there is nothing to train for");

@@ -8,6 +8,7 @@
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/sequence_provider.h>
+#include <treadle/core/source_columns.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle::internal {
@@ -35,6 +36,10 @@ class Dataset {
   const RowReader& rows() const { return *rows_; }
   /// Null: a sample is a row.
   const SampleReader* samples() const { return samples_.get(); }
+  /// The data's own rows, which samples are made of.
+  const RowReader& source() const { return *source_; }
+  /// Null: the data has no columns of text.
+  const SourceColumns* columns() const { return columns_; }
   /// How many rows there are; DataProvider::kEndless where nobody knows.
   std::int64_t row_count() const;
 
@@ -55,6 +60,8 @@ class Dataset {
   std::unique_ptr<MatrixRows> head_;  // the first rows of a stream
   std::int64_t validation_rows_ = 0;  // of these
   const RowReader* rows_ = nullptr;
+  const RowReader* source_ = nullptr;
+  const SourceColumns* columns_ = nullptr;
   DataSpec spec_;
   bool has_guessed_task_ = false;
 };

@@ -351,6 +351,10 @@ void DocumentComponents::make_plan() {
     plan_ = dataset_.plan_of_stream();
     return;
   }
+  plan_ = make<CrossValidator>("validation")->plan(split_request());
+}
+
+SplitRequest DocumentComponents::split_request() const {
   const RowReader& rows = this->rows();
   SplitRequest request;
   request.rows = rows.rows();
@@ -359,9 +363,12 @@ void DocumentComponents::make_plan() {
     request.target_values.push_back(rows.targets(target));
   request.groups = rows.groups();
   request.timestamps = rows.timestamps();
+  request.label_ends = rows.label_ends();
   request.random = RandomStreams(workflow_.seed).part("validation", 0);
   request.samples = dataset_.samples();
-  plan_ = make<CrossValidator>("validation")->plan(request);
+  request.data = &dataset_.source();
+  request.columns = dataset_.columns();
+  return request;
 }
 
 std::vector<std::unique_ptr<Transform>> DocumentComponents::make_transforms() const {

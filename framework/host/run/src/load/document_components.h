@@ -61,6 +61,8 @@ class DocumentComponents {
 
   /// Splits the rows.
   void make_plan();
+  /// The rows to split.
+  SplitRequest split_request() const;
 
   /// Whether the document leaves the batch size open: "auto". Until it is set, it is 32.
   bool has_open_batch_size() const;
@@ -76,6 +78,11 @@ class DocumentComponents {
   /// The document's losses, as they are before they have seen rows; see FittedLosses.
   const std::vector<Objective::Term>& loss_terms() const { return terms_; }
   const ValidationPlan& plan() const { return plan_; }
+  /// The first that validates: with inner folds, the first of those.
+  const Fold& first_fold() const {
+    const Fold& fold = plan_.folds.front();
+    return fold.inner.empty() ? fold : fold.inner.front();
+  }
   /// With what the report lacks, and why. Makes the metrics of the report.
   std::vector<std::string> choices() const;
   /// Pieces of a training batch.

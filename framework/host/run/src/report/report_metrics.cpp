@@ -21,6 +21,14 @@ const Json& result_metrics(const ReportInput& input) {
 
 }  // namespace
 
+std::string_view judged_by(const ReportInput& input) {
+  if (text_at_path(input.result, {"folds_evaluated_on"}) == "test")
+    return "test";
+  return is_cross_validation(input) || at_path(input.result, {"validation"}).is_object()
+             ? "validation"
+             : "training";
+}
+
 bool is_cross_validation(const ReportInput& input) {
   return at_path(input.result, {"fold_results"}).is_array();
 }
@@ -70,7 +78,7 @@ std::string evaluation_note(const ReportInput& input) {
            "validation rows " +
            (did_choose ? "chose the weights" + by : "chose nothing in this run") + ".";
   }
-  if (!did_choose)
+  if (!did_choose || judged_by(input) == "test")
     return {};
   return "The validation rows chose the weights" + by +
          " that they evaluate, so their numbers are optimistic; \"test_fraction\" in "

@@ -9,6 +9,9 @@
 /// The metrics of a run for the report; HTML where text is returned.
 namespace treadle::report {
 
+/// The rows that the result's numbers are of, those of the test of the run's model aside: "test"
+/// where folds are tested, "validation", or "training" without any.
+std::string_view judged_by(const ReportInput& input);
 bool is_cross_validation(const ReportInput& input);
 
 /// The metrics of a run: those of the document in its order, then those that only curves have, then

@@ -265,13 +265,12 @@ std::string headline(const ReportInput& input) {
     }
   }
   for (const std::string& name : names) {
-    tiles.push_back(tile(metric_value(input, name),
-                         (is_tested ? "validation " : "") + html::escape(name), tiles.empty()));
+    tiles.push_back(
+        tile(metric_value(input, name),
+             (is_tested ? std::string(judged_by(input)) + " " : "") + html::escape(name),
+             tiles.empty()));
   }
-  tiles.push_back(tile(result_loss(input),
-                       is_cross_validation(input) || at_path(result, {"validation"}).is_object()
-                           ? "validation " + loss_label(result)
-                           : "training " + loss_label(result),
+  tiles.push_back(tile(result_loss(input), std::string(judged_by(input)) + " " + loss_label(result),
                        tiles.empty()));
   const Json& epochs = at_path(result, {"total_epochs"});
   if (epochs.is_number_integer()) {
@@ -321,13 +320,15 @@ std::string metric_table(const ReportInput& input) {
     const std::string name = text_at_path(folds[i], {"name"});
     head.push_back(name.empty() ? "fold-" + std::to_string(i + 1) : html::escape(name));
   }
-  const auto fold_value = [](const Json& fold, std::string_view key) -> const Json& {
-    const Json& validated = at_path(fold, {"validation", "metrics", key});
-    return validated.is_null() ? at_path(fold, {"metrics", key}) : validated;
+  const std::string_view part = judged_by(input);
+  const bool are_tested = part == "test";
+  const auto fold_value = [&](const Json& fold, std::string_view key) -> const Json& {
+    const Json& evaluated = at_path(fold, {part, "metrics", key});
+    return evaluated.is_null() ? at_path(fold, {"metrics", key}) : evaluated;
   };
   rows.push_back({loss_label(input.result), result_loss(input)});
   for (const Json& fold : folds) {
-    const Json& loss = at_path(fold, {"validation", "loss"});
+    const Json& loss = at_path(fold, {part, "loss"});
     rows.back().push_back(html::number(loss.is_null() ? at_path(fold, {"final_loss"}) : loss));
   }
   for (const std::string& name : names) {
@@ -345,6 +346,8 @@ std::string metric_table(const ReportInput& input) {
                                : ""));
   }
   std::string note = "Deviation is the sample standard deviation over the folds.";
+  if (are_tested)
+    note += " Each fold is judged by its test rows, which chose nothing.";
   if (const std::string by = text_at_path(folds.front(), {"weights", "by"}); !by.empty())
     note += " Each fold is evaluated with its best weights by " + html::escape(by) + ".";
   if (const Json& time = at_path(input.result, {"total_time_seconds"}); time.is_number())

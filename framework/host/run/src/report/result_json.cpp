@@ -267,21 +267,29 @@ nlohmann::json model_info(const DocumentComponents& components, Fit& fit) {
   return info;
 }
 
+const nlohmann::json& judging_part(const nlohmann::json& fold) {
+  return fold.at(fold.contains("test") ? "test" : "validation");
+}
+
 nlohmann::json cross_validation_summary(const nlohmann::json& folds) {
   std::vector<nlohmann::json> losses;
   double seconds = 0;
   for (const nlohmann::json& fold : folds) {
-    losses.push_back(fold.at("validation").at("loss"));
-    seconds += fold.at("training_time_seconds").get<double>() +
-               fold.at("validation").at("validation_time_seconds").get<double>();
+    losses.push_back(judging_part(fold).at("loss"));
+    seconds += fold.at("training_time_seconds").get<double>();
+    for (const auto& [part, key] : {std::pair("validation", "validation_time_seconds"),
+                                    std::pair("test", "test_time_seconds")}) {
+      if (fold.contains(part))
+        seconds += fold.at(part).at(key).get<double>();
+    }
   }
   const Moments loss = moments(losses);
   nlohmann::json means = nlohmann::json::object();
   nlohmann::json deviations = nlohmann::json::object();
-  for (const auto& [name, ignored] : folds.front().at("metrics").items()) {
+  for (const auto& [name, ignored] : judging_part(folds.front()).at("metrics").items()) {
     std::vector<nlohmann::json> values;
     for (const nlohmann::json& fold : folds)
-      values.push_back(fold.at("metrics").value(name, nlohmann::json()));
+      values.push_back(judging_part(fold).at("metrics").value(name, nlohmann::json()));
     const Moments metric = moments(values);
     means[name] = metric.mean;
     deviations[name] = metric.deviation;

@@ -41,6 +41,10 @@ nlohmann::json weights_record(const engine::TrainingResult& training);
 /// name, version, architecture, parameter_count, input_shape, output_shape.
 nlohmann::json model_info(const DocumentComponents& components, Fit& fit);
 
+/// What a fold is judged by, of its result: its test rows, where it has any, else its validation
+/// rows.
+const nlohmann::json& judging_part(const nlohmann::json& fold);
+
 /// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds. std is the
 /// sample standard deviation (divided by n - 1).
 nlohmann::json cross_validation_summary(const nlohmann::json& folds);

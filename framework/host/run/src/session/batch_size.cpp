@@ -99,7 +99,7 @@ class Search {
     constexpr std::int64_t kEvaluated = 1 + engine::kMostBatchesAtOnce;
     const std::int64_t evaluation_batch =
         std::max(size, components_.training_plan().evaluation_batch_size);
-    const Fold& fold = components_.plan().folds.front();
+    const Fold& fold = components_.first_fold();
     Fit fit(components_, {"batch-size", 0, 1},
             {first_of(fold.training, kThree.most * size),
              first_of(fold.validation, kEvaluated * evaluation_batch), 0});
@@ -126,7 +126,7 @@ class Search {
 void find_batch_size(DocumentComponents& components) {
   if (!components.has_open_batch_size())
     return;
-  const std::size_t rows = components.plan().folds.front().training.size();
+  const std::size_t rows = components.first_fold().training.size();
   const std::int64_t most =
       components.stream() ? kMostOfAStream : static_cast<std::int64_t>(std::bit_floor(rows));
   const std::int64_t size = Search(components).largest(std::max<std::int64_t>(most, 1));

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
-
-#include <treadle/core/set_aside.h>
 
 // The simplest planner: all fits are known at once, and nothing is decided while they run. It also
 // has the default answers of FitPlanner, for planners that never pause.
 //
 // Numbers matter. The index of a fit gives its random streams and its place in the report, so a
-// fold keeps its index whatever else is planned, and the refit comes after all folds. Results are
-// stored by index, because fits complete in any order.
+// fold keeps its index whatever else is planned, and the refit comes after all folds. Results have
+// places of their own, because fits complete in any order.
+//
+// A nested fold whose inner folds selected no epoch is trained like a refit: as long as they were,
+// on average. So the epochs of an outer "final" are fixed, and the refit's follow from them.
 
 namespace treadle::internal {
 
@@ -22,25 +24,41 @@ FitVerdict FitPlanner::reported(const FitId&, const EpochSummary&) {
 void FitPlanner::paused(const FitId&) {}
 void FitPlanner::stopped(const FitId&) {}
 
-CrossValidation::CrossValidation(ValidationPlan plan, std::int64_t rows,
-                                 const TrainingPlan& training)
+CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& training)
     : plan_(std::move(plan)),
-      rows_(rows),
       // With a limit of steps the document's epochs are no fixed length: the folds show how many it
       // takes.
       epochs_(training.max_steps ? std::nullopt : training.epochs),
-      folds_(plan_.folds.size()) {}
+      folds_(plan_.folds.size()),
+      inner_(plan_.folds.size()),
+      final_(plan_.refit ? 1 : 0) {}
+
+std::string CrossValidation::path_of(std::size_t fold) const {
+  const std::string& name = plan_.folds[fold].name;
+  if (!plan_.folds[fold].inner.empty())
+    return name + "/final";
+  // A single training is always "final", so its files have the same names as those of a refit.
+  return is_single() ? "final" : name;
+}
 
 std::vector<std::string> CrossValidation::names() const {
-  // A single training is always "final", so its files have the same names as those of a refit.
-  if (!plan_.refit && plan_.folds.size() == 1)
-    return {"final"};
   std::vector<std::string> names;
-  for (const Fold& fold : plan_.folds)
-    names.push_back(fold.name);
+  for (std::size_t i = 0; i < plan_.folds.size(); ++i) {
+    for (const Fold& inner : plan_.folds[i].inner)
+      names.push_back(plan_.folds[i].name + "/" + inner.name);
+    names.push_back(path_of(i));
+  }
   if (plan_.refit)
     names.push_back("final");
   return names;
+}
+
+PlannedFit CrossValidation::planned(FitId id, const Fold& fold) const {
+  PlannedFit fit{std::move(id), std::make_shared<const FitRows>(
+                                    FitRows{fold.training, fold.validation, 0, fold.test})};
+  if (fold.starts_from)
+    fit.start = WarmStart{path_of(*fold.starts_from), WarmStart::From::kWeights};
+  return fit;
 }
 
 FitPlanner::Orders CrossValidation::next() {
@@ -48,55 +66,81 @@ FitPlanner::Orders CrossValidation::next() {
   // Called again whenever a fit has ended; nothing is added.
   if (std::exchange(is_planned_, true))
     return orders;
-  const std::vector<std::string> names = this->names();
-  const auto count = static_cast<std::int64_t>(names.size());
-  // Test rows measure one model, the run's: the refit, or the single fold.
-  const bool is_single = !plan_.refit && plan_.folds.size() == 1;
-  std::vector<std::string> folds;
-  for (std::size_t i = 0; i < plan_.folds.size(); ++i) {
-    folds.push_back(names[i]);
-    PlannedFit fit{FitId(names[i], static_cast<std::int64_t>(i), count),
-                   std::make_shared<const FitRows>(
-                       FitRows{plan_.folds[i].training, plan_.folds[i].validation, 0,
-                               is_single ? plan_.test : std::vector<std::int64_t>()})};
-    fit.is_result = is_single;
-    fit.is_drawn = !plan_.refit && i == 0;
-    orders.start.push_back(std::move(fit));
+  for (std::size_t i = 0; i < plan_.folds.size(); ++i)
+    plan_.folds[i].inner.empty() ? add_fold(i, orders) : add_inner(i, orders);
+  if (plan_.refit)
+    add_refit(orders);
+  std::set<std::string> starts;
+  for (const PlannedFit& fit : orders.start) {
+    if (fit.start)
+      starts.insert(fit.start->fit);
   }
-  if (plan_.refit) {
-    PlannedFit fit{FitId("final", count - 1, count),
-                   std::make_shared<const FitRows>(
-                       FitRows{all_rows_but(rows_, plan_.test), {}, 0, plan_.test})};
-    fit.depends_on = std::move(folds);
-    // Asked for when the refit begins: it depends on all folds, which have completed by then.
-    fit.epochs = [this] { return epochs_of_refit(); };
-    fit.is_result = true;
-    fit.is_drawn = true;
-    orders.start.push_back(std::move(fit));
-  }
+  for (PlannedFit& fit : orders.start)
+    fit.keeps_weights = starts.count(fit.id.path()) > 0;
   return orders;
 }
 
-void CrossValidation::completed(const FitId& fit, FitResult result) {
-  const auto index = static_cast<std::size_t>(fit.index());
-  if (index < folds_.size()) {
-    folds_[index] = std::move(result);
-  } else {
-    final_ = std::move(result);
-  }
+void CrossValidation::add_fold(std::size_t index, Orders& orders) {
+  const auto count = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+  PlannedFit fit =
+      planned({path_of(index), static_cast<std::int64_t>(index), count}, plan_.folds[index]);
+  fit.is_result = is_single();
+  fit.is_drawn = !plan_.refit && index == 0;
+  slots_[fit.id.path()] = {&folds_, index};
+  orders.start.push_back(std::move(fit));
 }
 
-std::int64_t CrossValidation::epochs_of_refit() const {
+void CrossValidation::add_inner(std::size_t index, Orders& orders) {
+  const Fold& fold = plan_.folds[index];
+  const FitId group(fold.name, static_cast<std::int64_t>(index),
+                    static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0)));
+  const auto count = static_cast<std::int64_t>(fold.inner.size());
+  inner_[index].resize(fold.inner.size());
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Fold& inner = fold.inner[static_cast<std::size_t>(i)];
+    orders.start.push_back(planned(group.child(inner.name, i, count + 1), inner));
+    names.push_back(orders.start.back().id.path());
+    slots_[names.back()] = {&inner_[index], static_cast<std::size_t>(i)};
+  }
+  PlannedFit fit = planned(group.child("final", count, count + 1), fold);
+  fit.depends_on = std::move(names);
+  fit.epochs = [this, index] { return epochs_after(inner_[index]); };
+  fit.is_result = is_single();
+  fit.is_drawn = !plan_.refit && index == 0;
+  slots_[fit.id.path()] = {&folds_, index};
+  orders.start.push_back(std::move(fit));
+}
+
+void CrossValidation::add_refit(Orders& orders) {
+  const auto folds = static_cast<std::int64_t>(plan_.folds.size());
+  PlannedFit fit = planned({"final", folds, folds + 1}, *plan_.refit);
+  for (std::size_t i = 0; i < plan_.folds.size(); ++i)
+    fit.depends_on.push_back(path_of(i));
+  // Asked for when the refit begins: it depends on all folds, which have completed by then.
+  fit.epochs = [this] { return epochs_after(folds_); };
+  fit.is_result = true;
+  fit.is_drawn = true;
+  slots_["final"] = {&final_, 0};
+  orders.start.push_back(std::move(fit));
+}
+
+void CrossValidation::completed(const FitId& fit, FitResult result) {
+  const Slot slot = slots_.at(fit.path());
+  (*slot.results)[slot.index] = std::move(result);
+}
+
+std::int64_t CrossValidation::epochs_after(const std::vector<FitResult>& folds) const {
   const auto selects_best = [](const FitResult& fold) { return fold.selects_best; };
-  if (epochs_ && std::none_of(folds_.begin(), folds_.end(), selects_best))
+  if (epochs_ && std::none_of(folds.begin(), folds.end(), selects_best))
     return *epochs_;
   // The epochs whose weights each fold ended with: a fold that selected none has its last ones,
-  // and a best epoch by its loss alone. Integers, so the sum is exact. The refit has no validation
-  // rows to stop by.
+  // and a best epoch by its loss alone. Integers, so the sum is exact. What is trained on all rows
+  // has no validation rows to stop by.
   double sum = 0;
-  for (const FitResult& fold : folds_)
+  for (const FitResult& fold : folds)
     sum += fold.result.at(fold.selects_best ? "best_epoch" : "total_epochs").get<double>();
-  return std::max<std::int64_t>(1, std::llround(sum / static_cast<double>(folds_.size())));
+  return std::max<std::int64_t>(1, std::llround(sum / static_cast<double>(folds.size())));
 }
 
 }  // namespace treadle::internal

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,13 @@ namespace treadle::internal {
 /// The folds of a validation plan and, where it refits, "final" after them: one model of all rows,
 /// with as many epochs as the folds' models had on average. With one fold and no refit that fold is
 /// "final".
+///
+/// A fold with inner folds is a group of fits of the same kind: "outer-1/fold-1", …, and
+/// "outer-1/final", which trains on all its training rows and is tested.
 class CrossValidation final : public FitPlanner {
  public:
   /// `training` is what the document plans.
-  CrossValidation(ValidationPlan plan, std::int64_t rows, const TrainingPlan& training);
+  CrossValidation(ValidationPlan plan, const TrainingPlan& training);
 
   Orders next() override;
   void completed(const FitId& fit, FitResult result) override;
@@ -24,22 +28,39 @@ class CrossValidation final : public FitPlanner {
   /// The paths of its fits, in order.
   std::vector<std::string> names() const;
   bool has_single_model() const { return plan_.refit || plan_.folds.size() == 1; }
+  const ValidationPlan& plan() const { return plan_; }
 
   // Once all have completed.
   const std::vector<FitResult>& folds() const { return folds_; }
   /// The refit, or the first fold where there is none.
-  const FitResult& chosen() const { return final_ ? *final_ : folds_.front(); }
+  const FitResult& chosen() const { return plan_.refit ? final_.front() : folds_.front(); }
+  /// The results of the inner folds of a fold; empty where it has none.
+  const std::vector<FitResult>& inner(std::size_t fold) const { return inner_[fold]; }
 
  private:
-  std::int64_t epochs_of_refit() const;
+  /// A place for the result of a fit.
+  struct Slot {
+    std::vector<FitResult>* results;
+    std::size_t index;
+  };
+
+  bool is_single() const { return !plan_.refit && plan_.folds.size() == 1; }
+  std::string path_of(std::size_t fold) const;
+  PlannedFit planned(FitId id, const Fold& fold) const;
+  void add_fold(std::size_t index, Orders& orders);
+  void add_inner(std::size_t index, Orders& orders);
+  void add_refit(Orders& orders);
+  /// Of a training of all rows of some folds, after those.
+  std::int64_t epochs_after(const std::vector<FitResult>& folds) const;
 
   ValidationPlan plan_;
-  const std::int64_t rows_;
   /// Of the document; nothing: a refit has as many as the folds were trained.
   const std::optional<std::int64_t> epochs_;
   bool is_planned_ = false;
   std::vector<FitResult> folds_;
-  std::optional<FitResult> final_;
+  std::vector<std::vector<FitResult>> inner_;  // of each fold
+  std::vector<FitResult> final_;               // one, or none
+  std::map<std::string, Slot> slots_;          // by path of a fit
 };
 
 }  // namespace treadle::internal

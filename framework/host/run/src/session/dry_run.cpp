@@ -41,11 +41,20 @@ nlohmann::json data_summary(const internal::DocumentComponents& components) {
 nlohmann::json plan_summary(const ValidationPlan& plan) {
   nlohmann::json folds = nlohmann::json::array();
   for (const Fold& fold : plan.folds) {
-    folds.push_back({{"name", fold.name},
-                     {"training_rows", fold.training.size()},
-                     {"validation_rows", fold.validation.size()}});
+    nlohmann::json one{{"name", fold.name},
+                       {"training_rows", fold.training.size()},
+                       {"validation_rows", fold.validation.size()}};
+    if (!fold.test.empty())
+      one["test_rows"] = fold.test.size();
+    if (!fold.inner.empty())
+      one["inner_folds"] = fold.inner.size();
+    folds.push_back(std::move(one));
   }
-  return {{"folds", std::move(folds)}, {"refit", plan.refit}, {"test_rows", plan.test.size()}};
+  return {{"folds", std::move(folds)},
+          {"refit", plan.refit.has_value()},
+          {"test_rows", plan.refit               ? plan.refit->test.size()
+                        : plan.folds.size() == 1 ? plan.folds.front().test.size()
+                                                 : 0}};
 }
 
 }  // namespace
@@ -57,7 +66,7 @@ std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWor
     internal::DocumentComponents components(runtime, workflow, dataset);
     components.make_plan();
     internal::find_batch_size(components);
-    const Fold& fold = components.plan().folds.front();
+    const Fold& fold = components.first_fold();
     internal::Fit fit(components, {"final", 0, 1}, {fold.training, fold.validation, 0});
     fit.prepare(nullptr);
     model = std::dynamic_pointer_cast<Model>(fit.model().shared_from_this());
@@ -93,7 +102,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     internal::find_batch_size(components);
     const std::int64_t shared = internal::resident_memory_bytes() - baseline;
     const std::int64_t loading_peak = internal::peak_memory_bytes() - baseline;
-    const Fold& fold = components.plan().folds.front();
+    const Fold& fold = components.first_fold();
     const internal::TrainingPlan batches = components.training_plan();
     const std::int64_t few =
         std::max<std::int64_t>(8192, (internal::kLongDryRun.most + 1) * batches.batch_size);

@@ -271,14 +271,14 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
       .staging = components_.device().staging()};
   engine::BatchPipeline rows(components_.rows(), rows_.test, preparation_, to_evaluate,
                              random_.part("test", 0));
-  // Fresh metrics: report_metrics_ still holds what validate() accumulated, which is read later to
-  // pool the folds.
-  std::vector<Metric> metrics = components_.make_metrics();
-  for (Metric& metric : components_.make_report_metrics())
-    metrics.push_back(std::move(metric));
+  // Fresh metrics: others hold what validate() accumulated.
+  const std::vector<Metric> metrics = components_.make_metrics();
+  tested_metrics_ = components_.make_report_metrics();
   engine::SessionSetup setup = setup_;
   setup.validation = &rows;
   setup.metrics = views(metrics);
+  const std::vector<TargetMetric> extra = views(tested_metrics_);
+  setup.metrics.insert(setup.metrics.end(), extra.begin(), extra.end());
   return engine::validate(setup, std::move(stop));
 }
 

@@ -59,7 +59,10 @@ class Fit {
   /// Whether the loss is in other units than the data's targets.
   bool transforms_targets() const;
   /// What the report's metrics have seen, so that folds can be put together.
-  const std::vector<Metric>& report_metrics() const { return report_metrics_; }
+  /// Of the test rows, where there are any.
+  const std::vector<Metric>& report_metrics() const {
+    return tested_metrics_.empty() ? report_metrics_ : tested_metrics_;
+  }
 
  private:
   std::vector<const Transform*> transforms() const;
@@ -93,6 +96,7 @@ class Fit {
   std::unique_ptr<engine::BatchPipeline> validation_;
   std::vector<Metric> metrics_;
   std::vector<Metric> report_metrics_;
+  std::vector<Metric> tested_metrics_;  // the same, of test()
   engine::SessionSetup setup_;
   std::vector<std::string> notes_;
 };

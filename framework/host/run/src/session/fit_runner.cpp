@@ -363,6 +363,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
                          const engine::TrainingResult& training) {
   const std::string& path = node.fit.id.path();
   const bool is_validated = !node.fit.rows->validation.empty();
+  const bool is_tested = !node.fit.rows->test.empty();
   FitResult finished;
   finished.selects_best = training.selects_best;
   finished.result = to_json(training);
@@ -378,7 +379,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
     finished.result["validation"] = to_json(validation);
   }
   finished.result["metrics"] = metrics_to_json(metrics);
-  if (!node.fit.rows->test.empty()) {
+  if (is_tested) {
     finished.result["test"] =
         test_record(context.saying_where([&] { return fit.test(run_.options.stop); }));
   }
@@ -386,7 +387,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   // Metrics that outlive the fit, with the state of its own; saved as well, so that a resumed run
   // can pool the folds of earlier processes.
   finished.report_metrics = fit.components().make_report_metrics();
-  for (std::size_t i = 0; is_validated && i < finished.report_metrics.size(); ++i) {
+  for (std::size_t i = 0; (is_validated || is_tested) && i < finished.report_metrics.size(); ++i) {
     const StateDict state = fit.report_metrics()[i].computer->state();
     finished.report_metrics[i].computer->load_state(state);
     report_state.put(std::to_string(i), state);

@@ -1,6 +1,7 @@
 #include "session/run_result.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
@@ -8,6 +9,7 @@
 
 #include "events/trace.h"
 #include "report/data_facts.h"
+#include "report/plan_record.h"
 #include "report/result_json.h"
 #include "session/run_record.h"
 
@@ -42,6 +44,15 @@ nlohmann::json pooled_tables(const DocumentComponents& components,
   return to_json(tables);
 }
 
+nlohmann::json results_of(const std::vector<FitResult>& fits) {
+  nlohmann::json results = nlohmann::json::array();
+  for (const FitResult& fit : fits) {
+    results.push_back(fit.result);
+    results.back().erase("drawing");
+  }
+  return results;
+}
+
 /// The chosen fit's result, and what the folds came to together.
 nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) {
   const std::vector<FitResult>& folds = plan.folds();
@@ -50,22 +61,29 @@ nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) 
   result.erase("drawing");
   result["model_path"] = plan.has_single_model() ? run.folder.weights().filename().string() : "";
   if (folds.size() > 1) {
-    nlohmann::json results = nlohmann::json::array();
-    for (const FitResult& fold : folds) {
-      results.push_back(fold.result);
-      results.back().erase("drawing");
+    nlohmann::json results = results_of(folds);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      results[i]["name"] = plan.plan().folds[i].name;
+      results[i]["metrics"] = judging_part(results[i]).at("metrics");
+      if (!plan.inner(i).empty())
+        results[i]["inner"] = cross_validation_summary(results_of(plan.inner(i)));
     }
     result.update(cross_validation_summary(results));
+    result["folds_evaluated_on"] = results.front().contains("test") ? "test" : "validation";
     result["metrics"] = result.at("mean_metrics");
     result["tables"] = pooled_tables(run.components(), folds);
   } else {
     // One fold's tables, those of the document's own metrics among them.
-    result["tables"] = folds.front().result.at("validation").at("tables");
+    const nlohmann::json& fold = folds.front().result;
+    result["tables"] = fold.at(fold.contains("validation") ? "validation" : "test").at("tables");
     if (result.contains("validation"))
       result.at("validation").erase("tables");
   }
   result["evaluated_on"] = result.contains("test") ? "test" : "validation";
-  result["metric_list"] = folds.front().result.at("validation").at("metric_list");
+  result["metric_list"] = judging_part(folds.front().result).at("metric_list");
+  if (nlohmann::json stretches = plan_record(run.components().split_request(), plan.plan());
+      !stretches.is_null())
+    result["plan"] = std::move(stretches);
   return result;
 }
 
@@ -95,8 +113,13 @@ void move_tables_out(const RunFolder& folder, nlohmann::json& result) {
   if (!result.contains("fold_results"))
     return;
   for (nlohmann::json& fold : result["fold_results"]) {
-    move_large_tables(fold.at("validation").at("tables"), folder.path(),
-                      folder.tables() / fold.at("name").get<std::string>());
+    for (const char* part : {"validation", "test"}) {
+      if (fold.contains(part)) {
+        move_large_tables(fold.at(part).at("tables"), folder.path(),
+                          folder.tables() / fold.at("name").get<std::string>() /
+                              (part == std::string_view("test") ? "test" : ""));
+      }
+    }
   }
 }
 

@@ -110,7 +110,7 @@ void RunSession::split() {
   // plan.
   DocumentComponents& components = run_.components();
   components.make_plan();
-  plan_.emplace(components.plan(), components.rows().rows(), components.training_plan());
+  plan_.emplace(components.plan(), components.training_plan());
 }
 
 void RunSession::run_fits() {

@@ -26,8 +26,11 @@ namespace treadle::testing {
 struct ValidationCase {
   std::string name;
   std::function<std::unique_ptr<CrossValidator>()> make;
-  /// Each row that is not set aside for the test validates in exactly one fold.
+  /// Each row that is not set aside for the test is judged in exactly one fold: it validates, or,
+  /// where folds have test rows, tests.
   bool covers_every_row = true;
+  /// No row is judged in two folds.
+  bool judges_once = true;
   /// Another seed gives another plan.
   bool is_random = true;
   /// Works on number targets as well as on classes.
@@ -36,8 +39,7 @@ struct ValidationCase {
   bool stratifies = false;
   /// Rows of one group are never on both sides of a fold, nor in a fold and in the test.
   bool keeps_groups = false;
-  /// Rows are in the order of time, not of their numbers: training is before validation, and the
-  /// test after both.
+  /// Training is before validation in time, and the test after both.
   bool orders_by_time = false;
   /// It was asked for test rows.
   bool has_test_rows = false;
@@ -82,61 +84,84 @@ class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
     return requests;
   }
 
-  static void expect_same(const ValidationPlan& got, const ValidationPlan& expected) {
-    EXPECT_EQ(got.refit, expected.refit);
-    EXPECT_EQ(got.test, expected.test);
-    ASSERT_EQ(got.folds.size(), expected.folds.size());
-    for (std::size_t i = 0; i < got.folds.size(); ++i) {
-      EXPECT_EQ(got.folds[i].name, expected.folds[i].name);
-      EXPECT_EQ(got.folds[i].training, expected.folds[i].training);
-      EXPECT_EQ(got.folds[i].validation, expected.folds[i].validation);
+  using Rows = std::vector<std::int64_t>;
+
+  static void expect_same(const std::vector<Fold>& got, const std::vector<Fold>& expected) {
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].name, expected[i].name);
+      EXPECT_EQ(got[i].training, expected[i].training);
+      EXPECT_EQ(got[i].validation, expected[i].validation);
+      EXPECT_EQ(got[i].test, expected[i].test);
+      EXPECT_EQ(got[i].starts_from, expected[i].starts_from);
+      expect_same(got[i].inner, expected[i].inner);
     }
+  }
+  static void expect_same(const ValidationPlan& got, const ValidationPlan& expected) {
+    expect_same(got.folds, expected.folds);
+    ASSERT_EQ(got.refit.has_value(), expected.refit.has_value());
+    if (got.refit)
+      expect_same(std::vector{*got.refit}, std::vector{*expected.refit});
+  }
+  /// What the run's model is tested on.
+  static Rows test_rows(const ValidationPlan& plan) {
+    if (plan.refit)
+      return plan.refit->test;
+    return plan.folds.size() == 1 ? plan.folds.front().test : Rows();
+  }
+  /// What a fold is judged by, beside the rows of test_rows().
+  static const Rows& judged(const ValidationPlan& plan, const Fold& fold) {
+    const bool is_single = !plan.refit && plan.folds.size() == 1;
+    return fold.test.empty() || is_single ? fold.validation : fold.test;
   }
 
   const std::unique_ptr<CrossValidator> validator_ = GetParam().make();
 };
 
-TEST_P(ValidationContract, NoRowTrainsAndValidatesInOneFold) {
+TEST_P(ValidationContract, NoRowIsInTwoPartsOfAFold) {
   for (const SplitRequest& request : requests()) {
     for (const Fold& fold : validator_->plan(request).folds) {
       std::vector<int> uses(kRows, 0);
-      for (const std::int64_t row : fold.training)
-        ++uses.at(static_cast<std::size_t>(row));
-      for (const std::int64_t row : fold.validation)
-        ++uses.at(static_cast<std::size_t>(row));
+      for (const Rows* part : {&fold.training, &fold.validation, &fold.test}) {
+        for (const std::int64_t row : *part)
+          ++uses.at(static_cast<std::size_t>(row));
+      }
       EXPECT_LE(*std::max_element(uses.begin(), uses.end()), 1) << fold.name;
       EXPECT_FALSE(fold.training.empty()) << fold.name;
-      EXPECT_FALSE(fold.validation.empty()) << fold.name;
+      EXPECT_TRUE(!fold.validation.empty() || !fold.inner.empty()) << fold.name;
     }
   }
 }
 
-TEST_P(ValidationContract, EachRowValidatesAsOftenAsItShould) {
+TEST_P(ValidationContract, EachRowIsJudgedAsOftenAsItShould) {
   for (const SplitRequest& request : requests()) {
     std::vector<int> uses(kRows, 0);
-    for (const Fold& fold : validator_->plan(request).folds) {
-      for (const std::int64_t row : fold.validation)
+    const ValidationPlan plan = validator_->plan(request);
+    for (const Fold& fold : plan.folds) {
+      for (const std::int64_t row : judged(plan, fold))
         ++uses.at(static_cast<std::size_t>(row));
     }
     const auto once = std::count(uses.begin(), uses.end(), 1);
-    EXPECT_EQ(std::count(uses.begin(), uses.end(), 0) + once, kRows);
-    const auto aside = static_cast<std::int64_t>(validator_->plan(request).test.size());
+    if (GetParam().judges_once)
+      EXPECT_EQ(std::count(uses.begin(), uses.end(), 0) + once, kRows);
+    const auto aside = static_cast<std::int64_t>(test_rows(plan).size());
     EXPECT_EQ(once + aside == kRows, GetParam().covers_every_row);
   }
 }
 
 TEST_P(ValidationContract, SetsTestRowsAsideIfItWasAskedTo) {
   for (const SplitRequest& request : requests())
-    EXPECT_EQ(!validator_->plan(request).test.empty(), GetParam().has_test_rows);
+    EXPECT_EQ(!test_rows(validator_->plan(request)).empty(), GetParam().has_test_rows);
 }
 
 TEST_P(ValidationContract, TestRowsNeitherTrainNorValidate) {
   for (const SplitRequest& request : requests()) {
     const ValidationPlan plan = validator_->plan(request);
-    std::set<std::int64_t> test(plan.test.begin(), plan.test.end());
-    EXPECT_EQ(test.size(), plan.test.size()) << "a row is set aside twice";
+    const Rows rows = test_rows(plan);
+    const std::set<std::int64_t> test(rows.begin(), rows.end());
+    EXPECT_EQ(test.size(), rows.size()) << "a row is set aside twice";
     for (const Fold& fold : plan.folds) {
-      for (const auto* const part : {&fold.training, &fold.validation}) {
+      for (const Rows* part : {&fold.training, &fold.validation}) {
         for (const std::int64_t row : *part)
           EXPECT_EQ(test.count(row), 0U) << fold.name << ", row " << row;
       }
@@ -157,29 +182,28 @@ TEST_P(ValidationContract, FoldsHaveNamesOfTheirOwn) {
 TEST_P(ValidationContract, RowsAreInOrder) {
   for (const SplitRequest& request : requests()) {
     const ValidationPlan plan = validator_->plan(request);
-    const auto is_earlier = [&](std::int64_t a, std::int64_t b) {
-      return request.timestamps[a].item<double>() < request.timestamps[b].item<double>();
+    const auto time_of = [&](std::int64_t row) { return request.timestamps[row].item<double>(); };
+    const auto is_earlier = [&](std::int64_t a, std::int64_t b) { return time_of(a) < time_of(b); };
+    const auto is_in_order = [&](const Rows& rows) {
+      return std::is_sorted(rows.begin(), rows.end()) ||
+             std::is_sorted(rows.begin(), rows.end(), is_earlier);
     };
-    EXPECT_TRUE(std::is_sorted(plan.test.begin(), plan.test.end()) ||
-                std::is_sorted(plan.test.begin(), plan.test.end(), is_earlier))
-        << "the test rows are neither in their own order nor in that of time";
+    const auto expect_before = [&](const Fold& fold, const Rows& rows, const Rows& others) {
+      if (!GetParam().orders_by_time || rows.empty() || others.empty())
+        return;
+      EXPECT_LE(time_of(*std::max_element(rows.begin(), rows.end(), is_earlier)),
+                time_of(*std::min_element(others.begin(), others.end(), is_earlier)))
+          << fold.name;
+    };
     for (const Fold& fold : plan.folds) {
-      if (GetParam().orders_by_time) {
-        const auto times = [&](const std::vector<std::int64_t>& rows) {
-          return request.timestamps.index_select(0, at::tensor(rows));
-        };
-        EXPECT_LE(times(fold.training).max().item<double>(),
-                  times(fold.validation).min().item<double>())
-            << fold.name << " trains on rows that come after those it validates on";
-        if (!plan.test.empty()) {
-          EXPECT_LE(times(fold.validation).max().item<double>(),
-                    times(plan.test).min().item<double>())
-              << fold.name << " validates on rows that come after those of the test";
-        }
-      } else {
-        EXPECT_TRUE(std::is_sorted(fold.training.begin(), fold.training.end())) << fold.name;
-        EXPECT_TRUE(std::is_sorted(fold.validation.begin(), fold.validation.end())) << fold.name;
+      for (const Rows* part : {&fold.training, &fold.validation, &fold.test}) {
+        EXPECT_TRUE(is_in_order(*part))
+            << fold.name << " has rows that are neither in their own order nor in that of time";
       }
+      expect_before(fold, fold.training, fold.validation);
+      expect_before(fold, fold.training, fold.test);
+      expect_before(fold, fold.validation, fold.test);
+      expect_before(fold, judged(plan, fold), test_rows(plan));
     }
   }
 }
@@ -208,11 +232,12 @@ TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
   const ValidationPlan plan = validator_->plan(request);
   for (const Fold& fold : plan.folds)
     expect_shares(fold.name, fold.validation, fold.training);
-  if (plan.test.empty())
+  const Rows test = test_rows(plan);
+  if (test.empty())
     return;
   std::vector<std::int64_t> rest = plan.folds[0].training;
   rest.insert(rest.end(), plan.folds[0].validation.begin(), plan.folds[0].validation.end());
-  expect_shares("test", plan.test, rest);
+  expect_shares("test", test, rest);
 }
 
 TEST_P(ValidationContract, GroupsStayTogetherIfItSaysSo) {
@@ -228,10 +253,10 @@ TEST_P(ValidationContract, GroupsStayTogetherIfItSaysSo) {
     const ValidationPlan plan = validator_->plan(request);
     for (const Fold& fold : plan.folds) {
       const std::set<std::int64_t> training = groups_of(fold.training);
-      const std::set<std::int64_t> validation = groups_of(fold.validation);
+      const std::set<std::int64_t> validation = groups_of(judged(plan, fold));
       for (const std::int64_t group : validation)
         EXPECT_EQ(training.count(group), 0U) << fold.name << ", group " << group;
-      for (const std::int64_t group : groups_of(plan.test)) {
+      for (const std::int64_t group : groups_of(test_rows(plan))) {
         EXPECT_EQ(training.count(group) + validation.count(group), 0U)
             << fold.name << " and the test, group " << group;
       }
@@ -279,7 +304,7 @@ TEST_P(ValidationContract, TheSeedDecidesWhatIsRandom) {
   const ValidationPlan one = validator_->plan(classes(1));
   const ValidationPlan other = validator_->plan(classes(2));
 
-  EXPECT_EQ(one.folds[0].validation != other.folds[0].validation, GetParam().is_random);
+  EXPECT_EQ(judged(one, one.folds[0]) != judged(other, other.folds[0]), GetParam().is_random);
 }
 
 TEST_P(ValidationContract, DoesNotWriteToTheTargets) {

@@ -1,0 +1,91 @@
+#include "report/plan_record.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/error.h>
+#include <treadle/core/time_steps.h>
+
+namespace treadle::internal {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostFolds = 60;
+constexpr std::size_t kMostStretches = 12;  // of a part; more is no split by time
+
+/// Nothing where there are too many.
+std::optional<Json> stretches_of(const TimeSteps& steps, const std::vector<std::int64_t>& rows) {
+  std::vector<bool> covered(static_cast<std::size_t>(steps.count()) + 1, false);
+  for (const std::int64_t row : rows)
+    covered[static_cast<std::size_t>(steps.first(row))] = true;
+  Json stretches = Json::array();
+  std::size_t begin = 0;
+  for (std::size_t step = 0; step < covered.size(); ++step) {
+    if (covered[step] && (step == 0 || !covered[step - 1]))
+      begin = step;
+    if (!covered[step] && step > 0 && covered[step - 1])
+      stretches.push_back({begin, step});
+    if (stretches.size() > kMostStretches)
+      return std::nullopt;
+  }
+  return stretches;
+}
+
+/// Nothing where a part is scattered.
+std::optional<Json> fold_record(const TimeSteps& steps, const Fold& fold) {
+  Json record{{"name", fold.name}};
+  const std::pair<const char*, const std::vector<std::int64_t>*> parts[] = {
+      {"training", &fold.training}, {"validation", &fold.validation}, {"test", &fold.test}};
+  for (const auto& [part, rows] : parts) {
+    std::optional<Json> stretches = stretches_of(steps, *rows);
+    if (!stretches)
+      return std::nullopt;
+    if (!stretches->empty())
+      record[part] = std::move(*stretches);
+  }
+  return record;
+}
+
+/// What a person calls the step: its time, or the number of its row.
+std::string name_of_step(const SplitRequest& request, const TimeSteps& steps, std::int64_t step) {
+  const std::int64_t row = steps.beginning_in(step, step + 1).front();
+  const std::int64_t source = request.source_rows(row).targets.begin;
+  const std::string time = request.data != nullptr ? request.data->describe_time(source) : "";
+  return time.empty() ? "row " + std::to_string(source) : time;
+}
+
+}  // namespace
+
+Json plan_record(const SplitRequest& request, const ValidationPlan& plan) {
+  if (plan.folds.size() > kMostFolds)
+    return {};
+  std::optional<TimeSteps> steps;
+  try {
+    steps.emplace(request, TimeSteps::Axis::kRows);
+  } catch (const DataError&) {
+    return {};  // several series without times
+  }
+  Json folds = Json::array();
+  for (const Fold& fold : plan.folds) {
+    std::optional<Json> record = fold_record(*steps, fold);
+    if (!record)
+      return {};
+    folds.push_back(std::move(*record));
+  }
+  Json record{{"steps", steps->count()},
+              {"first", name_of_step(request, *steps, 0)},
+              {"last", name_of_step(request, *steps, steps->count() - 1)},
+              {"folds", std::move(folds)}};
+  if (plan.refit) {
+    if (std::optional<Json> refit = fold_record(*steps, *plan.refit))
+      record["folds"].push_back(std::move(*refit));
+  }
+  return record;
+}
+
+}  // namespace treadle::internal
