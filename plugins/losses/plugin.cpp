@@ -1,6 +1,7 @@
 #include <treadle/plugin.h>
 
 #include "class_losses.h"
+#include "distribution_loss.h"
 #include "ensemble_loss.h"
 #include "number_losses.h"
 #include "quantile_loss.h"
@@ -16,6 +17,10 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<L1>("l1");
   registrar.add<SmoothL1>("smooth_l1");
   registrar.add<Quantile>("quantile");
+  registrar.add<GaussianNll>("gaussian_nll");
+  registrar.add<StudentTNll>("student_t_nll");
+  registrar.add<NegativeBinomialNll>("negative_binomial_nll");
+  registrar.add<GaussianMixtureNll>("gaussian_mixture_nll");
   registrar.add<Correlation>("correlation");
   registrar.add<Sharpe>("sharpe");
 }

@@ -9,6 +9,8 @@
 #include <treadle/base/config.h>
 #include <treadle/core/metric_computer.h>
 
+#include "quantile_extras.h"
+
 namespace treadle::metrics {
 
 /// The pinball loss of predicted quantiles, from a prediction's extras ("q0.1"); the median may be
@@ -19,9 +21,17 @@ namespace treadle::metrics {
 /// "pinball" is the mean over positions, width and quantiles, "pinball.q0.1" that of one quantile,
 /// "coverage" the share of targets within the lowest and the highest quantile, both included.
 /// Memory: a number a quantile.
-class Pinball final : public MetricComputer {
+class Pinball : public MetricComputer {
  public:
-  explicit Pinball(const Config& config);
+  explicit Pinball(const Config& config) : Pinball(config, "pinball") {}
+  ~Pinball() override;
+
+ protected:
+  /// `name` is the component's.
+  Pinball(const Config& config, std::string name);
+
+  /// Over all quantiles; NaN without rows.
+  double mean_loss() const;
 
  private:
   void do_start(const TargetSpec& target) override;
@@ -32,13 +42,24 @@ class Pinball final : public MetricComputer {
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
 
-  const at::Tensor& quantile_of(const Prediction& prediction, std::size_t quantile) const;
-
-  std::vector<double> quantiles_;   // ascending
-  std::vector<std::string> names_;  // "q0.1"
-  std::vector<double> sums_;        // per quantile, of the mean over the width
+  QuantileExtras quantiles_;
+  std::string name_;
+  std::vector<double> sums_;  // per quantile, of the mean over the width
   double covered_ = 0;
   double weight_ = 0;
+};
+
+/// `crps`: the continuous ranked probability score by quantiles, twice the mean pinball loss over
+/// levels that are spread evenly: the more levels, the closer to the integral. (F. Laio and S.
+/// Tamea, "Verification tools for probabilistic forecasts", 2007.)
+class Crps final : public Pinball {
+ public:
+  explicit Crps(const Config& config) : Pinball(config, "crps") {}
+
+ private:
+  MetricResult do_compute() const override {
+    return {{{"crps", 2 * mean_loss(), Direction::kLowerIsBetter}}, {}};
+  }
 };
 
 }  // namespace treadle::metrics

@@ -1,6 +1,7 @@
 #include <treadle/plugin.h>
 
 #include "class_metrics.h"
+#include "forecast_metrics.h"
 #include "number_metrics.h"
 #include "pinball.h"
 #include "residuals.h"
@@ -24,5 +25,9 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<ErrorMetricOf<kMae>>("mae");
   registrar.add<R2>("r2");
   registrar.add<Pinball>("pinball");
+  registrar.add<Crps>("crps");
+  registrar.add<IntervalScore>("interval_score");
+  registrar.add<RatioMetricOf<kSmape>>("smape");
+  registrar.add<RatioMetricOf<kWape>>("wape");
   registrar.add<Residuals>("residuals");
 }

@@ -54,7 +54,7 @@ WindowReader::WindowReader(Rows rows, const WindowShape& shape, std::vector<std:
   if (rows.timestamps.defined())
     timestamps_ = at::index_select(rows.timestamps, 0, anchors);
   if (rows.label_ends.defined() && !targets_.empty())
-    label_ends_ = at::index_select(rows.label_ends, 0, anchors + (shape.horizon - 1));
+    label_ends_ = at::index_select(rows.label_ends, 0, anchors.add(shape.horizon - 1));
 }
 
 WindowReader::~WindowReader() = default;

@@ -15,12 +15,6 @@ namespace {
 
 constexpr const char* kFoldStream = "k_fold";
 
-std::optional<bool> stratify_of(const Config& config) {
-  if (!config.has("stratify") || config.json()["stratify"].is_string())
-    return std::nullopt;
-  return config.get<bool>("stratify");
-}
-
 void check_class_sizes(const TargetSpec& target, std::int64_t folds,
                        const std::vector<std::vector<std::int64_t>>& classes) {
   for (std::size_t c = 0; c < classes.size(); ++c) {
@@ -39,7 +33,7 @@ void check_class_sizes(const TargetSpec& target, std::int64_t folds,
 KFold::KFold(const Config& config)
     : folds_(config.get_or("folds", std::int64_t{5})),
       shuffle_(config.get_or("shuffle", true)),
-      stratify_(stratify_of(config)),
+      stratify_(stratify_in(config)),
       stratify_by_(config.find<std::string>("stratify_by")),
       refit_(config.get_or("refit", true)),
       test_(config, stratify_by_),

@@ -7,21 +7,12 @@
 #include "stratified_target.h"
 
 namespace treadle::validation {
-namespace {
-
-std::optional<bool> stratify_of(const Config& config) {
-  if (!config.has("stratify") || config.json()["stratify"].is_string())
-    return std::nullopt;
-  return config.get<bool>("stratify");
-}
-
-}  // namespace
 
 MonteCarlo::MonteCarlo(const Config& config)
     : splits_(config.get_or("splits", std::int64_t{10})),
       validation_size_(find_size(config, "validation_size").value_or(Size(0.2))),
       train_size_(find_size(config, "train_size")),
-      stratify_(stratify_of(config)),
+      stratify_(stratify_in(config)),
       stratify_by_(config.find<std::string>("stratify_by")),
       keep_groups_(config.get_or("keep_groups", false)),
       refit_(config.get_or("refit", true)),

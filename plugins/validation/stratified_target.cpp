@@ -28,6 +28,12 @@ std::string described(const std::vector<TargetSpec>& targets) {
 
 }  // namespace
 
+std::optional<bool> stratify_in(const Config& config) {
+  if (!config.has("stratify") || config.json()["stratify"].is_string())
+    return std::nullopt;
+  return config.get<bool>("stratify");
+}
+
 void fail_without_classes(const SplitRequest& request, const char* what) {
   throw DataError(std::string("validation has ") + what +
                   ", which needs a target with one class per row; " +

@@ -541,12 +541,14 @@ TEST(Pinball, NamesTheQuantileThatIsMissing) {
   EvaluatedRows rows = rows_of(at::zeros({2, 1}, at::kDouble), at::zeros({2, 1}, at::kDouble));
 
   EXPECT_EQ(message_of([&] { value_of("pinball", one, rows); }),
-            "metric \"pinball\" needs the quantile q0.1, but the loss predicts no quantiles; give "
-            "the metric and the loss \"quantile\" the same \"quantiles\"");
+            "metric \"pinball\" needs the quantile q0.1, but the loss predicts no quantiles; "
+            "state it in the \"quantiles\" of the loss, which is \"quantile\" or that of a "
+            "distribution");
   rows.prediction.extras = {{"q0.25", rows.prediction.values}, {"q0.75", rows.prediction.values}};
   EXPECT_EQ(message_of([&] { value_of("pinball", one, rows); }),
-            "metric \"pinball\" needs the quantile q0.1, but the loss predicts q0.25, q0.75; give "
-            "the metric and the loss \"quantile\" the same \"quantiles\"");
+            "metric \"pinball\" needs the quantile q0.1, but the loss predicts q0.25, q0.75; "
+            "state it in the \"quantiles\" of the loss, which is \"quantile\" or that of a "
+            "distribution");
 }
 
 TEST(Metrics, RefuseTheStateOfOtherData) {

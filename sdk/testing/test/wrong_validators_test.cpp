@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <treadle/core/set_aside.h>
 #include <treadle/testing/validation_contract.h>
 
 #include "wrong.h"
@@ -43,7 +44,7 @@ class Halves final : public CrossValidator {
     Rows second(order.begin() + cut, order.end());
     std::sort(first.begin(), first.end());
     std::sort(second.begin(), second.end());
-    return {{{"first", second, first}, {"second", first, second}}, false};
+    return {{{"first", second, first}, {"second", first, second}}};
   }
 
  private:
@@ -88,8 +89,11 @@ std::vector<Wrong<ValidationCase>> all() {
       (i % 2 == 0 ? first : second).push_back(order[i]);
     for (Rows* half : {&first, &second})
       std::sort(half->begin(), half->end());
-    ValidationPlan plan{{{"first", second, first}, {"second", first, second}}, true};
-    plan.test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(test));
+    ValidationPlan plan{{{"first", second, first}, {"second", first, second}}};
+    Rows all = first;
+    all.insert(all.end(), second.begin(), second.end());
+    plan.refit = refit_on(all);
+    plan.refit->test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(test));
     return plan;
   };
   const auto tested = [not_random](ValidationCase one) {
@@ -115,13 +119,14 @@ std::vector<Wrong<ValidationCase>> all() {
            "DrawsTestRowsAnew",
            [with_test, count = std::make_shared<std::int64_t>(0)](Plan plan, Request request) {
              plan = with_test(in_order(request.rows), 2);
-             plan.test = {++*count % 2};
+             plan.refit->test = {++*count % 2};
            }))),
        {"ThePlanIsAFunctionOfTheRequest"}},
       {tested(halves("LeavesTestRowsInDisorder",
                      [with_test](Plan plan, Request request) {
                        plan = with_test(in_order(request.rows), 3);
-                       std::swap(plan.test[0], plan.test[1]);
+                       std::swap(plan.refit->test[0], plan.refit->test[2]);
+                       std::swap(plan.refit->test[0], plan.refit->test[1]);
                      })),
        {"RowsAreInOrder"}},
       {leaving_some(tested(declared(halves("TestsOnThePast",
@@ -137,7 +142,7 @@ std::vector<Wrong<ValidationCase>> all() {
       {tested(declared(halves("TestsOnOneClass",
                               [with_test, sorted_by_class](Plan plan, Request request) {
                                 plan = with_test(sorted_by_class(request), 8);
-                                std::sort(plan.test.begin(), plan.test.end());
+                                std::sort(plan.refit->test.begin(), plan.refit->test.end());
                               }),
                        &ValidationCase::stratifies)),
        {"ClassesHaveTheirShareIfItSaysSo"}},
@@ -157,7 +162,7 @@ std::vector<Wrong<ValidationCase>> all() {
                 std::sort(plan.folds[0].validation.begin(), plan.folds[0].validation.end());
                 training.pop_back();
               }),
-       {"EachRowValidatesAsOftenAsItShould"}},
+       {"EachRowIsJudgedAsOftenAsItShould"}},
       {halves("HasAMemory",
               [count = std::make_shared<std::int64_t>(0)](Plan plan, Request request) {
                 if (++*count % 2 == 0)
@@ -171,14 +176,15 @@ std::vector<Wrong<ValidationCase>> all() {
        {"TheSeedDecidesWhatIsRandom"}},
       {halves("LeavesRowsInDisorder",
               [](Plan plan, Request) {
-                std::reverse(plan.folds[0].training.begin(), plan.folds[0].training.end());
+                Rows& rows = plan.folds[0].training;  // reversed, they would be in order of time
+                std::rotate(rows.begin(), rows.begin() + 1, rows.end());
               }),
        {"RowsAreInOrder"}},
       {declared(halves("TrainsOnTheFuture"), &ValidationCase::orders_by_time), {"RowsAreInOrder"}},
       {halves("NamesFoldsAlike", [](Plan plan, Request) { plan.folds[1].name = "first"; }),
        // plan() itself refuses it.
-       {"DoesNotWriteToTheTargets", "EachRowValidatesAsOftenAsItShould", "FoldsHaveNamesOfTheirOwn",
-        "NoRowTrainsAndValidatesInOneFold", "RowsAreInOrder", "SetsTestRowsAsideIfItWasAskedTo",
+       {"DoesNotWriteToTheTargets", "EachRowIsJudgedAsOftenAsItShould", "FoldsHaveNamesOfTheirOwn",
+        "NoRowIsInTwoPartsOfAFold", "RowsAreInOrder", "SetsTestRowsAsideIfItWasAskedTo",
         "SplitsDataWithoutGroupsAndTimesOrSaysWhatItNeeds", "SplitsFewRowsOrSaysWhyItCannot",
         "TestRowsNeitherTrainNorValidate", "ThePlanIsAFunctionOfTheRequest",
         "TheSeedDecidesWhatIsRandom"}},

@@ -1,0 +1,240 @@
+#include "distribution_loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/lgamma.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/log1p.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/mv.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/special_ndtr.h>
+#include <ATen/ops/special_ndtri.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <boost/math/distributions/negative_binomial.hpp>
+#include <boost/math/distributions/students_t.hpp>
+
+#include "positions.h"
+#include "target_check.h"
+
+namespace treadle::losses {
+namespace {
+
+constexpr double kLogTwoPi = 1.8378770664093454836;
+constexpr double kLogPi = 1.1447298858494001741;
+/// The lowest degrees of freedom with a finite variance.
+constexpr double kLeastFreedom = 2;
+
+at::Tensor positive(const at::Tensor& raw) {
+  return at::softplus(raw) + DistributionLoss::kLeastScale;
+}
+
+at::Tensor log_normal(const at::Tensor& value, const at::Tensor& location,
+                      const at::Tensor& scale) {
+  const at::Tensor z = (value - location) / scale;
+  return z.square() * -0.5 - scale.log() - kLogTwoPi / 2;
+}
+
+/// `quantile` of each element: of two contiguous float64 tensors of one shape.
+template <typename Quantile>
+at::Tensor each(const at::Tensor& first, const at::Tensor& second, Quantile&& quantile) {
+  const at::Tensor a = first.contiguous();
+  const at::Tensor b = second.contiguous();
+  at::Tensor result = at::empty(a.sizes(), a.options());
+  const auto* const from_a = a.data_ptr<double>();
+  const auto* const from_b = b.data_ptr<double>();
+  auto* const to = result.data_ptr<double>();
+  for (std::int64_t i = 0; i < a.numel(); ++i)
+    to[i] = quantile(from_a[i], from_b[i]);
+  return result;
+}
+
+}  // namespace
+
+DistributionLoss::DistributionLoss(const Config& config, std::string name, std::int64_t parameters)
+    : name_(std::move(name)),
+      parameters_(parameters),
+      quantiles_(config.get_or("quantiles", std::vector<double>{0.1, 0.5, 0.9})) {
+  if (std::adjacent_find(quantiles_.begin(), quantiles_.end(), std::greater_equal<>()) !=
+      quantiles_.end())
+    config.fail("quantiles", "must ascend, each greater than the one before");
+  for (const double quantile : quantiles_)
+    names_.push_back("q" + nlohmann::json(quantile).dump());
+}
+
+DistributionLoss::~DistributionLoss() = default;
+
+std::vector<OutputSpec> DistributionLoss::do_outputs_for(const TargetSpec& target) const {
+  expect_kind(name_, {TargetKind::kNumbers}, target);
+  return {{"parameters", shape_per_position(target, parameters_ * target.width())}};
+}
+
+DistributionLoss::Raw DistributionLoss::parameters_in(const at::Tensor& output) const {
+  return output.chunk(parameters_, -1);
+}
+
+LossTerms DistributionLoss::do_forward(const std::vector<at::Tensor>& outputs,
+                                       const TargetBatch& target) const {
+  const Positions numbers(outputs[0], target);
+  const at::Tensor each = do_log_likelihood(parameters_in(numbers.output), numbers.target).neg();
+  return {numbers.weights.defined() ? at::mv(each.t(), numbers.weights).sum() : each.sum(),
+          do_weight(target)};
+}
+
+at::Tensor DistributionLoss::do_weight(const TargetBatch& target) const {
+  return weight_of_values(target, target.values().size(-1));
+}
+
+Prediction DistributionLoss::do_prediction(const std::vector<at::Tensor>& outputs) const {
+  const Raw raw = parameters_in(outputs[0].to(at::kCPU, at::kDouble));
+  const auto back = [&](const at::Tensor& values) { return values.to(outputs[0].options()); };
+  Prediction prediction;
+  prediction.values = back(do_mean(raw));
+  const std::vector<at::Tensor> quantiles = do_quantiles(raw, quantiles_);
+  for (std::size_t i = 0; i < quantiles.size(); ++i)
+    prediction.extras.push_back({names_[i], back(quantiles[i])});
+  return prediction;
+}
+
+at::Tensor GaussianNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
+  return log_normal(target, raw[0], positive(raw[1]));
+}
+
+at::Tensor GaussianNll::do_mean(const Raw& raw) const {
+  return raw[0];
+}
+
+std::vector<at::Tensor> GaussianNll::do_quantiles(const Raw& raw,
+                                                  const std::vector<double>& levels) const {
+  const at::Tensor scale = positive(raw[1]);
+  const at::Tensor z = at::special_ndtri(at::tensor(levels, at::kDouble));
+  std::vector<at::Tensor> quantiles;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    quantiles.push_back(raw[0] + scale * z[static_cast<std::int64_t>(i)]);
+  return quantiles;
+}
+
+at::Tensor StudentTNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
+  const at::Tensor scale = positive(raw[1]);
+  const at::Tensor v = positive(raw[2]) + kLeastFreedom;
+  const at::Tensor z = (target - raw[0]) / scale;
+  const at::Tensor half = (v + 1) / 2;
+  return half.lgamma() - (v / 2).lgamma() - (v.log() + kLogPi) / 2 - scale.log() -
+         half * at::log1p(z.square() / v);
+}
+
+at::Tensor StudentTNll::do_mean(const Raw& raw) const {
+  return raw[0];
+}
+
+std::vector<at::Tensor> StudentTNll::do_quantiles(const Raw& raw,
+                                                  const std::vector<double>& levels) const {
+  const at::Tensor scale = positive(raw[1]);
+  const at::Tensor v = positive(raw[2]) + kLeastFreedom;
+  std::vector<at::Tensor> quantiles;
+  for (const double level : levels) {
+    const at::Tensor z = each(v, v, [level](double freedom, double) {
+      return std::isfinite(freedom) ? boost::math::quantile(boost::math::students_t(freedom), level)
+                                    : std::nan("");
+    });
+    quantiles.push_back(raw[0] + scale * z);
+  }
+  return quantiles;
+}
+
+at::Tensor NegativeBinomialNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
+  const at::Tensor mean = positive(raw[0]);
+  const at::Tensor dispersion = positive(raw[1]);
+  const at::Tensor r = dispersion.reciprocal();
+  const at::Tensor product = dispersion * mean;
+  return (target + r).lgamma() - r.lgamma() - (target + 1).lgamma() + target * product.log() -
+         (target + r) * at::log1p(product);
+}
+
+at::Tensor NegativeBinomialNll::do_mean(const Raw& raw) const {
+  return positive(raw[0]);
+}
+
+std::vector<at::Tensor> NegativeBinomialNll::do_quantiles(const Raw& raw,
+                                                          const std::vector<double>& levels) const {
+  // The smallest count whose distribution function reaches the level, as SciPy has it.
+  using Rounding = boost::math::policies::policy<
+      boost::math::policies::discrete_quantile<boost::math::policies::integer_round_up>>;
+  const at::Tensor mean = positive(raw[0]);
+  const at::Tensor dispersion = positive(raw[1]);
+  std::vector<at::Tensor> quantiles;
+  for (const double level : levels) {
+    quantiles.push_back(each(mean, dispersion, [level](double m, double a) {
+      if (!std::isfinite(m) || !std::isfinite(a))
+        return std::nan("");
+      const boost::math::negative_binomial_distribution<double, Rounding> counts(1 / a,
+                                                                                 1 / (1 + a * m));
+      return boost::math::quantile(counts, level);
+    }));
+  }
+  return quantiles;
+}
+
+struct GaussianMixtureNll::Components {
+  at::Tensor log_weights;
+  at::Tensor locations;
+  at::Tensor scales;
+};
+
+GaussianMixtureNll::Components GaussianMixtureNll::components_in(const Raw& raw) const {
+  const auto stacked = [&](std::int64_t parameter) {
+    const auto begin = raw.begin() + parameter * components_;
+    return at::stack(std::vector<at::Tensor>(begin, begin + components_), -1);
+  };
+  return {at::log_softmax(stacked(0), -1), stacked(1), positive(stacked(2))};
+}
+
+at::Tensor GaussianMixtureNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
+  const Components mixture = components_in(raw);
+  return at::logsumexp(
+      mixture.log_weights + log_normal(target.unsqueeze(-1), mixture.locations, mixture.scales),
+      {-1});
+}
+
+at::Tensor GaussianMixtureNll::do_mean(const Raw& raw) const {
+  const Components mixture = components_in(raw);
+  return (mixture.log_weights.exp() * mixture.locations).sum(-1);
+}
+
+// A quantile of the mixture lies between the least and the largest of its components', so bisection
+// begins there.
+std::vector<at::Tensor> GaussianMixtureNll::do_quantiles(const Raw& raw,
+                                                         const std::vector<double>& levels) const {
+  constexpr int kHalvings = 60;
+  const Components mixture = components_in(raw);
+  const at::Tensor weights = mixture.log_weights.exp();
+  const at::Tensor z = at::special_ndtri(at::tensor(levels, at::kDouble));
+  std::vector<at::Tensor> quantiles;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const at::Tensor each = mixture.locations + mixture.scales * z[static_cast<std::int64_t>(i)];
+    at::Tensor low = each.amin({-1});
+    at::Tensor high = each.amax({-1});
+    for (int halving = 0; halving < kHalvings; ++halving) {
+      const at::Tensor middle = (low + high) / 2;
+      const at::Tensor below =
+          (weights * at::special_ndtr((middle.unsqueeze(-1) - mixture.locations) / mixture.scales))
+              .sum(-1)
+              .lt(levels[i]);
+      low = at::where(below, middle, low);
+      high = at::where(below, high, middle);
+    }
+    quantiles.push_back((low + high) / 2);
+  }
+  return quantiles;
+}
+
+}  // namespace treadle::losses

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/config.h>
+#include <treadle/core/loss.h>
+
+namespace treadle::losses {
+
+/// The loss of a model that predicts a distribution for each number of a target: the mean of
+/// -log p(y) over positions and numbers.
+///
+/// One output "parameters" [B, positions..., parameters * width]: the first parameter of every
+/// number, then the second. What a network computes is any number; a derived class makes parameters
+/// of it. Scales are softplus(x) + kLeastScale, so that they are positive.
+///
+/// The prediction is the mean of the distribution; its quantiles are extras: "q0.1", "q0.5".
+class DistributionLoss : public Loss {
+ public:
+  ~DistributionLoss() override;
+
+  static constexpr double kLeastScale = 1e-6;
+
+ protected:
+  /// What a network computed: one tensor per parameter, [..., width].
+  using Raw = std::vector<at::Tensor>;
+
+  /// Reads "quantiles". `name` is the component's.
+  DistributionLoss(const Config& config, std::string name, std::int64_t parameters);
+
+ private:
+  /// [..., width]; differentiable.
+  virtual at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const = 0;
+  // Without gradients, on the CPU, in float64.
+  virtual at::Tensor do_mean(const Raw& raw) const = 0;
+  /// One tensor for each level.
+  virtual std::vector<at::Tensor> do_quantiles(const Raw& raw,
+                                               const std::vector<double>& levels) const = 0;
+
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const final;
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const final;
+  at::Tensor do_weight(const TargetBatch& target) const final;
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const final;
+
+  Raw parameters_in(const at::Tensor& output) const;
+
+  std::string name_;
+  std::int64_t parameters_;
+  std::vector<double> quantiles_;   // ascending
+  std::vector<std::string> names_;  // "q0.1"
+};
+
+/// `gaussian_nll`: location and scale.
+///
+///     -log p(y) = log(s) + z^2 / 2 + log(2 pi) / 2,   z = (y - m) / s
+class GaussianNll final : public DistributionLoss {
+ public:
+  explicit GaussianNll(const Config& config) : DistributionLoss(config, "gaussian_nll", 2) {}
+
+ private:
+  at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
+  at::Tensor do_mean(const Raw& raw) const override;
+  std::vector<at::Tensor> do_quantiles(const Raw& raw,
+                                       const std::vector<double>& levels) const override;
+};
+
+/// `student_t_nll`: location, scale and degrees of freedom v > 2, so that the variance is finite.
+///
+///     log p(y) = lnG((v+1)/2) - lnG(v/2) - log(v pi)/2 - log(s) - (v+1)/2 log(1 + z^2 / v)
+class StudentTNll final : public DistributionLoss {
+ public:
+  explicit StudentTNll(const Config& config) : DistributionLoss(config, "student_t_nll", 3) {}
+
+ private:
+  at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
+  at::Tensor do_mean(const Raw& raw) const override;
+  std::vector<at::Tensor> do_quantiles(const Raw& raw,
+                                       const std::vector<double>& levels) const override;
+};
+
+/// `negative_binomial_nll`, for counts: mean m and dispersion a > 0, variance m + a m^2. With
+/// r = 1 / a:
+///
+///     log p(y) = lnG(y + r) - lnG(r) - lnG(y + 1) + y log(a m) - (y + r) log(1 + a m)
+class NegativeBinomialNll final : public DistributionLoss {
+ public:
+  explicit NegativeBinomialNll(const Config& config)
+      : DistributionLoss(config, "negative_binomial_nll", 2) {}
+
+ private:
+  at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
+  at::Tensor do_mean(const Raw& raw) const override;
+  std::vector<at::Tensor> do_quantiles(const Raw& raw,
+                                       const std::vector<double>& levels) const override;
+};
+
+/// `gaussian_mixture_nll`: K Gaussians, each with a logit, a location and a scale.
+///
+///     log p(y) = log sum_k exp(log softmax(l)_k + log N(y; m_k, s_k))
+class GaussianMixtureNll final : public DistributionLoss {
+ public:
+  explicit GaussianMixtureNll(const Config& config)
+      : GaussianMixtureNll(config, config.get_or("components", std::int64_t{3})) {}
+
+ private:
+  GaussianMixtureNll(const Config& config, std::int64_t components)
+      : DistributionLoss(config, "gaussian_mixture_nll", 3 * components), components_(components) {}
+
+  at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
+  at::Tensor do_mean(const Raw& raw) const override;
+  std::vector<at::Tensor> do_quantiles(const Raw& raw,
+                                       const std::vector<double>& levels) const override;
+
+  /// With the components in a last dimension of their own: [..., width, K].
+  struct Components;
+  Components components_in(const Raw& raw) const;
+
+  std::int64_t components_;
+};
+
+}  // namespace treadle::losses
