@@ -221,8 +221,10 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   std::string head = "Result";
   std::vector<Row> rows;
   if (folds.is_array()) {
-    head += " (mean ± deviation over " + std::to_string(folds.size()) + " folds" +
-            (!folds.empty() && did_validation_choose(folds.front())
+    const bool are_tested = member(result, "folds_evaluated_on") == "test";
+    head += " (mean ± deviation over " + std::string(are_tested ? "the test rows of " : "") +
+            std::to_string(folds.size()) + " folds" +
+            (!are_tested && !folds.empty() && did_validation_choose(folds.front())
                  ? ", whose rows also chose the weights)"
                  : ")");
     rows = metric_rows(result, member(result, "mean_loss"), member(result, "mean_metrics"),

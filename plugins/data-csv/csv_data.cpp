@@ -84,6 +84,7 @@ StateDict CsvData::do_state() const {
   DataSpec spec;
   spec.inputs = input_ports(description_->layout, description_->columns, at::kFloat);
   spec.targets = description_->targets;
+  spec.has_dates = description_->has_dates;
   state.put("layout", to_json(description_->layout));
   state.put("spec", treadle::to_json(spec));
   return state;
@@ -95,6 +96,7 @@ void CsvData::do_load_state(const StateDict& state) {
   DataSpec spec = data_spec_from_json(state.value("spec"));
   description.columns = columns_of(description.layout, spec);
   description.targets = spec.targets;
+  description.has_dates = spec.has_dates;
   check_fits(description, spec);
   description_ = std::move(description);
 }

@@ -50,6 +50,7 @@ struct TableDescription {
   TableLayout layout;
   std::vector<Column> columns;      ///< of the features, with their categories
   std::vector<TargetSpec> targets;  ///< one per target of the layout
+  bool has_dates = false;           ///< times are dates
 };
 
 /// The inputs that a description makes: for each port its numbers, then its categories.

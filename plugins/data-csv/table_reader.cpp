@@ -68,7 +68,8 @@ Table TableBuilder<T>::finish() {
     matrices.timestamps = parsed_.times.release({parsed_.rows}, at::kDouble);
   if (parsed_.label_ends.size() > 0)
     matrices.label_ends = parsed_.label_ends.release({parsed_.rows}, at::kDouble);
-  matrices.spec.has_dates = parsed_.times_are_dates;
+  table.description.has_dates = plan_.known ? plan_.known->has_dates : parsed_.times_are_dates;
+  matrices.spec.has_dates = table.description.has_dates;
   matrices.dtype = kDtype;
   matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, kDtype);
   table.lines = parsed_.lines;

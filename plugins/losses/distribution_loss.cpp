@@ -34,7 +34,7 @@ constexpr double kLogPi = 1.1447298858494001741;
 /// The lowest degrees of freedom with a finite variance.
 constexpr double kLeastFreedom = 2;
 
-at::Tensor positive(const at::Tensor& raw) {
+at::Tensor scale_of(const at::Tensor& raw) {
   return at::softplus(raw) + DistributionLoss::kLeastScale;
 }
 
@@ -106,7 +106,7 @@ Prediction DistributionLoss::do_prediction(const std::vector<at::Tensor>& output
 }
 
 at::Tensor GaussianNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
-  return log_normal(target, raw[0], positive(raw[1]));
+  return log_normal(target, raw[0], scale_of(raw[1]));
 }
 
 at::Tensor GaussianNll::do_mean(const Raw& raw) const {
@@ -115,7 +115,7 @@ at::Tensor GaussianNll::do_mean(const Raw& raw) const {
 
 std::vector<at::Tensor> GaussianNll::do_quantiles(const Raw& raw,
                                                   const std::vector<double>& levels) const {
-  const at::Tensor scale = positive(raw[1]);
+  const at::Tensor scale = scale_of(raw[1]);
   const at::Tensor z = at::special_ndtri(at::tensor(levels, at::kDouble));
   std::vector<at::Tensor> quantiles;
   for (std::size_t i = 0; i < levels.size(); ++i)
@@ -124,8 +124,8 @@ std::vector<at::Tensor> GaussianNll::do_quantiles(const Raw& raw,
 }
 
 at::Tensor StudentTNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
-  const at::Tensor scale = positive(raw[1]);
-  const at::Tensor v = positive(raw[2]) + kLeastFreedom;
+  const at::Tensor scale = scale_of(raw[1]);
+  const at::Tensor v = scale_of(raw[2]) + kLeastFreedom;
   const at::Tensor z = (target - raw[0]) / scale;
   const at::Tensor half = (v + 1) / 2;
   return half.lgamma() - (v / 2).lgamma() - (v.log() + kLogPi) / 2 - scale.log() -
@@ -138,8 +138,8 @@ at::Tensor StudentTNll::do_mean(const Raw& raw) const {
 
 std::vector<at::Tensor> StudentTNll::do_quantiles(const Raw& raw,
                                                   const std::vector<double>& levels) const {
-  const at::Tensor scale = positive(raw[1]);
-  const at::Tensor v = positive(raw[2]) + kLeastFreedom;
+  const at::Tensor scale = scale_of(raw[1]);
+  const at::Tensor v = scale_of(raw[2]) + kLeastFreedom;
   std::vector<at::Tensor> quantiles;
   for (const double level : levels) {
     const at::Tensor z = each(v, v, [level](double freedom, double) {
@@ -152,8 +152,8 @@ std::vector<at::Tensor> StudentTNll::do_quantiles(const Raw& raw,
 }
 
 at::Tensor NegativeBinomialNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
-  const at::Tensor mean = positive(raw[0]);
-  const at::Tensor dispersion = positive(raw[1]);
+  const at::Tensor mean = scale_of(raw[0]);
+  const at::Tensor dispersion = scale_of(raw[1]);
   const at::Tensor r = dispersion.reciprocal();
   const at::Tensor product = dispersion * mean;
   return (target + r).lgamma() - r.lgamma() - (target + 1).lgamma() + target * product.log() -
@@ -161,7 +161,7 @@ at::Tensor NegativeBinomialNll::do_log_likelihood(const Raw& raw, const at::Tens
 }
 
 at::Tensor NegativeBinomialNll::do_mean(const Raw& raw) const {
-  return positive(raw[0]);
+  return scale_of(raw[0]);
 }
 
 std::vector<at::Tensor> NegativeBinomialNll::do_quantiles(const Raw& raw,
@@ -169,8 +169,8 @@ std::vector<at::Tensor> NegativeBinomialNll::do_quantiles(const Raw& raw,
   // The smallest count whose distribution function reaches the level, as SciPy has it.
   using Rounding = boost::math::policies::policy<
       boost::math::policies::discrete_quantile<boost::math::policies::integer_round_up>>;
-  const at::Tensor mean = positive(raw[0]);
-  const at::Tensor dispersion = positive(raw[1]);
+  const at::Tensor mean = scale_of(raw[0]);
+  const at::Tensor dispersion = scale_of(raw[1]);
   std::vector<at::Tensor> quantiles;
   for (const double level : levels) {
     quantiles.push_back(each(mean, dispersion, [level](double m, double a) {
@@ -195,7 +195,7 @@ GaussianMixtureNll::Components GaussianMixtureNll::components_in(const Raw& raw)
     const auto begin = raw.begin() + parameter * components_;
     return at::stack(std::vector<at::Tensor>(begin, begin + components_), -1);
   };
-  return {at::log_softmax(stacked(0), -1), stacked(1), positive(stacked(2))};
+  return {at::log_softmax(stacked(0), -1), stacked(1), scale_of(stacked(2))};
 }
 
 at::Tensor GaussianMixtureNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {

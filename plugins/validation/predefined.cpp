@@ -105,12 +105,12 @@ ValidationPlan plan_of_folds(const SplitRequest& request, const std::vector<std:
 
 }  // namespace
 
-Predefined::Predefined(const Config& config)
-    : column_(config.find<std::string>("column")),
-      path_(config.find<std::string>("path")),
-      refit_(config.find<bool>("refit")) {
-  if (column_.has_value() == path_.has_value())
-    config.fail("", "expected either \"column\", of the data, or \"path\", of a file");
+Predefined::Predefined(const Config& config) : refit_(config.find<bool>("refit")) {
+  if (config.json().at("parts").is_string()) {
+    column_ = config.get<std::string>("parts");
+  } else {
+    path_ = config.child("parts").get<std::string>("path");
+  }
 }
 
 Predefined::~Predefined() = default;
@@ -118,9 +118,9 @@ Predefined::~Predefined() = default;
 std::vector<std::string> Predefined::labels(const SplitRequest& request) const {
   if (column_) {
     if (request.columns == nullptr) {
-      throw DataError("validation has \"column\": " + quote_text(*column_) +
+      throw DataError("validation has \"parts\": " + quote_text(*column_) +
                       ", and this data has no columns of text; give a file with a line per row, "
-                      "\"path\"");
+                      "{\"path\": ...}");
     }
     return std::move(request.columns->texts({*column_}).front());
   }

@@ -195,6 +195,8 @@ TEST_P(ValidationContract, RowsAreInOrder) {
                 time_of(*std::min_element(others.begin(), others.end(), is_earlier)))
           << fold.name;
     };
+    EXPECT_TRUE(is_in_order(test_rows(plan)))
+        << "the test rows are neither in their own order nor in that of time";
     for (const Fold& fold : plan.folds) {
       for (const Rows* part : {&fold.training, &fold.validation, &fold.test}) {
         EXPECT_TRUE(is_in_order(*part))
