@@ -105,6 +105,15 @@ struct Head::Sizes {
     const std::vector<std::int64_t> positions = positions_of(output);
     const TensorSpec& stream = only_input(spec);
     const auto channels = config.get<std::string>("channels");
+    // All positions of a row at once, from one vector: a forecast of several steps.
+    const bool are_known =
+        std::find(positions.begin(), positions.end(), kVaries) == positions.end();
+    if (!positions.empty() && stream.sizes.size() == 2 && are_known && channels == "auto") {
+      row = output.shape;
+      in = stream.width();
+      width = std::accumulate(row.begin(), row.end(), std::int64_t{1}, std::multiplies<>());
+      return;
+    }
     const bool last = channels != "first" && has_positions(stream, positions, 1);
     const bool first = channels != "last" && has_positions(stream, positions, 2);
     if (!last && !first) {
@@ -126,6 +135,7 @@ struct Head::Sizes {
   }
 
   bool channels_first = false;
+  std::vector<std::int64_t> row;
   std::int64_t in = 0;
   std::int64_t width = 0;
 };
@@ -170,19 +180,36 @@ std::optional<PlanValue> Dense::lower(PlanBuilder& builder,
 Head::Head(const Config& config, const LayerSpec& spec) : Head(config, spec, Sizes(config, spec)) {}
 
 Head::Head(const Config& config, const LayerSpec& spec, const Sizes& sizes)
-    : Dense(config, spec, sizes.in, sizes.width), channels_first_(sizes.channels_first) {}
+    : Dense(config, spec, sizes.in, sizes.width),
+      channels_first_(sizes.channels_first),
+      row_(sizes.row) {}
+
+at::Tensor Head::in_positions(at::Tensor values) const {
+  if (row_.empty())
+    return values;
+  std::vector<std::int64_t> sizes{values.size(0)};
+  sizes.insert(sizes.end(), row_.begin(), row_.end());
+  return values.view(sizes);
+}
 
 at::Tensor Head::forward_with(const at::Tensor& weight, const Inputs& inputs,
                               LayerContext& context) {
   if (!channels_first_)
-    return Dense::forward_with(weight, inputs, context);
+    return in_positions(Dense::forward_with(weight, inputs, context));
   const at::Tensor channels_last = inputs[0].movedim(1, -1);
   return Dense::forward_with(weight, {&channels_last, 1}, context);
 }
 
 std::optional<PlanValue> Head::lower(PlanBuilder& builder,
                                      std::span<const PlanValue> inputs) const {
-  return channels_first_ ? std::nullopt : Dense::lower(builder, inputs);
+  if (channels_first_)
+    return std::nullopt;
+  std::optional<PlanValue> value = Dense::lower(builder, inputs);
+  if (!value || row_.empty())
+    return value;
+  std::vector<std::int64_t> sizes{builder.spec(inputs[0]).sizes[0]};
+  sizes.insert(sizes.end(), row_.begin(), row_.end());
+  return builder.reshape(*value, std::move(sizes));
 }
 
 }  // namespace treadle::layers

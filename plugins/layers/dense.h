@@ -33,7 +33,8 @@ class Dense : public Layer, public Lowerable, public TakesWeight {
 };
 
 /// A Dense that computes an output that the loss requires, or all of them beside each other:
-/// [B, positions..., width]. Takes [B, positions..., in] or [B, in, positions...].
+/// [B, positions..., width]. Takes [B, positions..., in] or [B, in, positions...]; of one vector
+/// [B, in] it computes all positions at once.
 class Head final : public Dense {
  public:
   Head(const Config& config, const LayerSpec& spec);
@@ -47,7 +48,10 @@ class Head final : public Dense {
   struct Sizes;
   Head(const Config& config, const LayerSpec& spec, const Sizes& sizes);
 
+  at::Tensor in_positions(at::Tensor values) const;
+
   bool channels_first_;
+  std::vector<std::int64_t> row_;  // of what is computed from one vector: {positions..., width}
 };
 
 }  // namespace treadle::layers

@@ -24,21 +24,30 @@ DataSpec sample_spec(DataSpec spec, const at::Tensor& inputs, const WindowShape&
   input.shape = {shape.lookback, inputs.size(1)};
   input.columns.clear();
   for (TargetSpec& target : spec.targets) {
-    if (shape.horizon == 1)
-      continue;
-    if (target.kind == TargetKind::kNumbers && target.shape.size() == 1) {
-      target.shape = {shape.horizon * target.shape[0]};
-    } else {
+    if (shape.horizon > 1)
       target.shape.insert(target.shape.begin(), shape.horizon);
-    }
   }
   return spec;
+}
+
+/// Without weights: a statistic counts each row once.
+MatrixRows::Matrices steps_of(const WindowReader::Rows& rows) {
+  MatrixRows::Matrices steps;
+  steps.spec = rows.spec;
+  steps.spec.has_weights = false;
+  steps.spec.inputs[0].shape = {rows.inputs.size(1)};
+  steps.spec.inputs[0].columns.clear();
+  steps.inputs = {rows.inputs};
+  steps.targets = rows.targets;
+  steps.dtype = rows.inputs.scalar_type();
+  return steps;
 }
 
 }  // namespace
 
 WindowReader::WindowReader(Rows rows, const WindowShape& shape, std::vector<std::int64_t> starts)
     : shape_(shape),
+      steps_(steps_of(rows)),
       spec_(sample_spec(std::move(rows.spec), rows.inputs, shape)),
       starts_(std::move(starts)),
       inputs_(std::move(rows.inputs)),

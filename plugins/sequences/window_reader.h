@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/matrix_rows.h>
 #include <treadle/core/sequence_provider.h>
 
 #include "windows.h"
@@ -37,6 +38,7 @@ class WindowReader final : public SampleReader {
   at::Tensor do_label_ends() const override { return label_ends_; }
   std::string do_describe_row(std::int64_t sample) const override;
   SourceRows do_source_rows(std::int64_t sample) const override;
+  const RowReader* do_steps() const override { return &steps_; }
 
   /// The rows [start + offset, start + offset + count) of each sample, as [samples, shape...].
   void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> samples,
@@ -44,6 +46,7 @@ class WindowReader final : public SampleReader {
                       const std::vector<std::int64_t>& shape, at::Tensor& out) const;
 
   WindowShape shape_;
+  MatrixRows steps_;
   DataSpec spec_;
   std::vector<std::int64_t> starts_;
   at::Tensor inputs_;

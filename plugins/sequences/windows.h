@@ -31,8 +31,8 @@ std::vector<std::int64_t> window_starts(const RowRange& series, const WindowShap
 /// `windows`: consecutive rows of a table as a sample, for forecasting.
 ///
 /// An input of shape {C} becomes {lookback, C}; the columns' names are left out, because a port
-/// with columns is a table. A target of numbers {w} becomes {horizon * w}, step after step; any
-/// other target has the steps as its first dimension; with a horizon of 1 a target keeps its shape.
+/// with columns is a table. Targets have the steps of the horizon as their first dimension; with a
+/// horizon of 1 a target keeps its shape.
 ///
 /// samples() reads all rows once and keeps a copy of them: windows overlap, and each is one memcpy
 /// from that copy. Nothing is asked of the rows after it.

@@ -11,6 +11,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/sequence_provider.h>
 
 namespace treadle::transforms {
 namespace {
@@ -256,28 +257,10 @@ std::vector<LinearScaler::Line> LinearScaler::lines_for(
   return lines;
 }
 
-void LinearScaler::do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) {
-  const DataSpec& spec = reader.spec();
-  prepare(spec);
-  std::vector<std::vector<ColumnStatistics>> inputs(spec.inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!choices_[i].is_chosen)
-      continue;
-    const std::vector<std::int64_t>& shape = spec.inputs[i].shape;
-    inputs[i].resize(static_cast<std::size_t>(choices_[i].axis == Axis::kFirst  ? shape.front()
-                                              : choices_[i].axis == Axis::kLast ? shape.back()
-                                                                                : 1));
-  }
-  std::vector<std::vector<ColumnStatistics>> targets(spec.targets.size());
-  std::vector<std::optional<std::size_t>> target_lengths(spec.targets.size());
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (!chosen_targets_[i])
-      continue;
-    targets[i].resize(static_cast<std::size_t>(spec.targets[i].width()));
-    if (!spec.targets[i].padded_like.empty())
-      target_lengths[i] = lengths_of(spec, spec.targets[i].padded_like);
-  }
-  const std::size_t step = rows_at_a_time(spec);
+void LinearScaler::add_all(const RowReader& reader, std::span<const std::int64_t> training_rows,
+                           Statistics& inputs, Statistics& targets,
+                           const std::vector<std::optional<std::size_t>>& target_lengths) const {
+  const std::size_t step = rows_at_a_time(reader.spec());
   Batch batch;
   for (std::size_t begin = 0; begin < training_rows.size(); begin += step) {
     reader.gather(training_rows.subspan(begin, std::min(step, training_rows.size() - begin)),
@@ -296,6 +279,41 @@ void LinearScaler::do_fit(const RowReader& reader, std::span<const std::int64_t>
       add_rows(targets[i], as_table(values, false, static_cast<std::int64_t>(targets[i].size())));
     }
   }
+}
+
+void LinearScaler::do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) {
+  const DataSpec& spec = reader.spec();
+  prepare(spec);
+  Statistics inputs(spec.inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!choices_[i].is_chosen)
+      continue;
+    const std::vector<std::int64_t>& shape = spec.inputs[i].shape;
+    inputs[i].resize(static_cast<std::size_t>(choices_[i].axis == Axis::kFirst  ? shape.front()
+                                              : choices_[i].axis == Axis::kLast ? shape.back()
+                                                                                : 1));
+  }
+  Statistics targets(spec.targets.size());
+  std::vector<std::optional<std::size_t>> target_lengths(spec.targets.size());
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (!chosen_targets_[i])
+      continue;
+    targets[i].resize(static_cast<std::size_t>(spec.targets[i].width()));
+    if (!spec.targets[i].padded_like.empty())
+      target_lengths[i] = lengths_of(spec, spec.targets[i].padded_like);
+  }
+  // A row that is in many samples counts once: the statistics are those of the data.
+  const SampleReader* const samples = reader.samples();
+  const RowReader* const steps = samples != nullptr ? samples->steps() : nullptr;
+  const bool by_step =
+      steps != nullptr && std::all_of(choices_.begin(), choices_.end(), [](const Choice& choice) {
+        return choice.axis != Axis::kFirst;
+      });
+  std::vector<std::int64_t> rows;
+  if (by_step)
+    rows = touched_rows(*samples, training_rows);
+  add_all(by_step ? *steps : reader, by_step ? rows : training_rows, inputs, targets,
+          target_lengths);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty())
       continue;

@@ -7,6 +7,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/plugin_registry.h>
 
+#include "k_fold.h"
 #include "stratified_target.h"
 
 namespace treadle::validation {
@@ -17,9 +18,7 @@ std::unique_ptr<CrossValidator> splitter_in(const Config& config, const char* ke
                                             const ComponentContext& context) {
   if (std::unique_ptr<CrossValidator> splitter = make_nested<CrossValidator>(context, config, key))
     return splitter;
-  TREADLE_EXPECTS(context.registry != nullptr,
-                  "a component that holds others is made by a registry");
-  return context.registry->make<CrossValidator>("k_fold", Config());
+  return std::make_unique<KFold>(Config());
 }
 
 bool has_test_rows(const ValidationPlan& plan) {

@@ -1,5 +1,6 @@
 #include <treadle/core/sequence_provider.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <unordered_set>
@@ -40,6 +41,32 @@ SampleReader::~SampleReader() = default;
 SourceRows SampleReader::source_rows(std::int64_t sample) const {
   TREADLE_EXPECTS(sample >= 0 && sample < rows(), "there is no such sample");
   return call_plugin(*this, "source_rows", [&] { return do_source_rows(sample); });
+}
+
+const RowReader* SampleReader::steps() const {
+  return call_plugin(*this, "steps", [&] { return do_steps(); });
+}
+
+std::vector<std::int64_t> touched_rows(const SampleReader& samples,
+                                       std::span<const std::int64_t> list) {
+  std::vector<RowRange> ranges;
+  for (const std::int64_t sample : list) {
+    const SourceRows rows = samples.source_rows(sample);
+    for (const RowRange& range : {rows.inputs, rows.targets}) {
+      if (range.size() > 0)
+        ranges.push_back(range);
+    }
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const RowRange& a, const RowRange& b) { return a.begin < b.begin; });
+  std::vector<std::int64_t> touched;
+  std::int64_t next = 0;
+  for (const RowRange& range : ranges) {
+    for (std::int64_t row = std::max(range.begin, next); row < range.end; ++row)
+      touched.push_back(row);
+    next = std::max(next, range.end);
+  }
+  return touched;
 }
 
 SequenceProvider::~SequenceProvider() = default;

@@ -6,7 +6,9 @@ namespace treadle::engine {
 
 TransformedRows::TransformedRows(const RowReader& source, std::vector<const Transform*> transforms,
                                  c10::ScalarType dtype)
-    : source_(source), preparation_(source.spec(), std::move(transforms), {.dtype = dtype}) {}
+    : source_(source),
+      samples_(transforms.empty() ? source.samples() : nullptr),
+      preparation_(source.spec(), std::move(transforms), {.dtype = dtype}) {}
 
 TransformedRows::~TransformedRows() = default;
 

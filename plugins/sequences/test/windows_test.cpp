@@ -91,7 +91,7 @@ TEST(Windows, AreThoseOfNumpy) {
                                        at::kFloat);
   const at::Tensor targets = at::tensor({1, 4, 0, 3, 6, 2}, at::kFloat);
   EXPECT_TRUE(same(batch.inputs[0], inputs.view({3, 4, 2}))) << batch.inputs[0];
-  EXPECT_TRUE(same(batch.targets[0], targets.view({3, 2}))) << batch.targets[0];
+  EXPECT_TRUE(same(batch.targets[0], targets.view({3, 2, 1}))) << batch.targets[0];
 }
 
 /// Every row asked whether a sample begins with it.
@@ -200,12 +200,12 @@ TEST(Windows, TheShapesAreThoseOfTheGuide) {
     return shapes;
   };
   EXPECT_EQ(shapes(*one), (std::vector<Sizes>{{4, 2}, {1}, {}, {2}, {3}, {5}}));
-  EXPECT_EQ(shapes(*three), (std::vector<Sizes>{{4, 2}, {3}, {3}, {6}, {3, 3}, {3, 5}}));
+  EXPECT_EQ(shapes(*three), (std::vector<Sizes>{{4, 2}, {3, 1}, {3}, {3, 2}, {3, 3}, {3, 5}}));
   EXPECT_EQ(one->spec().inputs[0].name, "features");
   EXPECT_TRUE(one->spec().inputs[0].columns.empty());
   // Step after step: the pairs of rows 4, 5, 6.
   const Batch batch = gathered(*three, 0, 1);
-  EXPECT_TRUE(same(batch.targets[2], at::arange(8, 14, at::kFloat).view({1, 6})));
+  EXPECT_TRUE(same(batch.targets[2], at::arange(8, 14, at::kFloat).view({1, 3, 2})));
 }
 
 TEST(Windows, TimeWeightAndGroupAreThoseOfTheFirstRowToPredict) {

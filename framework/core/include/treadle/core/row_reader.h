@@ -11,6 +11,8 @@
 
 namespace treadle {
 
+class SampleReader;
+
 /// Rows that can be read in any order. Folds, tuning trials and sequences share one copy of the raw
 /// data and hand row lists to one RowReader.
 ///
@@ -48,6 +50,10 @@ class RowReader : public Provided {
   /// is made of, in the unit of timestamps(): float64 [N]. Undefined where the data does not say,
   /// and without timestamps().
   at::Tensor label_ends() const;
+
+  /// These rows, where they are samples made of the rows of a table, as the `sequence` made them;
+  /// null for others.
+  virtual const SampleReader* samples() const { return nullptr; }
 
   /// The place of the row in its source, for messages: "line 17 of data/iris.csv".
   std::string describe_row(std::int64_t row) const;

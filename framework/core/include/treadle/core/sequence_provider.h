@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -37,8 +38,16 @@ class SampleReader : public RowReader {
   /// in its training samples. Expects 0 <= sample < rows().
   SourceRows source_rows(std::int64_t sample) const;
 
+  /// The rows of the data as samples have them, one step each: what statistics are computed on, so
+  /// that a row counts once, however many samples it is in. Its ports and targets are those of the
+  /// samples without the dimension of the steps. Null where samples are not made of steps.
+  const RowReader* steps() const;
+
+  const SampleReader* samples() const final { return this; }
+
  private:
   virtual SourceRows do_source_rows(std::int64_t sample) const = 0;
+  virtual const RowReader* do_steps() const { return nullptr; }
 };
 
 /// Makes samples of rows: windows, lags, joins. The document's `sequence`, between the data and the
@@ -60,6 +69,10 @@ class SequenceProvider : public Component {
  private:
   virtual std::unique_ptr<SampleReader> do_samples(const RowReader& rows) const = 0;
 };
+
+/// The rows of the data that any of the samples touches, ascending.
+std::vector<std::int64_t> touched_rows(const SampleReader& samples,
+                                       std::span<const std::int64_t> list);
 
 /// The series that rows consist of, one after the other: each run of rows of one group; without
 /// groups all rows. Throws a DataError that names the row where a series goes on after another, or

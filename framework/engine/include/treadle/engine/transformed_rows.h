@@ -18,6 +18,8 @@ class TransformedRows final : public RowReader {
                   c10::ScalarType dtype);
   ~TransformedRows() override;
 
+  const SampleReader* samples() const override { return samples_; }
+
  private:
   const DataSpec& do_spec() const override { return preparation_.spec(); }
   std::int64_t do_rows() const override { return source_.rows(); }
@@ -33,6 +35,7 @@ class TransformedRows final : public RowReader {
   std::string do_describe_row(std::int64_t row) const override { return source_.describe_row(row); }
 
   const RowReader& source_;
+  const SampleReader* const samples_;  // null behind transforms
   BatchPreparation preparation_;
 };
 

@@ -59,10 +59,22 @@ std::string name_of_step(const SplitRequest& request, const TimeSteps& steps, st
   return time.empty() ? "row " + std::to_string(source) : time;
 }
 
+/// Whether rows are scattered, which is cheap to see where their order is that of time.
+bool is_scattered(const SplitRequest& request, const std::vector<std::int64_t>& rows) {
+  if (request.timestamps.defined())
+    return false;  // unknown
+  std::size_t stretches = 1;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    stretches += rows[i] == rows[i - 1] + 1 ? 0 : 1;
+  return stretches > kMostStretches;
+}
+
 }  // namespace
 
 Json plan_record(const SplitRequest& request, const ValidationPlan& plan) {
-  if (plan.folds.size() > kMostFolds)
+  const Fold& first = plan.folds.front();
+  if (plan.folds.size() < 2 || plan.folds.size() > kMostFolds ||
+      is_scattered(request, first.validation) || is_scattered(request, first.test))
     return {};
   std::optional<TimeSteps> steps;
   try {

@@ -1,0 +1,14 @@
+#include <treadle/plugin.h>
+
+#include "linear_forecasters.h"
+#include "window_layers.h"
+
+TREADLE_PLUGIN(registrar) {
+  using namespace treadle::forecasting;
+  registrar.add<MadeLayer<WindowScale>, treadle::LayerFactory>("window_scale");
+  registrar.add<MadeLayer<WindowUnscale>, treadle::LayerFactory>("window_unscale");
+  registrar.add<MadeLayer<SeriesDecomposition>, treadle::LayerFactory>("series_decomposition");
+  registrar.add<Linear, treadle::GraphBuilder>("linear");
+  registrar.add<NLinear, treadle::GraphBuilder>("nlinear");
+  registrar.add<DLinear, treadle::GraphBuilder>("dlinear");
+}

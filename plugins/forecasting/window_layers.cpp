@@ -1,0 +1,123 @@
+#include "window_layers.h"
+
+#include <algorithm>
+#include <array>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
+#include <ATen/ops/avg_pool1d.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/quantile.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/var.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::forecasting {
+namespace {
+
+/// The stream, which is windows.
+const TensorSpec& windows_in(const LayerSpec& spec) {
+  const TensorSpec& windows = spec.inputs.at(0);
+  if (windows.sizes.size() != 3)
+    throw DataError("takes windows [B, steps, channels], got " + windows.text());
+  return windows;
+}
+
+void expect_only_windows(const LayerSpec& spec) {
+  windows_in(spec);
+  if (spec.inputs.size() != 1)
+    throw DataError("takes one input, got " + std::to_string(spec.inputs.size()));
+}
+
+}  // namespace
+
+WindowScale::Method WindowScale::method_called(const std::string& name) {
+  struct Entry {
+    std::string_view name;
+    Method method;
+  };
+  static constexpr std::array kMethods = {
+      Entry{"last",
+            [](const at::Tensor& windows, double) {
+              return Numbers{windows.narrow(1, windows.size(1) - 1, 1), {}};
+            }},
+      Entry{"standard",
+            [](const at::Tensor& windows, double eps) {
+              return Numbers{windows.mean({1}, true),
+                             (at::var(windows, {1}, /*unbiased=*/false, true) + eps).sqrt()};
+            }},
+      Entry{"robust",
+            [](const at::Tensor& windows, double eps) {
+              const at::Tensor quartiles =
+                  at::quantile(windows, at::tensor({0.25, 0.5, 0.75}, windows.options()), 1, true);
+              return Numbers{quartiles[1], quartiles[2] - quartiles[0] + eps};
+            }},
+      Entry{"min_max", [](const at::Tensor& windows, double eps) {
+              const at::Tensor least = windows.amin({1}, true);
+              return Numbers{least, windows.amax({1}, true) - least + eps};
+            }}};
+  const auto* const found = std::find_if(kMethods.begin(), kMethods.end(),
+                                         [&](const Entry& entry) { return entry.name == name; });
+  TREADLE_EXPECTS(found != kMethods.end(), "the schema lists the methods");
+  return found->method;
+}
+
+WindowScale::WindowScale(const Config& config, const LayerSpec& spec)
+    : method_(method_called(config.get<std::string>("method"))), eps_(config.get<double>("eps")) {
+  expect_only_windows(spec);
+}
+
+at::Tensor WindowScale::forward(const Inputs& inputs, LayerContext& context) {
+  const at::Tensor& windows = inputs[0];
+  const Numbers numbers = method_(windows, eps_);
+  if (context.is_requested("scale")) {
+    context.set_output(
+        "scale", at::cat({numbers.shift,
+                          numbers.scale.defined() ? numbers.scale : at::ones_like(numbers.shift)},
+                         1));
+  }
+  const at::Tensor centred = windows - numbers.shift;
+  return numbers.scale.defined() ? centred / numbers.scale : centred;
+}
+
+WindowUnscale::WindowUnscale(const Config&, const LayerSpec& spec) {
+  const TensorSpec& windows = windows_in(spec);
+  if (spec.inputs.size() != 2) {
+    throw DataError(
+        "takes the output \"scale\" of a window_scale beside its input: tag it there, {\"scale\": "
+        "\"window\"}, and name it here, \"using\": [\"window\"]");
+  }
+  const TensorSpec& scale = spec.inputs[1];
+  if (scale.sizes.size() != 3 || scale.sizes[1] != 2 || scale.sizes[2] != windows.sizes[2]) {
+    throw DataError("takes a scale [B, 2, " + std::to_string(windows.sizes[2]) + "] for " +
+                    windows.text() + ", got " + scale.text());
+  }
+}
+
+at::Tensor WindowUnscale::forward(const Inputs& inputs, LayerContext&) {
+  return inputs[0] * inputs[1].narrow(1, 1, 1) + inputs[1].narrow(1, 0, 1);
+}
+
+SeriesDecomposition::SeriesDecomposition(const Config& config, const LayerSpec& spec)
+    : kernel_(config.get<std::int64_t>("kernel_size")) {
+  expect_only_windows(spec);
+  if (kernel_ % 2 == 0)
+    config.fail("kernel_size", "must be odd: the average is centred");
+}
+
+at::Tensor SeriesDecomposition::forward(const Inputs& inputs, LayerContext& context) {
+  const at::Tensor& windows = inputs[0];
+  const std::int64_t beyond = (kernel_ - 1) / 2;
+  const at::Tensor first = windows.narrow(1, 0, 1).expand({-1, beyond, -1});
+  const at::Tensor last = windows.narrow(1, windows.size(1) - 1, 1).expand({-1, beyond, -1});
+  const at::Tensor padded = beyond > 0 ? at::cat({first, windows, last}, 1) : windows;
+  const at::Tensor trend = at::avg_pool1d(padded.transpose(1, 2), {kernel_}, {1}).transpose(1, 2);
+  if (context.is_requested("trend"))
+    context.set_output("trend", trend.contiguous());
+  return windows - trend;
+}
+
+}  // namespace treadle::forecasting

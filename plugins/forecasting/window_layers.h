@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/config.h>
+#include <treadle/core/layer.h>
+
+/// Layers for windows of series [B, steps, channels].
+namespace treadle::forecasting {
+
+/// Each channel of each window as (x - shift) / scale, by numbers of the window itself, so that a
+/// level that moves over time does not matter. Methods:
+///
+/// | method   | shift       | scale                                   |
+/// |----------|-------------|-----------------------------------------|
+/// | last     | last value  | 1 (NLinear)                             |
+/// | standard | mean        | sqrt(population variance + eps) (RevIN) |
+/// | robust   | median      | interquartile range + eps               |
+/// | min_max  | least value | largest - least value + eps             |
+///
+/// The further output "scale", [B, 2, channels], has shift and scale, for WindowUnscale.
+///
+/// Zeng et al., "Are Transformers Effective for Time Series Forecasting?" (2023), and Kim et al.,
+/// "Reversible Instance Normalization" (2022).
+class WindowScale final : public Layer, public NamesOutputs {
+ public:
+  WindowScale(const Config& config, const LayerSpec& spec);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::vector<std::string> output_names() const override { return {"scale"}; }
+
+ private:
+  struct Numbers {
+    at::Tensor shift;  // [B, 1, channels]
+    at::Tensor scale;  // likewise; undefined: 1
+  };
+  using Method = Numbers (*)(const at::Tensor& windows, double eps);
+  static Method method_called(const std::string& name);
+
+  Method method_;
+  double eps_;
+};
+
+/// Undoes a WindowScale, whose output "scale" is its reference: forecasts [B, horizon, channels] in
+/// the units of the window.
+class WindowUnscale final : public Layer {
+ public:
+  WindowUnscale(const Config& config, const LayerSpec& spec);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+};
+
+/// A window without its trend, which is the further output "trend": a moving average over
+/// `kernel_size` steps, an odd number, with the first and the last value repeated beyond the ends.
+///
+/// Wu et al., "Autoformer" (2021), section 3.1.
+class SeriesDecomposition final : public Layer, public NamesOutputs {
+ public:
+  SeriesDecomposition(const Config& config, const LayerSpec& spec);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::vector<std::string> output_names() const override { return {"trend"}; }
+
+ private:
+  std::int64_t kernel_;
+};
+
+/// The factory of one of them.
+template <typename L>
+class MadeLayer final : public LayerFactory {
+ public:
+  explicit MadeLayer(const Config& config) : config_(config) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<L>(config_, spec);
+  }
+
+  Config config_;
+};
+
+}  // namespace treadle::forecasting
