@@ -157,9 +157,9 @@ ValidationPlan purged(const SplitRequest& request, ValidationPlan plan) {
     }
     purge(fold, fold.training, fold.validation, "training");
     for (Fold& inner : fold.inner) {
-      for (Rows* part : {&inner.training, &inner.validation}) {
-        purge(inner, *part, fold.test, "training");
-        purge(inner, *part, tested, "training");
+      for (const Rows* test : {&std::as_const(fold.test), &tested}) {
+        purge(inner, inner.validation, *test, "validation");
+        purge(inner, inner.training, *test, "training");
       }
       purge(inner, inner.training, inner.validation, "training");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <optional>
 
@@ -27,8 +28,9 @@ struct Times {
 void expect_one_series(const SplitRequest& request) {
   if (request.samples == nullptr || !request.groups.defined())
     return;
-  const Rows groups(request.groups.data_ptr<std::int64_t>(),
-                    request.groups.data_ptr<std::int64_t>() + request.groups.numel());
+  const at::Tensor numbers = request.groups.to(at::kLong).contiguous();
+  const auto* const first = numbers.data_ptr<std::int64_t>();
+  const Rows groups(first, first + numbers.numel());
   if (std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) != groups.end()) {
     throw DataError(
         "the data has several series and no times, so it is unknown which of their samples are "

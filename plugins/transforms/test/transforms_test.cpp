@@ -1,11 +1,15 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/sequence_provider.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/transform_contract.h>
 
@@ -528,6 +532,70 @@ TEST_F(TransformsTest, OutputSpecFindsTheMistakesThatFitWould) {
   const auto transform = plugin().make<Transform>("standardize", {{"columns", {"zz"}}});
 
   EXPECT_THROW(transform->output_spec(table.spec()), DataError);
+}
+
+/// Windows of two rows over the rows 1, 2, 4, 8, 16, each of which predicts the row after it.
+class Pairs final : public SampleReader {
+ public:
+  Pairs() : steps_(table({1, 2, 4, 8, 16}, {10, 20, 40, 80, 160})) {}
+
+ private:
+  static MatrixRows::Matrices table(std::vector<double> inputs, std::vector<double> targets) {
+    MatrixRows::Matrices matrices;
+    matrices.spec.inputs = {{"features", {1}, {}, Role::kFeatures, at::kDouble}};
+    matrices.spec.targets = {number_target("y")};
+    matrices.inputs = {at::tensor(inputs, at::kDouble).unsqueeze(1)};
+    matrices.targets = {at::tensor(targets, at::kDouble).unsqueeze(1)};
+    matrices.dtype = at::kDouble;
+    return matrices;
+  }
+  static DataSpec windows(DataSpec spec) {
+    spec.inputs[0].shape = {2, 1};
+    return spec;
+  }
+  SourceRows do_source_rows(std::int64_t sample) const override {
+    return {{sample, sample + 2}, {sample + 2, sample + 3}};
+  }
+  const RowReader* do_steps() const override { return &steps_; }
+  const DataSpec& do_spec() const override { return spec_; }
+  std::int64_t do_rows() const override { return 3; }
+  void do_gather(std::span<const std::int64_t> samples, Batch& out) const override {
+    const at::Tensor first = out.rows;
+    const at::Tensor x = steps_.matrices().inputs[0];
+    out.inputs = {at::stack({x.index_select(0, first), x.index_select(0, first + 1)}, 1)};
+    out.targets = {steps_.targets(0).index_select(0, first + 2)};
+    EXPECT_EQ(static_cast<std::int64_t>(samples.size()), first.size(0));
+  }
+  at::Tensor do_targets(std::size_t) const override { return steps_.targets(0).slice(0, 2); }
+
+  const MatrixRows steps_;
+  const DataSpec spec_ = windows(steps_.spec());
+};
+
+// By hand: the first two samples touch the rows 0 to 3, with inputs 1, 2, 4, 8 and targets 10, 20,
+// 40, 80: of min_max, 1 becomes 0 and 8 becomes 1; 10 becomes 0 and 80 becomes 1. Of the windows
+// alone 4 would be the largest, and 40 the smallest target.
+TEST(Scalers, BehindWindowsCountEachRowThatTrainingTouchesOnce) {
+  const Pairs samples;
+  const auto scaler = plugin().make<Transform>("min_max", {{"target", true}});
+  const std::vector<std::int64_t> training{0, 1};
+  scaler->fit(samples, training);
+
+  Batch batch;
+  samples.gather(std::vector<std::int64_t>{1}, batch);
+  scaler->apply(batch, ApplyContext());
+
+  EXPECT_NEAR(batch.inputs[0][0][0][0].item<double>(), 1.0 / 7, 1e-12);
+  EXPECT_NEAR(batch.inputs[0][0][1][0].item<double>(), 3.0 / 7, 1e-12);
+  EXPECT_NEAR(batch.targets[0][0][0].item<double>(), 1, 1e-12);
+
+  const auto standard = plugin().make<Transform>("standardize", Json::object());
+  standard->fit(samples, training);
+  samples.gather(std::vector<std::int64_t>{0}, batch);
+  standard->apply(batch, ApplyContext());
+  // mean 3.75, population deviation sqrt((1 + 4 + 16 + 64) / 4 - 3.75^2)
+  EXPECT_NEAR(batch.inputs[0][0][0][0].item<double>(), -2.75 / std::sqrt(85.0 / 4 - 3.75 * 3.75),
+              1e-12);
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct Made {
   bool crosses_groups = false;
   bool checks_order = true;
   bool leaves_out_the_last = false;
+  /// Gives its own samples as the steps they are made of.
+  bool mistakes_steps = false;
 };
 
 class Reader final : public SampleReader {
@@ -33,7 +35,8 @@ class Reader final : public SampleReader {
       : spec_(made.table.spec),
         table_(std::move(made.table)),
         sources_(std::move(made.sources)),
-        gather_(std::move(made.gather)) {
+        gather_(std::move(made.gather)),
+        mistakes_steps_(made.mistakes_steps) {
     if (made.announce)
       made.announce(spec_);
   }
@@ -57,11 +60,13 @@ class Reader final : public SampleReader {
   SourceRows do_source_rows(std::int64_t sample) const override {
     return sources_[static_cast<std::size_t>(sample)];
   }
+  const RowReader* do_steps() const override { return mistakes_steps_ ? &table_ : nullptr; }
 
   DataSpec spec_;
   MatrixRows table_;
   std::vector<SourceRows> sources_;
   std::function<void(const MatrixRows&, std::span<const std::int64_t>, Batch&)> gather_;
+  bool mistakes_steps_;
 };
 
 std::vector<RowRange> runs_of(const RowReader& rows) {
@@ -139,7 +144,9 @@ std::vector<Wrong<SequenceCase>> all() {
     one.predicts = false;
     return one;
   };
-  return {{next("AnnouncesAnotherShape",
+  return {{next("GivesSamplesForSteps", [](Made& made, Rows) { made.mistakes_steps = true; }),
+           {"StepsAreTheRowsThatSamplesAreMadeOf"}},
+          {next("AnnouncesAnotherShape",
                 [](Made& made, Rows) {
                   made.announce = [](DataSpec& spec) {
                     if (!spec.targets.empty())

@@ -146,6 +146,28 @@ TEST_P(SequenceContract, SamplesLookAsTheSpecSays) {
   EXPECT_EQ(batch.weights.defined(), spec.has_weights);
 }
 
+TEST_P(SequenceContract, StepsAreTheRowsThatSamplesAreMadeOf) {
+  const auto samples = sequence_->samples(rows_);
+  const RowReader* const steps = samples->steps();
+  if (steps == nullptr)
+    return;  // statistics are then those of samples
+  ASSERT_EQ(steps->rows(), rows_.rows());
+  ASSERT_EQ(steps->spec().inputs.size(), samples->spec().inputs.size());
+  ASSERT_EQ(steps->spec().targets.size(), samples->spec().targets.size());
+  const Batch all = everything(*samples);
+  for (std::int64_t i = 0; i < samples->rows(); ++i) {
+    const SourceRows source = samples->source_rows(i);
+    Batch inputs;
+    Batch targets;
+    steps->gather(row_numbers(source.inputs.begin, source.inputs.end), inputs);
+    steps->gather(row_numbers(source.targets.begin, source.targets.end), targets);
+    for (std::size_t port = 0; port < all.inputs.size(); ++port)
+      EXPECT_TRUE(same(inputs.inputs[port].flatten(), all.inputs[port][i].flatten())) << i;
+    for (std::size_t target = 0; target < all.targets.size(); ++target)
+      EXPECT_TRUE(same(targets.targets[target].flatten(), all.targets[target][i].flatten())) << i;
+  }
+}
+
 TEST_P(SequenceContract, SamplesAreAFunctionOfTheRows) {
   const auto samples = sequence_->samples(rows_);
   const MatrixRows fewer(first_rows(series(), GetParam().rows));

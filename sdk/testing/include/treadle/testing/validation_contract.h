@@ -142,8 +142,9 @@ TEST_P(ValidationContract, EachRowIsJudgedAsOftenAsItShould) {
         ++uses.at(static_cast<std::size_t>(row));
     }
     const auto once = std::count(uses.begin(), uses.end(), 1);
-    if (GetParam().judges_once)
+    if (GetParam().judges_once) {
       EXPECT_EQ(std::count(uses.begin(), uses.end(), 0) + once, kRows);
+    }
     const auto aside = static_cast<std::int64_t>(test_rows(plan).size());
     EXPECT_EQ(once + aside == kRows, GetParam().covers_every_row);
   }
