@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <treadle/base/json_words.h>
+#include <treadle/base/utf8.h>
 
 #include "document_reader.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <treadle/base/json_words.h>
+#include <treadle/base/utf8.h>
 
 namespace treadle {
 namespace {
@@ -388,40 +389,6 @@ const WrittenNode* WrittenNode::part(std::string_view key_or_index) const {
   if (read.ec != std::errc() || read.ptr != end || index >= parts->elements.size())
     return nullptr;
   return &parts->elements[index];
-}
-
-// Unicode 15, table 3-7.
-std::optional<std::size_t> first_bad_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  for (std::size_t i = 0; i < text.size();) {
-    const unsigned lead = byte(i);
-    std::size_t length = 1;
-    unsigned low = 0x80;
-    unsigned high = 0xBF;
-    if (lead >= 0x80) {
-      if (lead < 0xC2 || lead > 0xF4)
-        return i;
-      length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-      if (lead == 0xE0)
-        low = 0xA0;
-      if (lead == 0xED)
-        high = 0x9F;
-      if (lead == 0xF0)
-        low = 0x90;
-      if (lead == 0xF4)
-        high = 0x8F;
-      if (byte(i + 1) < low || byte(i + 1) > high)
-        return i;
-      for (std::size_t k = 2; k < length; ++k) {
-        if ((byte(i + k) & 0xC0) != 0x80)
-          return i;
-      }
-    }
-    i += length;
-  }
-  return std::nullopt;
 }
 
 ReadText read_json_text(std::string_view text, int max_depth) {

@@ -43,9 +43,6 @@ struct ReadText {
   std::vector<TextProblem> problems;  ///< value and written are complete only without
 };
 
-/// Where the first byte stands that does not belong to well-formed UTF-8.
-std::optional<std::size_t> first_bad_utf8(std::string_view text);
-
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Reads JSON with comments, past the byte order mark that a file may begin with.

@@ -12,6 +12,7 @@ namespace {
 
 const std::array kNames{
     InterfaceName{"data", "treadle.data/0", "reads rows: features, targets, weights"},
+    InterfaceName{"tokenizer", "treadle.tokenizer/0", "turns text into numbers and back"},
     InterfaceName{"sequence", "treadle.sequence/0", "makes samples of rows: windows, lags"},
     InterfaceName{"transform", "treadle.transform/0", "fits on training rows, changes batches"},
     InterfaceName{"validation", "treadle.validation/0", "splits rows into training and validation"},

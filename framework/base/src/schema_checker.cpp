@@ -14,8 +14,8 @@
 #include <treadle/base/duration.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/base/utf8.h>
 
-#include "document_reader.h"
 #include "key_finder.h"
 #include "schema_keywords.h"
 

@@ -41,6 +41,7 @@
 #include <treadle/core/source_columns.h>
 #include <treadle/core/state_dict.h>
 #include <treadle/core/tensor_spec.h>
+#include <treadle/core/tokenizer.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_session.h>
 #include <treadle/core/training_workflow.h>

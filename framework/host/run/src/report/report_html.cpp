@@ -3,32 +3,12 @@
 #include <cmath>
 #include <cstdio>
 
+#include <treadle/base/utf8.h>
+
 namespace treadle::html {
 namespace {
 
 constexpr std::string_view kDash = "–";
-
-/// The length of the UTF-8 sequence at the start of `text`; 0 when there is none (RFC 3629).
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80)
-    return 1;
-  const std::size_t length = first >= 0xC2 && first <= 0xDF   ? 2
-                             : first >= 0xE0 && first <= 0xEF ? 3
-                             : first >= 0xF0 && first <= 0xF4 ? 4
-                                                              : 0;
-  if (length == 0 || text.size() < length)
-    return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80)
-      return 0;
-  }
-  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xED && byte(1) > 0x9F;
-  const bool beyond = first == 0xF4 && byte(1) > 0x8F;
-  return overlong || surrogate || beyond ? 0 : length;
-}
 
 template <typename... Values>
 std::string print(const char* format, Values... values) {
@@ -43,7 +23,7 @@ std::string escape(std::string_view text) {
   std::string escaped;
   escaped.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_character(text);
     if (length != 1) {
       escaped += length == 0 ? std::string_view("\uFFFD") : text.substr(0, length);
       text.remove_prefix(length == 0 ? 1 : length);
