@@ -11,6 +11,8 @@ find_package(TBB 2021.8 REQUIRED)
 find_package(hwy 1.0.3 CONFIG REQUIRED)
 find_package(Torch REQUIRED)
 find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS program_options)
+find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
+find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
 find_file(TREADLE_CHART_JS NAMES chart.umd.min.js chart.umd.js chart.min.js Chart.min.js
           PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist NO_DEFAULT_PATH REQUIRED)

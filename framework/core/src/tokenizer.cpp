@@ -47,12 +47,13 @@ std::string name_of_text(std::string_view text) {
 Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::fit(std::span<const std::string_view> documents) {
-  call_plugin(*this, "fit", [&] {
-    TREADLE_EXPECTS(do_vocabulary_size() == 0, "a tokenizer gets its vocabulary once");
-    do_fit(documents);
-    if (do_vocabulary_size() <= 0)
-      refuse_result(*this, "fit", "made no vocabulary");
-  });
+  const auto size = [&] { return do_vocabulary_size(); };
+  // The caller's mistake, not the plugin's.
+  TREADLE_EXPECTS(call_plugin(*this, "vocabulary_size", size) == 0,
+                  "a tokenizer gets its vocabulary once");
+  call_plugin(*this, "fit", [&] { do_fit(documents); });
+  if (call_plugin(*this, "vocabulary_size", size) <= 0)
+    refuse_result(*this, "fit", "made no vocabulary");
 }
 
 std::int64_t Tokenizer::vocabulary_size() const {
