@@ -133,8 +133,8 @@ void ByteBpe::do_load_state(const StateDict& state) {
     stored.end_of_text = end;
   for (std::int64_t i = 0; i < size; ++i) {
     if (stored.tokens[static_cast<std::size_t>(i)].empty() != (i == end))
-      refuse_state("token " + std::to_string(i) + (i == end ? " is the end of text and has bytes"
-                                                            : " has no bytes"));
+      refuse_state("token " + std::to_string(i) +
+                   (i == end ? " is the end of text and has bytes" : " has no bytes"));
   }
   const TextTable table(stored.tokens);
   if (table.has_twins())

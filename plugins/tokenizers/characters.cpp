@@ -93,7 +93,8 @@ std::string Characters::do_token(std::int64_t index) const {
 
 StateDict Characters::do_state() const {
   StateDict state;
-  put_numbers(state, "characters", std::vector<std::int64_t>(characters_.begin(), characters_.end()));
+  put_numbers(state, "characters",
+              std::vector<std::int64_t>(characters_.begin(), characters_.end()));
   state.put("unknown", nlohmann::json(with_unknown_));
   state.put("end_of_text", nlohmann::json(with_end_));
   return state;

@@ -7,8 +7,8 @@ namespace {
 
 /// What a first byte promises.
 struct Lead {
-  std::size_t length = 0;   ///< 0: begins no character
-  unsigned low = 0x80;      ///< of the second byte
+  std::size_t length = 0;  ///< 0: begins no character
+  unsigned low = 0x80;     ///< of the second byte
   unsigned high = 0xBF;
 };
 
@@ -17,9 +17,15 @@ Lead lead_of(unsigned char first) {
     return {1};
   if (first < 0xC2 || first > 0xF4)
     return {};
-  return {first < 0xE0U ? std::size_t{2} : first < 0xF0U ? std::size_t{3} : std::size_t{4},
-          first == 0xE0 ? 0xA0U : first == 0xF0 ? 0x90U : 0x80U,
-          first == 0xED ? 0x9FU : first == 0xF4 ? 0x8FU : 0xBFU};
+  return {first < 0xE0U   ? std::size_t{2}
+          : first < 0xF0U ? std::size_t{3}
+                          : std::size_t{4},
+          first == 0xE0   ? 0xA0U
+          : first == 0xF0 ? 0x90U
+                          : 0x80U,
+          first == 0xED   ? 0x9FU
+          : first == 0xF4 ? 0x8FU
+                          : 0xBFU};
 }
 
 /// How many of the bytes that are there fit the character that the first one begins.

@@ -69,6 +69,7 @@ std::vector<Defect> schedule_defects();
 std::vector<Defect> metric_defects();
 std::vector<Defect> sampler_defects();
 std::vector<Defect> sequence_defects();
+std::vector<Defect> tokenizer_defects();
 std::vector<Defect> observer_defects();
 std::vector<Defect> training_defects();
 std::vector<Defect> callback_defects();

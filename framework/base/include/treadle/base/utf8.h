@@ -13,8 +13,8 @@ std::size_t utf8_character(std::string_view text);
 /// Where the first byte stands that belongs to no character.
 std::optional<std::size_t> first_bad_utf8(std::string_view text);
 
-/// The length of `text` without the beginning of a character whose end is missing. Bytes that belong
-/// to no character, whatever may follow, count as whole.
+/// The length of `text` without the beginning of a character whose end is missing. Bytes that
+/// belong to no character, whatever may follow, count as whole.
 std::size_t whole_characters(std::string_view text);
 
 }  // namespace treadle

@@ -16,8 +16,8 @@ namespace treadle {
 /// `tokenizer`.
 ///
 /// A *token* is a piece of text, its number an index into the vocabulary. The vocabulary is made
-/// once, by fit() or from files that the parameters name; state() has all of it, so a model that was
-/// trained with it needs neither. Texts are UTF-8.
+/// once, by fit() or from files that the parameters name; state() has all of it, so a model that
+/// was trained with it needs neither. Texts are UTF-8.
 ///
 /// Life: constructed from parameters (touches no file) → fit() or load_state(), once → use. Const
 /// functions are then thread-safe. Failures are DataErrors that name the byte.
@@ -70,10 +70,10 @@ class Tokenizer : public Component, public Stateful {
   virtual std::string do_token(std::int64_t index) const = 0;
 };
 
-/// The names of all tokens, in order and each another, for people and for stored documents: the text
-/// of a token, with '<' and each byte that is not part of printable UTF-8 as <0x3C>; <end_of_text>
-/// for that token, <unknown> for others that are no text, and a number behind a name that an earlier
-/// token has, as in "a<2>".
+/// The names of all tokens, in order and each another, for people and for stored documents: the
+/// text of a token, with '<' and each byte that is not part of printable UTF-8 as <0x3C>;
+/// <end_of_text> for that token, <unknown> for others that are no text, and a number behind a name
+/// that an earlier token has, as in "a<2>".
 std::vector<std::string> token_names(const Tokenizer& tokenizer);
 
 /// How many bytes the token of such a name has; 0 for those that are no text. Expects a name of
