@@ -23,6 +23,7 @@
 #include <treadle/core/run_observer.h>
 #include <treadle/core/sampler.h>
 #include <treadle/core/sequence_provider.h>
+#include <treadle/core/tokenizer.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
@@ -42,6 +43,7 @@ bool make(const PluginRegistry& registry, const std::string& name, const Config&
 }
 
 constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProvider>},
+                                                          {"tokenizer", make<Tokenizer>},
                                                           {"sequence", make<SequenceProvider>},
                                                           {"transform", make<Transform>},
                                                           {"validation", make<CrossValidator>},
@@ -67,7 +69,8 @@ struct Wish {
 
 /// A component of each kind that others may require.
 const std::map<std::string, std::string> kNested{
-    {"graph", "residual_mlp"}, {"layer", "identity"}, {"loss", "mse"}, {"schedule", "constant"}};
+    {"graph", "residual_mlp"}, {"layer", "identity"}, {"loss", "mse"}, {"schedule", "constant"},
+    {"tokenizer", "bytes"}};
 
 /// A value for what cannot be left out: a path or a name, a number, a component, steps of a flow, a
 /// condition, a length of time.
@@ -100,6 +103,8 @@ json parameters_of(const json& schema, const std::string& name) {
     parameters[required] = value_of(schema.at("properties").at(required));
   if (name == "loop")
     parameters["times"] = 2;  // or one of two others, which a schema cannot say
+  if (name == "byte_bpe")
+    parameters["vocabulary_size"] = 300;  // or two files
   return parameters;
 }
 

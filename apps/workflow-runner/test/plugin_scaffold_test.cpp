@@ -169,8 +169,8 @@ TEST_F(PluginScaffold, RefusesAnInterfaceThatIsNone) {
   EXPECT_EQ(
       complaint<UsageError>({"optimiser", "lion", "", ""}),
       "there is no interface \"optimiser\"; did you mean \"optimizer\"?\n"
-      "there are data, sequence, transform, validation, model, layer, graph, loss, gradients, "
-      "optimizer, schedule, metric, training, sampler, callback, device, observer");
+      "there are data, tokenizer, sequence, transform, validation, model, layer, graph, loss, "
+      "gradients, optimizer, schedule, metric, training, sampler, callback, device, observer");
   EXPECT_THAT(complaint<UsageError>({"common", "lion", "", ""}),
               StartsWith("there is no interface \"common\"\n"));
   EXPECT_THAT(complaint<UsageError>({"../loss", "lion", "", ""}),
