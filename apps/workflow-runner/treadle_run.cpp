@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <exception>
 #include <optional>
 #include <string>
@@ -21,6 +23,7 @@
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/devices.h>
+#include <treadle/host/run/generator.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/host/run/workflow_run.h>
@@ -295,6 +298,72 @@ void predict(const CommandLine& line) {
   }
 }
 
+/// The number that an option's text is; UsageError for any other text.
+template <typename Number>
+Number number_of(const CommandLine& line, const char* option, const char* wanted) {
+  const std::string text = line.text(option);
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+    throw UsageError("--" + std::string(option) + ": expected " + wanted + ", got " +
+                     quote_text(text));
+  }
+  return number;
+}
+
+/// For a terminal: what a model writes is nobody's order to it. New lines and tabs stay.
+std::string harmless(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    shown += plain_text(text.substr(0, end));
+    shown += text.substr(end, 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return shown;
+}
+
+std::string_view name_of(GeneratedText::End end) {
+  constexpr std::array<std::string_view, 4> kNames{"length", "end_of_text", "stop_string",
+                                                   "stopped"};
+  return kNames[static_cast<std::size_t>(end)];
+}
+
+void generate(const CommandLine& line) {
+  GenerationOptions options;
+  options.max_new_tokens = number_of<std::int64_t>(line, "max-new-tokens", "a whole number");
+  options.temperature = number_of<double>(line, "temperature", "a number");
+  options.top_k = number_of<std::int64_t>(line, "top-k", "a whole number");
+  options.top_p = number_of<double>(line, "top-p", "a number");
+  options.seed = number_of<std::uint64_t>(line, "seed", "a whole number from 0 on");
+  options.stop_strings = line.texts("stop");
+  const std::string prompt = line.text("prompt");
+  const Runtime runtime = make_runtime(line);
+  const Generator generator =
+      Generator::load(runtime, line.arguments[0], device_for_use(line));
+  const bool as_json = line.has("json");
+  const Terminal terminal(STDOUT_FILENO);
+  const auto write = [&](std::string_view text) {
+    if (!as_json)
+      terminal.answer(terminal.is_terminal() ? harmless(text) : std::string(text));
+  };
+  Interruption interruption([](bool) {}, [] {});
+  options.stop = interruption.token();
+  write(prompt);
+  const GeneratedText generated = generator.generate(prompt, options, write);
+  if (as_json) {
+    print(Json{{"prompt", prompt},
+               {"text", generated.text},
+               {"tokens", generated.tokens},
+               {"ended_by", name_of(generated.end)},
+               {"used_cache", generated.used_cache}});
+  } else if (terminal.is_terminal()) {
+    terminal.answer("\n");
+  }
+  if (generated.end == GeneratedText::End::kStopped)
+    throw Interrupted("stopped after " + std::to_string(generated.tokens) + " tokens");
+}
+
 void print_devices(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const DeviceListing listing = list_devices(runtime);
@@ -397,6 +466,7 @@ int main(int argc, char** argv) {
                          {"check", check},
                          {"evaluate", evaluate},
                          {"predict", predict},
+                         {"generate", generate},
                          {"runs export", export_run},
                          {"devices", print_devices},
                          {"graph", draw_graph}},

@@ -45,11 +45,6 @@ void Attention::check(const Config& config) {
     config.fail("num_kv_heads", "is " + std::to_string(kv_heads) + ", which does not divide the " +
                                     std::to_string(heads) + " of \"num_heads\"");
   }
-  if (config.get<bool>("cache") && !config.get<bool>("is_causal")) {
-    config.fail("cache",
-                "requires \"is_causal\": true: earlier positions would look at later ones, which a "
-                "cached step does not have");
-  }
   if (config.has("rotary"))
     Rotary::check(config.child("rotary"));
 }
@@ -62,7 +57,7 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
       roles_(spec, heads_),
       visibility_{config.get<bool>("is_causal"), config.find<std::int64_t>("window")},
       dropout_(config.get<double>("dropout")),
-      has_cache_(config.get<bool>("cache")) {
+      has_cache_(spec.is_step_by_step && visibility_.is_causal && roles_.is_of_one_stream()) {
   if (config.has("rotary")) {
     if (roles_.memory)
       throw DataError(
@@ -70,12 +65,6 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
           "sequence, got " +
           spec.inputs[*roles_.memory].text());
     rotary_.emplace(config.child("rotary"), head_dim_);
-  }
-  if (has_cache_ && spec.inputs.size() > 1) {
-    throw DataError(
-        "has a cache, which keeps no masks and no other sequence; it takes the stream "
-        "alone, got " +
-        spec.inputs[1].text());
   }
   const bool has_bias = config.get<bool>("bias");
   const auto& rule = initialiser("xavier_uniform");
@@ -133,12 +122,14 @@ Attention::Heads Attention::projected(const Inputs& inputs) const {
   return {split(in, heads_), split(parts[0], kv_heads_), split(parts[1], kv_heads_)};
 }
 
-void Attention::turn(Heads& heads, const Inputs& inputs, std::int64_t first_position) const {
+void Attention::turn(Heads& heads, const Inputs& inputs,
+                     std::optional<std::int64_t> first_position) const {
   const std::int64_t length = heads.queries.size(2);
-  const at::Tensor positions = roles_.segments
-                                   ? positions_in_segments(inputs[*roles_.segments])
-                                   : at::arange(first_position, first_position + length,
-                                                heads.queries.options().dtype(at::kLong));
+  const std::int64_t first = first_position.value_or(0);
+  const at::Tensor positions =
+      roles_.segments && !first_position
+          ? positions_in_segments(inputs[*roles_.segments])
+          : at::arange(first, first + length, heads.queries.options().dtype(at::kLong));
   const Rotary::Angles angles = rotary_->angles(positions, heads.queries.scalar_type());
   heads.queries = rotary_->turned(heads.queries, angles);
   heads.keys = rotary_->turned(heads.keys, angles);
@@ -163,15 +154,16 @@ void Attention::continue_cache(Heads& heads, StateDict& state, std::int64_t firs
 at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& x = inputs[0];
   Heads heads = projected(inputs);
+  // Step by step there is one document, whatever the segments that the training had.
   const bool continues = has_cache_ && !is_training();
   const std::int64_t first_position = continues ? cached_positions(context.state()) : 0;
   if (rotary_)
-    turn(heads, inputs, first_position);
+    turn(heads, inputs, continues ? std::optional(first_position) : std::nullopt);
   if (continues)
     continue_cache(heads, context.state(), first_position);
   const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
   const auto [scores, blind] = masked(times(heads.queries.mul(scale), heads.keys.transpose(-2, -1)),
-                                      roles_, inputs, visibility_);
+                                      continues ? AttentionInputs() : roles_, inputs, visibility_);
   at::Tensor weights = at::softmax(scores, -1);
   if (blind.defined())
     weights = weights.masked_fill(blind, 0);

@@ -30,10 +30,10 @@ namespace treadle::layers {
 /// A further output, "attn_weights" [B, T, S]: how much each position takes from each of the other
 /// sequence, the mean over heads, as torch.nn.MultiheadAttention gives it.
 ///
-/// With a cache, evaluation goes on from call to call: queries also see the keys of the calls
+/// Step by step, where it is causal, evaluation goes on from call to call: queries also see the keys of the calls
 /// before, which state() keeps as "keys_and_values" [B, 2, kv_heads, positions, d], turned already;
 /// of a window no more than it reaches. Row i continues row i; a call with fewer rows continues the
-/// first of them. Training has no cache.
+/// first of them. It then ignores segments: each row is one document.
 class Attention final : public Layer, public TakesIndices, public NamesOutputs, public KeepsState {
  public:
   static void check(const Config& config);
@@ -52,7 +52,8 @@ class Attention final : public Layer, public TakesIndices, public NamesOutputs, 
 
   TensorSpec do_result(std::span<const TensorSpec> inputs) override;
   Heads projected(const Inputs& inputs) const;
-  void turn(Heads& heads, const Inputs& inputs, std::int64_t first_position) const;
+  /// By the positions from `first_position` on; where there is none, by those of each segment.
+  void turn(Heads& heads, const Inputs& inputs, std::optional<std::int64_t> first_position) const;
   void continue_cache(Heads& heads, StateDict& state, std::int64_t first_position) const;
   at::Tensor split(const at::Tensor& rows, std::int64_t heads) const;
   at::Tensor times(const at::Tensor& of_heads, const at::Tensor& of_kv_heads) const;

@@ -24,11 +24,15 @@ namespace treadle::layers {
 ///
 /// A matrix whose first size is that of the stream has a row for each row of the batch.
 struct AttentionInputs {
+  /// The stream alone.
+  AttentionInputs() = default;
   /// Throws a DataError for an input that is none of these, or does not fit the others' sizes.
   AttentionInputs(const LayerSpec& spec, std::int64_t heads);
 
   /// Whether input `index` holds integers or booleans.
   bool takes_indices(std::size_t index) const;
+  /// Whether what each position may look at depends on the stream's positions and segments alone.
+  bool is_of_one_stream() const { return !memory && !padding && !mask && !bias; }
 
   std::optional<std::size_t> memory;
   std::optional<std::size_t> padding;

@@ -197,7 +197,7 @@ PositionalEncoding::PositionalEncoding(const Config& config, const LayerSpec& sp
     : width_(expect_dimensions(spec, 3, "sequences [B, length, width]").width()),
       dtype_(spec.dtype),
       has_segments_(spec.inputs.size() > 1),
-      has_cache_(config.get<bool>("cache")) {
+      has_cache_(spec.is_step_by_step) {
   const TensorSpec& input = spec.inputs.front();
   const std::int64_t length = input.sizes[1];
   const bool is_known = length != TensorSpec::kVaries;
@@ -214,9 +214,6 @@ PositionalEncoding::PositionalEncoding(const Config& config, const LayerSpec& sp
       throw DataError("the segments are " + segments.text() + ", but the sequences " +
                       input.text());
     }
-    if (has_cache_)
-      throw DataError("has a cache, which keeps no segments; it takes the stream alone, got " +
-                      segments.text());
   }
   if (config.get<std::string>("kind") == "sinusoidal") {
     if (is_known && !has_cache_) {
@@ -274,14 +271,15 @@ at::Tensor PositionalEncoding::from(std::int64_t first, std::int64_t length,
 
 at::Tensor PositionalEncoding::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& x = inputs[0];
-  if (has_segments_) {
+  const bool continues = has_cache_ && !is_training();
+  if (has_segments_ && !continues) {
     if (inputs[1].size(1) != x.size(1)) {
       throw DataError("the segments have " + std::to_string(inputs[1].size(1)) +
                       " positions, but the sequences have " + std::to_string(x.size(1)));
     }
     return x.add(at_positions(positions_in_segments(inputs[1])));
   }
-  if (!has_cache_ || is_training())
+  if (!continues)
     return x.add(from(0, x.size(1), x.device()));
   const std::int64_t first = cached_positions(context.state());
   put_cached_positions(context.state(), first + x.size(1));

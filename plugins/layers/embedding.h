@@ -30,7 +30,7 @@ class Embedding final : public Layer, public Lowerable, public TakesIndices {
 /// 0.02²) at first), or sines of Vaswani et al. (2017), which need no weights. Positions restart in
 /// each segment where the reference, int64 [B, T], lists the segments of packed documents.
 ///
-/// With a cache, positions continue in evaluation from call to call, as those of Attention do.
+/// Step by step, positions continue in evaluation from call to call, as those of Attention do.
 class PositionalEncoding final : public Layer,
                                  public Lowerable,
                                  public TakesIndices,

@@ -1,5 +1,6 @@
 #include <treadle/plugin.h>
 
+#include "bits_per_byte.h"
 #include "class_metrics.h"
 #include "forecast_metrics.h"
 #include "number_metrics.h"
@@ -29,5 +30,6 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<IntervalScore>("interval_score");
   registrar.add<RatioMetricOf<kSmape>>("smape");
   registrar.add<RatioMetricOf<kWape>>("wape");
+  registrar.add<BitsPerByte>("bits_per_byte");
   registrar.add<Residuals>("residuals");
 }

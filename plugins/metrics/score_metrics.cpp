@@ -23,13 +23,6 @@ at::Tensor logs_of(const at::Tensor& probabilities) {
   return probabilities.to(at::kDouble).clamp(eps, 1 - eps).log();
 }
 
-at::Tensor minus_log_likelihood(const Positions& positions) {
-  const at::Tensor& actual = positions.actual();
-  if (actual.dim() == 1)
-    return logs_of(positions.predicted().gather(1, actual.unsqueeze(1)).squeeze(1)).neg();
-  return logs_of(positions.predicted()).mul(actual.to(at::kDouble)).sum(1).neg();
-}
-
 at::Tensor divergence(const Positions& positions) {
   const at::Tensor actual = positions.actual().to(at::kDouble);
   return at::xlogy(actual, actual).sub(logs_of(positions.predicted()).mul(actual)).sum(1);
@@ -44,6 +37,13 @@ double exponential(double mean) {
 }
 
 }  // namespace
+
+at::Tensor minus_log_likelihood(const Positions& positions) {
+  const at::Tensor& actual = positions.actual();
+  if (actual.dim() == 1)
+    return logs_of(positions.predicted().gather(1, actual.unsqueeze(1)).squeeze(1)).neg();
+  return logs_of(positions.predicted()).mul(actual.to(at::kDouble)).sum(1).neg();
+}
 
 const PositionScore kLogLoss{
     "log_loss", {TargetKind::kClasses, TargetKind::kDistribution}, &minus_log_likelihood};

@@ -47,6 +47,10 @@ class Auc final : public MetricComputer {
   std::vector<Rows> seen_;
 };
 
+/// -log p(right class), or of a distribution t -sum_c t_c log p_c: float64 [N]. p is kept within
+/// [eps, 1 - eps], eps the machine epsilon of the predictions' dtype, as in scikit-learn.
+at::Tensor minus_log_likelihood(const Positions& positions);
+
 /// One metric that is a mean over positions.
 struct PositionScore {
   std::string_view name;
@@ -75,8 +79,7 @@ class PositionMetric : public MetricComputer {
   double weight_ = 0;
 };
 
-/// -log p(right class), or -sum_c t_c log p_c for a distribution t, where p is kept within
-/// [eps, 1 - eps] and eps is the machine epsilon of the predictions' dtype, as in scikit-learn.
+/// The mean of minus_log_likelihood().
 extern const PositionScore kLogLoss;
 /// exp of the log loss of classes.
 extern const PositionScore kPerplexity;

@@ -94,7 +94,6 @@ Gpt::Gpt(const Config& config)
       is_rotary_(config.get<std::string>("positions") == "rotary"),
       dropout_(config.get<double>("dropout")),
       is_tied_(config.get<bool>("tie_weights")),
-      has_cache_(config.get<bool>("cache")),
       has_head_(config.get<bool>("head")) {}
 
 json Gpt::do_build(const LayerSpec& spec) const {
@@ -128,14 +127,12 @@ json Gpt::do_build(const LayerSpec& spec) const {
                         {"activation", "gelu"},
                         {"norm_first", true},
                         {"final_norm", false},
-                        {"is_causal", true},
-                        {"cache", has_cache_}};
+                        {"is_causal", true}};
   if (is_rotary_) {
     decoder["builder"]["rotary"] = json::object();
   } else {
     json positions = named("positional_encoding", "wpe");
     positions["max_length"] = max_length_;
-    positions["cache"] = has_cache_;
     if (!segments.empty())
       positions["using"] = std::move(segments);
     steps.push_back(std::move(positions));

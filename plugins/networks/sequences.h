@@ -31,7 +31,7 @@ class TemporalConvolutions final : public GraphBuilder {
 /// and learned position embeddings, or rotary positions in each attention; pre-norm blocks with
 /// causal attention and GELU; a last norm, and a linear map to the vocabulary, whose weight is that
 /// of the token embedding. References are those of `attention`: segments of packed documents,
-/// lengths, masks. With "cache", each batch in evaluation continues the one before.
+/// lengths, masks.
 class Gpt final : public GraphBuilder {
  public:
   explicit Gpt(const Config& config);
@@ -47,7 +47,6 @@ class Gpt final : public GraphBuilder {
   bool is_rotary_;
   double dropout_;
   bool is_tied_;
-  bool has_cache_;
   bool has_head_;
 };
 

@@ -1,8 +1,6 @@
 #include "window_reader.h"
 
 #include <cstddef>
-#include <cstring>
-#include <functional>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -68,39 +66,17 @@ WindowReader::WindowReader(Rows rows, const WindowShape& shape, std::vector<std:
 
 WindowReader::~WindowReader() = default;
 
-void WindowReader::copy_stretches(const at::Tensor& source, std::span<const std::int64_t> samples,
-                                  std::int64_t offset, std::int64_t count,
-                                  const std::vector<std::int64_t>& shape, at::Tensor& out) const {
-  std::vector<std::int64_t> sizes = {static_cast<std::int64_t>(samples.size())};
-  sizes.insert(sizes.end(), shape.begin(), shape.end());
-  const bool fits = out.defined() && out.scalar_type() == source.scalar_type() &&
-                    out.sizes().equals(sizes) && out.is_contiguous();
-  if (!fits)
-    out = at::empty(sizes, source.options());
-  const auto row_values = std::accumulate(source.sizes().begin() + 1, source.sizes().end(),
-                                          std::int64_t{1}, std::multiplies<>());
-  const std::size_t row_bytes = static_cast<std::size_t>(row_values) * source.element_size();
-  const std::size_t bytes = static_cast<std::size_t>(count) * row_bytes;
-  const auto* const from = static_cast<const std::byte*>(source.data_ptr());
-  auto* to = static_cast<std::byte*>(out.data_ptr());
-  for (const std::int64_t sample : samples) {
-    const std::int64_t row = starts_[static_cast<std::size_t>(sample)] + offset;
-    std::memcpy(to, from + static_cast<std::size_t>(row) * row_bytes, bytes);
-    to += bytes;
-  }
-}
-
 void WindowReader::do_gather(std::span<const std::int64_t> samples, Batch& out) const {
   out.inputs.resize(1);
-  copy_stretches(inputs_, samples, 0, shape_.lookback, spec_.inputs[0].shape, out.inputs[0]);
+  copy(inputs_, samples, 0, shape_.lookback, spec_.inputs[0].shape, out.inputs[0]);
   out.targets.resize(targets_.size());
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    copy_stretches(targets_[i], samples, to_target_, shape_.horizon, spec_.targets[i].shape,
+    copy(targets_[i], samples, to_target_, shape_.horizon, spec_.targets[i].shape,
                    out.targets[i]);
   }
   out.position_weights.clear();
   if (weights_.defined()) {
-    copy_stretches(weights_, samples, to_target_, 1, {}, out.weights);
+    copy(weights_, samples, to_target_, 1, {}, out.weights);
   } else {
     out.weights = at::Tensor();
   }
@@ -110,7 +86,7 @@ at::Tensor WindowReader::do_targets(std::size_t target) const {
   std::vector<std::int64_t> all(starts_.size());
   std::iota(all.begin(), all.end(), 0);
   at::Tensor values;
-  copy_stretches(targets_[target], all, to_target_, shape_.horizon, spec_.targets[target].shape,
+  copy(targets_[target], all, to_target_, shape_.horizon, spec_.targets[target].shape,
                  values);
   return values;
 }

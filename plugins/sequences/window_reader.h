@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/sequence_provider.h>
 
+#include "stretches.h"
 #include "windows.h"
 
 namespace treadle::sequences {
@@ -39,11 +41,14 @@ class WindowReader final : public SampleReader {
   std::string do_describe_row(std::int64_t sample) const override;
   SourceRows do_source_rows(std::int64_t sample) const override;
   const RowReader* do_steps() const override { return &steps_; }
+  std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const override {
+    return apart(samples, starts_, groups_, shape_.evaluation_stride);
+  }
 
-  /// The rows [start + offset, start + offset + count) of each sample, as [samples, shape...].
-  void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> samples,
-                      std::int64_t offset, std::int64_t count,
-                      const std::vector<std::int64_t>& shape, at::Tensor& out) const;
+  void copy(const at::Tensor& source, std::span<const std::int64_t> samples, std::int64_t offset,
+            std::int64_t count, const std::vector<std::int64_t>& shape, at::Tensor& out) const {
+    copy_stretches(source, starts_, samples, offset, count, shape, out);
+  }
 
   WindowShape shape_;
   MatrixRows steps_;

@@ -61,7 +61,8 @@ std::vector<std::int64_t> window_starts(const RowRange& series, const WindowShap
 
 Windows::Windows(const Config& config)
     : shape_{config.get<std::int64_t>("lookback"), config.get<std::int64_t>("horizon"),
-             config.get<std::int64_t>("stride"), config.get<std::int64_t>("gap")},
+             config.get<std::int64_t>("stride"), config.get<std::int64_t>("gap"),
+             config.get<std::int64_t>("evaluation_stride")},
       include_targets_(config.get<bool>("include_targets")),
       skip_short_(config.get<std::string>("short_series") == "skip") {}
 

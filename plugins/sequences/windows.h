@@ -16,6 +16,7 @@ struct WindowShape {
   std::int64_t horizon = 1;
   std::int64_t stride = 1;
   std::int64_t gap = 0;
+  std::int64_t evaluation_stride = 1;
 
   /// Rows of one sample.
   std::int64_t span(bool has_targets) const {

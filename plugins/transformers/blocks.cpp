@@ -68,8 +68,7 @@ Blocks::Blocks(const Config& config)
       activation_(config.get<std::string>("activation")),
       norm_first_(config.get<bool>("norm_first")),
       norm_(config.get<std::string>("norm")),
-      bias_(config.get<bool>("bias")),
-      cache_(config.get_or("cache", false)) {
+      bias_(config.get<bool>("bias")) {
   if (kv_heads_ && heads_ % *kv_heads_ != 0) {
     config.fail("num_kv_heads", "is " + std::to_string(*kv_heads_) +
                                     ", which does not divide the " + std::to_string(heads_) +
@@ -88,8 +87,6 @@ json Blocks::self_attention(bool is_causal, const Tags& masks) const {
   put(step, "window", window_);
   if (!rotary_.is_null())
     step["rotary"] = rotary_;
-  if (cache_)
-    step["cache"] = true;
   return step;
 }
 

@@ -56,7 +56,6 @@ class Blocks {
   bool norm_first_;
   std::string norm_;
   bool bias_;
-  bool cache_;
 };
 
 /// {"use": "input", "names": tags}, in front of the steps that use them; nothing without tags.

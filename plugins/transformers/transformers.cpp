@@ -76,12 +76,6 @@ SequencePair read_pair(const LayerSpec& spec, const std::string& other, Alone al
   return pair;
 }
 
-/// Of what goes on from batch to batch, earlier positions cannot look at later ones.
-void expect_cache_is_causal(const Config& config) {
-  if (config.get<bool>("cache") && !config.get<bool>("is_causal"))
-    config.fail("cache", "requires \"is_causal\": true");
-}
-
 Tags with_one(Tags tags, const Tags& segments, std::size_t index) {
   if (!segments.empty())
     tags.push_back(segments[index]);
@@ -95,7 +89,6 @@ TransformerEncoder::TransformerEncoder(const Config& config)
       layers_(config.get<std::int64_t>("num_layers")),
       is_causal_(config.get<bool>("is_causal")),
       final_norm_(config.get_or("final_norm", config.get<bool>("norm_first"))) {
-  expect_cache_is_causal(config);
 }
 
 json TransformerEncoder::do_build(const LayerSpec& spec) const {
@@ -117,7 +110,6 @@ TransformerDecoder::TransformerDecoder(const Config& config)
       layers_(config.get<std::int64_t>("num_layers")),
       is_causal_(config.get<bool>("is_causal")),
       final_norm_(config.get_or("final_norm", config.get<bool>("norm_first"))) {
-  expect_cache_is_causal(config);
 }
 
 json TransformerDecoder::do_build(const LayerSpec& spec) const {

@@ -212,6 +212,34 @@ void expect_no_leak(const SplitRequest& request, const ValidationPlan& plan) {
     expect_apart(request, "the refit", "training", plan.refit->training, "test", tested);
 }
 
+/// Leaves of the parts that judge a model those samples that are worth it.
+void thin(Fold& fold, const SplitRequest& request) {
+  for (Rows* const part : {&fold.validation, &fold.test}) {
+    Rows numbers;
+    for (const std::int64_t row : *part)
+      numbers.push_back(request.numbers.empty() ? row : request.numbers[static_cast<std::size_t>(row)]);
+    const Rows kept = request.samples->evaluated(numbers);
+    auto next = kept.begin();
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < numbers.size() && next != kept.end(); ++i) {
+      if (numbers[i] != *next)
+        continue;
+      (*part)[count++] = (*part)[i];
+      ++next;
+    }
+    part->resize(count);
+  }
+  for (Fold& inner : fold.inner)
+    thin(inner, request);
+}
+
+void thin(ValidationPlan& plan, const SplitRequest& request) {
+  for (Fold& fold : plan.folds)
+    thin(fold, request);
+  if (plan.refit)
+    thin(*plan.refit, request);
+}
+
 }  // namespace
 
 SplitRequest SplitRequest::part(const Rows& some) const {
@@ -256,6 +284,8 @@ ValidationPlan CrossValidator::plan(const SplitRequest& request) const {
     refuse_result(*this, "plan", "returned a plan without folds");
   if (const std::string defect = defect_of(plan, request.rows); !defect.empty())
     refuse_result(*this, "plan", "returned a plan in which " + defect);
+  if (request.samples != nullptr)
+    thin(plan, request);
   expect_no_leak(request, plan);
   return plan;
 }

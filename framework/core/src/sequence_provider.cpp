@@ -47,6 +47,21 @@ const RowReader* SampleReader::steps() const {
   return call_plugin(*this, "steps", [&] { return do_steps(); });
 }
 
+std::vector<std::int64_t> SampleReader::evaluated(std::span<const std::int64_t> samples) const {
+  std::vector<std::int64_t> some =
+      call_plugin(*this, "evaluated", [&] { return do_evaluated(samples); });
+  auto next = samples.begin();
+  for (const std::int64_t sample : some) {
+    next = std::find(next, samples.end(), sample);
+    if (next == samples.end())
+      refuse_result(*this, "evaluated", "returned samples that it was not given, or in another order");
+    ++next;
+  }
+  if (some.empty() && !samples.empty())
+    refuse_result(*this, "evaluated", "left no sample");
+  return some;
+}
+
 std::vector<std::int64_t> touched_rows(const SampleReader& samples,
                                        std::span<const std::int64_t> list) {
   std::vector<RowRange> ranges;

@@ -39,10 +39,12 @@ constexpr double kHides = -std::numeric_limits<double>::infinity();
 
 std::shared_ptr<Layer> sequence_layer(const std::string& name, const Json& parameters,
                                       const std::vector<TensorSpec>& inputs,
-                                      at::ScalarType dtype = at::kDouble) {
+                                      at::ScalarType dtype = at::kDouble,
+                                      bool is_step_by_step = false) {
   static const PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
   LayerSpec spec;
   spec.dtype = dtype;
+  spec.is_step_by_step = is_step_by_step;
   spec.inputs = inputs;
   const TaskRandom random(5);
   return plugin.make<LayerFactory>(name, parameters)->create(spec);
@@ -57,11 +59,12 @@ TensorSpec spec_of(const at::Tensor& tensor, bool by_row = true) {
 }
 
 std::shared_ptr<Layer> layer_for(const std::string& name, const Json& parameters,
-                                 const std::vector<at::Tensor>& inputs) {
+                                 const std::vector<at::Tensor>& inputs,
+                                 bool is_step_by_step = false) {
   std::vector<TensorSpec> specs;
   for (const at::Tensor& input : inputs)
     specs.push_back(spec_of(input));
-  return sequence_layer(name, parameters, specs, inputs[0].scalar_type());
+  return sequence_layer(name, parameters, specs, inputs[0].scalar_type(), is_step_by_step);
 }
 
 at::Tensor forward(Layer& layer, const std::vector<at::Tensor>& inputs) {
@@ -434,11 +437,9 @@ struct CacheCase {
 class Cache : public ::testing::TestWithParam<CacheCase> {
  protected:
   static std::shared_ptr<Layer> made(at::ScalarType dtype) {
-    Json parameters = GetParam().parameters;
-    parameters["cache"] = true;
     return sequence_layer(
-        GetParam().layer, parameters,
-        {TensorSpec({TensorSpec::kVaries, TensorSpec::kVaries, kModelWidth}, dtype)}, dtype);
+        GetParam().layer, GetParam().parameters,
+        {TensorSpec({TensorSpec::kVaries, TensorSpec::kVaries, kModelWidth}, dtype)}, dtype, true);
   }
 };
 
@@ -507,11 +508,11 @@ TEST(CacheOfAttention, IsOneTensorOfTheRowsAndOfTheWindow) {
   const TaskRandom random(1);
   const at::Tensor x = random_sequences();
   const Json parameters{
-      {"num_heads", 4}, {"num_kv_heads", 2}, {"is_causal", true}, {"cache", true}};
+      {"num_heads", 4}, {"num_kv_heads", 2}, {"is_causal", true}};
   for (const auto& [window, kept] : {std::pair(100, 10), std::pair(3, 3)}) {
     Json with_window = parameters;
     with_window["window"] = window;
-    const auto layer = layer_for("attention", with_window, {x});
+    const auto layer = layer_for("attention", with_window, {x}, true);
     layer->eval();
     LayerContext context;
 
@@ -527,7 +528,7 @@ TEST(CacheOfAttention, IsOneTensorOfTheRowsAndOfTheWindow) {
 TEST(CacheOfAttention, ContinuesTheFirstRowsOfABatchThatWasLarger) {
   const TaskRandom random(1);
   const at::Tensor x = random_sequences();
-  const auto layer = layer_for("attention", {{"is_causal", true}, {"cache", true}}, {x});
+  const auto layer = layer_for("attention", {{"is_causal", true}}, {x}, true);
   layer->eval();
   LayerContext all;
   LayerContext fewer;
@@ -545,6 +546,39 @@ TEST(CacheOfAttention, ContinuesTheFirstRowsOfABatchThatWasLarger) {
                  "has a cache of 1 rows, but is given 2; each row continues that of the call "
                  "before");
   }
+}
+
+// Step by step a row is one document, whose first segment the training packed with others.
+TEST_P(Cache, TakesSegmentsForThoseOfOneDocument) {
+  const TaskRandom random(1);
+  const at::Tensor x = random_sequences();
+  const at::Tensor segments = at::zeros({x.size(0), x.size(1)}, at::kLong);
+  const auto layer = layer_for(GetParam().layer, GetParam().parameters, {x, segments}, true);
+  layer->eval();
+  const at::NoGradGuard no_gradients;
+  const at::Tensor whole = forward(*layer, {x, segments});
+
+  LayerContext context;
+  std::vector<at::Tensor> steps;
+  for (std::int64_t t = 0; t < x.size(1); ++t) {
+    const std::vector<at::Tensor> step{x.narrow(1, t, 1).contiguous(),
+                                       segments.narrow(1, t, 1).contiguous()};
+    steps.push_back(layer->forward(step, context));
+  }
+
+  EXPECT_TRUE(at::cat(steps, 1).allclose(whole, 1e-12, 1e-12));
+}
+
+// What looks ahead, or at what no step is given, is computed of each batch alone.
+TEST(CacheOfAttention, IsForCausalAttentionToTheStreamAlone) {
+  const TaskRandom random(1);
+  const at::Tensor x = random_sequences();
+  const auto keeps_state = [](const Layer& layer) {
+    return dynamic_cast<const KeepsState&>(layer).keeps_state();
+  };
+  EXPECT_FALSE(keeps_state(*layer_for("attention", Json::object(), {x}, true)));
+  EXPECT_FALSE(keeps_state(*layer_for("attention", {{"is_causal", true}},
+                                      {x, at::ones({x.size(0)}, at::kLong)}, true)));
 }
 
 // --- What does not fit
@@ -631,11 +665,6 @@ TEST(AttentionMistakes, OfMasksOfABatch) {
 }
 
 TEST(AttentionMistakes, OfKeysThatContradictEachOther) {
-  EXPECT_THAT(refused_sequence("attention", {{"cache", true}}, {kStream}),
-              HasSubstr("/cache: requires \"is_causal\": true"));
-  EXPECT_THAT(refused_sequence("attention", {{"cache", true}, {"is_causal", true}},
-                               {kStream, by_rows({}, at::kLong)}),
-              AllOf(HasSubstr("has a cache"), HasSubstr("got [B] int64")));
   EXPECT_THAT(refused_sequence("attention", {{"rotary", Json::object()}}, {kStream, kStream}),
               AllOf(HasSubstr("rotary"), HasSubstr("got [B, 5, 6]")));
   const auto refused = [](const Json& rotary) {

@@ -61,6 +61,11 @@ LayerCase with_segments(LayerCase one) {
   return one;
 }
 
+LayerCase step_by_step(LayerCase one) {
+  one.is_step_by_step = true;
+  return one;
+}
+
 /// Its last reference is a mask.
 LayerCase masked_by(LayerCase one, std::vector<std::int64_t> mask) {
   one.roles.resize(one.inputs.size(), Role::kFeatures);
@@ -226,15 +231,15 @@ INSTANTIATE_TEST_SUITE_P(
         layer("PositionsOfVaryingLength", "positional_encoding", {{"max_length", 5}},
               {{kVaries, 6}}),
         with_segments(layer("PositionsOfSegments", "positional_encoding", {}, kSequences)),
-        layer("PositionsWithCache", "positional_encoding", {{"max_length", 7}, {"cache", true}},
-              kSequences),
+        step_by_step(layer("PositionsStepByStep", "positional_encoding", {{"max_length", 7}},
+                           kSequences)),
         layer("Sines", "positional_encoding", {{"kind", "sinusoidal"}}, kSequences),
         layer("SinesOfVaryingLength", "positional_encoding", {{"kind", "sinusoidal"}},
               {{kVaries, 5}}),
         with_segments(layer("SinesOfSegments", "positional_encoding", {{"kind", "sinusoidal"}},
                             kSequences)),
-        layer("SinesWithCache", "positional_encoding", {{"kind", "sinusoidal"}, {"cache", true}},
-              kSequences)),
+        step_by_step(layer("SinesStepByStep", "positional_encoding", {{"kind", "sinusoidal"}},
+                           kSequences))),
     CaseName());
 
 /// Whole sequences, with the same in plain operators beside it.
@@ -320,7 +325,10 @@ INSTANTIATE_TEST_SUITE_P(
         masked_by(layer("MaskedForAllHeads", "attention", {{"num_heads", 2}}, {{5, 6}, {3, 4}}),
                   {1, 5, 3}),
         layer("Biased", "attention", {{"num_heads", 2}}, {{5, 6}, {2, 5, 5}}),
-        layer("Cache", "attention", {{"is_causal", true}, {"cache", true}}, kSequences)),
+        step_by_step(layer("StepByStep", "attention", {{"is_causal", true}}, kSequences)),
+        // Evaluation takes a row for one document.
+        in_training(step_by_step(with_segments(
+            layer("StepByStepOfSegments", "attention", {{"is_causal", true}}, kSequences))))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(

@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("LogLossOfSteps", "log_loss", Case::classes(3, {kVaries})),
         case_of("LogLossOfDistributions", "log_loss", Case::distribution(3)),
         case_of("Perplexity", "perplexity", Case::classes(3, {kVaries})),
+        case_of("BitsPerByte", "bits_per_byte", Case::classes(3, {kVaries})),
         case_of("KlDiv", "kl_div", Case::distribution(3)),
         case_of("KlDivOfSteps", "kl_div", Case::distribution(2, {kVaries})),
         case_of("HammingLoss", "hamming_loss", Case::labels(3)),
@@ -463,7 +464,7 @@ TEST(Metrics, SayForWhichTargetsTheyHaveAMeaning) {
                   "\" needs classes or labels, but the target \"price\" is numbers; use rmse, mae "
                   "or r2");
   }
-  for (const std::string name : {"confusion_matrix", "auc", "perplexity", "mean_iou"}) {
+  for (const std::string name : {"confusion_matrix", "auc", "perplexity", "mean_iou", "bits_per_byte"}) {
     EXPECT_EQ(refusal(name, MetricCase::labels(3)),
               "metric \"" + name +
                   "\" needs classes, but the target \"tags\" is labels; use macro_f1, "
@@ -482,6 +483,25 @@ TEST(Metrics, SayForWhichTargetsTheyHaveAMeaning) {
   EXPECT_EQ(refusal("confusion_matrix", MetricCase::classes(1001)),
             "metric \"confusion_matrix\" takes at most 1000 classes, but the target \"species\" "
             "has 1001");
+}
+
+// By hand: "ab" has two bytes, <0x0A> one, the end of a text none. The right tokens have the
+// probabilities 1/2, 1/4 and 1/8 with the weights 1, 2 and 1: 1 + 2 * 2 + 3 bits over 2 + 2 * 1 bytes.
+TEST(BitsPerByte, CountsTheBytesOfTokensByTheirNames) {
+  const TargetSpec target = treadle::class_target("next", {"ab", "<0x0A>", "<end_of_text>"}, {3});
+  Batch batch;
+  batch.rows = at::zeros({1}, at::kLong);
+  batch.targets = {at::tensor({0, 1, 2}, at::kLong).unsqueeze(0)};
+  batch.position_weights = {at::tensor({1.0, 2.0, 1.0}, at::kDouble).unsqueeze(0)};
+  batch.original_targets = batch.targets;
+  Prediction prediction;
+  prediction.values = at::tensor({0.5, 0.25, 0.25, 0.5, 0.25, 0.25, 0.5, 0.375, 0.125}, at::kDouble)
+                          .view({1, 3, 3});
+  const auto metric = make("bits_per_byte", target);
+
+  metric->update(prediction, TargetBatch::original(batch, 0, target));
+
+  EXPECT_NEAR(metric->compute().values[0].value, 8.0 / 4, 1e-12);
 }
 
 TEST(Metrics, TheirSchemasNameTheTargetsTheyTake) {

@@ -51,8 +51,9 @@ TensorSpec tokens(std::int64_t length, std::int64_t vocabulary) {
 }
 
 std::shared_ptr<graph::Graph> network_of(const std::string& builder, Json parameters,
-                                         const Wanted& wanted) {
+                                         const Wanted& wanted, bool is_step_by_step = false) {
   LayerSpec spec;
+  spec.is_step_by_step = is_step_by_step;
   spec.inputs = wanted.inputs;
   spec.outputs = {{"output", wanted.output}};
   parameters["use"] = builder;
@@ -243,8 +244,7 @@ TEST(Gpt, GivesTheSameLogitsStepByStepWithACache) {
                     {"positions", positions},
                     {"max_length", 7}};
     const auto whole = network_of("gpt", parameters, {{tokens(7, 9)}, {7, 9}});
-    parameters["cache"] = true;
-    const auto cached = network_of("gpt", parameters, {{tokens(1, 9)}, {1, 9}});
+    const auto cached = network_of("gpt", parameters, {{tokens(1, 9)}, {1, 9}}, true);
     load_module_state(*cached, module_state(*whole));
     whole->eval();
     cached->eval();

@@ -5,7 +5,8 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
-                                                           {{"windows", {{"lookback", 3}}}})),
+                                                           {{"windows", {{"lookback", 3}}},
+                                                            {"packed", {{"length", 3}}}})),
                          CaseName());
 
 }  // namespace

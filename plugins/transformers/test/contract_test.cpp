@@ -55,8 +55,6 @@ INSTANTIATE_TEST_SUITE_P(
         transformer_case("EncoderOfSegmentsAndMasks", "transformer_encoder",
                          {{"activation", "gelu"}}, {{4, 6}, {4}, {4, 4}},
                          {kNumbers, Role::kSegments, Role::kMask}),
-        transformer_case("EncoderWithCache", "transformer_encoder",
-                         {{"is_causal", true}, {"cache", true}}),
         transformer_case("Decoder", "transformer_decoder", {}, {{4, 6}, {3, 5}}),
         transformer_case("PreNormDecoderOfPadding", "transformer_decoder",
                          {{"norm_first", true}, {"activation", "geglu"}}, {{4, 6}, {4, 5}, {}, {4}},

@@ -46,9 +46,11 @@ using ::testing::HasSubstr;
 
 /// Steps for inputs like these, with any number of rows.
 std::shared_ptr<graph::Graph> network_of(const Steps& steps, const std::vector<TensorSpec>& inputs,
-                                         at::ScalarType dtype = at::kDouble) {
+                                         at::ScalarType dtype = at::kDouble,
+                                         bool is_step_by_step = false) {
   LayerSpec spec;
   spec.dtype = dtype;
+  spec.is_step_by_step = is_step_by_step;
   spec.inputs = inputs;
   const TaskRandom random(3);
   return graph::read_steps(Config(), Json(steps), "", components()).build(spec);
@@ -340,16 +342,15 @@ TEST(TransformerEncoder, GivesEachPackedDocumentWhatItGivesAlone) {
 
 TEST(TransformerEncoder, GivesStepByStepWhatTheWholeTextGives) {
   for (const char* const kind : {"learned", "sinusoidal"}) {
-    Json positions{{"kind", kind}, {"cache", true}};
+    Json positions{{"kind", kind}};
     if (std::string(kind) == "learned")
       positions["max_length"] = 8;
     Json blocks = kLanguageModel;
     blocks["window"] = 3;
     const auto whole =
         network_of(language_model(blocks, positions), {tokens_of_any_length()}, at::kFloat);
-    blocks["cache"] = true;
     const auto network =
-        network_of(language_model(blocks, positions), {tokens_of_any_length()}, at::kFloat);
+        network_of(language_model(blocks, positions), {tokens_of_any_length()}, at::kFloat, true);
     whole->eval();
     network->eval();
     EXPECT_TRUE(network->keeps_state());
@@ -370,10 +371,8 @@ TEST(TransformerEncoder, GivesStepByStepWhatTheWholeTextGives) {
 
 // A state is saved and loaded as any other: a text can be continued elsewhere.
 TEST(TransformerEncoder, ContinuesFromASavedCache) {
-  Json blocks = kLanguageModel;
-  blocks["cache"] = true;
-  const auto network = network_of(language_model(blocks, {{"max_length", 8}, {"cache", true}}),
-                                  {tokens_of_any_length()});
+  const auto network = network_of(language_model(kLanguageModel, {{"max_length", 8}}),
+                                  {tokens_of_any_length()}, at::kDouble, true);
   network->eval();
   const at::NoGradGuard no_gradients;
   const TaskRandom random(1);
@@ -524,10 +523,6 @@ TEST(TransformerMistakes, NameBothSizes) {
                           built_by("transformer_decoder", two, {"memory", "segments"})},
                          {stream[0], stream[0], by_rows({5}, at::kLong)}),
               AllOf(HasSubstr("segments of both sequences or of none"), HasSubstr("[B, 5] int64")));
-  Json cached = two;
-  cached["cache"] = true;
-  EXPECT_THAT(mistake_in({built_by("transformer_encoder", cached)}, stream),
-              HasSubstr("cache: requires \"is_causal\": true"));
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct Made {
   bool crosses_groups = false;
   bool checks_order = true;
   bool leaves_out_the_last = false;
+  /// Evaluates the samples from the last to the first.
+  bool turns_evaluated = false;
   /// Gives its own samples as the steps they are made of.
   bool mistakes_steps = false;
 };
@@ -36,6 +38,7 @@ class Reader final : public SampleReader {
         table_(std::move(made.table)),
         sources_(std::move(made.sources)),
         gather_(std::move(made.gather)),
+        turns_evaluated_(made.turns_evaluated),
         mistakes_steps_(made.mistakes_steps) {
     if (made.announce)
       made.announce(spec_);
@@ -60,12 +63,20 @@ class Reader final : public SampleReader {
   SourceRows do_source_rows(std::int64_t sample) const override {
     return sources_[static_cast<std::size_t>(sample)];
   }
+  std::vector<std::int64_t> do_evaluated(
+      std::span<const std::int64_t> samples) const override {
+    std::vector<std::int64_t> some(samples.begin(), samples.end());
+    if (turns_evaluated_)
+      std::reverse(some.begin(), some.end());
+    return some;
+  }
   const RowReader* do_steps() const override { return mistakes_steps_ ? &table_ : nullptr; }
 
   DataSpec spec_;
   MatrixRows table_;
   std::vector<SourceRows> sources_;
   std::function<void(const MatrixRows&, std::span<const std::int64_t>, Batch&)> gather_;
+  bool turns_evaluated_;
   bool mistakes_steps_;
 };
 
@@ -144,7 +155,9 @@ std::vector<Wrong<SequenceCase>> all() {
     one.predicts = false;
     return one;
   };
-  return {{next("GivesSamplesForSteps", [](Made& made, Rows) { made.mistakes_steps = true; }),
+  return {{next("EvaluatesBackwards", [](Made& made, Rows) { made.turns_evaluated = true; }),
+           {"EvaluatesSomeOfTheSamplesItIsGivenInTheirOrder"}},
+          {next("GivesSamplesForSteps", [](Made& made, Rows) { made.mistakes_steps = true; }),
            {"StepsAreTheRowsThatSamplesAreMadeOf"}},
           {next("AnnouncesAnotherShape",
                 [](Made& made, Rows) {

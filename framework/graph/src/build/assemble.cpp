@@ -364,7 +364,8 @@ class Assembly {
       // `outputs` are those of the whole model, at any depth: a `head` in a nested flow is made for
       // them.
       if (spec_ != nullptr)
-        spec = {inputs_of_callee(node, i, *specs), spec_->outputs, spec_->dtype};
+        spec = {inputs_of_callee(node, i, *specs), spec_->outputs, spec_->dtype,
+                spec_->is_step_by_step};
       if (spec_ != nullptr && node.kind == NodeKind::kMixture && i > 0) {
         const auto weights = weights_of(place, callees.front(), *specs);
         if (!weights)

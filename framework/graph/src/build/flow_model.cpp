@@ -114,6 +114,7 @@ LayerSpec layer_spec(const ModelSpec& spec, const std::vector<std::size_t>& orde
   LayerSpec layer;
   layer.outputs = spec.outputs;
   layer.dtype = spec.dtype;
+  layer.is_step_by_step = spec.is_step_by_step;
   for (const std::size_t port : order)
     layer.inputs.push_back(tensor_spec(spec.inputs[port], spec.dtype));
   return layer;

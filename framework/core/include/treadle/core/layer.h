@@ -229,6 +229,8 @@ struct LayerSpec {
   /// The outputs that the loss requires of the whole model; may be empty.
   std::vector<OutputSpec> outputs = {};
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
+  /// As ModelSpec::is_step_by_step, for layers over sequences: such a layer then KeepsState.
+  bool is_step_by_step = false;
   /// The module of a node that comes earlier in the flow, or in one around it, for weights that are
   /// tied; null where no node is called so. May be empty. For use during create() only.
   std::function<const torch::nn::Module*(std::string_view node)> module_of = {};

@@ -43,11 +43,20 @@ class SampleReader : public RowReader {
   /// samples without the dimension of the steps. Null where samples are not made of steps.
   const RowReader* steps() const;
 
+  /// Of some samples those to evaluate a model on, in the same order: where samples overlap, each
+  /// row of the data is worth judging only so often. The splits of a run are thinned by it, in their
+  /// validation and test parts. At least one of a list that is not empty.
+  std::vector<std::int64_t> evaluated(std::span<const std::int64_t> samples) const;
+
   const SampleReader* samples() const final { return this; }
 
  private:
   virtual SourceRows do_source_rows(std::int64_t sample) const = 0;
   virtual const RowReader* do_steps() const { return nullptr; }
+  // The default: all.
+  virtual std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const {
+    return {samples.begin(), samples.end()};
+  }
 };
 
 /// Makes samples of rows: windows, lags, joins. The document's `sequence`, between the data and the

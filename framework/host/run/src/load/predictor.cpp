@@ -23,10 +23,8 @@
 #include <treadle/engine/transformed_rows.h>
 
 #include "events/history_file.h"
-#include "load/document_components.h"
-#include "load/fitted_losses.h"
+#include "load/restored_model.h"
 #include "load/run_device.h"
-#include "load/run_precision.h"
 #include "load/target_units.h"
 #include "report/result_json.h"
 #include "session/fit.h"
@@ -231,55 +229,11 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
                   (given.defined() ? TensorSpec::of(given).text() : "nothing"));
 }
 
-/// The document of a model that was trained where there is autocast, to be used where there is
-/// none: its parameters are float32.
-ResolvedWorkflow usable_here(const Runtime& runtime, ResolvedWorkflow workflow) {
-  const Precision precision = internal::precision_of(workflow);
-  if (precision.autocast &&
-      !internal::why_not(precision, internal::find_device(runtime, workflow)).empty()) {
-    workflow.precision = "float32";
-    workflow.resolved.at("precision") = workflow.precision;
-  }
-  return workflow;
-}
-
 }  // namespace
 
-struct Predictor::Impl {
+struct Predictor::Impl : internal::RestoredModel {
   Impl(const Runtime& runtime, internal::SavedModel stored)
-      : runtime(runtime),
-        saved(std::move(stored.preprocessing)),
-        dataset(data_spec_from_json(saved.value("data_spec"))),
-        components(runtime, usable_here(runtime, std::move(stored.workflow)), dataset),
-        losses(components.loss_terms()) {
-    losses.load_from(saved);
-    transforms = components.make_transforms();
-    internal::load_transforms(transforms, saved);
-    preparation = preparation_of(components.data_spec());
-    model_spec = components.model_spec(preparation.spec());
-    objective.emplace(losses.objective(preparation.spec()));
-    model = components.make_model(model_spec);
-    StateDict weights;
-    for (const auto& [name, tensor] : stored.weights)
-      weights.put(name, tensor);
-    load_module_state(*model, weights);
-    internal::within_memory_of(components.device(),
-                               [&] { model->to(components.device().device()); });
-    model->eval();
-    if (auto* prepares = dynamic_cast<PreparesForInference*>(model.get()))
-      prepares->prepare_for_inference();
-  }
-
-  std::vector<const Transform*> transform_list() const {
-    std::vector<const Transform*> list;
-    for (const auto& transform : transforms)
-      list.push_back(transform.get());
-    return list;
-  }
-
-  engine::BatchPreparation preparation_of(const DataSpec& spec) const {
-    return {spec, transform_list(), components.preparation()};
-  }
+      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {}
 
   engine::PipelineOptions pipeline_options() const {
     return {.batch_size = engine::evaluation_batch(model_spec.inputs, kLeast, kMost),
@@ -350,36 +304,11 @@ struct Predictor::Impl {
     });
     return totals;
   }
-
-  const Runtime& runtime;
-  StateDict saved;
-  internal::Dataset dataset;
-  internal::DocumentComponents components;
-  internal::FittedLosses losses;
-  std::vector<std::unique_ptr<Transform>> transforms;
-  engine::BatchPreparation preparation;  // of rows like the training's
-  ModelSpec model_spec;
-  std::optional<Objective> objective;
-  std::shared_ptr<Model> model;
 };
 
 Predictor Predictor::load(const Runtime& runtime, const fs::path& saved,
                           const std::string& device) {
-  internal::SavedModel stored = internal::read_saved_model(runtime, saved, device);
-  try {
-    return Predictor(std::make_unique<Impl>(runtime, std::move(stored)));
-  } catch (const StorageError& error) {
-    const std::string what = error.what();
-    const std::string name = saved.string();
-    throw StorageError(what.find(name) == std::string::npos ? name + ": " + what : what);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    // What a stranger's file holds may fail anywhere, in libtorch or as JSON.
-    const std::string what = error.what();
-    throw StorageError(saved.string() + ": holds a state that does not fit its document: " +
-                       what.substr(0, what.find('\n')));
-  }
+  return Predictor(internal::restored<Impl>(runtime, saved, device));
 }
 
 Predictor::Predictor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -68,6 +68,8 @@ struct LayerCase {
   bool works_row_by_row = true;
   /// Its losses are of the whole call, not sums over rows that add up: of shares of a batch, say.
   bool has_losses_of_batch = false;
+  /// Made for evaluation step by step, see LayerSpec.
+  bool is_step_by_step = false;
   /// Gradients exist: not for a layer that chooses.
   bool is_differentiable = true;
   /// Of a layer that carries a state through the steps of a sequence, and of no other: what
@@ -87,6 +89,7 @@ class LayerContract : public ::testing::TestWithParam<LayerCase> {
                         const std::vector<std::vector<std::int64_t>>& inputs = GetParam().inputs) {
     LayerSpec spec;
     spec.dtype = dtype;
+    spec.is_step_by_step = GetParam().is_step_by_step;
     spec.outputs = {{"output", output_shape()}};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::vector<std::int64_t>& shape = inputs[i];

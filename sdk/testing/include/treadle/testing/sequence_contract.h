@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -36,6 +37,8 @@ struct SequenceCase {
   std::function<std::unique_ptr<SequenceProvider>()> make;
   /// Makes samples of rows without targets; one that reads past targets cannot.
   bool predicts = true;
+  /// Joins series in one sample: with an input of segments, which says so.
+  bool joins_series = false;
   /// How long a series is, of which the suite has two.
   std::int64_t rows = 30;
 };
@@ -98,6 +101,24 @@ class SequenceContract : public ::testing::TestWithParam<SequenceCase> {
     std::vector<std::int64_t> sizes = {rows};
     sizes.insert(sizes.end(), shape.begin(), shape.end());
     return sizes;
+  }
+
+  /// Segments count the groups of the sample's rows from 0.
+  void expect_segments(const SampleReader& samples) const {
+    const std::vector<PortSpec>& ports = samples.spec().inputs;
+    const auto port = std::find_if(ports.begin(), ports.end(), [](const PortSpec& one) {
+      return one.role == Role::kSegments;
+    });
+    ASSERT_NE(port, ports.end()) << "it joins series, and has no segments";
+    const Batch all = everything(samples);
+    const at::Tensor& segments = all.inputs[static_cast<std::size_t>(port - ports.begin())];
+    for (std::int64_t i = 0; i < samples.rows(); ++i) {
+      const RowRange rows = samples.source_rows(i).inputs;
+      const at::Tensor groups = rows_.groups().slice(0, rows.begin, rows.end);
+      const at::Tensor changes = groups.slice(0, 1).ne(groups.slice(0, 0, -1)).to(at::kLong);
+      EXPECT_EQ(segments[i][0].item<std::int64_t>(), 0) << i;
+      EXPECT_TRUE(segments[i].slice(0, 1).equal(changes.cumsum(0))) << i;
+    }
   }
 
   /// What `make` samples of it throws, "" when nothing.
@@ -165,6 +186,23 @@ TEST_P(SequenceContract, StepsAreTheRowsThatSamplesAreMadeOf) {
       EXPECT_TRUE(same(inputs.inputs[port].flatten(), all.inputs[port][i].flatten())) << i;
     for (std::size_t target = 0; target < all.targets.size(); ++target)
       EXPECT_TRUE(same(targets.targets[target].flatten(), all.targets[target][i].flatten())) << i;
+  }
+}
+
+TEST_P(SequenceContract, EvaluatesSomeOfTheSamplesItIsGivenInTheirOrder) {
+  const auto samples = sequence_->samples(rows_);
+  std::vector<std::int64_t> backwards;
+  for (std::int64_t i = samples->rows() - 1; i >= 0; --i)
+    backwards.push_back(i);
+  for (const std::vector<std::int64_t>& given :
+       {row_numbers(0, samples->rows()), row_numbers(1, 3), backwards, {}}) {
+    const std::vector<std::int64_t> some = samples->evaluated(given);
+    EXPECT_EQ(some.empty(), given.empty());
+    std::vector<std::int64_t> in_order;
+    std::copy_if(given.begin(), given.end(), std::back_inserter(in_order), [&](std::int64_t one) {
+      return std::find(some.begin(), some.end(), one) != some.end();
+    });
+    EXPECT_EQ(some, in_order);
   }
 }
 
@@ -288,6 +326,10 @@ TEST_P(SequenceContract, WhatASampleReadsIsInItsSourceRows) {
 
 TEST_P(SequenceContract, ASampleLiesInOneGroup) {
   const auto samples = sequence_->samples(rows_);
+  if (GetParam().joins_series) {
+    expect_segments(*samples);
+    return;
+  }
   const auto group_of = [&](std::int64_t row) { return rows_.groups()[row].item<std::int64_t>(); };
   std::set<std::int64_t> groups;
   for (std::int64_t i = 0; i < samples->rows(); ++i) {
