@@ -116,6 +116,27 @@ nlohmann::json walk_forward() {
   return document;
 }
 
+/// Lines of a text of digits, several in a sample.
+nlohmann::json packed_text(const fs::path& folder) {
+  RandomBits bits(8);
+  std::ofstream text(folder / "text.txt");
+  for (int line = 0; line < 600; ++line)
+    text << bits.below(1'000'000) << '\n';
+  nlohmann::json document = many_small_steps();
+  document["data"] = {{"use", "text"},
+                      {"path", (folder / "text.txt").string()},
+                      {"format", "lines"},
+                      {"tokenizer", {{"use", "characters"}, {"end_of_text", true}}}};
+  document["sequence"] = {{"use", "packed"}, {"length", 16}};
+  document["model"] = nlohmann::json::parse(R"({"use": "flow", "flow": [{"use": "graph", "builder": {
+      "use": "gpt", "num_layers": 1, "num_heads": 2, "hidden_size": 8, "max_length": 16},
+      "using": ["segments"]}]})");
+  document["training"]["epochs"] = 12;
+  document["training"]["batch_size"] = 4;
+  document["metrics"] = {"perplexity"};
+  return document;
+}
+
 /// A generator without end, with what its place in the rows decides: windows that are shuffled,
 /// transforms fitted to the first rows, an average of weights.
 nlohmann::json endless() {
@@ -255,6 +276,11 @@ TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
 
 TEST(KilledRun, InsideTheFoldsOfAWalkForwardResumesToTheSameBits) {
   kill_at_random(walk_forward(), kKills / 5);
+}
+
+TEST(KilledRun, InsideAnEpochOfPackedTextResumesToTheSameBits) {
+  const Workspace workspace;
+  kill_at_random(packed_text(workspace.folder()), kKills / 5);
 }
 
 int count_of(const std::string& text, const std::string& words) {
