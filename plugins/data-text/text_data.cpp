@@ -167,7 +167,7 @@ PortSpec TextData::token_port(std::vector<std::int64_t> shape) const {
 
 /// One row per token; its target is the token after it. Where documents begin with end_of_text(),
 /// that is what follows the last token of a document, too. Where they do not, nothing does: the last
-/// token of one weighs nothing.
+/// token of one weighs nothing, and that of a single text is no row.
 std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
                                                 const OpenRequest& request) const {
   const std::optional<std::int64_t> end = tokenizer_->end_of_text();
@@ -189,15 +189,14 @@ std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
     }
     document.pieces.clear();
     groups.resize(tokens.size(), static_cast<std::int64_t>(i));
-    if (predicts || tokens.size() == first)
+    if (tokens.size() == first)
       continue;
     next.insert(next.end(), tokens.begin() + static_cast<std::ptrdiff_t>(first) + 1, tokens.end());
     next.push_back(end.value_or(tokens.back()));
     weights.resize(tokens.size(), 1);
     weights.back() = end ? 1.0F : 0.0F;
   }
-  const bool drops_last = !predicts && !description_.has_documents && !end;
-  if (drops_last && !tokens.empty()) {
+  if (!description_.has_documents && !end && !tokens.empty()) {
     tokens.pop_back();
     next.pop_back();
   }
@@ -272,7 +271,7 @@ std::unique_ptr<RowReader> TextData::document_rows(Documents documents,
       has_weights = has_weights || some.size() > 1;
     }
     document.pieces.clear();
-    if (is_next_token && !predicts) {
+    if (is_next_token) {
       tags.assign(tokens.begin() + (tokens.empty() ? 0 : 1), tokens.end());
       if (end) {
         tags.push_back(*end);

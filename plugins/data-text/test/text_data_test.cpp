@@ -47,7 +47,7 @@ class TextDataTest : public ::testing::Test {
   }
 
   /// Parameters for a file of this content.
-  Json text(const std::string& content, Json more = Json::object(),
+  Json text(const std::string& content, const Json& more = Json::object(),
             const std::string& name = "text.txt") const {
     Json parameters{{"path", file(name, content)}, {"tokenizer", "characters"}};
     parameters.update(more);
@@ -184,7 +184,7 @@ TEST_F(TextDataTest, DocumentsMayBeContinuedEachByItself) {
 
 TEST_F(TextDataTest, PredictsWithTheVocabularyOfTheTraining) {
   const auto training = opened(text("banana"));
-  auto data = make(text("nab", {}, "new.txt"));
+  auto data = make(text("naba", Json::object(), "new.txt"));
   data->load_state(training->state());
   OpenRequest request;
   request.purpose = OpenRequest::Purpose::kPredict;
