@@ -18,6 +18,11 @@ double seconds_between(std::chrono::steady_clock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
+/// One of the models to compare with: how it is trained is not what people look at.
+bool is_baseline(const FitId& fit) {
+  return fit.path().starts_with("baselines/");
+}
+
 }  // namespace
 
 ProgressView::ProgressView(Terminal terminal, bool silent)
@@ -84,7 +89,7 @@ void ProgressView::do_epoch_completed(const FitId& fit, const EpochSummary& summ
     return;
   training->last = summary;
   training->is_last_shown = false;
-  if (has_line(summary.epoch, summary.epochs, fit.count()))
+  if (!is_baseline(fit) && has_line(summary.epoch, summary.epochs, fit.count()))
     print_epoch(*training, summary);
 }
 
@@ -92,11 +97,11 @@ void ProgressView::do_fit_completed(const FitId& fit, const FitSummary& summary)
   const std::lock_guard lock(mutex_);
   if (Training* training = find(fit)) {
     // Early stopping may have ended it at an epoch that had no line.
-    if (fit.count() == 1 && training->last && !training->is_last_shown)
+    if (fit.count() == 1 && !is_baseline(fit) && training->last && !training->is_last_shown)
       print_epoch(*training, *training->last);
     training->is_done = true;
   }
-  if (fit.count() > 1) {
+  if (fit.count() > 1 || is_baseline(fit)) {
     print(fit_line(fit, summary));
   } else if (!summary.stop_reason.empty()) {
     print("stopped after epoch " + std::to_string(summary.epochs) + ": " + summary.stop_reason);

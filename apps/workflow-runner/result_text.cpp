@@ -163,6 +163,25 @@ std::string test_table(const Json& result, const Terminal& terminal) {
                  terminal);
 }
 
+/// What the forecasts to beat came to, one line each; nothing without any.
+std::string baseline_table(const Json& result, const Terminal& terminal) {
+  const Json& baselines = member(result, "baselines");
+  if (!baselines.is_array() || baselines.empty())
+    return {};
+  std::vector<Row> rows;
+  for (const Json& baseline : baselines) {
+    std::string text = "loss " + number_text(member(baseline, "loss"));
+    const Json& metrics = member(baseline, "metrics");
+    if (metrics.is_object()) {
+      for (const std::string& name : ordered_names(metrics, member(result, "metric_list")))
+        text += ", " + name + " " + number_text(member(metrics, name));
+    }
+    rows.emplace_back(scalar_text(member(baseline, "name")), text);
+  }
+  return "Baselines (on the same " + scalar_text(member(baselines.front(), "evaluated_on")) +
+         " rows)\n" + aligned(rows, terminal);
+}
+
 /// What a run with idle workers can do about it: one training uses one of them unless its steps are
 /// cut into shards.
 std::string idle_hint(const Json& time, double idle_share) {
@@ -250,7 +269,8 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   } else if (const Json& time = member(result, "training_time_seconds"); time.is_number()) {
     rows.emplace_back("training time", right_aligned(seconds_text(time.get<double>()), 9));
   }
-  return head + "\n" + aligned(rows, terminal) + test_table(result, terminal);
+  return head + "\n" + aligned(rows, terminal) + test_table(result, terminal) +
+         baseline_table(result, terminal);
 }
 
 /// "Device far:0: …" of a run that was not on a CPU.

@@ -18,12 +18,12 @@ void add_map(json& steps, const std::string& name, std::int64_t horizon) {
 
 }  // namespace
 
-LinearForecaster::LinearForecaster(const Config& config)
+Forecaster::Forecaster(const Config& config)
     : channel_(config.get<std::int64_t>("channel")) {}
 
-LinearForecaster::~LinearForecaster() = default;
+Forecaster::~Forecaster() = default;
 
-json LinearForecaster::do_build(const LayerSpec& spec) const {
+json Forecaster::do_build(const LayerSpec& spec) const {
   const TensorSpec& windows = spec.inputs.front();
   if (spec.inputs.size() != 1 || windows.sizes.size() != 3 ||
       windows.sizes[1] == TensorSpec::kVaries)
@@ -55,6 +55,14 @@ json LinearForecaster::do_build(const LayerSpec& spec) const {
   if (output.size() == 1)
     steps.push_back({{"use", "unflatten"}, {"shape", {width}}});
   return steps;
+}
+
+json Repeat::do_steps(std::int64_t horizon) const {
+  return json::array({{{"use", "repeat_period"}, {"period", 1}, {"horizon", horizon}}});
+}
+
+json Seasonal::do_steps(std::int64_t horizon) const {
+  return json::array({{{"use", "repeat_period"}, {"period", period_}, {"horizon", horizon}}});
 }
 
 json Linear::do_steps(std::int64_t horizon) const {

@@ -9,22 +9,25 @@
 
 namespace treadle::forecasting {
 
-/// One linear map from the steps of a window to those of the horizon, shared by all channels:
-/// [B, steps, channels] to [B, horizon, channels].
+/// From windows [B, steps, channels] to forecasts [B, horizon, channels], the same way for all
+/// channels.
 ///
-/// - `linear`: the map alone.
+/// - `repeat`: the last value, at each step. Without parameters.
+/// - `seasonal`: the last period, again and again (seasonal naive). Without parameters.
+/// - `linear`: one linear map from the steps of a window to those of the horizon.
 /// - `nlinear`: of the window less its last value, which is added again.
 /// - `dlinear`: two maps, of the trend and of what is left of the window without it; their sum.
 ///
 /// The target's numbers are channels of the input, from "channel" on, in the same order and units.
 ///
-/// Zeng et al., "Are Transformers Effective for Time Series Forecasting?" (2023).
-class LinearForecaster : public GraphBuilder {
+/// Zeng et al., "Are Transformers Effective for Time Series Forecasting?" (2023); Hyndman &
+/// Athanasopoulos, "Forecasting: Principles and Practice", 3rd edition (2021), section 5.2.
+class Forecaster : public GraphBuilder {
  public:
-  ~LinearForecaster() override;
+  ~Forecaster() override;
 
  protected:
-  explicit LinearForecaster(const Config& config);
+  explicit Forecaster(const Config& config);
 
  private:
   nlohmann::json do_build(const LayerSpec& spec) const final;
@@ -34,26 +37,45 @@ class LinearForecaster : public GraphBuilder {
   std::int64_t channel_;
 };
 
-class Linear final : public LinearForecaster {
+class Repeat final : public Forecaster {
  public:
-  explicit Linear(const Config& config) : LinearForecaster(config) {}
+  explicit Repeat(const Config& config) : Forecaster(config) {}
 
  private:
   nlohmann::json do_steps(std::int64_t horizon) const override;
 };
 
-class NLinear final : public LinearForecaster {
+class Seasonal final : public Forecaster {
  public:
-  explicit NLinear(const Config& config) : LinearForecaster(config) {}
+  explicit Seasonal(const Config& config)
+      : Forecaster(config), period_(config.get<std::int64_t>("period")) {}
+
+ private:
+  nlohmann::json do_steps(std::int64_t horizon) const override;
+
+  std::int64_t period_;
+};
+
+class Linear final : public Forecaster {
+ public:
+  explicit Linear(const Config& config) : Forecaster(config) {}
 
  private:
   nlohmann::json do_steps(std::int64_t horizon) const override;
 };
 
-class DLinear final : public LinearForecaster {
+class NLinear final : public Forecaster {
+ public:
+  explicit NLinear(const Config& config) : Forecaster(config) {}
+
+ private:
+  nlohmann::json do_steps(std::int64_t horizon) const override;
+};
+
+class DLinear final : public Forecaster {
  public:
   explicit DLinear(const Config& config)
-      : LinearForecaster(config), kernel_(config.get<std::int64_t>("kernel_size")) {}
+      : Forecaster(config), kernel_(config.get<std::int64_t>("kernel_size")) {}
 
  private:
   nlohmann::json do_steps(std::int64_t horizon) const override;

@@ -8,6 +8,9 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<MadeLayer<WindowScale>, treadle::LayerFactory>("window_scale");
   registrar.add<MadeLayer<WindowUnscale>, treadle::LayerFactory>("window_unscale");
   registrar.add<MadeLayer<SeriesDecomposition>, treadle::LayerFactory>("series_decomposition");
+  registrar.add<MadeLayer<RepeatPeriod>, treadle::LayerFactory>("repeat_period");
+  registrar.add<Repeat, treadle::GraphBuilder>("repeat");
+  registrar.add<Seasonal, treadle::GraphBuilder>("seasonal");
   registrar.add<Linear, treadle::GraphBuilder>("linear");
   registrar.add<NLinear, treadle::GraphBuilder>("nlinear");
   registrar.add<DLinear, treadle::GraphBuilder>("dlinear");

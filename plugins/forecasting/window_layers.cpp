@@ -120,4 +120,22 @@ at::Tensor SeriesDecomposition::forward(const Inputs& inputs, LayerContext& cont
   return windows - trend;
 }
 
+RepeatPeriod::RepeatPeriod(const Config& config, const LayerSpec& spec)
+    : period_(config.get<std::int64_t>("period")), horizon_(config.get<std::int64_t>("horizon")) {
+  expect_only_windows(spec);
+  const std::int64_t steps = windows_in(spec).sizes[1];
+  if (steps != TensorSpec::kVaries && steps < period_) {
+    throw DataError("repeats the last " + std::to_string(period_) +
+                    " steps (\"period\") of windows that have " + std::to_string(steps) +
+                    "; make the lookback longer");
+  }
+}
+
+at::Tensor RepeatPeriod::forward(const Inputs& inputs, LayerContext&) {
+  const at::Tensor& windows = inputs[0];
+  const at::Tensor last = windows.narrow(1, windows.size(1) - period_, period_);
+  const std::int64_t times = (horizon_ + period_ - 1) / period_;
+  return last.repeat({1, times, 1}).narrow(1, 0, horizon_).contiguous();
+}
+
 }  // namespace treadle::forecasting

@@ -69,6 +69,19 @@ class SeriesDecomposition final : public Layer, public NamesOutputs {
   std::int64_t kernel_;
 };
 
+/// The last `period` steps of a window, again and again, for `horizon` steps: [B, horizon, channels].
+/// With a period of 1 the last value.
+class RepeatPeriod final : public Layer {
+ public:
+  RepeatPeriod(const Config& config, const LayerSpec& spec);
+
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::int64_t period_;
+  std::int64_t horizon_;
+};
+
 /// The factory of one of them.
 template <typename L>
 class MadeLayer final : public LayerFactory {

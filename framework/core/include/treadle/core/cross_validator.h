@@ -21,7 +21,9 @@ namespace treadle {
 struct SplitRequest {
   std::int64_t rows = 0;
   std::vector<TargetSpec> targets;
-  std::vector<at::Tensor> target_values;  ///< one per target, as RowReader::targets()
+  /// One per target, as RowReader::targets(); undefined where a row has several positions, by which
+  /// no split can go.
+  std::vector<at::Tensor> target_values;
   at::Tensor groups;                      ///< int64 [rows], or undefined
   at::Tensor timestamps;                  ///< float64 [rows], or undefined
   at::Tensor label_ends;                  ///< float64 [rows], as RowReader::label_ends()

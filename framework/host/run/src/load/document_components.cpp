@@ -359,8 +359,10 @@ SplitRequest DocumentComponents::split_request() const {
   SplitRequest request;
   request.rows = rows.rows();
   request.targets = rows.spec().targets;
-  for (std::size_t target = 0; target < request.targets.size(); ++target)
-    request.target_values.push_back(rows.targets(target));
+  for (std::size_t target = 0; target < request.targets.size(); ++target) {
+    const bool has_one_a_row = request.targets[target].positions().empty();
+    request.target_values.push_back(has_one_a_row ? rows.targets(target) : at::Tensor());
+  }
   request.groups = rows.groups();
   request.timestamps = rows.timestamps();
   request.label_ends = rows.label_ends();

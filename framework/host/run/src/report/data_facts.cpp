@@ -128,7 +128,11 @@ at::Tensor real_values(const RowReader& rows, std::size_t index) {
   return counts.defined() ? flat.index_select(0, counts.flatten().nonzero().squeeze(1)) : flat;
 }
 
-Json target_facts(const RowReader& rows, std::size_t index) {
+Json target_facts(const RowReader& all, std::size_t index) {
+  // Of samples that overlap, each row once.
+  const SampleReader* const samples = all.samples();
+  const RowReader* const steps = samples != nullptr ? samples->steps() : nullptr;
+  const RowReader& rows = steps != nullptr ? *steps : all;
   const TargetSpec& target = rows.spec().targets[index];
   Json facts{{"name", target.name}, {"kind", name_of(target.kind)}};
   const at::Tensor values = real_values(rows, index);

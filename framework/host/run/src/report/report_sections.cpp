@@ -364,6 +364,41 @@ std::string metric_table(const ReportInput& input) {
                                   note_of(evaluation_note(input)));
 }
 
+std::string baseline_table(const ReportInput& input) {
+  const Json& baselines = at_path(input.result, {"baselines"});
+  if (!baselines.is_array() || baselines.empty())
+    return {};
+  const std::vector<std::string> names = overall_names(input);
+  const std::string_view part = text_at_path(baselines.front(), {"evaluated_on"}) == "test"
+                                    ? std::string_view("test")
+                                    : std::string_view("validation");
+  const bool has_folds = is_cross_validation(input);
+  const auto of_run = [&](std::string_view name) -> const Json& {
+    if (has_folds)
+      return name.empty() ? at_path(input.result, {"mean_loss"})
+                          : at_path(input.result, {"mean_metrics", name});
+    return name.empty() ? at_path(input.result, {part, "loss"})
+                        : at_path(input.result, {part, "metrics", name});
+  };
+  std::vector<std::string> head{"", "model"};
+  std::vector<std::vector<std::string>> rows{
+      {loss_label(input.result), html::number(of_run(""))}};
+  for (const std::string& name : names)
+    rows.push_back({html::escape(name) + direction_of(input, name), html::number(of_run(name))});
+  rows.push_back({"parameters", html::count(at_path(input.result, {"model_info", "parameter_count"}))});
+  for (const Json& baseline : baselines) {
+    head.push_back(html::escape(text_at_path(baseline, {"name"})));
+    rows.front().push_back(html::number(at_path(baseline, {"loss"})));
+    for (std::size_t i = 0; i < names.size(); ++i)
+      rows[i + 1].push_back(html::number(at_path(baseline, {"metrics", names[i]})));
+    rows.back().push_back(html::count(at_path(baseline, {"parameter_count"})));
+  }
+  return html::card("Baselines",
+                    html::scrolling(html::table("wide", head, rows)) +
+                        note_of("On the same " + std::string(part) +
+                                " rows. Baselines with parameters were trained as the model was."));
+}
+
 std::string curves(const ReportInput& input) {
   const bool has_epochs =
       std::any_of(input.curves.begin(), input.curves.end(),

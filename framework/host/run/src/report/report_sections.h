@@ -15,6 +15,8 @@ std::string headline(const ReportInput& input);
 /// All numbers, beside what the model is; for a cross-validation mean, deviation and one column per
 /// fold.
 std::string metric_table(const ReportInput& input);
+/// The models to compare with, on the same rows; empty without any.
+std::string baseline_table(const ReportInput& input);
 /// The frames the script draws curves in, and the history as a table.
 std::string curves(const ReportInput& input);
 /// Confusion matrix, numbers by class, residuals, and any table a metric from elsewhere brought

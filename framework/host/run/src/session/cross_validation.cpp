@@ -24,14 +24,20 @@ FitVerdict FitPlanner::reported(const FitId&, const EpochSummary&) {
 void FitPlanner::paused(const FitId&) {}
 void FitPlanner::stopped(const FitId&) {}
 
-CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& training)
+CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& training,
+                                 std::vector<Baseline> baselines)
     : plan_(std::move(plan)),
       // With a limit of steps the document's epochs are no fixed length: the folds show how many it
       // takes.
       epochs_(training.max_steps ? std::nullopt : training.epochs),
       folds_(plan_.folds.size()),
       inner_(plan_.folds.size()),
-      final_(plan_.refit ? 1 : 0) {}
+      final_(plan_.refit ? 1 : 0),
+      baselines_(std::move(baselines)),
+      of_baselines_(baselines_.size()) {
+  for (std::vector<FitResult>& results : of_baselines_)
+    results.resize(plan_.folds.size());
+}
 
 std::string CrossValidation::path_of(std::size_t fold) const {
   const std::string& name = plan_.folds[fold].name;
@@ -50,6 +56,10 @@ std::vector<std::string> CrossValidation::names() const {
   }
   if (plan_.refit)
     names.push_back("final");
+  for (std::size_t b = 0; b < baselines_.size(); ++b) {
+    for (std::size_t i = 0; i < plan_.folds.size(); ++i)
+      names.push_back(baseline_path(b, i));
+  }
   return names;
 }
 
@@ -70,6 +80,7 @@ FitPlanner::Orders CrossValidation::next() {
     plan_.folds[i].inner.empty() ? add_fold(i, orders) : add_inner(i, orders);
   if (plan_.refit)
     add_refit(orders);
+  add_baselines(orders);
   std::set<std::string> starts;
   for (const PlannedFit& fit : orders.start) {
     if (fit.start)
@@ -123,6 +134,33 @@ void CrossValidation::add_refit(Orders& orders) {
   fit.is_drawn = true;
   slots_["final"] = {&final_, 0};
   orders.start.push_back(std::move(fit));
+}
+
+std::string CrossValidation::baseline_path(std::size_t baseline, std::size_t fold) const {
+  const std::string path = "baselines/" + baselines_[baseline].name;
+  return is_single() ? path : path + "/" + plan_.folds[fold].name;
+}
+
+/// Each begins anew and has no inner folds: how long it is trained is what the document says.
+void CrossValidation::add_baselines(Orders& orders) {
+  const auto folds = static_cast<std::int64_t>(plan_.folds.size());
+  const auto models = folds + (plan_.refit ? 1 : 0);
+  const auto count = static_cast<std::int64_t>(baselines_.size());
+  const FitId group("baselines", models, models + 1);
+  for (std::int64_t b = 0; b < count; ++b) {
+    const auto baseline = static_cast<std::size_t>(b);
+    const FitId of_one = group.child(baselines_[baseline].name, b, count);
+    for (std::int64_t i = 0; i < folds; ++i) {
+      const auto fold = static_cast<std::size_t>(i);
+      PlannedFit fit = planned(is_single() ? of_one : of_one.child(plan_.folds[fold].name, i, folds),
+                               plan_.folds[fold]);
+      fit.start.reset();
+      fit.workflow = baselines_[baseline].workflow;
+      fit.may_be_untrained = true;
+      slots_[fit.id.path()] = {&of_baselines_[baseline], fold};
+      orders.start.push_back(std::move(fit));
+    }
+  }
 }
 
 void CrossValidation::completed(const FitId& fit, FitResult result) {

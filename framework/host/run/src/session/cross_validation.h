@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +16,22 @@ namespace treadle::internal {
 /// with as many epochs as the folds' models had on average. With one fold and no refit that fold is
 /// "final".
 ///
+/// Each baseline is a group of as many fits as there are folds, of the same rows, after all others:
+/// "baselines/repeat/fold-1", or "baselines/repeat" where there is one fold.
+///
 /// A fold with inner folds is a group of fits of the same kind: "outer-1/fold-1", …, and
 /// "outer-1/final", which trains on all its training rows and is tested.
 class CrossValidation final : public FitPlanner {
  public:
+  /// A model to compare with.
+  struct Baseline {
+    std::string name;  ///< no two have the same
+    std::shared_ptr<const ResolvedWorkflow> workflow;
+  };
+
   /// `training` is what the document plans.
-  CrossValidation(ValidationPlan plan, const TrainingPlan& training);
+  CrossValidation(ValidationPlan plan, const TrainingPlan& training,
+                  std::vector<Baseline> baselines = {});
 
   Orders next() override;
   void completed(const FitId& fit, FitResult result) override;
@@ -36,6 +47,9 @@ class CrossValidation final : public FitPlanner {
   const FitResult& chosen() const { return plan_.refit ? final_.front() : folds_.front(); }
   /// The results of the inner folds of a fold; empty where it has none.
   const std::vector<FitResult>& inner(std::size_t fold) const { return inner_[fold]; }
+  const std::vector<Baseline>& baselines() const { return baselines_; }
+  /// The results of a baseline, one for each fold.
+  const std::vector<FitResult>& baseline(std::size_t index) const { return of_baselines_[index]; }
 
  private:
   /// A place for the result of a fit.
@@ -50,6 +64,8 @@ class CrossValidation final : public FitPlanner {
   void add_fold(std::size_t index, Orders& orders);
   void add_inner(std::size_t index, Orders& orders);
   void add_refit(Orders& orders);
+  void add_baselines(Orders& orders);
+  std::string baseline_path(std::size_t baseline, std::size_t fold) const;
   /// Of a training of all rows of some folds, after those.
   std::int64_t epochs_after(const std::vector<FitResult>& folds) const;
 
@@ -60,6 +76,8 @@ class CrossValidation final : public FitPlanner {
   std::vector<FitResult> folds_;
   std::vector<std::vector<FitResult>> inner_;  // of each fold
   std::vector<FitResult> final_;               // one, or none
+  const std::vector<Baseline> baselines_;
+  std::vector<std::vector<FitResult>> of_baselines_;  // for each of them, of each fold
   std::map<std::string, Slot> slots_;          // by path of a fit
 };
 

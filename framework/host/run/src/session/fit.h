@@ -43,6 +43,8 @@ class Fit {
   /// fitted.
   void prepare(const StateDict* saved_preprocessing);
   engine::TrainingResult train(engine::RunContext& context);
+  /// Whether there is nothing to train.
+  bool has_no_parameters() const { return model_->parameters().empty(); }
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
   engine::ValidationResult validate(std::stop_token stop);
 

@@ -320,7 +320,11 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   }
   engine::TrainingResult training;
   try {
-    training = train_keeping_what_is_saved(fit, context);
+    if (node.fit.may_be_untrained && fit.has_no_parameters()) {
+      fit.model().eval();
+    } else {
+      training = train_keeping_what_is_saved(fit, context);
+    }
   } catch (const Interrupted&) {
     // Reasons in their order of precedence. A stop of the run ends everything. A fit that the plan
     // pauses must not be reported as stopped.
@@ -372,10 +376,13 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   finished.result["weights"] = weights_record(training);
   finished.result["transformed_target"] = fit.transforms_targets();
   std::vector<MetricValue> metrics;
+  double final_loss = training.final_loss;
   if (is_validated) {
     const engine::ValidationResult validation =
         context.saying_where([&] { return fit.validate(run_.options.stop); });
     metrics = validation.metrics.values;
+    if (training.total_epochs == 0)  // nothing was trained
+      final_loss = validation.loss;
     finished.result["validation"] = to_json(validation);
   }
   finished.result["metrics"] = metrics_to_json(metrics);
@@ -420,7 +427,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
 
   // "Best" is said of weights that were chosen, not of the last ones.
   context.complete({training.selects_best ? training.best_epoch : 0, training.total_epochs,
-                    training.final_loss, training.best_loss, training.stop_reason, metrics,
+                    final_loss, training.best_loss, training.stop_reason, metrics,
                     training.training_time_seconds});
   const std::lock_guard lock(mutex_);
   planner_.completed(node.fit.id, std::move(finished));

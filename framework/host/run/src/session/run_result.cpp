@@ -53,6 +53,27 @@ nlohmann::json results_of(const std::vector<FitResult>& fits) {
   return results;
 }
 
+/// What each baseline came to on the rows that judge the model: of several folds the means.
+nlohmann::json baseline_records(const CrossValidation& plan) {
+  nlohmann::json records = nlohmann::json::array();
+  for (std::size_t i = 0; i < plan.baselines().size(); ++i) {
+    const nlohmann::json summary = cross_validation_summary(results_of(plan.baseline(i)));
+    const nlohmann::json& first = summary.at("fold_results").front();
+    nlohmann::json record = {{"name", plan.baselines()[i].name},
+                             {"evaluated_on", first.contains("test") ? "test" : "validation"},
+                             {"loss", summary.at("mean_loss")},
+                             {"metrics", summary.at("mean_metrics")},
+                             {"parameter_count", first.at("model_info").at("parameter_count")},
+                             {"training_time_seconds", 0.0}};
+    for (const nlohmann::json& fold : summary.at("fold_results")) {
+      record["training_time_seconds"] = record["training_time_seconds"].get<double>() +
+                                        fold.at("training_time_seconds").get<double>();
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
 /// The chosen fit's result, and what the folds came to together.
 nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) {
   const std::vector<FitResult>& folds = plan.folds();
@@ -81,6 +102,8 @@ nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) 
   }
   result["evaluated_on"] = result.contains("test") ? "test" : "validation";
   result["metric_list"] = judging_part(folds.front().result).at("metric_list");
+  if (nlohmann::json baselines = baseline_records(plan); !baselines.empty())
+    result["baselines"] = std::move(baselines);
   if (nlohmann::json stretches = plan_record(run.components().split_request(), plan.plan());
       !stretches.is_null())
     result["plan"] = std::move(stretches);

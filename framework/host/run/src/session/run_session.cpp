@@ -1,10 +1,15 @@
 #include "session/run_session.h"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
 
 #include "events/trace.h"
 #include "report/json_path.h"
@@ -23,6 +28,38 @@
 namespace treadle::internal {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// The document of each baseline: the run's with another network. What the run's says of parameters
+/// by name is about its own model.
+std::vector<CrossValidation::Baseline> baselines_of(const Runtime& runtime,
+                                                    const ResolvedWorkflow& workflow) {
+  std::vector<CrossValidation::Baseline> baselines;
+  std::map<std::string, int> times;
+  for (const nlohmann::json& builder :
+       workflow.resolved.value("baselines", nlohmann::json::array())) {
+    std::string name = builder.at("use").get<std::string>();
+    name.erase(0, name.find('/') + 1);  // the plugin's id, where it is needed
+    if (const int before = times[name]++; before > 0)
+      name += "-" + std::to_string(before + 1);
+    nlohmann::json document = workflow.resolved;
+    document.erase("baselines");
+    document["optimizer"].erase("groups");
+    document["model"] = {
+        {"use", "flow"},
+        {"flow", nlohmann::json::array({{{"use", "graph"}, {"builder", builder}}})}};
+    try {
+      baselines.push_back(
+          {name, std::make_shared<const ResolvedWorkflow>(runtime.resolve(std::move(document)))});
+    } catch (const Error& error) {
+      throw UsageError("the baseline " + name + ": " + error.what());
+    }
+  }
+  return baselines;
+}
+
+}  // namespace
 
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
                        RunFolder folder, bool resumed)
@@ -48,6 +85,7 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
   add("optimizer", use("optimizer"));
   add("schedule", use("schedule"));
   add("metrics", each("metrics"));
+  add("baselines", each("baselines"));
   const auto work = [session](void (RunSession::*stage)()) {
     return [session, stage](std::stop_token) { (session->*stage)(); };
   };
@@ -110,7 +148,8 @@ void RunSession::split() {
   // plan.
   DocumentComponents& components = run_.components();
   components.make_plan();
-  plan_.emplace(components.plan(), components.training_plan());
+  plan_.emplace(components.plan(), components.training_plan(),
+                baselines_of(run_.runtime, run_.workflow()));
 }
 
 void RunSession::run_fits() {
