@@ -36,18 +36,19 @@ constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to w
 constexpr Option kKeep{
     "keep", 0,  "COLUMN[,COLUMN]",
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
-constexpr Option kPrompt{"prompt", 'p', "TEXT", false, "", "the beginning of the text (default: none)"};
+constexpr Option kPrompt{"prompt", 'p', "TEXT",
+                         false,    "",  "the beginning of the text (default: none)"};
 constexpr Option kMaxNewTokens{
     "max-new-tokens", 'n', "COUNT", false, "200", "how many tokens to write at most"};
 constexpr Option kTemperature{
     "temperature", 't', "T", false, "1", "below 1: surer of itself; 0: always the likeliest token"};
-constexpr Option kTopK{
-    "top-k", 'k', "K", false, "0", "draws from the K likeliest tokens; 0: from all"};
+constexpr Option kTopK{"top-k", 'k', "K",
+                       false,   "0", "draws from the K likeliest tokens; 0: from all"};
 constexpr Option kTopP{"top-p", 0,   "P",
                        false,   "1", "draws from the likeliest tokens that make up P"};
-constexpr Option kSeed{"seed", 's', "SEED", false, "0", "of the draws: the same seed, the same text"};
-constexpr Option kStop{
-    "stop", 0, "TEXT", true, "", "ends in front of this text; may be repeated"};
+constexpr Option kSeed{"seed", 's', "SEED",
+                       false,  "0", "of the draws: the same seed, the same text"};
+constexpr Option kStop{"stop", 0, "TEXT", true, "", "ends in front of this text; may be repeated"};
 constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write", true};
 constexpr Option kWeightDtype{
     "dtype", 0,  "DTYPE",

@@ -339,8 +339,7 @@ void generate(const CommandLine& line) {
   options.stop_strings = line.texts("stop");
   const std::string prompt = line.text("prompt");
   const Runtime runtime = make_runtime(line);
-  const Generator generator =
-      Generator::load(runtime, line.arguments[0], device_for_use(line));
+  const Generator generator = Generator::load(runtime, line.arguments[0], device_for_use(line));
   const bool as_json = line.has("json");
   const Terminal terminal(STDOUT_FILENO);
   const auto write = [&](std::string_view text) {

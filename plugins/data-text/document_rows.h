@@ -15,11 +15,11 @@ namespace treadle::text {
 class DocumentRows final : public RowReader {
  public:
   struct Contents {
-    /// Inputs: tokens {kVaries} and their lengths. At most one target: a class {} or numbers {1} per
-    /// document, or classes {kVaries} per token, padded like the tokens.
+    /// Inputs: tokens {kVaries} and their lengths. At most one target: a class {} or numbers {1}
+    /// per document, or classes {kVaries} per token, padded like the tokens.
     DataSpec spec;
     std::vector<std::int64_t> tokens;
-    std::vector<std::int64_t> offsets;  ///< of each document, and the number of tokens
+    std::vector<std::int64_t> offsets;    ///< of each document, and the number of tokens
     std::vector<std::int64_t> of_tokens;  ///< a class per token, or empty
     std::vector<float> weights;           ///< of each token, or empty: 1 each
     at::Tensor of_documents;              ///< [N] or [N, 1], or undefined
@@ -48,8 +48,10 @@ class DocumentRows final : public RowReader {
     return contents_.offsets[i + 1] - contents_.offsets[i];
   }
   std::int64_t longest(std::span<const std::int64_t> rows) const;
-  void gather_targets(std::span<const std::int64_t> rows, std::int64_t width, at::Tensor& out) const;
-  void gather_weights(std::span<const std::int64_t> rows, std::int64_t width, at::Tensor& out) const;
+  void gather_targets(std::span<const std::int64_t> rows, std::int64_t width,
+                      at::Tensor& out) const;
+  void gather_weights(std::span<const std::int64_t> rows, std::int64_t width,
+                      at::Tensor& out) const;
   std::vector<std::int64_t> all() const;
 
   const Contents contents_;

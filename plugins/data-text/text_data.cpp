@@ -166,8 +166,8 @@ PortSpec TextData::token_port(std::vector<std::int64_t> shape) const {
 }
 
 /// One row per token; its target is the token after it. Where documents begin with end_of_text(),
-/// that is what follows the last token of a document, too. Where they do not, nothing does: the last
-/// token of one weighs nothing, and that of a single text is no row.
+/// that is what follows the last token of a document, too. Where they do not, nothing does: the
+/// last token of one weighs nothing, and that of a single text is no row.
 std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
                                                 const OpenRequest& request) const {
   const std::optional<std::int64_t> end = tokenizer_->end_of_text();
@@ -201,7 +201,8 @@ std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
     next.pop_back();
   }
   if (tokens.empty())
-    throw DataError(documents.place_of(documents.list.front()) + ": there is no token to learn from");
+    throw DataError(documents.place_of(documents.list.front()) +
+                    ": there is no token to learn from");
   MatrixRows::Matrices rows;
   rows.dtype = request.dtype;
   rows.spec.inputs = {token_port({})};
@@ -306,9 +307,9 @@ std::unique_ptr<RowReader> TextData::document_rows(Documents documents,
   problems.throw_if_any();
   if (!has_weights)
     contents.weights.clear();
-  contents.spec.inputs = {token_port({kVaries}),
-                          {std::string(kTokens) + ".lengths", {}, {}, Role::kLengths, at::kLong, 0,
-                           kTokens}};
+  contents.spec.inputs = {
+      token_port({kVaries}),
+      {std::string(kTokens) + ".lengths", {}, {}, Role::kLengths, at::kLong, 0, kTokens}};
   if (!predicts) {
     TargetSpec target =
         is_next_token ? class_target(kNextToken, description_.tokens, {kVaries})

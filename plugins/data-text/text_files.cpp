@@ -116,8 +116,9 @@ class JsonLines {
       return needs_target_ ? "has no target " + quote_text(options_.target) : "";
     document.target = *target;
     if (!target->is_array())
-      return target->is_object() ? quote_text(options_.target) + ": expected a class, a number or "
-                                   "a list of tags, got an object"
+      return target->is_object() ? quote_text(options_.target) +
+                                       ": expected a class, a number or "
+                                       "a list of tags, got an object"
                                  : "";
     if (!document.is_list || document.pieces.size() != target->size()) {
       return quote_text(options_.target) + " has " + std::to_string(target->size()) +
@@ -151,8 +152,9 @@ TextOptions::TextOptions(const Config& config)
   if (!target.empty() && (format == "text" || format == "lines"))
     config.fail("target", "is a key of JSON lines, and \"format\" is \"" + format + "\"");
   if (!target.empty() && rows_are_tokens) {
-    config.fail("rows", "are \"tokens\", whose target is the next one; a \"target\" belongs to "
-                        "\"documents\"");
+    config.fail("rows",
+                "are \"tokens\", whose target is the next one; a \"target\" belongs to "
+                "\"documents\"");
   }
   if (max_length > 0 && rows_are_tokens)
     config.fail("max_length", "is about rows that are documents, and \"rows\" are \"tokens\"");
@@ -178,8 +180,9 @@ Documents read_documents(const TextOptions& options, bool needs_target) {
     if (is_jsonl(options, file)) {
       lines.read(content, i);
     } else if (!options.target.empty()) {
-      throw DataError(shown_path(file) + ": \"target\" is a key of JSON lines; set \"format\": "
-                                         "\"jsonl\" if this file has them");
+      throw DataError(shown_path(file) +
+                      ": \"target\" is a key of JSON lines; set \"format\": "
+                      "\"jsonl\" if this file has them");
     } else if (options.format == "lines") {
       for_each_line(content, [&](std::string_view line, std::int64_t number) {
         if (!line.empty())

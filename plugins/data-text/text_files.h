@@ -27,9 +27,9 @@ struct TextOptions {
 struct Document {
   std::vector<std::string> pieces;  ///< the text; of a list of strings each one
   bool is_list = false;
-  nlohmann::json target;   ///< null without one
-  std::size_t file = 0;    ///< of Documents::files
-  std::int64_t line = 0;   ///< from 1; 0: the whole file
+  nlohmann::json target;  ///< null without one
+  std::size_t file = 0;   ///< of Documents::files
+  std::int64_t line = 0;  ///< from 1; 0: the whole file
 };
 
 struct Documents {

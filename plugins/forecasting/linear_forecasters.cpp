@@ -18,8 +18,7 @@ void add_map(json& steps, const std::string& name, std::int64_t horizon) {
 
 }  // namespace
 
-Forecaster::Forecaster(const Config& config)
-    : channel_(config.get<std::int64_t>("channel")) {}
+Forecaster::Forecaster(const Config& config) : channel_(config.get<std::int64_t>("channel")) {}
 
 Forecaster::~Forecaster() = default;
 

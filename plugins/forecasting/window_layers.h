@@ -69,8 +69,8 @@ class SeriesDecomposition final : public Layer, public NamesOutputs {
   std::int64_t kernel_;
 };
 
-/// The last `period` steps of a window, again and again, for `horizon` steps: [B, horizon, channels].
-/// With a period of 1 the last value.
+/// The last `period` steps of a window, again and again, for `horizon` steps: [B, horizon,
+/// channels]. With a period of 1 the last value.
 class RepeatPeriod final : public Layer {
  public:
   RepeatPeriod(const Config& config, const LayerSpec& spec);

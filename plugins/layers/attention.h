@@ -30,10 +30,10 @@ namespace treadle::layers {
 /// A further output, "attn_weights" [B, T, S]: how much each position takes from each of the other
 /// sequence, the mean over heads, as torch.nn.MultiheadAttention gives it.
 ///
-/// Step by step, where it is causal, evaluation goes on from call to call: queries also see the keys of the calls
-/// before, which state() keeps as "keys_and_values" [B, 2, kv_heads, positions, d], turned already;
-/// of a window no more than it reaches. Row i continues row i; a call with fewer rows continues the
-/// first of them. It then ignores segments: each row is one document.
+/// Step by step, where it is causal, evaluation goes on from call to call: queries also see the
+/// keys of the calls before, which state() keeps as "keys_and_values" [B, 2, kv_heads, positions,
+/// d], turned already; of a window no more than it reaches. Row i continues row i; a call with
+/// fewer rows continues the first of them. It then ignores segments: each row is one document.
 class Attention final : public Layer, public TakesIndices, public NamesOutputs, public KeepsState {
  public:
   static void check(const Config& config);

@@ -226,8 +226,10 @@ std::unique_ptr<SampleReader> Packed::do_samples(const RowReader& rows) const {
   check(rows.spec());
   const std::vector<RowRange> series = series_of(rows);
   if (rows.rows() < length_) {
-    throw DataError("there are " + std::to_string(rows.rows()) + " rows, and a sample of the sequence "
-                    "packed has " + std::to_string(length_) + "; set a smaller \"length\"");
+    throw DataError("there are " + std::to_string(rows.rows()) +
+                    " rows, and a sample of the sequence "
+                    "packed has " +
+                    std::to_string(length_) + "; set a smaller \"length\"");
   }
   WindowShape shape;
   shape.lookback = length_;

@@ -43,8 +43,7 @@ std::vector<std::int64_t> apart(std::span<const std::int64_t> samples,
   for (const std::int64_t sample : ascending) {
     const bool is_near =
         !kept.empty() && (group == nullptr || group[sample] == group[kept.back()]) &&
-        starts[static_cast<std::size_t>(sample)] -
-                starts[static_cast<std::size_t>(kept.back())] <
+        starts[static_cast<std::size_t>(sample)] - starts[static_cast<std::size_t>(kept.back())] <
             stride;
     if (!is_near)
       kept.push_back(sample);
@@ -52,10 +51,9 @@ std::vector<std::int64_t> apart(std::span<const std::int64_t> samples,
   if (std::is_sorted(samples.begin(), samples.end()))
     return kept;
   std::vector<std::int64_t> in_their_order;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(in_their_order),
-               [&](std::int64_t sample) {
-                 return std::binary_search(kept.begin(), kept.end(), sample);
-               });
+  std::copy_if(
+      samples.begin(), samples.end(), std::back_inserter(in_their_order),
+      [&](std::int64_t sample) { return std::binary_search(kept.begin(), kept.end(), sample); });
   return in_their_order;
 }
 

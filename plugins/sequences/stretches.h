@@ -9,8 +9,8 @@
 namespace treadle::sequences {
 
 /// Copies the rows [starts[s] + offset, starts[s] + offset + count) of `source` [N, …] for each of
-/// the samples s, one memcpy each, into `out` of shape [samples, shape…], whose memory is used where
-/// it fits.
+/// the samples s, one memcpy each, into `out` of shape [samples, shape…], whose memory is used
+/// where it fits.
 void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> starts,
                     std::span<const std::int64_t> samples, std::int64_t offset, std::int64_t count,
                     const std::vector<std::int64_t>& shape, at::Tensor& out);

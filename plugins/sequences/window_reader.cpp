@@ -71,8 +71,7 @@ void WindowReader::do_gather(std::span<const std::int64_t> samples, Batch& out) 
   copy(inputs_, samples, 0, shape_.lookback, spec_.inputs[0].shape, out.inputs[0]);
   out.targets.resize(targets_.size());
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    copy(targets_[i], samples, to_target_, shape_.horizon, spec_.targets[i].shape,
-                   out.targets[i]);
+    copy(targets_[i], samples, to_target_, shape_.horizon, spec_.targets[i].shape, out.targets[i]);
   }
   out.position_weights.clear();
   if (weights_.defined()) {
@@ -86,8 +85,7 @@ at::Tensor WindowReader::do_targets(std::size_t target) const {
   std::vector<std::int64_t> all(starts_.size());
   std::iota(all.begin(), all.end(), 0);
   at::Tensor values;
-  copy(targets_[target], all, to_target_, shape_.horizon, spec_.targets[target].shape,
-                 values);
+  copy(targets_[target], all, to_target_, shape_.horizon, spec_.targets[target].shape, values);
   return values;
 }
 

@@ -88,8 +88,7 @@ TransformerEncoder::TransformerEncoder(const Config& config)
     : blocks_(config),
       layers_(config.get<std::int64_t>("num_layers")),
       is_causal_(config.get<bool>("is_causal")),
-      final_norm_(config.get_or("final_norm", config.get<bool>("norm_first"))) {
-}
+      final_norm_(config.get_or("final_norm", config.get<bool>("norm_first"))) {}
 
 json TransformerEncoder::do_build(const LayerSpec& spec) const {
   const std::int64_t width = expect_sequences(spec).width();
@@ -109,8 +108,7 @@ TransformerDecoder::TransformerDecoder(const Config& config)
     : blocks_(config),
       layers_(config.get<std::int64_t>("num_layers")),
       is_causal_(config.get<bool>("is_causal")),
-      final_norm_(config.get_or("final_norm", config.get<bool>("norm_first"))) {
-}
+      final_norm_(config.get_or("final_norm", config.get<bool>("norm_first"))) {}
 
 json TransformerDecoder::do_build(const LayerSpec& spec) const {
   const std::int64_t width = expect_sequences(spec).width();

@@ -128,7 +128,8 @@ nlohmann::json packed_text(const fs::path& folder) {
                       {"format", "lines"},
                       {"tokenizer", {{"use", "characters"}, {"end_of_text", true}}}};
   document["sequence"] = {{"use", "packed"}, {"length", 16}};
-  document["model"] = nlohmann::json::parse(R"({"use": "flow", "flow": [{"use": "graph", "builder": {
+  document["model"] =
+      nlohmann::json::parse(R"({"use": "flow", "flow": [{"use": "graph", "builder": {
       "use": "gpt", "num_layers": 1, "num_heads": 2, "hidden_size": 8, "max_length": 16},
       "using": ["segments"]}]})");
   document["training"]["epochs"] = 12;

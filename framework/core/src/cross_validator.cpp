@@ -217,7 +217,8 @@ void thin(Fold& fold, const SplitRequest& request) {
   for (Rows* const part : {&fold.validation, &fold.test}) {
     Rows numbers;
     for (const std::int64_t row : *part)
-      numbers.push_back(request.numbers.empty() ? row : request.numbers[static_cast<std::size_t>(row)]);
+      numbers.push_back(request.numbers.empty() ? row
+                                                : request.numbers[static_cast<std::size_t>(row)]);
     const Rows kept = request.samples->evaluated(numbers);
     auto next = kept.begin();
     std::size_t count = 0;

@@ -54,7 +54,8 @@ std::vector<std::int64_t> SampleReader::evaluated(std::span<const std::int64_t> 
   for (const std::int64_t sample : some) {
     next = std::find(next, samples.end(), sample);
     if (next == samples.end())
-      refuse_result(*this, "evaluated", "returned samples that it was not given, or in another order");
+      refuse_result(*this, "evaluated",
+                    "returned samples that it was not given, or in another order");
     ++next;
   }
   if (some.empty() && !samples.empty())

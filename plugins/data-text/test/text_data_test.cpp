@@ -90,8 +90,8 @@ TEST_F(TextDataTest, ATokenPredictsTheNextOne) {
   EXPECT_EQ(data->spec().inputs[0].vocabulary_size, 3);
   EXPECT_FALSE(data->ask<RowReader>()->groups().defined());
   EXPECT_FALSE(batch.weights.defined());
-  EXPECT_THAT(data->ask<RowReader>()->describe_row(3), AllOf(HasSubstr("token 3 of"),
-                                                             HasSubstr("text.txt")));
+  EXPECT_THAT(data->ask<RowReader>()->describe_row(3),
+              AllOf(HasSubstr("token 3 of"), HasSubstr("text.txt")));
 }
 
 // Documents "ab" and "b" of JSON lines, each the group of its tokens.
@@ -124,17 +124,18 @@ TEST_F(TextDataTest, AFolderIsItsFilesInOrderOfTheirNames) {
   file("corpus/a/x.txt", "a");
   file("corpus/.hidden", "zzz");
 
-  const auto data = opened({{"path", (folder_.path() / "corpus").string()},
-                            {"tokenizer", "characters"}});
+  const auto data =
+      opened({{"path", (folder_.path() / "corpus").string()}, {"tokenizer", "characters"}});
 
   EXPECT_EQ(numbers_of(everything(*data).inputs[0]), (Numbers{0, 1, 1}));
   EXPECT_EQ(numbers_of(data->ask<RowReader>()->groups()), (Numbers{0, 1, 1}));
 }
 
 TEST_F(TextDataTest, ADocumentHasAClass) {
-  const auto data = opened(lines("{\"text\": \"ab\", \"mood\": \"good\"}\n"
-                                 "{\"text\": \"b\", \"mood\": \"bad\"}\n",
-                                 {{"target", "mood"}}));
+  const auto data =
+      opened(lines("{\"text\": \"ab\", \"mood\": \"good\"}\n"
+                   "{\"text\": \"b\", \"mood\": \"bad\"}\n",
+                   {{"target", "mood"}}));
 
   const Batch batch = everything(*data);
 
@@ -145,9 +146,8 @@ TEST_F(TextDataTest, ADocumentHasAClass) {
 }
 
 TEST_F(TextDataTest, WholeNumbersAreClassesUnlessTheLossTakesNumbers) {
-  const Json parameters =
-      lines("{\"text\": \"ab\", \"stars\": 4}\n{\"text\": \"b\", \"stars\": 2}\n",
-            {{"target", "stars"}});
+  const Json parameters = lines(
+      "{\"text\": \"ab\", \"stars\": 4}\n{\"text\": \"b\", \"stars\": 2}\n", {{"target", "stars"}});
   EXPECT_EQ(opened(parameters)->spec().targets[0].class_names,
             (std::vector<std::string>{"2", "4"}));
   OpenRequest request;
@@ -159,16 +159,17 @@ TEST_F(TextDataTest, WholeNumbersAreClassesUnlessTheLossTakesNumbers) {
 }
 
 TEST_F(TextDataTest, TheFirstTokenOfAWordHasItsTag) {
-  const auto data = opened(lines("{\"text\": [\"ab\", \"b\"], \"tags\": [\"X\", \"Y\"]}\n"
-                                 "{\"text\": [\"a\"], \"tags\": [\"Y\"]}\n",
-                                 {{"target", "tags"}}));
+  const auto data =
+      opened(lines("{\"text\": [\"ab\", \"b\"], \"tags\": [\"X\", \"Y\"]}\n"
+                   "{\"text\": [\"a\"], \"tags\": [\"Y\"]}\n",
+                   {{"target", "tags"}}));
 
   const Batch batch = everything(*data);
 
   EXPECT_TRUE(batch.inputs[0].equal(at::tensor({0, 1, 1, 0, 0, 0}, at::kLong).view({2, 3})));
   EXPECT_TRUE(batch.targets[0].equal(at::tensor({0, 0, 1, 1, 0, 0}, at::kLong).view({2, 3})));
-  EXPECT_TRUE(batch.position_weights[0].equal(
-      at::tensor({1.F, 0.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
+  EXPECT_TRUE(
+      batch.position_weights[0].equal(at::tensor({1.F, 0.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
 }
 
 TEST_F(TextDataTest, DocumentsMayBeContinuedEachByItself) {
@@ -209,20 +210,21 @@ TEST_F(TextDataTest, MistakesNameFileAndLine) {
               AllOf(HasSubstr("expected a string or a list of strings"), HasSubstr("got 3")));
   EXPECT_THAT(complaint_of(lines("{\"text\": \"a\"}\n", {{"target", "mood"}})),
               AllOf(HasSubstr("line 1 of"), HasSubstr("has no target \"mood\"")));
-  EXPECT_THAT(complaint_of(lines("{\"text\": [\"a\", \"b\"], \"tags\": [\"X\"]}\n",
-                                 {{"target", "tags"}})),
-              AllOf(HasSubstr("has 1 tags"), HasSubstr("2 strings")));
+  EXPECT_THAT(
+      complaint_of(lines("{\"text\": [\"a\", \"b\"], \"tags\": [\"X\"]}\n", {{"target", "tags"}})),
+      AllOf(HasSubstr("has 1 tags"), HasSubstr("2 strings")));
   EXPECT_THAT(complaint_of(text("a", {{"target", "mood"}, {"format", "text"}})),
               HasSubstr("/target: is a key of JSON lines"));
   EXPECT_THAT(complaint_of(text("a", {{"max_length", 3}})), HasSubstr("/max_length"));
 }
 
 TEST_F(TextDataTest, AClassOfNoTrainingIsRefused) {
-  const auto training = opened(lines("{\"text\": \"ab\", \"mood\": \"good\"}\n"
-                                     "{\"text\": \"b\", \"mood\": \"bad\"}\n",
-                                     {{"target", "mood"}}));
-  auto data = make(text("{\"text\": \"ab\", \"mood\": \"god\"}\n", {{"target", "mood"}},
-                        "new.jsonl"));
+  const auto training =
+      opened(lines("{\"text\": \"ab\", \"mood\": \"good\"}\n"
+                   "{\"text\": \"b\", \"mood\": \"bad\"}\n",
+                   {{"target", "mood"}}));
+  auto data =
+      make(text("{\"text\": \"ab\", \"mood\": \"god\"}\n", {{"target", "mood"}}, "new.jsonl"));
   data->load_state(training->state());
   OpenRequest request;
   request.purpose = OpenRequest::Purpose::kEvaluate;
@@ -254,14 +256,14 @@ const std::string kReviews =
 
 INSTANTIATE_TEST_SUITE_P(
     Text, DataContract,
-    ::testing::Values(
-        text_case("Tokens", "tokens.txt", "to be or not to be", Json::object()),
-        text_case("Lines", "lines.txt", "to be\nor not\nto be\n", {{"format", "lines"}}),
-        text_case("LinesWithAnEnd", "ends.txt", "to be\nor not\nto be\n",
-                  {{"format", "lines"},
-                   {"tokenizer", {{"use", "characters"}, {"end_of_text", true}}}}),
-        text_case("Classes", "classes.jsonl", kReviews, {{"target", "mood"}}),
-        text_case("Documents", "documents.jsonl", kReviews, {{"rows", "documents"}})),
+    ::testing::Values(text_case("Tokens", "tokens.txt", "to be or not to be", Json::object()),
+                      text_case("Lines", "lines.txt", "to be\nor not\nto be\n",
+                                {{"format", "lines"}}),
+                      text_case("LinesWithAnEnd", "ends.txt", "to be\nor not\nto be\n",
+                                {{"format", "lines"},
+                                 {"tokenizer", {{"use", "characters"}, {"end_of_text", true}}}}),
+                      text_case("Classes", "classes.jsonl", kReviews, {{"target", "mood"}}),
+                      text_case("Documents", "documents.jsonl", kReviews, {{"rows", "documents"}})),
     CaseName());
 
 }  // namespace

@@ -4,7 +4,9 @@ namespace treadle::testing {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
-                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER)), CaseName());
+                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
+                                                           {{"repeat_period", {{"horizon", 3}}}})),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

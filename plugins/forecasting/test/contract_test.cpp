@@ -27,6 +27,8 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("Robust", "window_scale", {{"method", "robust"}}),
                       layer("MinMax", "window_scale", {{"method", "min_max"}}),
                       layer("Unscale", "window_unscale", Json::object(), {{4, 3}, {2, 3}}),
+                      layer("LastValue", "repeat_period", {{"horizon", 4}}),
+                      layer("LastPeriod", "repeat_period", {{"horizon", 7}, {"period", 3}}),
                       layer("Decomposition", "series_decomposition", {{"kernel_size", 5}})),
     CaseName());
 
@@ -43,8 +45,16 @@ GraphCase network(std::string name, const std::string& component, Json parameter
   return one;
 }
 
+GraphCase without_parameters(GraphCase one) {
+  one.has_parameters = false;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(Forecasting, GraphContract,
                          ::testing::Values(network("Linear", "linear", {}),
+                                           without_parameters(network("Repeat", "repeat", {})),
+                                           without_parameters(network("Seasonal", "seasonal",
+                                                                      {{"period", 3}})),
                                            network("NLinear", "nlinear", {{"channel", 1}}),
                                            network("DLinear", "dlinear", {{"kernel_size", 3}})),
                          CaseName());

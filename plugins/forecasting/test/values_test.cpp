@@ -170,6 +170,26 @@ TEST(Forecasters, AreTheirFormulas) {
       1e-12));
 }
 
+// By hand: of the steps 0, 1, 2, … a period of 3 repeats 6, 7, 8.
+TEST(Forecasters, RepeatWhatCameLast) {
+  const at::Tensor x = at::arange(9, at::kDouble).view({1, 9, 1});
+  const auto steps_of = [&](const Json& builder) {
+    return result_of(*forecaster(builder, {5, 1}), x.expand({3, 9, 2}).contiguous())
+        .select(0, 0)
+        .flatten();
+  };
+
+  EXPECT_TRUE(steps_of({{"use", "repeat"}}).equal(at::tensor({8, 8, 8, 8, 8}, at::kDouble)));
+  EXPECT_TRUE(steps_of({{"use", "seasonal"}, {"period", 3}})
+                  .equal(at::tensor({6, 7, 8, 6, 7}, at::kDouble)));
+  try {
+    forecaster({{"use", "seasonal"}, {"period", 10}}, {5, 1});
+    ADD_FAILURE() << "a window has nine steps";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the last 10 steps (\"period\") of windows that have 9"));
+  }
+}
+
 TEST(Forecasters, OfOneStepOrSomeChannels) {
   const c10::NoGradGuard no_gradients;
   const at::Tensor x = random_windows();

@@ -507,8 +507,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(CacheOfAttention, IsOneTensorOfTheRowsAndOfTheWindow) {
   const TaskRandom random(1);
   const at::Tensor x = random_sequences();
-  const Json parameters{
-      {"num_heads", 4}, {"num_kv_heads", 2}, {"is_causal", true}};
+  const Json parameters{{"num_heads", 4}, {"num_kv_heads", 2}, {"is_causal", true}};
   for (const auto& [window, kept] : {std::pair(100, 10), std::pair(3, 3)}) {
     Json with_window = parameters;
     with_window["window"] = window;
@@ -577,8 +576,8 @@ TEST(CacheOfAttention, IsForCausalAttentionToTheStreamAlone) {
     return dynamic_cast<const KeepsState&>(layer).keeps_state();
   };
   EXPECT_FALSE(keeps_state(*layer_for("attention", Json::object(), {x}, true)));
-  EXPECT_FALSE(keeps_state(*layer_for("attention", {{"is_causal", true}},
-                                      {x, at::ones({x.size(0)}, at::kLong)}, true)));
+  EXPECT_FALSE(keeps_state(
+      *layer_for("attention", {{"is_causal", true}}, {x, at::ones({x.size(0)}, at::kLong)}, true)));
 }
 
 // --- What does not fit

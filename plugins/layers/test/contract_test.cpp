@@ -327,8 +327,8 @@ INSTANTIATE_TEST_SUITE_P(
         layer("Biased", "attention", {{"num_heads", 2}}, {{5, 6}, {2, 5, 5}}),
         step_by_step(layer("StepByStep", "attention", {{"is_causal", true}}, kSequences)),
         // Evaluation takes a row for one document.
-        in_training(step_by_step(with_segments(
-            layer("StepByStepOfSegments", "attention", {{"is_causal", true}}, kSequences))))),
+        in_training(step_by_step(with_segments(layer("StepByStepOfSegments", "attention",
+                                                     {{"is_causal", true}}, kSequences))))),
     CaseName());
 
 INSTANTIATE_TEST_SUITE_P(

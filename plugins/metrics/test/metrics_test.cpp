@@ -464,7 +464,8 @@ TEST(Metrics, SayForWhichTargetsTheyHaveAMeaning) {
                   "\" needs classes or labels, but the target \"price\" is numbers; use rmse, mae "
                   "or r2");
   }
-  for (const std::string name : {"confusion_matrix", "auc", "perplexity", "mean_iou", "bits_per_byte"}) {
+  for (const std::string name :
+       {"confusion_matrix", "auc", "perplexity", "mean_iou", "bits_per_byte"}) {
     EXPECT_EQ(refusal(name, MetricCase::labels(3)),
               "metric \"" + name +
                   "\" needs classes, but the target \"tags\" is labels; use macro_f1, "
@@ -486,7 +487,8 @@ TEST(Metrics, SayForWhichTargetsTheyHaveAMeaning) {
 }
 
 // By hand: "ab" has two bytes, <0x0A> one, the end of a text none. The right tokens have the
-// probabilities 1/2, 1/4 and 1/8 with the weights 1, 2 and 1: 1 + 2 * 2 + 3 bits over 2 + 2 * 1 bytes.
+// probabilities 1/2, 1/4 and 1/8 with the weights 1, 2 and 1: 1 + 2 * 2 + 3 bits over 2 + 2 * 1
+// bytes.
 TEST(BitsPerByte, CountsTheBytesOfTokensByTheirNames) {
   const TargetSpec target = treadle::class_target("next", {"ab", "<0x0A>", "<end_of_text>"}, {3});
   Batch batch;

@@ -38,15 +38,13 @@ SequenceCase case_of(std::string name, const json& parameters) {
   return one;
 }
 
-INSTANTIATE_TEST_SUITE_P(Packed, SequenceContract,
-                         ::testing::Values(case_of("ByTwelve", {{"length", 12}}),
-                                           case_of("ByOne", {{"length", 1}}),
-                                           case_of("Overlapping", {{"length", 8}, {"stride", 3}}),
-                                           case_of("ApartInEvaluation",
-                                                   {{"length", 6},
-                                                    {"stride", 1},
-                                                    {"evaluation_stride", 9}})),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Packed, SequenceContract,
+    ::testing::Values(case_of("ByTwelve", {{"length", 12}}), case_of("ByOne", {{"length", 1}}),
+                      case_of("Overlapping", {{"length", 8}, {"stride", 3}}),
+                      case_of("ApartInEvaluation",
+                              {{"length", 6}, {"stride", 1}, {"evaluation_stride", 9}})),
+    CaseName());
 
 /// Tokens 0, 1, 2, …, each followed by the next.
 MatrixRows::Matrices tokens(std::int64_t count) {
@@ -84,8 +82,8 @@ TEST(Packed, KeepsDocumentsApartAndWeighsTheirTokens) {
   EXPECT_EQ(samples->spec().inputs[1].name, "segments");
   EXPECT_EQ(samples->spec().inputs[1].of, "tokens");
   EXPECT_TRUE(batch.inputs[1].equal(at::tensor({0, 0, 1, 0, 0, 1}, at::kLong).view({2, 3})));
-  EXPECT_TRUE(batch.position_weights[0].equal(
-      at::tensor({1.F, 0.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
+  EXPECT_TRUE(
+      batch.position_weights[0].equal(at::tensor({1.F, 0.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
   EXPECT_FALSE(samples->spec().has_weights);
 }
 

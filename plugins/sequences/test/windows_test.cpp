@@ -49,8 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("Horizon", {{"lookback", 4}, {"horizon", 3}}),
         case_of("Everything", {{"lookback", 5}, {"horizon", 2}, {"stride", 4}, {"gap", 3}}),
         case_of("Targets", {{"lookback", 4}, {"horizon", 2}, {"include_targets", true}}, false),
-        case_of("EvaluatesFewer",
-                {{"lookback", 4}, {"horizon", 2}, {"evaluation_stride", 3}}),
+        case_of("EvaluatesFewer", {{"lookback", 4}, {"horizon", 2}, {"evaluation_stride", 3}}),
         case_of("Skipping", {{"lookback", 4}, {"short_series", "skip"}})),
     CaseName());
 

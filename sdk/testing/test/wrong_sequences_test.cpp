@@ -63,8 +63,7 @@ class Reader final : public SampleReader {
   SourceRows do_source_rows(std::int64_t sample) const override {
     return sources_[static_cast<std::size_t>(sample)];
   }
-  std::vector<std::int64_t> do_evaluated(
-      std::span<const std::int64_t> samples) const override {
+  std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const override {
     std::vector<std::int64_t> some(samples.begin(), samples.end());
     if (turns_evaluated_)
       std::reverse(some.begin(), some.end());

@@ -24,9 +24,9 @@ struct SplitRequest {
   /// One per target, as RowReader::targets(); undefined where a row has several positions, by which
   /// no split can go.
   std::vector<at::Tensor> target_values;
-  at::Tensor groups;                      ///< int64 [rows], or undefined
-  at::Tensor timestamps;                  ///< float64 [rows], or undefined
-  at::Tensor label_ends;                  ///< float64 [rows], as RowReader::label_ends()
+  at::Tensor groups;      ///< int64 [rows], or undefined
+  at::Tensor timestamps;  ///< float64 [rows], or undefined
+  at::Tensor label_ends;  ///< float64 [rows], as RowReader::label_ends()
   RandomStreams random{0};
   /// Which rows of the data each of the rows touches; null: they are the data's own and touch
   /// themselves. Valid in the call, as all pointers here.

@@ -27,9 +27,9 @@ struct ModelSpec {
   std::vector<OutputSpec> outputs;
   std::vector<TargetSpec> targets = {};
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters
-  /// For a model that writes a sequence: in evaluation each batch continues the positions of the one
-  /// before in its ForwardContext, so that a step costs one position. Parameters and their names stay
-  /// the same. A model that cannot takes each batch as a whole sequence.
+  /// For a model that writes a sequence: in evaluation each batch continues the positions of the
+  /// one before in its ForwardContext, so that a step costs one position. Parameters and their
+  /// names stay the same. A model that cannot takes each batch as a whole sequence.
   bool is_step_by_step = false;
 };
 

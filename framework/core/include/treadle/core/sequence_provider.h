@@ -44,8 +44,8 @@ class SampleReader : public RowReader {
   const RowReader* steps() const;
 
   /// Of some samples those to evaluate a model on, in the same order: where samples overlap, each
-  /// row of the data is worth judging only so often. The splits of a run are thinned by it, in their
-  /// validation and test parts. At least one of a list that is not empty.
+  /// row of the data is worth judging only so often. The splits of a run are thinned by it, in
+  /// their validation and test parts. At least one of a list that is not empty.
   std::vector<std::int64_t> evaluated(std::span<const std::int64_t> samples) const;
 
   const SampleReader* samples() const final { return this; }

@@ -167,8 +167,7 @@ struct Generator::Impl : internal::RestoredModel {
   }
 
   void expect_language_model() {
-    const std::string data =
-        components.workflow().resolved.at("data").at("use").get<std::string>();
+    const std::string data = components.workflow().resolved.at("data").at("use").get<std::string>();
     if (tokenizer == nullptr) {
       throw UsageError("the model of this run cannot write texts: its data, " + quote_text(data) +
                        ", has no tokenizer; train on {\"use\": \"text\"}");
@@ -286,8 +285,9 @@ GeneratedText Generator::generate(std::string_view prompt, const GenerationOptio
   if (end)
     tokens.insert(tokens.begin(), *end);
   if (tokens.empty()) {
-    throw UsageError("the prompt is empty, and texts of this run's tokenizer have no token to begin "
-                     "with; give a prompt");
+    throw UsageError(
+        "the prompt is empty, and texts of this run's tokenizer have no token to begin "
+        "with; give a prompt");
   }
   GeneratedText generated;
   Writing writing(*impl.tokenizer, options.stop_strings, write);

@@ -16,8 +16,7 @@ namespace {
 /// none: its parameters are float32.
 ResolvedWorkflow usable_here(const Runtime& runtime, ResolvedWorkflow workflow) {
   const Precision precision = precision_of(workflow);
-  if (precision.autocast &&
-      !why_not(precision, find_device(runtime, workflow)).empty()) {
+  if (precision.autocast && !why_not(precision, find_device(runtime, workflow)).empty()) {
     workflow.precision = "float32";
     workflow.resolved.at("precision") = workflow.precision;
   }

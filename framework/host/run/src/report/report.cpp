@@ -30,10 +30,10 @@ std::string render_report(const ReportInput& input) {
   parts["kind"] = "training report";
   parts["version"] = version(input);
   parts["subtitle"] = report::subtitle(input);
-  parts["body"] = report::headline(input) + report::metric_table(input) + report::baseline_table(input) +
-                  report::folds_card(input) + report::curves(input) + report::result_tables(input) +
-                  report::model_parts(input) + report::data_section(input) +
-                  report::background(input);
+  parts["body"] =
+      report::headline(input) + report::metric_table(input) + report::baseline_table(input) +
+      report::folds_card(input) + report::curves(input) + report::result_tables(input) +
+      report::model_parts(input) + report::data_section(input) + report::background(input);
   parts["data"] = html::script_json(report::chart_data(input));
   return report::page(std::move(parts));
 }

@@ -381,11 +381,11 @@ std::string baseline_table(const ReportInput& input) {
                         : at_path(input.result, {part, "metrics", name});
   };
   std::vector<std::string> head{"", "model"};
-  std::vector<std::vector<std::string>> rows{
-      {loss_label(input.result), html::number(of_run(""))}};
+  std::vector<std::vector<std::string>> rows{{loss_label(input.result), html::number(of_run(""))}};
   for (const std::string& name : names)
     rows.push_back({html::escape(name) + direction_of(input, name), html::number(of_run(name))});
-  rows.push_back({"parameters", html::count(at_path(input.result, {"model_info", "parameter_count"}))});
+  rows.push_back(
+      {"parameters", html::count(at_path(input.result, {"model_info", "parameter_count"}))});
   for (const Json& baseline : baselines) {
     head.push_back(html::escape(text_at_path(baseline, {"name"})));
     rows.front().push_back(html::number(at_path(baseline, {"loss"})));

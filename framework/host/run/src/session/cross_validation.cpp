@@ -152,8 +152,8 @@ void CrossValidation::add_baselines(Orders& orders) {
     const FitId of_one = group.child(baselines_[baseline].name, b, count);
     for (std::int64_t i = 0; i < folds; ++i) {
       const auto fold = static_cast<std::size_t>(i);
-      PlannedFit fit = planned(is_single() ? of_one : of_one.child(plan_.folds[fold].name, i, folds),
-                               plan_.folds[fold]);
+      PlannedFit fit = planned(
+          is_single() ? of_one : of_one.child(plan_.folds[fold].name, i, folds), plan_.folds[fold]);
       fit.start.reset();
       fit.workflow = baselines_[baseline].workflow;
       fit.may_be_untrained = true;

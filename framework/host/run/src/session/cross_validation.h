@@ -78,7 +78,7 @@ class CrossValidation final : public FitPlanner {
   std::vector<FitResult> final_;               // one, or none
   const std::vector<Baseline> baselines_;
   std::vector<std::vector<FitResult>> of_baselines_;  // for each of them, of each fold
-  std::map<std::string, Slot> slots_;          // by path of a fit
+  std::map<std::string, Slot> slots_;                 // by path of a fit
 };
 
 }  // namespace treadle::internal

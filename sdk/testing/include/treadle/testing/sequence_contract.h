@@ -106,9 +106,8 @@ class SequenceContract : public ::testing::TestWithParam<SequenceCase> {
   /// Segments count the groups of the sample's rows from 0.
   void expect_segments(const SampleReader& samples) const {
     const std::vector<PortSpec>& ports = samples.spec().inputs;
-    const auto port = std::find_if(ports.begin(), ports.end(), [](const PortSpec& one) {
-      return one.role == Role::kSegments;
-    });
+    const auto port = std::find_if(ports.begin(), ports.end(),
+                                   [](const PortSpec& one) { return one.role == Role::kSegments; });
     ASSERT_NE(port, ports.end()) << "it joins series, and has no segments";
     const Batch all = everything(samples);
     const at::Tensor& segments = all.inputs[static_cast<std::size_t>(port - ports.begin())];

@@ -19,12 +19,12 @@ struct GenerationOptions {
   std::int64_t max_new_tokens = 200;
   /// Divides the logits: less than 1 is more sure of itself; 0 always takes the likeliest token.
   double temperature = 1;
-  std::int64_t top_k = 0;    ///< draw from so many of the likeliest tokens; 0: from all
-  double top_p = 1;          ///< draw from the likeliest tokens whose probabilities add up to this
-  std::uint64_t seed = 0;    ///< the same seed, the same text
+  std::int64_t top_k = 0;  ///< draw from so many of the likeliest tokens; 0: from all
+  double top_p = 1;        ///< draw from the likeliest tokens whose probabilities add up to this
+  std::uint64_t seed = 0;  ///< the same seed, the same text
   std::vector<std::string> stop_strings;  ///< the text ends in front of the first of them
-  bool use_cache = true;     ///< where the model can; the text is the same up to rounding
-  std::stop_token stop;      ///< checked before each token
+  bool use_cache = true;  ///< where the model can; the text is the same up to rounding
+  std::stop_token stop;   ///< checked before each token
 };
 
 struct GeneratedText {
@@ -52,8 +52,8 @@ class Generator {
 
   /// Continues `prompt`, which may be empty where texts begin with a token of their own. `write` is
   /// given each piece of the text when it is settled, whole characters of UTF-8 where the text is.
-  /// Throws a DataError for a prompt that the vocabulary cannot express, UsageError for options that
-  /// make no sense.
+  /// Throws a DataError for a prompt that the vocabulary cannot express, UsageError for options
+  /// that make no sense.
   GeneratedText generate(std::string_view prompt, const GenerationOptions& options,
                          const std::function<void(std::string_view)>& write = {}) const;
 
