@@ -40,11 +40,6 @@ ByteBpe::ByteBpe(const Config& config)
     }
     return;
   }
-  if (!config.has("vocabulary_size")) {
-    config.fail("",
-                "byte_bpe needs \"vocabulary_size\", to be trained from the documents, or "
-                "\"vocabulary\" and \"merges\", the files of a trained one");
-  }
   if (size_ < kBytes + (with_end_ ? 1 : 0)) {
     config.fail("vocabulary_size",
                 "must be at least 257: 256 bytes and the end of text; set \"end_of_text\": false "

@@ -370,7 +370,7 @@ std::string refusal(const json& parameters) {
 }
 
 TEST(ByteBpe, RefusesParametersThatContradictEachOther) {
-  EXPECT_THAT(refusal({}), HasSubstr("byte_bpe needs \"vocabulary_size\""));
+  EXPECT_THAT(refusal({}), HasSubstr("required key \"vocabulary_size\" is missing"));
   EXPECT_THAT(refusal({{"vocabulary", "/v"}}), HasSubstr("needs \"merges\""));
   EXPECT_THAT(refusal({{"merges", "/m"}}), HasSubstr("needs \"vocabulary\""));
   const json files = {{"vocabulary", "/v"}, {"merges", "/m"}};
