@@ -63,9 +63,9 @@ class TokenizerContract : public ::testing::TestWithParam<TokenizerCase> {
   /// The documents, and texts of up to 60 of their characters in any order.
   static const std::vector<std::string>& texts() {
     static std::vector<std::string> texts;
-    static std::string of;
-    if (of != GetParam().name) {
-      of = GetParam().name;
+    static std::vector<std::string> of;
+    if (of != GetParam().documents) {
+      of = GetParam().documents;
       texts = GetParam().documents;
       std::vector<std::string_view> characters;
       for (const std::string& document : GetParam().documents) {
