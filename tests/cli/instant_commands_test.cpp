@@ -299,6 +299,10 @@ TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
       const json sample = run({"plugins", "describe", word, name, "--json"}).json().at("sample");
       if (word == "graph") {
         layers.push_back({{"use", "graph"}, {"builder", sample}});
+      } else if (word == "tokenizer") {
+        expect_accepted(
+            word + " " + name,
+            {{"data", {{"use", "text"}, {"path", "points.csv"}, {"tokenizer", sample}}}});
       } else if (sample.contains("use")) {
         ASSERT_EQ(word, "layer") << name;
         layers.push_back(sample);

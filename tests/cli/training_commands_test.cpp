@@ -286,6 +286,39 @@ TEST_F(TrainingCommands, EvaluateMeasuresTheModel) {
   EXPECT_GE(answer.at("metrics").at("accuracy").get<double>(), 0.5);
 }
 
+TEST_F(TrainingCommands, GenerateWritesThePromptAndWhatFollowsIt) {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += "abcd";
+  write("text.txt", text);
+  write("text.json", R"({
+  "treadle": 1, "name": "text",
+  "data": {"use": "text", "path": "text.txt", "tokenizer": "characters"},
+  "sequence": {"use": "packed", "length": 8, "stride": 1},
+  "validation": {"use": "consecutive", "validation_size": 0.2},
+  "model": {"use": "flow", "flow": [{"use": "embedding", "embedding_dim": 8}, "head"]},
+  "optimizer": {"use": "adam", "learning_rate": 0.1},
+  "training": {"use": "standard", "epochs": 5}})");
+  ASSERT_EQ(run({"run", "text.json", "--quiet"}).code, 0);
+  const std::string folder = only_run().string();
+
+  const Finished written =
+      run({"generate", folder, "--prompt", "bc", "--temperature", "0", "--max-new-tokens", "5"});
+
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_EQ(written.out, "bcdabcd");
+  const json answer =
+      run({"generate", folder, "-p", "a", "-t", "0", "--stop", "da", "--json"}).json();
+  EXPECT_EQ(answer.at("text"), "bc");
+  EXPECT_EQ(answer.at("ended_by"), "stop_string");
+  EXPECT_EQ(answer.at("used_cache"), false) << "its layers look at one position";
+  const Finished hot = run({"generate", folder, "-p", "a", "--temperature", "hot"});
+  EXPECT_EQ(hot.code, 2);
+  EXPECT_THAT(hot.err, HasSubstr("--temperature: expected a number, got \"hot\""));
+  EXPECT_THAT(run({"generate", folder, "-p", "xyz"}).err, HasSubstr("byte 0"));
+  EXPECT_THAT(run({"generate", folder}).err, HasSubstr("the prompt is empty"));
+}
+
 TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
   ASSERT_EQ(run({"run", "points.json", "--quiet", "--set", "training.epochs=20"}).code, 0);
   write("new.csv", "y,comment,x\n3,left,-18\n4,right,25\n");

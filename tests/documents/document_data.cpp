@@ -276,4 +276,29 @@ json npy_parameters(Drawing& drawing) {
   return parameters;
 }
 
+json text_parameters(Drawing& drawing) {
+  Dice& dice = drawing.dice;
+  const std::vector<std::string> words{"a", "fine", "dull", "old", "film", "song"};
+  const std::string path = (drawing.folder / "texts.jsonl").string();
+  std::ofstream file(path);
+  for (std::int64_t row = dice.whole(kFewestRows, kMostRows); row > 0; --row) {
+    std::string text = dice.one_of(words);
+    for (std::int64_t more = dice.whole(0, 4); more > 0; --more)
+      text += " " + dice.one_of(words);
+    const bool is_good = text.find("fine") != std::string::npos;
+    file << json{{"text", text}, {"mood", is_good ? "good" : "bad"}, {"stars", dice.whole(1, 3)}}
+         << '\n';
+  }
+  const json tokenizer =
+      dice.one_of(std::vector<json>{"bytes",
+                                    "characters",
+                                    "words",
+                                    {{"use", "characters"}, {"end_of_text", true}},
+                                    {{"use", "words"}, {"min_count", 2}},
+                                    {{"use", "byte_bpe"}, {"vocabulary_size", 270}}});
+  return {{"path", path},           {"target", dice.chance(60) ? "mood" : "stars"},
+          {"tokenizer", tokenizer}, {"text_key", nullptr},
+          {"format", nullptr},      {"rows", nullptr}};
+}
+
 }  // namespace treadle::testing

@@ -11,5 +11,7 @@ namespace treadle::testing {
 nlohmann::json csv_parameters(Drawing& drawing);
 /// Writes arrays and returns parameters of the component "npy" that suit them.
 nlohmann::json npy_parameters(Drawing& drawing);
+/// Writes texts.jsonl and returns parameters of the component "text" that suit it.
+nlohmann::json text_parameters(Drawing& drawing);
 
 }  // namespace treadle::testing

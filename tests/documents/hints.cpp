@@ -147,6 +147,7 @@ const std::map<std::string, Hint>& table() {
       {":epochs", {100, small<1, 5>}},
       {":steps_per_epoch", {20, small<1, 6>}},
       {":max_steps", {15, small<2, 20>}},
+      {"data/text:max_length", {30, small<1, 12>}},
       {":sampler", {20}},
       {":shuffle_buffer", {2, small<4, 30>}},
       {":batch_size", {100, small<3, 20>}},
@@ -236,6 +237,7 @@ const std::map<std::string, Together>& together() {
   static const std::map<std::string, Together> all{
       {"data/csv", csv_parameters},
       {"data/npy", npy_parameters},
+      {"data/text", text_parameters},
       {"layer/top_k_router", router_parameters},
       {"layer/adaptive_log_softmax", adaptive_parameters},
       {"schedule/multi_step", milestones},

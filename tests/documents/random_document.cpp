@@ -31,7 +31,7 @@ const std::map<std::string, int>& top_level_chances() {
       {"$schema", 3},     {"name", 20},      {"seed", 70},      {"precision", 30},
       {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
       {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5},
-      {"sequence", 4}};
+      {"sequence", 4},    {"baselines", 0}};
   return chances;
 }
 
@@ -72,6 +72,9 @@ class Drawer {
         continue;
       document_[key] = draw_value(drawing_, property, {"", key});
     }
+    // A network of real size would take the time of all others.
+    if (drawing_.dice.chance(8))
+      document_["baselines"] = {{{"use", "mlp"}, {"hidden", {drawing_.dice.whole(2, 5)}}}};
     for (const std::string& name : needed_transforms(drawing_.data)) {
       if (document_.value("transforms", json::array()).dump().find(name) == std::string::npos &&
           drawing_.dice.chance(90))
@@ -419,8 +422,11 @@ void write_weights(const Runtime& runtime, json document, const fs::path& folder
   const fs::path path = document[place]["path"].get<std::string>();
   document["model"].erase("weights");
   // Folds alone leave no single model.
-  if (document.contains("validation") && document["validation"].is_object())
-    document["validation"].erase("refit");
+  for (const char* place_of_split : {"/validation", "/validation/splitter", "/validation/outer"}) {
+    const json::json_pointer split(place_of_split);
+    if (document.contains(split) && document[split].is_object())
+      document[split].erase("refit");
+  }
   document["seed"] = document.value("seed", 0) + 1;
   RunOptions options;
   options.output = folder / "first";

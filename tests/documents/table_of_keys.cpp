@@ -34,6 +34,8 @@ const std::vector<KeyReason>& seldom() {
       {"transform/impute:category", "no category need be missing"},
       {"optimizer/*:groups[].parameters*", "may name what another of the list names"},
       {"data/*:missing", "no value need be missing"},
+      {"data/text:max_length", "no text need be so long"},
+      {"tokenizer/*", "texts need not have what it is about"},
       {"validation/*:seed", "rows need not be drawn"},
       {"validation/*:shuffle", "groups of different sizes are in order of their sizes"},
       {"validation/*:refit", "with one fold there is a model without it"},
