@@ -117,7 +117,8 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
       "/home/me/my.json:11: /resources/workers: expected a whole number or \"auto\", got "
       "\"many\" (text)\n"
       "/home/me/my.json:12: /optimiser: unknown key \"optimiser\" (a workflow takes: $schema, "
-      "data, extensions, loss, metrics, model, name, observers, optimizer, precision, resources, "
+      "baselines, data, extensions, loss, metrics, model, name, observers, optimizer, precision, "
+      "resources, "
       "schedule, seed, sequence, training, transforms, treadle, validation)");
 }
 
