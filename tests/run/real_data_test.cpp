@@ -137,8 +137,8 @@ TEST(RealData, NLinearOnETTh1ComesWithinAPercentOfItsClosedForm) {
   EXPECT_NEAR(result.at("baselines")[1].at("loss").get<double>(), 0.5122, 5e-5);
 }
 
-// The whole training, of 2000 steps, comes to 1.84 (examples/tinyshakespeare). Frequencies of single
-// characters alone come to 3.3.
+// The whole training, of 2000 steps, comes to 1.84 (examples/tinyshakespeare). Frequencies of
+// single characters alone come to 3.3.
 TEST(RealData, AGptOnTinyShakespeareLearnsInHundredSteps) {
   SKIP_WITHOUT("tinyshakespeare.txt");
   const Runtime runtime;

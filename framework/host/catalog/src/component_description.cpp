@@ -257,11 +257,16 @@ bool has_key_of_its_own(const Json& properties, const Json& component) {
   });
 }
 
+/// Borrows networks that are at home within a model: no place to show one in.
+constexpr std::string_view kComparedWith = "baselines";
+
 /// Where a document has such a component: "optimizer", but "metrics", a list, "callbacks" inside
 /// "training", and a device only by its name. Nothing where it has none.
 std::optional<Json> placed_in(const Json& properties, std::string_view interface_word,
                               const Json& component) {
   for (const auto& [key, property] : properties.items()) {
+    if (key == kComparedWith)
+      continue;
     // "loss" is one or a list of them.
     const Json slot = property.contains("anyOf") ? property["anyOf"][0] : property;
     const Json fixed = slot.value("x-treadle-use", Json());
