@@ -25,8 +25,7 @@ bool is_baseline(const FitId& fit) {
 
 }  // namespace
 
-ProgressView::ProgressView(Terminal terminal, bool silent)
-    : terminal_(std::move(terminal)), silent_(silent) {
+ProgressView::ProgressView(Terminal terminal, bool silent) : terminal_(terminal), silent_(silent) {
   if (!silent_ && terminal_.can_repaint())
     painter_ = std::jthread([this](std::stop_token stop) { keep_painting(std::move(stop)); });
 }

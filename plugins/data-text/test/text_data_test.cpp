@@ -53,8 +53,8 @@ class TextDataTest : public ::testing::Test {
     parameters.update(more);
     return parameters;
   }
-  Json lines(const std::string& content, Json more = Json::object()) const {
-    return text(content, std::move(more), "texts.jsonl");
+  Json lines(const std::string& content, const Json& more = Json::object()) const {
+    return text(content, more, "texts.jsonl");
   }
 
   static std::unique_ptr<DataProvider> opened(const Json& parameters, OpenRequest request = {}) {
