@@ -422,7 +422,11 @@ void write_weights(const Runtime& runtime, json document, const fs::path& folder
   const fs::path path = document[place]["path"].get<std::string>();
   document["model"].erase("weights");
   // Folds alone leave no single model.
-  for (const char* place_of_split : {"/validation", "/validation/splitter", "/validation/outer"}) {
+  // One of the repetitions has a model wherever it refits or is a single fold.
+  const json::json_pointer repeated("/validation/splitter");
+  if (document.contains(repeated))
+    document["validation"] = json(document[repeated]);
+  for (const char* place_of_split : {"/validation", "/validation/outer"}) {
     const json::json_pointer split(place_of_split);
     if (document.contains(split) && document[split].is_object())
       document[split].erase("refit");
