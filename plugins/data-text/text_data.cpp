@@ -15,6 +15,7 @@
 #include <treadle/base/hash.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/base/utf8.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/row_problems.h>
@@ -99,6 +100,16 @@ void TextData::describe(const Documents& documents, const OpenRequest& request) 
   try {
     tokenizer_->fit(pieces);
   } catch (const DataError& error) {
+    // It was given all documents at once, so it cannot name the file of one that is not UTF-8.
+    for (const Document& document : documents.list) {
+      for (const std::string& piece : document.pieces) {
+        if (const std::optional<std::size_t> bad = first_bad_utf8(piece)) {
+          throw DataError(documents.place_of(document) + ": byte " + std::to_string(*bad) +
+                          " is not UTF-8; convert the text to UTF-8, or use the tokenizer "
+                          "\"bytes\"");
+        }
+      }
+    }
     throw DataError(documents.place_of(documents.list.front()) +
                     (documents.list.size() > 1 ? " and others: " : ": ") + error.what());
   }

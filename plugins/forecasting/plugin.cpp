@@ -1,6 +1,6 @@
 #include <treadle/plugin.h>
 
-#include "linear_forecasters.h"
+#include "forecasters.h"
 #include "window_layers.h"
 
 TREADLE_PLUGIN(registrar) {

@@ -162,8 +162,9 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
   if (continues)
     continue_cache(heads, context.state(), first_position);
   const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
+  static const AttentionInputs kStreamAlone;
   const auto [scores, blind] = masked(times(heads.queries.mul(scale), heads.keys.transpose(-2, -1)),
-                                      continues ? AttentionInputs() : roles_, inputs, visibility_);
+                                      continues ? kStreamAlone : roles_, inputs, visibility_);
   at::Tensor weights = at::softmax(scores, -1);
   if (blind.defined())
     weights = weights.masked_fill(blind, 0);

@@ -80,7 +80,9 @@ class PackedReader final : public SampleReader {
     rows.gather(all, batch);
     for (const at::Tensor& weights : batch.position_weights) {
       if (weights.defined())
-        throw DataError("the sequence packed takes weights of rows, and these are of positions");
+        throw DataError(
+            "the sequence packed takes weights of rows, and these are of positions; leave them out "
+            "of the data");
     }
     spec_ = rows.spec();
     for (PortSpec& port : spec_.inputs) {

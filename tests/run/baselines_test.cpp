@@ -1,11 +1,12 @@
 // Networks to beat beside a run.
-#include <cmath>
+#include <map>
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <treadle/base/error.h>
+#include <treadle/base/problem.h>
 
 #include "watched_runs.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 using testing::bits_of;
 using ::testing::HasSubstr;
-using testing::Impatient;
 using testing::read_file;
+using testing::stopped_and_resumed;
 using testing::watching_runtime;
 using testing::Workspace;
 using Json = nlohmann::json;
@@ -95,8 +96,21 @@ TEST(Baselines, OfFoldsAreMeans) {
 
   ASSERT_EQ(result.at("baselines").size(), 3U);
   EXPECT_EQ(result.at("fold_results").size(), 3U);
-  EXPECT_TRUE(result.at("baselines")[0].at("loss").is_number());
-  EXPECT_GT(result.at("baselines")[0].at("loss").get<double>(), 0);
+  // events.jsonl has what each of the folds came to: without training its loss on the fold's rows.
+  std::istringstream events(
+      read_file(fs::directory_iterator(workspace.folder() / "runs")->path() / "events.jsonl"));
+  std::map<std::string, double> losses;
+  for (std::string line; std::getline(events, line);) {
+    const Json event = Json::parse(line);
+    if (event.at("event") == "fit_completed")
+      losses[event.at("fit")] = event.at("final_loss");
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string path =
+        "baselines/" + result.at("baselines")[i].at("name").get<std::string>() + "/fold-";
+    EXPECT_NEAR(result.at("baselines")[i].at("loss").get<double>(),
+                (losses.at(path + "1") + losses.at(path + "2") + losses.at(path + "3")) / 3, 1e-12);
+  }
 }
 
 TEST(Baselines, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
@@ -116,15 +130,10 @@ TEST(Baselines, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
             without_times(undisturbed.result.at("baselines")));
   for (const int steps : {2, 15, 30}) {
     const Workspace workspace;
-    RunOptions options = workspace.options();
-    const Impatient impatient(runtime, steps);
-    options.stop = impatient.token();
-    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
-    const fs::path folder = fs::directory_iterator(options.output)->path();
 
-    const RunOutcome resumed = resume_run(runtime, folder, workspace.options());
+    const RunOutcome resumed = stopped_and_resumed(runtime, workspace, document, steps);
 
-    EXPECT_EQ(bits_of(folder), expected) << "stopped after " << steps << " steps";
+    EXPECT_EQ(bits_of(resumed.folder), expected) << "stopped after " << steps << " steps";
     EXPECT_EQ(without_times(resumed.result.at("baselines")),
               without_times(undisturbed.result.at("baselines")));
   }
@@ -134,12 +143,21 @@ TEST(Baselines, ThatDoNotFitTheDataAreNamed) {
   const Workspace workspace;
   Json document = forecasts();
   document["baselines"] = Json::parse(R"([{"use": "seasonal", "period": 99, "channel": 1}])");
-  try {
-    finished(workspace, document);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("the last 99 steps"));
-  }
+  const Runtime runtime = watching_runtime();
+  const ResolvedWorkflow workflow = runtime.resolve(document);
+  const auto complaint_of = [](const auto& work) {
+    try {
+      work();
+    } catch (const DocumentError& error) {
+      EXPECT_EQ(error.problems().front().pointer, "/baselines/0");
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+
+  EXPECT_THAT(complaint_of([&] { run_workflow(runtime, workflow, workspace.options()); }),
+              HasSubstr("the last 99 steps (\"period\") of windows that have 8"));
+  EXPECT_THAT(complaint_of([&] { dry_run(runtime, workflow); }), HasSubstr("the last 99 steps"));
 }
 
 }  // namespace

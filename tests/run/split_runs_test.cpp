@@ -15,8 +15,8 @@ namespace {
 using testing::bits_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::Impatient;
 using testing::read_file;
+using testing::stopped_and_resumed;
 using testing::watching_runtime;
 using testing::Workspace;
 using Json = nlohmann::json;
@@ -62,13 +62,8 @@ TEST_P(SplitRunBits, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
   EXPECT_EQ(bits_of(run(wide, document).folder), expected);
   for (const int steps : {2, 9, 17, 31}) {
     const Workspace workspace;
-    RunOptions options = workspace.options();
-    const Impatient impatient(runtime, steps);
-    options.stop = impatient.token();
-    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
-    const fs::path folder = fs::directory_iterator(options.output)->path();
 
-    resume_run(runtime, folder, workspace.options());
+    const fs::path folder = stopped_and_resumed(runtime, workspace, document, steps).folder;
 
     EXPECT_EQ(bits_of(folder), expected) << "stopped after " << steps << " steps";
   }

@@ -19,8 +19,8 @@ namespace {
 
 using testing::bits_of;
 using ::testing::HasSubstr;
-using testing::Impatient;
 using testing::read_file;
+using testing::stopped_and_resumed;
 using testing::watching_runtime;
 using testing::Workspace;
 using Json = nlohmann::json;
@@ -92,13 +92,8 @@ TEST_P(TextRunBits, AreTheSameForAnyWorkersAndAfterAnyStop) {
   EXPECT_EQ(bits_of(run(wide, document).folder), expected);
   for (const int steps : {3, 20, 45}) {
     const Workspace workspace;
-    RunOptions options = workspace.options();
-    const Impatient impatient(runtime, steps);
-    options.stop = impatient.token();
-    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
-    const fs::path folder = fs::directory_iterator(options.output)->path();
 
-    resume_run(runtime, folder, workspace.options());
+    const fs::path folder = stopped_and_resumed(runtime, workspace, document, steps).folder;
 
     EXPECT_EQ(bits_of(folder), expected) << "stopped after " << steps << " steps";
   }
@@ -109,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Texts, TextRunBits, ::testing::Values(&one_text, &docum
                            return std::string(info.index == 0 ? "OneText" : "Documents");
                          });
 
-// 2993 characters; the last tenth validates, in samples of 24 that do not overlap.
+// The last tenth validates, in samples of 24 that do not overlap.
 TEST(TextRuns, JudgeEachTokenOnce) {
   const Workspace workspace;
   Json document = one_text(workspace);
@@ -244,6 +239,28 @@ TEST_F(Generating, DocumentsEndByThemselvesAndNeedNoPrompt) {
 
   EXPECT_EQ(text.end, End::kEndOfText);
   EXPECT_THAT(sentences(50), HasSubstr(text.text + "\n"));
+}
+
+// Of texts of any length the model was given none longer than a line; its positions end at 32.
+TEST(GeneratingFromDocuments, SeesAsManyTokensAsThePositionsAllow) {
+  const Workspace workspace;
+  const Runtime runtime = watching_runtime();
+  Json document = documents(workspace);
+  document.erase("sequence");
+  document["data"]["rows"] = "documents";
+  document["model"]["flow"][0].erase("using");
+  document["model"]["flow"][0]["builder"]["positions"] = "learned";
+  document["model"]["flow"][0]["builder"]["max_length"] = 32;
+  document["training"]["max_steps"] = 200;
+  const Generator generator = Generator::load(runtime, run(workspace, document).folder);
+  GenerationOptions options;
+  options.temperature = 0;
+
+  EXPECT_THAT(sentences(50), HasSubstr(generator.generate("my bird", options).text + "\n"));
+  options.temperature = 3;
+  options.max_new_tokens = 60;
+  options.seed = 2;
+  EXPECT_NO_THROW(generator.generate(std::string(40, 'a'), options));
 }
 
 TEST_F(Generating, WorksFromAnExportedModel) {

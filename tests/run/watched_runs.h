@@ -5,6 +5,9 @@
 #include <stop_token>
 #include <utility>
 
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
 #include <treadle/core/learning_rate_schedule.h>
 
 #include "watched/step_hook.h"
@@ -59,5 +62,18 @@ class Impatient {
   std::atomic<int> seen_{0};
   StepWatch watch_;
 };
+
+/// The run of a document, stopped within step number `steps` of the whole run and resumed.
+inline RunOutcome stopped_and_resumed(const Runtime& runtime, const Workspace& workspace,
+                                      const nlohmann::json& document, int steps) {
+  RunOptions options = workspace.options();
+  {
+    const Impatient impatient(runtime, steps);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+  }
+  const fs::path folder = fs::directory_iterator(options.output)->path();
+  return resume_run(runtime, folder, workspace.options());
+}
 
 }  // namespace treadle::testing

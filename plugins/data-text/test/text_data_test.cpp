@@ -201,6 +201,8 @@ TEST_F(TextDataTest, MistakesNameFileAndLine) {
   EXPECT_THAT(complaint_of({{"path", "/nowhere/x.txt"}, {"tokenizer", "characters"}}),
               AllOf(HasSubstr("/nowhere/x.txt"), HasSubstr("no such file")));
   EXPECT_THAT(complaint_of(text("a\xFF z")), AllOf(HasSubstr("text.txt"), HasSubstr("byte 1")));
+  EXPECT_THAT(complaint_of(text("ab\nc\xFF\n", {{"format", "lines"}})),
+              AllOf(HasSubstr("line 2 of"), HasSubstr("byte 1 is not UTF-8")));
   EXPECT_THAT(complaint_of(text("")), HasSubstr("text.txt"));
   EXPECT_THAT(complaint_of(lines("{\"text\": \"a\"}\n[1]\n")),
               AllOf(HasSubstr("line 2 of"), HasSubstr("expected a JSON object")));

@@ -163,7 +163,11 @@ struct Generator::Impl : internal::RestoredModel {
     provider->load_state(saved.part("data"));
     tokenizer = provider->ask<Tokenizer>();
     expect_language_model();
-    can_step = steps_like_whole_texts();
+    internal::within_memory_of(components.device(), [&] {
+      if (context_length == kVaries)
+        context_length = longest_taken();
+      can_step = steps_like_whole_texts();
+    });
   }
 
   void expect_language_model() {
@@ -217,6 +221,40 @@ struct Generator::Impl : internal::RestoredModel {
     return objective->predictions(outputs, batch).front().values.select(0, 0).cpu();
   }
 
+  Tokens random_tokens(std::int64_t count) const {
+    RandomBits bits(1);
+    const auto size = static_cast<std::uint64_t>(tokenizer->vocabulary_size());
+    Tokens tokens(static_cast<std::size_t>(count));
+    for (std::int64_t& token : tokens)
+      token = static_cast<std::int64_t>(bits.below(size));
+    return tokens;
+  }
+
+  bool takes(std::int64_t length) const {
+    try {
+      ForwardContext context({}, components.precision());
+      probabilities(random_tokens(length), context);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  /// Of a model that was trained on texts of any length: how many tokens it takes, as positions may
+  /// have an end; no more than kLongestTried.
+  std::int64_t longest_taken() const {
+    constexpr std::int64_t kLongestTried = 1024;
+    std::int64_t least = 1;  // taken
+    std::int64_t most = 2;   // not taken, or not known
+    while (most <= kLongestTried && takes(most))
+      least = std::exchange(most, 2 * most);
+    while (most - least > 1 && least < kLongestTried) {
+      const std::int64_t middle = least + (most - least) / 2;
+      (takes(middle) ? least : most) = middle;
+    }
+    return least;
+  }
+
   /// A trial on random tokens: a text in three pieces, one of them a single token, gives what the
   /// whole text gives.
   bool steps_like_whole_texts() const {
@@ -224,42 +262,34 @@ struct Generator::Impl : internal::RestoredModel {
     if (says == nullptr || !says->keeps_state())
       return false;
     constexpr std::int64_t kLongest = 256;
-    const std::int64_t length =
-        context_length == kVaries ? kLongest / 4 : std::min(context_length, kLongest);
+    const std::int64_t length = std::min(context_length, kLongest);
     if (length < 2)
       return false;
-    RandomBits bits(1);
-    Tokens tokens(static_cast<std::size_t>(length));
-    for (std::int64_t& token : tokens) {
-      token = static_cast<std::int64_t>(
-          bits.below(static_cast<std::uint64_t>(tokenizer->vocabulary_size())));
+    const Tokens tokens = random_tokens(length);
+    ForwardContext alone({}, components.precision());
+    const at::Tensor whole = probabilities(tokens, alone);
+    ForwardContext context({}, components.precision());
+    const std::span<const std::int64_t> all(tokens);
+    const std::size_t half = tokens.size() / 2;
+    std::vector<std::pair<std::size_t, std::size_t>> pieces{{0, half}, {half, 1}};
+    if (half + 1 < tokens.size())
+      pieces.emplace_back(half + 1, tokens.size() - half - 1);
+    // Of probabilities: what rounding makes of them.
+    const double tolerance = components.precision().converts() ? 0.02 : 1e-4;
+    for (const auto& [begin, count] : pieces) {
+      const at::Tensor piece = probabilities(all.subspan(begin, count), context);
+      const at::Tensor wanted =
+          whole.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(count));
+      if (piece.sub(wanted).abs().max().item<double>() > tolerance)
+        return false;
     }
-    return internal::within_memory_of(components.device(), [&] {
-      ForwardContext alone({}, components.precision());
-      const at::Tensor whole = probabilities(tokens, alone);
-      ForwardContext context({}, components.precision());
-      const std::span<const std::int64_t> all(tokens);
-      const std::size_t half = tokens.size() / 2;
-      std::vector<std::pair<std::size_t, std::size_t>> pieces{{0, half}, {half, 1}};
-      if (half + 1 < tokens.size())
-        pieces.emplace_back(half + 1, tokens.size() - half - 1);
-      // Of probabilities: what rounding makes of them.
-      const double tolerance = components.precision().converts() ? 0.02 : 1e-4;
-      for (const auto& [begin, count] : pieces) {
-        const at::Tensor piece = probabilities(all.subspan(begin, count), context);
-        const at::Tensor wanted =
-            whole.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(count));
-        if (piece.sub(wanted).abs().max().item<double>() > tolerance)
-          return false;
-      }
-      return true;
-    });
+    return true;
   }
 
   std::unique_ptr<DataProvider> provider;
   const Tokenizer* tokenizer = nullptr;  // the provider's
   std::optional<std::size_t> tokens_port;
-  std::int64_t context_length = kVaries;
+  std::int64_t context_length = kVaries;  // of a sample of the training, or longest_taken()
   bool can_step = false;
 };
 
@@ -303,7 +333,7 @@ GeneratedText Generator::generate(std::string_view prompt, const GenerationOptio
       }
       const std::span<const std::int64_t> all(tokens);
       const auto count = static_cast<std::int64_t>(tokens.size());
-      const bool fits = longest == kVaries || count <= longest;
+      const bool fits = count <= longest;
       const bool steps = options.use_cache && impl.can_step && fits;
       generated.used_cache = generated.used_cache || steps;
       at::Tensor last;

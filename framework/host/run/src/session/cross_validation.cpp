@@ -156,7 +156,7 @@ void CrossValidation::add_baselines(Orders& orders) {
           is_single() ? of_one : of_one.child(plan_.folds[fold].name, i, folds), plan_.folds[fold]);
       fit.start.reset();
       fit.workflow = baselines_[baseline].workflow;
-      fit.may_be_untrained = true;
+      fit.baseline = baselines_[baseline].pointer;
       slots_[fit.id.path()] = {&of_baselines_[baseline], fold};
       orders.start.push_back(std::move(fit));
     }

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <treadle/core/cross_validator.h>
 
+#include "session/baselines.h"
 #include "session/fit_planner.h"
 
 namespace treadle::internal {
@@ -23,12 +23,6 @@ namespace treadle::internal {
 /// "outer-1/final", which trains on all its training rows and is tested.
 class CrossValidation final : public FitPlanner {
  public:
-  /// A model to compare with.
-  struct Baseline {
-    std::string name;  ///< no two have the same
-    std::shared_ptr<const ResolvedWorkflow> workflow;
-  };
-
   /// `training` is what the document plans.
   CrossValidation(ValidationPlan plan, const TrainingPlan& training,
                   std::vector<Baseline> baselines = {});

@@ -7,6 +7,7 @@
 #include "load/run_device.h"
 #include "load/run_precision.h"
 #include "report/result_json.h"
+#include "session/baselines.h"
 #include "session/batch_size.h"
 #include "session/brief_context.h"
 #include "session/fit.h"
@@ -128,6 +129,13 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       }
       fit.validate(std::stop_token());
     });
+    for (const internal::Baseline& compared : internal::baselines_of(runtime, workflow)) {
+      internal::at_baseline(workflow, compared.pointer, [&] {
+        const internal::DocumentComponents others(runtime, *compared.workflow, dataset);
+        internal::Fit(others, {compared.name, 0, 1}, {fold.training, fold.validation, 0})
+            .prepare(nullptr);
+      });
+    }
     const std::int64_t one_fit = internal::peak_memory_bytes() - baseline - shared;
     const auto at_once = std::min<std::int64_t>(
         budget.workers(), static_cast<std::int64_t>(components.plan().folds.size()));

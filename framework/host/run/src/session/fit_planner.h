@@ -39,8 +39,9 @@ struct PlannedFit {
   /// Null: as many as the document says.
   std::function<std::int64_t()> epochs = nullptr;
   std::optional<WarmStart> start = std::nullopt;
-  /// A model without parameters is evaluated as it is; of other fits that is an error.
-  bool may_be_untrained = false;
+  /// Of a baseline: its pointer in the run's document, for messages. Its model may be without
+  /// parameters and is then evaluated as it is; of other fits that is an error.
+  std::string baseline = {};
   bool keeps_weights = false;  ///< others will start from them
   bool is_result = false;      ///< its model is the run's
   bool is_drawn = false;       ///< its model is the report's picture

@@ -313,14 +313,16 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   if (node.fit.start && node.fit.start->from == WarmStart::From::kWeights)
     fit.start_from(weights_of(node.fit.start->fit));
   context.begin(fit, settled);
-  fit.prepare(context.saved_preprocessing());
+  const bool is_baseline = !node.fit.baseline.empty();
+  const auto prepare = [&] { fit.prepare(context.saved_preprocessing()); };
+  is_baseline ? at_baseline(run_.workflow(), node.fit.baseline, prepare) : prepare();
   if (std::exchange(node.is_to_be_noted, false)) {  // those of others say the same
     for (const std::string& note : fit.notes())
       run_.log.note(note);
   }
   engine::TrainingResult training;
   try {
-    if (node.fit.may_be_untrained && fit.has_no_parameters()) {
+    if (is_baseline && fit.has_no_parameters()) {
       fit.model().eval();
     } else {
       training = train_keeping_what_is_saved(fit, context);

@@ -1,15 +1,10 @@
 #include "session/run_session.h"
 
-#include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
 #include <utility>
 
 #include <treadle/base/atomic_file.h>
-#include <treadle/base/error.h>
 
 #include "events/trace.h"
 #include "report/json_path.h"
@@ -28,38 +23,6 @@
 namespace treadle::internal {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-/// The document of each baseline: the run's with another network. What the run's says of parameters
-/// by name is about its own model.
-std::vector<CrossValidation::Baseline> baselines_of(const Runtime& runtime,
-                                                    const ResolvedWorkflow& workflow) {
-  std::vector<CrossValidation::Baseline> baselines;
-  std::map<std::string, int> times;
-  for (const nlohmann::json& builder :
-       workflow.resolved.value("baselines", nlohmann::json::array())) {
-    std::string name = builder.at("use").get<std::string>();
-    name.erase(0, name.find('/') + 1);  // the plugin's id, where it is needed
-    if (const int before = times[name]++; before > 0)
-      name += "-" + std::to_string(before + 1);
-    nlohmann::json document = workflow.resolved;
-    document.erase("baselines");
-    document["optimizer"].erase("groups");
-    document["model"] = {
-        {"use", "flow"},
-        {"flow", nlohmann::json::array({{{"use", "graph"}, {"builder", builder}}})}};
-    try {
-      baselines.push_back(
-          {name, std::make_shared<const ResolvedWorkflow>(runtime.resolve(std::move(document)))});
-    } catch (const Error& error) {
-      throw UsageError("the baseline " + name + ": " + error.what());
-    }
-  }
-  return baselines;
-}
-
-}  // namespace
 
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
                        RunFolder folder, bool resumed)

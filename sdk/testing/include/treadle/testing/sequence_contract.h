@@ -37,7 +37,7 @@ struct SequenceCase {
   std::function<std::unique_ptr<SequenceProvider>()> make;
   /// Makes samples of rows without targets; one that reads past targets cannot.
   bool predicts = true;
-  /// Joins series in one sample: with an input of segments, which says so.
+  /// Joins series in one sample, with an input of segments that numbers them.
   bool joins_series = false;
   /// How long a series is, of which the suite has two.
   std::int64_t rows = 30;

@@ -152,7 +152,7 @@ TEST_P(TokenizerContract, TokensAreNumbersOfTheVocabulary) {
   }
 }
 
-// Whatever the text says: a document that ends a document early would be a way in for strangers.
+// Texts are untrusted: one that contains the token's name must not end its document early.
 TEST_P(TokenizerContract, TextsHaveNoEndOfText) {
   const std::optional<std::int64_t> end = tokenizer_->end_of_text();
   if (!end)

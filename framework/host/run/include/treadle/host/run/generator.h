@@ -38,7 +38,8 @@ struct GeneratedText {
 /// A finished run's language model, ready to write: a model whose data are tokens, and whose target
 /// is the next one.
 ///
-/// The model sees the tokens before, at most as many as it was trained on. Where its layers can be
+/// The model sees the tokens before, at most as many as a sample of its training had; of a training
+/// on texts of any length as many as its positions allow, at most 1024. Where its layers can be
 /// evaluated step by step, and a trial on random tokens has shown that this gives the results of
 /// whole texts, it keeps what they need of the tokens before until that many are there. generate()
 /// may be called from several threads.

@@ -1,4 +1,4 @@
-#include "linear_forecasters.h"
+#include "forecasters.h"
 
 #include <utility>
 
