@@ -69,6 +69,8 @@ void CsvData::do_open(const OpenRequest& request) {
   Table table = read_table(options_, request, description_);
   description_ = std::move(table.description);
   texts_.emplace(options_, std::move(table.lines));
+  if (table.matrices.groups.defined())
+    groups_.emplace(std::move(table.group_names));
   rows_.emplace(std::move(table.matrices));
 }
 
@@ -87,6 +89,8 @@ StateDict CsvData::do_state() const {
   spec.has_dates = description_->has_dates;
   state.put("layout", to_json(description_->layout));
   state.put("spec", treadle::to_json(spec));
+  if (!description_->groups.empty())
+    state.put("groups", nlohmann::json(description_->groups));
   return state;
 }
 
@@ -97,6 +101,8 @@ void CsvData::do_load_state(const StateDict& state) {
   description.columns = columns_of(description.layout, spec);
   description.targets = spec.targets;
   description.has_dates = spec.has_dates;
+  if (state.has_value("groups"))
+    description.groups = state.value("groups").get<std::vector<std::string>>();
   check_fits(description, spec);
   description_ = std::move(description);
 }
@@ -106,6 +112,8 @@ void* CsvData::do_ask(std::string_view interface_id) {
     return static_cast<RowReader*>(&*rows_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == GroupNames::kInterface && groups_)
+    return static_cast<GroupNames*>(&*groups_);
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/core/data_provider.h>
+#include <treadle/core/group_names.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/source_columns.h>
 
@@ -21,8 +22,8 @@ namespace treadle::csv {
 /// The data provider `csv`: a table in a text file, read once, whole, into memory; random access
 /// through RowReader. Parameters: csv.schema.json; how files are read: README.md.
 ///
-/// Its state is what the training file taught: the columns with their categories, the class names,
-/// the class weights. Files opened with that state are read to fit.
+/// Its state is what the training file taught: the columns with their categories, the names of
+/// classes and groups. Files opened with that state are read to fit.
 class CsvData final : public DataProvider {
  public:
   explicit CsvData(const Config& config);
@@ -43,6 +44,18 @@ class CsvData final : public DataProvider {
     std::shared_ptr<const LineIndex> lines_;
   };
 
+  class Groups final : public GroupNames {
+   public:
+    explicit Groups(std::vector<std::string> names) : names_(std::move(names)) {}
+
+   private:
+    std::string do_name_of(std::int64_t group) const override {
+      return names_.at(static_cast<std::size_t>(group));
+    }
+
+    std::vector<std::string> names_;
+  };
+
   void do_open(const OpenRequest& request) override;
   const DataSpec& do_spec() const override { return rows_->spec(); }
   std::string do_content_hash() const override { return rows_->content_hash(); }
@@ -54,6 +67,7 @@ class CsvData final : public DataProvider {
   std::optional<TableDescription> description_;  // after open() or load_state()
   std::optional<MatrixRows> rows_;               // after open()
   std::optional<Texts> texts_;                   // after open()
+  std::optional<Groups> groups_;                 // after open(), where rows have groups
 };
 
 }  // namespace treadle::csv

@@ -164,12 +164,12 @@ class RowParser {
   double time_ = 0;
   double label_end_ = 0;
   bool has_times_ = false;
+  bool has_groups_ = false;
   bool drop_ = false;
   std::vector<std::string> row_problems_;
   std::int64_t unlisted_ = 0;
 
   ParsedRows<T> parsed_;
-  LabelDictionary group_labels_;
   RowProblems problems_;
 };
 
@@ -188,6 +188,8 @@ RowParser<T>::RowParser(CsvScanner& scanner, const RowPlan& plan)
     if (read_whole_number(text, value))
       missing_numbers_.push_back(value);
   }
+  if (known_)
+    parsed_.group_names = LabelDictionary(known_->groups);
   make_parts();
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     fields_[i] = reader_for(plan.fields.entries[i]);
@@ -357,9 +359,9 @@ void RowParser<T>::end_row(std::size_t fields) {
   }
   if (layout_.weight && request_.purpose != Purpose::kPredict)
     parsed_.weights.push(weight_);
-  if (layout_.group && is_training())
+  if (has_groups_)
     parsed_.groups.push(group_);
-  if (layout_.time && is_training())
+  if (has_times_)
     parsed_.times.push(time_);
   if (layout_.label_end && is_training())
     parsed_.label_ends.push(label_end_);
@@ -467,7 +469,8 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
       break;
     case Reads::kGroup:
       // Groups are as many as there are things that have more than one row.
-      group_ = group_labels_.add(text);
+      group_ = parsed_.group_names.add(text);
+      has_groups_ = true;
       break;
     case Reads::kTime:
       take_time(field, text, time_);
@@ -601,7 +604,7 @@ void RowParser<T>::take_time(std::size_t field, std::string_view text, double& t
   // The first time in the file decides, so that a time and the end of its label are of one kind.
   if (!has_times_) {
     has_times_ = true;
-    parsed_.times_are_dates = is_date;
+    parsed_.times_are_dates = known_ ? known_->has_dates : is_date;
   }
   const bool dates = parsed_.times_are_dates;
   if (is_date ? !dates : dates || !read_whole_number(text, time) || std::isinf(time)) {

@@ -38,6 +38,7 @@ struct ParsedRows {
   std::vector<LabelDictionary> classes;
   GrowingBuffer<T> weights;
   GrowingBuffer<std::int64_t> groups;
+  LabelDictionary group_names;
   GrowingBuffer<double> times;
   GrowingBuffer<double> label_ends;
   bool times_are_dates = false;

@@ -280,6 +280,7 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
   struct Wanted {
     const UsedColumn* column;
     FieldPlan::Entry entry;
+    bool is_needed = true;
   };
   std::vector<Wanted> wanted;
   for (std::size_t i = 0; i < layout.features.size(); ++i)
@@ -293,14 +294,13 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
     if (layout.weight)
       wanted.push_back({&*layout.weight, {Use::kWeight}});
   }
-  if (purpose == Purpose::kTrain) {
-    if (layout.group)
-      wanted.push_back({&*layout.group, {Use::kGroup}});
-    if (layout.time)
-      wanted.push_back({&*layout.time, {Use::kTime}});
-    if (layout.label_end)
-      wanted.push_back({&*layout.label_end, {Use::kLabelEnd}});
-  }
+  const bool is_training = purpose == Purpose::kTrain;
+  if (layout.group)
+    wanted.push_back({&*layout.group, {Use::kGroup}, is_training});
+  if (layout.time)
+    wanted.push_back({&*layout.time, {Use::kTime}, is_training});
+  if (is_training && layout.label_end)
+    wanted.push_back({&*layout.label_end, {Use::kLabelEnd}});
 
   FieldPlan plan;
   plan.names = names;
@@ -328,8 +328,10 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
     }
     // In the order of the training file, whatever the order of "columns" was.
     std::vector<std::pair<std::int64_t, std::size_t>> by_index;
-    for (const Wanted& want : wanted)
-      by_index.emplace_back(want.column->index, want.entry.slot);
+    for (const Wanted& want : wanted) {
+      if (want.entry.use == Use::kFeature)
+        by_index.emplace_back(want.column->index, want.entry.slot);
+    }
     std::sort(by_index.begin(), by_index.end());
     for (std::size_t i = 0; i < by_index.size(); ++i)
       plan.entries[i] = {Use::kFeature, by_index[i].second};
@@ -343,6 +345,8 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
       throw DataError(place + ": there are " + std::to_string(count) + " columns " +
                       quote_text(name));
     }
+    if (count == 0 && !want.is_needed)
+      continue;
     if (count == 0) {
       const std::string shown =
           quote_text(name) + (want.entry.use == Use::kTarget

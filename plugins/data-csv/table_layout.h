@@ -51,6 +51,9 @@ struct TableDescription {
   std::vector<Column> columns;      ///< of the features, with their categories
   std::vector<TargetSpec> targets;  ///< one per target of the layout
   bool has_dates = false;           ///< times are dates
+  /// Of the groups, by number; empty without any, and where there are more than
+  /// LabelDictionary::kMostLabels.
+  std::vector<std::string> groups;
 };
 
 /// The inputs that a description makes: for each port its numbers, then its categories.
@@ -81,8 +84,9 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
 std::vector<std::string> numbered_columns(std::int64_t count);
 
 /// Where a layout's columns are in a file with these columns: by name when there is a header, else
-/// by position. For kPredict only the features are looked for; such a file without header may have
-/// the features alone. Throws DataError naming every column that is missing and what is there.
+/// by position. For kPredict only the features are needed; such a file without header may have the
+/// features alone. Times and groups of a file with another purpose than training are taken where
+/// it has them. Throws DataError naming every column that is missing and what is there.
 FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names, bool has_header,
                       OpenRequest::Purpose purpose, const std::string& place);
 

@@ -64,6 +64,12 @@ Table TableBuilder<T>::finish() {
   finish_weights(table);
   if (parsed_.groups.size() > 0)
     matrices.groups = parsed_.groups.release({parsed_.rows}, at::kLong);
+  table.group_names = parsed_.group_names.labels();
+  if (plan_.known) {
+    table.description.groups = plan_.known->groups;
+  } else if (parsed_.group_names.size() <= LabelDictionary::kMostLabels) {
+    table.description.groups = table.group_names;
+  }
   if (parsed_.times.size() > 0)
     matrices.timestamps = parsed_.times.release({parsed_.rows}, at::kDouble);
   if (parsed_.label_ends.size() > 0)

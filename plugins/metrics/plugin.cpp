@@ -6,6 +6,7 @@
 #include "number_metrics.h"
 #include "pinball.h"
 #include "residuals.h"
+#include "scaled_errors.h"
 #include "score_metrics.h"
 
 TREADLE_PLUGIN(registrar) {
@@ -30,6 +31,8 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<IntervalScore>("interval_score");
   registrar.add<RatioMetricOf<kSmape>>("smape");
   registrar.add<RatioMetricOf<kWape>>("wape");
+  registrar.add<ScaledMetricOf<kMase>, treadle::MetricComputer>("mase");
+  registrar.add<ScaledMetricOf<kRmsse>, treadle::MetricComputer>("rmsse");
   registrar.add<BitsPerByte>("bits_per_byte");
   registrar.add<Residuals>("residuals");
 }

@@ -38,6 +38,13 @@ double Positions::total_weight() const {
   return weights_.defined() ? weights_.sum().item<double>() : static_cast<double>(count());
 }
 
+at::Tensor Positions::rows() const {
+  at::Tensor rows = target_.batch().rows;
+  for (std::size_t i = 1; i < sizes_.size(); ++i)
+    rows = rows.unsqueeze(-1);
+  return counted(rows.expand(sizes_).reshape(-1).to(predicted_.device())).cpu();
+}
+
 at::Tensor Positions::numbers() const {
   // More than the longest row: then no two positions share a number, and they stay in order.
   constexpr std::int64_t kStride = 1'000'003;

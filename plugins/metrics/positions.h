@@ -25,6 +25,9 @@ class Positions {
   /// [B, positions..., width], such as an extra of the prediction, as [N, width].
   at::Tensor flat(const at::Tensor& wide) const;
 
+  /// The index of the row in the data that each position is of: int64 [N].
+  at::Tensor rows() const;
+
   /// A number for each position that is the same in any batch, int64 [N]; for one position a row
   /// the index of the row in the data.
   at::Tensor numbers() const;

@@ -16,8 +16,10 @@
 #include <treadle/core/device_backend.h>
 #include <treadle/core/fit_id.h>
 #include <treadle/core/fits_targets.h>
+#include <treadle/core/fits_training_rows.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
+#include <treadle/core/group_names.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/logged_values.h>

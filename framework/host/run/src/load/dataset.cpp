@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/group_names.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/set_aside.h>
 #include <treadle/engine/stream_rows.h>
@@ -124,6 +125,10 @@ ValidationPlan Dataset::plan_of_stream() const {
   ValidationPlan plan;
   plan.folds.push_back(std::move(fold));
   return plan;
+}
+
+EvaluatedRows Dataset::evaluated() const {
+  return {rows_, source_, provider_->ask<GroupNames>()};
 }
 
 std::int64_t Dataset::row_count() const {

@@ -11,6 +11,8 @@
 #include <treadle/core/source_columns.h>
 #include <treadle/host/run/runtime.h>
 
+#include "evaluation/evaluated_rows.h"
+
 namespace treadle::internal {
 
 /// The data of a run. Opened once and shared by all its fits, whatever else their documents say.
@@ -40,6 +42,7 @@ class Dataset {
   const RowReader& source() const { return *source_; }
   /// Null: the data has no columns of text.
   const SourceColumns* columns() const { return columns_; }
+  EvaluatedRows evaluated() const;
   /// How many rows there are; DataProvider::kEndless where nobody knows.
   std::int64_t row_count() const;
 

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
+#include <unordered_set>
 
 #include <treadle/core/module_state.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/task_random.h>
 
+#include "evaluation/forecast_sample.h"
 #include "load/run_precision.h"
 #include "load/shard_count.h"
 
@@ -57,6 +60,19 @@ const TargetDefaults& defaults_for(TargetKind kind) {
       return entry;
   }
   throw ContractViolation("a kind of target without defaults");
+}
+
+/// Whether there are at least two groups and at most `most`.
+bool has_several_groups(const RowReader& rows, std::size_t most) {
+  const at::Tensor groups = rows.groups();
+  if (!groups.defined())
+    return false;
+  const at::Tensor dense = groups.contiguous();
+  const auto* const begin = dense.data_ptr<std::int64_t>();
+  std::unordered_set<std::int64_t> different;
+  for (std::int64_t i = 0; i < dense.numel() && different.size() <= most; ++i)
+    different.insert(begin[i]);
+  return different.size() > 1 && different.size() <= most;
 }
 
 /// With every parameter in a group, a value that each group has as well is nobody's. Not so the
@@ -538,6 +554,50 @@ std::vector<Metric> DocumentComponents::make_report_metrics(
       // Nobody asked for it: a table of 1500 classes is not to end a training.
       left_out.push_back(std::string("report: without ") + name + " (" + error.what() + ")");
     }
+  }
+  if (dataset_.has_rows() && !dataset_.is_stream()) {
+    std::vector<Metric> parts = make_breakdowns(dataset_.evaluated());
+    std::move(parts.begin(), parts.end(), std::back_inserter(metrics));
+  }
+  return metrics;
+}
+
+std::vector<MetricBreakdown::Made> DocumentComponents::metrics_of_part(
+    std::size_t target, const TargetSpec& part) const {
+  std::vector<MetricBreakdown::Made> made;
+  std::size_t index = 0;
+  for (const Config& slot : slots("metrics")) {
+    for (const std::size_t of : targets_of_metric(slot)) {
+      if (of == target) {
+        made.push_back({make_in<MetricComputer>(runtime_, slot, "metrics"), index});
+        made.back().metric->start(part);
+      }
+      ++index;
+    }
+  }
+  return made;
+}
+
+std::vector<Metric> DocumentComponents::make_breakdowns(const EvaluatedRows& data) const {
+  constexpr std::int64_t kMostSteps = 1000;
+  std::vector<Metric> metrics;
+  const bool has_series = has_several_groups(*data.rows, MetricsBySeries::kMostSeries);
+  for (std::size_t target = 0; target < spec_.targets.size(); ++target) {
+    const TargetSpec& spec = spec_.targets[target];
+    if (spec.kind != TargetKind::kNumbers)
+      continue;
+    const auto make = [this, target](const TargetSpec& part) {
+      return metrics_of_part(target, part);
+    };
+    const std::vector<std::int64_t> positions = spec.positions();
+    if (data.rows->samples() != nullptr && positions.size() == 1 && positions[0] > 1 &&
+        positions[0] <= kMostSteps) {
+      metrics.push_back(started(std::make_unique<MetricsByStep>(target, make), target));
+      metrics.push_back(started(std::make_unique<ForecastSample>(data, target), target));
+    }
+    if (has_series)
+      metrics.push_back(
+          started(std::make_unique<MetricsBySeries>(target, make, data.names), target));
   }
   return metrics;
 }

@@ -20,8 +20,11 @@
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/host/run/runtime.h>
 
+#include "evaluation/evaluated_rows.h"
+#include "evaluation/metric_breakdown.h"
 #include "load/dataset.h"
 #include "load/document_slots.h"
+#include "load/metric.h"
 #include "load/run_device.h"
 #include "load/training_plan.h"
 
@@ -33,17 +36,6 @@ struct OptimizerGroup {
   std::vector<std::string> parameters;                       ///< names
   std::unique_ptr<LearningRateSchedule> schedule = nullptr;  ///< null: it has none of its own
 };
-
-/// A metric with the target it is computed for, started.
-struct Metric {
-  std::unique_ptr<MetricComputer> computer;
-  std::size_t target = 0;
-  TargetSpec spec = {};
-  std::string prefix = {};
-
-  TargetMetric view() const { return {computer.get(), target, spec, prefix}; }
-};
-std::vector<TargetMetric> views(const std::vector<Metric>& metrics);
 
 /// Where a training starts from, instead of random weights.
 struct GivenWeights {
@@ -123,6 +115,9 @@ class DocumentComponents {
   /// What the report shows beside them (confusion matrix, residuals), as far as plugins offer it
   /// and it can be had for such targets.
   std::vector<Metric> make_report_metrics() const;
+  /// The document's metrics by step and by series, and some forecasts, as far as `data` has them:
+  /// they are made for its rows, and borrow from it.
+  std::vector<Metric> make_breakdowns(const EvaluatedRows& data) const;
 
   /// What a model must fit, given the data as the transforms leave it. Throws DataError when a
   /// column may still have missing values.
@@ -140,6 +135,8 @@ class DocumentComponents {
   std::unique_ptr<LearningRateSchedule> schedule_in(const Config& slot) const;
   std::vector<Config> slots(std::string_view key) const { return slots_of(workflow_, key); }
   Metric started(std::unique_ptr<MetricComputer> metric, std::size_t target) const;
+  std::vector<MetricBreakdown::Made> metrics_of_part(std::size_t target,
+                                                     const TargetSpec& part) const;
   /// Adds a sentence to `left_out` for each that cannot be had.
   std::vector<Metric> make_report_metrics(std::vector<std::string>& left_out) const;
   std::size_t target_of(const Config& slot) const;

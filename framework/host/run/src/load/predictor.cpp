@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <c10/util/accumulate.h>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/core/group_names.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/source_columns.h>
 #include <treadle/core/tensor_spec.h>
@@ -22,6 +24,7 @@
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
 
+#include "evaluation/breakdowns.h"
 #include "events/history_file.h"
 #include "load/restored_model.h"
 #include "load/run_device.h"
@@ -258,21 +261,43 @@ struct Predictor::Impl : internal::RestoredModel {
     return provider;
   }
 
+  /// The document's metrics and the report's.
+  std::vector<internal::Metric> metrics_for(const internal::EvaluatedRows& rows) const {
+    std::vector<internal::Metric> all = components.make_metrics();
+    const bool has_rows = rows.rows != nullptr;
+    metrics.use_in(all, has_rows ? rows.rows->groups() : at::Tensor());
+    std::vector<internal::Metric> report = components.make_report_metrics();
+    std::move(report.begin(), report.end(), std::back_inserter(all));
+    if (!has_rows)
+      return all;
+    std::vector<internal::Metric> parts = components.make_breakdowns(rows);
+    std::vector<std::int64_t> every(static_cast<std::size_t>(rows.rows->rows()));
+    std::iota(every.begin(), every.end(), 0);
+    internal::ready_breakdowns(parts, metrics, rows, every);
+    std::move(parts.begin(), parts.end(), std::back_inserter(all));
+    return all;
+  }
+
   void run_within_memory(const std::function<void()>& work) const {
     engine::ThreadBudget budget;
     internal::within_memory_of(components.device(), [&] { budget.run(work); });
   }
 
-  /// Lets `visit` see predictions for all rows of open data.
+  using Visit = std::function<void(const Predictions&, const Batch&)>;
+
+  /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
+  /// EvaluatedRows are empty where they can only be read in order.
   engine::EvaluationTotals over_rows(
       const DataProvider& provider,
-      const std::function<void(const Predictions&, const Batch&)>& visit) const {
+      const std::function<Visit(const internal::EvaluatedRows&)>& visiting) const {
     const auto* rows = provider.ask<RowReader>();
+    internal::EvaluatedRows evaluated{rows, rows, provider.ask<GroupNames>()};
     std::unique_ptr<SampleReader> samples;
     if (rows == nullptr)
-      return over_stream(provider, visit);
+      return over_stream(provider, visiting(evaluated));
     if ((samples = internal::make_samples(runtime, components.workflow(), *rows)) != nullptr)
-      rows = samples.get();
+      evaluated.rows = rows = samples.get();
+    const Visit visit = visiting(evaluated);
     std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
     std::iota(all.begin(), all.end(), 0);
     engine::EvaluationTotals totals;
@@ -375,8 +400,12 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
       writer.keep(keep, source->texts(keep));
     }
     rows = impl_
-               ->over_rows(*provider, [&](const Predictions& predictions,
-                                          const Batch& batch) { writer.write(predictions, batch); })
+               ->over_rows(*provider,
+                           [&](const internal::EvaluatedRows&) -> Impl::Visit {
+                             return [&](const Predictions& predictions, const Batch& batch) {
+                               writer.write(predictions, batch);
+                             };
+                           })
                .rows;
   });
   return rows;
@@ -384,15 +413,16 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
 
 nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   const auto start = std::chrono::steady_clock::now();
-  auto metrics = impl_->components.make_metrics();
-  for (auto& extra : impl_->components.make_report_metrics())
-    metrics.push_back(std::move(extra));
+  const auto provider = impl_->open(data, OpenRequest::Purpose::kEvaluate);
+  std::vector<internal::Metric> metrics;
   const engine::EvaluationTotals totals =
-      impl_->over_rows(*impl_->open(data, OpenRequest::Purpose::kEvaluate),
-                       [&](const Predictions& predictions, const Batch& batch) {
-                         for (const internal::Metric& metric : metrics)
-                           metric.view().update(predictions, batch);
-                       });
+      impl_->over_rows(*provider, [&](const internal::EvaluatedRows& rows) -> Impl::Visit {
+        metrics = impl_->metrics_for(rows);
+        return [&](const Predictions& predictions, const Batch& batch) {
+          for (const internal::Metric& metric : metrics)
+            metric.view().update(predictions, batch);
+        };
+      });
   engine::ValidationResult result;
   result.loss = totals.loss;
   result.sample_count = totals.rows;

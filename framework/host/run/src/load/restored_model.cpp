@@ -32,6 +32,7 @@ RestoredModel::RestoredModel(const Runtime& runtime, SavedModel stored, Use use)
       components(runtime, usable_here(runtime, std::move(stored.workflow)), dataset),
       losses(components.loss_terms()) {
   losses.load_from(saved);
+  metrics.load_from(saved);
   transforms = components.make_transforms();
   load_transforms(transforms, saved);
   preparation = preparation_of(components.data_spec());

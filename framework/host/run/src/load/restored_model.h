@@ -14,6 +14,7 @@
 #include <treadle/engine/batch_preparation.h>
 #include <treadle/host/run/runtime.h>
 
+#include "evaluation/fitted_metrics.h"
 #include "load/dataset.h"
 #include "load/document_components.h"
 #include "load/fitted_losses.h"
@@ -37,6 +38,7 @@ struct RestoredModel {
   Dataset dataset;
   DocumentComponents components;
   FittedLosses losses;
+  FittedMetrics metrics;
   std::vector<std::unique_ptr<Transform>> transforms;
   engine::BatchPreparation preparation;  // of rows like the training's
   ModelSpec model_spec;

@@ -243,6 +243,48 @@
     };
   });
 
+  // Forecasts: what came before, what was predicted, and intervals as bands.
+  const forecastPicker = byId("forecast-picker");
+  if (forecastPicker) forecastPicker.addEventListener("change", () => redraw(["forecast-chart"]));
+  show("forecast-chart", () => {
+    const forecast = data.forecasts[Number(forecastPicker.value)];
+    const at = (column) => forecast.rows.map((row) => ({ x: row[2], y: row[column] }));
+    const predicted = (column) => at(column).filter((point) => point.y !== null);
+    const lines = { pointRadius: 0, pointHitRadius: 6, borderWidth: 2, spanGaps: false };
+    const datasets = [
+      Object.assign({ label: "actual", data: at(3), borderColor: colour(7), backgroundColor: colour(7) }, lines),
+      Object.assign({ label: "predicted", data: predicted(4), borderColor: colour(0), backgroundColor: colour(0) }, lines),
+    ];
+    forecast.bands.forEach((band) => {
+      const edge = { borderWidth: 0, pointRadius: 0, pointHitRadius: 0, borderColor: "transparent" };
+      datasets.push(Object.assign({ label: band.label, data: predicted(band.lower), fill: "+1",
+        backgroundColor: withAlpha(colour(0), 0.18) }, edge));
+      datasets.push(Object.assign({ label: "", data: predicted(band.upper), fill: false }, edge));
+    });
+    const options = curveOptions(forecast.number, false, true);
+    options.scales.x = axis("step", { type: "linear", ticks: { color: css("--soft"), precision: 0, maxRotation: 0 } });
+    options.plugins.legend.labels.filter = (item) => item.text !== "";
+    options.plugins.legend.labels.boxHeight = 6;
+    options.plugins.tooltip.callbacks.title = (items) => (items.length ? "step " + items[0].parsed.x : "");
+    options.plugins.tooltip.filter = (item) => item.dataset.borderWidth > 0;
+    return { type: "line", data: { datasets }, options };
+  });
+
+  const stepPicker = byId("by-step-picker");
+  if (stepPicker) stepPicker.addEventListener("change", () => redraw(["by-step-chart"]));
+  show("by-step-chart", () => {
+    const metric = data.by_step[Number(stepPicker.value)];
+    const options = curveOptions(metric.name, false, false);
+    options.scales.x = axis("step", { type: "linear", ticks: { color: css("--soft"), precision: 0, maxRotation: 0 } });
+    options.plugins.tooltip.callbacks.title = (items) => (items.length ? "step " + items[0].parsed.x : "");
+    return {
+      type: "line",
+      data: { datasets: [{ label: metric.name, data: metric.values.map((y, i) => ({ x: i + 1, y })), borderColor: colour(0),
+        backgroundColor: colour(0), borderWidth: 2, pointRadius: metric.values.length > 40 ? 0 : 2.5, pointHitRadius: 6 }] },
+      options,
+    };
+  });
+
   const repaint = () => { paintChips(); redraw(); };
   byId("theme").addEventListener("click", () => {
     theme = themes[(themes.indexOf(theme) + 1) % themes.length];

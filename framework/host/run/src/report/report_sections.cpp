@@ -7,6 +7,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 
 #include "report/json_path.h"
+#include "report/report_forecasts.h"
 #include "report/report_html.h"
 #include "report/report_metrics.h"
 #include "report/report_model.h"
@@ -526,7 +527,10 @@ Json chart_data(const ReportInput& input) {
     }
     curves.push_back(std::move(stored));
   }
-  return {{"curves", std::move(curves)}, {"residuals", residual_data(input)}};
+  Json data = forecast_data(input);
+  data["curves"] = std::move(curves);
+  data["residuals"] = residual_data(input);
+  return data;
 }
 
 }  // namespace treadle::report

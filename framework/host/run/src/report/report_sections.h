@@ -33,6 +33,8 @@ struct TargetTable {
 /// The result's tables of this name that are not empty, one for each target: "residual_sample", or
 /// "price/residual_sample" and "area/residual_sample".
 std::vector<TargetTable> find_tables(const ReportInput& input, std::string_view name);
+/// Of a list of tables.
+std::vector<TargetTable> find_tables_in(const nlohmann::json& tables, std::string_view name);
 
 /// What the script needs.
 nlohmann::json chart_data(const ReportInput& input);

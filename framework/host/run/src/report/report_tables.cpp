@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/json_path.h"
+#include "report/report_forecasts.h"
 #include "report/report_html.h"
 #include "report/report_metrics.h"
 #include "report/report_residuals.h"
@@ -144,8 +145,11 @@ std::string class_table(const ReportInput& input) {
 }  // namespace
 
 std::vector<TargetTable> find_tables(const ReportInput& input, std::string_view name) {
+  return find_tables_in(at_path(input.result, {"tables"}), name);
+}
+
+std::vector<TargetTable> find_tables_in(const Json& tables, std::string_view name) {
   std::vector<TargetTable> found;
-  const Json& tables = at_path(input.result, {"tables"});
   if (!tables.is_array())
     return found;
   for (const Json& stored : tables) {
@@ -174,6 +178,9 @@ std::string result_tables(const ReportInput& input) {
   }
   const std::string by_class = matrices + class_table(input);
   text += are_small && !shown.empty() ? html::side_by_side(by_class) : by_class;
+  text += forecasts(input);
+  for (const Json* drawn : forecast_tables(input))
+    shown.push_back(drawn);
   text += residuals(input);
   for (const char* name : {"residual_sample", "residual_histogram"}) {
     for (const TargetTable& drawn : find_tables(input, name))

@@ -10,6 +10,7 @@
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 
+#include "evaluation/breakdowns.h"
 #include "load/target_units.h"
 #include "store/saved_model.h"
 
@@ -108,6 +109,12 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   callbacks_ = components_.make_callbacks();
   metrics_ = components_.make_metrics();
   report_metrics_ = components_.make_report_metrics();
+  if (saved_preprocessing != nullptr) {
+    fitted_metrics_.load_from(*saved_preprocessing);
+  } else {
+    fitted_metrics_.fit(metrics_, components_.dataset().evaluated(), rows_.training);
+  }
+  ready(metrics_, report_metrics_, rows_.validation);
 
   const TrainingPlan plan = components_.training_plan();
   const std::optional<engine::StreamInput> stream = components_.stream();
@@ -274,12 +281,20 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
   // Fresh metrics: others hold what validate() accumulated.
   const std::vector<Metric> metrics = components_.make_metrics();
   tested_metrics_ = components_.make_report_metrics();
+  ready(metrics, tested_metrics_, rows_.test);
   engine::SessionSetup setup = setup_;
   setup.validation = &rows;
   setup.metrics = views(metrics);
   const std::vector<TargetMetric> extra = views(tested_metrics_);
   setup.metrics.insert(setup.metrics.end(), extra.begin(), extra.end());
   return engine::validate(setup, std::move(stop));
+}
+
+void Fit::ready(const std::vector<Metric>& metrics, const std::vector<Metric>& report_metrics,
+                const std::vector<std::int64_t>& rows) const {
+  const EvaluatedRows data = components_.dataset().evaluated();
+  fitted_metrics_.use_in(metrics, data.rows->groups());
+  ready_breakdowns(report_metrics, fitted_metrics_, data, rows);
 }
 
 bool Fit::transforms_targets() const {
@@ -295,6 +310,7 @@ StateDict Fit::preprocessing() const {
   }
   state.put("transforms", std::move(transforms));
   losses_.save_in(state);
+  fitted_metrics_.save_in(state);
   // For prediction: dictionaries of the data (class names, columns), and the shape of the rows
   // before the transforms.
   state.put("data", components_.dataset().provider().state());

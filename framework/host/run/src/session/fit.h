@@ -12,6 +12,7 @@
 #include <treadle/engine/session.h>
 #include <treadle/host/run/checkpoint_store.h>
 
+#include "evaluation/fitted_metrics.h"
 #include "load/document_components.h"
 #include "load/fitted_losses.h"
 
@@ -72,6 +73,9 @@ class Fit {
   void draw_weights_as_float32();
   void move_to_device();
   void finish_on_device() const;
+  /// Gives metrics what they need of the training rows, to be shown `rows`.
+  void ready(const std::vector<Metric>& metrics, const std::vector<Metric>& report_metrics,
+             const std::vector<std::int64_t>& rows) const;
 
   const DocumentComponents& components_;
   FitId id_;
@@ -84,6 +88,7 @@ class Fit {
   engine::BatchPreparation preparation_;
   ModelSpec model_spec_;
   FittedLosses losses_;
+  FittedMetrics fitted_metrics_;
   std::optional<Objective> objective_;
   std::shared_ptr<Model> model_;
   std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first

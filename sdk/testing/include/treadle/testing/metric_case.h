@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
+#include <treadle/core/fits_training_rows.h>
+#include <treadle/core/matrix_rows.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/targets.h>
@@ -131,6 +134,34 @@ inline void expect_equal(const MetricResult& got, const MetricResult& expected, 
   }
 }
 
+/// Training rows of one series for a metric of `target` (FitsTrainingRows), a row for each step.
+inline MatrixRows training_rows(const TargetSpec& target) {
+  constexpr std::int64_t kTrainingRows = 50;
+  const TaskRandom random(29);
+  MatrixRows::Matrices rows;
+  rows.dtype = at::kDouble;
+  rows.spec.inputs = {{"features", {1}, {{"x"}}, Role::kFeatures, at::kDouble}};
+  rows.inputs = {at::randn({kTrainingRows, 1}, at::kDouble)};
+  rows.spec.targets = {target};
+  std::vector<std::int64_t>& shape = rows.spec.targets[0].shape;
+  shape.erase(shape.begin(),
+              shape.begin() + static_cast<std::ptrdiff_t>(target.position_dimensions()));
+  rows.targets = {random_targets(rows.spec.targets[0], kTrainingRows)};
+  return MatrixRows(std::move(rows));
+}
+
+/// Lets `metric`, started for `target`, take what it needs of training rows; nothing where it needs
+/// none.
+inline void fit_to_training_rows(MetricComputer& metric, const TargetSpec& target) {
+  auto* const fits = metric.ask<FitsTrainingRows>();
+  if (fits == nullptr)
+    return;
+  const MatrixRows data = training_rows(target);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(data.rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  fits->use(fits->fit(data, rows, 0), {});
+}
+
 class MetricContract : public ::testing::TestWithParam<MetricCase> {
  protected:
   static constexpr std::int64_t kRows = 40;
@@ -138,6 +169,7 @@ class MetricContract : public ::testing::TestWithParam<MetricCase> {
   std::unique_ptr<MetricComputer> started() const {
     auto metric = GetParam().make();
     metric->start(target());
+    fit_to_training_rows(*metric, target());
     return metric;
   }
 
