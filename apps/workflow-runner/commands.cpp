@@ -36,6 +36,8 @@ constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to w
 constexpr Option kKeep{
     "keep", 0,  "COLUMN[,COLUMN]",
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
+constexpr Option kHorizon{"horizon", 0,  "STEPS",
+                          false,     "", "continues each series of DATA by so many steps instead"};
 constexpr Option kPrompt{"prompt", 'p', "TEXT",
                          false,    "",  "the beginning of the text (default: none)"};
 constexpr Option kMaxNewTokens{
@@ -122,8 +124,8 @@ std::span<const Command> commands() {
       {"predict",
        "Predicts for the rows of a file; columns are matched by name.",
        {kModelOfRun, kData},
-       {kOutputFile, kKeep, kDevice, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet,
-        kJson},
+       {kOutputFile, kKeep, kHorizon, kDevice, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable,
+        kQuiet, kJson},
        "predict runs/iris-20300501-101500 new.csv -o predicted.csv --keep id",
        true,
        ""},

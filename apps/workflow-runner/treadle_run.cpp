@@ -275,30 +275,6 @@ void add_column_names(std::string_view line, std::vector<std::string>& names) {
   }
 }
 
-std::vector<std::string> column_names(const std::vector<std::string>& lists) {
-  std::vector<std::string> names;
-  for (const std::string& list : lists)
-    add_column_names(list, names);
-  return names;
-}
-
-void predict(const CommandLine& line) {
-  const std::string output = line.output_file("output");
-  const Runtime runtime = make_runtime(line);
-  const std::int64_t rows =
-      Predictor::load(runtime, line.arguments[0], device_for_use(line))
-          .predict_file(line.arguments[1], output, column_names(line.texts("keep")));
-  if (is_standard_output(output))
-    return;  // nothing but the rows
-  if (line.has("json")) {
-    print(Json{{"rows", rows}, {"output", output}});
-  } else if (!line.has("quiet")) {
-    print(std::to_string(rows) + (rows == 1 ? " row" : " rows") + " predicted, in " + output +
-          "\n");
-  }
-}
-
-/// The number that an option's text is; UsageError for any other text.
 template <typename Number>
 Number number_of(const CommandLine& line, const char* option, const char* wanted) {
   const std::string text = line.text(option);
@@ -311,6 +287,38 @@ Number number_of(const CommandLine& line, const char* option, const char* wanted
   return number;
 }
 
+std::vector<std::string> column_names(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists)
+    add_column_names(list, names);
+  return names;
+}
+
+void predict(const CommandLine& line) {
+  const std::string output = line.output_file("output");
+  const std::vector<std::string> keep = column_names(line.texts("keep"));
+  const bool continues = line.has("horizon");
+  const std::int64_t steps =
+      continues ? number_of<std::int64_t>(line, "horizon", "a whole number") : 0;
+  if (continues && steps < 1)
+    throw UsageError("--horizon is the number of steps to predict, at least 1");
+  if (continues && !keep.empty())
+    throw UsageError("--keep copies columns of rows that are there, and --horizon predicts others");
+  const Runtime runtime = make_runtime(line);
+  const Predictor predictor = Predictor::load(runtime, line.arguments[0], device_for_use(line));
+  const std::int64_t rows = continues ? predictor.continue_series(line.arguments[1], output, steps)
+                                      : predictor.predict_file(line.arguments[1], output, keep);
+  if (is_standard_output(output))
+    return;  // nothing but the rows
+  if (line.has("json")) {
+    print(Json{{"rows", rows}, {"output", output}});
+  } else if (!line.has("quiet")) {
+    print(std::to_string(rows) + (rows == 1 ? " row" : " rows") + " predicted, in " + output +
+          "\n");
+  }
+}
+
+/// The number that an option's text is; UsageError for any other text.
 /// For a terminal: what a model writes is nobody's order to it. New lines and tabs stay.
 std::string harmless(std::string_view text) {
   std::string shown;

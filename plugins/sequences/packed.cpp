@@ -191,7 +191,7 @@ class PackedReader final : public SampleReader {
   SourceRows do_source_rows(std::int64_t sample) const override {
     const std::int64_t begin = starts_[static_cast<std::size_t>(sample)];
     const RowRange rows{begin, begin + length_};
-    return {rows, spec_.targets.empty() ? RowRange{} : rows};
+    return {rows, rows};
   }
   std::string do_describe_row(std::int64_t sample) const override {
     const RowRange rows = do_source_rows(sample).inputs;

@@ -91,10 +91,8 @@ at::Tensor WindowReader::do_targets(std::size_t target) const {
 
 SourceRows WindowReader::do_source_rows(std::int64_t sample) const {
   const std::int64_t begin = starts_[static_cast<std::size_t>(sample)];
-  SourceRows rows{{begin, begin + shape_.lookback}, {}};
-  if (!targets_.empty())
-    rows.targets = {begin + to_target_, begin + to_target_ + shape_.horizon};
-  return rows;
+  const std::int64_t first = begin + shape_.lookback + shape_.gap;
+  return {{begin, begin + shape_.lookback}, {first, first + shape_.horizon}};
 }
 
 std::string WindowReader::do_describe_row(std::int64_t sample) const {

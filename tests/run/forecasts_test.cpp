@@ -1,6 +1,7 @@
 // Forecasts of several series: scaled errors, metrics by step and by series, the drawn sample.
 #include <cmath>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,64 @@ TEST(Forecasts, OfAnotherFileAreScaledByTheTrainingRowsOfTheSameSeries) {
     ADD_FAILURE() << "nobody knows the changes of that series";
   } catch (const DataError& error) {
     EXPECT_THAT(error.what(), HasSubstr("the series of row 0"));
+  }
+}
+
+/// A file that a prediction wrote, line by line.
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::istringstream text(read_file(file));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+// The last two values again and again, by a model of two steps: 38, 39 of slope's days are 76, 78.
+TEST(Forecasts, ContinueEachSeriesBeyondTheHorizonOfTheModel) {
+  const Workspace workspace;
+  const fs::path series = workspace.folder() / "series.csv";
+  write_series(series, {"zigzag", "slope"}, 40);
+  Json document = series_document(series);
+  document["model"]["flow"][0]["builder"] = {{"use", "seasonal"}, {"period", 2}};
+  const Runtime runtime = watching_runtime();
+  const Predictor predictor = Predictor::load(runtime, trained(workspace, document).folder);
+  const fs::path output = workspace.folder() / "predicted.csv";
+
+  EXPECT_EQ(predictor.continue_series(series, output, 5), 10);
+
+  EXPECT_THAT(
+      lines_of(output),
+      ElementsAre("row,position,series,time,y", "0,0,zigzag,40,0", "0,1,zigzag,41,1",
+                  "0,2,zigzag,42,0", "0,3,zigzag,43,1", "0,4,zigzag,44,0", "1,0,slope,40,76",
+                  "1,1,slope,41,78", "1,2,slope,42,76", "1,3,slope,43,78", "1,4,slope,44,76"));
+  EXPECT_EQ(predictor.continue_series(series, output, 1), 2);
+  EXPECT_THAT(lines_of(output),
+              ElementsAre("row,position,series,time,y", "0,0,zigzag,40,0", "1,0,slope,40,76"));
+  // Each window of the file, with the time of what it predicts.
+  EXPECT_EQ(predictor.predict_file(series, output), 2 * 37);
+  const std::vector<std::string> windows = lines_of(output);
+  EXPECT_EQ(windows[1], "0,0,zigzag,4,0");
+  EXPECT_EQ(windows.back(), "73,1,slope,41,78");
+}
+
+TEST(Forecasts, CannotBeContinuedFromInputsThatNobodyPredicts) {
+  const Workspace workspace;
+  const fs::path series = workspace.folder() / "series.csv";
+  write_series(series, {"slope"}, 40);
+  Json document = series_document(series);
+  document["data"].erase("group");
+  document["data"].erase("time");
+  document["data"]["columns"] = {"y", "day"};
+  const Runtime runtime = watching_runtime();
+  const Predictor predictor = Predictor::load(runtime, trained(workspace, document).folder);
+  const fs::path output = workspace.folder() / "predicted.csv";
+
+  EXPECT_EQ(predictor.continue_series(series, output, 2), 2) << "as far as the model predicts";
+  try {
+    predictor.continue_series(series, output, 3);
+    ADD_FAILURE() << "nobody knows the next days";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("input column \"day\""));
   }
 }
 

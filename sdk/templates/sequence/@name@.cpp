@@ -26,10 +26,7 @@ class LaggedRows final : public treadle::SampleReader {
 
   treadle::SourceRows do_source_rows(std::int64_t sample) const override {
     const std::int64_t row = rows_[static_cast<std::size_t>(sample)];
-    treadle::SourceRows source{{row - lags_, row + 1}, {}};
-    if (!spec().targets.empty())
-      source.targets = {row, row + 1};
-    return source;
+    return {{row - lags_, row + 1}, {row, row + 1}};
   }
 
   treadle::MatrixRows table_;

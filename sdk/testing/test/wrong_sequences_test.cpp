@@ -115,8 +115,7 @@ class Next final : public SequenceProvider {
       for (std::int64_t row = one.begin; row < one.end - (has_next ? 1 : 0); ++row) {
         now.push_back(row);
         next.push_back(has_targets ? row + 1 : row);
-        made.sources.push_back(
-            {{row, row + 1}, has_targets ? RowRange{row + 1, row + 2} : RowRange{}});
+        made.sources.push_back({{row, row + 1}, {row + 1, row + 2}});
       }
     }
     if (now.empty())

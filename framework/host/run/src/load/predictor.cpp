@@ -1,18 +1,19 @@
 #include <treadle/host/run/predictor.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
-#include <c10/util/accumulate.h>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/core/group_names.h>
@@ -26,8 +27,10 @@
 
 #include "evaluation/breakdowns.h"
 #include "events/history_file.h"
+#include "load/prediction_writer.h"
 #include "load/restored_model.h"
 #include "load/run_device.h"
+#include "load/series_times.h"
 #include "load/target_units.h"
 #include "report/result_json.h"
 #include "session/fit.h"
@@ -41,182 +44,6 @@ namespace fs = std::filesystem;
 // Rows that are evaluated in one batch.
 constexpr std::int64_t kLeast = 32;
 constexpr std::int64_t kMost = 1024;
-
-/// Quoted as RFC 4180 asks where a name needs it.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos)
-    return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"')
-      quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
-/// The shortest text that reads back as the same number in the precision it was computed in; more
-/// digits would be invented.
-std::string number_text(double value, at::ScalarType computed_in) {
-  std::array<char, 32> digits;
-  char* const begin = digits.data();
-  char* const limit = begin + digits.size();
-  const auto end = computed_in == at::kDouble
-                       ? std::to_chars(begin, limit, value).ptr
-                       : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
-  return {begin, end};
-}
-
-/// Writes predictions as CSV: a row per position of a target, so per row of the data where the
-/// targets have no positions of their own. Padding has no row.
-class PredictionWriter {
- public:
-  /// `inputs`: as the transforms leave them; they have the lengths of padded rows.
-  PredictionWriter(FileWriter& file, const std::vector<TargetSpec>& targets,
-                   const std::vector<PortSpec>& inputs)
-      : file_(file), targets_(targets) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].role == Role::kLengths && inputs[i].of == targets.front().padded_like)
-        lengths_ = i;
-    }
-    const std::size_t dimensions = targets.front().position_dimensions();
-    for (const TargetSpec& target : targets) {
-      if (target.positions() != targets.front().positions()) {
-        throw UsageError("the targets \"" + targets.front().name + "\" and \"" + target.name +
-                         "\" have different positions, so one CSV file cannot hold both; predict "
-                         "from a program (treadle::Predictor)");
-      }
-    }
-    header_ = "row";
-    for (std::size_t i = 0; i < dimensions; ++i)
-      header_ += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
-  }
-
-  /// Columns of the data to write beside the predictions, with a text for each of its rows.
-  void keep(std::vector<std::string> names, std::vector<std::vector<std::string>> texts) {
-    kept_names_ = std::move(names);
-    kept_ = std::move(texts);
-  }
-
-  void write(const Predictions& predictions, const Batch& batch) {
-    if (!header_.empty())
-      write_header(predictions);
-    std::vector<Shown> shown;
-    for (const Prediction& prediction : predictions)
-      shown.emplace_back(prediction);
-    const at::IntArrayRef sizes = shown.front().values.sizes();
-    const at::IntArrayRef positions = sizes.slice(1, sizes.size() - 2);
-    const std::int64_t per_row = c10::multiply_integers(positions);
-    const at::Tensor real = real_positions(batch, sizes.slice(0, sizes.size() - 1));
-    const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
-    std::string text;
-    for (std::int64_t place = 0; place < sizes[0] * per_row; ++place) {
-      if (real.defined() && !real.data_ptr<bool>()[place])
-        continue;
-      text += std::to_string(rows[place / per_row]);
-      add_position(place % per_row, positions, text);
-      for (const std::vector<std::string>& column : kept_)
-        text += "," + csv_field(column.at(static_cast<std::size_t>(rows[place / per_row])));
-      for (std::size_t target = 0; target < predictions.size(); ++target)
-        add_target(target, shown[target], place, text);
-      text += "\n";
-    }
-    file_.write(text);
-  }
-
- private:
-  /// A prediction as it is written: converted once for a batch, not for each position.
-  struct Shown {
-    explicit Shown(const Prediction& prediction)
-        : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
-      for (const Prediction::Extra& extra : prediction.extras)
-        extras.push_back(wide(extra.values));
-    }
-    static at::Tensor wide(const at::Tensor& tensor) { return tensor.to(at::kDouble).contiguous(); }
-
-    at::Tensor values;  // float64 [B, positions..., width]
-    std::vector<at::Tensor> extras;
-    at::ScalarType computed_in;
-  };
-
-  std::string column(std::size_t target, const std::string& what) const {
-    return targets_.size() == 1 ? what : targets_[target].name + "/" + what;
-  }
-
-  std::vector<std::string> predicted_columns(const Predictions& predictions) const {
-    std::vector<std::string> columns;
-    for (std::size_t i = 0; i < targets_.size(); ++i) {
-      const TargetSpec& target = targets_[i];
-      if (target.kind == TargetKind::kNumbers) {
-        for (std::int64_t k = 0; k < target.width(); ++k) {
-          const std::string name =
-              target.width() == 1 ? target.name : target.name + "." + std::to_string(k);
-          columns.push_back(name);
-          for (const Prediction::Extra& extra : predictions[i].extras)
-            columns.push_back(name + "." + extra.name);
-        }
-        continue;
-      }
-      if (target.kind == TargetKind::kClasses)
-        columns.push_back(column(i, "predicted"));
-      for (const std::string& name : target.class_names)
-        columns.push_back(column(i, "p(" + name + ")"));
-    }
-    return columns;
-  }
-
-  void write_header(const Predictions& predictions) {
-    const std::vector<std::string> columns = predicted_columns(predictions);
-    for (const std::string& name : kept_names_) {
-      const bool is_taken = std::find(columns.begin(), columns.end(), name) != columns.end();
-      header_ += "," + csv_field(is_taken ? name + " (data)" : name);
-    }
-    for (const std::string& name : columns)
-      header_ += "," + csv_field(name);
-    file_.write(std::exchange(header_, {}) + "\n");
-  }
-
-  /// True where a position is no padding, [B, positions...]; undefined where none is.
-  at::Tensor real_positions(const Batch& batch, at::IntArrayRef sizes) const {
-    if (!lengths_)
-      return {};
-    at::Tensor real =
-        at::arange(sizes[1], at::kLong).unsqueeze(0).lt(batch.inputs[*lengths_].unsqueeze(1));
-    while (real.dim() < static_cast<std::int64_t>(sizes.size()))
-      real = real.unsqueeze(-1);
-    return real.expand(sizes).contiguous();
-  }
-
-  static void add_position(std::int64_t place, at::IntArrayRef positions, std::string& text) {
-    std::vector<std::int64_t> index(positions.size());
-    for (std::size_t i = positions.size(); i-- > 0; place /= positions[i])
-      index[i] = place % positions[i];
-    for (const std::int64_t at : index)
-      text += "," + std::to_string(at);
-  }
-
-  void add_target(std::size_t target, const Shown& shown, std::int64_t place,
-                  std::string& text) const {
-    const std::int64_t width = shown.values.size(-1);
-    const double* const here = shown.values.data_ptr<double>() + place * width;
-    if (targets_[target].kind == TargetKind::kClasses) {
-      const auto best = static_cast<std::size_t>(std::max_element(here, here + width) - here);
-      text += "," + csv_field(targets_[target].class_names[best]);
-    }
-    for (std::int64_t k = 0; k < width; ++k) {
-      text += "," + number_text(here[k], shown.computed_in);
-      for (const at::Tensor& extra : shown.extras)
-        text += "," + number_text(extra.data_ptr<double>()[place * width + k], shown.computed_in);
-    }
-  }
-
-  FileWriter& file_;
-  const std::vector<TargetSpec>& targets_;
-  std::optional<std::size_t> lengths_;  // the input with them
-  std::vector<std::string> kept_names_;
-  std::vector<std::vector<std::string>> kept_;  // by column, row
-  std::string header_;  // until it is written: its columns depend on what is predicted
-};
 
 /// Throws a DataError unless these are rows as `port` has them.
 void expect_rows(const PortSpec& port, const at::Tensor& given) {
@@ -281,6 +108,32 @@ struct Predictor::Impl : internal::RestoredModel {
   void run_within_memory(const std::function<void()>& work) const {
     engine::ThreadBudget budget;
     internal::within_memory_of(components.device(), [&] { budget.run(work); });
+  }
+
+  /// For rows as the training data has them, as many as there are.
+  Predictions predict_rows(const Batch& rows) const {
+    const at::NoGradGuard no_gradients;
+    Predictions all;
+    const std::int64_t most = pipeline_options().batch_size;
+    for (std::int64_t begin = 0; begin < rows.size(); begin += most) {
+      Batch some = rows.slice(begin, std::min(most, rows.size() - begin));
+      for (at::Tensor& input : some.inputs)
+        input = input.clone();  // transforms change rows in place
+      engine::BatchPreparation::Memory memory;
+      preparation.before_transfer(some, ApplyContext{}, memory);
+      Predictions part = internal::within_memory_of(
+          components.device(), [&] { return engine::predict(setup(preparation), some); });
+      if (all.empty()) {
+        all = std::move(part);
+        continue;
+      }
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].values = at::cat({all[i].values, part[i].values});
+        for (std::size_t k = 0; k < all[i].extras.size(); ++k)
+          all[i].extras[k].values = at::cat({all[i].extras[k].values, part[i].extras[k].values});
+      }
+    }
+    return all;
   }
 
   using Visit = std::function<void(const Predictions&, const Batch&)>;
@@ -379,11 +232,208 @@ Prediction Predictor::predict(const at::Tensor& features) const {
   return std::move(predict(std::span(&features, 1)).front());
 }
 
+namespace {
+
+std::string series_name(const internal::EvaluatedRows& data, std::int64_t row) {
+  const auto group = data.source->groups()[row].item<std::int64_t>();
+  return data.names != nullptr ? data.names->name_of(group) : std::to_string(group);
+}
+
+/// The series and the time of what samples predict, as far as the data has them.
+void label_samples(const internal::EvaluatedRows& data, internal::PredictionWriter& writer) {
+  const SampleReader* const samples = data.rows->samples();
+  if (samples == nullptr)
+    return;
+  const auto times = std::make_shared<const internal::SeriesTimes>(*data.source);
+  const bool has_series = data.source->groups().defined();
+  std::vector<std::string> names;
+  if (has_series)
+    names.emplace_back("series");
+  if (times->has_times())
+    names.emplace_back("time");
+  if (names.empty())
+    return;
+  writer.label(
+      names, [=](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
+        const SourceRows source = samples->source_rows(row);
+        if (has_series)
+          texts.push_back(series_name(data, source.inputs.begin));
+        if (times->has_times())
+          texts.push_back(times->text(source.inputs.begin, source.targets.begin + position));
+      });
+}
+
+/// [S, width] as one step, [S, 1, width]; with steps as it is.
+at::Tensor with_steps(const at::Tensor& values) {
+  return values.dim() == 2 ? values.unsqueeze(1) : values;
+}
+
+/// Some steps after others.
+void append(Predictions& all, const Predictions& more) {
+  if (all.empty()) {
+    all = more;
+    return;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].values = at::cat({all[i].values, more[i].values}, 1);
+    for (std::size_t k = 0; k < all[i].extras.size(); ++k)
+      all[i].extras[k].values = at::cat({all[i].extras[k].values, more[i].extras[k].values}, 1);
+  }
+}
+
+Predictions first_steps(Predictions predictions, std::int64_t steps) {
+  for (Prediction& prediction : predictions) {
+    prediction.values = prediction.values.narrow(1, 0, steps).contiguous();
+    for (Prediction::Extra& extra : prediction.extras)
+      extra.values = extra.values.narrow(1, 0, steps).contiguous();
+  }
+  return predictions;
+}
+
+/// A number of a target.
+struct Predicted {
+  std::size_t target = 0;
+  std::int64_t number = 0;
+};
+
+/// For each column of the only input the number of a target that it is. `rows` have targets. Throws
+/// a DataError that names a column that is none.
+std::vector<Predicted> predicted_columns(const RowReader& rows) {
+  constexpr std::int64_t kRowsCompared = 4096;
+  const std::int64_t count = std::min(rows.rows(), kRowsCompared);
+  std::vector<std::int64_t> last(static_cast<std::size_t>(count));
+  std::iota(last.begin(), last.end(), rows.rows() - count);
+  Batch batch;
+  rows.gather(last, batch);
+  const PortSpec& port = rows.spec().inputs.front();
+  std::vector<Predicted> columns;
+  for (std::int64_t column = 0; column < batch.inputs[0].size(1); ++column) {
+    std::optional<Predicted> found;
+    for (std::size_t t = 0; t < batch.targets.size() && !found; ++t) {
+      const at::Tensor& values = batch.targets[t];
+      for (std::int64_t k = 0; values.dim() == 2 && k < values.size(1) && !found; ++k) {
+        if (values.select(1, k).equal(batch.inputs[0].select(1, column)))
+          found = Predicted{t, k};
+      }
+    }
+    if (!found) {
+      const auto index = static_cast<std::size_t>(column);
+      throw DataError("input column " +
+                      (index < port.columns.size() ? "\"" + port.columns[index].name + "\""
+                                                   : std::to_string(column)) +
+                      " is not among the targets, so nothing is known of it beyond the model's "
+                      "horizon; predict no more steps than that");
+    }
+    columns.push_back(*found);
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& output,
+                                        std::int64_t steps) const {
+  TREADLE_EXPECTS(steps >= 1, "there is a step to predict");
+  const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
+  const auto* const source = provider->ask<RowReader>();
+  const std::unique_ptr<SampleReader> samples =
+      source == nullptr
+          ? nullptr
+          : internal::make_samples(impl_->runtime, impl_->components.workflow(), *source);
+  if (samples == nullptr) {
+    throw UsageError(
+        "the model of this run predicts rows, not the steps after a series: its document has no "
+        "\"sequence\"; predict without a horizon");
+  }
+  const internal::EvaluatedRows evaluated{samples.get(), source, provider->ask<GroupNames>()};
+  const internal::SeriesTimes times(*source);
+  // The last sample of each series, by the series' end.
+  std::map<std::int64_t, std::int64_t> last;
+  for (std::int64_t sample = 0; sample < samples->rows(); ++sample)
+    last[samples->source_rows(sample).inputs.end] = sample;
+  std::vector<std::int64_t> chosen;
+  for (const RowRange& series : series_of(*source)) {
+    if (const auto found = last.find(series.end); found != last.end())
+      chosen.push_back(found->second);
+  }
+  if (chosen.empty())
+    throw DataError(data.string() + ": no sample ends with the last row of its series");
+  const SourceRows first = samples->source_rows(chosen.front());
+  const std::int64_t gap = first.targets.begin - first.inputs.end;
+  if (gap < 0)
+    throw UsageError("the model of this run labels rows that are there; it continues no series");
+
+  Batch batch;
+  samples->gather(chosen, batch);
+  const std::int64_t horizon = first.targets.size();
+  std::vector<Predicted> columns;
+  if (steps > horizon) {
+    if (gap > 0) {
+      throw UsageError("the model predicts from " + std::to_string(gap) +
+                       " rows after the last on, so it cannot be given what it predicted; predict "
+                       "at most " +
+                       std::to_string(horizon) + " steps");
+    }
+    columns =
+        predicted_columns(*impl_->open(data, OpenRequest::Purpose::kEvaluate)->ask<RowReader>());
+  }
+  Predictions all;
+  for (std::int64_t done = 0; done < steps; done += horizon) {
+    if (done > 0) {
+      // The window moves on: what was predicted is given as if it had been seen.
+      std::vector<at::Tensor> seen;
+      for (const Predicted& column : columns)
+        seen.push_back(
+            all[column.target].values.narrow(1, done - horizon, horizon).select(2, column.number));
+      at::Tensor& window = batch.inputs[0];
+      const std::int64_t lookback = window.size(1);
+      const at::Tensor longer = at::cat({window, at::stack(seen, 2).to(window.scalar_type())}, 1);
+      window = longer.narrow(1, longer.size(1) - lookback, lookback).contiguous();
+    }
+    Predictions more = impl_->predict_rows(batch);
+    for (Prediction& prediction : more) {
+      prediction.values = with_steps(prediction.values);
+      for (Prediction::Extra& extra : prediction.extras)
+        extra.values = with_steps(extra.values);
+    }
+    append(all, more);
+  }
+  all = first_steps(std::move(all), steps);
+
+  std::vector<TargetSpec> targets = data_spec().targets;
+  for (TargetSpec& target : targets) {
+    const std::int64_t width = target.kind == TargetKind::kClasses ? 0 : target.width();
+    target.shape =
+        width == 0 ? std::vector<std::int64_t>{steps} : std::vector<std::int64_t>{steps, width};
+  }
+  write_file_atomically(output, [&](FileWriter& file) {
+    internal::PredictionWriter writer(file, targets, {});
+    std::vector<std::string> names;
+    const bool has_series = source->groups().defined();
+    if (has_series)
+      names.emplace_back("series");
+    if (times.has_times())
+      names.emplace_back("time");
+    writer.label(
+        names, [&](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
+          const SourceRows rows = samples->source_rows(chosen[static_cast<std::size_t>(row)]);
+          if (has_series)
+            texts.push_back(series_name(evaluated, rows.inputs.begin));
+          if (times.has_times())
+            texts.push_back(times.text(rows.inputs.begin, rows.targets.begin + position));
+        });
+    Batch written;
+    written.rows = at::arange(static_cast<std::int64_t>(chosen.size()), at::kLong);
+    writer.write(all, written);
+  });
+  return static_cast<std::int64_t>(chosen.size()) * steps;
+}
+
 std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output,
                                      const std::vector<std::string>& keep) const {
   std::int64_t rows = 0;
   write_file_atomically(output, [&](FileWriter& file) {
-    PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
+    internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
     const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
     if (!keep.empty() && impl_->components.workflow().resolved.contains("sequence")) {
       throw UsageError(
@@ -401,7 +451,9 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
     }
     rows = impl_
                ->over_rows(*provider,
-                           [&](const internal::EvaluatedRows&) -> Impl::Visit {
+                           [&](const internal::EvaluatedRows& evaluated) -> Impl::Visit {
+                             if (evaluated.rows != nullptr)
+                               label_samples(evaluated, writer);
                              return [&](const Predictions& predictions, const Batch& batch) {
                                writer.write(predictions, batch);
                              };

@@ -11,6 +11,7 @@
 #include <treadle/core/module_state.h>
 
 #include "events/event_log.h"
+#include "report/csv_field.h"
 #include "report/json_path.h"
 
 namespace treadle::internal {
@@ -82,15 +83,6 @@ std::string file_name(std::string name) {
       [](unsigned char c) { return c >= 0x80 || (std::isalnum(c) == 0 && c != '_' && c != '-'); },
       '_');
   return name + ".csv";
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos)
-    return text;
-  std::string quoted = "\"";
-  for (const char c : text)
-    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string csv_text(const nlohmann::json& table) {

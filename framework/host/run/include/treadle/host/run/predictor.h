@@ -50,10 +50,20 @@ class Predictor {
   /// is needed. Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the
   /// target's name; with several targets "<target>/" in front. A target with positions (time steps,
   /// pixels) has a row per position. The columns of the file that `keep` names are copied behind
-  /// `row`; one that is called like a column of the predictions is written as "<name> (data)".
+  /// `row`; one that is called like a column of the predictions is written as "<name> (data)". Of
+  /// samples made of rows, `series` and `time` of what is predicted, where the data has them.
   /// Returns the number of rows of the data.
   std::int64_t predict_file(const std::filesystem::path& data, const std::filesystem::path& output,
                             const std::vector<std::string>& keep = {}) const;
+
+  /// Continues each series of a file by `steps` steps after its last row, for a model of samples
+  /// made of rows (windows). Beyond the model's horizon it is given what it has predicted, which is
+  /// possible where its inputs are its targets. Writes a CSV: `row` counts the series from 0,
+  /// `position` the steps; then `series` and `time`, where the data has them; then predictions as
+  /// predict_file() has them. Series too short for the model are left out, where its document says
+  /// so. Returns how many rows it wrote.
+  std::int64_t continue_series(const std::filesystem::path& data,
+                               const std::filesystem::path& output, std::int64_t steps) const;
 
   /// Evaluates the model on a file that has the target: {"loss", "metrics", "sample_count",
   /// "validation_time_seconds", "tables"} as in result.json's "validation".

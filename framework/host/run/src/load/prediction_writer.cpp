@@ -1,0 +1,183 @@
+#include "load/prediction_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <ATen/ops/arange.h>
+#include <c10/util/accumulate.h>
+
+#include <treadle/base/error.h>
+
+#include "report/csv_field.h"
+
+namespace treadle::internal {
+namespace {
+
+/// The shortest text that reads back as the same number in the precision it was computed in; more
+/// digits would be invented.
+std::string number_text(double value, at::ScalarType computed_in) {
+  std::array<char, 32> digits;
+  char* const begin = digits.data();
+  char* const limit = begin + digits.size();
+  const auto end = computed_in == at::kDouble
+                       ? std::to_chars(begin, limit, value).ptr
+                       : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
+  return {begin, end};
+}
+
+void add_position(std::int64_t place, at::IntArrayRef positions, std::string& text) {
+  std::vector<std::int64_t> index(positions.size());
+  for (std::size_t i = positions.size(); i-- > 0; place /= positions[i])
+    index[i] = place % positions[i];
+  for (const std::int64_t at : index)
+    text += "," + std::to_string(at);
+}
+
+at::Tensor wide(const at::Tensor& tensor) {
+  return tensor.to(at::kDouble).contiguous();
+}
+
+}  // namespace
+
+PredictionWriter::PredictionWriter(FileWriter& file, const std::vector<TargetSpec>& targets,
+                                   const std::vector<PortSpec>& inputs)
+    : file_(file), targets_(targets) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].role == Role::kLengths && inputs[i].of == targets.front().padded_like)
+      lengths_ = i;
+  }
+  const std::size_t dimensions = targets.front().position_dimensions();
+  for (const TargetSpec& target : targets) {
+    if (target.positions() != targets.front().positions()) {
+      throw UsageError("the targets \"" + targets.front().name + "\" and \"" + target.name +
+                       "\" have different positions, so one CSV file cannot hold both; predict "
+                       "from a program (treadle::Predictor)");
+    }
+  }
+  header_ = "row";
+  for (std::size_t i = 0; i < dimensions; ++i)
+    header_ += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
+}
+
+void PredictionWriter::keep(std::vector<std::string> names,
+                            std::vector<std::vector<std::string>> texts) {
+  kept_names_ = std::move(names);
+  kept_ = std::move(texts);
+}
+
+void PredictionWriter::label(std::vector<std::string> names, Labels labels) {
+  label_names_ = std::move(names);
+  labels_ = std::move(labels);
+}
+
+void PredictionWriter::write(const Predictions& predictions, const Batch& batch) {
+  if (!header_.empty())
+    write_header(predictions);
+  std::vector<Shown> shown;
+  for (const Prediction& prediction : predictions)
+    shown.emplace_back(prediction);
+  const at::IntArrayRef sizes = shown.front().values.sizes();
+  const at::IntArrayRef positions = sizes.slice(1, sizes.size() - 2);
+  const std::int64_t per_row = c10::multiply_integers(positions);
+  const at::Tensor real = real_positions(batch, sizes.slice(0, sizes.size() - 1));
+  const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
+  std::string text;
+  for (std::int64_t place = 0; place < sizes[0] * per_row; ++place) {
+    if (real.defined() && !real.data_ptr<bool>()[place])
+      continue;
+    text += std::to_string(rows[place / per_row]);
+    add_position(place % per_row, positions, text);
+    add_labels(rows[place / per_row], place % per_row, text);
+    for (const std::vector<std::string>& column : kept_)
+      text += "," + csv_field(column.at(static_cast<std::size_t>(rows[place / per_row])));
+    for (std::size_t target = 0; target < predictions.size(); ++target)
+      add_target(target, shown[target], place, text);
+    text += "\n";
+  }
+  file_.write(text);
+}
+
+PredictionWriter::Shown::Shown(const Prediction& prediction)
+    : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
+  for (const Prediction::Extra& extra : prediction.extras)
+    extras.push_back(wide(extra.values));
+}
+
+std::string PredictionWriter::column(std::size_t target, const std::string& what) const {
+  return targets_.size() == 1 ? what : targets_[target].name + "/" + what;
+}
+
+std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& predictions) const {
+  std::vector<std::string> columns;
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const TargetSpec& target = targets_[i];
+    if (target.kind == TargetKind::kNumbers) {
+      for (std::int64_t k = 0; k < target.width(); ++k) {
+        const std::string name =
+            target.width() == 1 ? target.name : target.name + "." + std::to_string(k);
+        columns.push_back(name);
+        for (const Prediction::Extra& extra : predictions[i].extras)
+          columns.push_back(name + "." + extra.name);
+      }
+      continue;
+    }
+    if (target.kind == TargetKind::kClasses)
+      columns.push_back(column(i, "predicted"));
+    for (const std::string& name : target.class_names)
+      columns.push_back(column(i, "p(" + name + ")"));
+  }
+  return columns;
+}
+
+void PredictionWriter::write_header(const Predictions& predictions) {
+  const std::vector<std::string> columns = predicted_columns(predictions);
+  for (const std::string& name : label_names_)
+    header_ += "," + name;
+  for (const std::string& name : kept_names_) {
+    const bool is_taken = std::find(columns.begin(), columns.end(), name) != columns.end();
+    header_ += "," + csv_field(is_taken ? name + " (data)" : name);
+  }
+  for (const std::string& name : columns)
+    header_ += "," + csv_field(name);
+  file_.write(std::exchange(header_, {}) + "\n");
+}
+
+/// True where a position is no padding, [B, positions...]; undefined where none is.
+at::Tensor PredictionWriter::real_positions(const Batch& batch, at::IntArrayRef sizes) const {
+  if (!lengths_)
+    return {};
+  at::Tensor real =
+      at::arange(sizes[1], at::kLong).unsqueeze(0).lt(batch.inputs[*lengths_].unsqueeze(1));
+  while (real.dim() < static_cast<std::int64_t>(sizes.size()))
+    real = real.unsqueeze(-1);
+  return real.expand(sizes).contiguous();
+}
+
+void PredictionWriter::add_labels(std::int64_t row, std::int64_t position,
+                                  std::string& text) const {
+  if (!labels_)
+    return;
+  std::vector<std::string> texts;
+  labels_(row, position, texts);
+  for (const std::string& one : texts)
+    text += "," + csv_field(one);
+}
+
+void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::int64_t place,
+                                  std::string& text) const {
+  const std::int64_t width = shown.values.size(-1);
+  const double* const here = shown.values.data_ptr<double>() + place * width;
+  if (targets_[target].kind == TargetKind::kClasses) {
+    const auto best = static_cast<std::size_t>(std::max_element(here, here + width) - here);
+    text += "," + csv_field(targets_[target].class_names[best]);
+  }
+  for (std::int64_t k = 0; k < width; ++k) {
+    text += "," + number_text(here[k], shown.computed_in);
+    for (const at::Tensor& extra : shown.extras)
+      text += "," + number_text(extra.data_ptr<double>()[place * width + k], shown.computed_in);
+  }
+}
+
+}  // namespace treadle::internal

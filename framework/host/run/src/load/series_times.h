@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <treadle/core/row_reader.h>
+#include <treadle/core/sequence_provider.h>
+
+namespace treadle::internal {
+
+/// The times of rows of series, those after the last among them: a series goes on as its last rows
+/// did. Rows of dates that are months apart (each on the same day of a month, or each on its last)
+/// go on by months; others by the median of their distances.
+class SeriesTimes {
+ public:
+  /// Borrows `rows`, the data's own. Throws DataError where times do not rise.
+  explicit SeriesTimes(const RowReader& rows);
+
+  bool has_times() const { return times_.defined(); }
+
+  /// The series that a row belongs to.
+  const RowRange& series_of_row(std::int64_t row) const;
+
+  /// The time `row` has in the series of `of`, as a text; a row beyond the end of the series is one
+  /// that would follow it. Empty without times.
+  std::string text(std::int64_t of, std::int64_t row) const;
+
+ private:
+  /// How a series goes on.
+  struct Step {
+    double seconds = 1;       // in the unit of the times
+    std::int64_t months = 0;  // instead, where not 0
+    bool is_last_day = false;
+  };
+  Step step_of(const RowRange& series) const;
+
+  std::vector<RowRange> series_;
+  at::Tensor times_;  // float64 [N], contiguous
+  bool are_dates_ = false;
+};
+
+}  // namespace treadle::internal
