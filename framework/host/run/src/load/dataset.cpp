@@ -35,6 +35,24 @@ Task task_of(const std::string& word) {
   return found == std::end(kTasks) ? Task::kAuto : found->second;
 }
 
+/// Replaces the file among the parameters of the provider `name`, or of the one it makes its rows
+/// of.
+void give_file(const Runtime& runtime, const std::string& name, const std::string& file,
+               nlohmann::json& parameters) {
+  const nlohmann::json schema = runtime.registry().describe<DataProvider>(name).schema;
+  const std::string source = schema.value("x-treadle-source", "");
+  if (source.empty()) {
+    throw UsageError("the run's data is \"" + name +
+                     "\", which does not come from a file; it cannot be given another one");
+  }
+  if (!schema.at("properties").at(source).contains("x-treadle-component")) {
+    parameters[source] = file;
+    return;
+  }
+  nlohmann::json& nested = parameters.at(source);
+  give_file(runtime, nested.at("use").get<std::string>(), file, nested);
+}
+
 }  // namespace
 
 Dataset::Dataset(const Runtime& runtime, const ResolvedWorkflow& workflow) {
@@ -170,16 +188,10 @@ std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
                                             const std::filesystem::path& data) {
   const Config slot = workflow.slot("data");
   const std::string name = name_in(slot);
-  const nlohmann::json schema = runtime.registry().describe<DataProvider>(name).schema;
   nlohmann::json parameters = component_config(slot, "data").json();
-  const std::string source = schema.value("x-treadle-source", "");
-  if (source.empty()) {
-    throw UsageError("the run's data is \"" + name +
-                     "\", which does not come from a file; it cannot be given another one");
-  }
   // Without places of a document: the path comes from the command line, and an error must not point
   // to a line of the run's document.
-  parameters[source] = std::filesystem::absolute(data).lexically_normal().string();
+  give_file(runtime, name, std::filesystem::absolute(data).lexically_normal().string(), parameters);
   return runtime.registry().make<DataProvider>(name, Config(std::move(parameters), slot.pointer()));
 }
 

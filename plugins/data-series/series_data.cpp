@@ -1,0 +1,41 @@
+#include "series_data.h"
+
+#include <treadle/base/error.h>
+#include <treadle/core/group_names.h>
+#include <treadle/core/plugin_registry.h>
+
+namespace treadle::series {
+
+SeriesData::SeriesData(const Config& config, const ComponentContext& context)
+    : options_(config), source_(make_nested<DataProvider>(context, config, "source")) {}
+
+SeriesData::~SeriesData() = default;
+
+void SeriesData::do_open(const OpenRequest& request) {
+  source_->open(request);
+  const auto* const rows = source_->ask<RowReader>();
+  if (rows == nullptr) {
+    throw DataError("the data series sorts its rows, and its source can only be read in order");
+  }
+  rows_.emplace(series_rows(*rows, options_));
+}
+
+StateDict SeriesData::do_state() const {
+  StateDict state;
+  state.put("source", source_->state());
+  return state;
+}
+
+void SeriesData::do_load_state(const StateDict& state) {
+  source_->load_state(state.part("source"));
+}
+
+void* SeriesData::do_ask(std::string_view interface_id) {
+  if (interface_id == RowReader::kInterface && rows_)
+    return static_cast<RowReader*>(&*rows_);
+  if (interface_id == GroupNames::kInterface)
+    return source_->ask<GroupNames>();
+  return nullptr;
+}
+
+}  // namespace treadle::series

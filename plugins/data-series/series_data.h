@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <treadle/base/config.h>
+#include <treadle/core/data_provider.h>
+#include <treadle/core/matrix_rows.h>
+
+#include "series_rows.h"
+
+namespace treadle::series {
+
+/// The data provider `series`: the rows of another provider as series, in memory. Its state is that
+/// of the other.
+class SeriesData final : public DataProvider {
+ public:
+  SeriesData(const Config& config, const ComponentContext& context);
+  ~SeriesData() override;
+
+ private:
+  void do_open(const OpenRequest& request) override;
+  const DataSpec& do_spec() const override { return rows_->spec(); }
+  std::string do_content_hash() const override { return rows_->content_hash(); }
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+  void* do_ask(std::string_view interface_id) override;
+
+  SeriesOptions options_;
+  std::unique_ptr<DataProvider> source_;
+  std::optional<MatrixRows> rows_;  // after open()
+};
+
+}  // namespace treadle::series

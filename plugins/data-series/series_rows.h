@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/config.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/row_reader.h>
+
+#include "time_grid.h"
+
+namespace treadle::series {
+
+/// How rows become series; series.schema.json has the parameters.
+struct SeriesOptions {
+  enum class Fill { kError, kForward, kLinear, kZero };
+  /// Values of an input column some steps before, or the change since then.
+  struct Lag {
+    std::string column;
+    std::int64_t steps = 1;
+    bool is_difference = false;
+  };
+
+  explicit SeriesOptions(const Config& config);
+
+  std::optional<TimeGrid> grid;  ///< absent: rows keep their times
+  std::string aggregate = "mean";
+  Fill fill = Fill::kError;
+  std::vector<std::string> calendar;
+  std::vector<Lag> lags;
+};
+
+/// The rows of `source` as series, in memory: one series after the other in the order in which they
+/// begin, each in order of time. Inputs and targets are tables; calendar and lags are further
+/// columns of the first input of numbers. Throws DataError for data that cannot be series so.
+MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& options);
+
+}  // namespace treadle::series
