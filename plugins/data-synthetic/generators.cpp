@@ -101,6 +101,33 @@ MadeRows Friedman1::make_rows(RandomBits bits) const {
   return made;
 }
 
+Sea::Sea(const Config& config)
+    : SyntheticData(config, "sea"),
+      concept_rows_(config.get_or("concept_rows", std::int64_t{5000})),
+      thresholds_(config.get_or("thresholds", std::vector<double>{8, 9, 7, 9.5})),
+      label_noise_(config.get_or("label_noise", 0.1)) {}
+
+MadeRows Sea::make_rows(RandomBits bits) const {
+  constexpr double kWidth = 10;
+  MadeRows made;
+  made.columns = numbered("x", 0, 3);
+  made.target = "class";
+  made.classes = numbered("", 0, 2);
+  for (std::size_t part = 0; part < thresholds_.size(); ++part) {
+    for (std::int64_t row = 0; row < concept_rows_; ++row) {
+      double x[3];
+      for (double& one : x) {
+        one = kWidth * bits.uniform();
+        made.features.push_back(one);
+      }
+      const bool is_flipped = bits.uniform() < label_noise_;
+      made.target_classes.push_back((x[0] + x[1] <= thresholds_[part]) != is_flipped ? 1 : 0);
+      made.groups.push_back(static_cast<std::int64_t>(part));
+    }
+  }
+  return made;
+}
+
 ArSeries::ArSeries(const Config& config)
     : SyntheticData(config, "ar_series"),
       coefficients_(config.get_or("coefficients", std::vector<double>{0.6, -0.3, 0.2})),

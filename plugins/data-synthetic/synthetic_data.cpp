@@ -99,6 +99,8 @@ MatrixRows::Matrices SyntheticData::matrices_of(MadeRows made) const {
                             ? at::from_blob(made.target_classes.data(), {rows}, at::kLong).clone()
                             : tensor_of(made.target_numbers, {rows, 1}, request.dtype)};
   }
+  if (!made.groups.empty())
+    matrices.groups = at::from_blob(made.groups.data(), {rows}, at::kLong).clone();
   if (made.is_series)
     matrices.timestamps = at::arange(width, width + rows, at::kDouble);
   matrices.describe_row = [component = component_](std::int64_t row) {

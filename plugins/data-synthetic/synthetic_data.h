@@ -23,6 +23,7 @@ struct MadeRows {
   std::vector<std::int64_t> target_classes;  ///< one per row, where there are classes
   std::vector<double> target_numbers;        ///< one per row, where there are none
   bool is_series = false;                    ///< the rows' order is that of time
+  std::vector<std::int64_t> groups;          ///< one per row, or empty
 };
 
 /// A data provider that makes its rows up, from the parameter "seed", else from the run's: when it
@@ -105,6 +106,21 @@ class Friedman1 final : public SyntheticData {
   std::int64_t row_count_;
   std::int64_t column_count_;
   double noise_;
+};
+
+/// `sea`: three columns uniform in [0, 10), class "1" where x0 + x1 <= theta; theta changes every
+/// so many rows (W. N. Street, Y. Kim, "A streaming ensemble algorithm (SEA) for large-scale
+/// classification", 2001). The group of a row is its concept, from 0.
+class Sea final : public SyntheticData {
+ public:
+  explicit Sea(const Config& config);
+
+ private:
+  MadeRows make_rows(RandomBits bits) const override;
+
+  std::int64_t concept_rows_;
+  std::vector<double> thresholds_;
+  double label_noise_;
 };
 
 /// `ar_series`: x[t] = c1 x[t-1] + … + cp x[t-p] + noise. A row has the `window` values before t,

@@ -1,7 +1,9 @@
 #include <treadle/plugin.h>
 
+#include "prequential.h"
 #include "standard.h"
 
 TREADLE_PLUGIN(registrar) {
+  registrar.add<treadle::PrequentialTraining>("prequential");
   registrar.add<treadle::StandardTraining>("standard");
 }

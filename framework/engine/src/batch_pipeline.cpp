@@ -411,7 +411,7 @@ class BatchPipeline::Stream : public BatchStream {
     std::optional<Batch> taken = pipeline_.take();
     if (!taken && place_.batch == 0)
       throw DataError("the data has no rows to train on after those kept for validation");
-    if (!taken && pipeline_.options.batches_per_epoch) {
+    if (!taken && pipeline_.options.batches_per_epoch && !pipeline_.options.one_pass) {
       pipeline_.restart(pipeline_.next_batch);  // the next pass
       taken = pipeline_.take();
       if (!taken)

@@ -66,15 +66,16 @@ std::int64_t numbers_in(const BatchLoss& loss) {
 }
 
 /// Rows and predictions are on the host. On any thread: a model in eval mode is not written to, nor
-/// are loss and transforms.
+/// are loss and transforms. `is_prepared`: the device's part is done, and rows may be there.
 void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
-                    EvaluatedBatch& evaluated) {
+                    EvaluatedBatch& evaluated, bool is_prepared = false) {
   const at::NoGradGuard no_gradients;
   std::optional<Timeline::Span> span;
   span.emplace(setup.timeline, Phase::kMetrics);
   const c10::Device device = device_of(*setup.model);
   Batch moved;
-  const bool has_device_part = setup.preparation != nullptr && setup.preparation->has_device_part();
+  const bool has_device_part =
+      !is_prepared && setup.preparation != nullptr && setup.preparation->has_device_part();
   if (!device.is_cpu() || has_device_part)
     moved = sent(evaluated.batch, device, setup.timeline);
   if (has_device_part)
@@ -252,6 +253,29 @@ Predictions predict(const EvaluationSetup& setup, const Batch& batch) {
   evaluated.batch.targets.clear();
   evaluate_batch(setup, context, evaluated);
   return std::move(evaluated.predictions);
+}
+
+void test_batch(const EvaluationSetup& setup, const Batch& batch, LossTotals& losses,
+                std::span<const TargetMetric> metrics) {
+  std::optional<EvalModeGuard> eval_mode;
+  if (setup.model->is_training())
+    eval_mode.emplace(*setup.model);
+  const at::NoGradGuard no_gradients;
+  ForwardContext context({}, setup.precision);
+  EvaluatedBatch evaluated;
+  evaluated.batch = batch;
+  evaluate_batch(setup, context, evaluated, true);
+  {
+    const Waiting waiting(setup.timeline, device_of(*setup.model), numbers_in(evaluated.loss));
+    evaluated.batch =
+        batch.with_each([&](const at::Tensor& tensor) { return waiting.fetched(tensor); });
+    if (!setup.objective->is_additive())
+      evaluated.loss.terms = setup.objective->forward(evaluated.outputs, evaluated.batch);
+    losses.add(evaluated.loss, batch.size());
+  }
+  const Timeline::Span span(setup.timeline, Phase::kMetrics);
+  for (const TargetMetric& metric : metrics)
+    metric.update(evaluated.predictions, evaluated.batch);
 }
 
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,

@@ -76,7 +76,8 @@ class Session final : public TrainingSession, public TrainingControl {
         marks_(setup.backend, device(), setup.timeline),
         batches_per_epoch_(setup.training->batches_per_epoch()),
         span_{setup.optimizer->learning_rate(), total_steps(), batches_per_epoch_},
-        checkpoints_(setup.checkpoint_every, span_) {
+        checkpoints_(setup.checkpoint_every, span_),
+        tested_(*setup.objective) {
     for (TrainingCallback* callback : setup.callbacks) {
       if (callback->wants_steps())
         step_callbacks_.push_back(callback);
@@ -137,6 +138,36 @@ class Session final : public TrainingSession, public TrainingControl {
     return !is_finished();
   }
 
+  std::optional<TestedBatch> test_next() override {
+    TREADLE_EXPECTS(setup_.validation == nullptr,
+                    "test_next() is for trainings without validation rows; declare "
+                    "x-treadle-tests-first in the schema of the loop");
+    TREADLE_EXPECTS(tested_.next.size() == 0, "after test_next() comes step()");
+    save_finished_epoch();
+    TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
+    Batch batch;
+    if (is_last_of_epoch() || !take_batch(batch))
+      return std::nullopt;
+    if (tested_.losses.rows() == 0)
+      reset_metrics();
+    {
+      // As for validation rows: what the training would end with. Statistics of batch normalization
+      // that belong to an average would take a pass over the rows.
+      std::optional<AverageInModel> averaged;
+      if (!refreshes_ && has_average())
+        averaged.emplace(*average_);
+      test_batch(evaluation_setup(setup_), batch, tested_.losses, setup_.metrics);
+    }
+    tested_.next = batch;
+    tested_.groups.clear();
+    if (setup_.row_groups.defined()) {
+      const at::Tensor groups = setup_.row_groups.index_select(0, batch.rows);
+      const auto* const first = groups.data_ptr<std::int64_t>();
+      tested_.groups.assign(first, first + groups.numel());
+    }
+    return TestedBatch{batch.size(), tested_.groups};
+  }
+
   bool step(double learning_rate) override {
     save_finished_epoch();
     TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
@@ -148,13 +179,9 @@ class Session final : public TrainingSession, public TrainingControl {
       step_.set_model_state({});
       epoch_start_ = Clock::now();
     }
-    if (!stream_)
-      stream_ = setup_.training->epoch(epoch_, batches_done_);
-    Batch batch;
-    if (!stream_->next(batch))
+    Batch batch = std::exchange(tested_.next, Batch());
+    if (batch.size() == 0 && !take_batch(batch))
       return false;
-    if (!device().is_cpu())
-      batch = sent(batch, device(), setup_.timeline);
     const std::uint64_t seed =
         context_.random().seed("model", {static_cast<std::uint64_t>(step_count_)});
     learning_rate_ = learning_rate;
@@ -182,6 +209,7 @@ class Session final : public TrainingSession, public TrainingControl {
       interrupt();
     note_uncaptured();
     stream_.reset();
+    tested_.next = Batch();
     expect_no_divergence();
     marks_.end_epoch();
     EpochSummary summary;
@@ -222,6 +250,7 @@ class Session final : public TrainingSession, public TrainingControl {
         save({epoch_, step_count_, false, false});
         interrupt();
       }
+      take_tested(summary);
       note_skipped();
       step_.clear_totals();
       last_loss_ = summary.val_loss.value_or(summary.train_loss);
@@ -420,9 +449,9 @@ class Session final : public TrainingSession, public TrainingControl {
     const auto add = [&](const std::vector<std::string>& more) {
       names.insert(names.end(), more.begin(), more.end());
     };
-    if (setup_.validation != nullptr) {
+    if (BatchSource* const rows = setup_.validation ? setup_.validation : setup_.example) {
       names.emplace_back("val_loss");
-      add(metric_names());
+      add(metric_names(*rows));
     }
     if (const auto* shows = dynamic_cast<const LogsValues*>(setup_.model))
       add(shows->logged_names());
@@ -441,10 +470,9 @@ class Session final : public TrainingSession, public TrainingControl {
   }
 
   /// Metrics name their values when they have seen something; the last batch is as good as any.
-  std::vector<std::string> metric_names() const {
+  std::vector<std::string> metric_names(BatchSource& rows) const {
     std::vector<std::string> names;
-    const auto stream =
-        setup_.validation->epoch(0, setup_.validation->batches_per_epoch().value() - 1);
+    const auto stream = rows.epoch(0, rows.batches_per_epoch().value() - 1);
     evaluate_metrics(evaluation_setup(setup_), *stream, std::stop_token(), setup_.metrics);
     for (const TargetMetric& metric : setup_.metrics) {
       for (const MetricValue& value : metric.compute().values)
@@ -498,10 +526,39 @@ class Session final : public TrainingSession, public TrainingControl {
     const EvaluationTotals totals =
         evaluate_metrics(evaluation_setup(setup_), *stream, context_.stop_token(), setup_.metrics);
     summary.val_loss = totals.loss;
+    add_metrics(summary);
+  }
+
+  void add_metrics(EpochSummary& summary) const {
     for (const TargetMetric& metric : setup_.metrics) {
       const MetricResult result = metric.compute();
       summary.metrics.insert(summary.metrics.end(), result.values.begin(), result.values.end());
     }
+  }
+
+  /// The batches of the epoch that were tested before they were trained on.
+  void take_tested(EpochSummary& summary) {
+    if (tested_.losses.rows() == 0)
+      return;
+    summary.val_loss = tested_.losses.value();
+    add_metrics(summary);
+    tested_.losses.clear();
+  }
+
+  void reset_metrics() const {
+    for (const TargetMetric& metric : setup_.metrics)
+      metric.metric->reset();
+  }
+
+  /// The next batch of the epoch, on the device; false: there is none.
+  bool take_batch(Batch& batch) {
+    if (!stream_)
+      stream_ = setup_.training->epoch(epoch_, batches_done_);
+    if (!stream_->next(batch))
+      return false;
+    if (!device().is_cpu())
+      batch = sent(batch, device(), setup_.timeline);
+    return true;
   }
 
   /// For an average in the model: batch normalization's statistics from the training rows of
@@ -626,6 +683,8 @@ class Session final : public TrainingSession, public TrainingControl {
     state.put("last_changed_epoch", nlohmann::json(last_changed_epoch_));
     state.put("epoch_changes", nlohmann::json(epoch_changes_));
     state.put("seconds", nlohmann::json(seconds()));
+    if (tested_.losses.rows() > 0)
+      state.put("tested", tested_state());
     if (const StateDict data = setup_.training->state(epoch_, batches_done_); !data.empty())
       state.put("data", data);
     if (!kept_weights_.empty())
@@ -642,6 +701,21 @@ class Session final : public TrainingSession, public TrainingControl {
         state.put("callback-" + std::to_string(i), callback);
     }
     return state;
+  }
+
+  StateDict tested_state() const {
+    StateDict state;
+    state.put("losses", tested_.losses.state());
+    for (std::size_t i = 0; i < setup_.metrics.size(); ++i)
+      state.put("metric-" + std::to_string(i), setup_.metrics[i].metric->state());
+    return state;
+  }
+
+  void load_tested(const StateDict& saved) {
+    tested_.losses.load_state(saved.part("losses"));
+    reset_metrics();
+    for (std::size_t i = 0; i < setup_.metrics.size(); ++i)
+      setup_.metrics[i].metric->load_state(saved.part("metric-" + std::to_string(i)));
   }
 
   void load(const StateDict& saved) {
@@ -666,6 +740,8 @@ class Session final : public TrainingSession, public TrainingControl {
     last_changed_epoch_ = saved.value("last_changed_epoch").get<std::int64_t>();
     epoch_changes_ = saved.value("epoch_changes").get<std::vector<std::string>>();
     earlier_seconds_ = saved.value("seconds").get<double>();
+    if (saved.has_part("tested"))
+      load_tested(saved.part("tested"));
     if (saved.has_part("data"))
       setup_.training->load_state(saved.part("data"));
     if (saved.has_part("kept_model"))
@@ -703,6 +779,14 @@ class Session final : public TrainingSession, public TrainingControl {
   bool logs_gradient_norm_ = false;
   std::int64_t tolerated_skips_ = 0;
   std::vector<std::string> names_;  // see logged_names()
+
+  /// Of the epoch: what test_next() has predicted.
+  struct Tested {
+    explicit Tested(const Objective& objective) : losses(objective) {}
+    LossTotals losses;
+    Batch next;  // for step(); empty: it takes one itself
+    std::vector<std::int64_t> groups;  // of that
+  } tested_;
 
   std::unique_ptr<BatchStream> stream_;  // of the epoch; null before its first step here
   std::int64_t epoch_ = 0;               // epochs done

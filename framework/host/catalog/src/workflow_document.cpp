@@ -96,6 +96,68 @@ std::vector<Problem> problems_of_whole_batches(const Json& resolved, const Schem
   return problems;
 }
 
+/// The name of the parameter with the rows of a window, where the training loop's schema declares
+/// that it tests first.
+std::optional<std::string> parameter_of_window(const Json& resolved, const SchemaIndex& index) {
+  const Json name = resolved.at("training").value("use", Json());
+  if (!name.is_string())
+    return std::nullopt;
+  const FoundComponent found = index.find("training", name.get<std::string>());
+  if (found.schema == nullptr || !found.schema->contains("x-treadle-tests-first"))
+    return std::nullopt;
+  return found.schema->at("x-treadle-tests-first").get<std::string>();
+}
+
+/// A loop that tests each batch before it trains on it takes the data once, in its own order, and
+/// no row validates. `given`: the document as it was written.
+std::vector<Problem> problems_of_tests_first(const Json& given, const Json& resolved,
+                                             const std::string& window, const PlaceIndex& places) {
+  const Json& training = resolved.at("training");
+  const std::string loop = "the loop " + quote_value(training.at("use"));
+  std::vector<Problem> problems;
+  const auto report = [&](const std::string& pointer, const std::string& message) {
+    problems.push_back({places.place_of(pointer), pointer, loop + " " + message});
+  };
+  if (given.contains("validation")) {
+    report("/validation",
+           "tests each batch before it trains on it and has no validation rows; leave "
+           "\"validation\" out");
+  }
+  if (given.contains("baselines")) {
+    report("/baselines",
+           "has no validation rows on which baselines could be evaluated; leave them out, and "
+           "compare runs with \"workflow-runner runs compare\"");
+  }
+  const auto refuse = [&](const char* key, bool is_wrong, const std::string& message) {
+    if (is_wrong)
+      report(std::string("/training/") + key, message);
+  };
+  const std::string rows = training.at(window).dump();
+  refuse("epochs", training.value("epochs", Json()).is_number(),
+         "takes the data once, and its epochs are windows of " + rows +
+             " rows; leave \"epochs\" out, or set max_steps to end earlier");
+  refuse("steps_per_epoch", training.contains("steps_per_epoch"),
+         "ends an epoch after a window of " + rows + " rows; set \"" + window + "\" instead");
+  refuse("shuffle", training.value("shuffle", false),
+         "takes the data in its own order; leave \"shuffle\" out, or set it to false");
+  refuse("sampler", training.contains("sampler"),
+         "takes the data in its own order; leave \"sampler\" out");
+  refuse("evaluate_every", training.at("evaluate_every") != 1,
+         "evaluates every window; leave \"evaluate_every\" out");
+  const Json& batch = training.at("batch_size");
+  refuse("batch_size", !batch.is_number(),
+         "needs a batch size that divides its window of " + rows + " rows; set a number");
+  if (batch.is_number() && training.at(window).get<std::int64_t>() % batch.get<std::int64_t>() != 0) {
+    const std::int64_t size = batch.get<std::int64_t>();
+    const std::int64_t below = training.at(window).get<std::int64_t>() / size * size;
+    report("/training/" + window,
+           "ends a window with a batch: must be a multiple of batch_size, " + batch.dump() +
+               ", got " + rows + "; take " + (below > 0 ? std::to_string(below) + " or " : "") +
+               std::to_string(below + size));
+  }
+  return problems;
+}
+
 /// Whether the machine has the device is known when the plugin is loaded, and not here.
 std::vector<Problem> problems_of_device(const Json& resolved, const SchemaIndex& index,
                                         const PlaceIndex& places) {
@@ -242,10 +304,23 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   std::vector<Problem> problems = problems_of_whole_batches(checked.value, index, *document);
   for (Problem& problem : problems_of_device(checked.value, index, *document))
     problems.push_back(std::move(problem));
+  const std::optional<std::string> window = parameter_of_window(checked.value, index);
+  if (window) {
+    for (Problem& problem :
+         problems_of_tests_first(document->value(), checked.value, *window, *document))
+      problems.push_back(std::move(problem));
+  }
   if (!problems.empty())
     throw DocumentError(std::move(problems));
 
   ResolvedWorkflow workflow;
+  if (window) {
+    Json& training = checked.value["training"];
+    workflow.test_window = training.at(*window).get<std::int64_t>();
+    training["shuffle"] = false;
+    training["epochs"] = "unlimited";
+    checked.value.erase("validation");
+  }
   workflow.name = checked.value["name"].get<std::string>();
   workflow.seed = checked.value["seed"].get<std::uint64_t>();
   workflow.precision = checked.value["precision"].get<std::string>();

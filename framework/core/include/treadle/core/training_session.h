@@ -2,12 +2,20 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <treadle/base/random.h>
 #include <treadle/core/run_observer.h>
 
 namespace treadle {
+
+/// A batch that was predicted before it is trained on.
+struct TestedBatch {
+  std::int64_t rows = 0;
+  /// The group of each row; empty where the data has no groups. Valid until the batch after it.
+  std::span<const std::int64_t> groups = {};
+};
 
 /// One training in the hands of a loop (TrainingWorkflow): the model, its data and everything that
 /// a step needs are behind it, so a loop cannot omit any of it.
@@ -43,6 +51,15 @@ class TrainingSession {
   /// Whether there is an epoch to train: the next, or after a resume the one that was begun.
   /// Throws like step().
   virtual bool next_epoch() = 0;
+
+  /// Predicts the batch that the next step() trains on, with the model as it is, in eval mode; nothing
+  /// where the epoch has none left. The loss and the metrics over all batches that were tested so
+  /// are those of the epoch's row of the history, in the place of validation rows. step() is the
+  /// next call.
+  ///
+  /// Only for a loop whose schema has `x-treadle-tests-first`: its trainings have no validation
+  /// rows. Throws like step(), except that a stop waits for it.
+  virtual std::optional<TestedBatch> test_next() = 0;
 
   /// Trains on the next batch of the epoch; false: there is none, call finish_epoch(). The rate is
   /// the first optimizer's; groups follow in proportion. One with a schedule of its own has the

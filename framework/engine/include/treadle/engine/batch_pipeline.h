@@ -29,6 +29,9 @@ struct PipelineOptions {
   /// How many batches are an epoch, which then goes on where the one before ended, from one pass
   /// over the rows into the next. Nothing: an epoch is a pass.
   std::optional<std::int64_t> batches_per_epoch = std::nullopt;
+  /// With `batches_per_epoch`: end with the first pass, wherever in an epoch that is. A pass whose
+  /// rows are counted is ended by the number of steps.
+  bool one_pass = false;
   bool training = false;  ///< passed to transforms: augmentation acts only then
   /// Memory for batches that are ready or being prepared, in bytes; at least two batches are in
   /// flight.

@@ -14,6 +14,7 @@
 #include <treadle/core/precision.h>
 #include <treadle/core/timeline.h>
 #include <treadle/engine/batch_preparation.h>
+#include <treadle/engine/loss_totals.h>
 
 namespace treadle::engine {
 
@@ -57,6 +58,12 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
 
 /// Predictions for one batch, in the data's units. The model must be in eval mode.
 Predictions predict(const EvaluationSetup& setup, const Batch& batch);
+
+/// Evaluates one batch of the training, which is wherever the training has it, with all of its
+/// preparation done: adds its loss to `losses` and the batch to `metrics`. Of a loss that is not
+/// additive, that of the batch. The model's mode is restored.
+void test_batch(const EvaluationSetup& setup, const Batch& batch, LossTotals& losses,
+                std::span<const TargetMetric> metrics);
 
 /// The same as evaluate(), feeding metrics; they are reset first.
 EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,

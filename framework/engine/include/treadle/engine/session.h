@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include <treadle/base/duration.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/device_backend.h>
@@ -28,7 +30,12 @@ struct SessionSetup {
   const LearningRateSchedule* schedule = nullptr;
   BatchSource* training = nullptr;
   BatchSource* validation = nullptr;       ///< null when every row trains
-  std::vector<TargetMetric> metrics = {};  ///< started, for the validation rows
+  /// A few of the training rows, prepared like validation rows: for a loop that tests each batch
+  /// before it trains on it, which has no validation rows to learn the names of the metrics from.
+  BatchSource* example = nullptr;
+  /// The group of each row of the data, for that loop: int64 [N], or undefined.
+  at::Tensor row_groups = {};
+  std::vector<TargetMetric> metrics = {};  ///< started; of validation rows or tested ones
   /// See EvaluationSetup::preparation. The sources are made with it.
   const BatchPreparation* preparation = nullptr;
   /// Called in this order. Each belongs to this training alone.

@@ -114,12 +114,15 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
   }
   // Rows that have not been read cannot be split, so the validator only gives the number of rows at
   // the beginning that validate.
-  validation_rows_ = make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
-                         ->first_rows_of_stream();
+  validation_rows_ =
+      plan.test_window ? 0
+                       : make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
+                             ->first_rows_of_stream();
   // Beside the validation rows, one window of training rows is kept: transforms are fitted on it.
   // These rows are not taken from the training, which reads its own stream from the first training
   // row.
-  const std::int64_t window = std::max(plan.shuffle_buffer, plan.batch_size);
+  const std::int64_t window =
+      std::max({plan.shuffle_buffer, plan.batch_size, plan.test_window.value_or(0)});
   engine::StreamRows stream(*provider_, window);
   const Batch rows = stream.take(validation_rows_ + window);
   if (rows.size() <= validation_rows_) {

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <treadle/core/module_state.h>
+#include <treadle/core/set_aside.h>
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/task_random.h>
 
@@ -287,7 +288,7 @@ void DocumentComponents::settle_training() {
   training["epochs"] = plan.epochs ? nlohmann::json(*plan.epochs) : nlohmann::json("unlimited");
   if (!training.contains("sampler"))
     training["shuffle"] = plan.shuffle;
-  if (dataset_.is_stream()) {
+  if (dataset_.is_stream() && !plan.test_window) {
     choices_.push_back("stream: the first " + std::to_string(dataset_.validation_rows()) +
                        " rows validate; those after them train, in windows of " +
                        std::to_string(std::max(plan.shuffle_buffer, plan.batch_size)));
@@ -365,6 +366,13 @@ std::size_t DocumentComponents::shards() const {
 void DocumentComponents::make_plan() {
   if (dataset_.is_stream()) {
     plan_ = dataset_.plan_of_stream();
+    return;
+  }
+  if (workflow_.test_window) {
+    Fold all;
+    all.name = "all";
+    all.training = all_rows_but(rows().rows(), {});
+    plan_.folds = {std::move(all)};
     return;
   }
   plan_ = make<CrossValidator>("validation")->plan(split_request());

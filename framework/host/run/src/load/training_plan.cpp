@@ -1,5 +1,7 @@
 #include "load/training_plan.h"
 
+#include <algorithm>
+
 namespace treadle::internal {
 namespace {
 
@@ -22,6 +24,9 @@ TrainingPlan training_plan_of(const ResolvedWorkflow& workflow) {
   plan.epochs = planned_epochs(slot, plan.max_steps.has_value());
   if (const nlohmann::json& size = slot.json().at("batch_size"); size.is_number())
     plan.batch_size = size.get<std::int64_t>();
+  plan.test_window = workflow.test_window;
+  if (plan.test_window)
+    plan.steps_per_epoch = std::max<std::int64_t>(1, *plan.test_window / plan.batch_size);
   plan.evaluation_batch_size = slot.get<std::int64_t>("evaluation_batch_size");
   plan.evaluate_every = slot.get<std::int64_t>("evaluate_every");
   plan.shuffle = slot.get_or("shuffle", true);

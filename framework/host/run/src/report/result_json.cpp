@@ -156,6 +156,62 @@ nlohmann::json to_json(const engine::ValidationResult& result) {
           {"tables", to_json(result.metrics.tables)}};
 }
 
+nlohmann::json to_json(const AdaptationRecord& record) {
+  const auto is_loss = [](const MetricValue& value) { return value.name == "loss"; };
+  // The numbers of a window: the loss, which comes first, beside the metrics.
+  const auto put_numbers = [&](const std::vector<MetricValue>& values, nlohmann::json& into) {
+    into["metrics"] = nlohmann::json::object();
+    for (const MetricValue& value : values)
+      (is_loss(value) ? into["loss"] : into["metrics"][value.name]) = number(value.value);
+  };
+  const auto numbers = [&](const std::vector<MetricValue>& values) {
+    nlohmann::json stored = nlohmann::json::object();
+    put_numbers(values, stored);
+    return values.empty() ? nlohmann::json() : stored;
+  };
+  const auto count = [](const std::optional<std::int64_t>& windows) {
+    return windows ? nlohmann::json(*windows) : nlohmann::json();
+  };
+  nlohmann::json windows = nlohmann::json::array();
+  std::int64_t rows = 0;
+  for (const AdaptationWindow& window : record.windows) {
+    nlohmann::json stored{
+        {"first_row", window.first_row}, {"rows", window.rows}, {"task", window.task}};
+    put_numbers(window.values, stored);
+    windows.push_back(std::move(stored));
+    rows += window.rows;
+  }
+  nlohmann::json changes = nlohmann::json::array();
+  for (const ChangeEffect& effect : record.summary.changes) {
+    nlohmann::json stored{{"row", effect.change.row},
+                          {"task", effect.change.task},
+                          {"window", effect.window},
+                          {"before", numbers(effect.before)},
+                          {"after", numbers(effect.after)}};
+    if (record.recovery.threshold)
+      stored["windows_to_threshold"] = count(effect.windows_to_threshold);
+    if (record.recovery.share)
+      stored["windows_to_share"] = count(effect.windows_to_share);
+    changes.push_back(std::move(stored));
+  }
+  nlohmann::json recovery{{"metric", record.recovery.metric}};
+  if (record.recovery.threshold)
+    recovery["threshold"] = *record.recovery.threshold;
+  if (record.recovery.share)
+    recovery["share"] = *record.recovery.share;
+  std::vector<MetricValue> metrics = record.summary.means;
+  std::erase_if(metrics, is_loss);
+  nlohmann::json stored{{"sample_count", rows},
+                        {"window_rows", record.window_rows},
+                        {"windows", std::move(windows)},
+                        {"changes", std::move(changes)},
+                        {"recovery", std::move(recovery)},
+                        {"variances", numbers(record.summary.variances)},
+                        {"metric_list", metric_list(metrics)}};
+  put_numbers(record.summary.means, stored);
+  return stored;
+}
+
 nlohmann::json test_record(const engine::ValidationResult& result) {
   nlohmann::json record = to_json(result);
   record["test_time_seconds"] = record.at("validation_time_seconds");
@@ -259,8 +315,14 @@ nlohmann::json model_info(const DocumentComponents& components, Fit& fit) {
   return info;
 }
 
+std::string_view judging_key(const nlohmann::json& fold) {
+  return fold.contains("test")          ? "test"
+         : fold.contains("prequential") ? "prequential"
+                                        : "validation";
+}
+
 const nlohmann::json& judging_part(const nlohmann::json& fold) {
-  return fold.at(fold.contains("test") ? "test" : "validation");
+  return fold.at(judging_key(fold));
 }
 
 nlohmann::json cross_validation_summary(const nlohmann::json& folds) {

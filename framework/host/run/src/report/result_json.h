@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/core/adaptation.h>
 #include <treadle/engine/session.h>
 
 #include "load/document_components.h"
@@ -18,6 +20,10 @@ nlohmann::json to_json(const engine::ValidationResult& result);
 nlohmann::json to_json(const MetricTable& table);
 /// Of the test rows: as of validation rows, but "test_time_seconds".
 nlohmann::json test_record(const engine::ValidationResult& result);
+
+/// How a training that tests each batch before it trains on it went: windows, changes, and the
+/// "loss", "metrics" and "metric_list" that it is judged by, means over the windows.
+nlohmann::json to_json(const AdaptationRecord& record);
 
 /// The tables of a result, each name once. Those of several outputs ("residual_sample.0",
 /// "residual_sample.1" …) become one table whose first column is the output.
@@ -42,7 +48,8 @@ nlohmann::json weights_record(const engine::TrainingResult& training);
 nlohmann::json model_info(const DocumentComponents& components, Fit& fit);
 
 /// What a fold is judged by, of its result: its test rows, where it has any, else its validation
-/// rows.
+/// rows; where each batch was tested before it was trained on, what that came to.
+std::string_view judging_key(const nlohmann::json& fold);
 const nlohmann::json& judging_part(const nlohmann::json& fold);
 
 /// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds. std is the

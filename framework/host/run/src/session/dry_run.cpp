@@ -127,7 +127,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       } catch (const Interrupted&) {
         // As asked.
       }
-      fit.validate(std::stop_token());
+      if (!fold.validation.empty())
+        fit.validate(std::stop_token());
     });
     for (const internal::Baseline& compared : internal::baselines_of(runtime, workflow)) {
       internal::at_baseline(workflow, compared.pointer, [&] {

@@ -65,11 +65,11 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   } else {
     // Each transform is fitted on the training rows as the transforms before it leave them.
     // Validation and test rows have no part in it: a statistic of theirs would leak into the
-    // training.
+    // training. Nor have those to come, where each is tested before it is trained on.
     std::vector<const Transform*> fitted;
     for (const auto& transform : transforms_) {
       const engine::TransformedRows so_far(rows, fitted, components_.precision().data());
-      transform->fit(so_far, rows_.training);
+      transform->fit(so_far, rows_to_fit());
       fitted.push_back(transform.get());
     }
   }
@@ -80,7 +80,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   if (saved_preprocessing != nullptr) {
     losses_.load_from(*saved_preprocessing);
   } else {
-    losses_.fit(transformed, rows_.training);
+    losses_.fit(transformed, rows_to_fit());
   }
   model_spec_ = components_.model_spec(transformed.spec());
   objective_.emplace(losses_.objective(transformed.spec()));
@@ -131,12 +131,14 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                                     std::to_string(samples) + " in a pass,") +
                     " and a batch has " + std::to_string(plan.batch_size));
   }
+  const bool tests_first = plan.test_window.has_value();
   const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
                                          .shuffle = plan.shuffle,
                                          .sampler = sampler_.get(),
                                          .drop_last = plan.drop_last,
                                          .batches_per_epoch = plan.steps_per_epoch,
-                                         .training = true,
+                                         .one_pass = tests_first,
+                                         .training = !tests_first,  // rows are tested as they are
                                          .timeline = timeline_,
                                          .device = components_.device().device(),
                                          .staging = components_.device().staging()};
@@ -144,7 +146,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
       stream ? std::make_unique<engine::BatchPipeline>(*stream, preparation_, to_train, random_)
              : std::make_unique<engine::BatchPipeline>(rows, rows_.training, preparation_, to_train,
                                                        random_);
-  if (!rows_.validation.empty()) {
+  if (!rows_.validation.empty() || tests_first) {
     const engine::PipelineOptions to_evaluate{
         .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
                                                plan.evaluation_batch_size),
@@ -152,7 +154,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
         .host_part_only = true,
         .staging = components_.device().staging()};
     validation_ = std::make_unique<engine::BatchPipeline>(
-        rows, rows_.validation, preparation_, to_evaluate, random_.part("validation", 0));
+        rows, tests_first ? rows_to_fit() : rows_.validation, preparation_, to_evaluate,
+        random_.part("validation", 0));
   }
 
   setup_.model = model_.get();
@@ -160,7 +163,9 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.optimizer = optimizer_.get();
   setup_.schedule = schedule_.get();
   setup_.training = training_.get();
-  setup_.validation = validation_.get();
+  (tests_first ? setup_.example : setup_.validation) = validation_.get();
+  if (tests_first && !stream)
+    setup_.row_groups = rows.groups();
   setup_.metrics = views(metrics_);
   setup_.preparation = &preparation_;
   for (const auto& callback : callbacks_)
@@ -169,6 +174,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.is_refit = rows_.fixed_epochs > 0;
   setup_.epochs = setup_.is_refit ? rows_.fixed_epochs : plan.epochs;
   setup_.max_steps = plan.max_steps;
+  if (tests_first)
+    end_with_the_data();
   setup_.evaluate_every = plan.evaluate_every;
   setup_.clipping = plan.clipping;
   setup_.gradients = gradients_.get();
@@ -184,6 +191,32 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   setup_.capture = components_.capture();
   if (components_.device().info.tensors_only)
     setup_.path = ParameterView::Path::kTensors;
+}
+
+/// What transforms and losses are fitted on: the rows that train; where each is tested first, those
+/// of the first window.
+std::vector<std::int64_t> Fit::rows_to_fit() const {
+  const std::optional<std::int64_t> window = components_.training_plan().test_window;
+  std::vector<std::int64_t> rows = rows_.training;
+  if (window && *window < static_cast<std::int64_t>(rows.size()))
+    rows.resize(static_cast<std::size_t>(*window));
+  return rows;
+}
+
+/// The length of a training of one pass, as far as the number of rows is known: in steps, and in
+/// windows.
+void Fit::end_with_the_data() {
+  const TrainingPlan plan = components_.training_plan();
+  const std::int64_t rows = components_.dataset().row_count();
+  if (rows != DataProvider::kEndless) {
+    const std::int64_t counted =
+        components_.stream() ? rows : static_cast<std::int64_t>(rows_.training.size());
+    const std::int64_t steps =
+        (counted + (plan.drop_last ? 0 : plan.batch_size - 1)) / plan.batch_size;
+    setup_.max_steps = std::min(steps, plan.max_steps.value_or(steps));
+  }
+  if (setup_.max_steps)
+    setup_.epochs = (*setup_.max_steps + *plan.steps_per_epoch - 1) / *plan.steps_per_epoch;
 }
 
 /// Operators draw other numbers in another dtype: a training begins with those of float32, rounded.
@@ -295,6 +328,11 @@ void Fit::ready(const std::vector<Metric>& metrics, const std::vector<Metric>& r
   const EvaluatedRows data = components_.dataset().evaluated();
   fitted_metrics_.use_in(metrics, data.rows->groups());
   ready_breakdowns(report_metrics, fitted_metrics_, data, rows);
+}
+
+std::optional<AdaptationRecord> Fit::adaptation() const {
+  const auto* const records = dynamic_cast<const RecordsAdaptation*>(loop_.get());
+  return records != nullptr ? std::optional(records->adaptation()) : std::nullopt;
 }
 
 bool Fit::transforms_targets() const {

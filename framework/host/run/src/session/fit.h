@@ -8,6 +8,7 @@
 
 #include <c10/core/Stream.h>
 
+#include <treadle/core/adaptation.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/session.h>
 #include <treadle/host/run/checkpoint_store.h>
@@ -52,6 +53,10 @@ class Fit {
   /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
   engine::ValidationResult test(std::stop_token stop);
 
+  /// What the loop recorded of a training that tests each batch before it trains on it; nothing for
+  /// other loops.
+  std::optional<AdaptationRecord> adaptation() const;
+
   /// What people should know of how it began.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -69,6 +74,8 @@ class Fit {
 
  private:
   std::vector<const Transform*> transforms() const;
+  std::vector<std::int64_t> rows_to_fit() const;
+  void end_with_the_data();
   void load_given_weights();
   void draw_weights_as_float32();
   void move_to_device();

@@ -387,6 +387,11 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
       final_loss = validation.loss;
     finished.result["validation"] = to_json(validation);
   }
+  if (const std::optional<AdaptationRecord> adaptation = fit.adaptation()) {
+    finished.result["prequential"] = to_json(*adaptation);
+    metrics = adaptation->summary.means;
+    std::erase_if(metrics, [](const MetricValue& value) { return value.name == "loss"; });
+  }
   finished.result["metrics"] = metrics_to_json(metrics);
   if (is_tested) {
     finished.result["test"] =

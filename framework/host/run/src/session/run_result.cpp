@@ -60,7 +60,7 @@ nlohmann::json baseline_records(const CrossValidation& plan) {
     const nlohmann::json summary = cross_validation_summary(results_of(plan.baseline(i)));
     const nlohmann::json& first = summary.at("fold_results").front();
     nlohmann::json record = {{"name", plan.baselines()[i].name},
-                             {"evaluated_on", first.contains("test") ? "test" : "validation"},
+                             {"evaluated_on", judging_key(first)},
                              {"loss", summary.at("mean_loss")},
                              {"metrics", summary.at("mean_metrics")},
                              {"parameter_count", first.at("model_info").at("parameter_count")},
@@ -96,11 +96,12 @@ nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) 
   } else {
     // One fold's tables, those of the document's own metrics among them.
     const nlohmann::json& fold = folds.front().result;
-    result["tables"] = fold.at(fold.contains("validation") ? "validation" : "test").at("tables");
+    const auto& part = fold.contains("validation") ? fold.at("validation") : judging_part(fold);
+    result["tables"] = part.value("tables", nlohmann::json::array());
     if (result.contains("validation"))
       result.at("validation").erase("tables");
   }
-  result["evaluated_on"] = result.contains("test") ? "test" : "validation";
+  result["evaluated_on"] = judging_key(result);
   result["metric_list"] = judging_part(folds.front().result).at("metric_list");
   if (nlohmann::json baselines = baseline_records(plan); !baselines.empty())
     result["baselines"] = std::move(baselines);

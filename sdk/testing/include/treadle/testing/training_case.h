@@ -18,11 +18,14 @@ struct TrainingCase {
   std::function<std::unique_ptr<TrainingWorkflow>()> make;
   /// Its training may be over before the planned epochs are.
   bool may_stop_early = false;
+  /// It tests each batch before it trains on it: `x-treadle-tests-first`. Without validation rows.
+  bool tests_first = false;
 };
 
 class TrainingContract : public ::testing::TestWithParam<TrainingCase> {
  protected:
-  static std::unique_ptr<Rehearsal> rehearsal(const Rehearsed& rehearsed = {}) {
+  static std::unique_ptr<Rehearsal> rehearsal(Rehearsed rehearsed = {}) {
+    rehearsed.has_validation = rehearsed.has_validation && !GetParam().tests_first;
     return std::make_unique<Rehearsal>(GetParam().make(), rehearsed);
   }
 };

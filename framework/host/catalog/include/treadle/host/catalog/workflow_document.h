@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct ResolvedWorkflow {
   std::string name;
   std::uint64_t seed = 0;
   std::string precision;
+  /// Rows of a window, where the training loop declares `x-treadle-tests-first`: it predicts each
+  /// batch before it trains on it, and an epoch is a window. There is no `validation` then.
+  std::optional<std::int64_t> test_window;
 
   /// The parameters of a slot, "optimizer" for example, with its places. Expects it to be there.
   Config slot(std::string_view key) const;

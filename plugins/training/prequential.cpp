@@ -1,0 +1,134 @@
+#include "prequential.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/error.h>
+
+namespace treadle {
+namespace {
+
+std::string task_of_group(std::int64_t group) {
+  return "group " + std::to_string(group);
+}
+
+AdaptationTracker tracker_of(const Config& config) {
+  std::vector<TaskChange> changes;
+  const std::vector<Config> given =
+      config.has("changes") ? config.children("changes") : std::vector<Config>();
+  for (const Config& change : given) {
+    changes.push_back({change.get<std::int64_t>("row"),
+                       change.get_or("name", "task " + std::to_string(changes.size() + 2))});
+    if (changes.size() > 1 && changes[changes.size() - 2].row >= changes.back().row)
+      change.fail("row", "must be behind the change before it, at row " +
+                             std::to_string(changes[changes.size() - 2].row));
+  }
+  return AdaptationTracker(config.get_or<std::string>("first_task", "task 1"), std::move(changes));
+}
+
+}  // namespace
+
+PrequentialTraining::PrequentialTraining(const Config& config)
+    : config_(config),
+      window_rows_(config.get_or("window", std::int64_t{1024})),
+      by_groups_(config.has("changes") && config.json().at("changes").is_string()) {
+  if (!by_groups_)
+    tracker_ = tracker_of(config);
+}
+
+void PrequentialTraining::do_train(TrainingSession& session) {
+  while (session.next_epoch()) {
+    while (const std::optional<TestedBatch> batch = session.test_next()) {
+      count(*batch);
+      session.step(session.scheduled_rate());
+    }
+    if (tracker_ && tracker_->open_rows() > 0) {
+      end_window(session.finish_epoch());
+    } else {
+      session.stop("the data has ended");  // with a full window
+    }
+  }
+}
+
+void PrequentialTraining::count(const TestedBatch& batch) {
+  if (by_groups_ && batch.groups.empty()) {
+    config_.fail("changes",
+                 "the data has no groups; name its column of groups in \"data\", or list the "
+                 "changes");
+  }
+  for (std::size_t i = 0; by_groups_ && i < batch.groups.size(); ++i) {
+    const std::int64_t group = batch.groups[i];
+    if (group_ == group)
+      continue;
+    group_ = group;
+    if (!tracker_) {
+      tracker_.emplace(task_of_group(group), std::vector<TaskChange>());
+    } else {
+      tracker_->add_change(
+          {tracker_->rows() + static_cast<std::int64_t>(i), task_of_group(group)});
+    }
+  }
+  tracker_->count(batch.rows);
+}
+
+void PrequentialTraining::end_window(const EpochSummary& row) {
+  std::vector<MetricValue> values{{"loss", row.val_loss.value_or(0), Direction::kLowerIsBetter}};
+  values.insert(values.end(), row.metrics.begin(), row.metrics.end());
+  tracker_->end_window(std::move(values));
+  const std::string wanted = rule().metric;
+  const std::vector<MetricValue>& known = tracker_->windows().back().values;
+  if (find_number(known, wanted) == nullptr) {
+    std::string names;
+    for (const MetricValue& one : known)
+      names += (names.empty() ? "" : ", ") + one.name;
+    config_.child("recovery").fail("metric", "no metric is called \"" + wanted +
+                                                 "\"; there are " + names);
+  }
+}
+
+RecoveryRule PrequentialTraining::rule() const {
+  RecoveryRule rule;
+  if (config_.has("recovery")) {
+    const Config recovery = config_.child("recovery");
+    rule.metric = recovery.get_or<std::string>("metric", "");
+    rule.threshold = recovery.find<double>("threshold");
+    rule.share = recovery.find<double>("share");
+  }
+  if (rule.metric.empty()) {
+    const bool has_metrics = tracker_ && !tracker_->windows().empty() &&
+                             tracker_->windows().back().values.size() > 1;
+    rule.metric = has_metrics ? tracker_->windows().back().values[1].name : "loss";
+  }
+  return rule;
+}
+
+AdaptationRecord PrequentialTraining::adaptation() const {
+  AdaptationRecord record{window_rows_, rule(), {}, {}};
+  if (tracker_) {
+    record.windows = tracker_->windows();
+    record.summary = summarize(record.windows, tracker_->changes(), record.recovery);
+  }
+  return record;
+}
+
+StateDict PrequentialTraining::do_state() const {
+  StateDict state;
+  if (tracker_)
+    state.put("tracker", tracker_->state());
+  if (group_)
+    state.put("group", nlohmann::json(*group_));
+  return state;
+}
+
+void PrequentialTraining::do_load_state(const StateDict& state) {
+  if (!state.has_part("tracker"))
+    return;
+  if (!tracker_)
+    tracker_.emplace("", std::vector<TaskChange>());
+  tracker_->load_state(state.part("tracker"));
+  if (state.has_value("group"))
+    group_ = state.value("group").get<std::int64_t>();
+}
+
+}  // namespace treadle
