@@ -163,6 +163,37 @@ std::string test_table(const Json& result, const Terminal& terminal) {
                  terminal);
 }
 
+/// How a model that went on learning followed each change of its task; nothing without any.
+std::string changes_table(const Json& result, const Terminal& terminal) {
+  const Json& tested = member(result, "prequential");
+  const Json& changes = member(tested, "changes");
+  if (!changes.is_array() || changes.empty())
+    return {};
+  const std::string metric = member(member(tested, "recovery"), "metric").get<std::string>();
+  const auto number_in = [&](const Json& window) {
+    return number_text(metric == "loss" ? member(window, metric)
+                                        : member(member(window, "metrics"), metric));
+  };
+  std::vector<Row> rows;
+  for (const Json& change : changes) {
+    std::string text =
+        number_in(member(change, "before")) + " before, " + number_in(member(change, "after"));
+    for (const auto& [key, level] : {std::pair("windows_to_threshold", "the threshold"),
+                                     std::pair("windows_to_share", "the share of before")}) {
+      if (!change.contains(key))
+        continue;
+      const Json& windows = member(change, key);
+      text += windows.is_null()
+                  ? std::string(", never at ") + level
+                  : ", " + windows.dump() + (windows == 1 ? " window to " : " windows to ") + level;
+    }
+    rows.emplace_back(
+        scalar_text(member(change, "task")) + " (row " + member(change, "row").dump() + ")", text);
+  }
+  return "Changes (" + metric + " of the window before and of the one with the change)\n" +
+         aligned(rows, terminal);
+}
+
 /// What the forecasts to beat came to, one line each; nothing without any.
 std::string baseline_table(const Json& result, const Terminal& terminal) {
   const Json& baselines = member(result, "baselines");
@@ -249,9 +280,13 @@ std::string result_table(const Json& result, const Terminal& terminal) {
     rows = metric_rows(result, member(result, "mean_loss"), member(result, "mean_metrics"),
                        member(result, "std_loss"), member(result, "std_metrics"));
   } else {
-    const Json& validation = member(result, "validation");
+    const Json& tested = member(result, "prequential");
+    const Json& validation = tested.is_object() ? tested : member(result, "validation");
     const Json& count = member(validation, "sample_count");
-    if (count.is_number_integer())
+    if (tested.is_object()) {
+      head += " (means over " + std::to_string(member(tested, "windows").size()) + " windows, " +
+              count.dump() + " rows tested before they were trained on)";
+    } else if (count.is_number_integer())
       head += " (on " + count.dump() + " validation rows" +
               (did_validation_choose(result) ? ", which also chose the weights)" : ")");
     const Json& metrics = member(validation, "metrics");
@@ -269,8 +304,8 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   } else if (const Json& time = member(result, "training_time_seconds"); time.is_number()) {
     rows.emplace_back("training time", right_aligned(seconds_text(time.get<double>()), 9));
   }
-  return head + "\n" + aligned(rows, terminal) + test_table(result, terminal) +
-         baseline_table(result, terminal);
+  return head + "\n" + aligned(rows, terminal) + changes_table(result, terminal) +
+         test_table(result, terminal) + baseline_table(result, terminal);
 }
 
 /// "Device far:0: …" of a run that was not on a CPU.

@@ -219,7 +219,9 @@ std::vector<RunRecord> runs_in(const fs::path& folder) {
 
 std::vector<ResultNumber> result_numbers(const Json& result) {
   const Json& folds = value_at(result, "mean_loss");
-  const Json& validation = value_at(value_at(result, "validation"), "loss");
+  const Json& tested = value_at(value_at(result, "prequential"), "loss");
+  const Json& validation =
+      tested.is_number() ? tested : value_at(value_at(result, "validation"), "loss");
   std::vector<ResultNumber> numbers{{"loss",
                                      folds.is_number()        ? folds
                                      : validation.is_number() ? validation

@@ -65,8 +65,7 @@ void PrequentialTraining::count(const TestedBatch& batch) {
     if (!tracker_) {
       tracker_.emplace(task_of_group(group), std::vector<TaskChange>());
     } else {
-      tracker_->add_change(
-          {tracker_->rows() + static_cast<std::int64_t>(i), task_of_group(group)});
+      tracker_->add_change({tracker_->rows() + static_cast<std::int64_t>(i), task_of_group(group)});
     }
   }
   tracker_->count(batch.rows);
@@ -82,8 +81,8 @@ void PrequentialTraining::end_window(const EpochSummary& row) {
     std::string names;
     for (const MetricValue& one : known)
       names += (names.empty() ? "" : ", ") + one.name;
-    config_.child("recovery").fail("metric", "no metric is called \"" + wanted +
-                                                 "\"; there are " + names);
+    config_.child("recovery")
+        .fail("metric", "no metric is called \"" + wanted + "\"; there are " + names);
   }
 }
 
@@ -96,8 +95,8 @@ RecoveryRule PrequentialTraining::rule() const {
     rule.share = recovery.find<double>("share");
   }
   if (rule.metric.empty()) {
-    const bool has_metrics = tracker_ && !tracker_->windows().empty() &&
-                             tracker_->windows().back().values.size() > 1;
+    const bool has_metrics =
+        tracker_ && !tracker_->windows().empty() && tracker_->windows().back().values.size() > 1;
     rule.metric = has_metrics ? tracker_->windows().back().values[1].name : "loss";
   }
   return rule;

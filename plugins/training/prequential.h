@@ -31,7 +31,7 @@ class PrequentialTraining final : public TrainingWorkflow, public RecordsAdaptat
   const Config config_;
   const std::int64_t window_rows_;
   const bool by_groups_;
-  std::optional<std::int64_t> group_;  // of the last row
+  std::optional<std::int64_t> group_;         // of the last row
   std::optional<AdaptationTracker> tracker_;  // by groups: nothing before the first row
 };
 

@@ -139,6 +139,18 @@ nlohmann::json packed_text(const fs::path& folder) {
   return document;
 }
 
+/// Every batch is tested before it is trained on; windows and changes are part of the state.
+nlohmann::json prequential() {
+  nlohmann::json document = many_small_steps();
+  document["data"] = {{"use", "sea"}, {"concept_rows", 10000}};
+  document["training"] = {{"use", "prequential"},    {"window", 1000},
+                          {"batch_size", 10},        {"changes", "groups"},
+                          {"ema", {{"decay", 0.9}}}, {"checkpoint", {{"every", "37st"}}}};
+  document["metrics"] = {"accuracy"};
+  document.erase("validation");
+  return document;
+}
+
 /// A generator without end, with what its place in the rows decides: windows that are shuffled,
 /// transforms fitted to the first rows, an average of weights.
 nlohmann::json endless() {
@@ -278,6 +290,10 @@ TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
 
 TEST(KilledRun, InsideTheFoldsOfAWalkForwardResumesToTheSameBits) {
   kill_at_random(walk_forward(), kKills / 5);
+}
+
+TEST(KilledRun, BetweenTestingAndTrainingResumesToTheSameBits) {
+  kill_at_random(prequential(), kKills / 5);
 }
 
 TEST(KilledRun, InsideAnEpochOfPackedTextResumesToTheSameBits) {

@@ -19,8 +19,7 @@ using Json = nlohmann::json;
 bool is_at_least_as_good(const MetricValue& value, double bound) {
   if (!std::isfinite(value.value))
     return false;
-  return value.direction == Direction::kLowerIsBetter ? value.value <= bound
-                                                      : value.value >= bound;
+  return value.direction == Direction::kLowerIsBetter ? value.value <= bound : value.value >= bound;
 }
 
 /// What a window must come to after a change to have that share of the level before it.
@@ -44,9 +43,9 @@ std::optional<std::int64_t> first_recovered(std::span<const AdaptationWindow> wi
 
 /// The window that contains `row`; windows.size() where none does.
 std::size_t window_of(std::span<const AdaptationWindow> windows, std::int64_t row) {
-  const auto found = std::find_if(
-      windows.begin(), windows.end(),
-      [&](const AdaptationWindow& one) { return row < one.first_row + one.rows; });
+  const auto found = std::find_if(windows.begin(), windows.end(), [&](const AdaptationWindow& one) {
+    return row < one.first_row + one.rows;
+  });
   return static_cast<std::size_t>(found - windows.begin());
 }
 
@@ -95,8 +94,8 @@ AdaptationSummary summarize(std::span<const AdaptationWindow> windows,
       effect.before = windows[effect.window - 1].values;
     // The window that contains the next change has rows of another task: whatever it comes to is no
     // recovery from this change.
-    const std::size_t end = i + 1 < changes.size() ? window_of(windows, changes[i + 1].row)
-                                                   : windows.size();
+    const std::size_t end =
+        i + 1 < changes.size() ? window_of(windows, changes[i + 1].row) : windows.size();
     const auto following = windows.subspan(effect.window, end - effect.window);
     if (rule.threshold)
       effect.windows_to_threshold = first_recovered(following, rule.metric, *rule.threshold);
@@ -134,8 +133,9 @@ AdaptationTracker::AdaptationTracker(std::string first_task, std::vector<TaskCha
   std::int64_t before = 0;
   for (const TaskChange& change : changes_) {
     if (change.row <= before) {
-      throw UsageError("the changes of a task come in the order of their rows, from row 1 on; row " +
-                       std::to_string(change.row) + " follows row " + std::to_string(before));
+      throw UsageError(
+          "the changes of a task come in the order of their rows, from row 1 on; row " +
+          std::to_string(change.row) + " follows row " + std::to_string(before));
     }
     before = change.row;
   }
@@ -197,8 +197,10 @@ void AdaptationTracker::do_load_state(const StateDict& state) {
     changes_.push_back({change.at(0).get<std::int64_t>(), change.at(1).get<std::string>()});
   windows_.clear();
   for (const Json& saved : state.value("windows")) {
-    AdaptationWindow window{saved.at(0).get<std::int64_t>(), saved.at(1).get<std::int64_t>(),
-                            saved.at(2).get<std::string>(), {}};
+    AdaptationWindow window{saved.at(0).get<std::int64_t>(),
+                            saved.at(1).get<std::int64_t>(),
+                            saved.at(2).get<std::string>(),
+                            {}};
     for (const Json& value : saved.at(3)) {
       window.values.push_back({value.at(0).get<std::string>(),
                                value.at(1).is_number() ? value.at(1).get<double>() : NAN,

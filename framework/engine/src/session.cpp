@@ -784,7 +784,7 @@ class Session final : public TrainingSession, public TrainingControl {
   struct Tested {
     explicit Tested(const Objective& objective) : losses(objective) {}
     LossTotals losses;
-    Batch next;  // for step(); empty: it takes one itself
+    Batch next;                        // for step(); empty: it takes one itself
     std::vector<std::int64_t> groups;  // of that
   } tested_;
 

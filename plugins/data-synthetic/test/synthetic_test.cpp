@@ -33,6 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(data_case("Moons", "moons"), data_case("MoonsOdd", "moons", {{"rows", 7}}),
                       data_case("Spirals", "spirals", {{"classes", 5}, {"turns", 2}}),
                       data_case("Friedman", "friedman1", {{"features", 5}, {"seed", 3}}),
+                      data_case("Sea", "sea", {{"concept_rows", 30}}),
                       data_case("Series", "ar_series")),
     CaseName());
 
@@ -217,6 +218,21 @@ TEST_F(SyntheticTest, NoChunkOfAnEndlessStreamIsACopyOfAnother) {
       seen.emplace(x[0][0].item<float>(), x[0][1].item<float>());
     }
     EXPECT_GT(seen.size(), 4900U) << component;
+  }
+}
+
+TEST_F(SyntheticTest, SeaChangesItsThresholdFromConceptToConcept) {
+  const auto data = open("sea", {{"concept_rows", 50}, {"label_noise", 0}});
+  const at::Tensor x = features(*data);
+  const at::Tensor targets = reader(*data).targets();
+  const at::Tensor groups = reader(*data).groups();
+
+  ASSERT_EQ(x.size(0), 200);
+  const double thresholds[]{8, 9, 7, 9.5};
+  for (std::int64_t row = 0; row < 200; ++row) {
+    EXPECT_EQ(groups[row].item<std::int64_t>(), row / 50);
+    const double sum = x[row][0].item<double>() + x[row][1].item<double>();
+    EXPECT_EQ(targets[row].item<std::int64_t>(), sum <= thresholds[row / 50] ? 1 : 0);
   }
 }
 

@@ -147,13 +147,14 @@ std::vector<Problem> problems_of_tests_first(const Json& given, const Json& reso
   const Json& batch = training.at("batch_size");
   refuse("batch_size", !batch.is_number(),
          "needs a batch size that divides its window of " + rows + " rows; set a number");
-  if (batch.is_number() && training.at(window).get<std::int64_t>() % batch.get<std::int64_t>() != 0) {
+  if (batch.is_number() &&
+      training.at(window).get<std::int64_t>() % batch.get<std::int64_t>() != 0) {
     const std::int64_t size = batch.get<std::int64_t>();
     const std::int64_t below = training.at(window).get<std::int64_t>() / size * size;
-    report("/training/" + window,
-           "ends a window with a batch: must be a multiple of batch_size, " + batch.dump() +
-               ", got " + rows + "; take " + (below > 0 ? std::to_string(below) + " or " : "") +
-               std::to_string(below + size));
+    report("/training/" + window, "ends a window with a batch: must be a multiple of batch_size, " +
+                                      batch.dump() + ", got " + rows + "; take " +
+                                      (below > 0 ? std::to_string(below) + " or " : "") +
+                                      std::to_string(below + size));
   }
   return problems;
 }

@@ -24,8 +24,8 @@ struct TaskChange {
 /// Consecutive rows, each predicted before the model learnt from it.
 struct AdaptationWindow {
   std::int64_t first_row = 0;
-  std::int64_t rows = 0;             ///< 0: nothing was predicted; such a window counts nowhere
-  std::string task;                  ///< of the first row
+  std::int64_t rows = 0;            ///< 0: nothing was predicted; such a window counts nowhere
+  std::string task;                 ///< of the first row
   std::vector<MetricValue> values;  ///< "loss", then the metrics; NaN where one has no value
 };
 
@@ -42,7 +42,7 @@ struct RecoveryRule {
 /// A change and what followed.
 struct ChangeEffect {
   TaskChange change;
-  std::size_t window = 0;            ///< index of the window that contains the row
+  std::size_t window = 0;           ///< index of the window that contains the row
   std::vector<MetricValue> before;  ///< of the window before that; empty where there is none
   std::vector<MetricValue> after;   ///< of that window
   /// The number of windows from that one to the first which is recovered: 0 for that one itself.

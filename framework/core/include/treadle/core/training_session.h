@@ -52,10 +52,10 @@ class TrainingSession {
   /// Throws like step().
   virtual bool next_epoch() = 0;
 
-  /// Predicts the batch that the next step() trains on, with the model as it is, in eval mode; nothing
-  /// where the epoch has none left. The loss and the metrics over all batches that were tested so
-  /// are those of the epoch's row of the history, in the place of validation rows. step() is the
-  /// next call.
+  /// Predicts the batch that the next step() trains on, with the model as it is, in eval mode;
+  /// nothing where the epoch has none left. The loss and the metrics over all batches that were
+  /// tested so are those of the epoch's row of the history, in the place of validation rows. step()
+  /// is the next call.
   ///
   /// Only for a loop whose schema has `x-treadle-tests-first`: its trainings have no validation
   /// rows. Throws like step(), except that a stop waits for it.

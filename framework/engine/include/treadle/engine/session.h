@@ -29,7 +29,7 @@ struct SessionSetup {
   const Optimizer* optimizer = nullptr;
   const LearningRateSchedule* schedule = nullptr;
   BatchSource* training = nullptr;
-  BatchSource* validation = nullptr;       ///< null when every row trains
+  BatchSource* validation = nullptr;  ///< null when every row trains
   /// A few of the training rows, prepared like validation rows: for a loop that tests each batch
   /// before it trains on it, which has no validation rows to learn the names of the metrics from.
   BatchSource* example = nullptr;

@@ -21,8 +21,8 @@ struct TrainingPlan {
   engine::Clipping clipping = {};
   Duration checkpoint_every;
   int keep_checkpoints = 2;
-  /// Rows of a window, which is an epoch, where each batch is tested before it is trained on. Nothing
-  /// validates then, and there is one pass.
+  /// Rows of a window, which is an epoch, where each batch is tested before it is trained on.
+  /// Nothing validates then, and there is one pass.
   std::optional<std::int64_t> test_window;
   /// Rows of a stream that are in memory at once.
   std::int64_t shuffle_buffer = 8192;

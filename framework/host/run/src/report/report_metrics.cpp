@@ -24,6 +24,8 @@ const Json& result_metrics(const ReportInput& input) {
 std::string_view judged_by(const ReportInput& input) {
   if (text_at_path(input.result, {"folds_evaluated_on"}) == "test")
     return "test";
+  if (at_path(input.result, {"prequential"}).is_object())
+    return "prequential";
   return is_cross_validation(input) || at_path(input.result, {"validation"}).is_object()
              ? "validation"
              : "training";

@@ -29,7 +29,9 @@ std::string result_loss(const ReportInput& input) {
     return mean_and_deviation(at_path(input.result, {"mean_loss"}),
                               at_path(input.result, {"std_loss"}));
   }
-  const Json& validation = at_path(input.result, {"validation", "loss"});
+  const Json& tested = at_path(input.result, {"prequential", "loss"});
+  const Json& validation =
+      tested.is_number() ? tested : at_path(input.result, {"validation", "loss"});
   return html::number(validation.is_number() ? validation : at_path(input.result, {"final_loss"}));
 }
 
@@ -305,7 +307,10 @@ std::string metric_table(const ReportInput& input) {
   std::vector<std::vector<std::string>> rows;
   if (!is_cross_validation(input)) {
     const bool is_validated = at_path(input.result, {"validation"}).is_object();
-    std::vector<std::string> head{"", is_validated ? "validation" : "training"};
+    const bool is_tested_first = at_path(input.result, {"prequential"}).is_object();
+    std::vector<std::string> head{"", is_tested_first ? "mean of windows"
+                                      : is_validated  ? "validation"
+                                                      : "training"};
     rows.push_back({loss_label(input.result), result_loss(input)});
     for (const std::string& name : names)
       rows.push_back({html::escape(name) + direction_of(input, name), metric_value(input, name)});
