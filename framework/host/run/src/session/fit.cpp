@@ -112,7 +112,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   if (saved_preprocessing != nullptr) {
     fitted_metrics_.load_from(*saved_preprocessing);
   } else {
-    fitted_metrics_.fit(metrics_, components_.dataset().evaluated(), rows_.training);
+    fitted_metrics_.fit(metrics_, components_.dataset().evaluated(), rows_to_fit());
   }
   ready(metrics_, report_metrics_, rows_.validation);
 
