@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "report/report_adaptation.h"
 #include "report/report_data.h"
 #include "report/report_folds.h"
 #include "report/report_html.h"
@@ -30,10 +31,11 @@ std::string render_report(const ReportInput& input) {
   parts["kind"] = "training report";
   parts["version"] = version(input);
   parts["subtitle"] = report::subtitle(input);
-  parts["body"] =
-      report::headline(input) + report::metric_table(input) + report::baseline_table(input) +
-      report::folds_card(input) + report::curves(input) + report::result_tables(input) +
-      report::model_parts(input) + report::data_section(input) + report::background(input);
+  parts["body"] = report::headline(input) + report::metric_table(input) +
+                  report::baseline_table(input) + report::folds_card(input) +
+                  report::adaptation(input) + report::curves(input) + report::result_tables(input) +
+                  report::model_parts(input) + report::data_section(input) +
+                  report::background(input);
   parts["data"] = html::script_json(report::chart_data(input));
   return report::page(std::move(parts));
 }

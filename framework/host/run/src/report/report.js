@@ -67,7 +67,7 @@
       responsive: true, maintainAspectRatio: false, animation: false, normalized: true,
     }, described.options);
     options.plugins = Object.assign({ legend: { display: false } }, described.options.plugins);
-    entry.chart = new Chart(entry.canvas, { type: described.type, data: described.data, options });
+    entry.chart = new Chart(entry.canvas, { type: described.type, data: described.data, options, plugins: described.plugins || [] });
   }
   const redraw = (ids) => charts.filter((c) => !ids || ids.includes(c.canvas.id)).forEach(draw);
 
@@ -282,6 +282,56 @@
       data: { datasets: [{ label: metric.name, data: metric.values.map((y, i) => ({ x: i + 1, y })), borderColor: colour(0),
         backgroundColor: colour(0), borderWidth: 2, pointRadius: metric.values.length > 40 ? 0 : 2.5, pointHitRadius: 6 }] },
       options,
+    };
+  });
+
+  // A model that goes on learning: a level for each window of rows, and the changes of its task.
+  const adaptationPicker = byId("adaptation-picker");
+  if (adaptationPicker) adaptationPicker.addEventListener("change", () => redraw(["adaptation-chart"]));
+  show("adaptation-chart", () => {
+    const { ends, numbers, changes } = data.adaptation;
+    const name = adaptationPicker.value;
+    const values = numbers[name];
+    const options = curveOptions(name, false, false);
+    const last = ends[ends.length - 1];
+    options.layout = { padding: { top: 16 } };
+    options.scales.x = axis("row", { type: "linear", min: ends[0], max: last,
+      ticks: { color: css("--soft"), precision: 0, maxRotation: 0 } });
+    options.plugins.tooltip.callbacks.title = (items) => {
+      const window = items.length ? Math.min(items[0].dataIndex, values.length - 1) : 0;
+      return "rows " + ends[window] + " to " + (ends[window + 1] - 1);
+    };
+    const marks = {
+      id: "marks",
+      afterDatasetsDraw(chart) {
+        const { ctx, chartArea, scales } = chart;
+        let free = chartArea.left;  // where the next name may begin
+        ctx.save();
+        ctx.strokeStyle = colour(1);
+        ctx.fillStyle = css("--text");
+        ctx.font = "11px sans-serif";
+        ctx.setLineDash([5, 4]);
+        changes.forEach((change) => {
+          const x = scales.x.getPixelForValue(change.row);
+          ctx.beginPath();
+          ctx.moveTo(x, chartArea.top);
+          ctx.lineTo(x, chartArea.bottom);
+          ctx.stroke();
+          const width = ctx.measureText(change.task).width;
+          const left = Math.min(x, chartArea.right - width);
+          if (left < free) return;
+          ctx.fillText(change.task, left, chartArea.top - 4);
+          free = left + width + 8;
+        });
+        ctx.restore();
+      },
+    };
+    return {
+      type: "line",
+      data: { datasets: [{ label: name, data: ends.map((x, i) => ({ x, y: values[Math.min(i, values.length - 1)] })),
+        borderColor: colour(0), backgroundColor: colour(0), borderWidth: 2, stepped: true, pointRadius: 0, pointHoverRadius: 4,
+        pointHitRadius: 6 }] },
+      options, plugins: [marks],
     };
   });
 

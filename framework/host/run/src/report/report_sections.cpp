@@ -7,6 +7,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 
 #include "report/json_path.h"
+#include "report/report_adaptation.h"
 #include "report/report_forecasts.h"
 #include "report/report_html.h"
 #include "report/report_metrics.h"
@@ -535,6 +536,8 @@ Json chart_data(const ReportInput& input) {
   Json data = forecast_data(input);
   data["curves"] = std::move(curves);
   data["residuals"] = residual_data(input);
+  if (Json windows = adaptation_data(input); !windows.is_null())
+    data["adaptation"] = std::move(windows);
   return data;
 }
 
