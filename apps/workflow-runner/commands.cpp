@@ -81,6 +81,10 @@ constexpr Option kInference{
 constexpr Option kRunsDir{"dir", 0, "DIR", false, "runs", "where the folders of the runs are"};
 constexpr Option kSort{"sort", 0,  "NAME",
                        false,  "", "sorts by a metric, best first, or by another column"};
+constexpr Option kMethods{
+    "methods", 0,
+    "",        false,
+    "",        "groups runs that differ by name and seed alone: mean, deviation, 95 % interval"};
 constexpr Option kCsv{"csv", 0, "", false, "", "prints the table as CSV"};
 constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (needs Graphviz)"};
 constexpr Option kTrace{"trace", 0,  "FILE",
@@ -147,7 +151,7 @@ std::span<const Command> commands() {
       {"runs compare",
        "Compares runs: their metrics, and the settings that differ.",
        {kRuns},
-       {kSort, kCsv, kJson},
+       {kSort, kMethods, kCsv, kJson},
        "runs compare runs/* --sort accuracy",
        false,
        ""},

@@ -217,6 +217,17 @@ void compare_given_runs(const CommandLine& line) {
   std::vector<RunRecord> runs;
   for (const std::string& folder : line.arguments)
     runs.push_back(read_run(std::filesystem::path(folder).lexically_normal()));
+  if (line.has("methods")) {
+    if (line.has("csv") || !line.text("sort").empty())
+      throw UsageError("--methods prints a table of its own: leave --sort and --csv out");
+    const MethodComparison methods = compare_methods(runs);
+    if (line.has("json")) {
+      print(methods.json());
+    } else {
+      print(methods.text(Terminal(STDOUT_FILENO)));
+    }
+    return;
+  }
   const Comparison comparison = compare_runs(runs, line.text("sort"));
   if (line.has("json")) {
     print(comparison.json());

@@ -1,10 +1,14 @@
 #include "run_comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
+
+#include <boost/math/distributions/students_t.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -204,6 +208,63 @@ Json number_of(const RunRecord& run, const std::vector<ResultNumber>& numbers,
   return found == numbers.end() ? Json() : found->value;
 }
 
+/// What a run is judged by when it is one of several of the same method.
+std::vector<ResultNumber> judged_numbers(const RunRecord& run) {
+  if (run.result.is_null())
+    return {};
+  std::vector<ResultNumber> numbers = result_numbers(run.result);
+  if (const std::optional<ResultNumber> variance = window_variance(run.result))
+    numbers.push_back(*variance);
+  numbers.push_back({kTime, run.seconds ? Json(*run.seconds) : Json(), ""});
+  return numbers;
+}
+
+Method::Spread spread_of(const std::vector<double>& values) {
+  constexpr double kUpperTail = 0.975;  // 95 % between it and the lower one
+  Method::Spread spread;
+  spread.n = static_cast<std::int64_t>(values.size());
+  const auto n = static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values)
+    sum += value;
+  spread.mean = values.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / n;
+  if (values.size() < 2)
+    return spread;
+  double squares = 0;
+  for (const double value : values)
+    squares += (value - spread.mean) * (value - spread.mean);
+  spread.deviation = std::sqrt(squares / (n - 1));
+  const double half = boost::math::quantile(boost::math::students_t(n - 1), kUpperTail) *
+                      *spread.deviation / std::sqrt(n);
+  spread.interval = {spread.mean - half, spread.mean + half};
+  return spread;
+}
+
+std::map<std::string, std::vector<std::size_t>> best_methods(const MethodComparison& comparison) {
+  std::map<std::string, std::vector<std::size_t>> best;
+  for (std::size_t i = 0; i < comparison.numbers.size(); ++i) {
+    const ResultNumber& number = comparison.numbers[i];
+    if (number.better.empty())
+      continue;
+    const double sign = number.better == "higher" ? 1 : -1;
+    double top = -std::numeric_limits<double>::infinity();
+    for (std::size_t method = 0; method < comparison.methods.size(); ++method) {
+      const double mean = sign * comparison.methods[method].spreads[i].mean;
+      if (!std::isfinite(mean) || mean < top)
+        continue;
+      if (mean > top)
+        best[number.name].clear();
+      top = mean;
+      best[number.name].push_back(method);
+    }
+  }
+  return best;
+}
+
+std::string label_of(std::size_t method) {
+  return "method " + std::to_string(method + 1);
+}
+
 }  // namespace
 
 std::string run_listing(const std::vector<RunRecord>& runs, const Terminal& terminal) {
@@ -324,6 +385,115 @@ Json Comparison::json() const {
         {{"run", row.run}, {"metrics", std::move(metrics)}, {"settings", std::move(settings)}});
   }
   return {{"runs", std::move(list)}};
+}
+
+MethodComparison compare_methods(const std::vector<RunRecord>& runs) {
+  MethodComparison comparison;
+  std::vector<Settings> settings;  // one for each method
+  std::vector<std::vector<const RunRecord*>> members;
+  for (const RunRecord& run : runs) {
+    Settings own = settings_of(run);
+    own.erase("seed");
+    const auto found = std::find(settings.begin(), settings.end(), own);
+    if (found == settings.end()) {
+      settings.push_back(std::move(own));
+      members.push_back({&run});
+    } else {
+      members[static_cast<std::size_t>(found - settings.begin())].push_back(&run);
+    }
+    for (ResultNumber& one : judged_numbers(run)) {
+      const auto is_same = [&](const ResultNumber& known) { return known.name == one.name; };
+      if (std::none_of(comparison.numbers.begin(), comparison.numbers.end(), is_same))
+        comparison.numbers.push_back({one.name, Json(), one.better});
+    }
+  }
+  comparison.keys = differing_keys(settings);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Method& method = comparison.methods.emplace_back();
+    for (const std::string& key : comparison.keys) {
+      const auto found = settings[i].find(key);
+      method.settings.push_back(found == settings[i].end() ? Json() : found->second);
+    }
+    std::map<std::string, std::vector<double>> values;
+    for (const RunRecord* run : members[i]) {
+      method.runs.push_back(shown_path(run->folder));
+      for (const ResultNumber& one : judged_numbers(*run)) {
+        if (one.value.is_number())
+          values[one.name].push_back(one.value.get<double>());
+      }
+    }
+    for (const ResultNumber& number : comparison.numbers)
+      method.spreads.push_back(spread_of(values[number.name]));
+  }
+  comparison.best = best_methods(comparison);
+  return comparison;
+}
+
+std::string MethodComparison::text(const Terminal& terminal) const {
+  Cells head{"method", "runs"};
+  head.insert(head.end(), keys.begin(), keys.end());
+  const std::size_t words = head.size();
+  for (const ResultNumber& number : numbers) {
+    if (!is_of_one_class(number.name))
+      head.insert(head.end(), {number.name, "deviation", "95 % interval"});
+  }
+  std::vector<Cells> cells;
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    const Method& method = methods[i];
+    Cells& line = cells.emplace_back(Cells{label_of(i), std::to_string(method.runs.size())});
+    for (const Json& setting : method.settings)
+      line.push_back(setting_text(setting));
+    for (std::size_t at = 0; at < numbers.size(); ++at) {
+      if (is_of_one_class(numbers[at].name))
+        continue;
+      const Method::Spread& spread = method.spreads[at];
+      const std::string few =
+          spread.n == static_cast<std::int64_t>(method.runs.size())
+              ? ""
+              : " (of " + std::to_string(spread.n) + (spread.n == 1 ? " run)" : " runs)");
+      line.push_back(number_text(Json(spread.mean)) + few);
+      line.push_back(spread.deviation ? number_text(Json(*spread.deviation)) : "-");
+      line.push_back(spread.interval ? number_text(Json(spread.interval->first)) + " to " +
+                                           number_text(Json(spread.interval->second))
+                                     : "-");
+    }
+  }
+  std::string said = table_text(head, cells, words, terminal);
+  if (methods.size() < 2)
+    return said;
+  for (const ResultNumber& number : numbers) {
+    const auto found = best.find(number.name);
+    if (found == best.end() || is_of_one_class(number.name))
+      continue;
+    said += "best " + number.name + ": ";
+    for (std::size_t i = 0; i < found->second.size(); ++i)
+      said += (i == 0 ? "" : ", ") + label_of(found->second[i]);
+    said += "\n";
+  }
+  return said;
+}
+
+Json MethodComparison::json() const {
+  Json list = Json::array();
+  for (const Method& method : methods) {
+    Json settings = Json::object();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      settings[keys[i]] = method.settings[i];
+    Json metrics = Json::object();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const Method::Spread& spread = method.spreads[i];
+      metrics[numbers[i].name] = {
+          {"n", spread.n},
+          {"mean", spread.n > 0 ? Json(spread.mean) : Json()},
+          {"std", spread.deviation ? Json(*spread.deviation) : Json()},
+          {"interval",
+           spread.interval ? Json({spread.interval->first, spread.interval->second}) : Json()}};
+    }
+    list.push_back({{"runs", method.runs},
+                    {"settings", std::move(settings)},
+                    {"metrics", std::move(metrics)}});
+  }
+  return {{"methods", std::move(list)}, {"best", best}};
 }
 
 }  // namespace treadle::cli

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -34,5 +38,36 @@ struct Comparison {
 /// else the smallest; runs without the value come last. Throws UsageError with a near miss for a
 /// name that no run has.
 Comparison compare_runs(const std::vector<RunRecord>& runs, const std::string& sort);
+
+/// Runs of the same method, repeated: their documents are the same but for the name and the seed.
+struct Method {
+  std::vector<std::string> runs;
+  std::vector<nlohmann::json> settings;  ///< of MethodComparison::keys; null where it has none
+  /// Of a number over the finished runs that have a value.
+  struct Spread {
+    std::int64_t n = 0;
+    double mean = 0;                  ///< NaN of none
+    std::optional<double> deviation;  ///< of the sample, divided by n - 1; nothing below two runs
+    /// 95 % confidence interval of the mean: mean ± t(0.975, n - 1) deviation / sqrt(n), Student's
+    /// t, which takes the values of the runs as normally distributed.
+    std::optional<std::pair<double, double>> interval;
+  };
+  std::vector<Spread> spreads;  ///< of MethodComparison::numbers
+};
+
+/// Methods side by side, in the order of their first runs.
+struct MethodComparison {
+  std::vector<ResultNumber> numbers;  ///< "loss", then metrics, "time"; without values
+  std::vector<std::string> keys;      ///< settings that are not the same in all methods
+  std::vector<Method> methods;
+  /// Of a number with a direction, by name: the methods with the best mean; of runs that test each
+  /// batch before they train on it, "accuracy variance" is that over their windows, and the method
+  /// with the least of it the most stable.
+  std::map<std::string, std::vector<std::size_t>> best;
+
+  std::string text(const Terminal& terminal) const;
+  nlohmann::json json() const;
+};
+MethodComparison compare_methods(const std::vector<RunRecord>& runs);
 
 }  // namespace treadle::cli

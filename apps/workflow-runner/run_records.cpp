@@ -238,4 +238,16 @@ std::vector<ResultNumber> result_numbers(const Json& result) {
   return numbers;
 }
 
+std::optional<ResultNumber> window_variance(const Json& result) {
+  const Json& tested = value_at(result, "prequential");
+  const Json& metric = value_at(value_at(tested, "recovery"), "metric");
+  if (!metric.is_string())
+    return std::nullopt;
+  const std::string name = metric.get<std::string>();
+  const Json& variances = value_at(tested, "variances");
+  return ResultNumber{name + " variance",
+                      value_at(name == "loss" ? variances : value_at(variances, "metrics"), name),
+                      "lower"};
+}
+
 }  // namespace treadle::cli

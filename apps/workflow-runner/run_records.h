@@ -49,4 +49,8 @@ struct ResultNumber {
 /// "loss" first, then the metrics in the document's order.
 std::vector<ResultNumber> result_numbers(const nlohmann::json& result);
 
+/// How stable a run was that tests each batch before it trains on it: the variance over its windows
+/// of the number that recovery is measured by, as "accuracy variance". Nothing for other runs.
+std::optional<ResultNumber> window_variance(const nlohmann::json& result);
+
 }  // namespace treadle::cli

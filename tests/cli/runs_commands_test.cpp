@@ -185,6 +185,51 @@ TEST_F(RunsCommands, CompareBreaksAWideTableIntoPieces) {
   }
 }
 
+// numpy and scipy: x.mean(), x.std(ddof=1), x.mean() ± t.ppf(0.975, 2) * x.std(ddof=1) / sqrt(3) of
+// [0.5, 0.75, 0.625].
+TEST_F(RunsCommands, CompareGroupsRepeatedSeedsByMethod) {
+  const double r2[]{0.5, 0.75, 0.625};
+  for (int seed = 0; seed < 3; ++seed) {
+    json repeated = document(0.1, {8});
+    repeated["seed"] = seed;
+    given_run("a-" + std::to_string(seed), 1000, repeated, result(r2[seed], 2.0, 40));
+  }
+  json tested = result(0.9, 3.0, 40);
+  tested["prequential"] = {{"loss", 9.0},
+                           {"recovery", {{"metric", "r2"}}},
+                           {"variances", {{"loss", 1.0}, {"metrics", {{"r2", 0.25}}}}}};
+  given_run("b-1", 1000, document(0.01, {8}), tested);
+  const std::vector<std::string> all{"runs/a-0", "runs/a-1", "runs/b-1", "runs/a-2"};
+  const auto compare = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"runs", "compare", "--methods"};
+    words.insert(words.end(), all.begin(), all.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+
+  const json compared = compare({"--json"}).json();
+
+  ASSERT_EQ(compared.at("methods").size(), 2U);
+  const json& first = compared.at("methods")[0];
+  EXPECT_EQ(first.at("runs"), json({"runs/a-0", "runs/a-1", "runs/a-2"}));
+  EXPECT_EQ(first.at("settings"), json({{"optimizer.learning_rate", 0.1}}));
+  const json& spread = first.at("metrics").at("r2");
+  EXPECT_EQ(spread.at("n"), 3);
+  EXPECT_NEAR(spread.at("mean").get<double>(), 0.625, 1e-12);
+  EXPECT_NEAR(spread.at("std").get<double>(), 0.125, 1e-12);
+  EXPECT_NEAR(spread.at("interval")[0].get<double>(), 0.3144827860195309, 1e-9);
+  EXPECT_NEAR(spread.at("interval")[1].get<double>(), 0.935517213980469, 1e-9);
+  const json& second = compared.at("methods")[1].at("metrics");
+  EXPECT_TRUE(second.at("r2").at("interval").is_null()) << "one run has no spread";
+  EXPECT_EQ(second.at("r2 variance").at("mean"), 0.25);
+  EXPECT_EQ(compared.at("best").at("r2"), json({1}));
+  EXPECT_EQ(compared.at("best").at("rmse"), json({0}));
+  const std::string text = compare({}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("95 % interval"), HasSubstr("0.3145 to 0.9355"),
+                          HasSubstr("best r2: method 2\n")));
+  EXPECT_EQ(compare({"--csv"}).code, 2);
+}
+
 TEST_F(RunsCommands, CompareExpectsRuns) {
   const Finished none = run({"runs", "compare"});
   EXPECT_EQ(none.code, 2);
