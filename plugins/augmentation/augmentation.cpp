@@ -13,7 +13,7 @@ Augmentation::Augmentation(const Config& config, std::string component)
 
 Augmentation::~Augmentation() = default;
 
-void Augmentation::do_fit(const RowReader& reader, std::span<const std::int64_t>) {
+void Augmentation::do_fit(const RowReader& reader, const RowList&) {
   before_.inputs = reader.spec().inputs;
   prepare(before_);
 }

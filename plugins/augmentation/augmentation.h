@@ -41,7 +41,7 @@ class Augmentation : public Transform {
   /// As do_apply(), for a batch that has as many inputs as prepare() has seen.
   virtual void change(Batch& batch, const ApplyContext& context) const = 0;
 
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) final;
+  void do_fit(const RowReader& reader, const RowList& training_rows) final;
   void do_apply(Batch& batch, const ApplyContext& context) const final;
   bool do_works_on_device() const final { return true; }
   StateDict do_state() const final;

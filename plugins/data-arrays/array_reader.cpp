@@ -23,8 +23,6 @@
 namespace treadle::arrays {
 namespace {
 
-using ArrayPtr = std::shared_ptr<const ArrayFiles>;
-
 /// Whether all numbers are finite as numbers of type To.
 template <typename To, typename From>
 bool all_fit(const std::byte* bytes, std::size_t count) {
@@ -464,8 +462,8 @@ void ArrayReader::read_targets_of_rows() {
                                         : "target";
     }
     const ArrayPtr weights = option.weights ? open_files(*option.weights) : nullptr;
-    TargetRequest request{*array, std::move(name), option, known ? &*known : nullptr,
-                          {},     weights.get()};
+    TargetRequest request{array, std::move(name), option, known ? &*known : nullptr,
+                          {},    weights.get()};
     const std::string& padded_like = known ? known->spec.padded_like : option.padded_like;
     if (!padded_like.empty()) {
       const auto owner = std::find_if(ports.begin(), ports.end(), [&](const PortSpec& port) {
@@ -580,16 +578,17 @@ OpenedArrays ArrayReader::open() {
   if (!reading_.predicts()) {
     // The target comes last: a row that something else drops makes no class.
     if (options_.weights)
-      rows.weights = read_weights(*open_files(*options_.weights), reading_);
+      rows.weights = read_weights(open_files(*options_.weights), reading_);
     if (options_.groups)
-      rows.groups = read_groups(*open_files(*options_.groups), reading_);
+      rows.groups = read_groups(open_files(*options_.groups), reading_);
     if (options_.times)
-      rows.timestamps = read_times(*open_files(*options_.times), reading_);
+      rows.timestamps = read_times(open_files(*options_.times), reading_);
     if (options_.label_ends)
-      rows.label_ends = read_times(*open_files(*options_.label_ends), reading_);
+      rows.label_ends = read_times(open_files(*options_.label_ends), reading_);
     read_targets_of_rows();
   }
   reading_.problems.throw_if_any();
+  rows.maps = std::move(reading_.maps);
   keep_rows();
   rows.spec.inputs = opened_.description.inputs;
   rows.spec.has_weights = rows.weights.defined();

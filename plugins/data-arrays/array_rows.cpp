@@ -77,6 +77,29 @@ void weigh_positions(const at::Tensor& lengths, std::span<const std::int64_t> ro
 
 ArrayRows::~ArrayRows() = default;
 
+at::Tensor ArrayRows::contiguous_input(std::size_t port) const {
+  if (!parts_.kept.empty() || parts_.lengths[port].defined())
+    return {};
+  const PortSpec& spec = parts_.spec.inputs[port];
+  const at::Tensor rows = parts_.inputs[port]->view(spec.dtype);
+  if (!rows.defined())
+    return rows;
+  std::vector<std::int64_t> shape = {parts_.rows};
+  shape.insert(shape.end(), spec.shape.begin(), spec.shape.end());
+  return rows.view(shape);
+}
+
+void ArrayRows::expect_unchanged() const {
+  for (const auto& source : parts_.inputs)
+    source->expect_unchanged();
+  expect_unchanged_views();
+}
+
+void ArrayRows::expect_unchanged_views() const {
+  for (const auto& map : parts_.maps)
+    map->expect_unchanged();
+}
+
 void ArrayRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const {
   const auto count = static_cast<std::int64_t>(rows.size());
   std::vector<std::int64_t> kept;
@@ -101,6 +124,7 @@ void ArrayRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const 
     parts_.inputs[port]->gather(source_rows, out.inputs[port]);
     clear_padding(lengths, source_rows, out.inputs[port]);
   }
+  expect_unchanged_views();
   gather_targets(rows, out);
   gather_from(parts_.weights, rows, out.weights);
 }

@@ -7,16 +7,18 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/contiguous_rows.h>
 #include <treadle/core/row_reader.h>
 
 #include "array_files.h"
+#include "mapped_rows.h"
 #include "row_source.h"
 
 namespace treadle::arrays {
 
 /// The rows of some arrays: inputs from wherever their sources have them, everything else in
-/// memory. Immutable after construction.
-class ArrayRows final : public RowReader {
+/// memory or in a map. Immutable after construction.
+class ArrayRows final : public RowReader, public ContiguousRows {
  public:
   struct Parts {
     DataSpec spec;
@@ -32,17 +34,24 @@ class ArrayRows final : public RowReader {
     std::vector<at::Tensor> target_lengths;
     /// One per target: of the positions of each row that counts; undefined where each counts 1.
     std::vector<at::Tensor> target_weights;
-    at::Tensor weights;                          ///< for the rows that count, or undefined
-    at::Tensor groups;                           ///< likewise
-    at::Tensor timestamps;                       ///< likewise
-    at::Tensor label_ends;                       ///< likewise
+    at::Tensor weights;     ///< for the rows that count, or undefined
+    at::Tensor groups;      ///< likewise
+    at::Tensor timestamps;  ///< likewise
+    at::Tensor label_ends;  ///< likewise
+    /// What the tensors above lie in, where that is no memory.
+    std::vector<std::unique_ptr<const MappedRows>> maps;
     std::shared_ptr<const ArrayFiles> named_by;  ///< whose file and row stand for a row
   };
 
   explicit ArrayRows(Parts parts) : parts_(std::move(parts)) {}
   ~ArrayRows() override;
 
+  at::Tensor contiguous_input(std::size_t port) const override;
+  at::Tensor contiguous_weights() const override { return parts_.weights; }
+  void expect_unchanged() const override;
+
  private:
+  void expect_unchanged_views() const;
   const DataSpec& do_spec() const override { return parts_.spec; }
   std::int64_t do_rows() const override { return parts_.rows; }
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;

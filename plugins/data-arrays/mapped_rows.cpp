@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <type_traits>
 #include <utility>
+
+#include <ATen/ops/from_blob.h>
 
 #include <treadle/base/error.h>
 
@@ -70,21 +73,43 @@ FileMap::FileMap(FileMap&& other) noexcept
       data_offset_(other.data_offset_) {}
 
 MappedRows::MappedRows(std::shared_ptr<const ArrayFiles> array) : array_(std::move(array)) {
-  maps_.reserve(array_->files().size());
+  auto maps = std::make_shared<std::vector<FileMap>>();
+  maps->reserve(array_->files().size());
   for (const NpyFile& file : array_->files())
-    maps_.emplace_back(file);
+    maps->emplace_back(file);
+  maps_ = std::move(maps);
+}
+
+at::Tensor MappedRows::view(at::ScalarType dtype) const {
+  const auto own_type = with_type_of(array_->item(), [](auto number) {
+    return c10::CppTypeToScalarType<decltype(number)>::value;
+  });
+  if (maps_->size() != 1 || own_type != dtype)
+    return {};
+  const std::byte* const rows = maps_->front().rows();
+  if (reinterpret_cast<std::uintptr_t>(rows) % size_of(array_->item()) != 0)
+    return {};
+  std::vector<std::int64_t> shape = array_->row_shape();
+  shape.insert(shape.begin(), array_->rows());
+  // The map is read-only: who writes to the tensor crashes.
+  return at::from_blob(
+      const_cast<std::byte*>(rows), shape, [maps = maps_](void*) {}, at::dtype(dtype));
+}
+
+// Of several files there is no view.
+void MappedRows::expect_unchanged() const {
+  if (maps_->size() == 1)
+    maps_->front().expect_unchanged(array_->files().front());
 }
 
 void MappedRows::expect_unchanged(std::span<const std::int64_t> rows) const {
-  if (maps_.size() == 1) {
-    array_->files()[0].expect_unchanged(maps_[0].descriptor());
-    return;
-  }
-  std::vector<bool> asked(maps_.size());
+  if (maps_->size() == 1)
+    return expect_unchanged();
+  std::vector<bool> asked(maps_->size());
   for (const std::int64_t row : rows) {
     const std::size_t file = array_->find(row).file;
     if (!asked[file])
-      array_->files()[file].expect_unchanged(maps_[file].descriptor());
+      (*maps_)[file].expect_unchanged(array_->files()[file]);
     asked[file] = true;
   }
 }
@@ -93,7 +118,7 @@ void MappedRows::gather(std::span<const std::int64_t> rows, at::Tensor& out) con
   expect_unchanged(rows);
   with_type_of(array_->item(), [&](auto item) {
     with_numbers_of(out, [&](auto* to) {
-      copy_from_maps<decltype(item)>(*array_, maps_, rows, items_of(out), to);
+      copy_from_maps<decltype(item)>(*array_, *maps_, rows, items_of(out), to);
     });
   });
 }

@@ -22,6 +22,8 @@ class FileMap {
   /// The first row.
   const std::byte* rows() const { return begin_ + data_offset_; }
   const Descriptor& descriptor() const { return descriptor_; }
+  /// Throws DataError when `file` is not what it was when it was mapped.
+  void expect_unchanged(const NpyFile& file) const { file.expect_unchanged(descriptor_); }
 
  private:
   Descriptor descriptor_;
@@ -41,12 +43,15 @@ class MappedRows final : public RowSource {
   explicit MappedRows(std::shared_ptr<const ArrayFiles> array);
 
   void gather(std::span<const std::int64_t> rows, at::Tensor& out) const override;
+  at::Tensor view(at::ScalarType dtype) const override;
+  void expect_unchanged() const override;
 
  private:
   void expect_unchanged(std::span<const std::int64_t> rows) const;
 
   std::shared_ptr<const ArrayFiles> array_;
-  std::vector<FileMap> maps_;  // one per file; those without rows are not mapped
+  // One per file; those without rows are not mapped. Views keep them.
+  std::shared_ptr<const std::vector<FileMap>> maps_;
 };
 
 }  // namespace treadle::arrays

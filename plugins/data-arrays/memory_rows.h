@@ -13,6 +13,9 @@ class MemoryRows final : public RowSource {
   explicit MemoryRows(at::Tensor rows) : rows_(std::move(rows)) {}
 
   void gather(std::span<const std::int64_t> rows, at::Tensor& out) const override;
+  at::Tensor view(at::ScalarType dtype) const override {
+    return rows_.scalar_type() == dtype ? rows_ : at::Tensor();
+  }
 
  private:
   at::Tensor rows_;

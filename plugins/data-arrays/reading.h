@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,6 +17,7 @@
 
 #include "array_files.h"
 #include "array_options.h"
+#include "mapped_rows.h"
 
 namespace treadle::arrays {
 
@@ -37,7 +39,22 @@ struct Reading {
   ContentHash hash;
   RowProblems problems;
   std::vector<char> dropped;  ///< one per row when rows may be dropped, else empty
+  /// What all_rows_in_map() gave views of.
+  std::vector<std::unique_ptr<const MappedRows>> maps;
 };
+
+/// The numbers of an array where they lie, [N, …], when inputs stay in their files as well and the
+/// file has this type; undefined otherwise, and they are to be copied.
+inline at::Tensor all_rows_in_map(const std::shared_ptr<const ArrayFiles>& array,
+                                  at::ScalarType dtype, Reading& reading) {
+  if (reading.options.access != Access::kMapped)
+    return {};
+  auto map = std::make_unique<const MappedRows>(array);
+  at::Tensor rows = map->view(dtype);
+  if (rows.defined())
+    reading.maps.push_back(std::move(map));
+  return rows;
+}
 
 /// Reads the whole array into the hash and gives `use` each piece, as (walk, a number of the type
 /// the file has).

@@ -17,6 +17,11 @@ class RowSource {
   /// float64, int64, uint8 or bool. Where `out` has less for a row than there is, the beginning of
   /// each row is copied. Called from several threads at once. Throws DataError.
   virtual void gather(std::span<const std::int64_t> rows, at::Tensor& out) const = 0;
+
+  /// All rows as they lie, [N, …], where that is one after the other and of this type; no copy.
+  virtual at::Tensor view(at::ScalarType /*dtype*/) const { return {}; }
+  /// Throws DataError where what view() gave lies in a file that is no longer what it was.
+  virtual void expect_unchanged() const {}
 };
 
 /// How much of each row `out` has: in numbers.

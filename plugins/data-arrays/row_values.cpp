@@ -47,6 +47,12 @@ bool as_integer(T value, std::int64_t& integer) {
   return true;
 }
 
+/// all_rows_in_map() of an array with one number a row: [N].
+at::Tensor one_per_row_in_map(const ArrayPtr& array, at::ScalarType dtype, Reading& reading) {
+  const at::Tensor numbers = all_rows_in_map(array, dtype, reading);
+  return numbers.defined() ? numbers.view({array->rows()}) : numbers;
+}
+
 /// Numbers one after the other as they are met.
 class LabelNumbers {
  public:
@@ -117,9 +123,9 @@ class RealItems {
 
 // Shapes of one row: of classes, the positions; of other kinds the positions and the width.
 std::vector<std::int64_t> target_shape(const TargetRequest& request, bool classes) {
-  std::vector<std::int64_t> shape = request.array.row_shape();
+  std::vector<std::int64_t> shape = request.array->row_shape();
   const bool padded = request.lengths.defined();
-  if (classes && request.array.row_items() == 1 && shape.size() <= 1 && !padded)
+  if (classes && request.array->row_items() == 1 && shape.size() <= 1 && !padded)
     return {};
   if (!classes && (shape.empty() || (padded && shape.size() == 1)))
     shape.push_back(1);
@@ -136,7 +142,7 @@ std::vector<std::int64_t> spec_shape(const TargetRequest& request, bool classes)
 
 at::Tensor make_values(const TargetRequest& request, bool classes, at::ScalarType dtype) {
   std::vector<std::int64_t> shape = target_shape(request, classes);
-  shape.insert(shape.begin(), request.array.rows());
+  shape.insert(shape.begin(), request.array->rows());
   return at::empty(shape, dtype);
 }
 
@@ -200,12 +206,12 @@ void expect_known_shape(const TargetRequest& request, const TargetSpec& spec) {
     return;
   const TargetSpec& known = request.known->spec;
   if (known.shape.size() == 1 && spec.shape.size() == 1 && known.shape[0] != kVaries) {
-    throw DataError(request.array.shown() + ": rows have " + std::to_string(spec.shape[0]) +
+    throw DataError(request.array->shown() + ": rows have " + std::to_string(spec.shape[0]) +
                     " numbers, but the model was trained to predict " +
                     std::to_string(known.shape[0]));
   }
   throw DataError(
-      request.array.shown() + ": rows have the shape " + shape_text(request.array.row_shape()) +
+      request.array->shown() + ": rows have the shape " + shape_text(request.array->row_shape()) +
       ", but the model was trained to predict " + std::string(treadle::name_of(known.kind)) +
       " of the shape " + shape_text(known.shape));
 }
@@ -215,10 +221,10 @@ class ClassReader {
  public:
   ClassReader(const TargetRequest& request, const at::Tensor& weights, Reading& reading)
       : request_(request),
-        array_(request.array),
+        array_(*request.array),
         known_(request.known),
         names_(request.option.classes),
-        real_(request.lengths, weights, request.array),
+        real_(request.lengths, weights, *request.array),
         reading_(reading) {
     if (known_ != nullptr) {
       labels_ = LabelNumbers(known_->labels);
@@ -340,7 +346,7 @@ void check_value(const TargetRequest& request, TargetKind kind, std::int64_t row
   if (!is_wrong)
     return;
   reading.problems.add([&] {
-    return request.array.place_of(row) +
+    return request.array->place_of(row) +
            (kind == TargetKind::kLabels ? ": a label must be 0 or 1, got "
                                         : ": a probability must be >= 0, got ") +
            number_text(value);
@@ -352,9 +358,9 @@ void check_sums(const TargetRequest& request, const RealItems& real, const at::T
                 Reading& reading) {
   constexpr double kTolerance = 1e-3;
   const auto width = static_cast<std::size_t>(values.size(-1));
-  const std::size_t items = request.array.row_items();
+  const std::size_t items = request.array->row_items();
   const To* number = values.data_ptr<To>();
-  for (std::int64_t row = 0; row < request.array.rows(); ++row) {
+  for (std::int64_t row = 0; row < request.array->rows(); ++row) {
     for (std::size_t item = 0; item < items; item += width, number += width) {
       double sum = 0;
       for (std::size_t i = 0; i < width; ++i)
@@ -362,7 +368,7 @@ void check_sums(const TargetRequest& request, const RealItems& real, const at::T
       if (std::abs(sum - 1) <= kTolerance || !real.has(row, item) || reading.is_dropped(row))
         continue;
       reading.problems.add([&] {
-        return request.array.place_of(row) + ": the distribution sums to " +
+        return request.array->place_of(row) + ": the distribution sums to " +
                number_text(static_cast<float>(sum)) + "; its numbers must sum to 1";
       });
     }
@@ -372,18 +378,28 @@ void check_sums(const TargetRequest& request, const RealItems& real, const at::T
 template <typename To>
 at::Tensor read_numbers(const TargetRequest& request, TargetKind kind, const at::Tensor& weights,
                         Reading& reading) {
-  const ArrayFiles& array = request.array;
+  const ArrayFiles& array = *request.array;
   const RealItems real(request.lengths, weights, array);
   const std::size_t width = array.row_items();
-  at::Tensor values = make_values(request, false, reading.request.dtype);
-  To* const out = values.data_ptr<To>();
+  at::Tensor values;
+  if (!request.lengths.defined() && !weights.defined())  // or some numbers would be 0
+    values = all_rows_in_map(request.array, reading.request.dtype, reading);
+  To* out = nullptr;
+  if (values.defined()) {
+    std::vector<std::int64_t> shape = target_shape(request, false);
+    shape.insert(shape.begin(), array.rows());
+    values = values.view(shape);
+  } else {
+    values = make_values(request, false, reading.request.dtype);
+    out = values.data_ptr<To>();
+  }
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t item, auto value) {
-    To& place = out[static_cast<std::size_t>(row) * width + item];
-    if (!real.has(row, item)) {
-      place = 0;
-      return;
+    if (out != nullptr) {
+      const bool is_real = real.has(row, item);
+      out[static_cast<std::size_t>(row) * width + item] = is_real ? static_cast<To>(value) : To{0};
+      if (!is_real)
+        return;
     }
-    place = static_cast<To>(value);
     if (is_nan(value))
       return take_missing(array, row, reading);
     if (std::abs(static_cast<double>(value)) > std::numeric_limits<To>::max()) {
@@ -428,7 +444,7 @@ TargetKind kind_of(const TargetRequest& request, const Reading& reading) {
   if (wanted != open.loss_targets.end())
     return wanted->second;
   const bool classes = request.option.classes.has_value() ||
-                       (is_integer(request.array.item()) && request.array.row_items() == 1);
+                       (is_integer(request.array->item()) && request.array->row_items() == 1);
   return classes ? TargetKind::kClasses : TargetKind::kNumbers;
 }
 
@@ -452,14 +468,21 @@ at::Tensor read_lengths(const ArrayFiles& array, std::int64_t longest, const Arr
   return lengths;
 }
 
-at::Tensor read_weights(const ArrayFiles& array, Reading& reading) {
+at::Tensor read_weights(const ArrayPtr& files, Reading& reading) {
+  const ArrayFiles& array = *files;
   expect_one_per_row(array, "weights");
-  const at::Tensor weights = at::empty({array.rows()}, at::kDouble);
-  double* const out = weights.data_ptr<double>();
+  at::Tensor weights = one_per_row_in_map(files, reading.request.dtype, reading);
+  double* out = nullptr;
+  if (!weights.defined()) {
+    weights = at::empty({array.rows()}, at::kDouble);
+    out = weights.data_ptr<double>();
+  }
   bool any = false;
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t, auto value) {
-    out[row] = weight_of(array, row, value, reading);
-    any = any || (out[row] > 0 && !reading.is_dropped(row));
+    const double weight = weight_of(array, row, value, reading);
+    if (out != nullptr)
+      out[row] = weight;
+    any = any || (weight > 0 && !reading.is_dropped(row));
   });
   reading.problems.throw_if_any();
   if (!any)
@@ -467,15 +490,23 @@ at::Tensor read_weights(const ArrayFiles& array, Reading& reading) {
   return weights.to(reading.request.dtype);
 }
 
-at::Tensor read_groups(const ArrayFiles& array, Reading& reading) {
+at::Tensor read_groups(const ArrayPtr& files, Reading& reading) {
+  const ArrayFiles& array = *files;
   expect_one_per_row(array, "groups");
-  at::Tensor groups = at::empty({array.rows()}, at::kLong);
-  auto* const out = groups.data_ptr<std::int64_t>();
+  at::Tensor groups = one_per_row_in_map(files, at::kLong, reading);
+  std::int64_t* out = nullptr;
+  if (!groups.defined()) {
+    groups = at::empty({array.rows()}, at::kLong);
+    out = groups.data_ptr<std::int64_t>();
+  }
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t, auto value) {
-    out[row] = 0;
+    std::int64_t group = 0;
+    const bool is_group = as_integer(value, group);
+    if (out != nullptr)
+      out[row] = group;
     if (is_nan(value))
       return take_missing(array, row, reading);
-    if (!as_integer(value, out[row])) {
+    if (!is_group) {
       reading.problems.add([&] {
         return array.place_of(row) + ": a group is an integer, got " + number_text(value);
       });
@@ -484,15 +515,22 @@ at::Tensor read_groups(const ArrayFiles& array, Reading& reading) {
   return groups;
 }
 
-at::Tensor read_times(const ArrayFiles& array, Reading& reading) {
+at::Tensor read_times(const ArrayPtr& files, Reading& reading) {
+  const ArrayFiles& array = *files;
   expect_one_per_row(array, "times");
-  at::Tensor times = at::empty({array.rows()}, at::kDouble);
-  double* const out = times.data_ptr<double>();
+  at::Tensor times = one_per_row_in_map(files, at::kDouble, reading);
+  double* out = nullptr;
+  if (!times.defined()) {
+    times = at::empty({array.rows()}, at::kDouble);
+    out = times.data_ptr<double>();
+  }
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t, auto value) {
-    out[row] = static_cast<double>(value);
+    const auto time = static_cast<double>(value);
+    if (out != nullptr)
+      out[row] = time;
     if (is_nan(value))
       return take_missing(array, row, reading);
-    if (std::isinf(out[row])) {
+    if (std::isinf(time)) {
       reading.problems.add([&] {
         return array.place_of(row) + ": a time is a finite number, got " + number_text(value);
       });
@@ -512,7 +550,7 @@ Targets read_targets(const TargetRequest& request, Reading& reading) {
   }
   const std::optional<std::vector<std::string>>& names = request.option.classes;
   if (kind == TargetKind::kNumbers && names && request.known == nullptr) {
-    throw DataError(request.array.shown() +
+    throw DataError(request.array->shown() +
                     ": \"classes\" names classes, but the target is numbers; set \"task\": "
                     "\"classification\" in \"data\", or leave \"classes\" out");
   }
@@ -525,7 +563,7 @@ Targets read_targets(const TargetRequest& request, Reading& reading) {
   } else if (kind != TargetKind::kNumbers) {
     const std::int64_t width = targets.spec.width();
     if (names && static_cast<std::int64_t>(names->size()) != width) {
-      throw DataError(request.array.shown() + ": has " + std::to_string(width) +
+      throw DataError(request.array->shown() + ": has " + std::to_string(width) +
                       " numbers for each position, but \"classes\" has " +
                       std::to_string(names->size()) + " names");
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,16 +13,19 @@
 
 namespace treadle::arrays {
 
-/// What belongs to each row beside its inputs; read whole, into memory. A number that is missing or
+using ArrayPtr = std::shared_ptr<const ArrayFiles>;
+
+/// What belongs to each row beside its inputs; read whole, into memory, or left in the file where
+/// inputs are and the file has the type. A number that is missing or
 /// cannot be used is a problem of the reading, or drops its row. Throws DataError for an array that
 /// is of the wrong shape.
 
 /// In the run's dtype, [N], >= 0, not all of them 0.
-at::Tensor read_weights(const ArrayFiles& array, Reading& reading);
+at::Tensor read_weights(const ArrayPtr& array, Reading& reading);
 /// int64 [N].
-at::Tensor read_groups(const ArrayFiles& array, Reading& reading);
+at::Tensor read_groups(const ArrayPtr& array, Reading& reading);
 /// float64 [N].
-at::Tensor read_times(const ArrayFiles& array, Reading& reading);
+at::Tensor read_times(const ArrayPtr& array, Reading& reading);
 /// int64 [N]: each from 0 to `longest`, the positions of a row of `of`.
 at::Tensor read_lengths(const ArrayFiles& array, std::int64_t longest, const ArrayFiles& of,
                         Reading& reading);
@@ -36,7 +40,7 @@ struct Targets {
 
 /// One target, as it is to be read.
 struct TargetRequest {
-  const ArrayFiles& array;
+  const ArrayPtr& array;
   std::string name;
   const TargetOption& option;
   const Targets* known;                 ///< of the training, when the files must fit it, else null

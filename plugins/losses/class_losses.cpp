@@ -53,7 +53,7 @@ void* CrossEntropy::do_ask(std::string_view interface_id) {
   return interface_id == FitsTargets::kInterface ? static_cast<FitsTargets*>(this) : nullptr;
 }
 
-StateDict CrossEntropy::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+StateDict CrossEntropy::do_fit(const RowReader& data, const RowList& rows,
                                std::size_t target) const {
   return class_weights_.fit(data, rows, target);
 }
@@ -127,7 +127,7 @@ void* BceWithLogits::do_ask(std::string_view interface_id) {
   return interface_id == FitsTargets::kInterface ? static_cast<FitsTargets*>(this) : nullptr;
 }
 
-StateDict BceWithLogits::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+StateDict BceWithLogits::do_fit(const RowReader& data, const RowList& rows,
                                 std::size_t target) const {
   return class_weights_.fit(data, rows, target);
 }

@@ -34,8 +34,7 @@ class CrossEntropy final : public Loss, public FitsTargets {
   at::Tensor do_weight(const TargetBatch& target) const override;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
   void* do_ask(std::string_view interface_id) override;
-  StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
-                   std::size_t target) const override;
+  StateDict do_fit(const RowReader& data, const RowList& rows, std::size_t target) const override;
   std::unique_ptr<Loss> do_fitted(const StateDict& state) const override;
 
   Config config_;
@@ -63,8 +62,7 @@ class BceWithLogits final : public Loss, public FitsTargets {
   at::Tensor do_weight(const TargetBatch& target) const override;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
   void* do_ask(std::string_view interface_id) override;
-  StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
-                   std::size_t target) const override;
+  StateDict do_fit(const RowReader& data, const RowList& rows, std::size_t target) const override;
   std::unique_ptr<Loss> do_fitted(const StateDict& state) const override;
 
   Config config_;

@@ -14,6 +14,7 @@
 
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/transform.h>
 
 namespace treadle::losses {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 constexpr const char* kKey = "class_weights";
 constexpr const char* kWeights = "class_weights";
 constexpr std::size_t kRowsAtOnce = 256;
+constexpr std::size_t kNumbersAtOnce = std::size_t{1} << 20;
 
 /// How many positions have each class, or how much of their distributions. `counts`: which
 /// positions do; undefined: all.
@@ -34,24 +36,30 @@ at::Tensor class_counts(const at::Tensor& values, const at::Tensor& counts,
                   : each.to(at::kDouble).sum(0);
 }
 
-at::Tensor class_counts(const RowReader& data, std::span<const std::int64_t> rows,
-                        std::size_t target) {
+at::Tensor class_counts(const RowReader& data, const RowList& rows, std::size_t target) {
   const TargetSpec& spec = data.spec().targets[target];
   if (spec.padded_like.empty()) {
-    const at::Tensor index = at::from_blob(const_cast<std::int64_t*>(rows.data()),
-                                           {static_cast<std::int64_t>(rows.size())}, at::kLong);
+    const at::Tensor values = data.targets(target);
     const at::Tensor weights = data.position_weights(target);
-    return class_counts(data.targets(target).index_select(0, index),
-                        weights.defined() ? weights.index_select(0, index).gt(0) : weights, spec);
+    at::Tensor sum = at::zeros({spec.class_count()}, at::kDouble);
+    std::vector<std::int64_t> some;
+    for (std::size_t begin = 0; begin < rows.size(); begin += kNumbersAtOnce) {
+      some.resize(std::min(kNumbersAtOnce, rows.size() - begin));
+      rows.copy(begin, some);
+      const at::Tensor index =
+          at::from_blob(some.data(), {static_cast<std::int64_t>(some.size())}, at::kLong);
+      sum += class_counts(values.index_select(0, index),
+                          weights.defined() ? weights.index_select(0, index).gt(0) : weights, spec);
+    }
+    return sum;
   }
   at::Tensor sum = at::zeros({spec.class_count()}, at::kDouble);
-  Batch batch;
-  for (std::size_t begin = 0; begin < rows.size(); begin += kRowsAtOnce) {
-    data.gather(rows.subspan(begin, std::min(kRowsAtOnce, rows.size() - begin)), batch);
+  const auto add = [&](const Batch& batch) {
     const auto some = TargetBatch::transformed(batch, target, spec);
     const at::Tensor& weights = some.weights();
     sum += class_counts(some.values(), weights.defined() ? weights.gt(0) : weights, spec);
-  }
+  };
+  for_each_chunk(data, rows, add, kRowsAtOnce);
   return sum;
 }
 
@@ -117,8 +125,7 @@ at::Tensor ClassWeights::by_name(const TargetSpec& target) const {
   return at::tensor(weights, at::kDouble);
 }
 
-StateDict ClassWeights::fit(const RowReader& data, std::span<const std::int64_t> rows,
-                            std::size_t target) const {
+StateDict ClassWeights::fit(const RowReader& data, const RowList& rows, std::size_t target) const {
   StateDict state;
   if (is_balanced_) {
     state.put(kWeights, balanced(class_counts(data, rows, target)));

@@ -34,8 +34,7 @@ class ClassWeights {
   /// What load() takes; empty where nothing has to be found out. Balanced: positions / (classes x
   /// positions of the class), over the positions of `rows` that count. A class that has none there
   /// is not one of the classes and has weight 1.
-  StateDict fit(const RowReader& data, std::span<const std::int64_t> rows,
-                std::size_t target) const;
+  StateDict fit(const RowReader& data, const RowList& rows, std::size_t target) const;
   void load(const StateDict& fitted);
 
   /// [C] with the dtype of `like`; undefined: 1 each.

@@ -69,7 +69,7 @@ void* EnsembleLoss::do_ask(std::string_view interface_id) {
   return nullptr;
 }
 
-StateDict EnsembleLoss::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+StateDict EnsembleLoss::do_fit(const RowReader& data, const RowList& rows,
                                std::size_t target) const {
   return loss_->ask<FitsTargets>()->fit(data, rows, target);
 }

@@ -35,8 +35,7 @@ class EnsembleLoss final : public Loss, public FitsTargets {
   at::Tensor do_weight(const TargetBatch& target) const override;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override;
   void* do_ask(std::string_view interface_id) override;
-  StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
-                   std::size_t target) const override;
+  StateDict do_fit(const RowReader& data, const RowList& rows, std::size_t target) const override;
   std::unique_ptr<Loss> do_fitted(const StateDict& state) const override;
 
   /// [B, positions..., members, width] as [B * members, positions..., width].

@@ -26,7 +26,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Which rows of the data are in `rows` and have a target, as 1 or 0: float64 [N].
-at::Tensor observed(const RowReader& data, std::span<const std::int64_t> rows, std::size_t target) {
+at::Tensor observed(const RowReader& data, const RowList& rows, std::size_t target) {
   at::Tensor observed = at::zeros({data.rows()}, at::kDouble);
   auto* const each = observed.data_ptr<double>();
   for (const std::int64_t row : rows)
@@ -57,7 +57,7 @@ void ScaledMetric::do_start(const TargetSpec& target) {
   weights_ = at::empty({0, width_}, at::kDouble);
 }
 
-StateDict ScaledMetric::do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+StateDict ScaledMetric::do_fit(const RowReader& data, const RowList& rows,
                                std::size_t target) const {
   const at::Tensor values = data.targets(target).to(at::kDouble);
   if (values.dim() != 2) {

@@ -40,8 +40,7 @@ class ScaledMetric : public MetricComputer, public FitsTrainingRows {
   MetricResult do_compute() const override;
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
-  StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
-                   std::size_t target) const override;
+  StateDict do_fit(const RowReader& data, const RowList& rows, std::size_t target) const override;
   void do_use(const StateDict& fitted, const at::Tensor& groups) override;
   void* do_ask(std::string_view interface_id) override;
 

@@ -38,7 +38,7 @@ constexpr std::array kPacings = {Pacing{"linear", linear}, Pacing{"root", root}}
 /// `size` positions over fewer rows: cycle k is the rows in the k-th random order.
 class Cycles final : public SampleOrder {
  public:
-  Cycles(std::vector<std::int64_t> rows, std::int64_t size, std::uint64_t seed)
+  Cycles(RowList rows, std::int64_t size, std::uint64_t seed)
       : rows_(std::move(rows)), size_(size), random_(seed) {}
 
  private:
@@ -58,7 +58,7 @@ class Cycles final : public SampleOrder {
     }
   }
 
-  std::vector<std::int64_t> rows_;
+  RowList rows_;
   std::int64_t size_;
   RandomStreams random_;
 };

@@ -21,9 +21,8 @@ namespace {
 /// Each position a draw of its own.
 class Draws final : public SampleOrder {
  public:
-  Draws(std::span<const std::int64_t> rows, std::vector<double> weights, std::int64_t size,
-        std::uint64_t seed)
-      : rows_(rows), sums_(scaled(std::move(weights))), size_(size), random_(seed) {
+  Draws(RowList rows, std::vector<double> weights, std::int64_t size, std::uint64_t seed)
+      : rows_(std::move(rows)), sums_(scaled(std::move(weights))), size_(size), random_(seed) {
     std::partial_sum(sums_.begin(), sums_.end(), sums_.begin());
   }
 
@@ -51,7 +50,7 @@ class Draws final : public SampleOrder {
     }
   }
 
-  std::span<const std::int64_t> rows_;
+  RowList rows_;
   std::vector<double> sums_;
   std::int64_t size_;
   RandomStreams random_;

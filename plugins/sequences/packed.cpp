@@ -10,14 +10,13 @@
 #include <vector>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/matrix_rows.h>
 
+#include "sample_starts.h"
 #include "stretches.h"
-#include "windows.h"
 
 namespace treadle::sequences {
 namespace {
@@ -69,7 +68,7 @@ at::Tensor documents_of(const std::vector<RowRange>& series, std::int64_t rows) 
 class PackedReader final : public SampleReader {
  public:
   PackedReader(const RowReader& rows, std::int64_t length, std::int64_t evaluation_stride,
-               std::vector<std::int64_t> starts, const std::vector<RowRange>& series)
+               SampleStarts starts, const std::vector<RowRange>& series)
       : length_(length),
         evaluation_stride_(evaluation_stride),
         starts_(std::move(starts)),
@@ -111,22 +110,20 @@ class PackedReader final : public SampleReader {
       segments.of = spec_.inputs.front().name;
       spec_.inputs.push_back(std::move(segments));
     } else {
-      at::Tensor firsts = at::empty({static_cast<std::int64_t>(starts_.size())}, at::kLong);
-      std::copy(starts_.begin(), starts_.end(), firsts.data_ptr<std::int64_t>());
-      if (rows.timestamps().defined())
-        timestamps_ = at::index_select(rows.timestamps(), 0, firsts);
-      if (rows.label_ends().defined())
-        label_ends_ = at::index_select(rows.label_ends(), 0, firsts.add(length_ - 1));
+      timestamps_ = of_samples(rows.timestamps(), starts_, 0);
+      label_ends_ = of_samples(rows.label_ends(), starts_, length_ - 1);
     }
+    const RowRange of_first{0, length_};
+    runs_ = starts_.runs({of_first, of_first});
   }
 
  private:
   const DataSpec& do_spec() const override { return spec_; }
-  std::int64_t do_rows() const override { return static_cast<std::int64_t>(starts_.size()); }
+  std::int64_t do_rows() const override { return starts_.size(); }
 
   void copy(const at::Tensor& source, std::span<const std::int64_t> samples,
             const std::vector<std::int64_t>& shape, at::Tensor& out) const {
-    copy_stretches(source, starts_, samples, 0, length_, shape, out);
+    copy_stretches(source, starts_.of(samples), 0, length_, shape, out);
   }
 
   void do_gather(std::span<const std::int64_t> samples, Batch& out) const override {
@@ -170,14 +167,13 @@ class PackedReader final : public SampleReader {
   }
 
   std::vector<std::int64_t> all() const {
-    std::vector<std::int64_t> samples(starts_.size());
+    std::vector<std::int64_t> samples(static_cast<std::size_t>(starts_.size()));
     std::iota(samples.begin(), samples.end(), 0);
     return samples;
   }
   at::Tensor do_targets(std::size_t target) const override {
-    at::Tensor values;
-    copy(steps_->matrices().targets[target], all(), spec_.targets[target].shape, values);
-    return values;
+    return all_stretches(steps_->matrices().targets[target], starts_, 0, length_,
+                         spec_.targets[target].shape);
   }
   at::Tensor do_position_weights(std::size_t target) const override {
     at::Tensor weights;
@@ -189,23 +185,24 @@ class PackedReader final : public SampleReader {
   at::Tensor do_label_ends() const override { return label_ends_; }
 
   SourceRows do_source_rows(std::int64_t sample) const override {
-    const std::int64_t begin = starts_[static_cast<std::size_t>(sample)];
-    const RowRange rows{begin, begin + length_};
+    const RowRange rows{starts_[sample], starts_[sample] + length_};
     return {rows, rows};
   }
+  const std::vector<SampleRun>& do_runs() const override { return runs_; }
   std::string do_describe_row(std::int64_t sample) const override {
     const RowRange rows = do_source_rows(sample).inputs;
     return "sample " + std::to_string(sample) + " (rows " + std::to_string(rows.begin) + "-" +
            std::to_string(rows.end - 1) + ")";
   }
   const RowReader* do_steps() const override { return has_documents_ ? nullptr : &*steps_; }
-  std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const override {
-    return apart(samples, starts_, {}, evaluation_stride_);
+  RowList do_evaluated(const RowList& samples) const override {
+    return starts_.apart(samples, evaluation_stride_);
   }
 
   const std::int64_t length_;
   const std::int64_t evaluation_stride_;
-  const std::vector<std::int64_t> starts_;
+  const SampleStarts starts_;
+  std::vector<SampleRun> runs_;
   const bool has_documents_;
   DataSpec spec_;
   std::optional<MatrixRows> steps_;
@@ -233,12 +230,8 @@ std::unique_ptr<SampleReader> Packed::do_samples(const RowReader& rows) const {
                     "packed has " +
                     std::to_string(length_) + "; set a smaller \"length\"");
   }
-  WindowShape shape;
-  shape.lookback = length_;
-  shape.horizon = 0;
-  shape.stride = stride_;
-  std::vector<std::int64_t> starts =
-      window_starts({0, rows.rows()}, shape, !rows.spec().targets.empty());
+  SampleStarts starts(stride_);
+  add_starts({0, rows.rows()}, length_, !rows.spec().targets.empty(), starts);
   return std::make_unique<PackedReader>(rows, length_, evaluation_stride_, std::move(starts),
                                         series);
 }

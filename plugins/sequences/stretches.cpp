@@ -1,60 +1,66 @@
 #include "stretches.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <iterator>
 #include <numeric>
 
 #include <ATen/ops/empty.h>
 
 namespace treadle::sequences {
 
-void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> starts,
-                    std::span<const std::int64_t> samples, std::int64_t offset, std::int64_t count,
-                    const std::vector<std::int64_t>& shape, at::Tensor& out) {
-  std::vector<std::int64_t> sizes = {static_cast<std::int64_t>(samples.size())};
+void make_fit(std::int64_t count, const std::vector<std::int64_t>& shape,
+              const at::TensorOptions& options, at::Tensor& out) {
+  std::vector<std::int64_t> sizes = {count};
   sizes.insert(sizes.end(), shape.begin(), shape.end());
-  const bool fits = out.defined() && out.scalar_type() == source.scalar_type() &&
+  const bool fits = out.defined() && out.scalar_type() == options.dtype().toScalarType() &&
                     out.sizes().equals(sizes) && out.is_contiguous();
   if (!fits)
-    out = at::empty(sizes, source.options());
+    out = at::empty(sizes, options);
+}
+
+void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> firsts,
+                    std::int64_t offset, std::int64_t count, const std::vector<std::int64_t>& shape,
+                    at::Tensor& out) {
+  make_fit(static_cast<std::int64_t>(firsts.size()), shape, source.options(), out);
   const auto row_values = std::accumulate(source.sizes().begin() + 1, source.sizes().end(),
                                           std::int64_t{1}, std::multiplies<>());
   const std::size_t row_bytes = static_cast<std::size_t>(row_values) * source.element_size();
   const std::size_t bytes = static_cast<std::size_t>(count) * row_bytes;
   const auto* const from = static_cast<const std::byte*>(source.data_ptr());
   auto* to = static_cast<std::byte*>(out.data_ptr());
-  for (const std::int64_t sample : samples) {
-    const std::int64_t row = starts[static_cast<std::size_t>(sample)] + offset;
-    std::memcpy(to, from + static_cast<std::size_t>(row) * row_bytes, bytes);
+  for (const std::int64_t first : firsts) {
+    std::memcpy(to, from + static_cast<std::size_t>(first + offset) * row_bytes, bytes);
     to += bytes;
   }
 }
 
-std::vector<std::int64_t> apart(std::span<const std::int64_t> samples,
-                                std::span<const std::int64_t> starts, const at::Tensor& groups,
-                                std::int64_t stride) {
-  std::vector<std::int64_t> ascending(samples.begin(), samples.end());
-  std::sort(ascending.begin(), ascending.end());
-  const std::int64_t* const group = groups.defined() ? groups.data_ptr<std::int64_t>() : nullptr;
-  std::vector<std::int64_t> kept;
-  for (const std::int64_t sample : ascending) {
-    const bool is_near =
-        !kept.empty() && (group == nullptr || group[sample] == group[kept.back()]) &&
-        starts[static_cast<std::size_t>(sample)] - starts[static_cast<std::size_t>(kept.back())] <
-            stride;
-    if (!is_near)
-      kept.push_back(sample);
+at::Tensor all_stretches(const at::Tensor& source, const SampleStarts& starts, std::int64_t offset,
+                         std::int64_t count, const std::vector<std::int64_t>& shape) {
+  if (!starts.has_one_series()) {
+    std::vector<std::int64_t> firsts(static_cast<std::size_t>(starts.size()));
+    for (std::size_t i = 0; i < firsts.size(); ++i)
+      firsts[i] = starts[static_cast<std::int64_t>(i)];
+    at::Tensor values;
+    copy_stretches(source, firsts, offset, count, shape, values);
+    return values;
   }
-  if (std::is_sorted(samples.begin(), samples.end()))
-    return kept;
-  std::vector<std::int64_t> in_their_order;
-  std::copy_if(
-      samples.begin(), samples.end(), std::back_inserter(in_their_order),
-      [&](std::int64_t sample) { return std::binary_search(kept.begin(), kept.end(), sample); });
-  return in_their_order;
+  // [samples, count, row…]; a sample of one row has no dimension of steps.
+  std::vector<std::int64_t> sizes = source.sizes().vec();
+  std::vector<std::int64_t> strides = source.strides().vec();
+  const std::int64_t row = strides.front();
+  sizes.front() = starts.size();
+  strides.front() = row * starts.stride();
+  if (shape.size() == sizes.size()) {
+    sizes.insert(sizes.begin() + 1, count);
+    strides.insert(strides.begin() + 1, row);
+  }
+  return source.as_strided(sizes, strides, source.storage_offset() + (starts[0] + offset) * row);
+}
+
+at::Tensor of_samples(const at::Tensor& source, const SampleStarts& starts, std::int64_t offset) {
+  return source.defined() ? all_stretches(source.contiguous(), starts, offset, 1, {}).contiguous()
+                          : source;
 }
 
 }  // namespace treadle::sequences

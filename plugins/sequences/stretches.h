@@ -6,20 +6,28 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "sample_starts.h"
+
 namespace treadle::sequences {
 
-/// Copies the rows [starts[s] + offset, starts[s] + offset + count) of `source` [N, …] for each of
-/// the samples s, one memcpy each, into `out` of shape [samples, shape…], whose memory is used
-/// where it fits.
-void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> starts,
-                    std::span<const std::int64_t> samples, std::int64_t offset, std::int64_t count,
-                    const std::vector<std::int64_t>& shape, at::Tensor& out);
+/// Copies the rows [first + offset, first + offset + count) of `source` [N, …] for each of
+/// `firsts`, one memcpy each, into `out` of shape [firsts, shape…], whose memory is used where it
+/// fits.
+void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> firsts,
+                    std::int64_t offset, std::int64_t count, const std::vector<std::int64_t>& shape,
+                    at::Tensor& out);
 
-/// Of samples in any order those whose first rows are `stride` or more apart, the first of each
-/// series among them: what SampleReader::evaluated() of overlapping samples gives. `starts` are
-/// the first rows of all samples, ascending; `groups`, where defined, the series of each, int64.
-std::vector<std::int64_t> apart(std::span<const std::int64_t> samples,
-                                std::span<const std::int64_t> starts, const at::Tensor& groups,
-                                std::int64_t stride);
+/// Makes `out` [count, shape…] of these options, in the memory that is there where it fits.
+void make_fit(std::int64_t count, const std::vector<std::int64_t>& shape,
+              const at::TensorOptions& options, at::Tensor& out);
+
+/// The same of all samples, [samples, shape…], as a view of `source` where they are of one series,
+/// and a copy where they are of several.
+at::Tensor all_stretches(const at::Tensor& source, const SampleStarts& starts, std::int64_t offset,
+                         std::int64_t count, const std::vector<std::int64_t>& shape);
+
+/// One number of each sample, that of row `offset` of its rows: [samples], contiguous. Undefined
+/// where `source` is.
+at::Tensor of_samples(const at::Tensor& source, const SampleStarts& starts, std::int64_t offset);
 
 }  // namespace treadle::sequences

@@ -1,68 +1,59 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <treadle/core/matrix_rows.h>
 #include <treadle/core/sequence_provider.h>
 
-#include "stretches.h"
+#include "sample_starts.h"
+#include "step_table.h"
 #include "windows.h"
 
 namespace treadle::sequences {
 
-/// Windows over rows that lie in memory.
+/// Windows over a table: each sample is copied from its rows when it is gathered.
 class WindowReader final : public SampleReader {
  public:
-  /// The rows, contiguous, one after the other: [N, C], [N, target.shape...], [N].
-  struct Rows {
-    DataSpec spec;
-    at::Tensor inputs;
-    std::vector<at::Tensor> targets;  ///< none: samples to predict on
-    at::Tensor weights;               ///< undefined: 1 each
-    at::Tensor groups;
-    at::Tensor timestamps;
-    at::Tensor label_ends;
-  };
-
-  WindowReader(Rows rows, const WindowShape& shape, std::vector<std::int64_t> starts);
+  /// `rows` are those of the table.
+  WindowReader(std::unique_ptr<const StepTable> table, const WindowShape& shape,
+               SampleStarts starts);
   ~WindowReader() override;
 
  private:
   const DataSpec& do_spec() const override { return spec_; }
-  std::int64_t do_rows() const override { return static_cast<std::int64_t>(starts_.size()); }
+  std::int64_t do_rows() const override { return starts_.size(); }
   void do_gather(std::span<const std::int64_t> samples, Batch& out) const override;
   at::Tensor do_targets(std::size_t target) const override;
   at::Tensor do_groups() const override { return groups_; }
   at::Tensor do_timestamps() const override { return timestamps_; }
   at::Tensor do_label_ends() const override { return label_ends_; }
   std::string do_describe_row(std::int64_t sample) const override;
-  SourceRows do_source_rows(std::int64_t sample) const override;
-  const RowReader* do_steps() const override { return &steps_; }
-  std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const override {
-    return apart(samples, starts_, groups_, shape_.evaluation_stride);
+  SourceRows do_source_rows(std::int64_t sample) const override {
+    return rows_of_first_.after(starts_[sample]);
+  }
+  const std::vector<SampleRun>& do_runs() const override { return runs_; }
+  const RowReader* do_steps() const override { return table_.get(); }
+  RowList do_evaluated(const RowList& samples) const override {
+    return starts_.apart(samples, shape_.evaluation_stride);
   }
 
-  void copy(const at::Tensor& source, std::span<const std::int64_t> samples, std::int64_t offset,
-            std::int64_t count, const std::vector<std::int64_t>& shape, at::Tensor& out) const {
-    copy_stretches(source, starts_, samples, offset, count, shape, out);
-  }
+  bool has_targets() const { return !spec_.targets.empty(); }
 
+  std::unique_ptr<const StepTable> table_;
   WindowShape shape_;
-  MatrixRows steps_;
   DataSpec spec_;
-  std::vector<std::int64_t> starts_;
-  at::Tensor inputs_;
-  std::vector<at::Tensor> targets_;
-  at::Tensor weights_;     // [N]
-  at::Tensor groups_;      // of samples
-  at::Tensor timestamps_;  // of samples
-  at::Tensor label_ends_;  // likewise, of the last row a sample predicts
+  SampleStarts starts_;
   // From a sample's first row to the first it predicts: also the row whose weight and time it has.
   // Without targets, to the last it is given.
   std::int64_t to_target_ = 0;
+  SourceRows rows_of_first_;  // of a sample that begins with row 0
+  std::vector<SampleRun> runs_;
+  at::Tensor groups_;      // of samples
+  at::Tensor timestamps_;  // of samples
+  at::Tensor label_ends_;  // likewise, of the last row a sample predicts
 };
 
 }  // namespace treadle::sequences

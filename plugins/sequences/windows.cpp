@@ -1,11 +1,8 @@
 #include "windows.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
-
-#include <ATen/ops/cat.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -45,19 +42,6 @@ std::string sum_in_words(const WindowShape& shape, bool has_targets) {
 }
 
 }  // namespace
-
-std::vector<std::int64_t> window_starts(const RowRange& series, const WindowShape& shape,
-                                        bool has_targets) {
-  const std::int64_t last = series.end - shape.span(has_targets);
-  std::vector<std::int64_t> starts;
-  if (last < series.begin)
-    return starts;
-  const std::int64_t left_over = (last - series.begin) % shape.stride;
-  for (std::int64_t start = series.begin + (has_targets ? 0 : left_over); start <= last;
-       start += shape.stride)
-    starts.push_back(start);
-  return starts;
-}
 
 Windows::Windows(const Config& config)
     : shape_{config.get<std::int64_t>("lookback"), config.get<std::int64_t>("horizon"),
@@ -110,11 +94,11 @@ void Windows::check(const DataSpec& spec) const {
   }
 }
 
-std::vector<std::int64_t> Windows::starts_in(const RowReader& rows) const {
+SampleStarts Windows::starts_in(const RowReader& rows) const {
   const bool has_targets = !rows.spec().targets.empty();
   const bool has_groups = rows.groups().defined();
   const std::int64_t needed = shape_.span(has_targets);
-  std::vector<std::int64_t> starts;
+  SampleStarts starts(shape_.stride);
   for (const RowRange& series : series_of(rows)) {
     if (series.size() < needed && !(skip_short_ && has_groups)) {
       throw DataError((has_groups ? rows.describe_row(series.begin) + ": a group of " +
@@ -125,10 +109,9 @@ std::vector<std::int64_t> Windows::starts_in(const RowReader& rows) const {
                       (has_groups ? "; shorten the windows, or set \"short_series\": \"skip\""
                                   : "; shorten the windows"));
     }
-    const std::vector<std::int64_t> some = window_starts(series, shape_, has_targets);
-    starts.insert(starts.end(), some.begin(), some.end());
+    add_starts(series, needed, has_targets, starts);
   }
-  if (starts.empty()) {
+  if (starts.size() == 0) {
     throw DataError("no group has the " + counted(needed) +
                     " that a sample of the sequence windows needs (" +
                     sum_in_words(shape_, has_targets) + ")");
@@ -138,32 +121,14 @@ std::vector<std::int64_t> Windows::starts_in(const RowReader& rows) const {
 
 std::unique_ptr<SampleReader> Windows::do_samples(const RowReader& rows) const {
   check(rows.spec());
-  std::vector<std::int64_t> starts = starts_in(rows);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(rows.rows()));
-  std::iota(all.begin(), all.end(), 0);
-  Batch batch;
-  rows.gather(all, batch);
-  for (std::size_t i = 0; i < batch.position_weights.size(); ++i) {
-    if (batch.position_weights[i].defined()) {
-      throw DataError("the sequence windows takes weights of rows, and target " +
-                      quote_text(rows.spec().targets[i].name) + " has weights of positions");
-    }
-  }
-  std::vector<at::Tensor> joined = {batch.inputs[0]};
-  for (std::size_t i = 0; include_targets_ && i < batch.targets.size(); ++i) {
+  SampleStarts starts = starts_in(rows);
+  std::vector<std::size_t> joined;
+  for (std::size_t i = 0; include_targets_ && i < rows.spec().targets.size(); ++i) {
     if (is_vector_of_numbers(rows.spec().targets[i]))
-      joined.push_back(batch.targets[i].to(batch.inputs[0].scalar_type()));
+      joined.push_back(i);
   }
-  WindowReader::Rows read;
-  read.spec = rows.spec();
-  read.inputs = joined.size() == 1 ? joined[0].contiguous() : at::cat(joined, 1);
-  for (const at::Tensor& target : batch.targets)
-    read.targets.push_back(target.contiguous());
-  read.weights = batch.weights.defined() ? batch.weights.contiguous() : at::Tensor();
-  read.groups = rows.groups();
-  read.timestamps = rows.timestamps();
-  read.label_ends = rows.label_ends();
-  return std::make_unique<WindowReader>(std::move(read), shape_, std::move(starts));
+  return std::make_unique<WindowReader>(std::make_unique<const StepTable>(rows, std::move(joined)),
+                                        shape_, std::move(starts));
 }
 
 }  // namespace treadle::sequences

@@ -8,6 +8,8 @@
 #include <treadle/base/config.h>
 #include <treadle/core/sequence_provider.h>
 
+#include "sample_starts.h"
+
 namespace treadle::sequences {
 
 /// Where windows lie in the rows of one series.
@@ -24,19 +26,14 @@ struct WindowShape {
   }
 };
 
-/// The first rows of the windows in the rows [series.begin, series.end), ascending. With targets
-/// the first window begins with the series; without, the last one ends with it.
-std::vector<std::int64_t> window_starts(const RowRange& series, const WindowShape& shape,
-                                        bool has_targets);
-
 /// `windows`: consecutive rows of a table as a sample, for forecasting.
 ///
 /// An input of shape {C} becomes {lookback, C}; the columns' names are left out, because a port
 /// with columns is a table. Targets have the steps of the horizon as their first dimension; with a
 /// horizon of 1 a target keeps its shape.
 ///
-/// samples() reads all rows once and keeps a copy of them: windows overlap, and each is one memcpy
-/// from that copy. Nothing is asked of the rows after it.
+/// A sample is copied from the rows when it is gathered, see StepTable; which rows it has is
+/// arithmetic, see SampleStarts.
 class Windows final : public SequenceProvider {
  public:
   explicit Windows(const Config& config);
@@ -46,7 +43,7 @@ class Windows final : public SequenceProvider {
   std::unique_ptr<SampleReader> do_samples(const RowReader& rows) const override;
   /// Throws DataError for data that windows cannot be made of.
   void check(const DataSpec& spec) const;
-  std::vector<std::int64_t> starts_in(const RowReader& rows) const;
+  SampleStarts starts_in(const RowReader& rows) const;
 
   WindowShape shape_;
   bool include_targets_ = false;

@@ -98,8 +98,8 @@ std::vector<std::vector<bool>> Impute::choose(const DataSpec& spec) const {
   return chosen;
 }
 
-double Impute::fill_for(const RowReader& reader, std::span<const std::int64_t> rows,
-                        std::size_t port, std::size_t column) const {
+double Impute::fill_for(const RowReader& reader, const RowList& rows, std::size_t port,
+                        std::size_t column) const {
   const Column& description = reader.spec().inputs[port].columns[column];
   const std::vector<std::string>& categories = description.categories;
   if (categories.empty() && statistic_ == nullptr)
@@ -154,7 +154,7 @@ void Impute::prepare(const DataSpec& before, std::vector<at::Tensor> fills) {
   }
 }
 
-void Impute::do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) {
+void Impute::do_fit(const RowReader& reader, const RowList& training_rows) {
   const DataSpec& spec = reader.spec();
   const std::vector<std::vector<bool>> chosen = choose(spec);
   std::vector<at::Tensor> fills(spec.inputs.size());

@@ -35,13 +35,13 @@ class Impute final : public Transform {
   };
 
   std::vector<std::vector<bool>> choose(const DataSpec& spec) const;
-  double fill_for(const RowReader& reader, std::span<const std::int64_t> rows, std::size_t port,
+  double fill_for(const RowReader& reader, const RowList& rows, std::size_t port,
                   std::size_t column) const;
   /// The inputs after this transform; `places` says where each port's indicators are.
   std::vector<PortSpec> ports_after(const DataSpec& before, std::vector<std::size_t>& places) const;
   void prepare(const DataSpec& before, std::vector<at::Tensor> fills);
 
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override;
+  void do_fit(const RowReader& reader, const RowList& training_rows) override;
   DataSpec do_output_spec(const DataSpec& before) const override;
   void do_apply(Batch& batch, const ApplyContext& context) const override;
   StateDict do_state() const override;

@@ -257,14 +257,10 @@ std::vector<LinearScaler::Line> LinearScaler::lines_for(
   return lines;
 }
 
-void LinearScaler::add_all(const RowReader& reader, std::span<const std::int64_t> training_rows,
+void LinearScaler::add_all(const RowReader& reader, const RowList& training_rows,
                            Statistics& inputs, Statistics& targets,
                            const std::vector<std::optional<std::size_t>>& target_lengths) const {
-  const std::size_t step = rows_at_a_time(reader.spec());
-  Batch batch;
-  for (std::size_t begin = 0; begin < training_rows.size(); begin += step) {
-    reader.gather(training_rows.subspan(begin, std::min(step, training_rows.size() - begin)),
-                  batch);
+  const auto add = [&](const Batch& batch) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].empty())
         continue;
@@ -278,10 +274,11 @@ void LinearScaler::add_all(const RowReader& reader, std::span<const std::int64_t
       const at::Tensor values = counted_values(batch, i, target_lengths[i]);
       add_rows(targets[i], as_table(values, false, static_cast<std::int64_t>(targets[i].size())));
     }
-  }
+  };
+  for_each_chunk(reader, training_rows, add, rows_at_a_time(reader.spec()));
 }
 
-void LinearScaler::do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) {
+void LinearScaler::do_fit(const RowReader& reader, const RowList& training_rows) {
   const DataSpec& spec = reader.spec();
   prepare(spec);
   Statistics inputs(spec.inputs.size());
@@ -309,10 +306,8 @@ void LinearScaler::do_fit(const RowReader& reader, std::span<const std::int64_t>
       steps != nullptr && std::all_of(choices_.begin(), choices_.end(), [](const Choice& choice) {
         return choice.axis != Axis::kFirst;
       });
-  std::vector<std::int64_t> rows;
-  if (by_step)
-    rows = touched_rows(*samples, training_rows);
-  add_all(by_step ? *steps : reader, by_step ? rows : training_rows, inputs, targets,
+  add_all(by_step ? *steps : reader,
+          by_step ? touched_rows(*samples, training_rows) : training_rows, inputs, targets,
           target_lengths);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty())

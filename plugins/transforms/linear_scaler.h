@@ -70,11 +70,11 @@ class LinearScaler : public Transform {
   /// Of each port or target, of each of its lines.
   using Statistics = std::vector<std::vector<ColumnStatistics>>;
   /// Adds the given rows; those without lines are left out.
-  void add_all(const RowReader& reader, std::span<const std::int64_t> training_rows,
-               Statistics& inputs, Statistics& targets,
+  void add_all(const RowReader& reader, const RowList& training_rows, Statistics& inputs,
+               Statistics& targets,
                const std::vector<std::optional<std::size_t>>& target_lengths) const;
 
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) final;
+  void do_fit(const RowReader& reader, const RowList& training_rows) final;
   DataSpec do_output_spec(const DataSpec& before) const final;
   void do_apply(Batch& batch, const ApplyContext& context) const final;
   /// Targets are scaled on the host, where metrics and losses over all rows read them.

@@ -98,7 +98,7 @@ void OneHot::prepare(const DataSpec& before) {
   outputs_ = outputs_for(before_);
 }
 
-void OneHot::do_fit(const RowReader& reader, std::span<const std::int64_t>) {
+void OneHot::do_fit(const RowReader& reader, const RowList&) {
   prepare(reader.spec());
 }
 

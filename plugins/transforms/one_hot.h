@@ -40,7 +40,7 @@ class OneHot final : public Transform {
   std::vector<Output> outputs_for(const DataSpec& before) const;
   void prepare(const DataSpec& before);
 
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override;
+  void do_fit(const RowReader& reader, const RowList& training_rows) override;
   DataSpec do_output_spec(const DataSpec& before) const override;
   void do_apply(Batch& batch, const ApplyContext& context) const override;
   StateDict do_state() const override;

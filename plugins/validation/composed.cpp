@@ -86,10 +86,9 @@ ValidationPlan Nested::do_plan(const SplitRequest& request) const {
     if (fold.test.empty()) {
       fold.test = std::move(fold.validation);
     } else {
-      fold.training.insert(fold.training.end(), fold.validation.begin(), fold.validation.end());
-      std::sort(fold.training.begin(), fold.training.end());
+      fold.training = rows_of_both(fold.training, fold.validation);
     }
-    fold.validation.clear();
+    fold.validation = {};
     SplitRequest rest = seeded.part(fold.training);
     rest.random = seeded.random.part("nested", i);
     ValidationPlan inner;

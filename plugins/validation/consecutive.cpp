@@ -9,9 +9,8 @@
 namespace treadle::validation {
 namespace {
 
-std::vector<std::int64_t> part_of(const TimeSteps& steps, std::int64_t begin, std::int64_t end,
-                                  const char* part) {
-  std::vector<std::int64_t> rows = steps.within(begin, end);
+RowList part_of(const TimeSteps& steps, std::int64_t begin, std::int64_t end, const char* part) {
+  RowList rows = steps.within(begin, end);
   if (rows.empty()) {
     throw DataError(
         "the " + std::string(part) + " part, steps " + std::to_string(begin) + " to " +

@@ -105,14 +105,16 @@ ValidationPlan FoldsOfGroups::folds_of(const SplitRequest& request) const {
   const Rows fold_of = do_fold_of_groups(request, groups);
   ValidationPlan plan;
   plan.folds.resize(static_cast<std::size_t>(folds_));
+  std::vector<Rows> blocks(plan.folds.size());
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    Rows& rows = plan.folds[static_cast<std::size_t>(fold_of[group])].validation;
+    Rows& rows = blocks[static_cast<std::size_t>(fold_of[group])];
     rows.insert(rows.end(), groups[group].begin(), groups[group].end());
   }
   for (std::size_t i = 0; i < plan.folds.size(); ++i) {
     Fold& fold = plan.folds[i];
     fold.name = "fold-" + std::to_string(i + 1);
-    std::sort(fold.validation.begin(), fold.validation.end());
+    std::sort(blocks[i].begin(), blocks[i].end());
+    fold.validation = std::move(blocks[i]);
     fold.training = all_rows_but(request.rows, fold.validation);
   }
   if (refit_)

@@ -57,8 +57,8 @@ Fold fold_of(const SplitRequest& request, std::int64_t count, const SetAside& ho
   fold.name = "hold-out";
   fold.validation = rows_set_aside(request, count, how);
   if (how.by == SetAside::By::kTime) {
-    fold.training = rows_in_time(request);
-    fold.training.resize(fold.training.size() - fold.validation.size());
+    const RowList all = rows_in_time(request);
+    fold.training = all.part(0, all.size() - fold.validation.size());
   } else {
     fold.training = all_rows_but(request.rows, fold.validation);
   }

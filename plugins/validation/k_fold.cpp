@@ -1,7 +1,6 @@
 #include "k_fold.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -67,45 +66,52 @@ ValidationPlan KFold::folds_of(const SplitRequest& request) const {
                     " rows");
   }
   const std::optional<std::size_t> target = target_in(request);
-  const std::vector<std::int64_t> fold_of =
-      target ? stratified_fold_of_rows(request, *target) : fold_of_rows(request);
+  const std::vector<RowList> blocks =
+      target ? stratified_blocks(request, *target) : blocks_of(request);
   ValidationPlan plan;
   if (refit_)
     plan.refit = refit_on(all_rows_but(request.rows, {}));
-  plan.folds.resize(static_cast<std::size_t>(folds_));
-  for (std::int64_t row = 0; row < request.rows; ++row)
-    plan.folds[static_cast<std::size_t>(fold_of[static_cast<std::size_t>(row)])]
-        .validation.push_back(row);
-  for (std::size_t i = 0; i < plan.folds.size(); ++i) {
-    Fold& fold = plan.folds[i];
-    fold.name = "fold-" + std::to_string(i + 1);
-    fold.training = all_rows_but(request.rows, fold.validation);
+  for (const RowList& block : blocks) {
+    Fold fold;
+    fold.name = "fold-" + std::to_string(plan.folds.size() + 1);
+    fold.validation = block;
+    fold.training = all_rows_but(request.rows, block);
+    plan.folds.push_back(std::move(fold));
   }
   return plan;
 }
 
 // Consecutive blocks of the rows, or of the shuffled rows; the first rows % folds have one more.
-std::vector<std::int64_t> KFold::fold_of_rows(const SplitRequest& request) const {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(request.rows));
-  std::iota(order.begin(), order.end(), 0);
-  if (shuffle_)
-    request.random.bits(kFoldStream).shuffle(order);
-  std::vector<std::int64_t> fold_of(order.size());
+std::vector<RowList> KFold::blocks_of(const SplitRequest& request) const {
+  RowList order = RowList::range(0, request.rows);
+  if (shuffle_) {
+    std::vector<std::int64_t> shuffled = order.numbers();
+    request.random.bits(kFoldStream).shuffle(shuffled);
+    order = std::move(shuffled);
+  }
+  std::vector<RowList> blocks;
   std::size_t next = 0;
   for (std::int64_t fold = 0; fold < folds_; ++fold) {
-    const std::int64_t size = request.rows / folds_ + (fold < request.rows % folds_ ? 1 : 0);
-    for (std::int64_t i = 0; i < size; ++i)
-      fold_of[static_cast<std::size_t>(order[next++])] = fold;
+    const auto size =
+        static_cast<std::size_t>(request.rows / folds_ + (fold < request.rows % folds_ ? 1 : 0));
+    RowList block = order.part(next, size);
+    next += size;
+    if (shuffle_) {
+      std::vector<std::int64_t> sorted = block.numbers();
+      std::sort(sorted.begin(), sorted.end());
+      block = std::move(sorted);
+    }
+    blocks.push_back(std::move(block));
   }
-  return fold_of;
+  return blocks;
 }
 
 // scikit-learn's way: with all rows sorted by class, every folds-th belongs to one fold. That gives
 // the number of rows of each class in each fold; both differ by one at most. Which rows of the
 // class they are is another matter: neighbours, or any. Classes count in the order of their first
 // row.
-std::vector<std::int64_t> KFold::stratified_fold_of_rows(const SplitRequest& request,
-                                                         std::size_t target) const {
+std::vector<RowList> KFold::stratified_blocks(const SplitRequest& request,
+                                              std::size_t target) const {
   const std::vector<std::vector<std::int64_t>> classes = rows_of_classes(request, target);
   check_class_sizes(request.targets[target], folds_, classes);
   std::vector<std::size_t> order;
@@ -127,7 +133,13 @@ std::vector<std::int64_t> KFold::stratified_fold_of_rows(const SplitRequest& req
     for (std::size_t i = 0; i < folds.size(); ++i)
       fold_of[static_cast<std::size_t>(classes[c][i])] = folds[i];
   }
-  return fold_of;
+  std::vector<RowList::Builder> blocks(static_cast<std::size_t>(folds_));
+  for (std::int64_t row = 0; row < request.rows; ++row)
+    blocks[static_cast<std::size_t>(fold_of[static_cast<std::size_t>(row)])].add(row);
+  std::vector<RowList> lists;
+  for (RowList::Builder& block : blocks)
+    lists.push_back(block.done());
+  return lists;
 }
 
 }  // namespace treadle::validation

@@ -27,10 +27,9 @@ class KFold final : public CrossValidator {
   ValidationPlan folds_of(const SplitRequest& request) const;
   /// The target to stratify by, if any.
   std::optional<std::size_t> target_in(const SplitRequest& request) const;
-  /// The fold in which each row validates.
-  std::vector<std::int64_t> fold_of_rows(const SplitRequest& request) const;
-  std::vector<std::int64_t> stratified_fold_of_rows(const SplitRequest& request,
-                                                    std::size_t target) const;
+  /// The rows that validate in each fold.
+  std::vector<RowList> blocks_of(const SplitRequest& request) const;
+  std::vector<RowList> stratified_blocks(const SplitRequest& request, std::size_t target) const;
 
   std::int64_t folds_ = 5;
   bool shuffle_ = true;

@@ -75,11 +75,7 @@ ValidationPlan MonteCarlo::folds_of(const SplitRequest& request) const {
     if (const auto rest = static_cast<std::int64_t>(fold.training.size()); trained < rest) {
       SplitRequest others = own.part(fold.training);
       others.random = own.random.part("training", 0);
-      const std::vector<std::int64_t> chosen = rows_set_aside(others, trained, how(others));
-      std::vector<std::int64_t> training;
-      for (const std::int64_t row : chosen)
-        training.push_back(fold.training[static_cast<std::size_t>(row)]);
-      fold.training = std::move(training);
+      fold.training = fold.training.at(rows_set_aside(others, trained, how(others)));
     }
     plan.folds.push_back(std::move(fold));
   }

@@ -58,13 +58,15 @@ std::optional<std::string> label_of(const SplitRequest& request,
 ValidationPlan plan_of_words(const SplitRequest& request, const std::vector<std::string>& labels) {
   Fold fold;
   fold.name = "predefined";
-  Rows left_out;
-  const std::array lists = {&fold.training, &fold.validation, &fold.test, &left_out};
+  std::array<RowList::Builder, 4> parts;  // as Part counts them
   for (std::int64_t row = 0; row < request.rows; ++row) {
     const std::optional<std::string> label = label_of(request, labels, row);
     const Part part = label ? part_called(*label).value_or(Part::kNone) : Part::kNone;
-    lists.at(static_cast<std::size_t>(part))->push_back(row);
+    parts.at(static_cast<std::size_t>(part)).add(row);
   }
+  fold.training = parts[0].done();
+  fold.validation = parts[1].done();
+  fold.test = parts[2].done();
   if (fold.training.empty() || fold.validation.empty()) {
     throw DataError(std::string("no row has \"") +
                     (fold.training.empty() ? "train" : "validation") +
@@ -90,8 +92,10 @@ ValidationPlan plan_of_folds(const SplitRequest& request, const std::vector<std:
   for (auto& [number, rows] : folds) {
     Fold fold;
     fold.name = "fold-" + std::to_string(number);
+    Rows others;
     std::set_difference(used.begin(), used.end(), rows.begin(), rows.end(),
-                        std::back_inserter(fold.training));
+                        std::back_inserter(others));
+    fold.training = std::move(others);
     if (fold.training.empty())
       throw DataError("all rows are of fold " + std::to_string(number) +
                       ", so none is left to train on");

@@ -41,12 +41,13 @@ ValidationPlan PurgedKFold::folds_of(const SplitRequest& request) const {
     fold.name = "fold-" + std::to_string(i + 1);
     fold.validation = steps.beginning_in(begin, end);
     std::int64_t labels_end = end;
-    for (const std::int64_t row : fold.validation)
+    for (const std::int64_t row : embargo > 0 ? fold.validation : RowList())
       labels_end = std::max(labels_end, steps.last(row) + 1);
-    fold.training = steps.beginning_in(0, begin - gap_);
-    const std::vector<std::int64_t> after =
-        steps.beginning_in(std::max(end + gap_, embargo > 0 ? labels_end + embargo : end), count);
-    fold.training.insert(fold.training.end(), after.begin(), after.end());
+    RowList::Builder training;
+    training.add(steps.beginning_in(0, begin - gap_));
+    training.add(
+        steps.beginning_in(std::max(end + gap_, embargo > 0 ? labels_end + embargo : end), count));
+    fold.training = training.done();
     if (fold.training.empty()) {
       throw DataError("\"gap\" and \"embargo\" leave no rows to train " + fold.name +
                       " on; take smaller ones, or fewer folds");

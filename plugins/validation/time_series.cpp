@@ -25,7 +25,7 @@ PastRows::PastRows(const Config& config)
 Fold PastRows::fold(const TimeSteps& steps, std::int64_t begin, std::int64_t end) const {
   Fold fold;
   std::int64_t last = begin - gap_;
-  std::vector<std::int64_t> judged = steps.beginning_in(begin, end);
+  RowList judged = steps.beginning_in(begin, end);
   if (validation_) {
     const std::int64_t size = validation_->of(last);
     fold.validation = steps.beginning_in(last - size, last);

@@ -41,9 +41,13 @@ using testing::Workspace;
 namespace fs = std::filesystem;
 
 std::shared_ptr<const FitRows> some_rows() {
-  auto rows = std::make_shared<FitRows>();
+  RowList::Builder training;
+  RowList::Builder validation;
   for (std::int64_t row = 0; row < 240; ++row)
-    (row % 3 == 0 ? rows->validation : rows->training).push_back(row);
+    (row % 3 == 0 ? validation : training).add(row);
+  auto rows = std::make_shared<FitRows>();
+  rows->training = training.done();
+  rows->validation = validation.done();
   return rows;
 }
 

@@ -1,11 +1,13 @@
 #include <treadle/core/cross_validator.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
-#include <ATen/ops/index_select.h>
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
@@ -17,40 +19,99 @@
 namespace treadle {
 namespace {
 
-using Rows = std::vector<std::int64_t>;
+/// A mark for each row, a bit.
+class Marks {
+ public:
+  explicit Marks(std::int64_t rows) : words_(static_cast<std::size_t>(rows + kBits - 1) / kBits) {}
+
+  void add(const RowRange& rows) {
+    for_each_word(rows, [&](std::size_t word, std::uint64_t mask) {
+      words_[word] |= mask;
+      return false;
+    });
+  }
+  /// Adds all marks of another one, of as many rows.
+  void add(const Marks& others) {
+    for (std::size_t word = 0; word < words_.size(); ++word)
+      words_[word] |= others.words_[word];
+  }
+  void clear() { std::fill(words_.begin(), words_.end(), 0); }
+  /// The first of the rows that has one; their end, where none has.
+  std::int64_t first_in(const RowRange& rows) const {
+    std::int64_t first = rows.end;
+    for_each_word(rows, [&](std::size_t word, std::uint64_t mask) {
+      const std::uint64_t marked = words_[word] & mask;
+      if (marked != 0)
+        first = static_cast<std::int64_t>(word) * kBits + std::countr_zero(marked);
+      return marked != 0;
+    });
+    return first;
+  }
+
+ private:
+  static constexpr std::int64_t kBits = 64;
+
+  /// Calls `use(word, the bits of it)` until it returns true.
+  template <typename Use>
+  static void for_each_word(RowRange rows, Use&& use) {
+    while (rows.begin < rows.end) {
+      const std::int64_t bit = rows.begin % kBits;
+      const std::int64_t count = std::min(kBits - bit, rows.end - rows.begin);
+      const std::uint64_t mask = (~std::uint64_t{0} >> (kBits - count)) << bit;
+      if (use(static_cast<std::size_t>(rows.begin / kBits), mask))
+        return;
+      rows.begin += count;
+    }
+  }
+
+  std::vector<std::uint64_t> words_;
+};
 
 /// Counts the uses of rows.
 class Uses {
  public:
-  explicit Uses(std::int64_t rows) : seen_(static_cast<std::size_t>(rows), 0) {}
+  explicit Uses(std::int64_t rows) : rows_(rows), used_(rows), tested_(rows) {}
 
   /// What is wrong with these rows of `part`; empty when nothing is.
-  std::string defect_of(const std::string& part, const Rows& rows) {
-    for (const std::int64_t row : rows) {
-      if (row < 0 || row >= static_cast<std::int64_t>(seen_.size())) {
-        return part + " has row " + std::to_string(row) + " of " + std::to_string(seen_.size());
-      }
-      char& mark = seen_[static_cast<std::size_t>(row)];
-      if (mark == kTest)
-        return part + " uses row " + std::to_string(row) + ", which is set aside for the test";
-      if (mark != 0)
-        return part + " uses row " + std::to_string(row) + " twice";
-      mark = 1;
-    }
-    return "";
+  std::string defect_of(const std::string& part, const RowList& rows) {
+    std::string defect;
+    rows.for_each_range([&](const RowRange& range) {
+      if (defect.empty())
+        defect = defect_of(part, range);
+    });
+    return defect;
   }
   /// All that was counted so far is for the test.
-  void mark_as_test() { std::replace(seen_.begin(), seen_.end(), char{1}, kTest); }
+  void mark_as_test() {
+    tested_.add(used_);
+    used_.clear();
+  }
 
  private:
-  static constexpr char kTest = 2;
-  std::vector<char> seen_;
+  std::string defect_of(const std::string& part, const RowRange& range) {
+    const RowRange known{range.begin, std::min(range.end, rows_)};
+    const std::int64_t outside = range.begin < 0 ? range.begin : std::max(range.begin, rows_);
+    const std::int64_t tested = range.begin < 0 ? known.end : tested_.first_in(known);
+    const std::int64_t used = range.begin < 0 ? known.end : used_.first_in(known);
+    if (tested < known.end && tested < used)
+      return part + " uses row " + std::to_string(tested) + ", which is set aside for the test";
+    if (used < known.end)
+      return part + " uses row " + std::to_string(used) + " twice";
+    if (outside < range.end)
+      return part + " has row " + std::to_string(outside) + " of " + std::to_string(rows_);
+    used_.add(range);
+    return "";
+  }
+
+  std::int64_t rows_;
+  Marks used_;
+  Marks tested_;
 };
 
 /// What is wrong with the rows of a fold, to go on after "it returned a plan in which"; empty when
 /// nothing is. `uses` has the rows that it must not use.
 std::string defect_of_rows(const Fold& fold, Uses& uses) {
-  for (const Rows* part : {&fold.training, &fold.validation, &fold.test}) {
+  for (const RowList* part : {&fold.training, &fold.validation, &fold.test}) {
     if (std::string defect = uses.defect_of(fold.name, *part); !defect.empty())
       return defect;
   }
@@ -169,37 +230,35 @@ std::string row_in_words(const SplitRequest& request, std::int64_t row) {
 
 /// Throws DataError when one of the rows would tell a held-out target.
 void expect_apart(const SplitRequest& request, const std::string& fold, const char* part,
-                  const Rows& rows, const char* other, const Rows& held_out) {
+                  const RowList& rows, const char* other, const RowList& held_out) {
   if (rows.empty() || held_out.empty())
     return;
-  const Leaks leaks(request, held_out);
-  for (const std::int64_t row : rows) {
-    const std::optional<Leaks::Leak> leak = leaks.of(row);
-    if (!leak)
-      continue;
-    const std::string known = row_in_words(request, leak->held_out);
-    if (leak->source) {
-      throw DataError("in " + fold + ", " + source_in_words(request, *leak->source) + " is in " +
-                      part + " " + row_in_words(request, row) + " and in the target of " + other +
-                      " " + known +
-                      ": the model would be told the answer; split by time, {\"use\": "
-                      "\"time_series\"} or {\"use\": \"hold_out\", \"strategy\": "
-                      "\"chronological\"}");
-    }
-    throw DataError("in " + fold + ", the label of " + part + " " + row_in_words(request, row) +
-                    " is made of times that the label of " + other + " " + known +
-                    " is made of as well: the model would be told a part of the answer; purge "
-                    "such rows, {\"use\": \"purged\"} or another split by time");
+  const std::optional<Leaks::Leak> leak = Leaks(request, held_out).first_of(rows);
+  if (!leak)
+    return;
+  const std::int64_t row = leak->row;
+  const std::string known = row_in_words(request, leak->held_out);
+  if (leak->source) {
+    throw DataError("in " + fold + ", " + source_in_words(request, *leak->source) + " is in " +
+                    part + " " + row_in_words(request, row) + " and in the target of " + other +
+                    " " + known +
+                    ": the model would be told the answer; split by time, {\"use\": "
+                    "\"time_series\"} or {\"use\": \"hold_out\", \"strategy\": "
+                    "\"chronological\"}");
   }
+  throw DataError("in " + fold + ", the label of " + part + " " + row_in_words(request, row) +
+                  " is made of times that the label of " + other + " " + known +
+                  " is made of as well: the model would be told a part of the answer; purge "
+                  "such rows, {\"use\": \"purged\"} or another split by time");
 }
 
 void expect_no_leak(const SplitRequest& request, const ValidationPlan& plan) {
-  const auto expect_fold = [&](const std::string& name, const Fold& fold, const Rows& test) {
+  const auto expect_fold = [&](const std::string& name, const Fold& fold, const RowList& test) {
     expect_apart(request, name, "training", fold.training, "validation", fold.validation);
     expect_apart(request, name, "training", fold.training, "test", test);
     expect_apart(request, name, "validation", fold.validation, "test", test);
   };
-  const Rows tested = plan.refit ? plan.refit->test : Rows();
+  const RowList tested = plan.refit ? plan.refit->test : RowList();
   for (const Fold& fold : plan.folds) {
     expect_fold(fold.name, fold, fold.test);
     expect_fold(fold.name, fold, tested);
@@ -214,21 +273,22 @@ void expect_no_leak(const SplitRequest& request, const ValidationPlan& plan) {
 
 /// Leaves of the parts that judge a model those samples that are worth it.
 void thin(Fold& fold, const SplitRequest& request) {
-  for (Rows* const part : {&fold.validation, &fold.test}) {
-    Rows numbers;
-    for (const std::int64_t row : *part)
-      numbers.push_back(request.numbers.empty() ? row
-                                                : request.numbers[static_cast<std::size_t>(row)]);
-    const Rows kept = request.samples->evaluated(numbers);
+  for (RowList* const part : {&fold.validation, &fold.test}) {
+    const RowList numbers = request.numbers.empty() ? *part : request.numbers.at(*part);
+    const RowList kept = request.samples->evaluated(numbers);
+    if (request.numbers.empty() || kept == numbers) {
+      *part = request.numbers.empty() ? kept : *part;
+      continue;
+    }
+    RowList::Builder rows;
     auto next = kept.begin();
-    std::size_t count = 0;
     for (std::size_t i = 0; i < numbers.size() && next != kept.end(); ++i) {
       if (numbers[i] != *next)
         continue;
-      (*part)[count++] = (*part)[i];
+      rows.add((*part)[i]);
       ++next;
     }
-    part->resize(count);
+    *part = rows.done();
   }
   for (Fold& inner : fold.inner)
     thin(inner, request);
@@ -243,22 +303,22 @@ void thin(ValidationPlan& plan, const SplitRequest& request) {
 
 }  // namespace
 
-SplitRequest SplitRequest::part(const Rows& some) const {
+SplitRequest SplitRequest::part(const RowList& some) const {
   SplitRequest part = *this;
-  const at::Tensor index = at::tensor(some, at::kLong);
+  const auto count = static_cast<std::int64_t>(some.size());
+  const bool is_range = count > 0 && some == RowList::range(some.front(), some.front() + count);
+  const at::Tensor index = is_range ? at::Tensor() : at::tensor(some.numbers(), at::kLong);
   const auto select = [&](at::Tensor& tensor) {
     if (tensor.defined())
-      tensor = tensor.index_select(0, index);
+      tensor = is_range ? tensor.narrow(0, some.front(), count) : tensor.index_select(0, index);
   };
-  part.rows = static_cast<std::int64_t>(some.size());
+  part.rows = count;
   for (at::Tensor& values : part.target_values)
     select(values);
   select(part.groups);
   select(part.timestamps);
   select(part.label_ends);
-  part.numbers.clear();
-  for (const std::int64_t row : some)
-    part.numbers.push_back(numbers.empty() ? row : numbers.at(static_cast<std::size_t>(row)));
+  part.numbers = numbers.empty() ? some : numbers.at(some);
   return part;
 }
 

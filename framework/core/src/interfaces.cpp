@@ -1,6 +1,7 @@
 // Out-of-line destructors give every interface one home for its virtual table and type information,
 // so casts and exceptions work across plugins.
 #include <treadle/core/batch_stream.h>
+#include <treadle/core/contiguous_rows.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/device_backend.h>
@@ -27,6 +28,7 @@ BatchSource::~BatchSource() = default;
 BatchStream::~BatchStream() = default;
 BeginsForward::~BeginsForward() = default;
 ComponentLoader::~ComponentLoader() = default;
+ContiguousRows::~ContiguousRows() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
 DeviceBackend::~DeviceBackend() = default;

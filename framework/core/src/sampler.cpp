@@ -13,21 +13,21 @@ namespace {
 
 class InOrder final : public SampleOrder {
  public:
-  explicit InOrder(std::span<const std::int64_t> rows) : rows_(rows) {}
+  explicit InOrder(RowList rows) : rows_(std::move(rows)) {}
 
  private:
   std::int64_t do_size() const override { return static_cast<std::int64_t>(rows_.size()); }
   void do_fill(std::int64_t begin, std::span<std::int64_t> rows) const override {
-    std::copy_n(rows_.begin() + begin, rows.size(), rows.begin());
+    rows_.copy(static_cast<std::size_t>(begin), rows);
   }
 
-  std::span<const std::int64_t> rows_;
+  RowList rows_;
 };
 
 class Shuffled final : public SampleOrder {
  public:
-  Shuffled(std::span<const std::int64_t> rows, std::uint64_t seed)
-      : rows_(rows), permutation_(static_cast<std::int64_t>(rows.size()), seed) {}
+  Shuffled(RowList rows, std::uint64_t seed)
+      : rows_(std::move(rows)), permutation_(static_cast<std::int64_t>(rows_.size()), seed) {}
 
  private:
   std::int64_t do_size() const override { return permutation_.size(); }
@@ -39,7 +39,7 @@ class Shuffled final : public SampleOrder {
       row = rows_[static_cast<std::size_t>(row)];
   }
 
-  std::span<const std::int64_t> rows_;
+  RowList rows_;
   Permutation permutation_;
 };
 
@@ -93,13 +93,12 @@ std::unique_ptr<const SampleOrder> Sampler::order(const SampleRequest& request) 
   return order;
 }
 
-std::unique_ptr<const SampleOrder> rows_in_order(std::span<const std::int64_t> rows) {
-  return std::make_unique<InOrder>(rows);
+std::unique_ptr<const SampleOrder> rows_in_order(RowList rows) {
+  return std::make_unique<InOrder>(std::move(rows));
 }
 
-std::unique_ptr<const SampleOrder> rows_shuffled(std::span<const std::int64_t> rows,
-                                                 std::uint64_t seed) {
-  return std::make_unique<Shuffled>(rows, seed);
+std::unique_ptr<const SampleOrder> rows_shuffled(RowList rows, std::uint64_t seed) {
+  return std::make_unique<Shuffled>(std::move(rows), seed);
 }
 
 std::unique_ptr<const SampleOrder> rows_listed(std::vector<std::int64_t> rows) {

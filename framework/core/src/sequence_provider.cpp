@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/core/plugin_call.h>
+
+#include "source_runs.h"
 
 namespace treadle {
 namespace {
@@ -47,12 +50,23 @@ const RowReader* SampleReader::steps() const {
   return call_plugin(*this, "steps", [&] { return do_steps(); });
 }
 
-std::vector<std::int64_t> SampleReader::evaluated(std::span<const std::int64_t> samples) const {
-  std::vector<std::int64_t> some =
-      call_plugin(*this, "evaluated", [&] { return do_evaluated(samples); });
+const std::vector<SampleRun>& SampleReader::runs() const {
+  return call_plugin(*this, "runs", [&]() -> const std::vector<SampleRun>& { return do_runs(); });
+}
+
+const std::vector<SampleRun>& SampleReader::do_runs() const {
+  static const std::vector<SampleRun> none;
+  return none;
+}
+
+RowList SampleReader::evaluated(const RowList& samples) const {
+  RowList some = call_plugin(*this, "evaluated", [&] { return do_evaluated(samples); });
+  if (some == samples)
+    return some;
   auto next = samples.begin();
   for (const std::int64_t sample : some) {
-    next = std::find(next, samples.end(), sample);
+    while (next != samples.end() && *next != sample)
+      ++next;
     if (next == samples.end())
       refuse_result(*this, "evaluated",
                     "returned samples that it was not given, or in another order");
@@ -63,26 +77,16 @@ std::vector<std::int64_t> SampleReader::evaluated(std::span<const std::int64_t> 
   return some;
 }
 
-std::vector<std::int64_t> touched_rows(const SampleReader& samples,
-                                       std::span<const std::int64_t> list) {
+RowList touched_rows(const SampleReader& samples, const RowList& list) {
   std::vector<RowRange> ranges;
-  for (const std::int64_t sample : list) {
-    const SourceRows rows = samples.source_rows(sample);
-    for (const RowRange& range : {rows.inputs, rows.targets}) {
-      if (range.size() > 0)
-        ranges.push_back(range);
-    }
-  }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const RowRange& a, const RowRange& b) { return a.begin < b.begin; });
-  std::vector<std::int64_t> touched;
-  std::int64_t next = 0;
-  for (const RowRange& range : ranges) {
-    for (std::int64_t row = std::max(range.begin, next); row < range.end; ++row)
-      touched.push_back(row);
-    next = std::max(next, range.end);
-  }
-  return touched;
+  for_each_source_run(samples, list, [&](const SampleRun& run) {
+    for (const RowRange& range : {run.rows.inputs, run.rows.targets})
+      add_ranges(range, run.count, run.step, ranges);
+  });
+  RowList::Builder touched;
+  for (const RowRange& range : united(std::move(ranges)))
+    touched.add(range);
+  return touched.done();
 }
 
 SequenceProvider::~SequenceProvider() = default;

@@ -16,17 +16,24 @@ using Rows = std::vector<std::int64_t>;
 
 constexpr const char* kStream = "hold_out";
 
-Rows all_rows(const SplitRequest& request) {
-  Rows rows(static_cast<std::size_t>(request.rows));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
+RowList all_rows(const SplitRequest& request) {
+  return RowList::range(0, request.rows);
 }
 
-Rows last_of(const Rows& rows, std::int64_t count) {
-  return {rows.end() - count, rows.end()};
+std::vector<RowRange> ascending_ranges(const RowList& rows) {
+  std::vector<RowRange> ranges;
+  rows.for_each_range([&](const RowRange& range) { ranges.push_back(range); });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const RowRange& a, const RowRange& b) { return a.begin < b.begin; });
+  return ranges;
 }
 
-Rows by_row(const SplitRequest& request, std::int64_t count, const SetAside& how) {
+RowList last_of(const RowList& rows, std::int64_t count) {
+  const auto last = static_cast<std::size_t>(count);
+  return rows.part(rows.size() - last, last);
+}
+
+RowList by_row(const SplitRequest& request, std::int64_t count, const SetAside& how) {
   if (!how.shuffle)
     return last_of(all_rows(request), count);
   Rows order = random_permutation(request.rows, request.random.bits(kStream));
@@ -65,7 +72,7 @@ Rows shares(const std::vector<Rows>& classes, std::int64_t rows, std::int64_t co
 }
 
 // Where no class has a row to spare, any rows.
-Rows by_class(const SplitRequest& request, std::int64_t count, const SetAside& how) {
+RowList by_class(const SplitRequest& request, std::int64_t count, const SetAside& how) {
   std::vector<Rows> classes = rows_of_classes(request, how.target);
   const Rows taken = shares(classes, request.rows, count);
   Rows aside;
@@ -82,7 +89,7 @@ Rows by_class(const SplitRequest& request, std::int64_t count, const SetAside& h
   return aside;
 }
 
-Rows by_group(const SplitRequest& request, std::int64_t count, const SetAside& how) {
+RowList by_group(const SplitRequest& request, std::int64_t count, const SetAside& how) {
   const std::vector<Rows> groups = rows_of_groups(request);
   if (groups.size() < 2)
     throw DataError("all rows are of one group, and a group cannot be in two parts");
@@ -108,24 +115,22 @@ Rows by_group(const SplitRequest& request, std::int64_t count, const SetAside& h
   return aside;
 }
 
-Rows by_time(const SplitRequest& request, std::int64_t count, const SetAside&) {
+RowList by_time(const SplitRequest& request, std::int64_t count, const SetAside&) {
   return last_of(rows_in_time(request), count);
 }
 
-void renumber(Fold& fold, const Rows& rows) {
-  for (Rows* part : {&fold.training, &fold.validation, &fold.test}) {
-    for (std::int64_t& row : *part)
-      row = rows.at(static_cast<std::size_t>(row));
-  }
+void renumber(Fold& fold, const RowList& rows) {
+  for (RowList* part : {&fold.training, &fold.validation, &fold.test})
+    *part = rows.at(*part);
   for (Fold& inner : fold.inner)
     renumber(inner, rows);
 }
 
 }  // namespace
 
-Rows rows_set_aside(const SplitRequest& request, std::int64_t count, const SetAside& how) {
+RowList rows_set_aside(const SplitRequest& request, std::int64_t count, const SetAside& how) {
   TREADLE_EXPECTS(count > 0 && count < request.rows, "some rows are set aside, and some are not");
-  using Choose = Rows (*)(const SplitRequest&, std::int64_t, const SetAside&);
+  using Choose = RowList (*)(const SplitRequest&, std::int64_t, const SetAside&);
   constexpr Choose kChoose[] = {by_row, by_class, by_group, by_time};  // as By counts them
   return kChoose[static_cast<std::size_t>(how.by)](request, count, how);
 }
@@ -145,11 +150,11 @@ ValidationPlan plan_with_test_rows(
       std::llround(fraction * static_cast<double>(request.rows)), 1, request.rows - kFewestLeft);
   SplitRequest for_test = request;
   for_test.random = request.random.part("test", 0);  // or they would be the rows held out next
-  Rows test = rows_set_aside(for_test, count, how);
-  const Rows rest = all_rows_but(request.rows, test);
+  RowList test = rows_set_aside(for_test, count, how);
+  const RowList rest = all_rows_but(request.rows, test);
   const std::string aside = std::to_string(test.size()) + " of the " +
                             std::to_string(request.rows) + " rows are set aside for the test";
-  if (rest.size() < kFewestLeft) {
+  if (static_cast<std::int64_t>(rest.size()) < kFewestLeft) {
     throw DataError(aside + ", and training and validation need at least one each");
   }
   ValidationPlan plan;
@@ -167,44 +172,52 @@ ValidationPlan plan_with_test_rows(
   return plan;
 }
 
-void renumber(ValidationPlan& plan, const Rows& rows) {
+void renumber(ValidationPlan& plan, const RowList& rows) {
   for (Fold& fold : plan.folds)
     renumber(fold, rows);
   if (plan.refit)
     renumber(*plan.refit, rows);
 }
 
-Fold refit_on(Rows training) {
+Fold refit_on(RowList training) {
   Fold refit;
   refit.name = "final";
   refit.training = std::move(training);
   return refit;
 }
 
-Rows rows_in_time(const SplitRequest& request) {
-  Rows order = all_rows(request);
-  if (request.timestamps.defined()) {
-    const at::Tensor timestamps = request.timestamps.to(at::kDouble).contiguous();
-    const auto* const time = timestamps.data_ptr<double>();
-    std::stable_sort(order.begin(), order.end(),
-                     [time](std::int64_t a, std::int64_t b) { return time[a] < time[b]; });
-  }
+RowList rows_in_time(const SplitRequest& request) {
+  if (!request.timestamps.defined())
+    return all_rows(request);
+  const at::Tensor timestamps = request.timestamps.to(at::kDouble).contiguous();
+  const auto* const time = timestamps.data_ptr<double>();
+  if (std::is_sorted(time, time + request.rows))
+    return all_rows(request);
+  Rows order = all_rows(request).numbers();
+  std::stable_sort(order.begin(), order.end(),
+                   [time](std::int64_t a, std::int64_t b) { return time[a] < time[b]; });
   return order;
 }
 
-Rows all_rows_but(std::int64_t rows, Rows without) {
-  std::sort(without.begin(), without.end());
-  Rows rest;
-  rest.reserve(static_cast<std::size_t>(rows) - without.size());
-  auto next = without.begin();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (next != without.end() && *next == row) {
-      ++next;
-    } else {
-      rest.push_back(row);
-    }
+RowList all_rows_but(std::int64_t rows, const RowList& without) {
+  RowList::Builder rest;
+  std::int64_t next = 0;
+  for (const RowRange& range : ascending_ranges(without)) {
+    rest.add(RowRange{next, range.begin});
+    next = std::max(next, range.end);
   }
-  return rest;
+  rest.add(RowRange{next, rows});
+  return rest.done();
+}
+
+RowList rows_of_both(const RowList& a, const RowList& b) {
+  RowList::Builder both;
+  both.add(a);
+  both.add(b);
+  const RowList in_any_order = both.done();
+  for (const RowRange& range : ascending_ranges(in_any_order))
+    both.add(range);
+  return both.done();
 }
 
 std::vector<Rows> rows_of_classes(const SplitRequest& request, std::size_t target) {

@@ -6,7 +6,7 @@
 
 namespace treadle {
 
-void Transform::fit(const RowReader& reader, std::span<const std::int64_t> training_rows) {
+void Transform::fit(const RowReader& reader, const RowList& training_rows) {
   TREADLE_EXPECTS(!training_rows.empty(), "a transform needs at least one row to fit on");
   const at::NoGradGuard no_gradients;
   call_plugin(*this, "fit", [&] { do_fit(reader, training_rows); });

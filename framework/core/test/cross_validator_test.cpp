@@ -90,7 +90,7 @@ TEST(CrossValidator, RefusesInnerFoldsOfOtherRows) {
                 "in which outer-1/fold-1 uses a row twice, or one that is no training row of "
                 "outer-1");
   Fold untested = fold;
-  untested.test.clear();
+  untested.test = {};
   EXPECT_EQ(refusal({{untested}}, 5), kPlan + "in which outer-1 has inner folds and no test rows");
   Fold named = fold;
   named.inner[1].name = "final";

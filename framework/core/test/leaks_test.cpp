@@ -1,6 +1,9 @@
 #include <treadle/core/leaks.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
 #include <set>
 
 #include <ATen/ops/arange.h>
@@ -10,48 +13,14 @@
 #include <treadle/base/error.h>
 #include <treadle/core/matrix_rows.h>
 
+#include "touching.h"
+
 namespace treadle {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Rows = std::vector<std::int64_t>;
-
-MatrixRows::Matrices table(std::int64_t rows, bool has_dates = false) {
-  MatrixRows::Matrices matrices;
-  matrices.spec.inputs = {{"features", {1}, {{"x", {}, false}}}};
-  matrices.spec.targets = {number_target("price")};
-  matrices.spec.has_dates = has_dates;
-  matrices.inputs = {at::arange(rows, at::kFloat).unsqueeze(1)};
-  matrices.targets = matrices.inputs;
-  if (has_dates)
-    matrices.timestamps = at::arange(rows, at::kDouble).mul(3600).add(1467331200);
-  return matrices;
-}
-
-/// Samples that touch what a test says.
-class Touching final : public SampleReader {
- public:
-  explicit Touching(std::vector<SourceRows> touched)
-      : touched_(std::move(touched)), rows_(table(static_cast<std::int64_t>(touched_.size()))) {}
-
- private:
-  SourceRows do_source_rows(std::int64_t sample) const override {
-    return touched_[static_cast<std::size_t>(sample)];
-  }
-  const DataSpec& do_spec() const override { return rows_.spec(); }
-  std::int64_t do_rows() const override { return rows_.rows(); }
-  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
-    rows_.gather(rows, out);
-  }
-  at::Tensor do_targets(std::size_t target) const override { return rows_.targets(target); }
-  std::string do_describe_row(std::int64_t sample) const override {
-    return "sample " + std::to_string(sample);
-  }
-
-  const std::vector<SourceRows> touched_;
-  const MatrixRows rows_;
-};
 
 /// Returns the plan it was given.
 class Planned final : public CrossValidator {
@@ -195,6 +164,9 @@ struct RandomPlan {
     std::vector<double> begins;
     std::vector<double> ends;
     Rows groups;
+    Rows training;
+    Rows validation;
+    Rows test;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto begin = static_cast<std::int64_t>(bits.below(200));
       const auto lookback = static_cast<std::int64_t>(1 + bits.below(3));
@@ -205,7 +177,7 @@ struct RandomPlan {
       begins.push_back(static_cast<double>(bits.below(300)));
       ends.push_back(begins.back() + static_cast<double>(bits.below(6)));
       groups.push_back(static_cast<std::int64_t>(bits.below(2)));
-      Rows* const parts[] = {&fold.training, &fold.training, &fold.validation, &fold.test};
+      Rows* const parts[] = {&training, &training, &validation, &test};
       parts[bits.below(4)]->push_back(i);
     }
     samples = std::make_unique<Touching>(touched);
@@ -218,12 +190,13 @@ struct RandomPlan {
     } else {
       request.samples = samples.get();
     }
-    fold.name = "fold-1";
+    fold = {"fold-1", training, validation, test};
   }
 
-  bool leaks(const Rows& list, const Rows& held_out) const {
-    return request.samples != nullptr ? leaks_by_pairs(touched, list, held_out)
-                                      : labels_overlap_by_pairs(request, list, held_out);
+  bool leaks(const RowList& list, const RowList& held_out) const {
+    return request.samples != nullptr
+               ? leaks_by_pairs(touched, list.numbers(), held_out.numbers())
+               : labels_overlap_by_pairs(request, list.numbers(), held_out.numbers());
   }
   bool leaks() const {
     return leaks(fold.training, fold.validation) || leaks(fold.training, fold.test) ||
@@ -268,12 +241,125 @@ TEST(Leaks, OfAThousandCleanPlansNoneIsRefusedAndOfAThousandWithALeakEachIs) {
                         plan.fold.training.end(), std::back_inserter(gone));
     for (const std::int64_t row : gone) {
       Fold planted = plan.fold;
-      planted.training.push_back(row);
+      RowList::Builder more;
+      more.add(planted.training);
+      more.add(row);
+      planted.training = more.done();
       // It may have leaked a validation row that is gone itself.
       const bool is_leak = plan.leaks({row}, planted.validation) || plan.leaks({row}, planted.test);
       EXPECT_EQ(refusal(plan.request, {{planted}}) != "", is_leak) << "seed " << seed;
     }
   }
+}
+
+/// Samples of some series, each of so many rows and so far apart.
+std::vector<SampleRun> random_runs(RandomBits& bits) {
+  const auto drawn = [&](std::uint64_t from, std::uint64_t to) {
+    return static_cast<std::int64_t>(from + bits.below(to - from));
+  };
+  const std::int64_t lookback = drawn(1, 6);
+  const std::int64_t gap = drawn(0, 4);
+  const std::int64_t horizon = drawn(0, 5);  // 0: no target
+  const std::int64_t step = drawn(1, 8);
+  std::vector<SampleRun> runs;
+  std::int64_t sample = 0;
+  std::int64_t row = 0;
+  for (std::int64_t series = drawn(1, 5); series > 0; --series) {
+    const std::int64_t count = drawn(1, 20);
+    const RowRange inputs{row, row + lookback};
+    runs.push_back({sample, count, {inputs, {inputs.end + gap, inputs.end + gap + horizon}}, step});
+    sample += count;
+    row += (count - 1) * step + lookback + gap + horizon + drawn(0, 3);
+  }
+  return runs;
+}
+
+/// Some ranges of the rows below `count`, or some rows at random.
+Rows random_part(RandomBits& bits, std::int64_t count) {
+  const std::uint64_t block = 1 + bits.below(2) * 9;
+  Rows rows;
+  bool is_in = false;
+  for (std::int64_t row = 0; row < count; ++row) {
+    if (static_cast<std::uint64_t>(row) % block == 0)
+      is_in = bits.below(3) == 0;
+    if (is_in)
+      rows.push_back(row);
+  }
+  if (bits.below(3) == 0)
+    bits.shuffle(rows);
+  return rows;
+}
+
+TEST(Leaks, OfRunsAreThoseOfTheirSamplesOneByOne) {
+  RandomBits bits(13);
+  int leaking = 0;
+  for (int round = 0; round < 2000; ++round) {
+    SCOPED_TRACE(round);
+    const std::vector<SampleRun> runs = random_runs(bits);
+    std::vector<SourceRows> touched;
+    for (const SampleRun& run : runs) {
+      for (std::int64_t i = 0; i < run.count; ++i)
+        touched.push_back(run.rows.after(i * run.step));
+    }
+    const auto count = static_cast<std::int64_t>(touched.size());
+    const Touching samples(touched, runs);
+    SplitRequest all;
+    all.rows = count;
+    all.samples = &samples;
+    // Of a part of the samples as of all.
+    Rows numbers = bits.below(2) == 0 ? random_part(bits, count) : Rows();
+    const bool is_part = !numbers.empty();
+    if (!is_part) {
+      numbers.resize(static_cast<std::size_t>(count));
+      std::iota(numbers.begin(), numbers.end(), 0);
+    }
+    const SplitRequest request = is_part ? all.part(numbers) : all;
+    const Rows list = random_part(bits, request.rows);
+    const Rows held_out = random_part(bits, request.rows);
+    const auto leaks_by_itself = [&](std::int64_t row) {
+      const auto own = [&](const Rows& rows) {
+        Rows samples_of;
+        for (const std::int64_t one : rows)
+          samples_of.push_back(numbers[static_cast<std::size_t>(one)]);
+        return samples_of;
+      };
+      return leaks_by_pairs(touched, own({row}), own(held_out));
+    };
+    Rows kept;
+    std::copy_if(list.begin(), list.end(), std::back_inserter(kept),
+                 [&](std::int64_t row) { return !leaks_by_itself(row); });
+    std::set<std::int64_t> sources;
+    for (const std::int64_t row : list) {
+      const SourceRows rows = request.source_rows(row);
+      for (const RowRange& range : {rows.inputs, rows.targets}) {
+        for (std::int64_t source = range.begin; source < range.end; ++source)
+          sources.insert(source);
+      }
+    }
+    RowList of_samples = is_part ? RowList(numbers).at(list) : RowList(list);
+
+    const Leaks leaks(request, held_out);
+    const std::optional<Leaks::Leak> first = leaks.first_of(list);
+
+    EXPECT_EQ(leaks.without(list).numbers(), kept);
+    EXPECT_EQ(touched_rows(samples, of_samples).numbers(), Rows(sources.begin(), sources.end()));
+    const auto expected = std::find_if(list.begin(), list.end(), leaks_by_itself);
+    ASSERT_EQ(first.has_value(), expected != list.end());
+    if (!first)
+      continue;
+    ++leaking;
+    EXPECT_EQ(first->row, *expected);
+    ASSERT_TRUE(first->source);
+    const SourceRows reader = request.source_rows(first->row);
+    const RowRange target = request.source_rows(first->held_out).targets;
+    const auto has = [&](const RowRange& rows) {
+      return *first->source >= rows.begin && *first->source < rows.end;
+    };
+    EXPECT_TRUE(has(reader.inputs) || has(reader.targets));
+    EXPECT_TRUE(has(target));
+    EXPECT_NE(std::find(held_out.begin(), held_out.end(), first->held_out), held_out.end());
+  }
+  EXPECT_GT(leaking, 400);
 }
 
 }  // namespace

@@ -469,9 +469,8 @@ void expect_usable(const PipelineOptions& options) {
 
 }  // namespace
 
-BatchPipeline::BatchPipeline(const RowReader& reader, std::vector<std::int64_t> rows,
-                             BatchPreparation preparation, PipelineOptions options,
-                             RandomStreams random) {
+BatchPipeline::BatchPipeline(const RowReader& reader, RowList rows, BatchPreparation preparation,
+                             PipelineOptions options, RandomStreams random) {
   expect_usable(options);
   TREADLE_EXPECTS(!rows.empty(), "a pipeline needs at least one row");
   impl_ =

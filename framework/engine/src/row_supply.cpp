@@ -7,8 +7,7 @@ namespace {
 
 class Rows final : public RowSupply {
  public:
-  Rows(const RowReader& reader, std::vector<std::int64_t> rows, Batching batching,
-       RandomStreams random)
+  Rows(const RowReader& reader, RowList rows, Batching batching, RandomStreams random)
       : reader_(reader), rows_(std::move(rows)), batching_(batching), random_(random) {}
 
  private:
@@ -34,7 +33,7 @@ class Rows final : public RowSupply {
   void forget_before(const Place&) override {}
 
   const RowReader& reader_;
-  const std::vector<std::int64_t> rows_;
+  const RowList rows_;
   const Batching batching_;
   const RandomStreams random_;
   std::shared_ptr<const Section> newest_;
@@ -49,8 +48,8 @@ std::unique_ptr<const SampleOrder> Batching::order(const SampleRequest& request)
   return shuffle ? rows_shuffled(request.rows, request.seed) : rows_in_order(request.rows);
 }
 
-std::unique_ptr<RowSupply> supply_of_rows(const RowReader& reader, std::vector<std::int64_t> rows,
-                                          Batching batching, RandomStreams random) {
+std::unique_ptr<RowSupply> supply_of_rows(const RowReader& reader, RowList rows, Batching batching,
+                                          RandomStreams random) {
   return std::make_unique<Rows>(reader, std::move(rows), batching, random);
 }
 

@@ -71,7 +71,7 @@ class RowSupply {
 };
 
 /// Some rows of a reader, which outlives the supply.
-std::unique_ptr<RowSupply> supply_of_rows(const RowReader& reader, std::vector<std::int64_t> rows,
-                                          Batching batching, RandomStreams random);
+std::unique_ptr<RowSupply> supply_of_rows(const RowReader& reader, RowList rows, Batching batching,
+                                          RandomStreams random);
 
 }  // namespace treadle::engine

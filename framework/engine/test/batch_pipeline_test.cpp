@@ -43,7 +43,7 @@ class NumberedRows : public RowReader {
 
 /// Adds noise drawn from the batch's own seed: what an augmentation does.
 class Jitter : public Transform {
-  void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
+  void do_fit(const RowReader&, const RowList&) override {}
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext& context) const override {
     if (!context.training)
@@ -56,7 +56,7 @@ class Jitter : public Transform {
 
 /// Fails on one value.
 class Picky : public Transform {
-  void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
+  void do_fit(const RowReader&, const RowList&) override {}
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext&) const override {
     if (batch.rows.eq(17).any().item<bool>())

@@ -35,9 +35,9 @@ class Brightens : public Transform {
   mutable at::ScalarType fitted_on = at::kLong;
 
  private:
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> rows) override {
+  void do_fit(const RowReader& reader, const RowList& rows) override {
     Batch batch;
-    reader.gather(rows, batch);
+    reader.gather(rows.numbers(), batch);
     fitted_on = batch.inputs[0].scalar_type();
     EXPECT_EQ(reader.spec().inputs[0].dtype, fitted_on);
   }

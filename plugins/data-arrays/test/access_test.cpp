@@ -1,11 +1,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <gmock/gmock.h>
 
 #include <treadle/base/random.h>
+#include <treadle/core/contiguous_rows.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/testing/at_once.h>
@@ -110,6 +114,67 @@ TEST_F(AccessTest, EachGivesTheSameRowsOneByOneBackwardsAndTwice) {
     for (std::int64_t row = 0; row < kRows; ++row)
       expect_same(gathered(rows(*data), row, row + 1), gathered(rows(*memory), row, row + 1));
   }
+}
+
+/// Of the type of the run, in one file: whoever needs neighbours finds them where they lie.
+TEST_F(AccessTest, RowsAsTheyLieAreThoseOfTheBatches) {
+  write_table("plain.npy", 20, 4);
+  write<float>("numbers.npy", {20}, std::vector<float>(20, 3));
+  std::vector<float> weights(20);
+  std::iota(weights.begin(), weights.end(), 1.0F);
+  write<float>("w.npy", {20}, weights);
+  for (const char* access : kAccesses) {
+    SCOPED_TRACE(access);
+    const auto data = open({{"inputs", path("plain.npy")},
+                            {"target", path("numbers.npy")},
+                            {"weights", path("w.npy")},
+                            {"access", access}});
+    const ContiguousRows* const rows_here = contiguous_rows(rows(*data));
+    ASSERT_NE(rows_here, nullptr);
+
+    const at::Tensor input = rows_here->contiguous_input(0);
+
+    ASSERT_EQ(input.defined(), access != std::string("chunked"));
+    if (input.defined()) {
+      EXPECT_TRUE(input.equal(batch(*data).inputs[0]));
+    }
+    EXPECT_TRUE(rows_here->contiguous_weights().equal(batch(*data).weights));
+    EXPECT_NO_THROW(rows_here->expect_unchanged());
+  }
+}
+
+TEST_F(AccessTest, RowsThatMustBeConvertedOrLeftOutDoNotLieAsBatchesHaveThem) {
+  const auto several = open_with("mapped");
+  write_table<double>("wide.npy", 20, 4);
+  write<float>("numbers.npy", {20}, std::vector<float>(20, 3));
+  const auto converted =
+      open({{"inputs", path("wide.npy")}, {"target", path("numbers.npy")}, {"access", "mapped"}});
+  std::vector<float> gappy(40, 1);
+  gappy[7] = static_cast<float>(kNan);
+  write<float>("gappy.npy", {20, 2}, gappy);
+  const auto dropped = open({{"inputs", path("gappy.npy")},
+                             {"target", path("numbers.npy")},
+                             {"missing", "drop_row"},
+                             {"access", "mapped"}});
+
+  // The image of bytes is in one file; the table is in three.
+  EXPECT_TRUE(contiguous_rows(rows(*several))->contiguous_input(0).defined());
+  EXPECT_FALSE(contiguous_rows(rows(*several))->contiguous_input(1).defined());
+  EXPECT_FALSE(contiguous_rows(rows(*converted))->contiguous_input(0).defined());
+  EXPECT_FALSE(contiguous_rows(rows(*dropped))->contiguous_input(0).defined());
+}
+
+/// Targets that stay in their file are checked as inputs are.
+TEST_F(AccessTest, AnErrorNamesTheFileOfTargetsThatChanged) {
+  write_five();
+  const auto data = open({{"access", "mapped"}});
+  batch(*data);
+
+  std::filesystem::resize_file(file("y.npy"), 100);
+
+  EXPECT_THAT(message_of([&] { batch(*data); }), ::testing::HasSubstr("y.npy"));
+  EXPECT_THAT(message_of([&] { contiguous_rows(rows(*data))->expect_unchanged(); }),
+              ::testing::HasSubstr("y.npy"));
 }
 
 TEST_F(AccessTest, EightThreadsGatherAtOnce) {

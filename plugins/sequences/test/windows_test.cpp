@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include <treadle/base/random.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/sequence_contract.h>
+
+#include "step_table.h"
 
 namespace treadle::sequences {
 namespace {
@@ -341,6 +344,73 @@ TEST(Windows, PastTargetsNeedTargetsThatAreNumbers) {
 
   EXPECT_THAT(complaint_of(past, bare), HasSubstr("these rows have no targets"));
   EXPECT_THAT(complaint_of(past, classes), HasSubstr("no target is a number"));
+}
+
+/// Rows of which nobody knows where they lie.
+class Elsewhere final : public RowReader {
+ public:
+  explicit Elsewhere(const MatrixRows& rows) : rows_(rows) {}
+
+ private:
+  const DataSpec& do_spec() const override { return rows_.spec(); }
+  std::int64_t do_rows() const override { return rows_.rows(); }
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
+    rows_.gather(rows, out);
+  }
+  at::Tensor do_targets(std::size_t target) const override { return rows_.targets(target); }
+  at::Tensor do_groups() const override { return rows_.groups(); }
+  at::Tensor do_timestamps() const override { return rows_.timestamps(); }
+  std::string do_describe_row(std::int64_t row) const override { return rows_.describe_row(row); }
+
+  const MatrixRows& rows_;
+};
+
+void expect_same_samples(const SampleReader& one, const SampleReader& other) {
+  ASSERT_EQ(one.rows(), other.rows());
+  const std::vector<std::int64_t> some{one.rows() - 1, 0, one.rows() / 2, 0};
+  Batch first;
+  Batch second;
+  one.gather(some, first);
+  other.gather(some, second);
+  EXPECT_TRUE(same(first.inputs[0], second.inputs[0]));
+  for (std::size_t target = 0; target < first.targets.size(); ++target) {
+    EXPECT_TRUE(same(first.targets[target], second.targets[target]));
+    EXPECT_TRUE(same(one.targets(target), other.targets(target)));
+  }
+  EXPECT_EQ(first.weights.defined(), second.weights.defined());
+  if (first.weights.defined()) {
+    EXPECT_TRUE(same(first.weights, second.weights));
+  }
+}
+
+TEST(Windows, AreTheSameWhereverTheRowsLie) {
+  const MatrixRows here(series_data(30));
+  const Elsewhere elsewhere(here);
+  // Too large to be copied.
+  MatrixRows::Matrices large = counted(40);
+  const std::int64_t width = StepTable::kMostCopied / 40 / 4 + 1;
+  large.spec.inputs[0] = {"features", {width}};
+  large.inputs[0] = at::randn({40, width});
+  const MatrixRows large_here(std::move(large));
+  const Elsewhere large_elsewhere(large_here);
+  for (const json& parameters :
+       {json{{"lookback", 5}}, json{{"lookback", 4}, {"horizon", 3}, {"gap", 2}, {"stride", 3}},
+        json{{"lookback", 3}, {"horizon", 2}, {"include_targets", true}}}) {
+    SCOPED_TRACE(parameters.dump());
+    expect_same_samples(*make(parameters)->samples(here), *make(parameters)->samples(elsewhere));
+    expect_same_samples(*make(parameters)->samples(large_here),
+                        *make(parameters)->samples(large_elsewhere));
+  }
+}
+
+TEST(Windows, TargetsOfOneSeriesAreViewsOfTheRows) {
+  const MatrixRows rows(counted(50));
+  const auto samples = make({{"lookback", 4}, {"horizon", 3}, {"stride", 2}})->samples(rows);
+
+  const at::Tensor targets = samples->targets();
+
+  EXPECT_EQ(targets.data_ptr<float>(), rows.targets().data_ptr<float>() + 4);
+  EXPECT_TRUE(same(targets.contiguous(), gathered(*samples, 0, samples->rows()).targets[0]));
 }
 
 }  // namespace

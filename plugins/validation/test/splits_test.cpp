@@ -142,7 +142,7 @@ std::string refused(Action&& action) {
 std::uint64_t digest(const ValidationPlan& plan) {
   std::uint64_t total = 0;
   for (std::size_t f = 0; f < plan.folds.size(); ++f) {
-    const Rows* parts[] = {&plan.folds[f].training, &plan.folds[f].validation};
+    const RowList* parts[] = {&plan.folds[f].training, &plan.folds[f].validation};
     for (std::size_t p = 0; p < 2; ++p) {
       for (std::size_t i = 0; i < parts[p]->size(); ++i)
         total += (static_cast<std::uint64_t>((*parts[p])[i]) + 1) * (i + 1) * (f + 1) * (p + 1);
@@ -502,7 +502,7 @@ TEST(MonteCarlo, HoldsOutOtherRowsEachTime) {
   for (const Fold& fold : plan.folds) {
     EXPECT_EQ(fold.validation.size(), 10U);
     EXPECT_EQ(fold.training.size(), 90U);
-    different.insert(fold.validation);
+    different.insert(fold.validation.numbers());
   }
   EXPECT_EQ(different.size(), 20U);
 }

@@ -109,7 +109,7 @@ SplitRequest numbers(std::int64_t rows) {
   return request;
 }
 
-Rows test_of(const ValidationPlan& plan) {
+RowList test_of(const ValidationPlan& plan) {
   return plan.refit ? plan.refit->test : plan.folds.front().test;
 }
 
@@ -123,7 +123,7 @@ std::string message_of(Action&& action) {
   return "no error";
 }
 
-std::vector<std::int64_t> counts(const SplitRequest& request, const Rows& rows) {
+std::vector<std::int64_t> counts(const SplitRequest& request, const RowList& rows) {
   std::vector<std::int64_t> counts(request.targets.back().class_names.size(), 0);
   for (const std::int64_t row : rows)
     ++counts[static_cast<std::size_t>(request.target_values.back()[row].item<std::int64_t>())];

@@ -10,6 +10,7 @@
 #include <treadle/core/batch.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/chunked_stream.h>
+#include <treadle/core/contiguous_rows.h>
 #include <treadle/core/cross_validator.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/data_spec.h>
@@ -34,6 +35,7 @@
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/predictions.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/row_problems.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/run_observer.h>

@@ -13,7 +13,7 @@ class @Name@ final : public treadle::Transform {
       : scale_(config.get<double>("scale")), with_target_(config.get<bool>("target")) {}
 
  private:
-  void do_fit(const treadle::RowReader& reader, std::span<const std::int64_t>) override {
+  void do_fit(const treadle::RowReader& reader, const treadle::RowList&) override {
     before_ = reader.spec();
     check(before_);
   }

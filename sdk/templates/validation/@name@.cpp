@@ -25,7 +25,7 @@ class @Name@ final : public treadle::CrossValidator {
                                " requires at least as many rows, got " +
                                std::to_string(request.rows) + " rows");
     }
-    const std::vector<std::int64_t> order = treadle::rows_in_time(request);
+    const treadle::RowList order = treadle::rows_in_time(request);
     treadle::ValidationPlan plan;
     if (refit_)
       plan.refit = treadle::refit_on(treadle::all_rows_but(request.rows, {}));
@@ -37,24 +37,30 @@ class @Name@ final : public treadle::CrossValidator {
     return plan;
   }
 
-  treadle::Fold fold(const std::vector<std::int64_t>& order, std::int64_t begin, std::int64_t end,
+  treadle::Fold fold(const treadle::RowList& order, std::int64_t begin, std::int64_t end,
                      std::string name) const {
     const auto count = static_cast<std::int64_t>(order.size());
-    const auto before = order.begin() + std::max<std::int64_t>(0, begin - gap_);
-    const auto after = order.begin() + std::min(count, end + gap_);
+    const std::int64_t before = std::max<std::int64_t>(0, begin - gap_);
+    const std::int64_t after = std::min(count, end + gap_);
     treadle::Fold fold;
     fold.name = std::move(name);
-    fold.validation.assign(order.begin() + begin, order.begin() + end);
-    fold.training.assign(order.begin(), before);
-    fold.training.insert(fold.training.end(), after, order.end());
+    fold.validation = ascending(order, {begin, end}, {});
+    fold.training = ascending(order, {0, before}, {after, count});
     if (fold.training.empty()) {
       throw treadle::DataError("validation leaves no row to train " + fold.name +
                                " with; take a smaller \"gap\" than " + std::to_string(gap_) +
                                ", or more folds");
     }
-    std::sort(fold.validation.begin(), fold.validation.end());
-    std::sort(fold.training.begin(), fold.training.end());
     return fold;
+  }
+
+  /// The rows at some positions, sorted.
+  static treadle::RowList ascending(const treadle::RowList& order, const treadle::RowRange& first,
+                                    const treadle::RowRange& second) {
+    const auto at = [&](const treadle::RowRange& positions) {
+      return order.at(treadle::RowList::range(positions.begin, positions.end));
+    };
+    return treadle::rows_of_both(at(first), at(second));
   }
 
   std::int64_t folds_;

@@ -29,6 +29,8 @@ struct Made {
   bool turns_evaluated = false;
   /// Gives its own samples as the steps they are made of.
   bool mistakes_steps = false;
+  /// Says that samples follow one another across the border of two groups.
+  bool mistakes_runs = false;
 };
 
 class Reader final : public SampleReader {
@@ -42,6 +44,8 @@ class Reader final : public SampleReader {
         mistakes_steps_(made.mistakes_steps) {
     if (made.announce)
       made.announce(spec_);
+    if (made.mistakes_runs)
+      runs_ = {{0, table_.rows(), sources_[0], 1}};
   }
 
  private:
@@ -63,17 +67,19 @@ class Reader final : public SampleReader {
   SourceRows do_source_rows(std::int64_t sample) const override {
     return sources_[static_cast<std::size_t>(sample)];
   }
-  std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const override {
+  RowList do_evaluated(const RowList& samples) const override {
     std::vector<std::int64_t> some(samples.begin(), samples.end());
     if (turns_evaluated_)
       std::reverse(some.begin(), some.end());
     return some;
   }
+  const std::vector<SampleRun>& do_runs() const override { return runs_; }
   const RowReader* do_steps() const override { return mistakes_steps_ ? &table_ : nullptr; }
 
   DataSpec spec_;
   MatrixRows table_;
   std::vector<SourceRows> sources_;
+  std::vector<SampleRun> runs_;
   std::function<void(const MatrixRows&, std::span<const std::int64_t>, Batch&)> gather_;
   bool turns_evaluated_;
   bool mistakes_steps_;
@@ -157,6 +163,8 @@ std::vector<Wrong<SequenceCase>> all() {
            {"EvaluatesSomeOfTheSamplesItIsGivenInTheirOrder"}},
           {next("GivesSamplesForSteps", [](Made& made, Rows) { made.mistakes_steps = true; }),
            {"StepsAreTheRowsThatSamplesAreMadeOf"}},
+          {next("RunsAcrossGroups", [](Made& made, Rows) { made.mistakes_runs = true; }),
+           {"RunsAreTheSourceRowsOfAllSamples"}},
           {next("AnnouncesAnotherShape",
                 [](Made& made, Rows) {
                   made.announce = [](DataSpec& spec) {

@@ -23,9 +23,9 @@ class Centre : public Transform {
   virtual double mean() const { return mean_; }
   virtual void set_mean(double mean) { mean_ = mean; }
 
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override {
+  void do_fit(const RowReader& reader, const RowList& training_rows) override {
     Batch batch;
-    reader.gather(training_rows, batch);
+    reader.gather(training_rows.numbers(), batch);
     set_mean(batch.inputs[0].select(1, 0).mean().item<double>());
   }
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
@@ -54,7 +54,7 @@ class Centre : public Transform {
 };
 
 class FitsOnAllRows final : public Centre {
-  void do_fit(const RowReader& reader, std::span<const std::int64_t>) override {
+  void do_fit(const RowReader& reader, const RowList&) override {
     std::vector<std::int64_t> all(static_cast<std::size_t>(reader.rows()));
     std::iota(all.begin(), all.end(), 0);
     Centre::do_fit(reader, all);
@@ -62,7 +62,7 @@ class FitsOnAllRows final : public Centre {
 };
 
 class PeeksAtOtherRows final : public Centre {
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) override {
+  void do_fit(const RowReader& reader, const RowList& training_rows) override {
     reader.targets(0);
     Centre::do_fit(reader, training_rows);
   }

@@ -93,7 +93,7 @@ std::vector<Wrong<ValidationCase>> all() {
     Rows all = first;
     all.insert(all.end(), second.begin(), second.end());
     plan.refit = refit_on(all);
-    plan.refit->test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(test));
+    plan.refit->test = RowList(order).part(0, test);
     return plan;
   };
   const auto tested = [not_random](ValidationCase one) {
@@ -125,8 +125,7 @@ std::vector<Wrong<ValidationCase>> all() {
       {tested(halves("LeavesTestRowsInDisorder",
                      [with_test](Plan plan, Request request) {
                        plan = with_test(in_order(request.rows), 3);
-                       std::swap(plan.refit->test[0], plan.refit->test[2]);
-                       std::swap(plan.refit->test[0], plan.refit->test[1]);
+                       plan.refit->test = plan.refit->test.at({1, 2, 0});
                      })),
        {"RowsAreInOrder"}},
       {leaving_some(tested(declared(halves("TestsOnThePast",
@@ -142,7 +141,7 @@ std::vector<Wrong<ValidationCase>> all() {
       {tested(declared(halves("TestsOnOneClass",
                               [with_test, sorted_by_class](Plan plan, Request request) {
                                 plan = with_test(sorted_by_class(request), 8);
-                                std::sort(plan.refit->test.begin(), plan.refit->test.end());
+                                plan.refit->test = rows_of_both(plan.refit->test, {});
                               }),
                        &ValidationCase::stratifies)),
        {"ClassesHaveTheirShareIfItSaysSo"}},
@@ -155,12 +154,12 @@ std::vector<Wrong<ValidationCase>> all() {
        {"GroupsStayTogetherIfItSaysSo"}},
       {halves("ValidatesARowTwice",
               [](Plan plan, Request) {
-                Rows& training = plan.folds[0].training;
+                RowList& training = plan.folds[0].training;
                 if (training.size() < 2)
                   return;
-                plan.folds[0].validation.push_back(training.back());
-                std::sort(plan.folds[0].validation.begin(), plan.folds[0].validation.end());
-                training.pop_back();
+                plan.folds[0].validation =
+                    rows_of_both(plan.folds[0].validation, {training.back()});
+                training = training.part(0, training.size() - 1);
               }),
        {"EachRowIsJudgedAsOftenAsItShould"}},
       {halves("HasAMemory",
@@ -176,8 +175,10 @@ std::vector<Wrong<ValidationCase>> all() {
        {"TheSeedDecidesWhatIsRandom"}},
       {halves("LeavesRowsInDisorder",
               [](Plan plan, Request) {
-                Rows& rows = plan.folds[0].training;  // reversed, they would be in order of time
+                // Reversed, they would be in order of time.
+                Rows rows = plan.folds[0].training.numbers();
                 std::rotate(rows.begin(), rows.begin() + 1, rows.end());
+                plan.folds[0].training = std::move(rows);
               }),
        {"RowsAreInOrder"}},
       {declared(halves("TrainsOnTheFuture"), &ValidationCase::orders_by_time), {"RowsAreInOrder"}},

@@ -97,7 +97,7 @@ class FaultyTransform final : public Transform, Inner<Transform> {
   using Inner::Inner;
 
  private:
-  void do_fit(const RowReader& reader, std::span<const std::int64_t> rows) override {
+  void do_fit(const RowReader& reader, const RowList& rows) override {
     at_place("transform.fit");
     inner().fit(reader, rows);
   }

@@ -12,6 +12,7 @@
 #include <treadle/base/component.h>
 #include <treadle/base/random.h>
 #include <treadle/core/data_spec.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/sequence_provider.h>
 #include <treadle/core/source_columns.h>
 
@@ -36,10 +37,10 @@ struct SplitRequest {
   /// The columns of the data as texts; null: it has none.
   const SourceColumns* columns = nullptr;
   /// Of a part of other rows, see part(): the number of each row among them. Empty: 0, 1, …
-  std::vector<std::int64_t> numbers = {};
+  RowList numbers = {};
 
   /// The request for some of the rows: row i of it is rows[i] of this one.
-  SplitRequest part(const std::vector<std::int64_t>& rows) const;
+  SplitRequest part(const RowList& rows) const;
   /// The rows of the data that a row touches.
   SourceRows source_rows(std::int64_t row) const;
   /// For messages: the row as its reader describes it, or "row 17".
@@ -49,11 +50,11 @@ struct SplitRequest {
 /// The rows of one training. Lists are ascending unless they are ordered by time.
 struct Fold {
   std::string name;  ///< of its fit, see FitId::is_part()
-  std::vector<std::int64_t> training;
-  std::vector<std::int64_t> validation;  ///< they may choose: the epoch, the document
+  RowList training;
+  RowList validation;  ///< they may choose: the epoch, the document
   /// Rows that only measure: the model is tested on them once, after its training. Of several folds
   /// all have them or none; where they do, they are what the folds are judged by.
-  std::vector<std::int64_t> test = {};
+  RowList test = {};
   /// The fold before it, by index, whose final weights the training begins with: a warm start.
   std::optional<std::size_t> starts_from = {};
   /// Folds of the training rows that settle what the training leaves open, such as its number of

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include <treadle/core/loss.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/state_dict.h>
 
@@ -27,8 +27,7 @@ class FitsTargets {
 
   /// The state that the loss fits to the target `target` of these rows of `data`, which holds the
   /// data after the transforms. Empty if its parameters require none.
-  StateDict fit(const RowReader& data, std::span<const std::int64_t> rows,
-                std::size_t target) const {
+  StateDict fit(const RowReader& data, const RowList& rows, std::size_t target) const {
     return do_fit(data, rows, target);
   }
 
@@ -36,7 +35,7 @@ class FitsTargets {
   std::unique_ptr<Loss> fitted(const StateDict& state) const { return do_fitted(state); }
 
  private:
-  virtual StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+  virtual StateDict do_fit(const RowReader& data, const RowList& rows,
                            std::size_t target) const = 0;
   virtual std::unique_ptr<Loss> do_fitted(const StateDict& state) const = 0;
 };

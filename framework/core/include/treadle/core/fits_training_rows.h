@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string_view>
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/row_list.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/state_dict.h>
 
@@ -27,7 +26,7 @@ class FitsTrainingRows {
   /// What the metric takes from the target `target` of `rows`, ascending rows of `data`. These are
   /// the data's own rows, before transforms; where samples are made of rows, those that the
   /// training samples touch. Throws a DataError where there are too few.
-  StateDict fit(const RowReader& data, std::span<const std::int64_t> rows,
+  StateDict fit(const RowReader& data, const RowList& rows,  // ascending
                 std::size_t target) const {
     return do_fit(data, rows, target);
   }
@@ -38,7 +37,7 @@ class FitsTrainingRows {
   void use(const StateDict& fitted, const at::Tensor& groups) { do_use(fitted, groups); }
 
  private:
-  virtual StateDict do_fit(const RowReader& data, std::span<const std::int64_t> rows,
+  virtual StateDict do_fit(const RowReader& data, const RowList& rows,
                            std::size_t target) const = 0;
   virtual void do_use(const StateDict& fitted, const at::Tensor& groups) = 0;
 };

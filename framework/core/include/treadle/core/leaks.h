@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <treadle/core/cross_validator.h>
 
@@ -32,27 +31,31 @@ class Leaks {
     std::optional<std::int64_t> source = {};
   };
 
-  /// Borrows the request. Costs O(n log n) for n held-out rows, and a number per row of the data
-  /// where rows are samples.
-  Leaks(const SplitRequest& request, const std::vector<std::int64_t>& held_out);
+  /// Borrows the request. Costs O(n log n) for n ranges of held-out rows that are samples of one
+  /// run, see SampleReader::runs(); of labels with ends, for n held-out rows.
+  Leaks(const SplitRequest& request, const RowList& held_out);
   ~Leaks();
   Leaks(const Leaks&) = delete;
   Leaks& operator=(const Leaks&) = delete;
 
   /// What the row would tell; nothing for most rows.
   std::optional<Leak> of(std::int64_t row) const;
+  /// The first of the rows that leaks, and what it would tell. As fast as there are few ranges.
+  std::optional<Leak> first_of(const RowList& rows) const;
+  /// Those of the rows that leak nothing, likewise.
+  RowList without(const RowList& rows) const;
 
  private:
   class Touched;
   class Overlapping;
 
+  const SplitRequest& request_;
   std::unique_ptr<const Touched> touched_;          // null: rows are no samples
   std::unique_ptr<const Overlapping> overlapping_;  // null: labels have no ends
 };
 
 /// The given rows without those that would tell the target of a `held_out` row: purging.
-std::vector<std::int64_t> purged(const SplitRequest& request, std::vector<std::int64_t> rows,
-                                 const std::vector<std::int64_t>& held_out);
+RowList purged(const SplitRequest& request, const RowList& rows, const RowList& held_out);
 
 /// Purges a plan: training rows of a fold of what its validation and test rows hold out, validation
 /// rows of what its test rows do, and folds of what the refit is tested on. What splitters in order

@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/contiguous_rows.h>
 #include <treadle/core/data_spec.h>
 #include <treadle/core/row_reader.h>
 
@@ -19,7 +20,7 @@ namespace treadle {
 ///
 /// gather() copies each row with one memcpy into the memory `out` already has: no dispatch, no
 /// index tensor, nothing allocated when the batch fits.
-class MatrixRows final : public RowReader {
+class MatrixRows final : public RowReader, public ContiguousRows {
  public:
   struct Matrices {
     DataSpec spec;
@@ -51,6 +52,9 @@ class MatrixRows final : public RowReader {
   /// 32 hex digits over the spec and the bytes of every tensor: DataProvider::content_hash() for
   /// data that is here. Reads everything once.
   std::string content_hash() const;
+
+  at::Tensor contiguous_input(std::size_t port) const override { return matrices_.inputs[port]; }
+  at::Tensor contiguous_weights() const override { return matrices_.weights; }
 
  private:
   const DataSpec& do_spec() const override { return matrices_.spec; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <treadle/base/component.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/row_reader.h>
 
 namespace treadle {
@@ -34,8 +35,8 @@ class SampleOrder {
 /// The rows to put in order, for one pass. Made by the framework; what it points to outlives
 /// the order. Of a stream that is read in windows, one window.
 struct SampleRequest {
-  const RowReader* reader = nullptr;   ///< before transforms
-  std::span<const std::int64_t> rows;  ///< of the reader: those that train; not empty
+  const RowReader* reader = nullptr;  ///< before transforms
+  RowList rows;                       ///< of the reader: those that train; not empty
   std::int64_t batch_size = 1;
   std::int64_t pass = 0;   ///< from 0
   std::uint64_t seed = 0;  ///< of this pass
@@ -67,10 +68,9 @@ class Sampler : public Component {
   virtual std::unique_ptr<const SampleOrder> do_order(const SampleRequest& request) const = 0;
 };
 
-/// `rows` as they are, or in a random order by `seed`: what samplers start from. Keeps the span.
-std::unique_ptr<const SampleOrder> rows_in_order(std::span<const std::int64_t> rows);
-std::unique_ptr<const SampleOrder> rows_shuffled(std::span<const std::int64_t> rows,
-                                                 std::uint64_t seed);
+/// `rows` as they are, or in a random order by `seed`: what samplers start from.
+std::unique_ptr<const SampleOrder> rows_in_order(RowList rows);
+std::unique_ptr<const SampleOrder> rows_shuffled(RowList rows, std::uint64_t seed);
 /// The rows of a list that a sampler has made.
 std::unique_ptr<const SampleOrder> rows_listed(std::vector<std::int64_t> rows);
 

@@ -2,28 +2,32 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include <treadle/base/component.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/row_reader.h>
 
 namespace treadle {
-
-/// Consecutive rows [begin, end) of the data that samples are made of.
-struct RowRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  std::int64_t size() const { return end - begin; }
-  bool operator==(const RowRange&) const = default;
-};
 
 /// The source rows of one sample.
 struct SourceRows {
   RowRange inputs;   ///< what the model is given
   RowRange targets;  ///< what it is to predict; empty, where there is no target
+
+  /// The same so many rows further on.
+  SourceRows after(std::int64_t rows) const {
+    return {{inputs.begin + rows, inputs.end + rows}, {targets.begin + rows, targets.end + rows}};
+  }
+};
+
+/// Samples one after the other, each made of the rows `step` after those of the one before it.
+struct SampleRun {
+  std::int64_t first = 0;  ///< sample
+  std::int64_t count = 0;
+  SourceRows rows;  ///< of the first
+  std::int64_t step = 1;
 };
 
 /// Samples made of rows: windows of a series, packed texts. A RowReader whose rows are the samples,
@@ -38,6 +42,11 @@ class SampleReader : public RowReader {
   /// in its training samples. Expects 0 <= sample < rows().
   SourceRows source_rows(std::int64_t sample) const;
 
+  /// What source_rows() gives for all samples, in as few runs as there are, such as one for each
+  /// series: plans of many samples are made and proved by it. In order, from sample 0 to the last.
+  /// Empty where samples follow no such rule; they are asked for one by one then.
+  const std::vector<SampleRun>& runs() const;
+
   /// The rows of the data as samples have them, one step each: what statistics are computed on, so
   /// that a row counts once, however many samples it is in. Its ports and targets are those of the
   /// samples without the dimension of the steps. Null where samples are not made of steps.
@@ -46,17 +55,16 @@ class SampleReader : public RowReader {
   /// Of some samples those to evaluate a model on, in the same order: where samples overlap, each
   /// row of the data is worth judging only so often. The splits of a run are thinned by it, in
   /// their validation and test parts. At least one of a list that is not empty.
-  std::vector<std::int64_t> evaluated(std::span<const std::int64_t> samples) const;
+  RowList evaluated(const RowList& samples) const;
 
   const SampleReader* samples() const final { return this; }
 
  private:
   virtual SourceRows do_source_rows(std::int64_t sample) const = 0;
+  virtual const std::vector<SampleRun>& do_runs() const;
   virtual const RowReader* do_steps() const { return nullptr; }
   // The default: all.
-  virtual std::vector<std::int64_t> do_evaluated(std::span<const std::int64_t> samples) const {
-    return {samples.begin(), samples.end()};
-  }
+  virtual RowList do_evaluated(const RowList& samples) const { return samples; }
 };
 
 /// Makes samples of rows: windows, lags, joins. The document's `sequence`, between the data and the
@@ -80,8 +88,7 @@ class SequenceProvider : public Component {
 };
 
 /// The rows of the data that any of the samples touches, ascending.
-std::vector<std::int64_t> touched_rows(const SampleReader& samples,
-                                       std::span<const std::int64_t> list);
+RowList touched_rows(const SampleReader& samples, const RowList& list);
 
 /// The series that rows consist of, one after the other: each run of rows of one group; without
 /// groups all rows. Throws a DataError that names the row where a series goes on after another, or

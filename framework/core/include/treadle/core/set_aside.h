@@ -28,8 +28,7 @@ struct SetAside {
 /// `count` rows of the request, in ascending order or, by time, in that of time. A class keeps one
 /// row back. Of groups come as many rows as fit into `count`, and one group at least. Expects a
 /// count from 1 to rows - 1, and what `how` needs: a target with classes, groups.
-std::vector<std::int64_t> rows_set_aside(const SplitRequest& request, std::int64_t count,
-                                         const SetAside& how);
+RowList rows_set_aside(const SplitRequest& request, std::int64_t count, const SetAside& how);
 
 /// Sets `fraction` of the rows aside for the test and has `split` plan the others, as if there were
 /// no more: it gets a request for them alone. The run's model is tested on them: the refit, or the
@@ -45,17 +44,20 @@ ValidationPlan plan_with_test_rows(
     const std::function<ValidationPlan(const SplitRequest& rest)>& split);
 
 /// A plan for request.part(rows) as one for the request.
-void renumber(ValidationPlan& plan, const std::vector<std::int64_t>& rows);
+void renumber(ValidationPlan& plan, const RowList& rows);
 
 /// The training of the run's model on these rows, for ValidationPlan::refit.
-Fold refit_on(std::vector<std::int64_t> training);
+Fold refit_on(RowList training);
 
 /// All rows by their timestamps, those of one time in their own order; without timestamps 0 …
 /// rows-1.
-std::vector<std::int64_t> rows_in_time(const SplitRequest& request);
+RowList rows_in_time(const SplitRequest& request);
 
 /// 0 … rows-1 without the given ones, in ascending order.
-std::vector<std::int64_t> all_rows_but(std::int64_t rows, std::vector<std::int64_t> without);
+RowList all_rows_but(std::int64_t rows, const RowList& without);
+
+/// The rows of both lists, which share none, in ascending order.
+RowList rows_of_both(const RowList& a, const RowList& b);
 
 /// The rows of each class in ascending order, by class index. Classes without rows are empty lists.
 /// Expects a target with one class per row.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include <treadle/core/cross_validator.h>
 
@@ -21,26 +21,27 @@ class TimeSteps {
   };
 
   /// Throws DataError for samples of several series without timestamps: nobody knows which are
-  /// earlier.
+  /// earlier. Where the rows are in order of time already, without timestamps or with rising ones,
+  /// nothing is kept by the row, and last() with timestamps is a search; otherwise five numbers.
   TimeSteps(const SplitRequest& request, Axis axis);
 
-  std::int64_t count() const { return count_; }
+  std::int64_t count() const;
   /// The step at which the target of the row begins, and the last one it reaches.
-  std::int64_t first(std::int64_t row) const { return first_[static_cast<std::size_t>(row)]; }
-  std::int64_t last(std::int64_t row) const { return last_[static_cast<std::size_t>(row)]; }
+  std::int64_t first(std::int64_t row) const;
+  std::int64_t last(std::int64_t row) const;
+  /// Whether rows are in order of time as they are, so that nothing had to be sorted.
+  bool are_in_order() const;
 
   /// The rows whose target begins in [begin, end), in order of time; those of one step in their
   /// own.
-  std::vector<std::int64_t> beginning_in(std::int64_t begin, std::int64_t end) const;
+  RowList beginning_in(std::int64_t begin, std::int64_t end) const;
   /// Those whose whole target lies in [begin, end).
-  std::vector<std::int64_t> within(std::int64_t begin, std::int64_t end) const;
+  RowList within(std::int64_t begin, std::int64_t end) const;
+
+  class Order;  // how it is known
 
  private:
-  std::int64_t count_ = 0;
-  std::vector<std::int64_t> first_;
-  std::vector<std::int64_t> last_;
-  std::vector<std::int64_t> order_;      // rows by first_
-  std::vector<std::int64_t> beginning_;  // of each step in order_, and its end
+  std::shared_ptr<const Order> order_;
 };
 
 }  // namespace treadle

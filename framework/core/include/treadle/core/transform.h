@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include <treadle/base/component.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/row_reader.h>
 #include <treadle/core/state_dict.h>
 
@@ -32,7 +35,7 @@ class Transform : public Component, public Stateful {
   ~Transform() override;
 
   /// Learns from the given training rows only. Reads them in chunks through `reader`.
-  void fit(const RowReader& reader, std::span<const std::int64_t> training_rows);
+  void fit(const RowReader& reader, const RowList& training_rows);
 
   /// The specification after apply(). Expects fit() or load_state(). Throws DataError when this one
   /// cannot work on such data (a column it needs is not there).
@@ -56,7 +59,7 @@ class Transform : public Component, public Stateful {
   at::Tensor invert(const at::Tensor& predictions, std::string_view target) const;
 
  private:
-  virtual void do_fit(const RowReader& reader, std::span<const std::int64_t> training_rows) = 0;
+  virtual void do_fit(const RowReader& reader, const RowList& training_rows) = 0;
   virtual DataSpec do_output_spec(const DataSpec& before) const = 0;
   virtual void do_apply(Batch& batch, const ApplyContext& context) const = 0;
   /// True only for one that changes nothing but inputs: no target, and no list of ports.
@@ -70,11 +73,14 @@ class Transform : public Component, public Stateful {
 /// Calls `visit(const Batch&)` on consecutive chunks of the given rows: how fit() reads a large
 /// training set without holding a second copy of it.
 template <typename Visit>
-void for_each_chunk(const RowReader& reader, std::span<const std::int64_t> rows, Visit&& visit) {
-  constexpr std::size_t kChunk = 8192;
+void for_each_chunk(const RowReader& reader, const RowList& rows, Visit&& visit,
+                    std::size_t rows_at_once = 8192) {
   Batch batch;
-  for (std::size_t begin = 0; begin < rows.size(); begin += kChunk) {
-    reader.gather(rows.subspan(begin, std::min(kChunk, rows.size() - begin)), batch);
+  std::vector<std::int64_t> some;
+  for (std::size_t begin = 0; begin < rows.size(); begin += rows_at_once) {
+    some.resize(std::min(rows_at_once, rows.size() - begin));
+    rows.copy(begin, some);
+    reader.gather(some, batch);
     visit(static_cast<const Batch&>(batch));
   }
 }

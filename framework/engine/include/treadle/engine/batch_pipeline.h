@@ -71,8 +71,8 @@ class BatchPipeline : public BatchSource {
  public:
   /// `reader` and the transforms of `preparation` must outlive the pipeline. Expects at least one
   /// row, and a full batch when drop_last.
-  BatchPipeline(const RowReader& reader, std::vector<std::int64_t> rows,
-                BatchPreparation preparation, PipelineOptions options, RandomStreams random);
+  BatchPipeline(const RowReader& reader, RowList rows, BatchPreparation preparation,
+                PipelineOptions options, RandomStreams random);
   /// The rows of a stream. The transforms of `preparation` must outlive the pipeline.
   BatchPipeline(StreamInput input, BatchPreparation preparation, PipelineOptions options,
                 RandomStreams random);

@@ -6,7 +6,7 @@
 namespace treadle::internal {
 
 void ready_breakdowns(std::span<const Metric> metrics, const FittedMetrics& fitted,
-                      const EvaluatedRows& data, std::span<const std::int64_t> rows) {
+                      const EvaluatedRows& data, const RowList& rows) {
   for (const Metric& metric : metrics) {
     if (auto* const parts = dynamic_cast<MetricBreakdown*>(metric.computer.get()))
       parts->use(fitted, data.rows->groups());

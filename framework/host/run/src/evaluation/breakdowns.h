@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
+
+#include <treadle/core/row_list.h>
 
 #include "evaluation/fitted_metrics.h"
 #include "load/metric.h"
@@ -11,6 +12,6 @@ namespace treadle::internal {
 /// Readies those of a report's metrics that DocumentComponents::make_breakdowns() has made for an
 /// evaluation of `rows` of `data`. They borrow `fitted`.
 void ready_breakdowns(std::span<const Metric> metrics, const FittedMetrics& fitted,
-                      const EvaluatedRows& data, std::span<const std::int64_t> rows);
+                      const EvaluatedRows& data, const RowList& rows);
 
 }  // namespace treadle::internal

@@ -7,6 +7,7 @@
 #include <treadle/core/fits_training_rows.h>
 #include <treadle/core/plugin_call.h>
 #include <treadle/core/sequence_provider.h>
+#include <treadle/core/set_aside.h>
 
 namespace treadle::internal {
 namespace {
@@ -16,9 +17,9 @@ constexpr const char* kMetrics = "metrics";
 }  // namespace
 
 void FittedMetrics::fit(std::span<const Metric> metrics, const EvaluatedRows& data,
-                        std::span<const std::int64_t> rows) {
+                        const RowList& rows) {
   states_.assign(metrics.size(), {});
-  std::vector<std::int64_t> touched;
+  RowList touched;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const MetricComputer& metric = *metrics[i].computer;
     const auto* const fits = metric.ask<FitsTrainingRows>();
@@ -26,9 +27,8 @@ void FittedMetrics::fit(std::span<const Metric> metrics, const EvaluatedRows& da
       continue;
     if (touched.empty()) {
       const SampleReader* const samples = data.rows->samples();
-      touched = samples != nullptr ? touched_rows(*samples, rows)
-                                   : std::vector<std::int64_t>(rows.begin(), rows.end());
-      std::sort(touched.begin(), touched.end());
+      touched =
+          samples != nullptr ? touched_rows(*samples, rows) : rows_of_both(rows, {});  // ascending
     }
     states_[i] = call_plugin(metric, "fit",
                              [&] { return fits->fit(*data.source, touched, metrics[i].target); });

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/row_list.h>
 #include <treadle/core/state_dict.h>
 
 #include "evaluation/evaluated_rows.h"
@@ -18,8 +19,7 @@ namespace treadle::internal {
 class FittedMetrics {
  public:
   /// `rows`: the training rows, of `data.rows`.
-  void fit(std::span<const Metric> metrics, const EvaluatedRows& data,
-           std::span<const std::int64_t> rows);
+  void fit(std::span<const Metric> metrics, const EvaluatedRows& data, const RowList& rows);
 
   /// Hands it to metrics of the document, made anew, that will see rows of those `groups`.
   void use_in(std::span<const Metric> metrics, const at::Tensor& groups) const;

@@ -23,7 +23,7 @@ constexpr std::int64_t kLeastPast = 24;
 
 ForecastSample::~ForecastSample() = default;
 
-void ForecastSample::choose_of(std::span<const std::int64_t> rows) {
+void ForecastSample::choose_of(const RowList& rows) {
   chosen_.clear();
   const std::size_t count = std::min(rows.size(), kMostForecasts);
   for (std::size_t i = 0; i < count; ++i)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <treadle/core/metric_computer.h>
+#include <treadle/core/row_list.h>
 
 #include "evaluation/evaluated_rows.h"
 
@@ -28,7 +29,7 @@ class ForecastSample final : public MetricComputer {
   ~ForecastSample() override;
 
   /// Before the first update: which rows there will be. Some of them, evenly spread, are drawn.
-  void choose_of(std::span<const std::int64_t> rows);
+  void choose_of(const RowList& rows);
 
  private:
   struct Forecast {

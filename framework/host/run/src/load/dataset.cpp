@@ -6,7 +6,6 @@
 
 #include <treadle/core/group_names.h>
 #include <treadle/core/loss.h>
-#include <treadle/core/set_aside.h>
 #include <treadle/engine/stream_rows.h>
 
 #include "load/document_slots.h"
@@ -138,11 +137,10 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
 // The fold's training rows are those of the head. They stand for the whole stream where rows are
 // needed in memory; the batches of the training come from DocumentComponents::stream().
 ValidationPlan Dataset::plan_of_stream() const {
-  const std::vector<std::int64_t> all = all_rows_but(rows_->rows(), {});
   Fold fold;
   fold.name = "hold-out";
-  fold.validation.assign(all.begin(), all.begin() + validation_rows_);
-  fold.training.assign(all.begin() + validation_rows_, all.end());
+  fold.validation = RowList::range(0, validation_rows_);
+  fold.training = RowList::range(validation_rows_, rows_->rows());
   ValidationPlan plan;
   plan.folds.push_back(std::move(fold));
   return plan;

@@ -18,7 +18,7 @@ FittedLosses::FittedLosses(std::vector<Objective::Term> terms)
 
 FittedLosses::~FittedLosses() = default;
 
-void FittedLosses::fit(const RowReader& data, std::span<const std::int64_t> rows) {
+void FittedLosses::fit(const RowReader& data, const RowList& rows) {
   for (std::size_t term = 0; term < given_.size(); ++term) {
     const Loss& loss = *given_[term].loss;
     const auto* fits = loss.ask<FitsTargets>();

@@ -21,7 +21,7 @@ class FittedLosses {
   ~FittedLosses();
 
   /// Fits to `rows` of `data`, which the transforms have been applied to.
-  void fit(const RowReader& data, std::span<const std::int64_t> rows);
+  void fit(const RowReader& data, const RowList& rows);
 
   /// Adds to a training's preprocessing what the losses were fitted to, and takes it from there.
   void save_in(StateDict& preprocessing) const;

@@ -98,9 +98,7 @@ struct Predictor::Impl : internal::RestoredModel {
     if (!has_rows)
       return all;
     std::vector<internal::Metric> parts = components.make_breakdowns(rows);
-    std::vector<std::int64_t> every(static_cast<std::size_t>(rows.rows->rows()));
-    std::iota(every.begin(), every.end(), 0);
-    internal::ready_breakdowns(parts, metrics, rows, every);
+    internal::ready_breakdowns(parts, metrics, rows, RowList::range(0, rows.rows->rows()));
     std::move(parts.begin(), parts.end(), std::back_inserter(all));
     return all;
   }
@@ -151,13 +149,11 @@ struct Predictor::Impl : internal::RestoredModel {
     if ((samples = internal::make_samples(runtime, components.workflow(), *rows)) != nullptr)
       evaluated.rows = rows = samples.get();
     const Visit visit = visiting(evaluated);
-    std::vector<std::int64_t> all(static_cast<std::size_t>(rows->rows()));
-    std::iota(all.begin(), all.end(), 0);
     engine::EvaluationTotals totals;
     run_within_memory([&] {
       const engine::BatchPreparation of_rows = preparation_of(rows->spec());
-      engine::BatchPipeline pipeline(*rows, std::move(all), of_rows, pipeline_options(),
-                                     RandomStreams(0));
+      engine::BatchPipeline pipeline(*rows, RowList::range(0, rows->rows()), of_rows,
+                                     pipeline_options(), RandomStreams(0));
       const auto stream = pipeline.epoch(0);
       totals = engine::evaluate(setup(of_rows), *stream, {}, visit);
     });

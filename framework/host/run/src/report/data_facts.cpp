@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,9 +39,7 @@ std::vector<std::vector<std::int64_t>> missing_values(const RowReader& rows) {
     if (may_have_missing(ports[i]))
       missing[i].resize(ports[i].columns.size());
   }
-  std::vector<std::int64_t> all(static_cast<std::size_t>(rows.rows()));
-  std::iota(all.begin(), all.end(), 0);
-  for_each_chunk(rows, all, [&](const Batch& batch) {
+  for_each_chunk(rows, RowList::range(0, rows.rows()), [&](const Batch& batch) {
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (missing[i].empty())
         continue;
@@ -94,11 +91,26 @@ Json class_facts(const TargetSpec& target, const at::Tensor& targets) {
   return classes;
 }
 
+/// Of each column, in double. In blocks: torch converts what it is to add up.
+at::Tensor mean_of(const at::Tensor& numbers) {
+  constexpr std::int64_t kBlock = std::int64_t{1} << 18;
+  const std::int64_t rows = numbers.size(0);
+  if (rows <= kBlock)
+    return at::mean(numbers, {0}, /*keepdim=*/false, at::kDouble);
+  at::Tensor sum;
+  for (std::int64_t begin = 0; begin < rows; begin += kBlock) {
+    const at::Tensor block = numbers.narrow(0, begin, std::min(kBlock, rows - begin))
+                                 .sum({0}, /*keepdim=*/false, at::kDouble);
+    sum = sum.defined() ? sum.add_(block) : block;
+  }
+  return sum.div_(rows);
+}
+
 Json number_facts(const at::Tensor& targets) {
   // A view: the targets may be larger than what memory is left.
   const at::Tensor numbers = targets.slice(1, 0, std::min(targets.size(1), kMostDescribed));
   const at::Tensor low = at::amin(numbers, {0}).to(at::kDouble);
-  const at::Tensor mean = at::mean(numbers, {0}, /*keepdim=*/false, at::kDouble);
+  const at::Tensor mean = mean_of(numbers);
   const at::Tensor high = at::amax(numbers, {0}).to(at::kDouble);
   Json facts = Json::array();
   for (std::int64_t i = 0; i < numbers.size(1); ++i) {

@@ -1,5 +1,6 @@
 #include "report/plan_record.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,10 +20,17 @@ constexpr std::size_t kMostFolds = 60;
 constexpr std::size_t kMostStretches = 12;  // of a part; more is no split by time
 
 /// Nothing where there are too many.
-std::optional<Json> stretches_of(const TimeSteps& steps, const std::vector<std::int64_t>& rows) {
+std::optional<Json> stretches_of(const TimeSteps& steps, const RowList& rows) {
   std::vector<bool> covered(static_cast<std::size_t>(steps.count()) + 1, false);
-  for (const std::int64_t row : rows)
-    covered[static_cast<std::size_t>(steps.first(row))] = true;
+  rows.for_each_range([&](const RowRange& range) {
+    if (steps.are_in_order()) {  // each step has a row
+      std::fill(covered.begin() + steps.first(range.begin),
+                covered.begin() + steps.first(range.end - 1) + 1, true);
+      return;
+    }
+    for (std::int64_t row = range.begin; row < range.end; ++row)
+      covered[static_cast<std::size_t>(steps.first(row))] = true;
+  });
   Json stretches = Json::array();
   std::size_t begin = 0;
   for (std::size_t step = 0; step < covered.size(); ++step) {
@@ -39,7 +47,7 @@ std::optional<Json> stretches_of(const TimeSteps& steps, const std::vector<std::
 /// Nothing where a part is scattered.
 std::optional<Json> fold_record(const TimeSteps& steps, const Fold& fold) {
   Json record{{"name", fold.name}};
-  const std::pair<const char*, const std::vector<std::int64_t>*> parts[] = {
+  const std::pair<const char*, const RowList*> parts[] = {
       {"training", &fold.training}, {"validation", &fold.validation}, {"test", &fold.test}};
   for (const auto& [part, rows] : parts) {
     std::optional<Json> stretches = stretches_of(steps, *rows);
@@ -60,12 +68,11 @@ std::string name_of_step(const SplitRequest& request, const TimeSteps& steps, st
 }
 
 /// Whether rows are scattered, which is cheap to see where their order is that of time.
-bool is_scattered(const SplitRequest& request, const std::vector<std::int64_t>& rows) {
+bool is_scattered(const SplitRequest& request, const RowList& rows) {
   if (request.timestamps.defined())
     return false;  // unknown
-  std::size_t stretches = 1;
-  for (std::size_t i = 1; i < rows.size(); ++i)
-    stretches += rows[i] == rows[i - 1] + 1 ? 0 : 1;
+  std::size_t stretches = 0;
+  rows.for_each_range([&](const RowRange&) { ++stretches; });
   return stretches > kMostStretches;
 }
 

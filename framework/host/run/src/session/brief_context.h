@@ -29,10 +29,8 @@ struct TriedSteps {
 inline constexpr TriedSteps kLongDryRun{6, 24, std::chrono::seconds(10)};
 
 /// Enough rows for some steps or evaluation batches: the first of a fold's.
-inline std::vector<std::int64_t> first_of(const std::vector<std::int64_t>& rows,
-                                          std::int64_t count) {
-  const auto size = std::min(rows.size(), static_cast<std::size_t>(count));
-  return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(size)};
+inline RowList first_of(const RowList& rows, std::int64_t count) {
+  return rows.part(0, std::min(rows.size(), static_cast<std::size_t>(count)));
 }
 
 /// Lets a training make a few steps and then asks it to stop. Keeps nothing.

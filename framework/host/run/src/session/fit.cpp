@@ -324,7 +324,7 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
 }
 
 void Fit::ready(const std::vector<Metric>& metrics, const std::vector<Metric>& report_metrics,
-                const std::vector<std::int64_t>& rows) const {
+                const RowList& rows) const {
   const EvaluatedRows data = components_.dataset().evaluated();
   fitted_metrics_.use_in(metrics, data.rows->groups());
   ready_breakdowns(report_metrics, fitted_metrics_, data, rows);

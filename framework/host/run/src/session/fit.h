@@ -21,11 +21,11 @@ namespace treadle::internal {
 
 /// Which rows one training gets.
 struct FitRows {
-  std::vector<std::int64_t> training;
-  std::vector<std::int64_t> validation;  ///< empty: every row trains
+  RowList training;
+  RowList validation;  ///< empty: every row trains
   /// Not 0: a refit of exactly so many epochs.
   std::int64_t fixed_epochs = 0;
-  std::vector<std::int64_t> test = {};  ///< empty: this training's model is not tested
+  RowList test = {};  ///< empty: this training's model is not tested
 };
 
 /// One training with everything it owns: its transforms, fitted on its own rows, its model, its
@@ -82,7 +82,7 @@ class Fit {
   void finish_on_device() const;
   /// Gives metrics what they need of the training rows, to be shown `rows`.
   void ready(const std::vector<Metric>& metrics, const std::vector<Metric>& report_metrics,
-             const std::vector<std::int64_t>& rows) const;
+             const RowList& rows) const;
 
   const DocumentComponents& components_;
   FitId id_;

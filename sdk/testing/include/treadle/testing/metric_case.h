@@ -157,9 +157,7 @@ inline void fit_to_training_rows(MetricComputer& metric, const TargetSpec& targe
   if (fits == nullptr)
     return;
   const MatrixRows data = training_rows(target);
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(data.rows()));
-  std::iota(rows.begin(), rows.end(), 0);
-  fits->use(fits->fit(data, rows, 0), {});
+  fits->use(fits->fit(data, RowList::range(0, data.rows()), 0), {});
 }
 
 class MetricContract : public ::testing::TestWithParam<MetricCase> {

@@ -195,7 +195,7 @@ TEST_P(SequenceContract, EvaluatesSomeOfTheSamplesItIsGivenInTheirOrder) {
     backwards.push_back(i);
   for (const std::vector<std::int64_t>& given :
        {row_numbers(0, samples->rows()), row_numbers(1, 3), backwards, {}}) {
-    const std::vector<std::int64_t> some = samples->evaluated(given);
+    const std::vector<std::int64_t> some = samples->evaluated(given).numbers();
     EXPECT_EQ(some.empty(), given.empty());
     std::vector<std::int64_t> in_order;
     std::copy_if(given.begin(), given.end(), std::back_inserter(in_order), [&](std::int64_t one) {
@@ -296,6 +296,27 @@ TEST_P(SequenceContract, SourceRowsLieInTheData) {
 }
 
 // How a split proves that nothing leaks: it looks at the source rows alone.
+TEST_P(SequenceContract, RunsAreTheSourceRowsOfAllSamples) {
+  const auto samples = sequence_->samples(rows_);
+  std::int64_t next = 0;
+  for (const SampleRun& run : samples->runs()) {
+    EXPECT_EQ(run.first, next);
+    EXPECT_GE(run.count, 1);
+    EXPECT_GE(run.step, 1);
+    next = run.first + run.count;
+    ASSERT_LE(next, samples->rows());
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      const SourceRows own = samples->source_rows(run.first + i);
+      const SourceRows by_run = run.rows.after(i * run.step);
+      EXPECT_EQ(by_run.inputs, own.inputs) << run.first + i;
+      EXPECT_EQ(by_run.targets, own.targets) << run.first + i;
+    }
+  }
+  if (!samples->runs().empty()) {
+    EXPECT_EQ(next, samples->rows());
+  }
+}
+
 TEST_P(SequenceContract, WhatASampleReadsIsInItsSourceRows) {
   const auto samples = sequence_->samples(rows_);
   const std::int64_t count = samples->rows();

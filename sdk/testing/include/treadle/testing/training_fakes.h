@@ -193,7 +193,7 @@ class RollCall final : public MetricComputer {
 /// Gives the model targets of which those in the data are a tenth. TableSource applies it; a
 /// workflow inverts it.
 class Tenfold final : public Transform {
-  void do_fit(const RowReader&, std::span<const std::int64_t>) override {}
+  void do_fit(const RowReader&, const RowList&) override {}
   DataSpec do_output_spec(const DataSpec& before) const override { return before; }
   void do_apply(Batch& batch, const ApplyContext&) const override {
     batch.targets[0] = batch.targets[0].mul(10);

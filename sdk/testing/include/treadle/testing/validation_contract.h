@@ -14,6 +14,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/cross_validator.h>
+#include <treadle/core/set_aside.h>
 #include <treadle/testing/case_name.h>
 
 /// What every CrossValidator must keep. Include in one source file of a test program:
@@ -84,7 +85,7 @@ class ValidationContract : public ::testing::TestWithParam<ValidationCase> {
     return requests;
   }
 
-  using Rows = std::vector<std::int64_t>;
+  using Rows = RowList;
 
   static void expect_same(const std::vector<Fold>& got, const std::vector<Fold>& expected) {
     ASSERT_EQ(got.size(), expected.size());
@@ -215,14 +216,14 @@ TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
   if (!GetParam().stratifies)
     return;
   const SplitRequest request = classes();
-  const auto expect_shares = [&](const std::string& name, const std::vector<std::int64_t>& part,
-                                 const std::vector<std::int64_t>& rest) {
+  const auto expect_shares = [&](const std::string& name, const RowList& part,
+                                 const RowList& rest) {
     const auto share =
         static_cast<double>(part.size()) / static_cast<double>(part.size() + rest.size());
     for (std::int64_t c = 0; c < request.targets[0].class_count(); ++c) {
-      const auto count = [&](const std::vector<std::int64_t>& rows) {
+      const auto count = [&](const RowList& rows) {
         return request.target_values[0]
-            .index_select(0, at::tensor(rows))
+            .index_select(0, at::tensor(rows.numbers()))
             .eq(c)
             .sum()
             .item<double>();
@@ -238,16 +239,14 @@ TEST_P(ValidationContract, ClassesHaveTheirShareIfItSaysSo) {
   const Rows test = test_rows(plan);
   if (test.empty())
     return;
-  std::vector<std::int64_t> rest = plan.folds[0].training;
-  rest.insert(rest.end(), plan.folds[0].validation.begin(), plan.folds[0].validation.end());
-  expect_shares("test", test, rest);
+  expect_shares("test", test, rows_of_both(plan.folds[0].training, plan.folds[0].validation));
 }
 
 TEST_P(ValidationContract, GroupsStayTogetherIfItSaysSo) {
   if (!GetParam().keeps_groups)
     return;
   for (const SplitRequest& request : requests()) {
-    const auto groups_of = [&](const std::vector<std::int64_t>& rows) {
+    const auto groups_of = [&](const RowList& rows) {
       std::set<std::int64_t> groups;
       for (const std::int64_t row : rows)
         groups.insert(request.groups[row].item<std::int64_t>());
