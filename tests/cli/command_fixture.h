@@ -34,6 +34,7 @@ class Running {
   /// without.
   bool has_printed(std::string_view text);
   void send(int signal) const;
+  pid_t process() const { return process_; }
   Finished wait();
 
  private:

@@ -1,11 +1,18 @@
 // How much memory a run takes, measured on processes of its own.
+#include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "command_fixture.h"
+#include "npy_bytes.h"
 
 namespace treadle {
 namespace {
@@ -26,6 +33,44 @@ class MemoryOfARun : public CommandFixture {
     const json& environment = result.at("environment");
     return environment.at("peak_memory_bytes").get<double>() -
            environment.at("baseline_memory_bytes").get<double>();
+  }
+
+  /// The most bytes a run had that no file backs, looked at every few milliseconds: RssAnon of
+  /// proc(5).
+  double peak_of_anonymous_memory(const std::string& document) {
+    Running running = start({"run", document, "--json"});
+    const std::string status = "/proc/" + std::to_string(running.process()) + "/status";
+    std::atomic<bool> is_done = false;
+    double peak = 0;  // of the thread until it is joined
+    std::thread watching([&] {
+      for (; !is_done; std::this_thread::sleep_for(std::chrono::milliseconds(3))) {
+        std::ifstream file(status);
+        for (std::string word; file >> word;) {
+          if (double kibibytes = 0; word == "RssAnon:" && file >> kibibytes)
+            peak = std::max(peak, 1024 * kibibytes);
+        }
+      }
+    });
+    const Finished done = running.wait();
+    is_done = true;
+    watching.join();
+    EXPECT_EQ(done.code, 0) << done.err << done.out;
+    return peak;
+  }
+
+  /// A series of `rows` rows of 8 float32, and a number to predict for each.
+  void given_series(const std::string& name, std::int64_t rows) {
+    for (const std::int64_t width : {8, 1}) {
+      std::vector<float> numbers(static_cast<std::size_t>(rows * width));
+      std::uint32_t state = 1;
+      for (float& number : numbers) {
+        state = state * 1664525u + 1013904223u;
+        number = static_cast<float>(state >> 8) / (1 << 24);
+      }
+      std::ofstream(folder() / (name + (width == 8 ? "-x.npy" : "-y.npy")), std::ios::binary)
+          << arrays::npy_of("(" + std::to_string(rows) + ", " + std::to_string(width) + ")",
+                            numbers);
+    }
   }
 
   /// A table of small numbers, `columns` of them, the last one the target.
@@ -70,6 +115,42 @@ TEST_F(MemoryOfARun, OnAMillionRowsIsAtMostTwoAndAHalfTimesTheirSize) {
   const double peak = peak_above_baseline(done.json().at("result"));
   RecordProperty("peak_over_size", std::to_string(peak / size));
   EXPECT_LE(peak, 2.5 * size);
+}
+
+// What grew by the row or by the sample: the table and its targets would be 108 MB more, the
+// numbers of the samples 24 MB.
+TEST_F(MemoryOfARun, OnWindowsOfAMappedTableDoesNotGrowWithTheTable) {
+  const auto peak_of = [&](std::int64_t rows, std::int64_t evaluation_stride) {
+    given_series("series", rows);
+    const json document{
+        {"treadle", 1},
+        {"name", "windows"},
+        {"seed", 1},
+        {"data",
+         {{"use", "npy"},
+          {"inputs", "series-x.npy"},
+          {"target", "series-y.npy"},
+          {"access", "mapped"}}},
+        {"sequence",
+         {{"use", "windows"},
+          {"lookback", 96},
+          {"horizon", 24},
+          {"evaluation_stride", evaluation_stride}}},
+        {"transforms", {{{"use", "standardize"}}}},
+        {"model", {{"use", "linear"}}},
+        {"training",
+         {{"use", "standard"}, {"epochs", 1}, {"steps_per_epoch", 40}, {"batch_size", 64}}},
+        {"validation", {{"use", "time_series"}, {"folds", 2}}}};
+    write("windows.json", document.dump());
+    return peak_of_anonymous_memory("windows.json");
+  };
+
+  const double small = peak_of(3'000, 10);
+  const double large = peak_of(3'000'000, 10'000);
+
+  RecordProperty("grew_by_bytes", std::to_string(large - small));
+  EXPECT_GT(small, 0);
+  EXPECT_LE(large - small, 32e6) << small / 1e6 << " MB, " << large / 1e6 << " MB";
 }
 
 TEST_F(MemoryOfARun, IsWithinAQuarterOfWhatADryRunSays) {
