@@ -18,6 +18,7 @@ int main(int argument_count, char** arguments) {
   treadle::benchmarks::add_csv(runtime);
   treadle::benchmarks::add_graphs(runtime);
   treadle::benchmarks::add_nodes();
+  treadle::benchmarks::add_windows(runtime);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

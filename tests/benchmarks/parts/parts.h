@@ -13,5 +13,6 @@ void add_optimizers(const Runtime& runtime);
 void add_csv(const Runtime& runtime);
 void add_graphs(const Runtime& runtime);
 void add_nodes();
+void add_windows(const Runtime& runtime);
 
 }  // namespace treadle::benchmarks
