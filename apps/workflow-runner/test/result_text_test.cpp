@@ -133,28 +133,28 @@ TEST(ResultText, ShowsTheValidationOfASingleTraining) {
 
 TEST(ResultText, ShowsWindowsAndChangesOfATrainingThatTestsFirst) {
   const auto level = [](double accuracy) { return Json{{"metrics", {{"accuracy", accuracy}}}}; };
-  const Json result{
-      {"prequential",
-       {{"loss", 0.5},
-        {"metrics", {{"accuracy", 0.75}}},
-        {"metric_list", {{{"name", "accuracy"}, {"better", "higher"}}}},
-        {"sample_count", 700},
-        {"windows", {level(0.9), level(0.5), level(0.85)}},
-        {"recovery", {{"metric", "accuracy"}, {"threshold", 0.8}, {"share", 0.99}}},
-        {"changes",
-         {{{"row", 250},
-           {"task", "rotated"},
-           {"before", level(0.9)},
-           {"after", level(0.5)},
-           {"windows_to_threshold", 1},
-           {"windows_to_share", nullptr}}}}}}};
+  const Json result{{"prequential",
+                     {{"loss", 0.5},
+                      {"metrics", {{"accuracy", 0.75}}},
+                      {"metric_list", {{{"name", "accuracy"}, {"better", "higher"}}}},
+                      {"sample_count", 700},
+                      {"windows", {level(0.9), level(0.5), level(0.85)}},
+                      {"recovery", {{"metric", "accuracy"}, {"threshold", 0.8}, {"share", 0.99}}},
+                      {"changes",
+                       {{{"row", 250},
+                         {"task", "rotated"},
+                         {"before", level(0.9)},
+                         {"after", level(0.5)},
+                         {"windows_to_threshold", 1},
+                         {"windows_to_share", nullptr}}}}}}};
 
   const std::string text = result_table(result, kPiped);
 
   EXPECT_THAT(text, HasSubstr("means over 3 windows, 700 rows tested"));
   EXPECT_THAT(text, HasSubstr("rotated (row 250)"));
-  EXPECT_THAT(text, HasSubstr("0.9000 before, 0.5000, 1 window to the threshold, never at the share "
-                              "of before"));
+  EXPECT_THAT(text,
+              HasSubstr("0.9000 before, 0.5000, 1 window to the threshold, never at the share "
+                        "of before"));
 }
 
 TEST(ResultText, NamesTheWeightsAndTheMeasureTheyWereChosenBy) {
