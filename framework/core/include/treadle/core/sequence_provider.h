@@ -14,7 +14,9 @@ namespace treadle {
 /// The source rows of one sample.
 struct SourceRows {
   RowRange inputs;   ///< what the model is given
-  RowRange targets;  ///< what it is to predict; empty, where there is no target
+  /// What it is to predict; of rows without targets, which may follow the last row, what is
+  /// predicted.
+  RowRange targets;
 
   /// The same so many rows further on.
   SourceRows after(std::int64_t rows) const {
