@@ -19,6 +19,8 @@ namespace treadle::forecasting {
 /// - `dlinear`: two maps, of the trend and of what is left of the window without it; their sum.
 ///
 /// The target's numbers are channels of the input, from "channel" on, in the same order and units.
+/// A network with "outputs_per_number" computes so many for each number: quantiles. Those of the
+/// first quantile come first, as losses have them.
 ///
 /// Zeng et al., "Are Transformers Effective for Time Series Forecasting?" (2023); Hyndman &
 /// Athanasopoulos, "Forecasting: Principles and Practice", 3rd edition (2021), section 5.2.
@@ -27,14 +29,21 @@ class Forecaster : public GraphBuilder {
   ~Forecaster() override;
 
  protected:
+  /// What a forecast is made of, and how many numbers of each channel it has.
+  struct Task {
+    std::int64_t steps;    ///< of a window
+    std::int64_t horizon;  ///< times the outputs per number
+  };
+
   explicit Forecaster(const Config& config);
 
  private:
   nlohmann::json do_build(const LayerSpec& spec) const final;
-  /// From the window to [B, horizon, channels].
-  virtual nlohmann::json do_steps(std::int64_t horizon) const = 0;
+  /// From the window to [B, task.horizon, channels].
+  virtual nlohmann::json do_steps(const Task& task) const = 0;
 
   std::int64_t channel_;
+  std::int64_t outputs_per_number_;
 };
 
 class Repeat final : public Forecaster {
@@ -42,7 +51,7 @@ class Repeat final : public Forecaster {
   explicit Repeat(const Config& config) : Forecaster(config) {}
 
  private:
-  nlohmann::json do_steps(std::int64_t horizon) const override;
+  nlohmann::json do_steps(const Task& task) const override;
 };
 
 class Seasonal final : public Forecaster {
@@ -51,7 +60,7 @@ class Seasonal final : public Forecaster {
       : Forecaster(config), period_(config.get<std::int64_t>("period")) {}
 
  private:
-  nlohmann::json do_steps(std::int64_t horizon) const override;
+  nlohmann::json do_steps(const Task& task) const override;
 
   std::int64_t period_;
 };
@@ -61,7 +70,7 @@ class Linear final : public Forecaster {
   explicit Linear(const Config& config) : Forecaster(config) {}
 
  private:
-  nlohmann::json do_steps(std::int64_t horizon) const override;
+  nlohmann::json do_steps(const Task& task) const override;
 };
 
 class NLinear final : public Forecaster {
@@ -69,7 +78,7 @@ class NLinear final : public Forecaster {
   explicit NLinear(const Config& config) : Forecaster(config) {}
 
  private:
-  nlohmann::json do_steps(std::int64_t horizon) const override;
+  nlohmann::json do_steps(const Task& task) const override;
 };
 
 class DLinear final : public Forecaster {
@@ -78,7 +87,7 @@ class DLinear final : public Forecaster {
       : Forecaster(config), kernel_(config.get<std::int64_t>("kernel_size")) {}
 
  private:
-  nlohmann::json do_steps(std::int64_t horizon) const override;
+  nlohmann::json do_steps(const Task& task) const override;
 
   std::int64_t kernel_;
 };

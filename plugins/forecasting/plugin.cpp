@@ -1,6 +1,9 @@
 #include <treadle/plugin.h>
 
 #include "forecasters.h"
+#include "patch_layers.h"
+#include "patch_tst.h"
+#include "recurrent_forecasters.h"
 #include "window_layers.h"
 
 TREADLE_PLUGIN(registrar) {
@@ -9,9 +12,15 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<MadeLayer<WindowUnscale>, treadle::LayerFactory>("window_unscale");
   registrar.add<MadeLayer<SeriesDecomposition>, treadle::LayerFactory>("series_decomposition");
   registrar.add<MadeLayer<RepeatPeriod>, treadle::LayerFactory>("repeat_period");
+  registrar.add<MadeLayer<Patches>, treadle::LayerFactory>("patches");
+  registrar.add<MadeLayer<PatchEmbedding>, treadle::LayerFactory>("patch_embedding");
+  registrar.add<MadeLayer<PatchEncoderLayer>, treadle::LayerFactory>("patch_encoder_layer");
   registrar.add<Repeat, treadle::GraphBuilder>("repeat");
   registrar.add<Seasonal, treadle::GraphBuilder>("seasonal");
   registrar.add<Linear, treadle::GraphBuilder>("linear");
   registrar.add<NLinear, treadle::GraphBuilder>("nlinear");
   registrar.add<DLinear, treadle::GraphBuilder>("dlinear");
+  registrar.add<PatchTst, treadle::GraphBuilder>("patch_tst");
+  registrar.add<RecurrentForecaster<GruName>, treadle::GraphBuilder>("gru_forecaster");
+  registrar.add<RecurrentForecaster<LstmName>, treadle::GraphBuilder>("lstm_forecaster");
 }

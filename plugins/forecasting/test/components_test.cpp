@@ -4,8 +4,9 @@ namespace treadle::testing {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
-                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
-                                                           {{"repeat_period", {{"horizon", 3}}}})),
+                         ::testing::ValuesIn(components_of(
+                             TREADLE_PLUGIN_FOLDER, {{"repeat_period", {{"horizon", 3}}},
+                                                     {"patch_embedding", {{"out_features", 8}}}})),
                          CaseName());
 
 }  // namespace

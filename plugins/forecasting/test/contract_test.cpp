@@ -20,6 +20,12 @@ LayerCase layer(std::string name, const std::string& component, Json parameters 
   return one;
 }
 
+/// Of batch norms and dropout.
+LayerCase with_training(LayerCase one) {
+  one.training_differs = true;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Forecasting, LayerContract,
     ::testing::Values(layer("Last", "window_scale", {{"method", "last"}}),
@@ -29,7 +35,19 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("Unscale", "window_unscale", Json::object(), {{4, 3}, {2, 3}}),
                       layer("LastValue", "repeat_period", {{"horizon", 4}}),
                       layer("LastPeriod", "repeat_period", {{"horizon", 7}, {"period", 3}}),
-                      layer("Decomposition", "series_decomposition", {{"kernel_size", 5}})),
+                      layer("Decomposition", "series_decomposition", {{"kernel_size", 5}}),
+                      layer("Patches", "patches", {{"patch_len", 3}, {"stride", 2}}),
+                      layer("PaddedPatches", "patches",
+                            {{"patch_len", 3}, {"stride", 2}, {"end_padding", 2}}),
+                      layer("Embedding", "patch_embedding", {{"out_features", 4}}, {{2, 3, 5}}),
+                      with_training(layer("EncoderLayer", "patch_encoder_layer",
+                                          {{"num_heads", 2}, {"dim_feedforward", 5}}, {{2, 3, 4}})),
+                      with_training(layer("EncoderLayerWithScores", "patch_encoder_layer",
+                                          {{"num_heads", 2},
+                                           {"dim_feedforward", 5},
+                                           {"dropout", 0.3},
+                                           {"attention_dropout", 0.2}},
+                                          {{2, 3, 4}, {2, 2, 3, 3}}))),
     CaseName());
 
 GraphCase network(std::string name, const std::string& component, Json parameters) {
@@ -50,14 +68,32 @@ GraphCase without_parameters(GraphCase one) {
   return one;
 }
 
-INSTANTIATE_TEST_SUITE_P(Forecasting, GraphContract,
-                         ::testing::Values(network("Linear", "linear", {}),
-                                           without_parameters(network("Repeat", "repeat", {})),
-                                           without_parameters(network("Seasonal", "seasonal",
-                                                                      {{"period", 3}})),
-                                           network("NLinear", "nlinear", {{"channel", 1}}),
-                                           network("DLinear", "dlinear", {{"kernel_size", 3}})),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Forecasting, GraphContract,
+    ::testing::Values(network("Linear", "linear", {}),
+                      without_parameters(network("Repeat", "repeat", {})),
+                      without_parameters(network("Seasonal", "seasonal", {{"period", 3}})),
+                      network("NLinear", "nlinear", {{"channel", 1}}),
+                      network("DLinear", "dlinear", {{"kernel_size", 3}}),
+                      network("PatchTst", "patch_tst",
+                              {{"patch_len", 4},
+                               {"stride", 2},
+                               {"d_model", 4},
+                               {"num_heads", 2},
+                               {"dim_feedforward", 5},
+                               {"num_layers", 3}}),
+                      network("PatchTstWithoutScores", "patch_tst",
+                              {{"patch_len", 4},
+                               {"channel", 1},
+                               {"d_model", 4},
+                               {"num_heads", 1},
+                               {"dim_feedforward", 5},
+                               {"num_layers", 2},
+                               {"dropout", 0},
+                               {"residual_attention", false}}),
+                      network("Gru", "gru_forecaster", {{"hidden_size", 4}, {"num_layers", 2}}),
+                      network("Lstm", "lstm_forecaster", {{"hidden_size", 4}})),
+    CaseName());
 
 }  // namespace
 }  // namespace treadle::testing
