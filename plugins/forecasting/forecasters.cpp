@@ -58,7 +58,7 @@ json Forecaster::do_build(const LayerSpec& spec) const {
                     "outputs per number "
                     "as the network has");
   }
-  json steps = do_steps({windows.sizes[1], horizon * outputs_per_number_});
+  json steps = do_steps({windows.sizes[1], horizon * outputs_per_number_, outputs_per_number_});
   if (numbers != channels)
     steps.push_back({{"use", "narrow"}, {"dim", 2}, {"start", channel_}, {"length", numbers}});
   if (outputs_per_number_ >

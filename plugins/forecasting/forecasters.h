@@ -33,6 +33,7 @@ class Forecaster : public GraphBuilder {
   struct Task {
     std::int64_t steps;    ///< of a window
     std::int64_t horizon;  ///< times the outputs per number
+    std::int64_t outputs;  ///< per number
   };
 
   explicit Forecaster(const Config& config);

@@ -1,6 +1,7 @@
 #include <treadle/plugin.h>
 
 #include "forecasters.h"
+#include "n_beats.h"
 #include "patch_layers.h"
 #include "patch_tst.h"
 #include "recurrent_forecasters.h"
@@ -15,12 +16,14 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<MadeLayer<Patches>, treadle::LayerFactory>("patches");
   registrar.add<MadeLayer<PatchEmbedding>, treadle::LayerFactory>("patch_embedding");
   registrar.add<MadeLayer<PatchEncoderLayer>, treadle::LayerFactory>("patch_encoder_layer");
+  registrar.add<MadeLayer<NBeatsStack>, treadle::LayerFactory>("n_beats_stack");
   registrar.add<Repeat, treadle::GraphBuilder>("repeat");
   registrar.add<Seasonal, treadle::GraphBuilder>("seasonal");
   registrar.add<Linear, treadle::GraphBuilder>("linear");
   registrar.add<NLinear, treadle::GraphBuilder>("nlinear");
   registrar.add<DLinear, treadle::GraphBuilder>("dlinear");
   registrar.add<PatchTst, treadle::GraphBuilder>("patch_tst");
+  registrar.add<NBeats, treadle::GraphBuilder>("n_beats");
   registrar.add<RecurrentForecaster<GruName>, treadle::GraphBuilder>("gru_forecaster");
   registrar.add<RecurrentForecaster<LstmName>, treadle::GraphBuilder>("lstm_forecaster");
 }

@@ -6,6 +6,7 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(
                              TREADLE_PLUGIN_FOLDER, {{"repeat_period", {{"horizon", 3}}},
+                                                     {"n_beats_stack", {{"horizon", 3}}},
                                                      {"patch_embedding", {{"out_features", 8}}}})),
                          CaseName());
 
