@@ -21,7 +21,7 @@
 namespace treadle::forecasting {
 namespace {
 
-/// How many functions a basis has, and their values at times t [steps]: [functions, steps].
+/// Values of its functions, [functions, steps], float64; undefined for a generic one.
 struct Basis {
   at::Tensor window;
   at::Tensor forecast;

@@ -31,7 +31,7 @@ namespace treadle::forecasting {
 /// cos 2πft, f = 0 … harmonics; sin 2πft, f = 1 … harmonics      | (s - L) / H, s / H |
 ///
 /// Weights "block0_linear0_weight", …, "block0_theta_weight"; shared, all blocks use those of block
-/// 0. "linear" begins as torch.nn.Linear.
+/// 0. They begin as those of torch.nn.Linear.
 class NBeatsStack final : public Layer, public NamesOutputs {
  public:
   NBeatsStack(const Config& config, const LayerSpec& spec);
