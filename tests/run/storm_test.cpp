@@ -68,11 +68,9 @@ struct Wish {
 };
 
 /// A component of each kind that others may require.
-const std::map<std::string, std::string> kNested{{"graph", "residual_mlp"},
-                                                 {"layer", "identity"},
-                                                 {"loss", "mse"},
-                                                 {"schedule", "constant"},
-                                                 {"tokenizer", "bytes"}};
+const std::map<std::string, std::string> kNested{
+    {"data", "moons"}, {"graph", "residual_mlp"}, {"layer", "identity"},
+    {"loss", "mse"},   {"schedule", "constant"},  {"tokenizer", "bytes"}};
 
 /// A value for what cannot be left out: a path or a name, a number, a component, steps of a flow, a
 /// condition, a length of time.

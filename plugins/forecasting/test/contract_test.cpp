@@ -80,6 +80,13 @@ GraphCase network(std::string name, const std::string& component, Json parameter
   return one;
 }
 
+GraphCase recurrent(std::string name, const std::string& builder,
+                    const nlohmann::json& parameters) {
+  GraphCase one = network(std::move(name), builder, parameters);
+  one.is_recurrent = true;
+  return one;
+}
+
 GraphCase without_parameters(GraphCase one) {
   one.has_parameters = false;
   return one;
@@ -116,8 +123,8 @@ INSTANTIATE_TEST_SUITE_P(
                                {"blocks", 2},
                                {"trend_width", 4},
                                {"seasonality_width", 4}}),
-                      network("Gru", "gru_forecaster", {{"hidden_size", 4}, {"num_layers", 2}}),
-                      network("Lstm", "lstm_forecaster", {{"hidden_size", 4}})),
+                      recurrent("Gru", "gru_forecaster", {{"hidden_size", 4}, {"num_layers", 2}}),
+                      recurrent("Lstm", "lstm_forecaster", {{"hidden_size", 4}})),
     CaseName());
 
 }  // namespace

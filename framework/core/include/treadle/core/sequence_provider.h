@@ -13,7 +13,7 @@ namespace treadle {
 
 /// The source rows of one sample.
 struct SourceRows {
-  RowRange inputs;   ///< what the model is given
+  RowRange inputs;  ///< what the model is given
   /// What it is to predict; of rows without targets, which may follow the last row, what is
   /// predicted.
   RowRange targets;

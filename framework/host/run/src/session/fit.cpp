@@ -195,12 +195,11 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
 
 /// What transforms and losses are fitted on: the rows that train; where each is tested first, those
 /// of the first window.
-std::vector<std::int64_t> Fit::rows_to_fit() const {
+RowList Fit::rows_to_fit() const {
   const std::optional<std::int64_t> window = components_.training_plan().test_window;
-  std::vector<std::int64_t> rows = rows_.training;
-  if (window && *window < static_cast<std::int64_t>(rows.size()))
-    rows.resize(static_cast<std::size_t>(*window));
-  return rows;
+  const std::size_t all = rows_.training.size();
+  return rows_.training.part(
+      0, std::min(all, static_cast<std::size_t>(window.value_or(static_cast<std::int64_t>(all)))));
 }
 
 /// The length of a training of one pass, as far as the number of rows is known: in steps, and in

@@ -74,7 +74,7 @@ class Fit {
 
  private:
   std::vector<const Transform*> transforms() const;
-  std::vector<std::int64_t> rows_to_fit() const;
+  RowList rows_to_fit() const;
   void end_with_the_data();
   void load_given_weights();
   void draw_weights_as_float32();

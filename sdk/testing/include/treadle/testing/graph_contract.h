@@ -54,6 +54,9 @@ struct GraphCase {
   bool is_whole = true;
   /// There is something to learn.
   bool has_parameters = true;
+  /// It has recurrent layers, whose backward pass on a CPU is a formula of its own and rounds
+  /// otherwise.
+  bool is_recurrent = false;
 };
 
 class GraphContract : public ::testing::TestWithParam<GraphCase> {
@@ -366,7 +369,9 @@ TEST_P(GraphContract, ForwardAndBackwardAgreeOnADevice) {
       return passed_on(where, *built, random_inputs(), forward, /*has_slopes=*/true);
     };
 
-    expect_results(passed(device->device()), passed(c10::kCPU), device->closeness(at::kDouble));
+    constexpr Closeness kRounded{.relative = 1e-9, .absolute = 1e-12};
+    expect_results(passed(device->device()), passed(c10::kCPU),
+                   GetParam().is_recurrent ? kRounded : device->closeness(at::kDouble));
   }
 }
 
