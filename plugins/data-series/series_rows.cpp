@@ -129,10 +129,7 @@ Steps steps_of(const RowReader& source, const SeriesOptions& options) {
       number = next;
       all.steps.push_back({options.grid->time_of(next), place, place + 1});
     }
-    all.series.back().second = all.steps.size();
   }
-  for (auto& [from, to] : all.series)
-    to = std::max(from, to);
   for (std::size_t i = 0; i < all.series.size(); ++i)
     all.series[i].second = i + 1 < all.series.size() ? all.series[i + 1].first : all.steps.size();
   return all;

@@ -61,8 +61,8 @@ json Forecaster::do_build(const LayerSpec& spec) const {
   json steps = do_steps({windows.sizes[1], horizon * outputs_per_number_, outputs_per_number_});
   if (numbers != channels)
     steps.push_back({{"use", "narrow"}, {"dim", 2}, {"start", channel_}, {"length", numbers}});
-  if (outputs_per_number_ >
-      1) {  // [B, outputs, horizon, numbers] to [B, horizon, outputs · numbers]
+  if (outputs_per_number_ > 1) {
+    // [B, outputs, horizon, numbers] to [B, horizon, outputs · numbers].
     steps.push_back({{"use", "unflatten"}, {"shape", {outputs_per_number_, horizon, numbers}}});
     steps.push_back("transpose");
     steps.push_back({{"use", "flatten"}, {"start_dim", 2}});

@@ -24,11 +24,12 @@ namespace treadle::forecasting {
 /// It gives what is left of the window; the further output "forecast", [B, channels, outputs ·
 /// horizon], is the sum of the forecasts, and of the reference of that size where there is one.
 ///
-/// | basis       | of L steps and H steps                                        | t |
-/// |-------------|---------------------------------------------------------------|------------------|
-/// | generic     | each step by itself                                           | | | trend | t^0
-/// … t^degree                                                | s / L, s / H     | | seasonality |
-/// cos 2πft, f = 0 … harmonics; sin 2πft, f = 1 … harmonics      | (s - L) / H, s / H |
+/// The rows of a basis, for a window of L steps and a horizon of H, at the time t of step s:
+///
+/// - generic: a row for each step, 1 there and 0 elsewhere.
+/// - trend: t^0 … t^degree, with t = s / L in the window and s / H in the horizon.
+/// - seasonality: cos 2πft for f = 0 … harmonics and sin 2πft for f = 1 … harmonics, with
+///   t = (s - L) / H in the window and s / H in the horizon.
 ///
 /// Weights "block0_linear0_weight", …, "block0_theta_weight"; shared, all blocks use those of block
 /// 0. They begin as those of torch.nn.Linear.

@@ -4,6 +4,6 @@
 #include "standard.h"
 
 TREADLE_PLUGIN(registrar) {
-  registrar.add<treadle::PrequentialTraining>("prequential");
+  registrar.add<treadle::PrequentialTraining, treadle::TrainingWorkflow>("prequential");
   registrar.add<treadle::StandardTraining>("standard");
 }

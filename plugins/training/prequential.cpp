@@ -130,4 +130,9 @@ void PrequentialTraining::do_load_state(const StateDict& state) {
     group_ = state.value("group").get<std::int64_t>();
 }
 
+void* PrequentialTraining::do_ask(std::string_view interface_id) {
+  return interface_id == RecordsAdaptation::kInterface ? static_cast<RecordsAdaptation*>(this)
+                                                       : nullptr;
+}
+
 }  // namespace treadle

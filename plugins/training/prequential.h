@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include <treadle/base/config.h>
 #include <treadle/core/adaptation.h>
@@ -23,6 +24,7 @@ class PrequentialTraining final : public TrainingWorkflow, public RecordsAdaptat
   void do_train(TrainingSession& session) override;
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
+  void* do_ask(std::string_view interface_id) override;
 
   void count(const TestedBatch& batch);
   void end_window(const EpochSummary& row);

@@ -26,7 +26,7 @@ inline MatrixRows::Matrices table(std::int64_t rows, bool has_dates = false) {
   return matrices;
 }
 
-/// Samples that touch what a test says; with `runs`, these say the same.
+/// Samples with source rows that a test gives, one by one or as runs.
 class Touching final : public SampleReader {
  public:
   explicit Touching(std::vector<SourceRows> touched, std::vector<SampleRun> runs = {})

@@ -29,13 +29,13 @@ struct AdaptationWindow {
   std::vector<MetricValue> values;  ///< "loss", then the metrics; NaN where one has no value
 };
 
-/// When a model counts as recovered from a change: when the number `metric` of a window
+/// A model counts as recovered from a change in the first window whose `metric` meets a bound.
 struct RecoveryRule {
   std::string metric;
-  /// is at least this; where lower is better: at most.
+  /// Met by a value of at least this; where lower is better, of at most this.
   std::optional<double> threshold;
-  /// is at least this part of the number of the window before the change, in (0, 1]; where lower is
-  /// better: at most that number divided by this part. Needs a number above 0.
+  /// Met by a value of at least this part, in (0, 1], of that of the window before the change;
+  /// where lower is better, of at most that value divided by this part. Needs a value above 0.
   std::optional<double> share;
 };
 
@@ -103,16 +103,18 @@ class AdaptationTracker final : public Stateful {
   std::int64_t open_rows_ = 0;
 };
 
-/// What a training that tests before it trains leaves beside its history. Found by dynamic_cast in
-/// a TrainingWorkflow whose schema has `x-treadle-tests-first`.
+/// What a training that tests before it trains leaves beside its history.
 struct AdaptationRecord {
   std::int64_t window_rows = 0;  ///< of a full window
   RecoveryRule recovery;
   std::vector<AdaptationWindow> windows;
   AdaptationSummary summary;
 };
+/// An optional ability of a TrainingWorkflow whose schema has `x-treadle-tests-first`.
 class RecordsAdaptation {
  public:
+  static constexpr std::string_view kInterface = "treadle.records-adaptation/0";
+
   virtual ~RecordsAdaptation();
   /// After train().
   virtual AdaptationRecord adaptation() const = 0;

@@ -26,8 +26,7 @@ class FitsTrainingRows {
   /// What the metric takes from the target `target` of `rows`, ascending rows of `data`. These are
   /// the data's own rows, before transforms; where samples are made of rows, those that the
   /// training samples touch. Throws a DataError where there are too few.
-  StateDict fit(const RowReader& data, const RowList& rows,  // ascending
-                std::size_t target) const {
+  StateDict fit(const RowReader& data, const RowList& rows, std::size_t target) const {
     return do_fit(data, rows, target);
   }
 

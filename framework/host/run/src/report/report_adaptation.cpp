@@ -74,8 +74,7 @@ std::string changes_card(const Json& tested) {
   }
   std::string note =
       "<p class=\"note\">Before: the window before the one with the change; after: the one with "
-      "the "
-      "change. Windows are counted from that one, 0 for itself, up to the next change.";
+      "the change. Windows are counted from that one, 0 for itself, up to the next change.";
   if (rows.size() < changes.size())
     note += " The first " + std::to_string(rows.size()) + " of " + std::to_string(changes.size()) +
             " changes; result.json has all.";

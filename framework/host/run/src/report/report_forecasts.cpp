@@ -108,14 +108,6 @@ Json drawn_forecasts(const ReportInput& input) {
   return lines;
 }
 
-std::string picker(const char* id, const char* label, const std::vector<std::string>& options) {
-  std::string text =
-      std::string("<select class=\"chip\" id=\"") + id + "\" aria-label=\"" + label + "\">";
-  for (std::size_t i = 0; i < options.size(); ++i)
-    text += "<option value=\"" + std::to_string(i) + "\">" + html::escape(options[i]) + "</option>";
-  return text + "</select>";
-}
-
 std::string table_by_series(const TargetTable& found) {
   const Json& table = *found.table;
   std::vector<std::string> head{"series"};
@@ -154,7 +146,7 @@ std::string forecasts(const ReportInput& input) {
       options.push_back(text_at_path(line, {"label"}) + (number.empty() ? "" : ", " + number));
     }
     text += html::chart_card("Forecasts", "forecast-chart",
-                             picker("forecast-picker", "forecast", options), kNoScript);
+                             html::picker("forecast-picker", "forecast", options), kNoScript);
   }
   std::vector<std::string> metrics;
   for (const TargetTable& found : tables_called(input, internal::MetricsByStep::kTable)) {
@@ -163,7 +155,7 @@ std::string forecasts(const ReportInput& input) {
   }
   if (!metrics.empty()) {
     text += html::chart_card("By step of the horizon", "by-step-chart",
-                             picker("by-step-picker", "metric", metrics), kNoScript);
+                             html::picker("by-step-picker", "metric", metrics), kNoScript);
   }
   text = html::side_by_side(text);
   for (const TargetTable& found : tables_called(input, internal::MetricsBySeries::kTable))

@@ -181,6 +181,15 @@ std::string side_by_side(std::string_view cards) {
   return cards.empty() ? std::string() : "<div class=\"pair\">" + std::string(cards) + "</div>\n";
 }
 
+std::string picker(std::string_view id, std::string_view label,
+                   const std::vector<std::string>& options) {
+  std::string text = "<select class=\"chip\" id=\"" + std::string(id) + "\" aria-label=\"" +
+                     std::string(label) + "\">";
+  for (std::size_t i = 0; i < options.size(); ++i)
+    text += "<option value=\"" + std::to_string(i) + "\">" + escape(options[i]) + "</option>";
+  return text + "</select>";
+}
+
 std::string chart_card(std::string_view title, std::string_view canvas, std::string_view controls,
                        std::string_view no_script) {
   return "<section class=\"card\"><div class=\"chart-head\"><h2>" + std::string(title) +

@@ -50,6 +50,10 @@ std::string scrolling(std::string_view content, bool tall = false);
 /// Cards beside each other where there is room.
 std::string side_by_side(std::string_view cards);
 
+/// A choice for the script: the values are the places in `options`, from 0.
+std::string picker(std::string_view id, std::string_view label,
+                   const std::vector<std::string>& options);
+
 /// A card with a canvas for the script to draw in, and what stands there without scripts.
 std::string chart_card(std::string_view title, std::string_view canvas, std::string_view controls,
                        std::string_view no_script);

@@ -151,12 +151,10 @@ std::string error_table(const std::vector<OutputResiduals>& outputs) {
 }
 
 std::string chooser(const std::vector<OutputResiduals>& outputs) {
-  std::string text = "<select class=\"chip\" id=\"output-picker\" aria-label=\"output\">";
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    text += "<option value=\"" + std::to_string(i) + "\">" + html::escape(outputs[i].name) +
-            "</option>";
-  }
-  return text + "</select>";
+  std::vector<std::string> names;
+  for (const OutputResiduals& output : outputs)
+    names.push_back(output.name);
+  return html::picker("output-picker", "output", names);
 }
 
 }  // namespace

@@ -330,7 +330,7 @@ void Fit::ready(const std::vector<Metric>& metrics, const std::vector<Metric>& r
 }
 
 std::optional<AdaptationRecord> Fit::adaptation() const {
-  const auto* const records = dynamic_cast<const RecordsAdaptation*>(loop_.get());
+  const auto* const records = loop_->ask<RecordsAdaptation>();
   return records != nullptr ? std::optional(records->adaptation()) : std::nullopt;
 }
 

@@ -60,8 +60,8 @@ class Predictor {
   /// made of rows (windows). Beyond the model's horizon it is given what it has predicted, which is
   /// possible where its inputs are its targets. Writes a CSV: `row` counts the series from 0,
   /// `position` the steps; then `series` and `time`, where the data has them; then predictions as
-  /// predict_file() has them. Series too short for the model are left out, where its document says
-  /// so. Returns how many rows it wrote.
+  /// predict_file() has them. A series too short for a sample is an error, unless the sequence
+  /// skips such series. Returns how many rows it wrote.
   std::int64_t continue_series(const std::filesystem::path& data,
                                const std::filesystem::path& output, std::int64_t steps) const;
 
