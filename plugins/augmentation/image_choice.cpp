@@ -26,7 +26,7 @@ std::optional<ImageShape> image_shape(const PortSpec& port) {
 
 std::string what_it_is(const PortSpec& port) {
   if (!port.columns.empty())
-    return "a table";
+    return port.is_table() ? "a table" : "windows of a table";
   if (port.role == Role::kTokens)
     return "tokens";
   std::string text = "of the shape [";

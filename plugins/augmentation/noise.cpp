@@ -46,7 +46,8 @@ void add_to_columns(at::Tensor& values, const std::vector<double>& deviations, N
       changes.push_back({column, deviations[column]});
   }
   T* row = values.data_ptr<T>();
-  for (std::int64_t i = 0; i < values.size(0); ++i, row += deviations.size()) {
+  const T* const end = row + values.numel();
+  for (; row != end; row += deviations.size()) {
     for (const Change& change : changes)
       add(row[change.column], change.deviation, normal);
   }
@@ -184,7 +185,7 @@ void Noise::change(Batch& batch, const ApplyContext& context) const {
       continue;
     at::Tensor& values = batch.inputs[port];
     const auto width = static_cast<std::int64_t>(deviations.size());
-    TREADLE_EXPECTS(width == 1 || (values.dim() == 2 && values.size(1) == width),
+    TREADLE_EXPECTS(width == 1 || (values.dim() >= 2 && values.size(-1) == width),
                     "the batch has other columns than the data this transform was fitted on");
     TREADLE_EXPECTS(values.scalar_type() == at::kFloat || values.scalar_type() == at::kDouble,
                     "inputs are float32 or float64");

@@ -312,7 +312,8 @@ void ArrayReader::take_missing(std::size_t port, std::int64_t row, std::size_t i
         [&] { return item_place(port, row, item) + "the value is missing (NaN)" + remedy; });
   };
   std::vector<Column>& columns = opened_.description.inputs[port].columns;
-  switch (options_.missing) {
+  const bool is_let_pass = reading_.request.missing_inputs && !columns.empty();
+  switch (is_let_pass ? Missing::kNan : options_.missing) {
     case Missing::kDropRow:
       if (!reading_.predicts())
         return reading_.drop(row);
@@ -330,7 +331,7 @@ void ArrayReader::take_missing(std::size_t port, std::int64_t row, std::size_t i
   }
   if (columns.empty())
     return problem("; \"missing\": \"nan\" is for columns of tables only");
-  if (known_ && !columns[item].may_be_missing)
+  if (known_ && !columns[item].may_be_missing && !is_let_pass)
     return problem(", which never happened in the training data");
   columns[item].may_be_missing = true;
 }

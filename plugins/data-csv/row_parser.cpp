@@ -493,7 +493,8 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
   const bool is_feature = reads == Reads::kNumber || reads == Reads::kCategory;
   constexpr const char* kDropRow = "; \"missing\": \"drop_row\" leaves such rows out";
   constexpr const char* kImpute = ", \"nan\" hands them to the transform \"impute\"";
-  switch (options_.missing) {
+  const bool is_let_pass = is_feature && request_.missing_inputs;
+  switch (is_let_pass ? Missing::kNan : options_.missing) {
     case Missing::kDropRow:
       if (request_.purpose == Purpose::kPredict) {
         row_problem(field, "the value is missing" + got +
@@ -514,7 +515,7 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
                            "; \"missing\": \"nan\" is for columns to predict from only");
     return;
   }
-  if (known_ && !known_->columns[reader.feature].may_be_missing) {
+  if (known_ && !known_->columns[reader.feature].may_be_missing && !is_let_pass) {
     row_problem(field,
                 "the value is missing" + got + ", which never happened in the training data");
     return;

@@ -91,6 +91,8 @@ void TableBuilder<T>::finish_features(Table& table) {
   const std::vector<UsedColumn>& features = plan_.layout.features;
   if (plan_.known) {
     columns = plan_.known->columns;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      columns[i].may_be_missing = columns[i].may_be_missing || parsed_.has_missing[i] != 0;
   } else {
     for (std::size_t i = 0; i < features.size(); ++i) {
       Column column{features[i].name, {}, parsed_.has_missing[i] != 0};

@@ -5,6 +5,8 @@
 #include "patch_layers.h"
 #include "patch_tst.h"
 #include "recurrent_forecasters.h"
+#include "temporal_fusion_layers.h"
+#include "temporal_fusion_transformer.h"
 #include "window_layers.h"
 
 TREADLE_PLUGIN(registrar) {
@@ -17,6 +19,12 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<MadeLayer<PatchEmbedding>, treadle::LayerFactory>("patch_embedding");
   registrar.add<MadeLayer<PatchEncoderLayer>, treadle::LayerFactory>("patch_encoder_layer");
   registrar.add<MadeLayer<NBeatsStack>, treadle::LayerFactory>("n_beats_stack");
+  registrar.add<MadeLayer<GatedResidualNetwork>, treadle::LayerFactory>("gated_residual_network");
+  registrar.add<MadeLayer<GatedAddNorm>, treadle::LayerFactory>("gated_add_norm");
+  registrar.add<MadeLayer<VariableSelection>, treadle::LayerFactory>("variable_selection");
+  registrar.add<MadeLayer<LstmEncoderDecoder>, treadle::LayerFactory>("lstm_encoder_decoder");
+  registrar.add<MadeLayer<InterpretableAttention>, treadle::LayerFactory>(
+      "interpretable_attention");
   registrar.add<Repeat, treadle::GraphBuilder>("repeat");
   registrar.add<Seasonal, treadle::GraphBuilder>("seasonal");
   registrar.add<Linear, treadle::GraphBuilder>("linear");
@@ -26,4 +34,5 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<NBeats, treadle::GraphBuilder>("n_beats");
   registrar.add<RecurrentForecaster<GruName>, treadle::GraphBuilder>("gru_forecaster");
   registrar.add<RecurrentForecaster<LstmName>, treadle::GraphBuilder>("lstm_forecaster");
+  registrar.add<TemporalFusionTransformer, treadle::GraphBuilder>("temporal_fusion_transformer");
 }

@@ -40,7 +40,9 @@ at::Tensor ClassToken::forward(const Inputs& inputs, LayerContext&) {
 }
 
 FeatureTokenizer::FeatureTokenizer(const Config& config, const LayerSpec& spec) {
-  const TensorSpec& stream = stream_of(spec, 2, "rows of numbers [B, features]");
+  const TensorSpec& stream = spec.inputs.front();
+  if (spec.inputs.size() != 1 || stream.sizes.size() < 2 || stream.width() == TensorSpec::kVaries)
+    throw DataError("takes the stream alone, numbers [B, ..., features], got " + stream.text());
   const auto width = config.get<std::int64_t>("embedding_dim");
   const double bound = 1 / std::sqrt(static_cast<double>(width));
   const auto drawn = [&] {

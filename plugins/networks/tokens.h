@@ -19,7 +19,7 @@ class ClassToken final : public Layer {
   at::Tensor weight_;
 };
 
-/// A vector for each number: [B, features] to [B, features, embedding_dim],
+/// A vector for each number: [B, ..., features] to [B, ..., features, embedding_dim],
 ///
 ///     token_j = x_j · weight_j + bias_j
 ///

@@ -132,7 +132,7 @@ std::vector<double> Curriculum::column_values(const SampleRequest& request) cons
   std::vector<std::string> numbers;
   for (std::size_t port = 0; port < spec.inputs.size(); ++port) {
     const std::vector<Column>& columns = spec.inputs[port].columns;
-    if (input_ && port != spec.input_index(*input_))
+    if (!spec.inputs[port].is_table() || (input_ && port != spec.input_index(*input_)))
       continue;
     for (std::size_t c = 0; c < columns.size(); ++c) {
       if (!columns[c].categories.empty())

@@ -1,7 +1,11 @@
 #include "window_reader.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 #include "stretches.h"
 
@@ -14,10 +18,27 @@ std::string in_words(const RowRange& rows) {
   return rows.size() == 1 ? "row " + first : "rows " + first + "-" + std::to_string(rows.end - 1);
 }
 
-DataSpec sample_spec(const StepTable& table, bool has_weights, const WindowShape& shape) {
+StepRange range_of(WindowPart part, const WindowShape& shape) {
+  switch (part) {
+    case WindowPart::kHorizon:
+      return {shape.lookback + shape.gap, shape.horizon};
+    case WindowPart::kFirstRow:
+      return {0, 1};
+    case WindowPart::kLookback:
+      break;
+  }
+  return {0, shape.lookback};
+}
+
+DataSpec sample_spec(const StepTable& table, const WindowShape& shape) {
   DataSpec spec = table.spec();
-  spec.has_weights = has_weights;
-  spec.inputs[0].shape = {shape.lookback, table.width()};
+  spec.has_weights = table.weights().defined();
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const WindowPart part = table.ports()[i].part;
+    std::vector<std::int64_t>& sizes = spec.inputs[i].shape;
+    if (part != WindowPart::kFirstRow)
+      sizes.insert(sizes.begin(), range_of(part, shape).count);
+  }
   for (TargetSpec& target : spec.targets) {
     if (shape.horizon > 1)
       target.shape.insert(target.shape.begin(), shape.horizon);
@@ -31,11 +52,17 @@ WindowReader::WindowReader(std::unique_ptr<const StepTable> table, const WindowS
                            SampleStarts starts)
     : table_(std::move(table)),
       shape_(shape),
-      spec_(sample_spec(*table_, table_->weights().defined(), shape)),
+      spec_(sample_spec(*table_, shape)),
       starts_(std::move(starts)),
       to_target_(has_targets() ? shape.lookback + shape.gap : shape.lookback - 1),
       rows_of_first_{{0, shape.lookback},
                      {shape.lookback + shape.gap, shape.lookback + shape.gap + shape.horizon}} {
+  for (const WindowPort& port : table_->ports()) {
+    ranges_.push_back(range_of(port.part, shape));
+    has_steps_.push_back(port.part != WindowPart::kFirstRow);
+  }
+  expect_no_missing_values();
+  expect_static_columns();
   runs_ = starts_.runs(rows_of_first_);
   groups_ = of_samples(table_->groups(), starts_, to_target_);
   timestamps_ = of_samples(table_->timestamps(), starts_, to_target_);
@@ -45,11 +72,59 @@ WindowReader::WindowReader(std::unique_ptr<const StepTable> table, const WindowS
 
 WindowReader::~WindowReader() = default;
 
+/// The rows in `range` of any sample.
+RowList WindowReader::rows_of(StepRange range) const {
+  RowList::Builder rows;
+  for (const SampleRun& run : starts_.runs(rows_of_first_)) {
+    const std::int64_t first = run.rows.inputs.begin + range.offset;
+    const std::int64_t last = first + (run.count - 1) * run.step;
+    if (run.step <= range.count) {
+      rows.add(RowRange{first, last + range.count});
+      continue;
+    }
+    for (std::int64_t row = first; row <= last; row += run.step)
+      rows.add(RowRange{row, row + range.count});
+  }
+  return rows.done();
+}
+
+/// A value may be missing where no sample reads it: rows to predict have only the columns that are
+/// known in advance.
+void WindowReader::expect_no_missing_values() {
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    std::vector<Column>& columns = spec_.inputs[i].columns;
+    const bool may_be_missing = std::any_of(
+        columns.begin(), columns.end(), [](const Column& column) { return column.may_be_missing; });
+    if (!may_be_missing)
+      continue;
+    if (const auto missing = table_->first_missing(i, rows_of(ranges_[i]))) {
+      throw DataError(table_->describe_row(missing->row) + ": the value of column " +
+                      quote_text(columns[missing->column].name) +
+                      " is missing, and no transform can fill it in windows; fill it in the data, "
+                      "or leave the column out of the sequence windows");
+    }
+    for (Column& column : columns)
+      column.may_be_missing = false;
+  }
+}
+
+void WindowReader::expect_static_columns() const {
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    if (table_->ports()[i].part != WindowPart::kFirstRow)
+      continue;
+    if (const auto change = table_->first_change(i)) {
+      throw DataError(table_->describe_row(change->row) + ": column " +
+                      quote_text(spec_.inputs[i].columns[change->column].name) +
+                      " has another value than in the row above, and it is named in \"static\" of "
+                      "the sequence windows; static columns are the same in all rows of a series");
+    }
+  }
+}
+
 void WindowReader::do_gather(std::span<const std::int64_t> samples, Batch& out) const {
   table_->expect_unchanged();
   const std::vector<std::int64_t> firsts = starts_.of(samples);
-  out.inputs.resize(1);
-  table_->copy_columns(firsts, shape_.lookback, out.inputs[0]);
+  table_->copy_inputs(firsts, ranges_, has_steps_, out.inputs);
   out.targets.resize(spec_.targets.size());
   for (std::size_t i = 0; i < out.targets.size(); ++i) {
     copy_stretches(table_->target(i), firsts, to_target_, shape_.horizon, spec_.targets[i].shape,

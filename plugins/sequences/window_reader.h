@@ -17,7 +17,7 @@ namespace treadle::sequences {
 /// Windows over a table: each sample is copied from its rows when it is gathered.
 class WindowReader final : public SampleReader {
  public:
-  /// `rows` are those of the table.
+  /// Throws DataError where a sample would have a missing value, or a static column changes.
   WindowReader(std::unique_ptr<const StepTable> table, const WindowShape& shape,
                SampleStarts starts);
   ~WindowReader() override;
@@ -41,9 +41,14 @@ class WindowReader final : public SampleReader {
   }
 
   bool has_targets() const { return !spec_.targets.empty(); }
+  void expect_no_missing_values();
+  void expect_static_columns() const;
+  RowList rows_of(StepRange range) const;
 
   std::unique_ptr<const StepTable> table_;
   WindowShape shape_;
+  std::vector<StepRange> ranges_;  // of each input
+  std::vector<bool> has_steps_;    // likewise
   DataSpec spec_;
   SampleStarts starts_;
   // From a sample's first row to the first it predicts: also the row whose weight and time it has.

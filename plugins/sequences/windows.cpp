@@ -32,11 +32,11 @@ std::string counted(std::int64_t count) {
 }
 
 /// "lookback 96 + gap 2 + horizon 24".
-std::string sum_in_words(const WindowShape& shape, bool has_targets) {
+std::string sum_in_words(const WindowShape& shape, bool has_horizon) {
   std::string text = "lookback " + std::to_string(shape.lookback);
-  if (has_targets && shape.gap > 0)
+  if (has_horizon && shape.gap > 0)
     text += " + gap " + std::to_string(shape.gap);
-  if (has_targets)
+  if (has_horizon)
     text += " + horizon " + std::to_string(shape.horizon);
   return text;
 }
@@ -47,33 +47,21 @@ Windows::Windows(const Config& config)
     : shape_{config.get<std::int64_t>("lookback"), config.get<std::int64_t>("horizon"),
              config.get<std::int64_t>("stride"), config.get<std::int64_t>("gap"),
              config.get<std::int64_t>("evaluation_stride")},
+      columns_{config.get_or("future", std::vector<std::string>()),
+               config.get_or("static", std::vector<std::string>())},
       include_targets_(config.get<bool>("include_targets")),
       skip_short_(config.get<std::string>("short_series") == "skip") {}
 
 Windows::~Windows() = default;
 
 void Windows::check(const DataSpec& spec) const {
-  if (spec.inputs.size() != 1) {
-    std::vector<std::string> names;
-    for (const PortSpec& port : spec.inputs)
-      names.push_back(port.name);
-    throw DataError(
-        "the sequence windows takes data with one input, a table of numbers, and there "
-        "are " +
-        std::to_string(names.size()) + ": " + quoted_list(names) +
-        "; leave the others out, categories among them");
-  }
-  const PortSpec& input = spec.inputs[0];
-  if (input.role != Role::kFeatures || input.shape.size() != 1 || !is_fixed(input.shape)) {
-    throw DataError("the sequence windows takes a table of numbers, and input " +
-                    quote_text(input.name) + " is none: a row has shape " +
-                    shape_text(input.shape));
-  }
-  for (const Column& column : input.columns) {
-    if (column.may_be_missing) {
-      throw DataError("the sequence windows: values of column " + quote_text(column.name) +
-                      " are missing, and no transform can fill them in windows; fill them in the "
-                      "data, or leave the column out");
+  for (const PortSpec& input : spec.inputs) {
+    const bool is_table = (input.role == Role::kFeatures || input.role == Role::kCategories) &&
+                          input.shape.size() == 1 && is_fixed(input.shape) && !input.is_auxiliary();
+    if (!is_table) {
+      throw DataError("the sequence windows takes tables of numbers and categories, and input " +
+                      quote_text(input.name) + " is none: a row has shape " +
+                      shape_text(input.shape));
     }
   }
   for (const TargetSpec& target : spec.targets) {
@@ -96,8 +84,9 @@ void Windows::check(const DataSpec& spec) const {
 
 SampleStarts Windows::starts_in(const RowReader& rows) const {
   const bool has_targets = !rows.spec().targets.empty();
+  const bool has_horizon = this->has_horizon(rows.spec());
   const bool has_groups = rows.groups().defined();
-  const std::int64_t needed = shape_.span(has_targets);
+  const std::int64_t needed = shape_.span(has_horizon);
   SampleStarts starts(shape_.stride);
   for (const RowRange& series : series_of(rows)) {
     if (series.size() < needed && !(skip_short_ && has_groups)) {
@@ -105,7 +94,7 @@ SampleStarts Windows::starts_in(const RowReader& rows) const {
                                         counted(series.size()) + " begins here, and"
                                   : "there are " + counted(series.size()) + ", and") +
                       " a sample of the sequence windows needs " + std::to_string(needed) + " (" +
-                      sum_in_words(shape_, has_targets) + ")" +
+                      sum_in_words(shape_, has_horizon) + ")" +
                       (has_groups ? "; shorten the windows, or set \"short_series\": \"skip\""
                                   : "; shorten the windows"));
     }
@@ -114,7 +103,7 @@ SampleStarts Windows::starts_in(const RowReader& rows) const {
   if (starts.size() == 0) {
     throw DataError("no group has the " + counted(needed) +
                     " that a sample of the sequence windows needs (" +
-                    sum_in_words(shape_, has_targets) + ")");
+                    sum_in_words(shape_, has_horizon) + ")");
   }
   return starts;
 }
@@ -127,8 +116,8 @@ std::unique_ptr<SampleReader> Windows::do_samples(const RowReader& rows) const {
     if (is_vector_of_numbers(rows.spec().targets[i]))
       joined.push_back(i);
   }
-  return std::make_unique<WindowReader>(std::make_unique<const StepTable>(rows, std::move(joined)),
-                                        shape_, std::move(starts));
+  auto table = std::make_unique<const StepTable>(rows, window_ports(rows.spec(), columns_, joined));
+  return std::make_unique<WindowReader>(std::move(table), shape_, std::move(starts));
 }
 
 }  // namespace treadle::sequences

@@ -208,11 +208,12 @@ std::vector<PortSpec> Impute::ports_after(const DataSpec& before,
                                          [&](const PortSpec& one) { return one.name == name; });
       places[port] = static_cast<std::size_t>(features - after.begin());
       if (features == after.end())
-        after.push_back({name, {0}, {}, Role::kFeatures, number_dtype(before)});
+        after.push_back(
+            {name, before.inputs[port].shape, {}, Role::kFeatures, number_dtype(before)});
     }
     PortSpec& owner = after[places[port]];
     owner.columns.insert(owner.columns.end(), indicators.begin(), indicators.end());
-    owner.shape = {static_cast<std::int64_t>(owner.columns.size())};
+    owner.shape.back() = static_cast<std::int64_t>(owner.columns.size());
   }
   return after;
 }
@@ -233,14 +234,14 @@ void Impute::do_apply(Batch& batch, const ApplyContext&) const {
     at::Tensor& values = batch.inputs[port];
     if (!filling.fill.defined())
       continue;
-    TREADLE_EXPECTS(values.dim() == 2 && values.size(1) == filling.fill.size(0),
+    TREADLE_EXPECTS(values.size(-1) == filling.fill.size(0),
                     "the batch has other columns than the data this transform was fitted on");
     const at::Tensor missing = values.scalar_type() == at::kLong ? values.lt(0) : at::isnan(values);
     values = at::where(
         missing, values.scalar_type() == at::kFloat ? filling.single_fill : filling.fill, values);
     if (filling.indicated.defined()) {
       parts[filling.indicators].push_back(
-          at::index_select(missing, 1, filling.indicated).to(after_[filling.indicators].dtype));
+          at::index_select(missing, -1, filling.indicated).to(after_[filling.indicators].dtype));
     }
   }
   for (std::size_t port = 0; port < parts.size(); ++port) {
@@ -249,7 +250,7 @@ void Impute::do_apply(Batch& batch, const ApplyContext&) const {
     if (port < batch.inputs.size())
       parts[port].insert(parts[port].begin(), batch.inputs[port]);
     batch.inputs.resize(std::max(batch.inputs.size(), port + 1));
-    batch.inputs[port] = at::cat(parts[port], 1);
+    batch.inputs[port] = at::cat(parts[port], -1);
   }
 }
 

@@ -75,14 +75,15 @@ std::vector<OneHot::Output> OneHot::outputs_for(const DataSpec& before) const {
                                    [&](const Output& output) { return output.port == i; });
     here->kept = index_of(kept);
     here->spec.columns = std::move(kept_columns);
-    here->spec.shape = {static_cast<std::int64_t>(kept.size())};
+    here->spec.shape.back() = static_cast<std::int64_t>(kept.size());
     auto owner = owner_of(port);
     if (owner == outputs.end()) {
-      PortSpec features{features_beside(port.name), {0}, {}, Role::kFeatures, number_dtype(before)};
+      PortSpec features{
+          features_beside(port.name), port.shape, {}, Role::kFeatures, number_dtype(before)};
       owner = outputs.insert(here, {std::move(features), std::nullopt, {}, {}});
     }
     owner->spec.columns.insert(owner->spec.columns.end(), added.begin(), added.end());
-    owner->spec.shape = {static_cast<std::int64_t>(owner->spec.columns.size())};
+    owner->spec.shape.back() = static_cast<std::int64_t>(owner->spec.columns.size());
     owner->expansions.push_back({i, index_of(sources), index_of(codes)});
   }
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
@@ -118,18 +119,17 @@ void OneHot::do_apply(Batch& batch, const ApplyContext&) const {
     std::vector<at::Tensor> parts;
     if (output.port) {
       const at::Tensor& values = batch.inputs[*output.port];
-      parts.push_back(output.kept.defined() ? at::index_select(values, 1, output.kept) : values);
+      parts.push_back(output.kept.defined() ? at::index_select(values, -1, output.kept) : values);
     }
     for (const Expansion& expansion : output.expansions) {
       const at::Tensor& values = batch.inputs[expansion.port];
-      TREADLE_EXPECTS(
-          values.dim() == 2 && values.size(1) == static_cast<std::int64_t>(
-                                                     before_.inputs[expansion.port].columns.size()),
-          "the batch has other columns than the data this transform was fitted on");
-      parts.push_back(at::eq(at::index_select(values, 1, expansion.source), expansion.code)
+      TREADLE_EXPECTS(values.size(-1) ==
+                          static_cast<std::int64_t>(before_.inputs[expansion.port].columns.size()),
+                      "the batch has other columns than the data this transform was fitted on");
+      parts.push_back(at::eq(at::index_select(values, -1, expansion.source), expansion.code)
                           .to(output.spec.dtype));
     }
-    inputs.push_back(parts.size() == 1 ? parts[0] : at::cat(parts, 1));
+    inputs.push_back(parts.size() == 1 ? parts[0] : at::cat(parts, -1));
   }
   batch.inputs = std::move(inputs);
 }

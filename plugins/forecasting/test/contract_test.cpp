@@ -1,4 +1,8 @@
 // Every layer keeps what LayerContract asks, every builder what GraphContract asks.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+
 #include <treadle/testing/graph_contract.h>
 #include <treadle/testing/layer_contract.h>
 
@@ -23,6 +27,41 @@ LayerCase layer(std::string name, const std::string& component, Json parameters 
 /// Of batch norms and dropout.
 LayerCase with_training(LayerCase one) {
   one.training_differs = true;
+  return one;
+}
+
+/// Two lstms by the equations of torch.nn's page, the second from the first one's last states.
+at::Tensor encoded_and_decoded(const Layer& layer, const std::vector<at::Tensor>& inputs,
+                               const HandOn& hand_on) {
+  const std::vector<at::Tensor> weights = layer.parameters();
+  const std::size_t layers = weights.size() / 8;
+  const at::Tensor nothing = at::zeros_like(inputs[0].select(1, 0));
+  std::vector<at::Tensor> hidden(layers, inputs.size() == 4 ? inputs[2] : nothing);
+  std::vector<at::Tensor> cell(layers, inputs.size() == 4 ? inputs[3] : nothing);
+  std::vector<at::Tensor> states;
+  for (std::size_t part = 0; part < 2; ++part) {
+    for (std::int64_t time = 0; time < inputs[part].size(1); ++time) {
+      at::Tensor x = inputs[part].select(1, time);
+      for (std::size_t i = 0; i < layers; ++i) {
+        if (!states.empty()) {
+          hidden[i] = hand_on(hidden[i]);
+          cell[i] = hand_on(cell[i]);
+        }
+        const at::Tensor* const w = &weights[4 * (part * layers + i)];
+        const auto gates =
+            (x.matmul(w[0].t()) + w[2] + hidden[i].matmul(w[1].t()) + w[3]).chunk(4, 1);
+        cell[i] = gates[1].sigmoid() * cell[i] + gates[0].sigmoid() * gates[2].tanh();
+        hidden[i] = gates[3].sigmoid() * cell[i].tanh();
+        x = hidden[i];
+      }
+      states.push_back(x);
+    }
+  }
+  return at::stack(states, 1);
+}
+
+LayerCase encoder_decoder(LayerCase one) {
+  one.by_hand = encoded_and_decoded;
   return one;
 }
 
@@ -56,6 +95,20 @@ INSTANTIATE_TEST_SUITE_P(
                {"basis", "seasonality"},
                {"harmonics", 2}},
               {{2, 5}}),
+        layer("GatedResidual", "gated_residual_network", {{"hidden_size", 5}}, {{3, 4}}),
+        with_training(layer("GatedResidualWithContext", "gated_residual_network",
+                            {{"hidden_size", 5}, {"out_features", 3}, {"dropout", 0.2}},
+                            {{3, 4}, {2}})),
+        layer("GatedAddNorm", "gated_add_norm", Json::object(), {{3, 4}, {3, 5}}),
+        layer("VariableSelection", "variable_selection", Json::object(), {{3, 4, 5}}),
+        with_training(layer("VariableSelectionWithContext", "variable_selection",
+                            {{"dropout", 0.2}}, {{3, 4}, {2}})),
+        encoder_decoder(layer("LstmEncoderDecoder", "lstm_encoder_decoder", {{"num_layers", 2}},
+                              {{4, 3}, {2, 3}})),
+        encoder_decoder(layer("LstmWithContexts", "lstm_encoder_decoder", Json::object(),
+                              {{4, 3}, {2, 3}, {3}, {3}})),
+        with_training(layer("InterpretableAttention", "interpretable_attention",
+                            {{"num_heads", 2}, {"queries", 2}, {"dropout", 0.2}}, {{5, 4}})),
         layer("Embedding", "patch_embedding", {{"out_features", 4}}, {{2, 3, 5}}),
         with_training(layer("EncoderLayer", "patch_encoder_layer",
                             {{"num_heads", 2}, {"dim_feedforward", 5}}, {{2, 3, 4}})),
@@ -84,6 +137,14 @@ GraphCase recurrent(std::string name, const std::string& builder,
                     const nlohmann::json& parameters) {
   GraphCase one = network(std::move(name), builder, parameters);
   one.is_recurrent = true;
+  return one;
+}
+
+/// One that has everything, in the order of its "inputs".
+GraphCase with_all_inputs(GraphCase one) {
+  one.inputs = {{7, 6}, {5, 3}, {5, 1}, {2}, {1}, {7, 1}};
+  one.roles = {Role::kFeatures, Role::kFeatures,   Role::kCategories,
+               Role::kFeatures, Role::kCategories, Role::kCategories};
   return one;
 }
 
@@ -124,7 +185,15 @@ INSTANTIATE_TEST_SUITE_P(
                                {"trend_width", 4},
                                {"seasonality_width", 4}}),
                       recurrent("Gru", "gru_forecaster", {{"hidden_size", 4}, {"num_layers", 2}}),
-                      recurrent("Lstm", "lstm_forecaster", {{"hidden_size", 4}})),
+                      recurrent("Lstm", "lstm_forecaster", {{"hidden_size", 4}}),
+                      with_all_inputs(recurrent("TemporalFusionTransformer",
+                                                "temporal_fusion_transformer",
+                                                {{"hidden_size", 4},
+                                                 {"num_heads", 2},
+                                                 {"lstm_layers", 2},
+                                                 {"inputs",
+                                                  {"future", "future.categories", "static",
+                                                   "static.categories", "categories"}}}))),
     CaseName());
 
 }  // namespace

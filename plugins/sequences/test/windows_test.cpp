@@ -9,6 +9,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
@@ -45,6 +46,11 @@ SequenceCase case_of(std::string name, const json& parameters, bool predicts = t
           .predicts = predicts};
 }
 
+SequenceCase knowing_future(SequenceCase one) {
+  one.knows_future = true;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Windows, SequenceContract,
     ::testing::Values(
@@ -53,6 +59,11 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("Everything", {{"lookback", 5}, {"horizon", 2}, {"stride", 4}, {"gap", 3}}),
         case_of("Targets", {{"lookback", 4}, {"horizon", 2}, {"include_targets", true}}, false),
         case_of("EvaluatesFewer", {{"lookback", 4}, {"horizon", 2}, {"evaluation_stride", 3}}),
+        knowing_future(case_of("Future",
+                               {{"lookback", 4}, {"horizon", 2}, {"gap", 1}, {"future", {"b"}}})),
+        knowing_future(
+            case_of("FutureOfAll",
+                    {{"lookback", 3}, {"horizon", 3}, {"stride", 2}, {"future", {"a", "b"}}})),
         case_of("Skipping", {{"lookback", 4}, {"short_series", "skip"}})),
     CaseName());
 
@@ -206,7 +217,7 @@ TEST(Windows, TheShapesAreThoseOfTheGuide) {
   EXPECT_EQ(shapes(*one), (std::vector<Sizes>{{4, 2}, {1}, {}, {2}, {3}, {5}}));
   EXPECT_EQ(shapes(*three), (std::vector<Sizes>{{4, 2}, {3, 1}, {3}, {3, 2}, {3, 3}, {3, 5}}));
   EXPECT_EQ(one->spec().inputs[0].name, "features");
-  EXPECT_TRUE(one->spec().inputs[0].columns.empty());
+  EXPECT_EQ(one->spec().inputs[0].columns, rows.spec().inputs[0].columns);
   // Step after step: the pairs of rows 4, 5, 6.
   const Batch batch = gathered(*three, 0, 1);
   EXPECT_TRUE(same(batch.targets[2], at::arange(8, 14, at::kFloat).view({1, 3, 2})));
@@ -317,19 +328,16 @@ TEST(Windows, SaysWhichDataItTakes) {
   images.inputs[0] = images.inputs[0].view({6, 1, 2});
   MatrixRows::Matrices missing = counted(6);
   missing.spec.inputs[0].columns[1].may_be_missing = true;
-  MatrixRows::Matrices several = counted(6);
-  several.spec.inputs.push_back({"more", {2}});
-  several.inputs.push_back(several.inputs[0]);
+  missing.inputs[0][3][1] = std::nan("");
   MatrixRows::Matrices weighed = counted(6);
   weighed.position_weights = {at::zeros({6})};
 
   EXPECT_EQ(complaint_of(two, images),
-            "the sequence windows takes a table of numbers, and input \"picture\" is none: a row "
-            "has shape {1, 2}");
-  EXPECT_EQ(complaint_of(two, several),
-            "the sequence windows takes data with one input, a table of numbers, and there are 2: "
-            "\"features\", \"more\"; leave the others out, categories among them");
-  EXPECT_THAT(complaint_of(two, missing), HasSubstr("values of column \"b\" are missing"));
+            "the sequence windows takes tables of numbers and categories, and input \"picture\" is "
+            "none: a row has shape {1, 2}");
+  EXPECT_EQ(complaint_of(two, missing),
+            "row 3: the value of column \"b\" is missing, and no transform can fill it in windows; "
+            "fill it in the data, or leave the column out of the sequence windows");
   EXPECT_THAT(complaint_of(two, weighed), HasSubstr("target \"y\" has weights of positions"));
 }
 
@@ -372,7 +380,9 @@ void expect_same_samples(const SampleReader& one, const SampleReader& other) {
   Batch second;
   one.gather(some, first);
   other.gather(some, second);
-  EXPECT_TRUE(same(first.inputs[0], second.inputs[0]));
+  ASSERT_EQ(first.inputs.size(), second.inputs.size());
+  for (std::size_t input = 0; input < first.inputs.size(); ++input)
+    EXPECT_TRUE(same(first.inputs[input], second.inputs[input])) << input;
   for (std::size_t target = 0; target < first.targets.size(); ++target) {
     EXPECT_TRUE(same(first.targets[target], second.targets[target]));
     EXPECT_TRUE(same(one.targets(target), other.targets(target)));
@@ -390,17 +400,133 @@ TEST(Windows, AreTheSameWhereverTheRowsLie) {
   MatrixRows::Matrices large = counted(40);
   const std::int64_t width = StepTable::kMostCopied / 40 / 4 + 1;
   large.spec.inputs[0] = {"features", {width}};
+  for (std::int64_t i = 0; i < width; ++i)
+    large.spec.inputs[0].columns.push_back({i == 0 ? "a" : i == 1 ? "b" : std::to_string(i)});
   large.inputs[0] = at::randn({40, width});
   const MatrixRows large_here(std::move(large));
   const Elsewhere large_elsewhere(large_here);
   for (const json& parameters :
        {json{{"lookback", 5}}, json{{"lookback", 4}, {"horizon", 3}, {"gap", 2}, {"stride", 3}},
-        json{{"lookback", 3}, {"horizon", 2}, {"include_targets", true}}}) {
+        json{{"lookback", 3}, {"horizon", 2}, {"include_targets", true}},
+        json{{"lookback", 3}, {"horizon", 2}, {"future", {"b"}}}}) {
     SCOPED_TRACE(parameters.dump());
     expect_same_samples(*make(parameters)->samples(here), *make(parameters)->samples(elsewhere));
     expect_same_samples(*make(parameters)->samples(large_here),
                         *make(parameters)->samples(large_elsewhere));
   }
+}
+
+/// Two series of five rows: the numbers "known", "own" (100 · row + column) and "of_series", and
+/// the categories "shop" and "day".
+MatrixRows::Matrices shops() {
+  MatrixRows::Matrices matrices;
+  matrices.spec.inputs = {{"features", {3}, {{"known"}, {"own"}, {"of_series"}}},
+                          {"categories",
+                           {2},
+                           {{"shop", {"ulm", "bonn"}}, {"day", {"mo", "tu"}}},
+                           Role::kCategories,
+                           at::kLong}};
+  matrices.spec.targets = {treadle::number_target("y")};
+  const at::Tensor rows = at::arange(10, at::kFloat);
+  matrices.inputs = {
+      at::stack({rows * 100, rows * 100 + 1, rows.div(5).floor().mul(7)}, 1),
+      at::stack({rows.div(5).floor().to(at::kLong), rows.to(at::kLong).remainder(2)}, 1)};
+  matrices.targets = {rows.mul(-1).view({10, 1}).contiguous()};
+  matrices.groups = rows.div(5).floor().to(at::kLong);
+  return matrices;
+}
+
+const json& of_shops() {
+  static const json parameters{{"lookback", 2},
+                               {"horizon", 2},
+                               {"future", {"known", "day"}},
+                               {"static", {"of_series", "shop"}}};
+  return parameters;
+}
+
+TEST(Windows, ColumnsKnownInAdvanceAndStaticOnesAreInputsOfTheirOwn) {
+  const MatrixRows rows(shops());
+  const auto samples = make(of_shops())->samples(rows);
+  const std::vector<PortSpec>& ports = samples->spec().inputs;
+  const auto columns_of = [&](std::size_t port) {
+    std::vector<std::string> names;
+    for (const Column& column : ports[port].columns)
+      names.push_back(column.name);
+    return names;
+  };
+
+  const Batch batch = gathered(*samples, 0, samples->rows());
+
+  ASSERT_EQ(samples->rows(), 4);  // two of each series: rows 0-3, 1-4, 5-8, 6-9
+  ASSERT_EQ(ports.size(), 6U);
+  EXPECT_EQ(ports[0].name, "features");
+  EXPECT_EQ(columns_of(0), (std::vector<std::string>{"known", "own"}));
+  EXPECT_EQ(ports[1].name, "categories");
+  EXPECT_EQ(columns_of(1), (std::vector<std::string>{"day"}));
+  EXPECT_EQ(ports[1].columns[0].categories, (std::vector<std::string>{"mo", "tu"}));
+  EXPECT_EQ(ports[2].name, "future");
+  EXPECT_EQ(ports[2].shape, (Sizes{2, 1}));
+  EXPECT_EQ(ports[3].name, "future.categories");
+  EXPECT_EQ(ports[4].name, "static");
+  EXPECT_EQ(ports[4].shape, (Sizes{1}));
+  EXPECT_EQ(ports[5].name, "static.categories");
+  EXPECT_EQ(columns_of(5), (std::vector<std::string>{"shop"}));
+  EXPECT_TRUE(
+      same(batch.inputs[0][2].flatten(), at::tensor({500., 501., 600., 601.}).to(at::kFloat)));
+  EXPECT_TRUE(same(batch.inputs[1][2].flatten(), at::tensor({1, 0}, at::kLong)));
+  EXPECT_TRUE(same(batch.inputs[2][2].flatten(), at::tensor({700., 800.}).to(at::kFloat)));
+  EXPECT_TRUE(same(batch.inputs[3][2].flatten(), at::tensor({1, 0}, at::kLong)));
+  EXPECT_TRUE(same(batch.inputs[4].flatten(), at::tensor({0., 0., 7., 7.}).to(at::kFloat)));
+  EXPECT_TRUE(same(batch.inputs[5].flatten(), at::tensor({0, 0, 1, 1}, at::kLong)));
+}
+
+// Rows to predict have what is known in advance; what else they have is not there yet.
+TEST(Windows, PredictOnRowsOfWhichOnlyColumnsKnownInAdvanceAreThere) {
+  MatrixRows::Matrices bare = shops();
+  bare.spec.targets.clear();
+  bare.targets.clear();
+  bare.spec.inputs[0].columns[1].may_be_missing = true;
+  const auto missing_in = [&](std::int64_t row, std::int64_t column) {
+    MatrixRows::Matrices matrices = bare;
+    matrices.inputs[0] = bare.inputs[0].clone();
+    matrices.inputs[0][row][column] = std::nan("");
+    return matrices;
+  };
+  json last = of_shops();
+  last["stride"] = 2;  // one of each series: it ends with the last row
+
+  const MatrixRows rows(missing_in(9, 1));
+  const auto samples = make(last)->samples(rows);
+
+  ASSERT_EQ(samples->rows(), 2);
+  EXPECT_EQ(samples->source_rows(1).targets, (RowRange{8, 10}));
+  EXPECT_TRUE(samples->spec().inputs[0].columns[1].may_be_missing == false);
+  EXPECT_TRUE(same(gathered(*samples, 1, 2).inputs[2].flatten(), at::tensor({800.f, 900.f})));
+  EXPECT_THAT(complaint_of(last, missing_in(7, 1)),
+              HasSubstr("row 7: the value of column \"own\" is missing"));
+}
+
+TEST(Windows, NameTheColumnsThatCannotBeInputsOfTheirOwn) {
+  MatrixRows::Matrices changing = shops();
+  changing.inputs[0] = changing.inputs[0].clone();
+  changing.inputs[0][8][2] = 3;
+  MatrixRows::Matrices taken = shops();
+  taken.spec.inputs[1].name = "static";
+  json both = of_shops();
+  both["future"].push_back("shop");
+
+  EXPECT_EQ(complaint_of({{"lookback", 2}, {"future", {"Known"}}}, shops()),
+            "\"future\" of the sequence windows: no input has a column \"Known\"; the columns are "
+            "\"known\", \"own\", \"of_series\", \"shop\", \"day\"; did you mean \"known\"?");
+  EXPECT_THAT(complaint_of({{"lookback", 2}, {"static", {"x"}}}, counted(6)),
+              HasSubstr("\"static\" of the sequence windows: no input has a column \"x\""));
+  EXPECT_THAT(complaint_of(both, shops()), HasSubstr("column \"shop\" is named in"));
+  EXPECT_EQ(
+      complaint_of(of_shops(), changing),
+      "row 8: column \"of_series\" has another value than in the row above, and it is named in "
+      "\"static\" of the sequence windows; static columns are the same in all rows of a "
+      "series");
+  EXPECT_THAT(complaint_of(of_shops(), taken), HasSubstr("adds an input \"static\""));
 }
 
 TEST(Windows, TargetsOfOneSeriesAreViewsOfTheRows) {

@@ -598,5 +598,51 @@ TEST(Scalers, BehindWindowsCountEachRowThatTrainingTouchesOnce) {
               1e-12);
 }
 
+/// Two windows of two rows: the numbers "a", "b" and the category "day".
+MatrixRows window_rows() {
+  MatrixRows::Matrices matrices;
+  matrices.spec.inputs = {
+      {"features", {2, 2}, {{"a"}, {"b"}}, Role::kFeatures, at::kDouble},
+      {"categories", {2, 1}, {{"day", {"mo", "tu", "we"}}}, Role::kCategories, at::kLong}};
+  matrices.inputs = {
+      at::tensor({1., 10., 2., 20., 3., 30., 4., 40.}).to(at::kDouble).view({2, 2, 2}),
+      at::tensor({0, 2, 2, 1}, at::kLong).view({2, 2, 1})};
+  matrices.dtype = at::kDouble;
+  return MatrixRows(std::move(matrices));
+}
+
+Batch transformed(const std::string& name, const Json& parameters) {
+  const MatrixRows reader = window_rows();
+  const auto transform = plugin().make<Transform>(name, parameters);
+  transform->fit(reader, std::vector<std::int64_t>{0, 1});
+  Batch batch;
+  reader.gather(std::vector<std::int64_t>{0, 1}, batch);
+  transform->apply(batch, ApplyContext());
+  return batch;
+}
+
+// By hand: "a" is 1, 2, 3, 4, and min_max makes thirds of it.
+TEST(Windows, HaveColumnsThatAreScaledByName) {
+  const Batch batch = transformed("min_max", {{"columns", {"a"}}});
+
+  const at::Tensor a = batch.inputs[0].select(2, 0).flatten();
+  EXPECT_TRUE(at::allclose(a, at::arange(4, at::kDouble).div(3)));
+  EXPECT_TRUE(
+      batch.inputs[0].select(2, 1).flatten().equal(at::arange(4, at::kDouble).add(1).mul(10)));
+}
+
+TEST(Windows, HaveCategoriesThatBecomeNumbersAtEachStep) {
+  const Batch batch = transformed("one_hot", Json::object());
+  const DataSpec after =
+      plugin().make<Transform>("one_hot", Json::object())->output_spec(window_rows().spec());
+
+  ASSERT_EQ(batch.inputs.size(), 1U);
+  EXPECT_EQ(after.inputs[0].shape, (std::vector<std::int64_t>{2, 5}));
+  EXPECT_EQ(after.inputs[0].columns[3].name, "day=tu");
+  EXPECT_EQ(batch.inputs[0].sizes(), (std::vector<std::int64_t>{2, 2, 5}));
+  EXPECT_TRUE(
+      batch.inputs[0].select(2, 4).flatten().equal(at::tensor({0., 1., 1., 0.}).to(at::kDouble)));
+}
+
 }  // namespace
 }  // namespace treadle::testing

@@ -33,6 +33,9 @@ struct OpenRequest {
   std::map<std::string, TargetKind, std::less<>> loss_targets;
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of inputs, number targets and weights
   std::uint64_t seed = 0;                          ///< for data that is made, not read
+  /// Input columns may have missing values, whatever the training data had, and the spec says
+  /// which: a sequence made of the rows finds out whether it reads them.
+  bool missing_inputs = false;
 };
 
 /// A data source of a run: a file, a database, a generator. One object per run; folds and trials

@@ -49,7 +49,8 @@ struct PortSpec {
   std::string name;
   /// {4} for a table of four columns, {kVaries} for texts.
   std::vector<std::int64_t> shape;
-  /// The columns of a table in order, shape[0] of them; empty for anything else.
+  /// The columns of a table, or of windows of a table, in order: shape.back() of them. Empty for
+  /// anything else. `is_table()` tells them apart.
   std::vector<Column> columns = {};
   Role role = Role::kFeatures;
   c10::ScalarType dtype = c10::ScalarType::Float;
@@ -58,6 +59,8 @@ struct PortSpec {
 
   /// Lengths, masks and segments: no data of its own.
   bool is_auxiliary() const { return !of.empty(); }
+  /// Whether a row is a row of a table with columns.
+  bool is_table() const { return !columns.empty() && shape.size() == 1; }
   bool operator==(const PortSpec&) const = default;
 };
 

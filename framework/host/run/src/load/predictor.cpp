@@ -4,7 +4,6 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -82,10 +81,32 @@ struct Predictor::Impl : internal::RestoredModel {
     OpenRequest request;
     request.purpose = purpose;
     request.dtype = components.precision().data();
+    request.missing_inputs = purpose == OpenRequest::Purpose::kPredict &&
+                             components.workflow().resolved.contains("sequence");
     for (const TargetSpec& target : components.data_spec().targets)
       request.loss_targets[target.name] = target.kind;
     provider->open(request);
     return provider;
+  }
+
+  /// Samples of rows as the document makes them; null where it makes none. Throws a DataError where
+  /// they have missing values that those of the training had not.
+  std::unique_ptr<SampleReader> samples_of(const RowReader& rows) const {
+    auto samples = internal::make_samples(runtime, components.workflow(), rows);
+    const std::vector<PortSpec>& trained = components.data_spec().inputs;
+    for (std::size_t i = 0; samples != nullptr && i < samples->spec().inputs.size(); ++i) {
+      const std::vector<Column>& columns = samples->spec().inputs[i].columns;
+      for (std::size_t k = 0; k < columns.size(); ++k) {
+        const bool is_new =
+            columns[k].may_be_missing && (i >= trained.size() || k >= trained[i].columns.size() ||
+                                          !trained[i].columns[k].may_be_missing);
+        if (is_new) {
+          throw DataError("values of column \"" + columns[k].name +
+                          "\" are missing, which never happened in the training data");
+        }
+      }
+    }
+    return samples;
   }
 
   /// The document's metrics and the report's.
@@ -146,7 +167,7 @@ struct Predictor::Impl : internal::RestoredModel {
     std::unique_ptr<SampleReader> samples;
     if (rows == nullptr)
       return over_stream(provider, visiting(evaluated));
-    if ((samples = internal::make_samples(runtime, components.workflow(), *rows)) != nullptr)
+    if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
     const Visit visit = visiting(evaluated);
     engine::EvaluationTotals totals;
@@ -325,6 +346,25 @@ std::vector<Predicted> predicted_columns(const RowReader& rows) {
   return columns;
 }
 
+/// The last sample of each series, where it ends with the last row: that it is given, or that it
+/// predicts, where columns known in advance are filled in for it.
+std::vector<std::int64_t> last_samples(const SampleReader& samples,
+                                       const std::vector<RowRange>& series) {
+  std::vector<std::int64_t> chosen;
+  std::int64_t sample = 0;
+  for (const RowRange& one : series) {
+    std::optional<std::int64_t> last;
+    for (; sample < samples.rows() && samples.source_rows(sample).inputs.begin < one.end; ++sample)
+      last = sample;
+    if (!last)
+      continue;
+    const SourceRows rows = samples.source_rows(*last);
+    if (rows.inputs.end == one.end || rows.targets.end == one.end)
+      chosen.push_back(*last);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& output,
@@ -333,9 +373,7 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
   const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
   const auto* const source = provider->ask<RowReader>();
   const std::unique_ptr<SampleReader> samples =
-      source == nullptr
-          ? nullptr
-          : internal::make_samples(impl_->runtime, impl_->components.workflow(), *source);
+      source == nullptr ? nullptr : impl_->samples_of(*source);
   if (samples == nullptr) {
     throw UsageError(
         "the model of this run predicts rows, not the steps after a series: its document has no "
@@ -343,15 +381,7 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
   }
   const internal::EvaluatedRows evaluated{samples.get(), source, provider->ask<GroupNames>()};
   const internal::SeriesTimes times(*source);
-  // The last sample of each series, by the series' end.
-  std::map<std::int64_t, std::int64_t> last;
-  for (std::int64_t sample = 0; sample < samples->rows(); ++sample)
-    last[samples->source_rows(sample).inputs.end] = sample;
-  std::vector<std::int64_t> chosen;
-  for (const RowRange& series : series_of(*source)) {
-    if (const auto found = last.find(series.end); found != last.end())
-      chosen.push_back(found->second);
-  }
+  const std::vector<std::int64_t> chosen = last_samples(*samples, series_of(*source));
   if (chosen.empty())
     throw DataError(data.string() + ": no sample ends with the last row of its series");
   const SourceRows first = samples->source_rows(chosen.front());
@@ -364,6 +394,12 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
   const std::int64_t horizon = first.targets.size();
   std::vector<Predicted> columns;
   if (steps > horizon) {
+    if (batch.inputs.size() > 1) {
+      throw UsageError("the model is also given \"" + samples->spec().inputs[1].name +
+                       "\" of the rows it predicts, so it cannot go on from what it predicted; "
+                       "predict at most " +
+                       std::to_string(horizon) + " steps");
+    }
     if (gap > 0) {
       throw UsageError("the model predicts from " + std::to_string(gap) +
                        " rows after the last on, so it cannot be given what it predicted; predict "
