@@ -26,14 +26,25 @@ struct Stream {
   }
 
   const at::Generator& generator(c10::Device device) {
-    if (!torch_versions::has_generators(device))
+    if (!torch_versions::has_generators(device)) {
+      note_draw(device.is_cpu() ? nullptr : &draws_for_device);
       return generator();
+    }
     if (!made_for_device.defined() || made_for != device) {
       expect_no_recording();
       made_for_device = torch_versions::make_generator_for(device, seed);
       made_for = device;
     }
     return made_for_device;
+  }
+
+  /// A device without generators draws from the host's, and a replay draws what the device drew
+  /// alone: seeds that the host draws in between would be missing.
+  void note_draw(bool* kind) {
+    if (kind != nullptr)
+      *kind = true;
+    if (draws_for_device && draws_seeds)
+      expect_no_recording();
   }
 
   void expect_no_recording() const {
@@ -49,6 +60,8 @@ struct Stream {
   at::Generator made = {};
   at::Generator made_for_device = {};
   c10::Device made_for = c10::kCPU;
+  bool draws_for_device = false;  // numbers of another device, from the host's generator
+  bool draws_seeds = false;       // from it too
 };
 
 // Of the innermost scope on this thread. Set and restored by TaskRandom alone.
@@ -180,6 +193,8 @@ const at::Generator& TaskRandom::generator() const {
 }
 
 std::uint64_t draw_from_task() {
+  if (task_stream != nullptr)
+    task_stream->note_draw(&task_stream->draws_seeds);
   return torch_versions::draw_64_bits(
       task_stream != nullptr ? task_stream->generator() : torch_versions::default_cpu_generator());
 }
