@@ -68,7 +68,7 @@ std::vector<OutputSpec> CrossEntropy::do_outputs_for(const TargetSpec& target) c
   expect_kind("cross_entropy", {TargetKind::kClasses, TargetKind::kDistribution}, target);
   expect_two_classes("cross_entropy", target);
   class_weights_.expect_classes_of(target);
-  return {{"logits", shape_per_position(target, target.class_count())}};
+  return {{"logits", shape_per_position(target, target.class_count()), {}}};
 }
 
 LossTerms CrossEntropy::do_forward(const std::vector<at::Tensor>& outputs,
@@ -162,13 +162,13 @@ std::vector<OutputSpec> BceWithLogits::do_outputs_for(const TargetSpec& target) 
       throw DataError("loss \"bce_with_logits\" needs at least two labels, but the target \"" +
                       target.name + "\" has one; make it a target of two classes");
     }
-    return {{"logits", shape_per_position(target, target.width())}};
+    return {{"logits", shape_per_position(target, target.width()), {}}};
   }
   if (target.class_count() != 2) {
     throw DataError("loss \"bce_with_logits\" needs two classes, but the target \"" + target.name +
                     "\" has " + std::to_string(target.class_count()) + "; use cross_entropy");
   }
-  return {{"logit", shape_per_position(target, 1)}};
+  return {{"logit", shape_per_position(target, 1), {}}};
 }
 
 LossTerms BceWithLogits::do_forward(const std::vector<at::Tensor>& outputs,
@@ -206,7 +206,7 @@ Prediction BceWithLogits::do_prediction(const std::vector<at::Tensor>& outputs) 
 std::vector<OutputSpec> KlDiv::do_outputs_for(const TargetSpec& target) const {
   expect_kind("kl_div", {TargetKind::kDistribution}, target);
   expect_two_classes("kl_div", target);
-  return {{"logits", shape_per_position(target, target.class_count())}};
+  return {{"logits", shape_per_position(target, target.class_count()), {}}};
 }
 
 LossTerms KlDiv::do_forward(const std::vector<at::Tensor>& outputs,

@@ -14,7 +14,6 @@
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/mv.h>
-#include <ATen/ops/softplus.h>
 #include <ATen/ops/special_ndtr.h>
 #include <ATen/ops/special_ndtri.h>
 #include <ATen/ops/stack.h>
@@ -22,6 +21,8 @@
 #include <ATen/ops/where.h>
 #include <boost/math/distributions/negative_binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
+
+#include <treadle/core/scale_parameter.h>
 
 #include "positions.h"
 #include "target_check.h"
@@ -33,10 +34,6 @@ constexpr double kLogTwoPi = 1.8378770664093454836;
 constexpr double kLogPi = 1.1447298858494001741;
 /// The lowest degrees of freedom with a finite variance.
 constexpr double kLeastFreedom = 2;
-
-at::Tensor scale_of(const at::Tensor& raw) {
-  return at::softplus(raw) + DistributionLoss::kLeastScale;
-}
 
 at::Tensor log_normal(const at::Tensor& value, const at::Tensor& location,
                       const at::Tensor& scale) {
@@ -60,9 +57,10 @@ at::Tensor each(const at::Tensor& first, const at::Tensor& second, Quantile&& qu
 
 }  // namespace
 
-DistributionLoss::DistributionLoss(const Config& config, std::string name, std::int64_t parameters)
+DistributionLoss::DistributionLoss(const Config& config, std::string name,
+                                   std::vector<Estimate> parameters)
     : name_(std::move(name)),
-      parameters_(parameters),
+      parameters_(std::move(parameters)),
       quantiles_(config.get_or("quantiles", std::vector<double>{0.1, 0.5, 0.9})) {
   if (std::adjacent_find(quantiles_.begin(), quantiles_.end(), std::greater_equal<>()) !=
       quantiles_.end())
@@ -75,11 +73,12 @@ DistributionLoss::~DistributionLoss() = default;
 
 std::vector<OutputSpec> DistributionLoss::do_outputs_for(const TargetSpec& target) const {
   expect_kind(name_, {TargetKind::kNumbers}, target);
-  return {{"parameters", shape_per_position(target, parameters_ * target.width())}};
+  const auto count = static_cast<std::int64_t>(parameters_.size());
+  return {{"parameters", shape_per_position(target, count * target.width()), parameters_}};
 }
 
 DistributionLoss::Raw DistributionLoss::parameters_in(const at::Tensor& output) const {
-  return output.chunk(parameters_, -1);
+  return output.chunk(static_cast<std::int64_t>(parameters_.size()), -1);
 }
 
 LossTerms DistributionLoss::do_forward(const std::vector<at::Tensor>& outputs,
@@ -183,6 +182,22 @@ std::vector<at::Tensor> NegativeBinomialNll::do_quantiles(const Raw& raw,
   }
   return quantiles;
 }
+
+namespace {
+
+/// Logits, then locations, then scales.
+std::vector<Estimate> mixture_of(std::int64_t components) {
+  std::vector<Estimate> parameters;
+  for (const Estimate each : {Estimate::kDimensionless, Estimate::kLocation, Estimate::kScale})
+    parameters.insert(parameters.end(), static_cast<std::size_t>(components), each);
+  return parameters;
+}
+
+}  // namespace
+
+GaussianMixtureNll::GaussianMixtureNll(const Config& config, std::int64_t components)
+    : DistributionLoss(config, "gaussian_mixture_nll", mixture_of(components)),
+      components_(components) {}
 
 struct GaussianMixtureNll::Components {
   at::Tensor log_weights;

@@ -17,21 +17,20 @@ namespace treadle::losses {
 ///
 /// One output "parameters" [B, positions..., parameters * width]: the first parameter of every
 /// number, then the second. What a network computes is any number; a derived class makes parameters
-/// of it. Scales are softplus(x) + kLeastScale, so that they are positive.
+/// of it. Scales are scale_of(x), so that they are positive.
 ///
 /// The prediction is the mean of the distribution; its quantiles are extras: "q0.1", "q0.5".
 class DistributionLoss : public Loss {
  public:
   ~DistributionLoss() override;
 
-  static constexpr double kLeastScale = 1e-6;
-
  protected:
   /// What a network computed: one tensor per parameter, [..., width].
   using Raw = std::vector<at::Tensor>;
 
-  /// Reads "quantiles". `name` is the component's.
-  DistributionLoss(const Config& config, std::string name, std::int64_t parameters);
+  /// Reads "quantiles". `name` is the component's; `parameters`: what a network computes for each
+  /// number.
+  DistributionLoss(const Config& config, std::string name, std::vector<Estimate> parameters);
 
  private:
   /// [..., width]; differentiable.
@@ -51,7 +50,7 @@ class DistributionLoss : public Loss {
   Raw parameters_in(const at::Tensor& output) const;
 
   std::string name_;
-  std::int64_t parameters_;
+  std::vector<Estimate> parameters_;
   std::vector<double> quantiles_;   // ascending
   std::vector<std::string> names_;  // "q0.1"
 };
@@ -61,7 +60,8 @@ class DistributionLoss : public Loss {
 ///     -log p(y) = log(s) + z^2 / 2 + log(2 pi) / 2,   z = (y - m) / s
 class GaussianNll final : public DistributionLoss {
  public:
-  explicit GaussianNll(const Config& config) : DistributionLoss(config, "gaussian_nll", 2) {}
+  explicit GaussianNll(const Config& config)
+      : DistributionLoss(config, "gaussian_nll", {Estimate::kLocation, Estimate::kScale}) {}
 
  private:
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
@@ -75,7 +75,9 @@ class GaussianNll final : public DistributionLoss {
 ///     log p(y) = lnG((v+1)/2) - lnG(v/2) - log(v pi)/2 - log(s) - (v+1)/2 log(1 + z^2 / v)
 class StudentTNll final : public DistributionLoss {
  public:
-  explicit StudentTNll(const Config& config) : DistributionLoss(config, "student_t_nll", 3) {}
+  explicit StudentTNll(const Config& config)
+      : DistributionLoss(config, "student_t_nll",
+                         {Estimate::kLocation, Estimate::kScale, Estimate::kDimensionless}) {}
 
  private:
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
@@ -91,7 +93,7 @@ class StudentTNll final : public DistributionLoss {
 class NegativeBinomialNll final : public DistributionLoss {
  public:
   explicit NegativeBinomialNll(const Config& config)
-      : DistributionLoss(config, "negative_binomial_nll", 2) {}
+      : DistributionLoss(config, "negative_binomial_nll", {Estimate::kCount, Estimate::kCount}) {}
 
  private:
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
@@ -109,8 +111,7 @@ class GaussianMixtureNll final : public DistributionLoss {
       : GaussianMixtureNll(config, config.get_or("components", std::int64_t{3})) {}
 
  private:
-  GaussianMixtureNll(const Config& config, std::int64_t components)
-      : DistributionLoss(config, "gaussian_mixture_nll", 3 * components), components_(components) {}
+  GaussianMixtureNll(const Config& config, std::int64_t components);
 
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
   at::Tensor do_mean(const Raw& raw) const override;

@@ -28,7 +28,8 @@ Quantile::Quantile(const Config& config)
 std::vector<OutputSpec> Quantile::do_outputs_for(const TargetSpec& target) const {
   expect_kind("quantile", {TargetKind::kNumbers}, target);
   const auto quantiles = static_cast<std::int64_t>(quantiles_.size());
-  return {{"quantiles", shape_per_position(target, quantiles * target.width())}};
+  return {{"quantiles", shape_per_position(target, quantiles * target.width()),
+           std::vector<Estimate>(quantiles_.size(), Estimate::kLocation)}};
 }
 
 LossTerms Quantile::do_forward(const std::vector<at::Tensor>& outputs,

@@ -62,7 +62,7 @@ std::vector<OutputSpec> Sharpe::do_outputs_for(const TargetSpec& target) const {
     throw DataError("loss \"sharpe\" needs the returns of at least two assets, but the target \"" +
                     target.name + "\" has one number a row; name a column for each asset");
   }
-  return {{"scores", shape_per_position(target, target.width())}};
+  return {{"scores", shape_per_position(target, target.width()), {Estimate::kDimensionless}}};
 }
 
 LossTerms Sharpe::do_forward(const std::vector<at::Tensor>& outputs,

@@ -131,9 +131,18 @@ TEST(Distributions, AskForEachParameterOfEachNumber) {
   const TargetSpec target = LossCase::numbers(2, {kVaries});
 
   EXPECT_EQ(distribution("student_t_nll")->outputs_for(target),
-            (std::vector<OutputSpec>{{"parameters", {kVaries, 6}}}));
-  EXPECT_EQ(distribution("gaussian_mixture_nll", {{"components", 4}})->outputs_for(target),
-            (std::vector<OutputSpec>{{"parameters", {kVaries, 24}}}));
+            (std::vector<OutputSpec>{
+                {"parameters",
+                 {kVaries, 6},
+                 {Estimate::kLocation, Estimate::kScale, Estimate::kDimensionless}}}));
+  EXPECT_EQ(distribution("gaussian_mixture_nll", {{"components", 2}})->outputs_for(target),
+            (std::vector<OutputSpec>{
+                {"parameters",
+                 {kVaries, 12},
+                 {Estimate::kDimensionless, Estimate::kDimensionless, Estimate::kLocation,
+                  Estimate::kLocation, Estimate::kScale, Estimate::kScale}}}));
+  EXPECT_EQ(distribution("negative_binomial_nll")->outputs_for(target)[0].estimates,
+            (std::vector<Estimate>{Estimate::kCount, Estimate::kCount}));
 }
 
 TEST(Distributions, OfWhatIsNoNumberHaveNoQuantiles) {

@@ -167,7 +167,7 @@ TEST(CrossEntropy, IsMinusTheLogOfTheRightProbability) {
 TEST(CrossEntropy, AsksForOneLogitPerClass) {
   const auto outputs = make("cross_entropy")->outputs_for(LossCase::classes(7));
 
-  EXPECT_EQ(outputs, (std::vector<OutputSpec>{{"logits", {7}}}));
+  EXPECT_EQ(outputs, (std::vector<OutputSpec>{{"logits", {7}, {}}}));
 }
 
 TEST(CrossEntropy, SaysWhyItCannotWorkOnATarget) {
@@ -529,7 +529,8 @@ TEST(Quantile, PredictsTheMedianAndTheOthersBesideIt) {
 
 TEST(Quantile, AsksForEachQuantileOfEachNumber) {
   EXPECT_EQ(make("quantile")->outputs_for(LossCase::numbers(2, {kVaries})),
-            (std::vector<OutputSpec>{{"quantiles", {kVaries, 6}}}));
+            (std::vector<OutputSpec>{
+                {"quantiles", {kVaries, 6}, std::vector<Estimate>(3, Estimate::kLocation)}}));
 }
 
 TEST(Quantile, RefusesQuantilesThatCannotBe) {

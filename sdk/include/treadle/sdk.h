@@ -40,6 +40,7 @@
 #include <treadle/core/row_reader.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/core/sampler.h>
+#include <treadle/core/scale_parameter.h>
 #include <treadle/core/sequence_provider.h>
 #include <treadle/core/set_aside.h>
 #include <treadle/core/source_columns.h>

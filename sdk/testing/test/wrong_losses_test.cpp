@@ -198,6 +198,29 @@ class AsksForNothing final : public Squared {
   }
 };
 
+/// Two numbers for each of the target, of which it says nothing.
+class ForgetsItsEstimates final : public Squared {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    OutputSpec output = Squared::do_outputs_for(target)[0];
+    output.shape.back() *= 2;
+    return {output};
+  }
+  LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
+    return Squared::do_forward({outputs[0].chunk(2, -1)[0]}, target);
+  }
+  Prediction do_prediction(const Outputs& outputs) const override {
+    return Squared::do_prediction({outputs[0].chunk(2, -1)[0]});
+  }
+};
+
+class CallsALocationAScale final : public Squared {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    OutputSpec output = Squared::do_outputs_for(target)[0];
+    output.estimates = {Estimate::kScale};
+    return {output};
+  }
+};
+
 class DoublesWeightedRows final : public Squared {
   LossTerms do_forward(const Outputs& outputs, const TargetBatch& target) const override {
     LossTerms terms = Squared::do_forward(outputs, target);
@@ -250,6 +273,8 @@ std::vector<Wrong<LossCase>> all() {
           {one<PredictsClasses>("PredictsClasses"), {"SaysWhatOutputsMean"}},
           {one<PredictsTwoOfAName>("PredictsTwoOfAName"), {"SaysWhatOutputsMean"}},
           {one<AsksForNothing>("AsksForNothing"), {"AsksForOutputs"}},
+          {one<ForgetsItsEstimates>("ForgetsItsEstimates"), {"EstimatesNumbersOfTheTarget"}},
+          {one<CallsALocationAScale>("CallsALocationAScale"), {"PredictsInTheUnitsOfItsEstimates"}},
           {one<DoublesWeightedRows>("DoublesWeightedRows"),
            {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow",
             "APaddedBatchEqualsItsRowsOneByOne"}},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
@@ -21,6 +23,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/loss.h>
+#include <treadle/core/scale_parameter.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/batches.h>
@@ -141,6 +144,30 @@ class LossContract : public ::testing::TestWithParam<LossCase> {
     EXPECT_NEAR(weight_in(got, got_batch), weight_in(expected, batch), kRounding);
   }
 
+  /// Outputs for the same target in other units, a · y + b, by what `spec` says of them.
+  static at::Tensor in_other_units(const at::Tensor& output, const OutputSpec& spec, double a,
+                                   double b) {
+    Tensors parts;
+    const auto count = static_cast<std::int64_t>(spec.estimates.size());
+    const std::int64_t width = output.size(-1) / count;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const at::Tensor part = output.narrow(-1, i * width, width);
+      switch (spec.estimates[static_cast<std::size_t>(i)]) {
+        case Estimate::kLocation:
+          parts.push_back(part.mul(a).add(b));
+          break;
+        case Estimate::kScale:
+          parts.push_back(output_for_scale(scale_of(part).mul(std::abs(a))));
+          break;
+        case Estimate::kDimensionless:
+        case Estimate::kCount:
+          parts.push_back(part);
+          break;
+      }
+    }
+    return at::cat(parts, -1);
+  }
+
   const TargetSpec& target() const { return GetParam().target; }
 
   static constexpr double kRounding = 1e-12 * kRows * kLongest;
@@ -158,6 +185,50 @@ TEST_P(LossContract, AsksForOutputs) {
     EXPECT_FALSE(output.name.empty());
     EXPECT_GE(output.width(), 1);
   }
+}
+
+TEST_P(LossContract, EstimatesNumbersOfTheTarget) {
+  if (target().kind != TargetKind::kNumbers)
+    return;
+  for (const OutputSpec& output : loss_->outputs_for(target())) {
+    const auto count = static_cast<std::int64_t>(output.estimates.size());
+    EXPECT_TRUE(count == 0 || output.width() == count * target().width())
+        << "output \"" << output.name << "\" has " << output.width() << " numbers for "
+        << target().width() << " of the target, and " << count
+        << " estimates of each: OutputSpec::estimates lists them";
+  }
+}
+
+// What the estimates say is what predictions do. A loss without any location or scale has
+// predictions of its own.
+TEST_P(LossContract, PredictsInTheUnitsOfItsEstimates) {
+  constexpr double kA = 3;
+  constexpr double kB = -7;
+  const auto outputs = random_outputs();
+  const auto specs = loss_->outputs_for(target());
+  Tensors changed;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto has = [&](Estimate estimate) {
+      const auto& all = specs[i].estimates;
+      return std::find(all.begin(), all.end(), estimate) != all.end();
+    };
+    if (target().kind != TargetKind::kNumbers || has(Estimate::kCount) ||
+        !(has(Estimate::kLocation) || has(Estimate::kScale)))
+      return;
+    changed.push_back(in_other_units(outputs[i], specs[i], kA, kB));
+  }
+
+  const Prediction before = loss_->prediction(outputs);
+  const Prediction after = loss_->prediction(changed);
+
+  const auto expect_moved = [](const at::Tensor& moved, const at::Tensor& from,
+                               const std::string& name) {
+    EXPECT_TRUE(at::allclose(moved, from.mul(kA).add(kB), 1e-8, 1e-8)) << name;
+  };
+  expect_moved(after.values, before.values, "values");
+  ASSERT_EQ(after.extras.size(), before.extras.size());
+  for (std::size_t i = 0; i < after.extras.size(); ++i)
+    expect_moved(after.extras[i].values, before.extras[i].values, after.extras[i].name);
 }
 
 TEST_P(LossContract, RefusesTheOtherKindOfTarget) {
