@@ -1,8 +1,11 @@
 #include "forecasters.h"
 
-#include <utility>
+#include <algorithm>
+#include <string>
 
 #include <treadle/base/error.h>
+
+#include "estimates.h"
 
 namespace treadle::forecasting {
 namespace {
@@ -10,17 +13,32 @@ namespace {
 using json = nlohmann::json;
 
 /// Along the steps: channels last, before and after.
-void add_map(json& steps, const std::string& name, std::int64_t horizon) {
+void add_map(json& steps, const std::string& name, std::int64_t rows) {
   steps.push_back("transpose");
-  steps.push_back({{"use", "dense"}, {"out_features", horizon}, {"name", name}});
+  steps.push_back({{"use", "dense"}, {"out_features", rows}, {"name", name}});
   steps.push_back("transpose");
+}
+
+/// The same for all quantiles.
+json repeated(std::int64_t horizon, const std::vector<Estimate>& estimates, std::int64_t period) {
+  for (const Estimate estimate : estimates) {
+    if (estimate != Estimate::kLocation) {
+      throw DataError(
+          "repeats values of the window, and the loss requires other estimates, too: \"" +
+          name_of(estimate) + "\"; choose a loss of values or quantiles: mse, quantile");
+    }
+  }
+  json steps = json::array({{{"use", "repeat_period"}, {"period", period}, {"horizon", horizon}}});
+  if (estimates.size() > 1) {
+    const auto count = static_cast<std::int64_t>(estimates.size());
+    steps.push_back({{"use", "repeat_period"}, {"period", horizon}, {"horizon", count * horizon}});
+  }
+  return steps;
 }
 
 }  // namespace
 
-Forecaster::Forecaster(const Config& config)
-    : channel_(config.get<std::int64_t>("channel")),
-      outputs_per_number_(config.find<std::int64_t>("outputs_per_number").value_or(1)) {}
+Forecaster::Forecaster(const Config& config) : channel_(config.get<std::int64_t>("channel")) {}
 
 Forecaster::~Forecaster() = default;
 
@@ -33,37 +51,41 @@ json Forecaster::do_build(const LayerSpec& spec) const {
     throw DataError("computes one output, and the losses require " +
                     std::to_string(spec.outputs.size()));
   }
-  const std::vector<std::int64_t>& output = spec.outputs[0].shape;
+  const OutputSpec& required = spec.outputs[0];
+  const std::vector<std::int64_t>& output = required.shape;
   if (output.size() > 2 || output.front() == kVaries) {
     throw DataError(
         "computes [horizon, numbers] for each window, and the loss requires other "
         "dimensions: " +
         std::to_string(output.size()));
   }
+  if (required.estimates.empty()) {
+    throw DataError("forecasts numbers, and the loss's output \"" + required.name +
+                    "\" has no estimates of numbers; choose a loss of numbers: mse, quantile or "
+                    "gaussian_nll");
+  }
   const std::int64_t horizon = output.size() == 2 ? output[0] : 1;
   const std::int64_t width = output.back();
-  if (width % outputs_per_number_ != 0) {
-    throw DataError("computes " + std::to_string(outputs_per_number_) +
-                    " outputs for each number (\"outputs_per_number\"), and the loss requires " +
-                    std::to_string(width) + " a step, which is no multiple");
+  const auto estimates = static_cast<std::int64_t>(required.estimates.size());
+  if (width % estimates != 0) {
+    throw DataError("computes " + std::to_string(estimates) +
+                    " estimates of each number, and the loss's output \"" + required.name +
+                    "\" has " + std::to_string(width) + " a step, which is no multiple");
   }
-  const std::int64_t numbers = width / outputs_per_number_;
+  const std::int64_t numbers = width / estimates;
   const std::int64_t channels = windows.width();
   if (channel_ + numbers > channels) {
-    throw DataError("forecasts channels of its input: the loss requires " +
-                    std::to_string(numbers) + " numbers a step, and there are " +
-                    std::to_string(channels) + " channels from 0, of which " +
-                    "the first is channel " + std::to_string(channel_) +
-                    "; make the targets' columns inputs as well, and choose a loss of as many "
-                    "outputs per number "
-                    "as the network has");
+    throw DataError("forecasts channels of its input: the target has " + std::to_string(numbers) +
+                    " numbers a step, and there are " + std::to_string(channels) +
+                    " channels from 0, of which the first is channel " + std::to_string(channel_) +
+                    "; make the targets' columns inputs as well");
   }
-  json steps = do_steps({windows.sizes[1], horizon * outputs_per_number_, outputs_per_number_});
+  json steps = do_steps({windows.sizes[1], horizon, required.estimates});
   if (numbers != channels)
     steps.push_back({{"use", "narrow"}, {"dim", 2}, {"start", channel_}, {"length", numbers}});
-  if (outputs_per_number_ > 1) {
-    // [B, outputs, horizon, numbers] to [B, horizon, outputs · numbers].
-    steps.push_back({{"use", "unflatten"}, {"shape", {outputs_per_number_, horizon, numbers}}});
+  if (estimates > 1) {
+    // [B, estimates, horizon, numbers] to [B, horizon, estimates · numbers].
+    steps.push_back({{"use", "unflatten"}, {"shape", {estimates, horizon, numbers}}});
     steps.push_back("transpose");
     steps.push_back({{"use", "flatten"}, {"start_dim", 2}});
   }
@@ -72,35 +94,54 @@ json Forecaster::do_build(const LayerSpec& spec) const {
   return steps;
 }
 
+json Forecaster::window_scale(json parameters) {
+  parameters["use"] = "window_scale";
+  parameters["tag"] = {{"scale", "window"}};
+  return parameters;
+}
+
+json Forecaster::window_unscale(const Task& task) {
+  const std::vector<Estimate>& all = task.estimates;
+  if (std::find(all.begin(), all.end(), Estimate::kCount) != all.end()) {
+    throw DataError(
+        "scales windows, and the loss is of counts, whose distribution cannot be scaled back; "
+        "choose gaussian_nll or quantile, or a network that does not scale: dlinear, "
+        "gru_forecaster or n_beats without \"scale\"");
+  }
+  json step = {{"use", "window_unscale"}, {"using", {"window"}}};
+  if (all.size() > 1 || all.front() != Estimate::kLocation)
+    step["estimates"] = names_of(all);
+  return step;
+}
+
 json Repeat::do_steps(const Task& task) const {
-  return json::array({{{"use", "repeat_period"}, {"period", 1}, {"horizon", task.horizon}}});
+  return repeated(task.horizon, task.estimates, 1);
 }
 
 json Seasonal::do_steps(const Task& task) const {
-  return json::array({{{"use", "repeat_period"}, {"period", period_}, {"horizon", task.horizon}}});
+  return repeated(task.horizon, task.estimates, period_);
 }
 
 json Linear::do_steps(const Task& task) const {
   json steps = json::array();
-  add_map(steps, "linear", task.horizon);
+  add_map(steps, "linear", task.rows());
   return steps;
 }
 
 json NLinear::do_steps(const Task& task) const {
-  json steps =
-      json::array({{{"use", "window_scale"}, {"method", "last"}, {"tag", {{"scale", "window"}}}}});
-  add_map(steps, "linear", task.horizon);
-  steps.push_back({{"use", "window_unscale"}, {"using", {"window"}}});
+  json steps = json::array({window_scale({{"method", "last"}})});
+  add_map(steps, "linear", task.rows());
+  steps.push_back(window_unscale(task));
   return steps;
 }
 
 json DLinear::do_steps(const Task& task) const {
   json steps = json::array(
       {{{"use", "series_decomposition"}, {"kernel_size", kernel_}, {"tag", {{"trend", "trend"}}}}});
-  add_map(steps, "linear_seasonal", task.horizon);
+  add_map(steps, "linear_seasonal", task.rows());
   steps.back() = {{"use", "transpose"}, {"tag", "seasonal"}};
   steps.push_back({{"use", "at"}, {"tags", {"trend"}}});
-  add_map(steps, "linear_trend", task.horizon);
+  add_map(steps, "linear_trend", task.rows());
   steps.back() = {{"use", "transpose"}, {"tag", "level"}};
   steps.push_back({{"use", "at"}, {"tags", {"seasonal", "level"}}});
   steps.push_back({{"use", "merge"}, {"with", "add"}});

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
 #include <treadle/core/graph_builder.h>
+#include <treadle/core/model_spec.h>
 
 namespace treadle::forecasting {
 
@@ -19,8 +21,8 @@ namespace treadle::forecasting {
 /// - `dlinear`: two maps, of the trend and of what is left of the window without it; their sum.
 ///
 /// The target's numbers are channels of the input, from "channel" on, in the same order and units.
-/// A network with "outputs_per_number" computes so many for each number: quantiles. Those of the
-/// first quantile come first, as losses have them.
+/// A network computes all estimates that the loss lists for each of them (OutputSpec::estimates):
+/// quantiles, or a location and a scale. Naive forecasts have values and quantiles only.
 ///
 /// Zeng et al., "Are Transformers Effective for Time Series Forecasting?" (2023); Hyndman &
 /// Athanasopoulos, "Forecasting: Principles and Practice", 3rd edition (2021), section 5.2.
@@ -29,22 +31,30 @@ class Forecaster : public GraphBuilder {
   ~Forecaster() override;
 
  protected:
-  /// What a forecast is made of, and how many numbers of each channel it has.
+  /// What a forecast is made of, and what of each channel it has.
   struct Task {
-    std::int64_t steps;    ///< of a window
-    std::int64_t horizon;  ///< times the outputs per number
-    std::int64_t outputs;  ///< per number
+    std::int64_t steps;  ///< of a window
+    std::int64_t horizon;
+    std::vector<Estimate> estimates;  ///< one at least
+
+    /// Of the forecast: all steps of the first estimate, then those of the second.
+    std::int64_t rows() const { return horizon * static_cast<std::int64_t>(estimates.size()); }
   };
 
   explicit Forecaster(const Config& config);
 
+  /// The step that scales the window and tags what window_unscale() needs.
+  static nlohmann::json window_scale(nlohmann::json parameters);
+  /// The step that undoes it for [B, task.rows(), channels]. Throws a DataError where estimates
+  /// cannot be scaled: of counts.
+  static nlohmann::json window_unscale(const Task& task);
+
  private:
   nlohmann::json do_build(const LayerSpec& spec) const final;
-  /// From the window to [B, task.horizon, channels].
+  /// From the window to [B, task.rows(), channels].
   virtual nlohmann::json do_steps(const Task& task) const = 0;
 
   std::int64_t channel_;
-  std::int64_t outputs_per_number_;
 };
 
 class Repeat final : public Forecaster {

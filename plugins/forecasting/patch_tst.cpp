@@ -35,7 +35,7 @@ PatchTst::PatchTst(const Config& config)
 
 nlohmann::json PatchTst::do_steps(const Task& task) const {
   nlohmann::json steps = nlohmann::json::array(
-      {{{"use", "window_scale"}, {"tag", {{"scale", "window"}}}},
+      {window_scale({}),
        {{"use", "patches"},
         {"patch_len", patch_len_},
         {"stride", stride_},
@@ -58,10 +58,10 @@ nlohmann::json PatchTst::do_steps(const Task& task) const {
   // The authors' order of the head's inputs: for each of d_model, all patches.
   steps.push_back({{"use", "transpose"}, {"dim0", 2}, {"dim1", 3}});
   steps.push_back({{"use", "flatten"}, {"start_dim", 2}});
-  steps.push_back({{"use", "dense"}, {"out_features", task.horizon}, {"name", "head"}});
+  steps.push_back({{"use", "dense"}, {"out_features", task.rows()}, {"name", "head"}});
   add_dropout_step(steps, head_dropout_);
   steps.push_back("transpose");
-  steps.push_back({{"use", "window_unscale"}, {"using", {"window"}}});
+  steps.push_back(window_unscale(task));
   return steps;
 }
 

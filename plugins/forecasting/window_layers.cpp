@@ -14,6 +14,9 @@
 #include <ATen/ops/var.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/scale_parameter.h>
+
+#include "estimates.h"
 
 namespace treadle::forecasting {
 namespace {
@@ -30,6 +33,22 @@ void expect_only_windows(const LayerSpec& spec) {
   windows_in(spec);
   if (spec.inputs.size() != 1)
     throw DataError("takes one input, got " + std::to_string(spec.inputs.size()));
+}
+
+/// A forecast in the units of its window.
+at::Tensor unscaled(Estimate estimate, const at::Tensor& x, const at::Tensor& shift,
+                    const at::Tensor& scale) {
+  switch (estimate) {
+    case Estimate::kLocation:
+      return x * scale + shift;
+    case Estimate::kScale:
+      return output_for_scale(scale_of(x) * scale.abs());
+    case Estimate::kDimensionless:
+      return x;
+    case Estimate::kCount:
+      break;  // the schema does not have it
+  }
+  return x;
 }
 
 }  // namespace
@@ -83,7 +102,8 @@ at::Tensor WindowScale::forward(const Inputs& inputs, LayerContext& context) {
   return numbers.scale.defined() ? centred / numbers.scale : centred;
 }
 
-WindowUnscale::WindowUnscale(const Config&, const LayerSpec& spec) {
+WindowUnscale::WindowUnscale(const Config& config, const LayerSpec& spec)
+    : estimates_(estimates_in(config)) {
   const TensorSpec& windows = windows_in(spec);
   if (spec.inputs.size() != 2) {
     throw DataError(
@@ -93,12 +113,31 @@ WindowUnscale::WindowUnscale(const Config&, const LayerSpec& spec) {
   const TensorSpec& scale = spec.inputs[1];
   if (scale.sizes.size() != 3 || scale.sizes[1] != 2 || scale.sizes[2] != windows.sizes[2]) {
     throw DataError("takes a scale [B, 2, " + std::to_string(windows.sizes[2]) + "] for " +
-                    windows.text() + ", got " + scale.text());
+                    windows.text() + ", got " + scale.text() +
+                    "; take channels out behind window_unscale");
+  }
+  const auto estimates = static_cast<std::int64_t>(estimates_.size());
+  if (windows.sizes[1] != TensorSpec::kVaries && windows.sizes[1] % estimates != 0) {
+    throw DataError("takes all steps of each of " + std::to_string(estimates) +
+                    " estimates (\"estimates\"), got " + windows.text());
   }
 }
 
 at::Tensor WindowUnscale::forward(const Inputs& inputs, LayerContext&) {
-  return inputs[0] * inputs[1].narrow(1, 1, 1) + inputs[1].narrow(1, 0, 1);
+  const at::Tensor shift = inputs[1].narrow(1, 0, 1);
+  const at::Tensor scale = inputs[1].narrow(1, 1, 1);
+  const std::int64_t steps = inputs[0].size(1) / static_cast<std::int64_t>(estimates_.size());
+  std::vector<at::Tensor> parts;
+  std::int64_t begin = 0;
+  for (auto first = estimates_.begin(); first != estimates_.end();) {
+    const auto end = std::find_if(first, estimates_.end(),
+                                  [&](Estimate estimate) { return estimate != *first; });
+    const std::int64_t length = steps * (end - first);
+    parts.push_back(unscaled(*first, inputs[0].narrow(1, begin, length), shift, scale));
+    begin += length;
+    first = end;
+  }
+  return parts.size() == 1 ? parts.front() : at::cat(parts, 1);
 }
 
 SeriesDecomposition::SeriesDecomposition(const Config& config, const LayerSpec& spec)

@@ -8,6 +8,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/model_spec.h>
 
 /// Layers for windows of series [B, steps, channels].
 namespace treadle::forecasting {
@@ -45,13 +46,23 @@ class WindowScale final : public Layer, public NamesOutputs {
   double eps_;
 };
 
-/// Undoes a WindowScale, whose output "scale" is its reference: forecasts [B, horizon, channels] in
-/// the units of the window.
+/// Undoes a WindowScale, whose output "scale" is its reference: forecasts [B, estimates · horizon,
+/// channels] in the units of the window. All steps of the first estimate come first. By shift and
+/// scale of the window:
+///
+/// | estimate      | becomes                                                                |
+/// |---------------|------------------------------------------------------------------------|
+/// | location      | x · scale + shift                                                      |
+/// | scale         | what stands for a deviation abs(scale) times as large (scale_of())     |
+/// | dimensionless | x                                                                      |
 class WindowUnscale final : public Layer {
  public:
   WindowUnscale(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  std::vector<Estimate> estimates_;
 };
 
 /// A window without its trend, which is the further output "trend": a moving average over

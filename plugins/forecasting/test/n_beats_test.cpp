@@ -1,20 +1,15 @@
 // N-BEATS beside PyTorch's: numbers of n_beats_reference.py, which says how it fills weights.
+#include <utility>
 #include <vector>
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
-#include <treadle/graph/flow_document.h>
-#include <treadle/graph/graph.h>
-#include <treadle/graph/graph_state.h>
-#include <treadle/tensor/task_random.h>
 
-#include "test/this_plugin.h"
+#include "test/filled_network.h"
 
 namespace treadle::testing {
 namespace {
@@ -51,54 +46,22 @@ std::vector<NBeatsCase> n_beats_cases() {
             13.938012023625413, 5.62141955227794, -5.255957399383224, 9.826642314511275}}};
 }
 
-/// For windows [B, 6, 2].
-std::shared_ptr<graph::Graph> n_beats(nlohmann::json parameters, std::vector<std::int64_t> output) {
-  LayerSpec spec;
-  spec.dtype = at::kDouble;
-  spec.inputs = {TensorSpec({TensorSpec::kVaries, 6, 2}, at::kDouble)};
-  spec.outputs = {{"output", std::move(output)}};
-  parameters["use"] = "n_beats";
-  parameters["num_layers"] = 2;
-  const nlohmann::json steps{{{"use", "graph"}, {"name", "net"}, {"builder", parameters}}};
-  const TaskRandom random(3);
-  return graph::read_steps(Config(), steps, "", plugin().registry()).build(spec);
-}
-
-at::Tensor n_beats_forecast(const graph::Graph& network) {
-  const at::Tensor i = at::arange(24, at::kDouble);
-  const std::vector<at::Tensor> inputs{((i * 0.37).cos() * 2 + i * 0.05).view({2, 6, 2})};
-  graph::GraphState state(network);
-  return network.run(inputs, state).front();
-}
-
 TEST(NBeats, HasValuesAndGradientsOfPyTorchs) {
   for (const NBeatsCase& one : n_beats_cases()) {
     SCOPED_TRACE(one.name);
-    const auto network = n_beats(one.parameters, {4, 2});
-    std::vector<at::Tensor> parameters = network->parameters();
-    ASSERT_EQ(parameters.size(), one.slopes.size());
-    {
-      const c10::NoGradGuard no_gradients;
-      for (std::size_t k = 0; k < parameters.size(); ++k) {
-        const at::Tensor i = at::arange(parameters[k].numel(), at::kDouble);
-        parameters[k].copy_(
-            ((i * 1.3 + static_cast<double>(k)).sin() * 0.5).view(parameters[k].sizes()));
-      }
-    }
+    nlohmann::json builder = one.parameters;
+    builder["use"] = "n_beats";
+    builder["num_layers"] = 2;
+    const auto network = network_of(std::move(builder), 6, 2, {"output", {4, 2}});
+    fill_parameters(*network);
 
-    const at::Tensor forecast = n_beats_forecast(*network);
-    (forecast.flatten() * at::arange(16, at::kDouble).cos()).sum().backward();
+    const at::Tensor forecast = forecast_of(*network, counted_windows(6));
 
     EXPECT_TRUE(
         at::allclose(forecast.flatten(), at::tensor(one.forecast, at::kDouble), 1e-10, 1e-11))
         << forecast;
-    for (std::size_t k = 0; k < parameters.size(); ++k) {
-      const at::Tensor gradient = parameters[k].grad().flatten();
-      EXPECT_NEAR(
-          (gradient * (at::arange(gradient.numel(), at::kDouble) * 0.5).cos()).sum().item<double>(),
-          one.slopes[k], 1e-9)
-          << "parameter " << k;
-    }
+    EXPECT_THAT(slopes_of(*network, forecast),
+                ::testing::Pointwise(::testing::DoubleNear(1e-9), one.slopes));
   }
 }
 

@@ -10,12 +10,8 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
-#include <treadle/graph/flow_document.h>
-#include <treadle/graph/graph.h>
-#include <treadle/graph/graph_state.h>
-#include <treadle/tensor/task_random.h>
 
-#include "test/this_plugin.h"
+#include "test/filled_network.h"
 
 namespace treadle::testing {
 namespace {
@@ -24,33 +20,13 @@ using PatchJson = nlohmann::json;
 using ::testing::HasSubstr;
 
 /// For windows [B, 20, 2].
-std::shared_ptr<graph::Graph> patch_network(PatchJson parameters,
-                                            std::vector<std::int64_t> output) {
-  LayerSpec spec;
-  spec.dtype = at::kDouble;
-  spec.inputs = {TensorSpec({TensorSpec::kVaries, 20, 2}, at::kDouble)};
-  spec.outputs = {{"output", std::move(output)}};
+std::shared_ptr<graph::Graph> patch_network(PatchJson parameters, OutputSpec output) {
   PatchJson builder = {{"use", "patch_tst"}, {"patch_len", 4}, {"stride", 2},
                        {"d_model", 4},       {"num_heads", 2}, {"dim_feedforward", 6},
                        {"num_layers", 2},    {"dropout", 0}};
-  if (!parameters.is_null()) {
+  if (!parameters.is_null())
     builder.update(parameters);
-  }
-  const PatchJson steps{{{"use", "graph"}, {"name", "net"}, {"builder", std::move(builder)}}};
-  const TaskRandom random(3);
-  return graph::read_steps(Config(), steps, "", plugin().registry()).build(spec);
-}
-
-at::Tensor patch_result(const graph::Graph& network, const at::Tensor& windows) {
-  const TaskRandom random(5);
-  graph::GraphState state(network);
-  const std::vector<at::Tensor> inputs{windows};
-  return network.run(inputs, state).front();
-}
-
-at::Tensor patch_windows() {
-  const at::Tensor i = at::arange(80, at::kDouble);
-  return ((i * 0.37).cos() * 2 + i * 0.05).view({2, 20, 2});
+  return network_of(std::move(builder), 20, 2, std::move(output));
 }
 
 /// A parameter, and Σ gradient_i cos(i / 2).
@@ -93,21 +69,13 @@ const std::vector<Slope> kSlopes = {
 };
 
 TEST(PatchTst, HasValuesAndGradientsOfPyTorchs) {
-  const auto network = patch_network({}, {3, 2});
+  const auto network = patch_network({}, {"output", {3, 2}});
   auto parameters = network->named_parameters();
   ASSERT_EQ(parameters.size(), kSlopes.size());
-  {
-    const c10::NoGradGuard no_gradients;
-    for (std::size_t k = 0; k < kSlopes.size(); ++k) {
-      at::Tensor& one = parameters[std::string("net.") + kSlopes[k].name];
-      const at::Tensor filled =
-          (at::arange(one.numel(), at::kDouble) * 1.3 + static_cast<double>(k)).sin() * 0.5;
-      one.copy_(filled.view(one.sizes()));
-    }
-  }
+  fill_parameters(*network);
   network->train();
 
-  const at::Tensor trained = patch_result(*network, patch_windows());
+  const at::Tensor trained = forecast_of(*network, counted_windows(20));
   (trained.flatten() * at::arange(12, at::kDouble).cos()).sum().backward();
 
   const at::Tensor expected =
@@ -129,7 +97,7 @@ TEST(PatchTst, HasValuesAndGradientsOfPyTorchs) {
                   1.6700723445547416, 1.672696660117768, 2.181432345477002, 2.0753774932919145},
                  at::kDouble);
   EXPECT_TRUE(
-      at::allclose(patch_result(*network, patch_windows()).flatten(), evaluated, 1e-9, 1e-10));
+      at::allclose(forecast_of(*network, counted_windows(20)).flatten(), evaluated, 1e-9, 1e-10));
 }
 
 // By hand: 0 … 5 and twice the 5 behind them, in patches of four that begin two steps apart.
@@ -151,24 +119,25 @@ TEST(Patches, RepeatTheLastValueBehindTheEnd) {
 // What a channel becomes does not depend on the others, and all are treated alike.
 TEST(PatchTst, TreatsChannelsIndependently) {
   const c10::NoGradGuard no_gradients;
-  const auto network = patch_network({}, {3, 2});
+  const auto network = patch_network({}, {"output", {3, 2}});
   network->eval();
-  const at::Tensor x = patch_windows();
+  const at::Tensor x = counted_windows(20);
   const at::Tensor twice = at::cat({x.narrow(2, 1, 1), x.narrow(2, 1, 1)}, 2);
 
-  const at::Tensor result = patch_result(*network, twice.contiguous());
+  const at::Tensor result = forecast_of(*network, twice.contiguous());
 
   EXPECT_TRUE(at::allclose(result.select(2, 0), result.select(2, 1), 1e-12, 1e-12));
   EXPECT_TRUE(
-      at::allclose(result.select(2, 1), patch_result(*network, x).select(2, 1), 1e-12, 1e-12));
+      at::allclose(result.select(2, 1), forecast_of(*network, x).select(2, 1), 1e-12, 1e-12));
 }
 
 // Quantiles: the numbers of the first one, then those of the second. The head's rows are the steps
 // of the first, then those of the second.
-TEST(PatchTst, HasSeveralOutputsPerNumber) {
+TEST(PatchTst, HasSeveralEstimatesOfANumber) {
   const c10::NoGradGuard no_gradients;
-  const auto network = patch_network({{"outputs_per_number", 2}}, {3, 4});
-  const auto first = patch_network({}, {3, 2});
+  const auto network =
+      patch_network({}, {"output", {3, 4}, {Estimate::kLocation, Estimate::kLocation}});
+  const auto first = patch_network({}, {"output", {3, 2}});
   network->eval();
   first->eval();
   auto of_first = first->named_parameters();
@@ -177,11 +146,11 @@ TEST(PatchTst, HasSeveralOutputsPerNumber) {
     one.copy_(parameter.value().narrow(0, 0, one.size(0)));
   }
 
-  const at::Tensor both = patch_result(*network, patch_windows());
+  const at::Tensor both = forecast_of(*network, counted_windows(20));
 
   EXPECT_EQ(both.sizes(), (std::vector<std::int64_t>{2, 3, 4}));
   EXPECT_TRUE(
-      at::allclose(both.narrow(2, 0, 2), patch_result(*first, patch_windows()), 1e-12, 1e-12));
+      at::allclose(both.narrow(2, 0, 2), forecast_of(*first, counted_windows(20)), 1e-12, 1e-12));
 }
 
 template <typename Run>
@@ -196,18 +165,18 @@ std::string refusal_of(const Run& run) {
 
 TEST(PatchTst, RefusesWhatItCannotDo) {
   EXPECT_THAT(refusal_of([] {
-                patch_network({{"num_heads", 3}}, {3, 2});
+                patch_network({{"num_heads", 3}}, {"output", {3, 2}});
               }),
               HasSubstr("must divide d_model, 4"));
   EXPECT_THAT(refusal_of([] {
-                patch_network({{"patch_len", 30}}, {3, 2});
+                patch_network({{"patch_len", 30}}, {"output", {3, 2}});
               }),
               HasSubstr("a patch has 30 steps (\"patch_len\"), and a window 20 with 2 behind"));
   EXPECT_THAT(refusal_of([] {
-                patch_network({{"outputs_per_number", 3}}, {3, 4});
+                patch_network({}, {"output", {3, 4}, {Estimate::kCount, Estimate::kCount}});
               }),
-              HasSubstr("computes 3 outputs for each number (\"outputs_per_number\"), and the loss "
-                        "requires 4"));
+              AllOf(HasSubstr("the loss is of counts, whose distribution cannot be scaled back"),
+                    HasSubstr("choose gaussian_nll or quantile")));
   LayerSpec spec;
   spec.inputs = {TensorSpec({TensorSpec::kVaries, 2, 5, 4}, at::kFloat),
                  TensorSpec({TensorSpec::kVaries, 2, 1, 5, 5}, at::kFloat)};

@@ -203,7 +203,7 @@ TEST(Forecasters, OfOneStepOrSomeChannels) {
     ADD_FAILURE() << "there is one channel from 1 on";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("the loss requires 2 numbers a step, and there are 2 channels"));
+                HasSubstr("the target has 2 numbers a step, and there are 2 channels"));
   }
 }
 
