@@ -12,7 +12,7 @@
 
 #include "forecasters.h"
 
-/// Stacks of blocks that compute coefficients of a basis.
+/// What N-BEATS and N-HiTS share: stacks of blocks that compute coefficients of a basis.
 namespace treadle::forecasting {
 
 /// The functions that coefficients multiply, [functions, steps], float64. Undefined: a function for

@@ -106,7 +106,7 @@ json Forecaster::window_unscale(const Task& task) {
     throw DataError(
         "scales windows, and the loss is of counts, whose distribution cannot be scaled back; "
         "choose gaussian_nll or quantile, or a network that does not scale: dlinear, "
-        "gru_forecaster or n_beats without \"scale\"");
+        "gru_forecaster, n_beats or n_hits without \"scale\"");
   }
   json step = {{"use", "window_unscale"}, {"using", {"window"}}};
   if (all.size() > 1 || all.front() != Estimate::kLocation)

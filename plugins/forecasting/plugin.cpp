@@ -2,6 +2,7 @@
 
 #include "forecasters.h"
 #include "n_beats.h"
+#include "n_hits.h"
 #include "patch_layers.h"
 #include "patch_tst.h"
 #include "recurrent_forecasters.h"
@@ -19,6 +20,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<MadeLayer<PatchEmbedding>, treadle::LayerFactory>("patch_embedding");
   registrar.add<MadeLayer<PatchEncoderLayer>, treadle::LayerFactory>("patch_encoder_layer");
   registrar.add<MadeLayer<NBeatsStack>, treadle::LayerFactory>("n_beats_stack");
+  registrar.add<MadeLayer<NHitsStack>, treadle::LayerFactory>("n_hits_stack");
   registrar.add<MadeLayer<GatedResidualNetwork>, treadle::LayerFactory>("gated_residual_network");
   registrar.add<MadeLayer<GatedAddNorm>, treadle::LayerFactory>("gated_add_norm");
   registrar.add<MadeLayer<VariableSelection>, treadle::LayerFactory>("variable_selection");
@@ -32,6 +34,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<DLinear, treadle::GraphBuilder>("dlinear");
   registrar.add<PatchTst, treadle::GraphBuilder>("patch_tst");
   registrar.add<NBeats, treadle::GraphBuilder>("n_beats");
+  registrar.add<NHits, treadle::GraphBuilder>("n_hits");
   registrar.add<RecurrentForecaster<GruName>, treadle::GraphBuilder>("gru_forecaster");
   registrar.add<RecurrentForecaster<LstmName>, treadle::GraphBuilder>("lstm_forecaster");
   registrar.add<TemporalFusionTransformer, treadle::GraphBuilder>("temporal_fusion_transformer");

@@ -36,6 +36,7 @@ nlohmann::json small_network(const std::string& name) {
   static const nlohmann::json kNetworks = {
       {"dlinear", {{"kernel_size", 5}}},
       {"n_beats", {{"stacks", 2}, {"width", 16}, {"scale", "standard"}}},
+      {"n_hits", {{"width", 16}, {"scale", "robust"}}},
       {"patch_tst",
        {{"patch_len", 4},
         {"stride", 2},
@@ -155,7 +156,7 @@ TEST_P(Distributions, FollowTheScaleOfTheSeries) {
 
 INSTANTIATE_TEST_SUITE_P(
     Forecasting, Distributions,
-    ::testing::Combine(::testing::Values("dlinear", "n_beats", "patch_tst"),
+    ::testing::Combine(::testing::Values("dlinear", "n_beats", "n_hits", "patch_tst"),
                        ::testing::Values("quantile", "gaussian_nll", "student_t_nll",
                                          "gaussian_mixture_nll")),
     [](const auto& info) {
