@@ -104,12 +104,19 @@ at::Tensor BasisStack::forward(const Inputs& inputs, LayerContext& context) {
 // --- The network
 
 StackedForecaster::StackedForecaster(const Config& config)
-    : Forecaster(config), scale_(config.find<std::string>("scale").value_or("")) {}
+    : Forecaster(config),
+      scale_(config.find<std::string>("scale").value_or("")),
+      revin_affine_(config.get<bool>("revin_affine")) {
+  if (revin_affine_ && scale_.empty()) {
+    config.fail("revin_affine",
+                "weighs windows that are scaled, and these are not; set \"scale\": \"standard\"");
+  }
+}
 
 nlohmann::json StackedForecaster::do_steps(const Task& task) const {
   nlohmann::json steps = nlohmann::json::array();
   if (!scale_.empty())
-    steps.push_back(window_scale({{"method", scale_}}));
+    steps.push_back(window_scale(scale_, revin_affine_));
   steps.push_back("transpose");
   std::string forecast;
   int number = 0;

@@ -79,7 +79,8 @@ class BasisStack : public Layer, public NamesOutputs {
   at::Tensor forecast_basis_;  // [θ, horizon]
 };
 
-/// A network of such stacks, one behind the other. "scale": windows are scaled, and forecasts back.
+/// A network of such stacks, one behind the other. "scale": windows are scaled, and forecasts back;
+/// "revin_affine": with learned weights.
 class StackedForecaster : public Forecaster {
  protected:
   explicit StackedForecaster(const Config& config);
@@ -90,6 +91,7 @@ class StackedForecaster : public Forecaster {
   virtual std::vector<nlohmann::json> do_stacks(const Task& task) const = 0;
 
   std::string scale_;
+  bool revin_affine_;
 };
 
 }  // namespace treadle::forecasting

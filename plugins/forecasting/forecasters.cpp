@@ -94,10 +94,11 @@ json Forecaster::do_build(const LayerSpec& spec) const {
   return steps;
 }
 
-json Forecaster::window_scale(json parameters) {
-  parameters["use"] = "window_scale";
-  parameters["tag"] = {{"scale", "window"}};
-  return parameters;
+json Forecaster::window_scale(const std::string& method, bool affine) {
+  json step = {{"use", "window_scale"}, {"method", method}, {"tag", {{"scale", "window"}}}};
+  if (affine)
+    step.update({{"affine", true}, {"name", "revin"}});
+  return step;
 }
 
 json Forecaster::window_unscale(const Task& task) {
@@ -129,7 +130,7 @@ json Linear::do_steps(const Task& task) const {
 }
 
 json NLinear::do_steps(const Task& task) const {
-  json steps = json::array({window_scale({{"method", "last"}})});
+  json steps = json::array({window_scale("last")});
   add_map(steps, "linear", task.rows());
   steps.push_back(window_unscale(task));
   return steps;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -43,8 +44,9 @@ class Forecaster : public GraphBuilder {
 
   explicit Forecaster(const Config& config);
 
-  /// The step that scales the window and tags what window_unscale() needs.
-  static nlohmann::json window_scale(nlohmann::json parameters);
+  /// The step that scales the window and tags what window_unscale() needs. `affine`: as RevIN, with
+  /// weights "revin.weight" and "revin.bias".
+  static nlohmann::json window_scale(const std::string& method, bool affine = false);
   /// The step that undoes it for [B, task.rows(), channels]. Throws a DataError where estimates
   /// cannot be scaled: of counts.
   static nlohmann::json window_unscale(const Task& task);

@@ -26,7 +26,8 @@ PatchTst::PatchTst(const Config& config)
       dropout_(config.get<double>("dropout")),
       attention_dropout_(config.get<double>("attention_dropout")),
       head_dropout_(config.get<double>("head_dropout")),
-      adds_scores_(config.get<bool>("residual_attention")) {
+      adds_scores_(config.get<bool>("residual_attention")),
+      revin_affine_(config.get<bool>("revin_affine")) {
   if (width_ % heads_ != 0) {
     config.fail("num_heads", "must divide d_model, " + std::to_string(width_) +
                                  ": each head has its share of it");
@@ -35,7 +36,7 @@ PatchTst::PatchTst(const Config& config)
 
 nlohmann::json PatchTst::do_steps(const Task& task) const {
   nlohmann::json steps = nlohmann::json::array(
-      {window_scale({}),
+      {window_scale("standard", revin_affine_),
        {{"use", "patches"},
         {"patch_len", patch_len_},
         {"stride", stride_},

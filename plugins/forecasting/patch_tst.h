@@ -33,6 +33,7 @@ class PatchTst final : public Forecaster {
   double attention_dropout_;
   double head_dropout_;
   bool adds_scores_;
+  bool revin_affine_;
 };
 
 }  // namespace treadle::forecasting

@@ -8,10 +8,12 @@
 #include <ATen/ops/amin.h>
 #include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/quantile.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/var.h>
+#include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/scale_parameter.h>
@@ -87,19 +89,32 @@ WindowScale::Method WindowScale::method_called(const std::string& name) {
 WindowScale::WindowScale(const Config& config, const LayerSpec& spec)
     : method_(method_called(config.get<std::string>("method"))), eps_(config.get<double>("eps")) {
   expect_only_windows(spec);
+  if (!config.get<bool>("affine"))
+    return;
+  const std::int64_t channels = windows_in(spec).sizes[2];
+  if (channels == TensorSpec::kVaries)
+    throw DataError(
+        "has a weight for each channel (\"affine\"), so their number must be known, got " +
+        windows_in(spec).text());
+  weight_ = register_parameter("weight", at::ones({channels}, spec.dtype));
+  bias_ = register_parameter("bias", at::zeros({channels}, spec.dtype));
 }
 
 at::Tensor WindowScale::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& windows = inputs[0];
   const Numbers numbers = method_(windows, eps_);
   if (context.is_requested("scale")) {
-    context.set_output(
-        "scale", at::cat({numbers.shift,
-                          numbers.scale.defined() ? numbers.scale : at::ones_like(numbers.shift)},
-                         1));
+    at::Tensor shift = numbers.shift;
+    at::Tensor scale = numbers.scale.defined() ? numbers.scale : at::ones_like(shift);
+    if (weight_.defined()) {
+      scale = scale / (weight_ + eps_ * eps_);
+      shift = shift - bias_ * scale;
+    }
+    context.set_output("scale", at::cat({shift, scale}, 1));
   }
   const at::Tensor centred = windows - numbers.shift;
-  return numbers.scale.defined() ? centred / numbers.scale : centred;
+  const at::Tensor scaled = numbers.scale.defined() ? centred / numbers.scale : centred;
+  return weight_.defined() ? scaled * weight_ + bias_ : scaled;
 }
 
 WindowUnscale::WindowUnscale(const Config& config, const LayerSpec& spec)

@@ -23,7 +23,14 @@ namespace treadle::forecasting {
 /// | robust   | median      | interquartile range + eps               |
 /// | min_max  | least value | largest - least value + eps             |
 ///
-/// The further output "scale", [B, 2, channels], has shift and scale, for WindowUnscale.
+/// With "affine" a learned weight w (first 1) and bias b (first 0) of each channel follow, as in
+/// RevIN: w · (x - shift) / scale + b.
+///
+/// The further output "scale", [B, 2, channels], is what WindowUnscale multiplies by and adds:
+/// scale and shift, or with weights the inverse of the authors' RevIN, (x - b) / (w + eps²) · scale
+/// + shift, as one product and one sum:
+///
+///     scale' = scale / (w + eps²),   shift' = shift - b · scale'
 ///
 /// Zeng et al., "Are Transformers Effective for Time Series Forecasting?" (2023), and Kim et al.,
 /// "Reversible Instance Normalization" (2022).
@@ -44,6 +51,8 @@ class WindowScale final : public Layer, public NamesOutputs {
 
   Method method_;
   double eps_;
+  at::Tensor weight_;  // [channels]; undefined without "affine"
+  at::Tensor bias_;    // likewise
 };
 
 /// Undoes a WindowScale, whose output "scale" is its reference: forecasts [B, estimates · horizon,

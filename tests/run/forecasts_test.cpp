@@ -177,6 +177,70 @@ TEST(Forecasts, CannotBeContinuedFromInputsThatNobodyPredicts) {
   }
 }
 
+/// PatchTST, which scales windows.
+Json scaling_network() {
+  return Json::parse(R"([{"use": "graph", "builder": {
+      "use": "patch_tst", "patch_len": 2, "stride": 1, "d_model": 8, "num_heads": 2,
+      "dim_feedforward": 8, "num_layers": 1, "revin_affine": true}}])");
+}
+
+/// The cells of a line of a CSV file without quotes.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::istringstream text(line);
+  std::vector<std::string> cells;
+  for (std::string cell; std::getline(text, cell, ',');)
+    cells.push_back(cell);
+  return cells;
+}
+
+// Windows of zigzag lie between 0 and 1, those of slope go up by six: intervals do likewise, and
+// lie where the windows are.
+TEST(Forecasts, HaveIntervalsInTheUnitsOfTheirWindows) {
+  const Workspace workspace;
+  const fs::path series = workspace.folder() / "series.csv";
+  write_series(series, {"zigzag", "slope"}, 40);
+  Json document = series_document(series);
+  document["model"]["flow"] = scaling_network();
+  const Runtime runtime = watching_runtime();
+  for (const char* const loss : {"gaussian_nll", "student_t_nll", "gaussian_mixture_nll"}) {
+    SCOPED_TRACE(loss);
+    document["loss"] = {{"use", loss}, {"quantiles", {0.1, 0.5, 0.9}}};
+    const Predictor predictor = Predictor::load(runtime, trained(workspace, document).folder);
+    const fs::path output = workspace.folder() / "predicted.csv";
+    ASSERT_EQ(predictor.predict_file(series, output), 2 * 37);
+
+    const std::vector<std::string> lines = lines_of(output);
+
+    EXPECT_EQ(lines[0], "row,position,series,time,y,y.q0.1,y.q0.5,y.q0.9");
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      SCOPED_TRACE(lines[i]);
+      const std::vector<std::string> cells = cells_of(lines[i]);
+      ASSERT_EQ(cells.size(), 8U);
+      const bool is_slope = cells[2] == "slope";
+      const int day = std::stoi(cells[3]);
+      const double value = is_slope ? 2 * day : day % 2;
+      const double reach = is_slope ? 20 : 4;
+      EXPECT_LT(std::abs(std::stod(cells[4]) - value), reach);
+      EXPECT_GT(std::stod(cells[7]), std::stod(cells[5]));
+      EXPECT_LT(std::stod(cells[7]) - std::stod(cells[5]), reach);
+    }
+  }
+}
+
+TEST(Forecasts, OfCountsAreNotScaledBack) {
+  const Workspace workspace;
+  write_series(workspace.folder() / "series.csv", {"zigzag"}, 40);
+  Json document = series_document(workspace.folder() / "series.csv");
+  document["model"]["flow"] = scaling_network();
+  document["loss"] = "negative_binomial_nll";
+  try {
+    trained(workspace, document);
+    ADD_FAILURE() << "counts of a window cannot be scaled";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("choose gaussian_nll or quantile, or a network that does"));
+  }
+}
+
 TEST(Forecasts, HaveTheSameTablesAfterAnyStop) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;

@@ -35,8 +35,8 @@ using Names = std::tuple<const char*, const char*>;
 nlohmann::json small_network(const std::string& name) {
   static const nlohmann::json kNetworks = {
       {"dlinear", {{"kernel_size", 5}}},
-      {"n_beats", {{"stacks", 2}, {"width", 16}, {"scale", "standard"}}},
-      {"n_hits", {{"width", 16}, {"scale", "robust"}}},
+      {"n_beats", {{"stacks", 2}, {"width", 16}, {"scale", "standard"}, {"revin_affine", true}}},
+      {"n_hits", {{"width", 16}, {"scale", "robust"}, {"revin_affine", true}}},
       {"patch_tst",
        {{"patch_len", 4},
         {"stride", 2},

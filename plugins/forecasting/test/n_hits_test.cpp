@@ -271,6 +271,13 @@ TEST(NHits, RefusesListsOfDifferentLengths) {
               AllOf(HasSubstr("blocks"), HasSubstr("pool_kernel_size has 3, got 1")));
 }
 
+TEST(NHits, HasAffineWeightsOnlyWhereItScales) {
+  EXPECT_THAT(refusal_of_n_hits([] {
+                plugin().make<GraphBuilder>("n_hits", {{"revin_affine", true}});
+              }),
+              AllOf(HasSubstr("revin_affine"), HasSubstr("set \"scale\": \"standard\"")));
+}
+
 TEST(NHits, RefusesWhatItCannotForecast) {
   const auto refusal = [](std::vector<std::int64_t> shape, std::vector<Estimate> estimates,
                           const nlohmann::json& parameters = {}) {

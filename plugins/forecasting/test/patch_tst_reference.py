@@ -50,9 +50,32 @@ class EncoderLayer(nn.Module):
         return self.norm2(x + self.dropout2(self.ff(x))), scores
 
 
-class PatchTst(nn.Module):
-    def __init__(self, steps, horizon, patch, stride, width, heads, inner, layers, dropout):
+class RevIN(nn.Module):
+    """After github.com/ts-kim/RevIN: its numbers are those of the last window that was scaled."""
+
+    def __init__(self, channels, affine, eps=1e-5):
         super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(channels)) if affine else None
+        self.bias = nn.Parameter(torch.zeros(channels)) if affine else None
+
+    def scale(self, x):
+        self.mean = x.mean(1, keepdim=True).detach()
+        self.std = torch.sqrt(x.var(1, keepdim=True, unbiased=False) + self.eps).detach()
+        x = (x - self.mean) / self.std
+        return x if self.weight is None else x * self.weight + self.bias
+
+    def unscale(self, x):
+        if self.weight is not None:
+            x = (x - self.bias) / (self.weight + self.eps * self.eps)
+        return x * self.std + self.mean
+
+
+class PatchTst(nn.Module):
+    def __init__(self, steps, horizon, patch, stride, width, heads, inner, layers, dropout,
+                 affine_channels=0):
+        super().__init__()
+        self.revin = RevIN(affine_channels, affine_channels > 0)
         self.patch, self.stride = patch, stride
         patches = (steps - patch) // stride + 2
         self.pad = nn.ReplicationPad1d((0, stride))
@@ -64,19 +87,20 @@ class PatchTst(nn.Module):
         self.head = nn.Linear(width * patches, horizon)
 
     def forward(self, x):  # [B, steps, channels]
-        mean = x.mean(1, keepdim=True).detach()
-        std = torch.sqrt(x.var(1, keepdim=True, unbiased=False) + 1e-5).detach()
-        z = self.pad(((x - mean) / std).transpose(1, 2)).unfold(-1, self.patch, self.stride)
+        z = self.pad(self.revin.scale(x).transpose(1, 2)).unfold(-1, self.patch, self.stride)
         b, c, p, _ = z.shape
         z = self.dropout(self.embedding(z).view(b * c, p, -1) + self.positions)
         scores = None
         for layer in self.layers:
             z, scores = layer(z, scores)
         z = z.view(b, c, p, -1).transpose(2, 3).flatten(2)
-        return self.head(z).transpose(1, 2) * std + mean
+        return self.revin.unscale(self.head(z).transpose(1, 2))
 
     def in_order(self):
         """(name, tensors that stand one below the other) as treadle's patch_tst has them."""
+        if self.revin.weight is not None:
+            yield "revin.weight", [self.revin.weight]
+            yield "revin.bias", [self.revin.bias]
         yield "embedding.weight", [self.embedding.weight]
         yield "embedding.bias", [self.embedding.bias]
         yield "embedding.positions", [self.positions]
@@ -91,19 +115,21 @@ class PatchTst(nn.Module):
         yield "head.bias", [self.head.bias]
 
 
-def numbers():
+def numbers(affine):
     torch.set_default_dtype(torch.float64)
-    net = PatchTst(20, 3, 4, 2, 4, 2, 6, 2, 0.0)
+    net = PatchTst(20, 3, 4, 2, 4, 2, 6, 2, 0.0, affine_channels=2 if affine else 0)
     for k, (_, parts) in enumerate(net.in_order()):
         count = sum(part.numel() for part in parts)
         values = 0.5 * torch.sin(1.3 * torch.arange(count) + k)
         for part, some in zip(parts, values.split([part.numel() for part in parts])):
             part.data.copy_(some.view_as(part))
+    if affine:  # its inverse divides by it
+        net.revin.weight.data.add_(1)
     i = torch.arange(80.0)
     x = (2 * torch.cos(0.37 * i) + 0.05 * i).view(2, 20, 2)
 
     out = net(x)
-    print("in training", out.flatten().tolist())
+    print("with affine RevIN" if affine else "without", "in training", out.flatten().tolist())
     (out.flatten() * torch.cos(torch.arange(12.0))).sum().backward()
     for name, parts in net.in_order():
         grad = torch.cat([part.grad.flatten() for part in parts])
@@ -130,4 +156,5 @@ def timing(steps):
 if sys.argv[1:2] == ["--time"]:
     timing(int(sys.argv[2]))
 else:
-    numbers()
+    numbers(affine=False)
+    numbers(affine=True)

@@ -6,10 +6,12 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/replication_pad1d.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 
@@ -97,6 +99,67 @@ TEST(WindowScale, UsesNumbersOfEachWindowAndUnscaleUndoesIt) {
     LayerContext context;
     const std::vector<at::Tensor> inputs{scaled.output, scaled.further};
     EXPECT_TRUE(at::allclose(undo->forward(inputs, context), x, 1e-12, 1e-12));
+  }
+}
+
+// Kim et al.: weights and biases of channels, (x - b) / (w + eps²) on the way back. One of the
+// weights is negative, as training may make it.
+TEST(WindowScale, HasLearnedWeightsAndUnscaleUndoesThem) {
+  const c10::NoGradGuard no_gradients;
+  constexpr double kEps = 0.01;
+  const at::Tensor x = random_windows();
+  const at::Tensor weight = at::tensor({1.5, -0.5}, at::kDouble);
+  const at::Tensor bias = at::tensor({0.3, 2.0}, at::kDouble);
+  for (const char* const method : {"last", "standard", "robust", "min_max"}) {
+    SCOPED_TRACE(method);
+    const auto layer =
+        plugin()
+            .make<LayerFactory>("window_scale",
+                                {{"method", method}, {"eps", kEps}, {"affine", true}})
+            ->create(windows({{9, 2}}));
+    const auto parameters = layer->named_parameters();
+    EXPECT_TRUE(parameters["weight"].equal(at::ones({2}, at::kDouble)));
+    EXPECT_TRUE(parameters["bias"].equal(at::zeros({2}, at::kDouble)));
+    parameters["weight"].copy_(weight);
+    parameters["bias"].copy_(bias);
+    LayerContext context;
+    const std::vector<std::string> names{"scale"};
+    context.request_outputs(names);
+
+    const at::Tensor scaled = layer->forward({&x, 1}, context);
+
+    const at::Tensor numbers = expected_scale(method, x, kEps);
+    const at::Tensor shift = numbers.narrow(1, 0, 1);
+    const at::Tensor scale = numbers.narrow(1, 1, 1);
+    EXPECT_TRUE(at::allclose(scaled, (x - shift) / scale * weight + bias, 1e-12, 1e-12));
+    const at::Tensor forecast = scaled.narrow(1, 2, 4) * 0.7;
+    const auto undo =
+        plugin().make<LayerFactory>("window_unscale")->create(windows({{4, 2}, {2, 2}}));
+    const std::vector<at::Tensor> inputs{forecast, context.take_outputs()[0]};
+    EXPECT_TRUE(at::allclose(undo->forward(inputs, context),
+                             (forecast - bias) / (weight + kEps * kEps) * scale + shift, 1e-12,
+                             1e-12));
+  }
+}
+
+// Weights are of channels: a forecast of some of them has to be scaled back before they are taken
+// out.
+TEST(WindowUnscale, NeedsTheChannelsOfTheWindow) {
+  try {
+    plugin().make<LayerFactory>("window_unscale")->create(windows({{4, 1}, {2, 2}}));
+    ADD_FAILURE() << "which of the two channels?";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("takes a scale [B, 2, 1] for [B, 4, 1], got [B, 2, 2]"),
+                      HasSubstr("take channels out behind window_unscale")));
+  }
+  try {
+    LayerSpec spec;
+    spec.inputs = {TensorSpec({TensorSpec::kVaries, 4, TensorSpec::kVaries}, at::kFloat)};
+    plugin().make<LayerFactory>("window_scale", {{"affine", true}})->create(spec);
+    ADD_FAILURE() << "how many weights?";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a weight for each channel (\"affine\")"));
   }
 }
 
