@@ -457,6 +457,7 @@ class Attempts {
         bool is_less = false;
         for (const Problem& problem : error.problems())
           is_less = erase_at(document, problem.pointer) || is_less;
+        keep_short(document);
         if (!is_less)
           return false;
       } catch (const Error& error) {
@@ -465,6 +466,17 @@ class Attempts {
       }
     }
     return false;
+  }
+
+  /// A repair may take the number of epochs away, and the default is for real data.
+  static void keep_short(json& document) {
+    constexpr int kEpochs = 3;
+    json& training = document["training"];
+    if (training.is_string())
+      training = {{"use", training}};
+    const bool has_epochs = training.value("use", "standard") == "standard";
+    if (has_epochs && !training.contains("epochs") && !training.contains("max_steps"))
+      training["epochs"] = kEpochs;
   }
 
   void refuse(const std::exception& error) {
