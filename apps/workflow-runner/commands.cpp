@@ -38,6 +38,11 @@ constexpr Option kKeep{
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
 constexpr Option kHorizon{"horizon", 0,  "STEPS",
                           false,     "", "continues each series of DATA by so many steps instead"};
+constexpr Option kSamples{
+    "samples", 0,  "COUNT",
+    false,     "", "draws so many samples of the predicted distributions, beside the predictions"};
+constexpr Option kSampleSeed{
+    "seed", 's', "SEED", false, "", "of the samples: the same seed, the same samples (default: 0)"};
 constexpr Option kPrompt{"prompt", 'p', "TEXT",
                          false,    "",  "the beginning of the text (default: none)"};
 constexpr Option kMaxNewTokens{
@@ -128,8 +133,8 @@ std::span<const Command> commands() {
       {"predict",
        "Predicts for the rows of a file; columns are matched by name.",
        {kModelOfRun, kData},
-       {kOutputFile, kKeep, kHorizon, kDevice, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable,
-        kQuiet, kJson},
+       {kOutputFile, kKeep, kHorizon, kSamples, kSampleSeed, kDevice, kPluginDir, kPlugin, kProbe,
+        kLocked, kAllowWritable, kQuiet, kJson},
        "predict runs/iris-20300501-101500 new.csv -o predicted.csv --keep id",
        true,
        ""},

@@ -294,6 +294,20 @@ std::vector<std::string> column_names(const std::vector<std::string>& lists) {
   return names;
 }
 
+SampleOptions samples_of(const CommandLine& line) {
+  SampleOptions samples;
+  if (line.has("seed") && !line.has("samples"))
+    throw UsageError("--seed is that of the samples, and there are none without --samples");
+  if (!line.has("samples"))
+    return samples;
+  samples.count = number_of<std::int64_t>(line, "samples", "a whole number");
+  if (samples.count < 1)
+    throw UsageError("--samples is the number of samples to draw for each row, at least 1");
+  if (line.has("seed"))
+    samples.seed = number_of<std::uint64_t>(line, "seed", "a whole number from 0 on");
+  return samples;
+}
+
 void predict(const CommandLine& line) {
   const std::string output = line.output_file("output");
   const std::vector<std::string> keep = column_names(line.texts("keep"));
@@ -304,10 +318,12 @@ void predict(const CommandLine& line) {
     throw UsageError("--horizon is the number of steps to predict, at least 1");
   if (continues && !keep.empty())
     throw UsageError("--keep copies columns of rows that are there, and --horizon predicts others");
+  const SampleOptions samples = samples_of(line);
   const Runtime runtime = make_runtime(line);
   const Predictor predictor = Predictor::load(runtime, line.arguments[0], device_for_use(line));
-  const std::int64_t rows = continues ? predictor.continue_series(line.arguments[1], output, steps)
-                                      : predictor.predict_file(line.arguments[1], output, keep);
+  const std::int64_t rows =
+      continues ? predictor.continue_series(line.arguments[1], output, steps, samples)
+                : predictor.predict_file(line.arguments[1], output, keep, samples);
   if (is_standard_output(output))
     return;  // nothing but the rows
   if (line.has("json")) {

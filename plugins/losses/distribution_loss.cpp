@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
@@ -21,6 +22,10 @@
 #include <ATen/ops/where.h>
 #include <boost/math/distributions/negative_binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/random/gamma_distribution.hpp>
+#include <boost/random/poisson_distribution.hpp>
+
+#include <treadle/base/random.h>
 
 #include <treadle/core/scale_parameter.h>
 
@@ -53,6 +58,55 @@ at::Tensor each(const at::Tensor& first, const at::Tensor& second, Quantile&& qu
   for (std::int64_t i = 0; i < a.numel(); ++i)
     to[i] = quantile(from_a[i], from_b[i]);
   return result;
+}
+
+/// One number for each element of a tensor [B, ...] of float64: `draw(bits, element)`. The bits are
+/// a function of the row's seed and of the element's place in the row.
+template <typename Draw>
+at::Tensor drawn(at::IntArrayRef sizes, std::span<const std::uint64_t> seeds, Draw&& draw) {
+  at::Tensor result = at::empty(sizes, at::kDouble);
+  auto* const to = result.data_ptr<double>();
+  const std::int64_t per_row = seeds.empty() ? 0 : result.numel() / result.size(0);
+  std::int64_t element = 0;
+  for (const std::uint64_t seed : seeds) {
+    const RandomStreams streams(seed);
+    for (std::int64_t i = 0; i < per_row; ++i, ++element) {
+      RandomBits bits = streams.bits("draw", {static_cast<std::uint64_t>(i)});
+      to[element] = draw(bits, element);
+    }
+  }
+  return result;
+}
+
+at::Tensor standard_normal(at::IntArrayRef sizes, std::span<const std::uint64_t> seeds) {
+  return drawn(sizes, seeds, [](RandomBits& bits, std::int64_t) { return bits.normal(); });
+}
+
+/// Random bits as Boost.Random takes them.
+struct Engine {
+  using result_type = std::uint64_t;
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
+  result_type operator()() { return bits.next(); }
+
+  RandomBits& bits;
+};
+
+/// Gamma with mean `shape`.
+double gamma(RandomBits& bits, double shape) {
+  Engine engine{bits};
+  return boost::random::gamma_distribution<double>(shape)(engine);
+}
+
+double poisson(RandomBits& bits, double mean) {
+  // A standard deviation is then less than the distance of two numbers in float32.
+  constexpr double kLargest = 1e15;
+  if (!(mean > 0))
+    return 0;
+  if (mean > kLargest)
+    return std::floor(mean);
+  Engine engine{bits};
+  return static_cast<double>(boost::random::poisson_distribution<std::int64_t>(mean)(engine));
 }
 
 }  // namespace
@@ -100,8 +154,17 @@ Prediction DistributionLoss::do_prediction(const std::vector<at::Tensor>& output
   prediction.values = back(do_mean(raw));
   const std::vector<at::Tensor> quantiles = do_quantiles(raw, quantiles_);
   for (std::size_t i = 0; i < quantiles.size(); ++i)
-    prediction.extras.push_back({names_[i], back(quantiles[i])});
+    prediction.extras.push_back({names_[i], back(quantiles[i]), quantiles_[i]});
   return prediction;
+}
+
+at::Tensor DistributionLoss::do_draw(const std::vector<at::Tensor>& outputs, Seeds seeds) const {
+  return do_draw_from(parameters_in(outputs[0].to(at::kDouble)), seeds)
+      .to(outputs[0].scalar_type());
+}
+
+void* DistributionLoss::do_ask(std::string_view interface_id) {
+  return interface_id == DrawsSamples::kInterface ? static_cast<DrawsSamples*>(this) : nullptr;
 }
 
 at::Tensor GaussianNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
@@ -120,6 +183,10 @@ std::vector<at::Tensor> GaussianNll::do_quantiles(const Raw& raw,
   for (std::size_t i = 0; i < levels.size(); ++i)
     quantiles.push_back(raw[0] + scale * z[static_cast<std::int64_t>(i)]);
   return quantiles;
+}
+
+at::Tensor GaussianNll::do_draw_from(const Raw& raw, Seeds seeds) const {
+  return raw[0] + scale_of(raw[1]) * standard_normal(raw[0].sizes(), seeds);
 }
 
 at::Tensor StudentTNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
@@ -148,6 +215,21 @@ std::vector<at::Tensor> StudentTNll::do_quantiles(const Raw& raw,
     quantiles.push_back(raw[0] + scale * z);
   }
   return quantiles;
+}
+
+// A normal number over the root of an independent chi-squared one by its degrees of freedom; that
+// is twice a gamma of half of them.
+at::Tensor StudentTNll::do_draw_from(const Raw& raw, Seeds seeds) const {
+  const at::Tensor freedom = (scale_of(raw[2]) + kLeastFreedom).contiguous();
+  const auto* const v = freedom.data_ptr<double>();
+  const at::Tensor z = drawn(freedom.sizes(), seeds, [v](RandomBits& bits, std::int64_t element) {
+    const double half = v[element] / 2;
+    if (!std::isfinite(half))
+      return std::nan("");
+    const double normal = bits.normal();
+    return normal * std::sqrt(half / gamma(bits, half));
+  });
+  return raw[0] + scale_of(raw[1]) * z;
 }
 
 at::Tensor NegativeBinomialNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
@@ -181,6 +263,20 @@ std::vector<at::Tensor> NegativeBinomialNll::do_quantiles(const Raw& raw,
     }));
   }
   return quantiles;
+}
+
+// A Poisson number whose mean is a gamma of shape r = 1 / a and mean m.
+at::Tensor NegativeBinomialNll::do_draw_from(const Raw& raw, Seeds seeds) const {
+  const at::Tensor means = scale_of(raw[0]).contiguous();
+  const at::Tensor dispersions = scale_of(raw[1]).contiguous();
+  const auto* const m = means.data_ptr<double>();
+  const auto* const a = dispersions.data_ptr<double>();
+  return drawn(means.sizes(), seeds, [m, a](RandomBits& bits, std::int64_t element) {
+    if (!std::isfinite(m[element]) || !std::isfinite(a[element]))
+      return std::nan("");
+    const double rate = gamma(bits, 1 / a[element]) * a[element] * m[element];
+    return poisson(bits, rate);
+  });
 }
 
 namespace {
@@ -250,6 +346,25 @@ std::vector<at::Tensor> GaussianMixtureNll::do_quantiles(const Raw& raw,
     quantiles.push_back((low + high) / 2);
   }
   return quantiles;
+}
+
+at::Tensor GaussianMixtureNll::do_draw_from(const Raw& raw, Seeds seeds) const {
+  const Components mixture = components_in(raw);
+  const at::Tensor weights = mixture.log_weights.exp().contiguous();
+  const at::Tensor locations = mixture.locations.contiguous();
+  const at::Tensor scales = mixture.scales.contiguous();
+  const auto* const w = weights.data_ptr<double>();
+  const auto* const m = locations.data_ptr<double>();
+  const auto* const s = scales.data_ptr<double>();
+  return drawn(raw[0].sizes(), seeds, [&](RandomBits& bits, std::int64_t element) {
+    const std::int64_t first = element * components_;
+    std::int64_t chosen = first;
+    double left = bits.uniform() - w[first];
+    // The weights add up to 1 but for rounding: the last component takes the rest.
+    while (left >= 0 && chosen + 1 < first + components_)
+      left -= w[++chosen];
+    return m[chosen] + s[chosen] * bits.normal();
+  });
 }
 
 }  // namespace treadle::losses

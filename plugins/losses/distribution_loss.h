@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/draws_samples.h>
 #include <treadle/core/loss.h>
 
 namespace treadle::losses {
@@ -19,14 +22,19 @@ namespace treadle::losses {
 /// number, then the second. What a network computes is any number; a derived class makes parameters
 /// of it. Scales are scale_of(x), so that they are positive.
 ///
-/// The prediction is the mean of the distribution; its quantiles are extras: "q0.1", "q0.5".
-class DistributionLoss : public Loss {
+/// The prediction is the mean of the distribution; its quantiles are extras: "q0.1", "q0.5". Draws
+/// are exact, not by interpolation between quantiles; given the outputs, numbers and positions are
+/// independent.
+class DistributionLoss : public Loss, public DrawsSamples {
  public:
   ~DistributionLoss() override;
 
  protected:
   /// What a network computed: one tensor per parameter, [..., width].
   using Raw = std::vector<at::Tensor>;
+
+  /// The seeds of the rows of a draw.
+  using Seeds = std::span<const std::uint64_t>;
 
   /// Reads "quantiles". `name` is the component's; `parameters`: what a network computes for each
   /// number.
@@ -40,12 +48,15 @@ class DistributionLoss : public Loss {
   /// One tensor for each level.
   virtual std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                                const std::vector<double>& levels) const = 0;
+  virtual at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const = 0;
 
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const final;
   LossTerms do_forward(const std::vector<at::Tensor>& outputs,
                        const TargetBatch& target) const final;
   at::Tensor do_weight(const TargetBatch& target) const final;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const final;
+  at::Tensor do_draw(const std::vector<at::Tensor>& outputs, Seeds seeds) const final;
+  void* do_ask(std::string_view interface_id) final;
 
   Raw parameters_in(const at::Tensor& output) const;
 
@@ -68,6 +79,7 @@ class GaussianNll final : public DistributionLoss {
   at::Tensor do_mean(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
+  at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
 };
 
 /// `student_t_nll`: location, scale and degrees of freedom v > 2, so that the variance is finite.
@@ -84,6 +96,7 @@ class StudentTNll final : public DistributionLoss {
   at::Tensor do_mean(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
+  at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
 };
 
 /// `negative_binomial_nll`, for counts: mean m and dispersion a > 0, variance m + a m^2. With
@@ -100,6 +113,7 @@ class NegativeBinomialNll final : public DistributionLoss {
   at::Tensor do_mean(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
+  at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
 };
 
 /// `gaussian_mixture_nll`: K Gaussians, each with a logit, a location and a scale.
@@ -117,6 +131,7 @@ class GaussianMixtureNll final : public DistributionLoss {
   at::Tensor do_mean(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
+  at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
 
   /// With the components in a last dimension of their own: [..., width, K].
   struct Components;

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include <ATen/ops/empty.h>
+
+#include <treadle/base/random.h>
 #include <treadle/core/plugin_registry.h>
 
 namespace treadle::losses {
@@ -66,7 +69,24 @@ Prediction EnsembleLoss::do_prediction(const std::vector<at::Tensor>& outputs) c
 void* EnsembleLoss::do_ask(std::string_view interface_id) {
   if (interface_id == FitsTargets::kInterface && loss_->ask<FitsTargets>() != nullptr)
     return static_cast<FitsTargets*>(this);
+  if (interface_id == DrawsSamples::kInterface && loss_->ask<DrawsSamples>() != nullptr)
+    return static_cast<DrawsSamples*>(this);
   return nullptr;
+}
+
+at::Tensor EnsembleLoss::do_draw(const std::vector<at::Tensor>& outputs,
+                                 std::span<const std::uint64_t> seeds) const {
+  at::Tensor chosen = at::empty({static_cast<std::int64_t>(seeds.size())}, at::kLong);
+  auto* const row = chosen.data_ptr<std::int64_t>();
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    RandomBits bits = RandomStreams(seeds[i]).bits("member");
+    row[i] = static_cast<std::int64_t>(i) * members_ +
+             static_cast<std::int64_t>(bits.below(static_cast<std::uint64_t>(members_)));
+  }
+  std::vector<at::Tensor> of_members = as_rows(outputs);
+  for (at::Tensor& output : of_members)
+    output = output.index_select(0, chosen);
+  return loss_->ask<DrawsSamples>()->draw(of_members, seeds);
 }
 
 StateDict EnsembleLoss::do_fit(const RowReader& data, const RowList& rows,

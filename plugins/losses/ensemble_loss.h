@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include <treadle/base/component.h>
 #include <treadle/base/config.h>
+#include <treadle/core/draws_samples.h>
 #include <treadle/core/fits_targets.h>
 #include <treadle/core/loss.h>
 
@@ -14,14 +16,15 @@ namespace treadle::losses {
 
 /// The mean of a loss over the members of an ensemble that is trained as one model. Each member has
 /// outputs and a loss of its own, so members stay different; the prediction is the mean of theirs:
-/// of probabilities, of numbers.
+/// of probabilities, of numbers. A sample is that of one member, drawn for each row: together they
+/// are samples of the mixture of the members' distributions.
 ///
 /// Source: Gorishniy, Kotelnikov and Babenko, "TabM: Advancing Tabular Deep Learning with
 /// Parameter-Efficient Ensembling" (2025), section 3.3.
 ///
 /// The outputs of the other loss, with the members in front of their width:
 /// [B, positions..., members, width].
-class EnsembleLoss final : public Loss, public FitsTargets {
+class EnsembleLoss final : public Loss, public FitsTargets, public DrawsSamples {
  public:
   EnsembleLoss(const Config& config, const ComponentContext& context);
 
@@ -37,6 +40,8 @@ class EnsembleLoss final : public Loss, public FitsTargets {
   void* do_ask(std::string_view interface_id) override;
   StateDict do_fit(const RowReader& data, const RowList& rows, std::size_t target) const override;
   std::unique_ptr<Loss> do_fitted(const StateDict& state) const override;
+  at::Tensor do_draw(const std::vector<at::Tensor>& outputs,
+                     std::span<const std::uint64_t> seeds) const override;
 
   /// [B, positions..., members, width] as [B * members, positions..., width].
   std::vector<at::Tensor> as_rows(const std::vector<at::Tensor>& outputs) const;

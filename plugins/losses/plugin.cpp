@@ -17,10 +17,10 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<L1>("l1");
   registrar.add<SmoothL1>("smooth_l1");
   registrar.add<Quantile>("quantile");
-  registrar.add<GaussianNll>("gaussian_nll");
-  registrar.add<StudentTNll>("student_t_nll");
-  registrar.add<NegativeBinomialNll>("negative_binomial_nll");
-  registrar.add<GaussianMixtureNll>("gaussian_mixture_nll");
+  registrar.add<GaussianNll, treadle::Loss>("gaussian_nll");
+  registrar.add<StudentTNll, treadle::Loss>("student_t_nll");
+  registrar.add<NegativeBinomialNll, treadle::Loss>("negative_binomial_nll");
+  registrar.add<GaussianMixtureNll, treadle::Loss>("gaussian_mixture_nll");
   registrar.add<Correlation>("correlation");
   registrar.add<Sharpe>("sharpe");
 }

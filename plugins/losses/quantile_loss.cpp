@@ -58,7 +58,7 @@ Prediction Quantile::do_prediction(const std::vector<at::Tensor>& outputs) const
     if (quantiles_[i] == 0.5)
       prediction.values = values;
     else
-      prediction.extras.push_back({names_[i], values});
+      prediction.extras.push_back({names_[i], values, quantiles_[i]});
   }
   return prediction;
 }

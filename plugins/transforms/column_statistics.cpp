@@ -43,9 +43,13 @@ void add_rows(std::vector<ColumnStatistics>& columns, const at::Tensor& values) 
       here[c].maximum = std::max(here[c].maximum, row[c]);
     }
   }
-  for (std::size_t c = 0; c < width; ++c) {
+  join(columns, here);
+}
+
+void join(std::vector<ColumnStatistics>& columns, const std::vector<ColumnStatistics>& others) {
+  for (std::size_t c = 0; c < columns.size(); ++c) {
     ColumnStatistics& total = columns[c];
-    const ColumnStatistics& more = here[c];
+    const ColumnStatistics& more = others[c];
     if (more.count == 0)
       continue;
     const double count = total.count + more.count;

@@ -24,8 +24,11 @@ struct ColumnStatistics {
 };
 
 /// Adds the rows of `values`, [n, columns.size()], to the statistics. In float64: mean and squares
-/// of the rows in two passes, then joined with those of the rows before (Chan, Golub & LeVeque
-/// 1979).
+/// of the rows in two passes, then joined with those of the rows before.
 void add_rows(std::vector<ColumnStatistics>& columns, const at::Tensor& values);
+
+/// Adds the rows that `more` are the statistics of, of as many columns (Chan, Golub & LeVeque
+/// 1979).
+void join(std::vector<ColumnStatistics>& columns, const std::vector<ColumnStatistics>& more);
 
 }  // namespace treadle::transforms

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
@@ -56,9 +56,9 @@ at::Tensor counted_values(const Batch& batch, std::size_t target,
   return values.flatten(0, counts.dim() - 1).index({counts.flatten()});
 }
 
-/// As a table with one column per line.
-at::Tensor as_table(const at::Tensor& values, bool by_first, std::int64_t lines) {
-  return by_first ? values.movedim(1, -1).reshape({-1, lines}) : values.reshape({-1, lines});
+/// As a table with one column per line; lines are in the last dimension.
+at::Tensor as_table(const at::Tensor& values, std::int64_t lines) {
+  return values.reshape({-1, lines});
 }
 
 // Rows of a table as ever; of arrays, which may be large, fewer.
@@ -77,40 +77,6 @@ std::size_t rows_at_a_time(const DataSpec& spec) {
 
 }  // namespace
 
-LinearScaler::Lines::Lines(const at::Tensor& shift_values, const at::Tensor& scale_values,
-                           Axis axis, std::size_t dimensions) {
-  if (shift_values.scalar_type() != at::kDouble || scale_values.scalar_type() != at::kDouble ||
-      shift_values.dim() != 1 || !shift_values.sizes().equals(scale_values.sizes())) {
-    throw StorageError("saved shift and scale must be two float64 vectors of one size");
-  }
-  // Broadcast against [B, first, …, last]: the first dimension of a row has the others behind it.
-  std::vector<std::int64_t> view = {shift_values.size(0)};
-  if (axis == Axis::kFirst)
-    view.resize(dimensions, 1);
-  shift = DeviceConstant(shift_values.view(view));
-  scale = DeviceConstant(scale_values.view(view));
-}
-
-LinearScaler::Lines::Lines(const std::vector<Line>& lines, Axis axis, std::size_t dimensions) {
-  const auto count = static_cast<std::int64_t>(lines.size());
-  at::Tensor shifts = at::empty({count}, at::kDouble);
-  at::Tensor scales = at::empty({count}, at::kDouble);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    shifts.data_ptr<double>()[i] = lines[i].shift;
-    scales.data_ptr<double>()[i] = lines[i].scale;
-  }
-  *this = Lines(shifts, scales, axis, dimensions);
-}
-
-void LinearScaler::Lines::apply(at::Tensor& values) const {
-  const at::Tensor& lines = shift.numbers();
-  const std::int64_t dimension = lines.dim() == 1 ? -1 : 1;
-  TREADLE_EXPECTS(values.dim() >= 2 && values.dim() > lines.dim() &&
-                      (lines.numel() == 1 || values.size(dimension) == lines.numel()),
-                  "the batch has other columns than the data this transform was fitted on");
-  values.sub_(shift.with(values.options())).mul_(scale.with(values.options()));
-}
-
 LinearScaler::LinearScaler(const Config& config, std::string component)
     : columns_(config, std::move(component)),
       input_names_(config.find<std::vector<std::string>>("inputs")) {
@@ -119,6 +85,10 @@ LinearScaler::LinearScaler(const Config& config, std::string component)
           : axis == "last" ? Axis::kLast
           : axis == "none" ? Axis::kNone
                            : Axis::kAuto;
+  by_group_ = config.get_or("by", std::string("all")) == "group";
+  has_overall_ = config.get_or("handle_unknown", std::string("error")) == "overall";
+  if (has_overall_ && !by_group_)
+    config.fail("handle_unknown", "has no effect without \"by\": \"group\"");
   if (!config.has("target"))
     return;
   const nlohmann::json& target = config.json()["target"];
@@ -206,8 +176,8 @@ std::vector<LinearScaler::Choice> LinearScaler::choose(const DataSpec& spec) con
   return choices;
 }
 
-std::vector<bool> LinearScaler::choose_targets(const DataSpec& spec) const {
-  std::vector<bool> chosen(spec.targets.size(), false);
+std::vector<LinearScaler::TargetChoice> LinearScaler::choose_targets(const DataSpec& spec) const {
+  std::vector<TargetChoice> chosen(spec.targets.size());
   if (!scales_targets_ || spec.targets.empty())
     return chosen;
   std::vector<std::string> present;
@@ -224,7 +194,10 @@ std::vector<bool> LinearScaler::choose_targets(const DataSpec& spec) const {
                       ", which is " + std::string(name_of(target.kind)) +
                       "; only numbers can be scaled");
     }
-    chosen[i] = target.kind == TargetKind::kNumbers && (is_named || target_names_.empty());
+    chosen[i].is_chosen =
+        target.kind == TargetKind::kNumbers && (is_named || target_names_.empty());
+    if (!target.padded_like.empty())
+      chosen[i].lengths = lengths_of(spec, target.padded_like);
   }
   for (const std::string& name : target_names_) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {
@@ -232,7 +205,8 @@ std::vector<bool> LinearScaler::choose_targets(const DataSpec& spec) const {
                       "; the targets are " + name_list(present) + did_you_mean(name, present));
     }
   }
-  if (std::find(chosen.begin(), chosen.end(), true) == chosen.end()) {
+  if (std::none_of(chosen.begin(), chosen.end(),
+                   [](const TargetChoice& choice) { return choice.is_chosen; })) {
     throw DataError(columns_.component() + ": \"target\": true needs a target of numbers, but " +
                     kinds);
   }
@@ -247,58 +221,114 @@ void LinearScaler::prepare(const DataSpec& before) {
   targets_.assign(chosen_targets_.size(), Lines());
 }
 
-std::vector<LinearScaler::Line> LinearScaler::lines_for(
-    const std::vector<ColumnStatistics>& columns) const {
-  std::vector<Line> lines(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].count > 0)
-      lines[i] = line_for(columns[i]);
-  }
-  return lines;
+std::size_t LinearScaler::lines_in(std::size_t input) const {
+  const std::vector<std::int64_t>& shape = before_.inputs[input].shape;
+  const Axis axis = choices_[input].axis;
+  return axis == Axis::kNone
+             ? 1
+             : static_cast<std::size_t>(axis == Axis::kFirst ? shape.front() : shape.back());
 }
 
-void LinearScaler::add_all(const RowReader& reader, const RowList& training_rows,
-                           Statistics& inputs, Statistics& targets,
-                           const std::vector<std::optional<std::size_t>>& target_lengths) const {
-  const auto add = [&](const Batch& batch) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].empty())
-        continue;
-      const at::Tensor values = without_padding(batch.inputs[i], batch, choices_[i].lengths);
-      add_rows(inputs[i], as_table(values, choices_[i].axis == Axis::kFirst,
-                                   static_cast<std::int64_t>(inputs[i].size())));
+LinearScaler::Fits LinearScaler::start() const {
+  Fits fits;
+  for (std::size_t i = 0; i < choices_.size(); ++i)
+    fits.inputs.push_back(choices_[i].is_chosen ? start_fit(lines_in(i)) : nullptr);
+  for (std::size_t i = 0; i < chosen_targets_.size(); ++i) {
+    const auto width = static_cast<std::size_t>(before_.targets[i].width());
+    fits.targets.push_back(chosen_targets_[i].is_chosen ? start_fit(width) : nullptr);
+  }
+  return fits;
+}
+
+void LinearScaler::add(const Batch& batch, Fits& fits) const {
+  for (std::size_t i = 0; i < fits.inputs.size(); ++i) {
+    if (fits.inputs[i] == nullptr)
+      continue;
+    const at::Tensor values = without_padding(batch.inputs[i], batch, choices_[i].lengths);
+    fits.inputs[i]->add(
+        choices_[i].axis == Axis::kFirst  ? as_table(values.movedim(1, -1), batch.inputs[i].size(1))
+        : choices_[i].axis == Axis::kLast ? as_table(values, batch.inputs[i].size(-1))
+                                          : as_table(values, 1));
+  }
+  for (std::size_t i = 0; i < fits.targets.size(); ++i) {
+    if (fits.targets[i] != nullptr)
+      fits.targets[i]->add(as_table(counted_values(batch, i, chosen_targets_[i].lengths),
+                                    batch.targets[i].size(-1)));
+  }
+}
+
+void LinearScaler::Fits::join(const Fits& more) {
+  for (const auto part : {&Fits::inputs, &Fits::targets}) {
+    for (std::size_t i = 0; i < (this->*part).size(); ++i) {
+      if ((this->*part)[i] != nullptr)
+        (this->*part)[i]->join(*(more.*part)[i]);
     }
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      if (targets[i].empty())
-        continue;
-      const at::Tensor values = counted_values(batch, i, target_lengths[i]);
-      add_rows(targets[i], as_table(values, false, static_cast<std::int64_t>(targets[i].size())));
+  }
+}
+
+std::vector<LinearScaler::Fits> LinearScaler::fitted(const RowReader& reader, const RowList& rows) {
+  std::vector<Fits> by_place;
+  if (!by_group_) {
+    by_place.push_back(start());
+    for_each_chunk(
+        reader, rows, [&](const Batch& batch) { add(batch, by_place.front()); },
+        rows_at_a_time(reader.spec()));
+    return by_place;
+  }
+  std::map<std::int64_t, Fits> fits;
+  const auto add_runs = [&](const Batch& batch) {
+    // Rows of a group mostly follow one another.
+    const auto* const group = batch.groups.data_ptr<std::int64_t>();
+    for (std::int64_t begin = 0, end = 0; begin < batch.size(); begin = end) {
+      while (end < batch.size() && group[end] == group[begin])
+        ++end;
+      auto found = fits.find(group[begin]);
+      if (found == fits.end()) {
+        found = fits.emplace(group[begin], start()).first;
+        found->second.first_row = batch.rows[begin].item<std::int64_t>();
+      }
+      add(batch.slice(begin, end - begin), found->second);
     }
   };
-  for_each_chunk(reader, training_rows, add, rows_at_a_time(reader.spec()));
+  expect_groups(reader.groups(), columns_.component());
+  for_each_chunk(reader, rows, add_runs, rows_at_a_time(reader.spec()));
+  std::vector<std::int64_t> groups;
+  Fits overall = start();
+  for (auto& [group, fit] : fits) {
+    groups.push_back(group);
+    if (has_overall_)
+      overall.join(fit);
+    by_place.push_back(std::move(fit));
+  }
+  if (has_overall_)
+    by_place.push_back(std::move(overall));
+  places_ = GroupPlaces(std::move(groups), has_overall_);
+  return by_place;
+}
+
+// A column without numbers stays as it is; that of a group needs numbers, or those of all groups.
+Line LinearScaler::line_of(const std::vector<Fits>& by_place, std::size_t place, FitsOfPart part,
+                           std::size_t index, std::size_t column, const RowReader& reader) const {
+  std::optional<Line> line = (by_place[place].*part)[index]->line(column);
+  if (line || !by_group_)
+    return line.value_or(Line());
+  if (has_overall_)
+    return (by_place.back().*part)[index]->line(column).value_or(Line());
+  const bool is_input = part == &Fits::inputs;
+  const std::vector<Column> columns =
+      is_input ? before_.inputs[index].columns : std::vector<Column>();
+  throw DataError(columns_.component() + ": " +
+                  (columns.empty()
+                       ? (is_input ? "input " + quote_text(before_.inputs[index].name)
+                                   : "target " + quote_text(before_.targets[index].name))
+                       : "column " + quote_text(columns[column].name)) +
+                  " has no number in the training rows of the group that " +
+                  reader.describe_row(by_place[place].first_row) +
+                  " is of; leave the group out, or set \"handle_unknown\": \"overall\"");
 }
 
 void LinearScaler::do_fit(const RowReader& reader, const RowList& training_rows) {
-  const DataSpec& spec = reader.spec();
-  prepare(spec);
-  Statistics inputs(spec.inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!choices_[i].is_chosen)
-      continue;
-    const std::vector<std::int64_t>& shape = spec.inputs[i].shape;
-    inputs[i].resize(static_cast<std::size_t>(choices_[i].axis == Axis::kFirst  ? shape.front()
-                                              : choices_[i].axis == Axis::kLast ? shape.back()
-                                                                                : 1));
-  }
-  Statistics targets(spec.targets.size());
-  std::vector<std::optional<std::size_t>> target_lengths(spec.targets.size());
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (!chosen_targets_[i])
-      continue;
-    targets[i].resize(static_cast<std::size_t>(spec.targets[i].width()));
-    if (!spec.targets[i].padded_like.empty())
-      target_lengths[i] = lengths_of(spec, spec.targets[i].padded_like);
-  }
+  prepare(reader.spec());
   // A row that is in many samples counts once: the statistics are those of the data.
   const SampleReader* const samples = reader.samples();
   const RowReader* const steps = samples != nullptr ? samples->steps() : nullptr;
@@ -306,22 +336,30 @@ void LinearScaler::do_fit(const RowReader& reader, const RowList& training_rows)
       steps != nullptr && std::all_of(choices_.begin(), choices_.end(), [](const Choice& choice) {
         return choice.axis != Axis::kFirst;
       });
-  add_all(by_step ? *steps : reader,
-          by_step ? touched_rows(*samples, training_rows) : training_rows, inputs, targets,
-          target_lengths);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].empty())
-      continue;
-    std::vector<Line> lines = lines_for(inputs[i]);
-    for (std::size_t c = 0; c < choices_[i].columns.size(); ++c) {
-      if (!choices_[i].columns[c])
-        lines[c] = Line();
+  const RowReader& source = by_step ? *steps : reader;
+  const std::vector<Fits> by_place =
+      fitted(source, by_step ? touched_rows(*samples, training_rows) : training_rows);
+  const auto lines_of = [&](FitsOfPart part, std::size_t index, std::size_t count,
+                            const std::vector<bool>& chosen) {
+    std::vector<Line> lines;
+    for (std::size_t place = 0; place < by_place.size(); ++place) {
+      for (std::size_t c = 0; c < count; ++c) {
+        lines.push_back(chosen.empty() || chosen[c]
+                            ? line_of(by_place, place, part, index, c, source)
+                            : Line());
+      }
     }
-    inputs_[i] = Lines(lines, choices_[i].axis, spec.inputs[i].shape.size());
+    return lines;
+  };
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (choices_[i].is_chosen)
+      inputs_[i] = Lines(lines_of(&Fits::inputs, i, lines_in(i), choices_[i].columns), places_,
+                         choices_[i].dimension());
   }
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (!targets[i].empty())
-      targets_[i] = Lines(lines_for(targets[i]), Axis::kLast, spec.targets[i].shape.size());
+  for (std::size_t i = 0; i < chosen_targets_.size(); ++i) {
+    const auto width = static_cast<std::size_t>(before_.targets[i].width());
+    if (chosen_targets_[i].is_chosen)
+      targets_[i] = Lines(lines_of(&Fits::targets, i, width, {}), places_, Lines::Dimension::kLast);
   }
 }
 
@@ -334,11 +372,12 @@ DataSpec LinearScaler::do_output_spec(const DataSpec& before) const {
 void LinearScaler::do_apply(Batch& batch, const ApplyContext&) const {
   TREADLE_EXPECTS(batch.inputs.size() == inputs_.size(),
                   "the batch has other inputs than the data this transform was fitted on");
+  const at::Tensor places = places_.of(batch.groups, columns_.component());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i].defined())
       continue;
     at::Tensor& values = batch.inputs[i];
-    inputs_[i].apply(values);
+    inputs_[i].apply(values, places);
     if (choices_[i].lengths)
       values.masked_fill_(padding_of(values, batch.inputs[*choices_[i].lengths]), 0);
   }
@@ -347,28 +386,42 @@ void LinearScaler::do_apply(Batch& batch, const ApplyContext&) const {
       continue;
     // The original targets are the same tensor, and metrics need them.
     batch.targets[i] = batch.targets[i].clone();
-    targets_[i].apply(batch.targets[i]);
+    targets_[i].apply(batch.targets[i], places);
   }
 }
 
 at::Tensor LinearScaler::do_invert(const at::Tensor& predictions, std::string_view target) const {
+  return do_invert_groups(predictions, target, {});
+}
+
+at::Tensor LinearScaler::do_invert_groups(const at::Tensor& predictions, std::string_view target,
+                                          const at::Tensor& groups) const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    if (before_.targets[i].name == target && targets_[i].defined()) {
-      return predictions.div(targets_[i].scale.with(predictions.options()))
-          .add(targets_[i].shift.with(predictions.options()));
-    }
+    if (before_.targets[i].name == target && targets_[i].defined())
+      return targets_[i].inverted(predictions, places_.of(groups, columns_.component()));
   }
   return predictions;
+}
+
+void* LinearScaler::do_ask(std::string_view interface_id) {
+  return by_group_ && interface_id == FitsGroups::kInterface ? static_cast<FitsGroups*>(this)
+                                                             : nullptr;
+}
+
+at::Tensor LinearScaler::do_groups() const {
+  return at::tensor(places_.groups(), at::kLong);
 }
 
 StateDict LinearScaler::do_state() const {
   StateDict state;
   state.put("before", to_json(before_));
+  if (by_group_)
+    state.put("groups", do_groups());
   const auto put = [&](const char* of, const std::vector<Lines>& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].defined()) {
-        state.put(line_key(of, i, "shift"), all[i].shift.numbers().flatten());
-        state.put(line_key(of, i, "scale"), all[i].scale.numbers().flatten());
+        state.put(line_key(of, i, "shift"), all[i].shift());
+        state.put(line_key(of, i, "scale"), all[i].scale());
       }
     }
   };
@@ -379,24 +432,31 @@ StateDict LinearScaler::do_state() const {
 
 void LinearScaler::do_load_state(const StateDict& state) {
   prepare(data_spec_from_json(state.value("before")));
+  if (by_group_) {
+    const at::Tensor groups = state.tensor("groups").to(at::kLong).contiguous();
+    const auto* const begin = groups.data_ptr<std::int64_t>();
+    if (!std::is_sorted(begin, begin + groups.numel()))
+      throw StorageError("saved groups must ascend");
+    places_ = GroupPlaces({begin, begin + groups.numel()}, has_overall_);
+  }
+  const auto saved = [&](const char* of, std::size_t i, Lines::Dimension dimension) {
+    return Lines(state.tensor(line_key(of, i, "shift")), state.tensor(line_key(of, i, "scale")),
+                 places_, dimension);
+  };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (choices_[i].is_chosen) {
-      inputs_[i] = Lines(state.tensor(line_key("input", i, "shift")),
-                         state.tensor(line_key("input", i, "scale")), choices_[i].axis,
-                         before_.inputs[i].shape.size());
-    }
+    if (choices_[i].is_chosen)
+      inputs_[i] = saved("input", i, choices_[i].dimension());
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    if (chosen_targets_[i]) {
-      targets_[i] = Lines(state.tensor(line_key("target", i, "shift")),
-                          state.tensor(line_key("target", i, "scale")), Axis::kLast,
-                          before_.targets[i].shape.size());
-    }
+    if (chosen_targets_[i].is_chosen)
+      targets_[i] = saved("target", i, Lines::Dimension::kLast);
   }
 }
 
-LinearScaler::Line Standardize::line_for(const ColumnStatistics& column) const {
-  return {column.mean, column.is_constant() ? 1 : 1 / std::sqrt(column.variance())};
+std::unique_ptr<LineFit> Standardize::start_fit(std::size_t columns) const {
+  return std::make_unique<StatisticsFit>(columns, [](const ColumnStatistics& column) {
+    return Line{column.mean, column.is_constant() ? 1 : 1 / std::sqrt(column.variance())};
+  });
 }
 
 MinMax::MinMax(const Config& config) : LinearScaler(config, "min_max") {
@@ -409,10 +469,27 @@ MinMax::MinMax(const Config& config) : LinearScaler(config, "min_max") {
   upper_ = range[1];
 }
 
-LinearScaler::Line MinMax::line_for(const ColumnStatistics& column) const {
-  const double extent = column.maximum - column.minimum;
-  const double scale = (upper_ - lower_) / (extent > 0 ? extent : 1);
-  return {column.minimum - lower_ / scale, scale};
+std::unique_ptr<LineFit> MinMax::start_fit(std::size_t columns) const {
+  return std::make_unique<StatisticsFit>(
+      columns, [lower = lower_, upper = upper_](const ColumnStatistics& column) {
+        const double extent = column.maximum - column.minimum;
+        const double scale = (upper - lower) / (extent > 0 ? extent : 1);
+        return Line{column.minimum - lower / scale, scale};
+      });
+}
+
+Robust::Robust(const Config& config) : LinearScaler(config, "robust") {
+  if (!config.has("quantile_range"))
+    return;
+  const auto range = config.get<std::vector<double>>("quantile_range");
+  if (range.size() != 2 || !(range[0] < range[1]))
+    config.fail("quantile_range", "must have a lower and an upper percentage, the lower one first");
+  lower_ = range[0] / 100;
+  upper_ = range[1] / 100;
+}
+
+std::unique_ptr<LineFit> Robust::start_fit(std::size_t /*columns*/) const {
+  return std::make_unique<QuantileFit>(lower_, upper_);
 }
 
 }  // namespace treadle::transforms

@@ -5,8 +5,9 @@
 #include "one_hot.h"
 
 TREADLE_PLUGIN(registrar) {
-  registrar.add<treadle::transforms::Standardize>("standardize");
-  registrar.add<treadle::transforms::MinMax>("min_max");
+  registrar.add<treadle::transforms::Standardize, treadle::Transform>("standardize");
+  registrar.add<treadle::transforms::MinMax, treadle::Transform>("min_max");
+  registrar.add<treadle::transforms::Robust, treadle::Transform>("robust");
   registrar.add<treadle::transforms::OneHot>("one_hot");
   registrar.add<treadle::transforms::Impute>("impute");
 }

@@ -334,6 +334,51 @@ TEST_F(TrainingCommands, PredictMatchesColumnsByNameAndNeedsNoTarget) {
   EXPECT_THAT(lines[2], HasSubstr(",red,"));
 }
 
+TEST_F(TrainingCommands, PredictDrawsSamplesOfADistribution) {
+  write("hours.csv", "x,y\n1,3\n2,5\n3,6\n4,9\n5,11\n6,12\n7,15\n8,16\n9,18\n10,21\n");
+  write("hours.json", R"({"treadle": 1, "name": "hours",
+    "data": {"use": "csv", "path": "hours.csv", "target": "y", "task": "regression"},
+    "model": "linear", "loss": "gaussian_nll", "training": {"epochs": 2}})");
+  ASSERT_EQ(run({"run", "hours.json", "--quiet"}).code, 0);
+  const std::string trained = only_run().string();
+  const auto predicted = [&](const std::string& output, std::vector<std::string> more) {
+    more.insert(more.begin(), {"predict", trained, "hours.csv", "-o", output});
+    return run(more);
+  };
+
+  ASSERT_EQ(predicted("three.csv", {"--samples", "3", "--seed", "4"}).code, 0);
+
+  EXPECT_THAT(read("three.csv"),
+              StartsWith("row,y,y.q0.1,y.q0.5,y.q0.9,y.sample_0,y.sample_1,y.sample_2\n0,"));
+  ASSERT_EQ(predicted("again.csv", {"--samples", "3", "-s", "4"}).code, 0);
+  EXPECT_EQ(read("again.csv"), read("three.csv"));
+  ASSERT_EQ(predicted("other.csv", {"--samples", "3"}).code, 0);
+  EXPECT_NE(read("other.csv"), read("three.csv"));
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"--seed", "4"}, "there are none without --samples"},
+      {{"--samples", "0"}, "--samples is the number of samples to draw for each row, at least 1"},
+      {{"--samples", "many"}, "--samples: expected a whole number, got \"many\""},
+      {{"--samples", "3", "--seed", "-1"}, "--seed: expected a whole number from 0 on"},
+      {{"--samples", "100001"}, "the number of samples is from 1 to 100000"}};
+  for (const auto& [options, sentence] : mistakes) {
+    const Finished refused = predicted("none.csv", options);
+    EXPECT_EQ(refused.code, 2) << sentence;
+    EXPECT_THAT(refused.err, HasSubstr(sentence));
+    EXPECT_FALSE(fs::exists(folder() / "none.csv"));
+  }
+}
+
+TEST_F(TrainingCommands, SamplesOfAModelWithoutADistributionAreAUsageError) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  const Finished refused =
+      run({"predict", only_run().string(), "points.csv", "-o", "none.csv", "--samples", "3"});
+
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("is predicted by loss \"cross_entropy\""));
+  EXPECT_THAT(refused.err, HasSubstr("train with gaussian_nll"));
+}
+
 TEST_F(TrainingCommands, TrainARunFurther) {
   ASSERT_EQ(run({"run", "points.json", "--quiet", "--set", "training.epochs=2"}).code, 0);
   const std::string first = only_run().string();

@@ -90,6 +90,10 @@ Value range(Drawing& drawing, const json&, const Spot&) {
   return json::array({-drawing.dice.whole(0, 2), drawing.dice.whole(1, 3)});
 }
 
+Value percentages(Drawing& drawing, const json&, const Spot&) {
+  return json::array({drawing.dice.whole(0, 40), drawing.dice.whole(60, 100)});
+}
+
 /// A file that is written when everything else of the document is known.
 Value weights(Drawing& drawing, const json&, const Spot&) {
   json weights = {{"path", (drawing.folder / kWeightsFile).string()}};
@@ -182,6 +186,9 @@ const std::map<std::string, Hint>& table() {
       {":class_weights", {25, per_class}},
       {":quantiles", {60, quantiles}},
       {"transform/min_max:range", {30, range}},
+      {"transform/robust:quantile_range", {30, percentages}},
+      {"transform/*:by", {8}},  // few data have groups
+      {"transform/*:handle_unknown", {0}},
       {"model/*:weights", {10, weights}},
       {"model/*:path", {100, weights_path}},
       {":target", {40, target}},

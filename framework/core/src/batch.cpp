@@ -64,6 +64,7 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   part.position_weights = cut_each(position_weights);
   part.weights = cut(weights);
   part.rows = cut(rows);
+  part.groups = cut(groups);
   return part;
 }
 
@@ -89,6 +90,7 @@ Batch Batch::with_each(const std::function<at::Tensor(const at::Tensor&)>& chang
     result.position_weights.push_back(changed(each));
   result.weights = changed(weights);
   result.rows = rows;
+  result.groups = groups;
   return result;
 }
 
@@ -131,6 +133,7 @@ Batch Batch::join(std::span<const Batch> parts) {
   all.position_weights = join_each(&Batch::position_weights);
   all.weights = join_one([](const Batch& part) -> const at::Tensor& { return part.weights; });
   all.rows = join_one([](const Batch& part) -> const at::Tensor& { return part.rows; });
+  all.groups = join_one([](const Batch& part) -> const at::Tensor& { return part.groups; });
   return all;
 }
 

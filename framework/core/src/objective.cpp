@@ -7,6 +7,8 @@
 #include <ATen/ops/full_like.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/draws_samples.h>
+#include <treadle/core/plugin_call.h>
 
 namespace treadle {
 namespace {
@@ -150,6 +152,24 @@ Predictions Objective::predictions(const std::vector<at::Tensor>& outputs,
     of_target.kind = targets_[terms_[i].target].kind;
   }
   return predictions;
+}
+
+const Loss* Objective::predicts(std::size_t target) const {
+  const auto found = std::find_if(terms_.begin(), terms_.end(),
+                                  [&](const Term& term) { return term.target == target; });
+  return found == terms_.end() ? nullptr : found->loss;
+}
+
+at::Tensor Objective::draw(std::size_t target, const std::vector<at::Tensor>& outputs,
+                           std::span<const std::uint64_t> seeds) const {
+  const auto found = std::find_if(terms_.begin(), terms_.end(),
+                                  [&](const Term& term) { return term.target == target; });
+  const auto* const draws = found == terms_.end() ? nullptr : found->loss->ask<DrawsSamples>();
+  TREADLE_EXPECTS(draws != nullptr, "samples are drawn from distributions");
+  return with_outputs_of(
+      static_cast<std::size_t>(found - terms_.begin()), outputs, [&](const auto& mine) {
+        return call_plugin(*found->loss, "draw", [&] { return draws->draw(mine, seeds); });
+      });
 }
 
 double Objective::value(std::span<const double> sums, std::span<const double> weights) const {

@@ -23,6 +23,22 @@ at::Tensor index_tensor(std::span<const std::int64_t> rows, at::Tensor reusable)
   return reusable;
 }
 
+/// By the numbers of the rows that were asked for: a reader may have put others into the batch.
+at::Tensor groups_of(std::span<const std::int64_t> rows, const at::Tensor& groups,
+                     at::Tensor reusable) {
+  if (!groups.defined())
+    return {};
+  const auto count = static_cast<std::int64_t>(rows.size());
+  if (!reusable.defined() || reusable.dim() != 1 || reusable.size(0) != count)
+    reusable = at::empty({count}, at::kLong);
+  const auto* const from = groups.data_ptr<std::int64_t>();
+  const std::int64_t stride = groups.stride(0);
+  auto* const to = reusable.data_ptr<std::int64_t>();
+  std::transform(rows.begin(), rows.end(), to,
+                 [&](std::int64_t row) { return from[row * stride]; });
+  return reusable;
+}
+
 }  // namespace
 
 const DataSpec& RowReader::spec() const {
@@ -80,6 +96,7 @@ void RowReader::gather(std::span<const std::int64_t> rows, Batch& out) const {
   out.rows = index_tensor(rows, std::move(out.rows));
   call_plugin(*this, "gather", [&] { do_gather(rows, out); });
   out.original_targets = out.targets;  // handles: no copy
+  out.groups = groups_of(rows, groups(), std::move(out.groups));
 }
 
 std::string RowReader::do_describe_row(std::int64_t row) const {

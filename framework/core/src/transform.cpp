@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include <treadle/core/fits_groups.h>
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
@@ -28,8 +29,13 @@ bool Transform::takes_bytes() const {
   return call_plugin(*this, "takes_bytes", [&] { return do_takes_bytes(); });
 }
 
-at::Tensor Transform::invert(const at::Tensor& predictions, std::string_view target) const {
-  return call_plugin(*this, "invert", [&] { return do_invert(predictions, target); });
+at::Tensor Transform::invert(const at::Tensor& predictions, std::string_view target,
+                             const at::Tensor& groups) const {
+  return call_plugin(*this, "invert", [&] {
+    const auto* const by_group = ask<FitsGroups>();
+    return by_group != nullptr ? by_group->invert(predictions, target, groups)
+                               : do_invert(predictions, target);
+  });
 }
 
 }  // namespace treadle

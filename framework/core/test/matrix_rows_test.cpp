@@ -47,6 +47,27 @@ TEST(MatrixRows, GathersRowsInTheOrderAskedFor) {
   }
 }
 
+TEST(MatrixRows, GathersTheGroupsOfTheRows) {
+  MatrixRows::Matrices matrices = ten_rows();
+  matrices.groups = at::arange(100, 110, at::kLong);
+  const MatrixRows reader(std::move(matrices));
+  const MatrixRows without(ten_rows());
+  Batch batch;
+
+  reader.gather(kSome, batch);
+
+  EXPECT_TRUE(at::equal(batch.groups, at::tensor({107, 100, 107, 103}, at::kLong)));
+  EXPECT_TRUE(at::equal(batch.slice(1, 2).groups, at::tensor({100, 107}, at::kLong)));
+  const Batch parts[] = {batch.slice(0, 2), batch.slice(2, 2)};
+  EXPECT_TRUE(at::equal(Batch::join(parts).groups, batch.groups));
+  EXPECT_TRUE(batch.to(at::kCPU).groups.is_same(batch.groups));
+  const void* const memory = batch.groups.data_ptr();
+  reader.gather(std::vector<std::int64_t>{1, 2, 4, 5}, batch);
+  EXPECT_EQ(batch.groups.data_ptr(), memory);
+  without.gather(kSome, batch);
+  EXPECT_FALSE(batch.groups.defined());
+}
+
 TEST(MatrixRows, WritesIntoTheBatchThatIsThere) {
   const MatrixRows reader(ten_rows());
   Batch batch;

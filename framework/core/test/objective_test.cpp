@@ -1,12 +1,18 @@
 #include <treadle/core/objective.h>
 
+#include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/draws_samples.h>
 
 namespace treadle {
 namespace {
@@ -162,6 +168,38 @@ TEST(Objective, PredictsEachTargetByItsFirstTerm) {
 
   ASSERT_EQ(predictions.size(), 1U);
   EXPECT_EQ(predictions[0].values[0][0].item<double>(), 6) << "squared doubles its outputs";
+}
+
+/// Draws its first output plus the seed.
+class DrawnLoss final : public PowerLoss, public DrawsSamples {
+ public:
+  DrawnLoss() : PowerLoss(2) {}
+
+ private:
+  at::Tensor do_draw(const std::vector<at::Tensor>& outputs,
+                     std::span<const std::uint64_t> seeds) const override {
+    at::Tensor drawn = outputs[0].clone();
+    for (std::size_t row = 0; row < seeds.size(); ++row)
+      drawn[static_cast<std::int64_t>(row)].add_(static_cast<double>(seeds[row]));
+    return drawn;
+  }
+  void* do_ask(std::string_view interface_id) override {
+    return interface_id == DrawsSamples::kInterface ? static_cast<DrawsSamples*>(this) : nullptr;
+  }
+};
+
+TEST(Objective, DrawsSamplesOfATargetFromItsOwnOutputs) {
+  const DrawnLoss drawn;
+  const Objective objective({{&kSquared, 0}, {&drawn, 1, 1, "drawn"}}, kTargets);
+  const std::vector<std::uint64_t> seeds{10, 20};
+
+  EXPECT_EQ(objective.predicts(0), &kSquared);
+  EXPECT_EQ(objective.predicts(1), &drawn);
+  EXPECT_EQ(Objective({{&drawn, 1}}, kTargets).predicts(0), nullptr);
+  const std::vector<at::Tensor> outputs = outputs_for(objective);
+  EXPECT_TRUE(at::equal(objective.draw(1, outputs, seeds),
+                        outputs[1] + at::tensor({10.0, 20.0}).view({2, 1, 1})));
+  EXPECT_THROW(objective.draw(0, outputs, seeds), ContractViolation);
 }
 
 TEST(BatchLoss, AddsTermsInPlaceAndAuxiliaryOnesByName) {

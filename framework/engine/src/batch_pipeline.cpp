@@ -66,7 +66,7 @@ bool reusable(const Batch& batch) {
     return true;
   };
   return all_here(batch.inputs) && free_targets() && all_here(batch.position_weights) &&
-         only_here(batch.weights) && only_here(batch.rows);
+         only_here(batch.weights) && only_here(batch.rows) && only_here(batch.groups);
 }
 
 std::int64_t bytes_of(const Batch& batch) {
@@ -82,6 +82,7 @@ std::int64_t bytes_of(const Batch& batch) {
   }
   add(batch.weights);
   add(batch.rows);
+  add(batch.groups);
   return std::max<std::int64_t>(bytes, 1);
 }
 

@@ -27,7 +27,7 @@ bool has_several_dimensions(const DataSpec& spec) {
 
 BatchPreparation::BatchPreparation(const DataSpec& data, std::vector<const Transform*> transforms,
                                    PreparationOptions options)
-    : dtype_(options.dtype), spec_(data) {
+    : dtype_(options.dtype), groups_(std::move(options.groups)), spec_(data) {
   const auto add_numbers = [&] {
     steps_.push_back(nullptr);
     for (PortSpec& port : spec_.inputs) {
@@ -98,6 +98,8 @@ void BatchPreparation::apply(std::size_t step, Batch& batch, const ApplyContext&
 
 void BatchPreparation::before_transfer(Batch& batch, const ApplyContext& context,
                                        Memory& memory) const {
+  if (groups_.defined())
+    batch.groups = groups_.index_select(0, batch.rows);
   for (std::size_t step = 0; step < device_from_; ++step)
     apply(step, batch, context, &memory);
 }
@@ -121,10 +123,11 @@ std::int64_t BatchPreparation::growth_on_device(const Batch& batch) const {
   return growth;
 }
 
-at::Tensor BatchPreparation::inverted(at::Tensor predictions, std::string_view target) const {
+at::Tensor BatchPreparation::inverted(at::Tensor predictions, std::string_view target,
+                                      const at::Tensor& groups) const {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     if (*step != nullptr)
-      predictions = (*step)->invert(predictions, target);
+      predictions = (*step)->invert(predictions, target, groups);
   }
   return predictions;
 }

@@ -22,7 +22,8 @@ CapturableStep::~CapturableStep() = default;
 
 namespace {
 
-/// Of a batch, all but its rows' numbers. A tensor that stands in two places comes twice.
+/// Of a batch, all but the numbers and groups of its rows. A tensor that stands in two places comes
+/// twice.
 std::vector<at::Tensor> tensors_of(const Batch& batch) {
   std::vector<at::Tensor> all;
   for (const std::vector<at::Tensor>* list :

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/task_arena.h>
@@ -24,7 +25,7 @@ namespace flow = oneapi::tbb::flow;
 /// A batch and its results.
 struct EvaluatedBatch {
   Batch batch;
-  Outputs outputs;  // only where a loss needs those of all rows
+  Outputs outputs;  // only where a loss needs those of all rows, or samples are drawn of them
   Predictions predictions;
   BatchLoss loss;
   std::exception_ptr error;
@@ -34,15 +35,42 @@ bool has_targets(const Batch& batch) {
   return !batch.targets.empty();
 }
 
-/// Into the data's units.
-void invert(const EvaluationSetup& setup, std::size_t target, Prediction& prediction) {
+/// Into the data's units. `groups`: of the rows.
+void invert(const EvaluationSetup& setup, std::size_t target, const at::Tensor& groups,
+            Prediction& prediction) {
   if (prediction.kind != TargetKind::kNumbers || !prediction.values.defined() ||
       setup.preparation == nullptr)
     return;
   const std::string& name = setup.objective->targets()[target].name;
-  prediction.values = setup.preparation->inverted(prediction.values, name);
+  prediction.values = setup.preparation->inverted(prediction.values, name, groups);
   for (Prediction::Extra& extra : prediction.extras)
-    extra.values = setup.preparation->inverted(extra.values, name);
+    extra.values = setup.preparation->inverted(extra.values, name, groups);
+  if (!prediction.samples.defined())
+    return;
+  // The samples of a row are rows of its group.
+  const at::Tensor& samples = prediction.samples;
+  const at::Tensor of_rows = groups.defined() ? groups.repeat({samples.size(0)}) : groups;
+  prediction.samples =
+      setup.preparation->inverted(samples.flatten(0, 1), name, of_rows).view(samples.sizes());
+}
+
+/// `outputs` are on the host.
+void add_samples(const EvaluationSetup& setup, const Outputs& outputs, const at::Tensor& rows,
+                 Predictions& predictions) {
+  const at::Tensor numbers = rows.contiguous();
+  const auto* const row = numbers.data_ptr<std::int64_t>();
+  std::vector<std::uint64_t> seeds(static_cast<std::size_t>(numbers.numel()));
+  for (std::size_t target = 0; target < predictions.size(); ++target) {
+    if (!predictions[target].values.defined())
+      continue;
+    std::vector<at::Tensor> samples;
+    for (std::int64_t sample = 0; sample < setup.samples->count; ++sample) {
+      for (std::size_t i = 0; i < seeds.size(); ++i)
+        seeds[i] = setup.samples->seed(row[i], sample, target);
+      samples.push_back(setup.objective->draw(target, outputs, seeds));
+    }
+    predictions[target].samples = at::stack(samples);
+  }
 }
 
 void to_host(Predictions& predictions, const Waiting& waiting) {
@@ -93,14 +121,16 @@ void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
   {
     const Waiting waiting(setup.timeline, device);
     to_host(evaluated.predictions, waiting);
-    if (!setup.objective->is_additive()) {
+    if (!setup.objective->is_additive() || setup.samples != nullptr) {
       for (const at::Tensor& output : outputs)
         evaluated.outputs.push_back(waiting.fetched(output));
     }
   }
   span.emplace(setup.timeline, Phase::kMetrics);
+  if (setup.samples != nullptr)
+    add_samples(setup, evaluated.outputs, batch.rows, evaluated.predictions);
   for (std::size_t target = 0; target < evaluated.predictions.size(); ++target)
-    invert(setup, target, evaluated.predictions[target]);
+    invert(setup, target, batch.groups, evaluated.predictions[target]);
 }
 
 /// The number of batches like this one to evaluate at once. A model needs some times the memory of

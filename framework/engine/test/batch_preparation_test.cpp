@@ -74,7 +74,7 @@ Batch batch_of(const at::Tensor& input) {
   return batch;
 }
 
-constexpr PreparationOptions kForDevice{.for_device = true};
+const PreparationOptions kForDevice{.for_device = true};
 
 TEST(BatchPreparation, DoesNothingByDefault) {
   const BatchPreparation nothing;
@@ -166,8 +166,8 @@ TEST(BatchPreparation, UndoesWhatWasDoneToTargets) {
   const Doubles one;
   const BatchPreparation preparation(images(at::kByte), {&one, &one});
 
-  EXPECT_EQ(preparation.inverted(at::full({1}, 8, at::kFloat), "price").item<float>(), 2);
-  EXPECT_EQ(preparation.inverted(at::full({1}, 8, at::kFloat), "other").item<float>(), 8);
+  EXPECT_EQ(preparation.inverted(at::full({1}, 8, at::kFloat), "price", {}).item<float>(), 2);
+  EXPECT_EQ(preparation.inverted(at::full({1}, 8, at::kFloat), "other", {}).item<float>(), 8);
 }
 
 TEST(BatchPreparation, TransformsAreFittedOnNumbers) {

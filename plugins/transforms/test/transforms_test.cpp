@@ -41,6 +41,17 @@ INSTANTIATE_TEST_SUITE_P(
         TransformCase{"StandardizeImages",
                       [] { return plugin().make<Transform>("standardize", Json::object()); }, false,
                       true},
+        transform_case("StandardizeGroups", "standardize", {{"by", "group"}, {"target", true}}),
+        transform_case("StandardizeUnknownGroups", "standardize",
+                       {{"by", "group"}, {"target", {"price"}}, {"handle_unknown", "overall"}}),
+        transform_case("RobustGroups", "robust", {{"by", "group"}, {"target", true}}),
+        TransformCase{"MinMaxImagesOfGroups",
+                      [] {
+                        return plugin().make<Transform>("min_max", {{"by", "group"}});
+                      },
+                      false, true},
+        transform_case("Robust", "robust"),
+        transform_case("RobustTarget", "robust", {{"target", true}, {"quantile_range", {5, 90}}}),
         transform_case("MinMax", "min_max"),
         transform_case("MinMaxTarget", "min_max", {{"target", true}, {"range", {-1, 1}}}),
         transform_case("OneHot", "one_hot"),

@@ -1,11 +1,16 @@
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 
+#include <treadle/base/random.h>
 #include <treadle/testing/loss_contract.h>
 
 #include "wrong.h"
@@ -241,6 +246,35 @@ class SharesItsScratch final : public Squared {
   OneThread thread_;
 };
 
+/// The outputs and noise, uniform, the same for all numbers of a row.
+class Noisy : public Squared, public DrawsSamples {
+ protected:
+  virtual std::uint64_t noise_of(std::span<const std::uint64_t> seeds, std::size_t row) const {
+    return seeds[row];
+  }
+
+  at::Tensor do_draw(const std::vector<at::Tensor>& outputs,
+                     std::span<const std::uint64_t> seeds) const override {
+    at::Tensor drawn = outputs[0].clone();
+    for (std::size_t row = 0; row < seeds.size(); ++row)
+      drawn[static_cast<std::int64_t>(row)].add_(RandomBits(noise_of(seeds, row)).uniform());
+    return drawn;
+  }
+  void* do_ask(std::string_view interface_id) override {
+    return interface_id == DrawsSamples::kInterface ? static_cast<DrawsSamples*>(this) : nullptr;
+  }
+};
+
+class DrawsByThePlaceInTheBatch final : public Noisy {
+  std::uint64_t noise_of(std::span<const std::uint64_t> seeds, std::size_t row) const override {
+    return seeds[row] + row;
+  }
+};
+
+class DrawsWithOneSeed final : public Noisy {
+  std::uint64_t noise_of(std::span<const std::uint64_t>, std::size_t) const override { return 7; }
+};
+
 template <typename T>
 LossCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }, LossCase::numbers(2, {kVaries})};
@@ -278,12 +312,16 @@ std::vector<Wrong<LossCase>> all() {
           {one<DoublesWeightedRows>("DoublesWeightedRows"),
            {"WeightsOfOneChangeNothing", "WeightTwoEqualsTheRowTwiceAndWeightZeroNoRow",
             "APaddedBatchEqualsItsRowsOneByOne"}},
+          {one<DrawsByThePlaceInTheBatch>("DrawsByThePlaceInTheBatch"),
+           {"ItsDrawsAreThoseOfEachRowAndSeed"}},
+          {one<DrawsWithOneSeed>("DrawsWithOneSeed"), {"ItsDrawsAreThoseOfEachRowAndSeed"}},
           {one<SharesItsScratch>("SharesItsScratch"), {"SeveralThreadsMayUseItAtOnce"}},
           {one<GivesAVector>("GivesAVector"), {"GivesScalarsInTheOutputsDtype"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, LossContract,
-                         ::testing::Values(one<Squared>("Squared"), one<WholeMean>("WholeMean")),
+                         ::testing::Values(one<Squared>("Squared"), one<WholeMean>("WholeMean"),
+                                           one<Noisy>("Noisy")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LossContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());

@@ -1,8 +1,11 @@
 #include <memory>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_unique.h>
+#include <ATen/ops/arange.h>
 
 #include <treadle/testing/transform_contract.h>
 
@@ -189,6 +192,70 @@ class MakesNumbersOfBytes final : public Centre {
   bool do_takes_bytes() const override { return true; }
 };
 
+/// Doubles targets of the groups it knows; the first column has one mean for all.
+class ByGroup : public Centre, public FitsGroups {
+ protected:
+  virtual void expect_known(const at::Tensor& groups) const {
+    if (!groups.defined())
+      throw DataError("there are no groups");
+    for (std::int64_t row = 0; row < groups.numel(); ++row) {
+      if (!groups_.eq(groups[row]).any().item<bool>())
+        throw DataError("there is no such group");
+    }
+  }
+
+  void do_fit(const RowReader& reader, const RowList& training_rows) override {
+    Centre::do_fit(reader, training_rows);
+    Batch batch;
+    reader.gather(training_rows.numbers(), batch);
+    groups_ = std::get<0>(at::_unique(batch.groups));
+  }
+  void do_apply(Batch& batch, const ApplyContext& context) const override {
+    expect_known(batch.groups);
+    Centre::do_apply(batch, context);
+  }
+  void* do_ask(std::string_view interface_id) override {
+    return interface_id == FitsGroups::kInterface ? static_cast<FitsGroups*>(this) : nullptr;
+  }
+  at::Tensor do_groups() const override { return groups_; }
+  bool do_takes_other_groups() const override { return false; }
+  at::Tensor do_invert_groups(const at::Tensor& predictions, std::string_view target,
+                              const at::Tensor& groups) const override {
+    expect_known(groups);
+    return do_invert(predictions, target);
+  }
+  StateDict do_state() const override {
+    StateDict state = Centre::do_state();
+    state.put("groups", groups_);
+    return state;
+  }
+  void do_load_state(const StateDict& state) override {
+    Centre::do_load_state(state);
+    groups_ = state.tensor("groups");
+  }
+
+ private:
+  at::Tensor groups_;
+};
+
+class TakesAnyGroup final : public ByGroup {
+  void expect_known(const at::Tensor& groups) const override {
+    if (!groups.defined())
+      throw DataError("there are no groups");
+  }
+};
+
+class TakesRowsWithoutGroups final : public ByGroup {
+  void expect_known(const at::Tensor& groups) const override {
+    if (groups.defined())
+      ByGroup::expect_known(groups);
+  }
+};
+
+class NumbersItsGroupsAnew final : public ByGroup {
+  at::Tensor do_groups() const override { return at::arange(3); }
+};
+
 template <typename T>
 TransformCase one(std::string name, bool images = false) {
   return {std::move(name), [] { return std::make_unique<T>(); }, false, images};
@@ -217,11 +284,16 @@ std::vector<Wrong<TransformCase>> all() {
       {one<ShiftsTwiceOnTheDevice>("ShiftsTwiceOnTheDevice"), {"TensorOperationsAgreeWithTheLoop"}},
       {one<MakesNumbersOfBytes>("MakesNumbersOfBytes", true),
        {"BatchesLookAsTheOutputSpecSays", "BytesStayBytesAndBecomeTheSameNumbers"}},
-      {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsAndWeightsAlone"}}};
+      {one<TakesAnyGroup>("TakesAnyGroup"), {"KnowsTheGroupsOfItsTrainingRowsByTheirNumbers"}},
+      {one<TakesRowsWithoutGroups>("TakesRowsWithoutGroups"),
+       {"KnowsTheGroupsOfItsTrainingRowsByTheirNumbers"}},
+      {one<NumbersItsGroupsAnew>("NumbersItsGroupsAnew"),
+       {"KnowsTheGroupsOfItsTrainingRowsByTheirNumbers"}},
+      {one<ChangesWeights>("ChangesWeights"), {"LeavesOriginalTargetsRowsGroupsAndWeightsAlone"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, TransformContract,
-                         ::testing::Values(one<Centre>("Centre"),
+                         ::testing::Values(one<Centre>("Centre"), one<ByGroup>("ByGroup"),
                                            one<Centre>("BesideImages", true)),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, TransformContract, ::testing::ValuesIn(cases_of(all())),

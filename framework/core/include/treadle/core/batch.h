@@ -32,18 +32,22 @@ struct Batch {
   at::Tensor weights;
   /// The index of each row in the data: int64 [B], always on the CPU.
   at::Tensor rows;
+  /// The group (series) of each row: int64 [B], always on the CPU; undefined where the data has
+  /// none, or can only be read in order.
+  at::Tensor groups = {};
 
   std::int64_t size() const { return rows.defined() ? rows.size(0) : 0; }
 
   /// Rows [begin, begin + count), as views.
   Batch slice(std::int64_t begin, std::int64_t count) const;
 
-  /// The same rows on a device; this where they are there already. Their numbers stay on the CPU.
+  /// The same rows on a device; this where they are there already. Their numbers and groups stay on
+  /// the CPU.
   /// The host waits for no copy to the device.
   Batch to(c10::Device device) const;
 
-  /// The same rows with what `change` makes of each tensor but `rows`. Handles of one tensor become
-  /// handles of one tensor.
+  /// The same rows with what `change` makes of each tensor but `rows` and `groups`. Handles of one
+  /// tensor become handles of one tensor.
   Batch with_each(const std::function<at::Tensor(const at::Tensor&)>& change) const;
 
   /// The rows of all parts, one after the other, as a copy; dimensions that vary are padded to the

@@ -70,6 +70,15 @@ class Objective {
   /// of other rows than the batch's throw a TrainingError.
   Predictions predictions(const std::vector<at::Tensor>& outputs, const Batch& batch) const;
 
+  /// The loss that the predictions of a target come from: that of its first term. Null where it has
+  /// none.
+  const Loss* predicts(std::size_t target) const;
+
+  /// One draw for each row of the distribution that is predicted for a target, as
+  /// DrawsSamples::draw() has it. Expects that predicts(target) draws samples.
+  at::Tensor draw(std::size_t target, const std::vector<at::Tensor>& outputs,
+                  std::span<const std::uint64_t> seeds) const;
+
   /// The mean over any rows, of the terms' sums and weights over them. Terms of weight 0 count 0.
   double value(std::span<const double> sums, std::span<const double> weights) const;
 

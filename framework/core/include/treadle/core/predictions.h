@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,15 @@ struct Prediction {
   struct Extra {
     std::string name;  ///< "q0.9"
     at::Tensor values;
+    /// Of a quantile, in (0, 1); NaN for anything else.
+    double level = std::numeric_limits<double>::quiet_NaN();
   };
   std::vector<Extra> extras = {};
+
+  /// Draws from the predicted distribution, [samples, B, positions..., width], scaled like
+  /// `values`: the first of each row and position belong together, and so on. Undefined where none
+  /// were asked for.
+  at::Tensor samples = {};
 };
 
 /// One per target of the data, in their order.

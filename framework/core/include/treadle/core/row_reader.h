@@ -27,9 +27,9 @@ class RowReader : public Provided {
   const DataSpec& spec() const;
   std::int64_t rows() const;
 
-  /// Fills `out` with the given rows in the given order. Every row must lie in [0, rows()); tensors
-  /// already in `out` are reused when they have the right size and dtype; the caller must be their
-  /// only user.
+  /// Fills `out` with the given rows in the given order, and with their groups. Every row must lie
+  /// in [0, rows()); tensors already in `out` are reused when they have the right size and dtype;
+  /// the caller must be their only user.
   void gather(std::span<const std::int64_t> rows, Batch& out) const;
 
   /// A target of all rows, as Batch::targets has it, padded to the longest row: what splits
@@ -64,7 +64,7 @@ class RowReader : public Provided {
  private:
   virtual const DataSpec& do_spec() const = 0;
   virtual std::int64_t do_rows() const = 0;
-  // `rows` is valid, and gather() has already set out.rows.
+  // `rows` is valid, and gather() has already set out.rows. It sets out.groups afterwards.
   virtual void do_gather(std::span<const std::int64_t> rows, Batch& out) const = 0;
   virtual at::Tensor do_targets(std::size_t target) const = 0;
   virtual at::Tensor do_position_weights(std::size_t /*target*/) const { return {}; }

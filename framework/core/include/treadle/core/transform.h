@@ -54,9 +54,11 @@ class Transform : public Component, public Stateful {
   bool takes_bytes() const;
 
   /// Undoes what apply() did to a target of numbers: predictions [B, positions..., width] in the
-  /// model's units become the data's. On the CPU. Returns its argument when this transform leaves
-  /// `target` alone.
-  at::Tensor invert(const at::Tensor& predictions, std::string_view target) const;
+  /// model's units become the data's. On the CPU. `groups` are those of the rows, as Batch::groups
+  /// has them: needed by a transform that FitsGroups. Returns its argument when this transform
+  /// leaves `target` alone.
+  at::Tensor invert(const at::Tensor& predictions, std::string_view target,
+                    const at::Tensor& groups = {}) const;
 
  private:
   virtual void do_fit(const RowReader& reader, const RowList& training_rows) = 0;

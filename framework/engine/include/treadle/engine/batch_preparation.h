@@ -18,6 +18,9 @@ struct PreparationOptions {
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< the run's
   /// Batches are sent to a device, or are treated as if they were (DeviceInfo::tensors_only).
   bool for_device = false;
+  /// The group of each row by Batch::rows, in the numbers of the training: int64 [N]. Undefined:
+  /// as batches have them.
+  at::Tensor groups = {};
 };
 
 /// The steps between data and model: the document's transforms in their order, and one step that
@@ -60,13 +63,16 @@ class BatchPreparation {
   std::int64_t growth_on_device(const Batch& batch) const;
 
   /// Predictions of a target of numbers, in the model's units, become the data's. On the CPU.
-  at::Tensor inverted(at::Tensor predictions, std::string_view target) const;
+  /// `groups`: of the rows, as Batch::groups.
+  at::Tensor inverted(at::Tensor predictions, std::string_view target,
+                      const at::Tensor& groups) const;
 
  private:
   void to_numbers(Batch& batch, Memory* memory) const;
   void apply(std::size_t step, Batch& batch, const ApplyContext& context, Memory* memory) const;
 
   c10::ScalarType dtype_ = c10::ScalarType::Float;
+  at::Tensor groups_;                    // of all rows; undefined: batches have theirs
   std::vector<const Transform*> steps_;  // null: bytes become numbers
   std::size_t device_from_ = 0;          // the first step that is done on the device
   DataSpec spec_;

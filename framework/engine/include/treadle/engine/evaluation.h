@@ -18,6 +18,14 @@
 
 namespace treadle::engine {
 
+/// The samples to draw from the distributions that a model predicts.
+struct DrawRequest {
+  std::int64_t count = 1;  ///< for each row
+  /// The seed of a draw, by the row (Batch::rows), the sample and the target. Called from any
+  /// thread.
+  std::function<std::uint64_t(std::int64_t row, std::int64_t sample, std::size_t target)> seed;
+};
+
 /// The inputs of an evaluation or prediction. Everything outlives the call.
 struct EvaluationSetup {
   Model* model = nullptr;
@@ -27,6 +35,8 @@ struct EvaluationSetup {
   const BatchPreparation* preparation = nullptr;
   Timeline* timeline = nullptr;  ///< null: time is not measured
   Precision precision = {};      ///< the training's
+  /// Null: predictions have no samples. Expects losses that draw them (DrawsSamples).
+  const DrawRequest* samples = nullptr;
 };
 
 struct EvaluationTotals {

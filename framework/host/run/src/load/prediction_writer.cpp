@@ -103,6 +103,8 @@ PredictionWriter::Shown::Shown(const Prediction& prediction)
     : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
   for (const Prediction::Extra& extra : prediction.extras)
     extras.push_back(wide(extra.values));
+  for (std::int64_t i = 0; prediction.samples.defined() && i < prediction.samples.size(0); ++i)
+    samples.push_back(wide(prediction.samples[i]));
 }
 
 std::string PredictionWriter::column(std::size_t target, const std::string& what) const {
@@ -120,6 +122,9 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
         columns.push_back(name);
         for (const Prediction::Extra& extra : predictions[i].extras)
           columns.push_back(name + "." + extra.name);
+        const at::Tensor& samples = predictions[i].samples;
+        for (std::int64_t s = 0; samples.defined() && s < samples.size(0); ++s)
+          columns.push_back(name + ".sample_" + std::to_string(s));
       }
       continue;
     }
@@ -175,8 +180,10 @@ void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::i
   }
   for (std::int64_t k = 0; k < width; ++k) {
     text += "," + number_text(here[k], shown.computed_in);
-    for (const at::Tensor& extra : shown.extras)
-      text += "," + number_text(extra.data_ptr<double>()[place * width + k], shown.computed_in);
+    for (const std::vector<at::Tensor>* const more : {&shown.extras, &shown.samples}) {
+      for (const at::Tensor& values : *more)
+        text += "," + number_text(values.data_ptr<double>()[place * width + k], shown.computed_in);
+    }
   }
 }
 

@@ -41,6 +41,7 @@ class PredictionWriter {
 
     at::Tensor values;  // float64 [B, positions..., width]
     std::vector<at::Tensor> extras;
+    std::vector<at::Tensor> samples;
     at::ScalarType computed_in;
   };
 

@@ -5,16 +5,16 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/json_words.h>
+#include <treadle/core/draws_samples.h>
 #include <treadle/core/group_names.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/source_columns.h>
@@ -26,6 +26,8 @@
 
 #include "evaluation/breakdowns.h"
 #include "events/history_file.h"
+#include "load/continued_forecast.h"
+#include "load/draw_requests.h"
 #include "load/prediction_writer.h"
 #include "load/restored_model.h"
 #include "load/run_device.h"
@@ -64,14 +66,64 @@ struct Predictor::Impl : internal::RestoredModel {
   Impl(const Runtime& runtime, internal::SavedModel stored)
       : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {}
 
-  engine::PipelineOptions pipeline_options() const {
-    return {.batch_size = engine::evaluation_batch(model_spec.inputs, kLeast, kMost),
+  /// `samples`: how many are drawn for each row.
+  engine::PipelineOptions pipeline_options(std::int64_t samples = 0) const {
+    const std::int64_t rows = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
+    return {.batch_size = std::clamp<std::int64_t>(rows_within_memory(samples), 1, rows),
             .host_part_only = true,
             .staging = components.device().staging()};
   }
 
-  engine::EvaluationSetup setup(const engine::BatchPreparation& of_rows) const {
-    return {model.get(), &*objective, &of_rows, nullptr, components.precision()};
+  /// How many rows have so many samples in some memory.
+  std::int64_t rows_within_memory(std::int64_t samples) const {
+    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+    constexpr std::int64_t kUsualLength = 64;  // of what differs from row to row
+    std::int64_t numbers = 0;
+    for (const TargetSpec& target : components.data_spec().targets) {
+      std::int64_t of_target = 1;
+      for (const std::int64_t size : target.shape)
+        of_target *= size == kVaries ? kUsualLength : size;
+      numbers += of_target;
+    }
+    const auto bytes = static_cast<std::int64_t>(sizeof(double));
+    return kBytes / std::max<std::int64_t>(samples * numbers * bytes, 1);
+  }
+
+  /// How many series are continued at once: their windows and samples are in some memory.
+  std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
+                                    const SampleOptions& samples) const {
+    constexpr std::int64_t kNumbers = std::int64_t{1} << 24;
+    std::int64_t columns = 0;
+    for (const PortSpec& port : components.data_spec().inputs)
+      columns += port.shape.empty() || port.shape.back() == kVaries ? 1 : port.shape.back();
+    const std::int64_t of_series = std::max<std::int64_t>(samples.count, 1) * (lookback + steps) *
+                                   std::max<std::int64_t>(columns, 1);
+    return std::max<std::int64_t>(kNumbers / of_series, 1);
+  }
+
+  engine::EvaluationSetup setup(const engine::BatchPreparation& of_rows,
+                                const engine::DrawRequest* samples = nullptr) const {
+    return {model.get(), &*objective, &of_rows, nullptr, components.precision(), samples};
+  }
+
+  /// Throws a UsageError unless so many samples can be drawn of each target.
+  void expect_drawn(const SampleOptions& samples) const {
+    if (samples.count < 0 || samples.count > SampleOptions::kMost) {
+      throw UsageError("the number of samples is from 1 to " +
+                       std::to_string(SampleOptions::kMost) + ", got " +
+                       std::to_string(samples.count));
+    }
+    for (std::size_t target = 0; samples.count > 0 && target < objective->targets().size();
+         ++target) {
+      const Loss* const loss = objective->predicts(target);
+      if (loss == nullptr || loss->ask<DrawsSamples>() != nullptr)
+        continue;
+      throw UsageError("target " + quote_text(objective->targets()[target].name) +
+                       " is predicted by " + loss->origin() +
+                       ", which is no distribution to draw samples from; train with gaussian_nll, "
+                       "student_t_nll, negative_binomial_nll or gaussian_mixture_nll, or predict "
+                       "without samples");
+    }
   }
 
   /// `data`, with the run's dictionaries.
@@ -129,11 +181,12 @@ struct Predictor::Impl : internal::RestoredModel {
     internal::within_memory_of(components.device(), [&] { budget.run(work); });
   }
 
-  /// For rows as the training data has them, as many as there are.
-  Predictions predict_rows(const Batch& rows) const {
+  /// For rows as the training data has them, as many as there are; their groups have the training's
+  /// numbers. `samples` may be null.
+  Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
     const at::NoGradGuard no_gradients;
     Predictions all;
-    const std::int64_t most = pipeline_options().batch_size;
+    const std::int64_t most = pipeline_options(samples != nullptr ? samples->count : 0).batch_size;
     for (std::int64_t begin = 0; begin < rows.size(); begin += most) {
       Batch some = rows.slice(begin, std::min(most, rows.size() - begin));
       for (at::Tensor& input : some.inputs)
@@ -141,7 +194,7 @@ struct Predictor::Impl : internal::RestoredModel {
       engine::BatchPreparation::Memory memory;
       preparation.before_transfer(some, ApplyContext{}, memory);
       Predictions part = internal::within_memory_of(
-          components.device(), [&] { return engine::predict(setup(preparation), some); });
+          components.device(), [&] { return engine::predict(setup(preparation, samples), some); });
       if (all.empty()) {
         all = std::move(part);
         continue;
@@ -150,6 +203,8 @@ struct Predictor::Impl : internal::RestoredModel {
         all[i].values = at::cat({all[i].values, part[i].values});
         for (std::size_t k = 0; k < all[i].extras.size(); ++k)
           all[i].extras[k].values = at::cat({all[i].extras[k].values, part[i].extras[k].values});
+        if (samples != nullptr && all[i].samples.defined())
+          all[i].samples = at::cat({all[i].samples, part[i].samples}, 1);
       }
     }
     return all;
@@ -161,22 +216,25 @@ struct Predictor::Impl : internal::RestoredModel {
   /// EvaluatedRows are empty where they can only be read in order.
   engine::EvaluationTotals over_rows(
       const DataProvider& provider,
-      const std::function<Visit(const internal::EvaluatedRows&)>& visiting) const {
+      const std::function<Visit(const internal::EvaluatedRows&)>& visiting,
+      const SampleOptions& drawn = {}) const {
     const auto* rows = provider.ask<RowReader>();
     internal::EvaluatedRows evaluated{rows, rows, provider.ask<GroupNames>()};
     std::unique_ptr<SampleReader> samples;
     if (rows == nullptr)
-      return over_stream(provider, visiting(evaluated));
+      return over_stream(provider, visiting(evaluated), drawn);
     if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
     const Visit visit = visiting(evaluated);
+    const auto request = internal::request_of(drawn);
     engine::EvaluationTotals totals;
     run_within_memory([&] {
-      const engine::BatchPreparation of_rows = preparation_of(rows->spec());
+      const engine::BatchPreparation of_rows =
+          preparation_of(rows->spec(), groups.numbers_in(evaluated));
       engine::BatchPipeline pipeline(*rows, RowList::range(0, rows->rows()), of_rows,
-                                     pipeline_options(), RandomStreams(0));
+                                     pipeline_options(drawn.count), RandomStreams(0));
       const auto stream = pipeline.epoch(0);
-      totals = engine::evaluate(setup(of_rows), *stream, {}, visit);
+      totals = engine::evaluate(setup(of_rows, request.get()), *stream, {}, visit);
     });
     return totals;
   }
@@ -184,18 +242,21 @@ struct Predictor::Impl : internal::RestoredModel {
   /// The same for data that can only be read in order.
   engine::EvaluationTotals over_stream(
       const DataProvider& provider,
-      const std::function<void(const Predictions&, const Batch&)>& visit) const {
+      const std::function<void(const Predictions&, const Batch&)>& visit,
+      const SampleOptions& drawn) const {
     if (provider.stream_rows() == DataProvider::kEndless)
       throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;
     input.data = &provider;
     input.dtype = components.precision().data();
     input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
+    const auto request = internal::request_of(drawn);
     engine::EvaluationTotals totals;
     run_within_memory([&] {
       const engine::BatchPreparation of_rows = preparation_of(provider.spec());
-      engine::BatchPipeline pipeline(input, of_rows, pipeline_options(), RandomStreams(0));
-      totals = engine::evaluate(setup(of_rows), *pipeline.epoch(0), {}, visit);
+      engine::BatchPipeline pipeline(input, of_rows, pipeline_options(drawn.count),
+                                     RandomStreams(0));
+      totals = engine::evaluate(setup(of_rows, request.get()), *pipeline.epoch(0), {}, visit);
     });
     return totals;
   }
@@ -214,8 +275,10 @@ const DataSpec& Predictor::data_spec() const {
   return impl_->components.data_spec();
 }
 
-Predictions Predictor::predict(std::span<const at::Tensor> inputs) const {
+Predictions Predictor::predict(std::span<const at::Tensor> inputs,
+                               const PredictOptions& options) const {
   const at::NoGradGuard no_gradients;
+  impl_->expect_drawn(options.samples);
   const std::vector<PortSpec>& ports = data_spec().inputs;
   if (inputs.size() != ports.size()) {
     throw DataError("the model takes " + std::to_string(ports.size()) +
@@ -234,19 +297,21 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs) const {
     batch.inputs.push_back(inputs[i].to(dtype).clone(at::MemoryFormat::Contiguous));
   }
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
+  batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
+  const auto request = internal::request_of(options.samples);
   return internal::within_memory_of(impl_->components.device(), [&] {
-    return engine::predict(impl_->setup(impl_->preparation), batch);
+    return engine::predict(impl_->setup(impl_->preparation, request.get()), batch);
   });
 }
 
-Prediction Predictor::predict(const at::Tensor& features) const {
+Prediction Predictor::predict(const at::Tensor& features, const PredictOptions& options) const {
   if (data_spec().targets.size() != 1) {
     throw UsageError("the model predicts " + std::to_string(data_spec().targets.size()) +
                      " targets; pass its inputs as a list to get all of them");
   }
-  return std::move(predict(std::span(&features, 1)).front());
+  return std::move(predict(std::span(&features, 1), options).front());
 }
 
 namespace {
@@ -280,72 +345,6 @@ void label_samples(const internal::EvaluatedRows& data, internal::PredictionWrit
       });
 }
 
-/// [S, width] as one step, [S, 1, width]; with steps as it is.
-at::Tensor with_steps(const at::Tensor& values) {
-  return values.dim() == 2 ? values.unsqueeze(1) : values;
-}
-
-/// Some steps after others.
-void append(Predictions& all, const Predictions& more) {
-  if (all.empty()) {
-    all = more;
-    return;
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].values = at::cat({all[i].values, more[i].values}, 1);
-    for (std::size_t k = 0; k < all[i].extras.size(); ++k)
-      all[i].extras[k].values = at::cat({all[i].extras[k].values, more[i].extras[k].values}, 1);
-  }
-}
-
-Predictions first_steps(Predictions predictions, std::int64_t steps) {
-  for (Prediction& prediction : predictions) {
-    prediction.values = prediction.values.narrow(1, 0, steps).contiguous();
-    for (Prediction::Extra& extra : prediction.extras)
-      extra.values = extra.values.narrow(1, 0, steps).contiguous();
-  }
-  return predictions;
-}
-
-/// A number of a target.
-struct Predicted {
-  std::size_t target = 0;
-  std::int64_t number = 0;
-};
-
-/// For each column of the only input the number of a target that it is. `rows` have targets. Throws
-/// a DataError that names a column that is none.
-std::vector<Predicted> predicted_columns(const RowReader& rows) {
-  constexpr std::int64_t kRowsCompared = 4096;
-  const std::int64_t count = std::min(rows.rows(), kRowsCompared);
-  std::vector<std::int64_t> last(static_cast<std::size_t>(count));
-  std::iota(last.begin(), last.end(), rows.rows() - count);
-  Batch batch;
-  rows.gather(last, batch);
-  const PortSpec& port = rows.spec().inputs.front();
-  std::vector<Predicted> columns;
-  for (std::int64_t column = 0; column < batch.inputs[0].size(1); ++column) {
-    std::optional<Predicted> found;
-    for (std::size_t t = 0; t < batch.targets.size() && !found; ++t) {
-      const at::Tensor& values = batch.targets[t];
-      for (std::int64_t k = 0; values.dim() == 2 && k < values.size(1) && !found; ++k) {
-        if (values.select(1, k).equal(batch.inputs[0].select(1, column)))
-          found = Predicted{t, k};
-      }
-    }
-    if (!found) {
-      const auto index = static_cast<std::size_t>(column);
-      throw DataError("input column " +
-                      (index < port.columns.size() ? "\"" + port.columns[index].name + "\""
-                                                   : std::to_string(column)) +
-                      " is not among the targets, so nothing is known of it beyond the model's "
-                      "horizon; predict no more steps than that");
-    }
-    columns.push_back(*found);
-  }
-  return columns;
-}
-
 /// The last sample of each series, where it ends with the last row: that it is given, or that it
 /// predicts, where columns known in advance are filled in for it.
 std::vector<std::int64_t> last_samples(const SampleReader& samples,
@@ -368,8 +367,9 @@ std::vector<std::int64_t> last_samples(const SampleReader& samples,
 }  // namespace
 
 std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& output,
-                                        std::int64_t steps) const {
+                                        std::int64_t steps, const SampleOptions& drawn) const {
   TREADLE_EXPECTS(steps >= 1, "there is a step to predict");
+  impl_->expect_drawn(drawn);
   const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
   const auto* const source = provider->ask<RowReader>();
   const std::unique_ptr<SampleReader> samples =
@@ -389,12 +389,10 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
   if (gap < 0)
     throw UsageError("the model of this run labels rows that are there; it continues no series");
 
-  Batch batch;
-  samples->gather(chosen, batch);
   const std::int64_t horizon = first.targets.size();
-  std::vector<Predicted> columns;
+  std::vector<internal::PredictedNumber> columns;
   if (steps > horizon) {
-    if (batch.inputs.size() > 1) {
+    if (samples->spec().inputs.size() > 1) {
       throw UsageError("the model is also given \"" + samples->spec().inputs[1].name +
                        "\" of the rows it predicts, so it cannot go on from what it predicted; "
                        "predict at most " +
@@ -406,31 +404,15 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
                        "at most " +
                        std::to_string(horizon) + " steps");
     }
-    columns =
-        predicted_columns(*impl_->open(data, OpenRequest::Purpose::kEvaluate)->ask<RowReader>());
+    columns = internal::predicted_columns(
+        *impl_->open(data, OpenRequest::Purpose::kEvaluate)->ask<RowReader>());
   }
-  Predictions all;
-  for (std::int64_t done = 0; done < steps; done += horizon) {
-    if (done > 0) {
-      // The window moves on: what was predicted is given as if it had been seen.
-      std::vector<at::Tensor> seen;
-      for (const Predicted& column : columns)
-        seen.push_back(
-            all[column.target].values.narrow(1, done - horizon, horizon).select(2, column.number));
-      at::Tensor& window = batch.inputs[0];
-      const std::int64_t lookback = window.size(1);
-      const at::Tensor longer = at::cat({window, at::stack(seen, 2).to(window.scalar_type())}, 1);
-      window = longer.narrow(1, longer.size(1) - lookback, lookback).contiguous();
-    }
-    Predictions more = impl_->predict_rows(batch);
-    for (Prediction& prediction : more) {
-      prediction.values = with_steps(prediction.values);
-      for (Prediction::Extra& extra : prediction.extras)
-        extra.values = with_steps(extra.values);
-    }
-    append(all, more);
-  }
-  all = first_steps(std::move(all), steps);
+  const internal::ContinuedForecast forecast(
+      [&](const Batch& windows, const engine::DrawRequest* request) {
+        return impl_->predict_rows(windows, request);
+      },
+      horizon, std::move(columns));
+  const at::Tensor groups = impl_->groups.numbers_in(evaluated);
 
   std::vector<TargetSpec> targets = data_spec().targets;
   for (TargetSpec& target : targets) {
@@ -454,15 +436,29 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
           if (times.has_times())
             texts.push_back(times.text(rows.inputs.begin, rows.targets.begin + position));
         });
-    Batch written;
-    written.rows = at::arange(static_cast<std::int64_t>(chosen.size()), at::kLong);
-    writer.write(all, written);
+    // Some series at a time: each has as many windows as samples.
+    const auto count = static_cast<std::int64_t>(chosen.size());
+    const std::int64_t at_once = impl_->series_within_memory(first.inputs.size(), steps, drawn);
+    for (std::int64_t begin = 0; begin < count; begin += at_once) {
+      const std::int64_t end = std::min(begin + at_once, count);
+      Batch windows;
+      samples->gather(std::span(chosen).subspan(static_cast<std::size_t>(begin),
+                                                static_cast<std::size_t>(end - begin)),
+                      windows);
+      windows.groups = groups.defined() ? groups.index_select(0, windows.rows) : groups;
+      windows.rows = at::arange(begin, end, at::kLong);
+      Batch written;
+      written.rows = windows.rows;
+      writer.write(forecast.of(std::move(windows), steps, drawn), written);
+    }
   });
   return static_cast<std::int64_t>(chosen.size()) * steps;
 }
 
 std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output,
-                                     const std::vector<std::string>& keep) const {
+                                     const std::vector<std::string>& keep,
+                                     const SampleOptions& samples) const {
+  impl_->expect_drawn(samples);
   std::int64_t rows = 0;
   write_file_atomically(output, [&](FileWriter& file) {
     internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
@@ -481,16 +477,14 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
       }
       writer.keep(keep, source->texts(keep));
     }
-    rows = impl_
-               ->over_rows(*provider,
-                           [&](const internal::EvaluatedRows& evaluated) -> Impl::Visit {
-                             if (evaluated.rows != nullptr)
-                               label_samples(evaluated, writer);
-                             return [&](const Predictions& predictions, const Batch& batch) {
-                               writer.write(predictions, batch);
-                             };
-                           })
-               .rows;
+    const auto visiting = [&](const internal::EvaluatedRows& evaluated) -> Impl::Visit {
+      if (evaluated.rows != nullptr)
+        label_samples(evaluated, writer);
+      return [&](const Predictions& predictions, const Batch& batch) {
+        writer.write(predictions, batch);
+      };
+    };
+    rows = impl_->over_rows(*provider, visiting, samples).rows;
   });
   return rows;
 }

@@ -35,6 +35,7 @@ RestoredModel::RestoredModel(const Runtime& runtime, SavedModel stored, Use use)
   metrics.load_from(saved);
   transforms = components.make_transforms();
   load_transforms(transforms, saved);
+  groups = KnownGroups(transform_list(), saved);
   preparation = preparation_of(components.data_spec());
   model_spec = components.model_spec(preparation.spec());
   model_spec.is_step_by_step = use == Use::kStepByStep;
@@ -58,8 +59,11 @@ std::vector<const Transform*> RestoredModel::transform_list() const {
   return list;
 }
 
-engine::BatchPreparation RestoredModel::preparation_of(const DataSpec& spec) const {
-  return {spec, transform_list(), components.preparation()};
+engine::BatchPreparation RestoredModel::preparation_of(const DataSpec& spec,
+                                                       at::Tensor groups) const {
+  engine::PreparationOptions options = components.preparation();
+  options.groups = std::move(groups);
+  return {spec, transform_list(), options};
 }
 
 void rethrow_about(const std::filesystem::path& saved) {

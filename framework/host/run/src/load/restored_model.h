@@ -18,6 +18,7 @@
 #include "load/dataset.h"
 #include "load/document_components.h"
 #include "load/fitted_losses.h"
+#include "load/known_groups.h"
 #include "store/saved_model.h"
 
 namespace treadle::internal {
@@ -31,7 +32,8 @@ struct RestoredModel {
   RestoredModel(const Runtime& runtime, SavedModel stored, Use use);
 
   std::vector<const Transform*> transform_list() const;
-  engine::BatchPreparation preparation_of(const DataSpec& spec) const;
+  /// For batches of `spec`. `groups`: see engine::PreparationOptions.
+  engine::BatchPreparation preparation_of(const DataSpec& spec, at::Tensor groups = {}) const;
 
   const Runtime& runtime;
   StateDict saved;
@@ -40,6 +42,7 @@ struct RestoredModel {
   FittedLosses losses;
   FittedMetrics metrics;
   std::vector<std::unique_ptr<Transform>> transforms;
+  KnownGroups groups;
   engine::BatchPreparation preparation;  // of rows like the training's
   ModelSpec model_spec;
   std::optional<Objective> objective;

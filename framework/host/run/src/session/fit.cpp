@@ -73,6 +73,10 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
       fitted.push_back(transform.get());
     }
   }
+  const EvaluatedRows data = components_.dataset().evaluated();
+  known_groups_ = KnownGroups(transforms(), data.names);
+  for (const RowList* const used : {&rows_.training, &rows_.validation, &rows_.test})
+    known_groups_.expect_known(data, *used);
   // Losses come after the transforms, on whose data they are fitted, and before the model, whose
   // outputs they determine.
   const engine::TransformedRows transformed(rows, transforms(), components_.precision().data());
@@ -346,6 +350,7 @@ StateDict Fit::preprocessing() const {
     transforms.put(std::to_string(i), transforms_[i]->state());
   }
   state.put("transforms", std::move(transforms));
+  known_groups_.save_in(state);
   losses_.save_in(state);
   fitted_metrics_.save_in(state);
   // For prediction: dictionaries of the data (class names, columns), and the shape of the rows

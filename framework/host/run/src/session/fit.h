@@ -16,6 +16,7 @@
 #include "evaluation/fitted_metrics.h"
 #include "load/document_components.h"
 #include "load/fitted_losses.h"
+#include "load/known_groups.h"
 
 namespace treadle::internal {
 
@@ -92,6 +93,7 @@ class Fit {
   RandomStreams random_;
   std::optional<StateDict> start_weights_;
   std::vector<std::unique_ptr<Transform>> transforms_;
+  KnownGroups known_groups_;  // to the transforms
   engine::BatchPreparation preparation_;
   ModelSpec model_spec_;
   FittedLosses losses_;

@@ -44,6 +44,7 @@ inline Batch copy_of(const Batch& batch) {
   copied.position_weights = copies(batch.position_weights);
   copied.weights = copy(batch.weights);
   copied.rows = copy(batch.rows);
+  copied.groups = copy(batch.groups);
   return copied;
 }
 
@@ -71,6 +72,7 @@ inline void expect_same(const Batch& got, const Batch& expected) {
   expect_same(got.position_weights, expected.position_weights, "position weights");
   EXPECT_TRUE(same(got.weights, expected.weights)) << "weights";
   EXPECT_TRUE(same(got.rows, expected.rows)) << "rows";
+  EXPECT_TRUE(same(got.groups, expected.groups)) << "groups";
 }
 
 /// `padded` without the padding that a batch of these sizes does not have.

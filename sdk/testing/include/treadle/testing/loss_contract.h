@@ -12,6 +12,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
@@ -22,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/draws_samples.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/scale_parameter.h>
 #include <treadle/tensor/task_random.h>
@@ -516,6 +518,47 @@ TEST_P(LossContract, SaysWhatOutputsMean) {
   EXPECT_LE(said.values.max().item<double>(), 1);
   if (target().kind != TargetKind::kLabels) {
     EXPECT_TRUE(said.values.sum(-1).sub(1).abs().max().item<double>() < 1e-12);
+  }
+}
+
+// Each row has a seed of its own, so samples do not depend on how rows are put into batches.
+TEST_P(LossContract, ItsDrawsAreThoseOfEachRowAndSeed) {
+  const auto* const draws = loss_->ask<DrawsSamples>();
+  if (draws == nullptr)
+    GTEST_SKIP() << "is no distribution";
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const auto outputs = random_outputs(dtype);
+    std::vector<std::uint64_t> seeds(kRows);
+    for (std::size_t i = 0; i < seeds.size(); ++i)
+      seeds[i] = 100 + i * i;
+
+    const at::Tensor drawn = draws->draw(outputs, seeds);
+
+    EXPECT_EQ(drawn.sizes(), loss_->prediction(outputs).values.sizes());
+    EXPECT_EQ(drawn.scalar_type(), dtype);
+    EXPECT_TRUE(drawn.isfinite().all().item<bool>());
+    EXPECT_TRUE(at::equal(draws->draw(outputs, seeds), drawn));
+    // Tensor operations may round the last numbers of a tensor in another way.
+    const double rounding = dtype == at::kFloat ? 1e-5 : 1e-12;
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      Tensors alone;
+      for (const at::Tensor& output : outputs)
+        alone.push_back(output.slice(0, row, row + 1));
+      const std::uint64_t seed = seeds[static_cast<std::size_t>(row)];
+      EXPECT_TRUE(draws->draw(alone, {&seed, 1})[0].allclose(drawn[row], rounding, rounding))
+          << row;
+      const std::uint64_t other = seed + 1;
+      EXPECT_FALSE(draws->draw(alone, {&other, 1})[0].allclose(drawn[row], rounding, rounding))
+          << row;
+    }
+    if (target().position_dimensions() == 0)
+      continue;
+    // Fewer positions in front of the padding.
+    Tensors shorter;
+    for (const at::Tensor& output : outputs)
+      shorter.push_back(output.slice(1, 0, output.size(1) - 1));
+    EXPECT_TRUE(draws->draw(shorter, seeds)
+                    .allclose(drawn.slice(1, 0, drawn.size(1) - 1), rounding, rounding));
   }
 }
 

@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/fits_groups.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/transform.h>
 #include <treadle/tensor/task_random.h>
@@ -52,8 +53,8 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
 
   /// "features": two columns of numbers and one with missing values; "categories": one of three and
   /// one with missing values; "series": two numbers for each of 1 to 4 time steps, with its
-  /// lengths. Targets: a number, a class, and a number for each time step; weights. Rows from 40 on
-  /// depend on `rest`.
+  /// lengths. Targets: a number, a class, and a number for each time step; weights; three groups.
+  /// Rows from 40 on depend on `rest`.
   static MatrixRows table(at::ScalarType dtype = at::kFloat, double rest = 0) {
     constexpr std::int64_t kLongest = 4;
     const TaskRandom random(5);
@@ -92,6 +93,7 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
     price.slice(0, 40).add_(rest);
     matrices.targets = {price, number.remainder(2), series.sum(2, true).to(dtype).contiguous()};
     matrices.weights = row.add(1).to(dtype);
+    matrices.groups = number.remainder(3).mul(10);
     if (GetParam().images) {
       matrices.spec.inputs.push_back({"picture", {2, 6, 5}, {}, Role::kImage, dtype});
       at::Tensor pictures = at::randn({kRows, 2, 6, 5}, at::kDouble);
@@ -123,6 +125,7 @@ class TransformContract : public ::testing::TestWithParam<TransformCase> {
       return reader_.position_weights(target);
     }
     at::Tensor do_lengths(std::size_t input) const override { return reader_.lengths(input); }
+    at::Tensor do_groups() const override { return reader_.groups(); }
 
     const RowReader& reader_;
     std::int64_t end_;
@@ -329,9 +332,10 @@ TEST_P(TransformContract, StateRoundTripGivesEqualBatches) {
                 applied(*original, gathered(reader, 0, kRows)));
     EXPECT_EQ(loaded->output_spec(reader.spec()), original->output_spec(reader.spec()));
     const at::Tensor predictions = at::arange(3, at::TensorOptions(dtype)).view({3, 1});
+    const at::Tensor groups = reader.groups().slice(0, 0, 3);
     for (const char* target : {"price", "steps"}) {
-      EXPECT_TRUE(
-          at::equal(loaded->invert(predictions, target), original->invert(predictions, target)));
+      EXPECT_TRUE(at::equal(loaded->invert(predictions, target, groups),
+                            original->invert(predictions, target, groups)));
     }
   }
 }
@@ -349,7 +353,7 @@ TEST_P(TransformContract, WritesToNothingButItsBatch) {
   EXPECT_EQ(reader.content_hash(), data_before);
 }
 
-TEST_P(TransformContract, LeavesOriginalTargetsRowsAndWeightsAlone) {
+TEST_P(TransformContract, LeavesOriginalTargetsRowsGroupsAndWeightsAlone) {
   const MatrixRows reader = table();
   const auto transform = fitted(reader);
   const Batch before = gathered(reader, 0, kRows);
@@ -360,6 +364,7 @@ TEST_P(TransformContract, LeavesOriginalTargetsRowsAndWeightsAlone) {
   testing::expect_same(after.position_weights, before.position_weights, "position weights");
   EXPECT_TRUE(same(after.rows, before.rows));
   EXPECT_TRUE(same(after.weights, before.weights));
+  EXPECT_TRUE(same(after.groups, before.groups));
 }
 
 TEST_P(TransformContract, InvertUndoesWhatApplyDidToTargets) {
@@ -371,10 +376,41 @@ TEST_P(TransformContract, InvertUndoesWhatApplyDidToTargets) {
 
     for (const char* target : {"price", "steps"}) {
       const std::size_t i = reader.spec().target_index(target);
-      const at::Tensor back = transform->invert(batch.targets[i], target);
+      const at::Tensor back = transform->invert(batch.targets[i], target, batch.groups);
       EXPECT_EQ(back.scalar_type(), dtype);
       const double tolerance = dtype == at::kFloat ? 1e-5 : 1e-12;
       EXPECT_TRUE(back.allclose(batch.original_targets[i], tolerance, tolerance)) << target;
+    }
+  }
+}
+
+TEST_P(TransformContract, KnowsTheGroupsOfItsTrainingRowsByTheirNumbers) {
+  const MatrixRows reader = table();
+  const auto transform = fitted(reader);
+  const auto* const by_group = transform->ask<FitsGroups>();
+  if (by_group == nullptr)
+    GTEST_SKIP() << "has statistics of all rows alone";
+  EXPECT_TRUE(at::equal(by_group->groups(), at::arange(0, 30, 10, at::kLong)));
+
+  const Batch rows = gathered(reader, 0, kRows);
+  const at::Tensor& prices = rows.targets[0];
+  const bool changes_prices =
+      !same(transform->invert(prices.clone(), "price", rows.groups), prices);
+  Batch without = copy_of(rows);
+  without.groups = at::Tensor();
+  EXPECT_THROW(applied(*transform, without), DataError);
+  if (changes_prices) {
+    EXPECT_THROW(transform->invert(prices, "price"), DataError);
+  }
+  Batch of_others = copy_of(rows);
+  of_others.groups[3] = 7;
+  if (by_group->takes_other_groups()) {
+    EXPECT_NO_THROW(applied(*transform, copy_of(of_others)));
+    EXPECT_NO_THROW(transform->invert(prices, "price", of_others.groups));
+  } else {
+    EXPECT_THROW(applied(*transform, copy_of(of_others)), DataError);
+    if (changes_prices) {
+      EXPECT_THROW(transform->invert(prices, "price", of_others.groups), DataError);
     }
   }
 }

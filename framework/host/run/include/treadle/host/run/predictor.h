@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +16,26 @@
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {
+
+/// Samples from the distributions that a model predicts. They need a loss of a distribution
+/// (gaussian_nll, student_t_nll, negative_binomial_nll, gaussian_mixture_nll) for every target.
+///
+/// The draws of a row are a function of the seed, of its number and of what the model predicts for
+/// it, not of workers or of the rows beside it. Fewer samples are the first of more.
+struct SampleOptions {
+  std::int64_t count = 0;  ///< for each row; 0: none
+  std::uint64_t seed = 0;
+
+  static constexpr std::int64_t kMost = 100'000;
+};
+
+/// Further requests to Predictor::predict().
+struct PredictOptions {
+  SampleOptions samples = {};
+  /// The name of the group (series) of each row. Needed by a model whose transforms have statistics
+  /// for each group.
+  std::vector<std::string> groups = {};
+};
 
 /// A finished run's model, ready to be used: with the run's own transforms, class names and
 /// columns.
@@ -41,29 +62,35 @@ class Predictor {
 
   /// Predicts for rows: one tensor per input of data_spec(), [B, port.shape...], in the data's
   /// units; where the data has bytes, bytes or numbers. Returns one prediction per target. Throws a
-  /// DataError with both shapes when an input has another one.
-  Predictions predict(std::span<const at::Tensor> inputs) const;
+  /// DataError with both shapes when an input has another one, a UsageError for samples of a model
+  /// that predicts no distribution.
+  Predictions predict(std::span<const at::Tensor> inputs, const PredictOptions& options = {}) const;
   /// For a model of one input and one target: a table [B, F], columns in data_spec()'s order.
-  Prediction predict(const at::Tensor& features) const;
+  Prediction predict(const at::Tensor& features, const PredictOptions& options = {}) const;
 
   /// Predicts for a file of the kind the run was trained on; columns are matched by name, no target
   /// is needed. Writes a CSV: `row`, then `predicted` and one `p(<class>)` column each, or the
   /// target's name; with several targets "<target>/" in front. A target with positions (time steps,
   /// pixels) has a row per position. The columns of the file that `keep` names are copied behind
   /// `row`; one that is called like a column of the predictions is written as "<name> (data)". Of
-  /// samples made of rows, `series` and `time` of what is predicted, where the data has them.
-  /// Returns the number of rows of the data.
+  /// samples made of rows, `series` and `time` of what is predicted, where the data has them. With
+  /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y. Returns the number
+  /// of rows of the data.
   std::int64_t predict_file(const std::filesystem::path& data, const std::filesystem::path& output,
-                            const std::vector<std::string>& keep = {}) const;
+                            const std::vector<std::string>& keep = {},
+                            const SampleOptions& samples = {}) const;
 
   /// Continues each series of a file by `steps` steps after its last row, for a model of samples
   /// made of rows (windows). Beyond the model's horizon it is given what it has predicted, which is
   /// possible where its inputs are its targets. Writes a CSV: `row` counts the series from 0,
   /// `position` the steps; then `series` and `time`, where the data has them; then predictions as
   /// predict_file() has them. A series too short for a sample is an error, unless the sequence
-  /// skips such series. Returns how many rows it wrote.
+  /// skips such series. With `samples`, a column of samples is a path: beyond the horizon the model
+  /// is given what was drawn for the same path, and mean and quantiles are those of the paths.
+  /// Returns how many rows it wrote.
   std::int64_t continue_series(const std::filesystem::path& data,
-                               const std::filesystem::path& output, std::int64_t steps) const;
+                               const std::filesystem::path& output, std::int64_t steps,
+                               const SampleOptions& samples = {}) const;
 
   /// Evaluates the model on a file that has the target: {"loss", "metrics", "sample_count",
   /// "validation_time_seconds", "tables"} as in result.json's "validation".

@@ -1,0 +1,7 @@
+#include <treadle/core/draws_samples.h>
+
+namespace treadle {
+
+DrawsSamples::~DrawsSamples() = default;
+
+}  // namespace treadle
