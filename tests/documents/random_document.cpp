@@ -472,8 +472,12 @@ class Attempts {
   static void keep_short(json& document) {
     constexpr int kEpochs = 3;
     json& training = document["training"];
+    if (training.is_null())
+      training = json::object();
     if (training.is_string())
       training = {{"use", training}};
+    if (!training.is_object())
+      return;  // refused anyway
     const bool has_epochs = training.value("use", "standard") == "standard";
     if (has_epochs && !training.contains("epochs") && !training.contains("max_steps"))
       training["epochs"] = kEpochs;
