@@ -57,6 +57,20 @@ class Weights {
     return {layer_.register_parameter(name + "_weight", at::stack(weights)),
             layer_.register_parameter(name + "_bias", at::stack(biases))};
   }
+  /// From `in` to `out` numbers. `context`: its width; 0: none.
+  GatedResidual gated_residual(const std::string& prefix, std::int64_t in, std::int64_t hidden,
+                               std::int64_t out, std::int64_t context) const {
+    GatedResidual network;
+    network.fc1 = linear(prefix + "fc1", hidden, in);
+    if (context > 0)
+      network.context = linear(prefix + "context", hidden, context, /*has_bias=*/false);
+    network.fc2 = linear(prefix + "fc2", hidden, hidden);
+    network.gate = linear(prefix + "gate", 2 * out, hidden);
+    if (in != out)
+      network.skip = linear(prefix + "skip", out, in);
+    network.norm = norm(prefix + "norm", {out});
+    return network;
+  }
   LinearMap norm(const std::string& name, std::vector<std::int64_t> sizes) const {
     return {layer_.register_parameter(name + "_weight", at::ones(sizes, dtype_)),
             layer_.register_parameter(name + "_bias", at::zeros(sizes, dtype_))};
@@ -78,8 +92,8 @@ at::Tensor beside(at::Tensor context, std::int64_t dimensions) {
   return context;
 }
 
-at::Tensor dropped(const at::Tensor& x, double rate, bool is_training) {
-  return is_training && rate > 0 ? at::dropout(x, rate, /*train=*/true) : x;
+at::Tensor dropped(const at::Tensor& x, double rate) {
+  return rate > 0 ? at::dropout(x, rate, /*train=*/true) : x;
 }
 
 /// Throws DataError unless the input is a context of this many numbers, or of any for 0.
@@ -89,6 +103,14 @@ void expect_context(const TensorSpec& context, std::int64_t width = 0) {
     throw DataError("takes a context [B, " + (width == 0 ? "width" : std::to_string(width)) +
                     "] as its reference, got " + context.text());
   }
+}
+
+/// The width of the context behind the stream; 0: there is none.
+std::int64_t context_width(const LayerSpec& spec) {
+  if (spec.inputs.size() < 2)
+    return 0;
+  expect_context(spec.inputs[1]);
+  return spec.inputs[1].width();
 }
 
 const TensorSpec& stream_of(const LayerSpec& spec, std::size_t dimensions,
@@ -111,34 +133,30 @@ at::Tensor LinearMap::operator()(const at::Tensor& x) const {
   return linear_in_precision(x, weight, bias);
 }
 
+at::Tensor GatedResidual::operator()(const at::Tensor& x, const at::Tensor& given,
+                                     double dropout) const {
+  at::Tensor hidden = fc1(x);
+  if (context.weight.defined())
+    hidden = hidden + beside(context(given), x.dim());
+  hidden = dropped(fc2(at::elu(hidden)), dropout);
+  return normed(norm, (skip.weight.defined() ? skip(x) : x) + at::glu(gate(hidden), -1));
+}
+
 // --- GatedResidualNetwork
 
 GatedResidualNetwork::GatedResidualNetwork(const Config& config, const LayerSpec& spec)
     : dropout_(config.get<double>("dropout")) {
   expect_inputs(spec, 1, 2, "the stream and one context at most");
   const std::int64_t in = stream_of(spec, 2, "[B, ..., width]").width();
-  const auto hidden = config.get<std::int64_t>("hidden_size");
-  const std::int64_t out = config.get_or<std::int64_t>("out_features", in);
-  const Weights weights(*this, spec.dtype);
-  fc1_ = weights.linear("fc1", hidden, in);
-  if (spec.inputs.size() == 2) {
-    expect_context(spec.inputs[1]);
-    context_ = weights.linear("context", hidden, spec.inputs[1].width(), /*has_bias=*/false);
-  }
-  fc2_ = weights.linear("fc2", hidden, hidden);
-  gate_ = weights.linear("gate", 2 * out, hidden);
-  if (in != out)
-    skip_ = weights.linear("skip", out, in);
-  norm_ = weights.norm("norm", {out});
+  network_ =
+      Weights(*this, spec.dtype)
+          .gated_residual("", in, config.get<std::int64_t>("hidden_size"),
+                          config.get_or<std::int64_t>("out_features", in), context_width(spec));
 }
 
 at::Tensor GatedResidualNetwork::forward(const Inputs& inputs, LayerContext&) {
-  const at::Tensor& x = inputs[0];
-  at::Tensor hidden = fc1_(x);
-  if (inputs.size() == 2)
-    hidden = hidden + beside(context_(inputs[1]), x.dim());
-  hidden = dropped(fc2_(at::elu(hidden)), dropout_, is_training());
-  return normed(norm_, (skip_.weight.defined() ? skip_(x) : x) + at::glu(gate_(hidden), -1));
+  return network_(inputs[0], inputs.size() == 2 ? inputs[1] : at::Tensor(),
+                  is_training() ? dropout_ : 0);
 }
 
 // --- GatedAddNorm
@@ -160,7 +178,7 @@ GatedAddNorm::GatedAddNorm(const Config& config, const LayerSpec& spec)
 }
 
 at::Tensor GatedAddNorm::forward(const Inputs& inputs, LayerContext&) {
-  const at::Tensor x = dropped(inputs[0], dropout_, is_training());
+  const at::Tensor x = dropped(inputs[0], is_training() ? dropout_ : 0);
   return normed(norm_, inputs[1] + at::glu(gate_(x), -1));
 }
 
@@ -176,16 +194,8 @@ VariableSelection::VariableSelection(const Config& config, const LayerSpec& spec
     throw DataError("takes a fixed number of variables [B, ..., variables, width], got " +
                     stream.text());
   const Weights weights(*this, spec.dtype);
-  of_weights_.fc1 = weights.linear("weights_fc1", width, variables * width);
-  if (spec.inputs.size() == 2) {
-    expect_context(spec.inputs[1]);
-    of_weights_.context = weights.linear("weights_context", width, spec.inputs[1].width(), false);
-  }
-  of_weights_.fc2 = weights.linear("weights_fc2", width, width);
-  of_weights_.gate = weights.linear("weights_gate", 2 * variables, width);
-  if (variables * width != variables)
-    of_weights_.skip = weights.linear("weights_skip", variables, variables * width);
-  of_weights_.norm = weights.norm("weights_norm", {variables});
+  of_weights_ =
+      weights.gated_residual("weights_", variables * width, width, variables, context_width(spec));
   of_variables_.fc1 = weights.linears("variables_fc1", variables, width, width);
   of_variables_.fc2 = weights.linears("variables_fc2", variables, width, width);
   of_variables_.gate = weights.linears("variables_gate", variables, 2 * width, width);
@@ -198,13 +208,9 @@ at::Tensor VariableSelection::forward(const Inputs& inputs, LayerContext& contex
   const std::int64_t width = x.size(-1);
   // The weights of the variables, [B, ..., variables].
   const at::Tensor flat = x.flatten(-2);
-  at::Tensor hidden = of_weights_.fc1(flat);
-  if (inputs.size() == 2)
-    hidden = hidden + beside(of_weights_.context(inputs[1]), flat.dim());
-  hidden = dropped(of_weights_.fc2(at::elu(hidden)), dropout_, is_training());
-  const at::Tensor skipped = of_weights_.skip.weight.defined() ? of_weights_.skip(flat) : flat;
+  const double dropout = is_training() ? dropout_ : 0;
   const at::Tensor weights =
-      at::softmax(normed(of_weights_.norm, skipped + at::glu(of_weights_.gate(hidden), -1)), -1);
+      at::softmax(of_weights_(flat, inputs.size() == 2 ? inputs[1] : at::Tensor(), dropout), -1);
   if (context.is_requested("weights"))
     context.set_output("weights", weights);
   // Each variable by itself, as a batch of matrices [variables, B ..., width].
@@ -213,7 +219,7 @@ at::Tensor VariableSelection::forward(const Inputs& inputs, LayerContext& contex
     return at::baddbmm(maps.bias.unsqueeze(1), values, maps.weight.transpose(1, 2));
   };
   at::Tensor inner = each(of_variables_.fc2, at::elu(each(of_variables_.fc1, rows)));
-  inner = rows + at::glu(each(of_variables_.gate, dropped(inner, dropout_, is_training())), -1);
+  inner = rows + at::glu(each(of_variables_.gate, dropped(inner, dropout)), -1);
   inner = at::layer_norm(inner, {width}, {}, {}, kLayerNormEps) *
               of_variables_.norm.weight.unsqueeze(1) +
           of_variables_.norm.bias.unsqueeze(1);
@@ -343,7 +349,8 @@ at::Tensor InterpretableAttention::forward(const Inputs& inputs, LayerContext& c
   const at::Tensor scores = at::matmul(query, key.transpose(2, 3))
                                 .masked_fill(is_later, -std::numeric_limits<double>::infinity());
   // Heads share the values, so the mean of their results is that of the mean weights.
-  const at::Tensor attention = dropped(at::softmax(scores, -1), dropout_, is_training()).mean(1);
+  const at::Tensor attention =
+      dropped(at::softmax(scores, -1), is_training() ? dropout_ : 0).mean(1);
   if (context.is_requested("attention"))
     context.set_output("attention", attention);
   return linear_in_precision(at::bmm(attention, linear_in_precision(x, value_weight_, {})),

@@ -22,12 +22,25 @@ struct LinearMap {
   at::Tensor operator()(const at::Tensor& x) const;
 };
 
-/// A gated residual network, equations (2) to (5), of the last dimension:
+/// The weights of a gated residual network, equations (2) to (5), of the last dimension:
 ///
 ///     x, context  ->  norm(skip(x) + glu(gate(drop(fc2(elu(fc1(x) + context))))))
 ///
 /// `skip` is a linear map where the widths differ. "fc1", "fc2", "gate", "context" (without a
 /// bias), "skip", "norm".
+struct GatedResidual {
+  LinearMap fc1;
+  LinearMap fc2;
+  LinearMap gate;
+  LinearMap context;  ///< undefined: it takes none
+  LinearMap skip;     ///< undefined where the widths are the same
+  LinearMap norm;
+
+  /// `given`: the context; not read where it takes none. Dropout 0 in evaluation.
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& given, double dropout) const;
+};
+
+/// A layer of one such network.
 class GatedResidualNetwork final : public Layer {
  public:
   GatedResidualNetwork(const Config& config, const LayerSpec& spec);
@@ -37,12 +50,7 @@ class GatedResidualNetwork final : public Layer {
 
  private:
   double dropout_;
-  LinearMap fc1_;
-  LinearMap fc2_;
-  LinearMap gate_;
-  LinearMap context_;
-  LinearMap skip_;
-  LinearMap norm_;
+  GatedResidual network_;
 };
 
 /// A gated residual connection, norm(reference + glu(gate(drop(x)))): equation (17) and its like.
@@ -74,18 +82,9 @@ class VariableSelection final : public Layer, public NamesOutputs {
   std::vector<std::string> output_names() const override { return {"weights"}; }
 
  private:
-  struct Network {
-    LinearMap fc1;
-    LinearMap fc2;
-    LinearMap gate;
-    LinearMap context;
-    LinearMap skip;
-    LinearMap norm;
-  };
-
   double dropout_;
-  Network of_weights_;
-  Network of_variables_;
+  GatedResidual of_weights_;
+  GatedResidual of_variables_;  // each map is one for each variable
 };
 
 /// An lstm over the lookback [B, steps, width], the stream, and another, which goes on from its

@@ -26,7 +26,6 @@
 #include <boost/random/poisson_distribution.hpp>
 
 #include <treadle/base/random.h>
-
 #include <treadle/core/scale_parameter.h>
 
 #include "positions.h"

@@ -101,7 +101,7 @@ void WindowReader::expect_no_missing_values() {
       throw DataError(table_->describe_row(missing->row) + ": the value of column " +
                       quote_text(columns[missing->column].name) +
                       " is missing, and no transform can fill it in windows; fill it in the data, "
-                      "or leave the column out of the sequence windows");
+                      "or leave the column out of the inputs");
     }
     for (Column& column : columns)
       column.may_be_missing = false;

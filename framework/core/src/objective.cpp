@@ -154,16 +154,24 @@ Predictions Objective::predictions(const std::vector<at::Tensor>& outputs,
   return predictions;
 }
 
+namespace {
+
+/// The term that predicts a target.
+auto first_term_of(std::size_t target, const std::vector<Objective::Term>& terms) {
+  return std::find_if(terms.begin(), terms.end(),
+                      [&](const Objective::Term& term) { return term.target == target; });
+}
+
+}  // namespace
+
 const Loss* Objective::predicts(std::size_t target) const {
-  const auto found = std::find_if(terms_.begin(), terms_.end(),
-                                  [&](const Term& term) { return term.target == target; });
+  const auto found = first_term_of(target, terms_);
   return found == terms_.end() ? nullptr : found->loss;
 }
 
 at::Tensor Objective::draw(std::size_t target, const std::vector<at::Tensor>& outputs,
                            std::span<const std::uint64_t> seeds) const {
-  const auto found = std::find_if(terms_.begin(), terms_.end(),
-                                  [&](const Term& term) { return term.target == target; });
+  const auto found = first_term_of(target, terms_);
   const auto* const draws = found == terms_.end() ? nullptr : found->loss->ask<DrawsSamples>();
   TREADLE_EXPECTS(draws != nullptr, "samples are drawn from distributions");
   return with_outputs_of(

@@ -27,7 +27,8 @@ struct Stream {
 
   const at::Generator& generator(c10::Device device) {
     if (!torch_versions::has_generators(device)) {
-      note_draw(device.is_cpu() ? nullptr : &draws_for_device);
+      if (!device.is_cpu())
+        note_draw(draws_for_device);
       return generator();
     }
     if (!made_for_device.defined() || made_for != device) {
@@ -40,9 +41,8 @@ struct Stream {
 
   /// A device without generators draws from the host's, and a replay draws what the device drew
   /// alone: seeds that the host draws in between would be missing.
-  void note_draw(bool* kind) {
-    if (kind != nullptr)
-      *kind = true;
+  void note_draw(bool& kind) {
+    kind = true;
     if (draws_for_device && draws_seeds)
       expect_no_recording();
   }
@@ -194,7 +194,7 @@ const at::Generator& TaskRandom::generator() const {
 
 std::uint64_t draw_from_task() {
   if (task_stream != nullptr)
-    task_stream->note_draw(&task_stream->draws_seeds);
+    task_stream->note_draw(task_stream->draws_seeds);
   return torch_versions::draw_64_bits(
       task_stream != nullptr ? task_stream->generator() : torch_versions::default_cpu_generator());
 }

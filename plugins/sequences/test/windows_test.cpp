@@ -337,7 +337,7 @@ TEST(Windows, SaysWhichDataItTakes) {
             "none: a row has shape {1, 2}");
   EXPECT_EQ(complaint_of(two, missing),
             "row 3: the value of column \"b\" is missing, and no transform can fill it in windows; "
-            "fill it in the data, or leave the column out of the sequence windows");
+            "fill it in the data, or leave the column out of the inputs");
   EXPECT_THAT(complaint_of(two, weighed), HasSubstr("target \"y\" has weights of positions"));
 }
 

@@ -154,7 +154,8 @@ struct Predictor::Impl : internal::RestoredModel {
                                           !trained[i].columns[k].may_be_missing);
         if (is_new) {
           throw DataError("values of column \"" + columns[k].name +
-                          "\" are missing, which never happened in the training data");
+                          "\" are missing, which never happened in the training data; fill them "
+                          "in the file");
         }
       }
     }
@@ -393,10 +394,11 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
   std::vector<internal::PredictedNumber> columns;
   if (steps > horizon) {
     if (samples->spec().inputs.size() > 1) {
-      throw UsageError("the model is also given \"" + samples->spec().inputs[1].name +
-                       "\" of the rows it predicts, so it cannot go on from what it predicted; "
-                       "predict at most " +
-                       std::to_string(horizon) + " steps");
+      throw UsageError(
+          "beyond its horizon a model is given what it has predicted, and this one has "
+          "a further input \"" +
+          samples->spec().inputs[1].name + "\", which is not predicted; predict at most " +
+          std::to_string(horizon) + " steps");
     }
     if (gap > 0) {
       throw UsageError("the model predicts from " + std::to_string(gap) +

@@ -146,7 +146,7 @@ class LossContract : public ::testing::TestWithParam<LossCase> {
     EXPECT_NEAR(weight_in(got, got_batch), weight_in(expected, batch), kRounding);
   }
 
-  /// Outputs for the same target in other units, a · y + b, by what `spec` says of them.
+  /// Outputs for the same target in other units, a · y + b, rescaled by the estimates of `spec`.
   static at::Tensor in_other_units(const at::Tensor& output, const OutputSpec& spec, double a,
                                    double b) {
     Tensors parts;
