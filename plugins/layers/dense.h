@@ -10,7 +10,7 @@ namespace treadle::layers {
 /// x Wᵀ + b along the last dimension: [..., in] to [..., units]. "weight" [units, in], "bias"
 /// [units]. With "tied_to", W is the "weight" of another node: an embedding of `units` vectors,
 /// say.
-class Dense : public Layer, public Lowerable, public TakesWeight {
+class Dense : public Layer, public Lowerable, public TakesWeight, public ActsOnPositions {
  public:
   Dense(const Config& config, const LayerSpec& spec);
 
@@ -43,6 +43,7 @@ class Head final : public Dense {
                           LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  bool acts_on_positions() const override { return !channels_first_ && row_.empty(); }
 
  private:
   struct Sizes;

@@ -16,6 +16,8 @@ class Float8Linear final : public Dense {
                           LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  /// Its scales are those of all positions.
+  bool acts_on_positions() const override { return false; }
 
  private:
   Float8Scaling scaling_;
@@ -41,6 +43,8 @@ class NvFp4Linear final : public Dense {
                           LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  /// Its scales are those of all positions.
+  bool acts_on_positions() const override { return false; }
 };
 
 }  // namespace treadle::layers

@@ -47,9 +47,12 @@ at::Tensor weighted(const at::Tensor& each, const at::Tensor& weights) {
 CrossEntropy::CrossEntropy(const Config& config)
     : config_(config),
       label_smoothing_(config.get<double>("label_smoothing")),
+      num_output_chunks_(config.get_or("num_output_chunks", std::int64_t{0})),
       class_weights_(config) {}
 
 void* CrossEntropy::do_ask(std::string_view interface_id) {
+  if (interface_id == ChunksOutputs::kInterface)
+    return static_cast<ChunksOutputs*>(this);
   return interface_id == FitsTargets::kInterface ? static_cast<FitsTargets*>(this) : nullptr;
 }
 

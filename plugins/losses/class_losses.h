@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/chunked_loss.h>
 #include <treadle/core/device_constant.h>
 #include <treadle/core/fits_targets.h>
 #include <treadle/core/loss.h>
@@ -23,9 +25,11 @@ namespace treadle::losses {
 /// torch.nn.functional.cross_entropy does. Weights of positions multiply both.
 ///
 /// One output "logits" [B, positions..., C]; predictions are softmax probabilities.
-class CrossEntropy final : public Loss, public FitsTargets {
+class CrossEntropy final : public Loss, public FitsTargets, public ChunksOutputs {
  public:
   explicit CrossEntropy(const Config& config);
+
+  std::int64_t num_output_chunks() const override { return num_output_chunks_; }
 
  private:
   std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override;
@@ -39,6 +43,7 @@ class CrossEntropy final : public Loss, public FitsTargets {
 
   Config config_;
   double label_smoothing_ = 0;
+  std::int64_t num_output_chunks_ = 0;
   ClassWeights class_weights_;
 };
 

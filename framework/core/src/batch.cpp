@@ -156,22 +156,30 @@ TargetBatch TargetBatch::repeated(std::int64_t times) const {
     sizes.insert(sizes.begin() + 1, times);
     return of_rows.unsqueeze(1).expand(sizes).flatten(0, 1);
   };
-  return {batch_, repeat(values_), repeat(weights_), positions_ * times};
+  return {batch_, repeat(values_), repeat(weights_), dimensions_, positions_ * times};
+}
+
+TargetBatch TargetBatch::slice_positions(std::int64_t begin, std::int64_t count) const {
+  const auto slice = [&](const at::Tensor& of_positions) {
+    return of_positions.defined() ? of_positions.flatten(0, dimensions_ - 1).narrow(0, begin, count)
+                                  : of_positions;
+  };
+  return {batch_, slice(values_), slice(weights_), 1, count};
 }
 
 TargetBatch::TargetBatch(const Batch& batch, std::size_t target, const at::Tensor& values,
                          const TargetSpec& spec)
     : batch_(batch), values_(values) {
-  const auto dimensions = static_cast<std::int64_t>(spec.position_dimensions()) + 1;
-  TREADLE_EXPECTS(values.dim() >= dimensions, "a target has fewer dimensions than its spec");
-  const at::IntArrayRef sizes = values.sizes().slice(0, static_cast<std::size_t>(dimensions));
+  dimensions_ = static_cast<std::int64_t>(spec.position_dimensions()) + 1;
+  TREADLE_EXPECTS(values.dim() >= dimensions_, "a target has fewer dimensions than its spec");
+  const at::IntArrayRef sizes = values.sizes().slice(0, static_cast<std::size_t>(dimensions_));
   positions_ = c10::multiply_integers(sizes);
   const at::Tensor& rows = batch.weights;
   if (target < batch.position_weights.size() && batch.position_weights[target].defined()) {
     const at::Tensor& positions = batch.position_weights[target];
-    weights_ = rows.defined() ? positions.mul(beside(rows, dimensions)) : positions;
+    weights_ = rows.defined() ? positions.mul(beside(rows, dimensions_)) : positions;
   } else if (rows.defined()) {
-    weights_ = dimensions == 1 ? rows : beside(rows, dimensions).expand(sizes);
+    weights_ = dimensions_ == 1 ? rows : beside(rows, dimensions_).expand(sizes);
   }
 }
 

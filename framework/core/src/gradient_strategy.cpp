@@ -1,6 +1,7 @@
 #include <treadle/core/gradient_strategy.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,32 @@ void detach(StateDict& state) {
   }
 }
 
+std::vector<BatchLoss::Term> forward_terms(const GradientTask& task, const Batch& batch,
+                                           ForwardContext& context) {
+  Outputs outputs(task.objective->outputs().size());
+  if (task.objective->output_chunks() == 0) {
+    (*task.model)(batch.inputs, outputs, context);
+    return task.objective->forward(outputs, batch);
+  }
+  // Scales of float8 are those of whole tensors.
+  if (context.precision().float8) {
+    throw UsageError(
+        "num_output_chunks is for precisions other than fp8; choose another, or leave "
+        "num_output_chunks out");
+  }
+  context.set_takes_deferred_output(true);
+  (*task.model)(batch.inputs, outputs, context);
+  context.set_takes_deferred_output(false);
+  const auto deferred = std::exchange(context.deferred_output(), std::nullopt);
+  if (!deferred) {
+    throw UsageError(
+        "num_output_chunks needs a model whose last layer computes each position by itself and is "
+        "read by nothing else: end the flow with a head or a dense layer that is not logged, or "
+        "leave num_output_chunks out");
+  }
+  return task.objective->forward_in_chunks(*deferred, batch);
+}
+
 }  // namespace
 
 BatchLoss GradientStrategy::add_gradients(const GradientTask& task, const Batch& batch,
@@ -55,9 +82,7 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
   context.set_takes_losses(true);
   {
     const Timeline::Span span(task.timeline, Phase::kForward);
-    Outputs outputs(task.objective->outputs().size());
-    (*task.model)(batch.inputs, outputs, context);
-    loss.terms = task.objective->forward(outputs, batch);
+    loss.terms = forward_terms(task, batch, context);
     loss.auxiliary = context.take_losses();
   }
   context.set_batch(nullptr);

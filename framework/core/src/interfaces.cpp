@@ -58,6 +58,7 @@ KeepsState::~KeepsState() = default;
 AddsLosses::~AddsLosses() = default;
 TakesIndices::~TakesIndices() = default;
 TakesWeight::~TakesWeight() = default;
+ActsOnPositions::~ActsOnPositions() = default;
 Traced::~Traced() = default;
 TrainingCallback::~TrainingCallback() = default;
 TrainingControl::~TrainingControl() = default;

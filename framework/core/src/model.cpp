@@ -44,6 +44,14 @@ void Model::operator()(const Inputs& inputs, Outputs& outputs, ForwardContext& c
     call_plugin(*this, "forward", [&] { forward(converted, outputs, context); });
   }
   convert(outputs, precision.data());
+  if (std::optional<DeferredOutput>& deferred = context.deferred_output()) {
+    deferred->head = [head = std::move(deferred->head), precision](const at::Tensor& features) {
+      std::optional<AutocastScope> scope;
+      if (precision.autocast)
+        scope.emplace(Autocast::on(features.device().type(), *precision.autocast));
+      return head(features).to(precision.data());
+    };
+  }
 }
 
 void Model::prepare_for(const Precision& precision) {

@@ -40,6 +40,12 @@ void expect_rows(const std::vector<OutputSpec>& specs, const std::vector<at::Ten
   }
 }
 
+BatchLoss::Term term_of(LossTerms loss, const TargetBatch& target) {
+  if (!loss.weight.defined() && target.weights().defined())
+    loss.weight = target.weights().sum();
+  return {std::move(loss.sum), std::move(loss.weight), static_cast<double>(target.positions())};
+}
+
 }  // namespace
 
 void BatchLoss::add(const BatchLoss& more) {
@@ -93,6 +99,17 @@ Objective::Objective(std::vector<Term> terms, std::span<const TargetSpec> target
     }
     outputs_.push_back(std::move(named));
   }
+  for (const Term& term : terms_) {
+    const auto* const chunked = term.loss->ask<ChunksOutputs>();
+    if (chunked == nullptr || chunked->num_output_chunks() == 0)
+      continue;
+    if (terms_.size() > 1) {
+      throw DataError("a loss with num_output_chunks is the only one, but there are " +
+                      std::to_string(terms_.size()) +
+                      "; leave num_output_chunks out, or the other losses");
+    }
+    output_chunks_ = chunked->num_output_chunks();
+  }
 }
 
 bool Objective::is_additive() const {
@@ -132,10 +149,15 @@ std::vector<BatchLoss::Term> Objective::forward(const std::vector<at::Tensor>& o
 BatchLoss::Term Objective::forward(const Term& term, const std::vector<at::Tensor>& outputs,
                                    const Batch& batch) const {
   const auto target = TargetBatch::transformed(batch, term.target, targets_[term.target]);
-  LossTerms loss = term.loss->forward(outputs, target);
-  if (!loss.weight.defined() && target.weights().defined())
-    loss.weight = target.weights().sum();
-  return {std::move(loss.sum), std::move(loss.weight), static_cast<double>(target.positions())};
+  return term_of(term.loss->forward(outputs, target), target);
+}
+
+std::vector<BatchLoss::Term> Objective::forward_in_chunks(const DeferredOutput& output,
+                                                          const Batch& batch) const {
+  TREADLE_EXPECTS(output_chunks_ > 0, "outputs are deferred for a loss in chunks");
+  const Term& term = terms_.front();
+  const auto target = TargetBatch::transformed(batch, term.target, targets_[term.target]);
+  return {term_of(chunked_forward(*term.loss, output, target, output_chunks_), target)};
 }
 
 Predictions Objective::predictions(const std::vector<at::Tensor>& outputs,

@@ -1,3 +1,4 @@
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
@@ -54,6 +55,19 @@ TEST(TargetBatch, WeightsOfRowsAndPositionsAreMultiplied) {
   EXPECT_TRUE(at::equal(TargetBatch::transformed(batch, 0, kTags).weights(),
                         at::tensor({2.F, 0.F, 0.F, 3.F, 3.F, 1.5F}).view({2, 3})));
   EXPECT_EQ(TargetBatch::transformed(batch, 1, kVectors).weights().sum().item<float>(), 15);
+}
+
+TEST(TargetBatch, SlicesPositionsOfAllRows) {
+  Batch batch = targets_of_two_rows();
+  batch.targets[1] = at::arange(24, at::kFloat).view({2, 3, 4});
+  batch.weights = at::tensor({2.F, 3.F});
+
+  const TargetBatch part = TargetBatch::transformed(batch, 1, kVectors).slice_positions(2, 3);
+
+  EXPECT_TRUE(at::equal(part.values(), at::arange(8, 20, at::kFloat).view({3, 4})));
+  EXPECT_TRUE(at::equal(part.weights(), at::tensor({2.F, 3.F, 3.F})));
+  EXPECT_EQ(part.positions(), 3);
+  EXPECT_EQ(part.repeated(2).positions(), 6);
 }
 
 TEST(TargetBatch, RefusesATargetThatIsNotThere) {

@@ -186,20 +186,31 @@ class WholeRows {
   std::vector<Batch> batches_;
 };
 
+std::int64_t elements_of_row(const std::vector<std::int64_t>& shape) {
+  constexpr std::int64_t kUsualLength = 64;  // of what differs from row to row
+  std::int64_t elements = 1;
+  for (const std::int64_t size : shape)
+    elements *= size == kVaries ? kUsualLength : size;
+  return elements;
+}
+
 }  // namespace
 
-std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t least,
-                              std::int64_t most) {
+std::int64_t evaluation_batch(const ModelSpec& model, std::int64_t least, std::int64_t most) {
   constexpr std::int64_t kInputBytes = std::int64_t{256} << 10;
-  constexpr std::int64_t kUsualLength = 64;  // of what differs from row to row
+  constexpr std::int64_t kOutputNumbers = (std::int64_t{64} << 20) / 4;
   std::int64_t row_bytes = 0;
-  for (const PortSpec& port : inputs) {
-    auto bytes = static_cast<std::int64_t>(c10::elementSize(port.dtype));
-    for (const std::int64_t size : port.shape)
-      bytes *= size == kVaries ? kUsualLength : size;
-    row_bytes += bytes;
-  }
-  return std::min(std::max(kInputBytes / std::max<std::int64_t>(row_bytes, 1), least), most);
+  for (const PortSpec& port : model.inputs)
+    row_bytes +=
+        elements_of_row(port.shape) * static_cast<std::int64_t>(c10::elementSize(port.dtype));
+  std::int64_t row_numbers = 0;
+  for (const OutputSpec& output : model.outputs)
+    row_numbers += elements_of_row(output.shape);
+  const std::int64_t by_inputs =
+      std::max(kInputBytes / std::max<std::int64_t>(row_bytes, 1), least);
+  const std::int64_t by_outputs =
+      std::max<std::int64_t>(kOutputNumbers / std::max<std::int64_t>(row_numbers, 1), 1);
+  return std::min({by_inputs, by_outputs, most});
 }
 
 EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,

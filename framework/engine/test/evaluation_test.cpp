@@ -81,22 +81,33 @@ class Linear : public Model {
   torch::nn::Linear linear_{nullptr};
 };
 
+ModelSpec model_of(PortSpec input, OutputSpec output) {
+  return {{std::move(input)}, {std::move(output)}};
+}
+
 TEST(EvaluationBatch, HoldsAQuarterOfAMebibyteOfInputs) {
-  const std::vector<PortSpec> images{{"image", {1, 28, 28}, {}}};
+  ModelSpec images = model_of({"image", {1, 28, 28}, {}}, {"logits", {10}});
 
   EXPECT_EQ(evaluation_batch(images, 1, 1024), (256 << 10) / (28 * 28 * 4));
-  std::vector<PortSpec> wide = images;
-  wide.front().dtype = at::kDouble;
-  EXPECT_EQ(evaluation_batch(wide, 1, 1024), (256 << 10) / (28 * 28 * 8));
+  images.inputs.front().dtype = at::kDouble;
+  EXPECT_EQ(evaluation_batch(images, 1, 1024), (256 << 10) / (28 * 28 * 8));
 }
 
 TEST(EvaluationBatch, IsBoundedByWhatIsTrainedWithAndWhatIsAskedFor) {
-  const std::vector<PortSpec> images{{"image", {3, 224, 224}, {}}};
-  const std::vector<PortSpec> columns{{"features", {4}, {}}};
+  const ModelSpec images = model_of({"image", {3, 224, 224}, {}}, {"logits", {10}});
+  const ModelSpec columns = model_of({"features", {4}, {}}, {"logits", {10}});
 
   EXPECT_EQ(evaluation_batch(images, 32, 1024), 32);
   EXPECT_EQ(evaluation_batch(columns, 32, 1024), 1024);
   EXPECT_EQ(evaluation_batch(images, 32, 16), 16);
+}
+
+TEST(EvaluationBatch, HoldsNoMoreThanSixtyFourMebibytesOfLogits) {
+  const ModelSpec text = model_of({"tokens", {128}}, {"logits", {128, 32768}});
+  const ModelSpec longer = model_of({"tokens", {4096}}, {"logits", {4096, 32768}});
+
+  EXPECT_EQ(evaluation_batch(text, 32, 1024), 4);
+  EXPECT_EQ(evaluation_batch(longer, 32, 1024), 1);
 }
 
 /// What a visitor saw.

@@ -509,6 +509,7 @@ std::shared_ptr<const plan::Program> CompiledExecutor::run_plan(const Graph& own
 
 void Graph::set_execution(Execution execution) {
   impl_->execution_choice.clear();
+  impl_->trunk.reset();
   if (execution == Execution::kAuto) {
     const std::optional<std::string> reason = why_dynamic(*this);
     impl_->execution_choice = reason ? "dynamic, because " + *reason : "compiled";

@@ -191,7 +191,30 @@ bool Graph::keeps_state() const {
   return impl_->keeps_state;
 }
 
+Graph::Impl::Impl() = default;
+Graph::Impl::Impl(GraphStructure structure) : GraphStructure(std::move(structure)) {}
+Graph::Impl::~Impl() = default;
+
+const Trunk* Graph::trunk() {
+  const std::lock_guard lock(impl_->trunk_mutex);
+  if (!impl_->trunk) {
+    impl_->trunk = trunk_of(*this).value_or(Trunk());
+    if (impl_->trunk->graph != nullptr)
+      impl_->trunk->graph->set_execution(execution());
+  }
+  return impl_->trunk->graph != nullptr ? &*impl_->trunk : nullptr;
+}
+
 void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) {
+  if (context.takes_deferred_output()) {
+    if (const Trunk* const cut = trunk()) {
+      context.set_takes_deferred_output(false);
+      Outputs features(1);
+      cut->graph->forward(inputs, features, context);
+      context.defer_output(cut->deferred(std::move(features.front()), context));
+      return;
+    }
+  }
   // A stream's state is in the context and never in the graph, so one graph serves several streams:
   // shards, and batches that are evaluated at once.
   SpareState state(*this);
@@ -294,6 +317,7 @@ const std::string& Graph::execution_choice() const {
 void Graph::set_branches(Branches branches) {
   for (const Graph* graph : graphs_within(*this))
     graph->impl_->branches = branches;
+  impl_->trunk.reset();
 }
 
 void Graph::set_repeated() {
@@ -397,6 +421,7 @@ void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
     }
   }
   impl_->logged = std::move(logged);
+  impl_->trunk.reset();
   // States that were made before have no room for further slots.
   const std::lock_guard lock(impl_->spare_mutex);
   impl_->spare.clear();

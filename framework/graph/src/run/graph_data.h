@@ -17,11 +17,12 @@
 #include "branches/branches.h"
 #include "run/executor.h"
 #include "run/node.h"
+#include "run/trunk.h"
 
 /// The data of a graph and of its states. Graph::Impl is made by assemble.cpp and read-only from
-/// then on, except for settings between forwards (branches, executor, logged) and the pool of
-/// states; what a forward writes is in GraphState::Data. Nested graphs are owned by the callees of
-/// their nodes, and their states by the callees' states.
+/// then on, except for settings between forwards (branches, executor, logged), the trunk and the
+/// pool of states; what a forward writes is in GraphState::Data. Nested graphs are owned by the
+/// callees of their nodes, and their states by the callees' states.
 namespace treadle::graph {
 
 /// A node at its place in the execution order. Everything is addressed by place: values, states of
@@ -50,7 +51,8 @@ struct StateSlot {
   bool has_rows = false;  ///< its first dimension is the batch
 };
 
-struct Graph::Impl {
+/// The nodes of a graph and how they are wired. A copy shares the modules.
+struct GraphStructure {
   std::vector<NodeInfo> nodes;
   std::vector<Place> places;  // as nodes
   std::vector<std::size_t> inputs;
@@ -69,9 +71,6 @@ struct Graph::Impl {
   bool adds_losses = false;
   std::vector<std::vector<at::Tensor>> parameters;  // of places that are branches
   Branches branches = Branches::kSequential;
-  std::unique_ptr<Executor> executor;
-  std::string execution_choice;              ///< of Execution::kAuto; empty: it was not asked
-  bool is_for_inference = false;             ///< see Graph::prepare_for_inference()
   std::vector<std::size_t> tells_beginning;  // places with a callee that is a BeginsForward
   // As a model: what the one output is split into (empty: it is not), and which of the model's
   // inputs each of the graph's is (empty: the same order).
@@ -85,6 +84,22 @@ struct Graph::Impl {
   std::vector<LoggedValue> logged;  // as a model: reported where the context asks for values
   /// Of parameters; nothing for a graph that was built without sizes.
   std::optional<c10::ScalarType> dtype;
+};
+
+struct Graph::Impl : GraphStructure {
+  using LoggedValue = GraphStructure::LoggedValue;
+
+  Impl();
+  explicit Impl(GraphStructure structure);
+  ~Impl();
+
+  std::unique_ptr<Executor> executor;
+  std::string execution_choice;   ///< of Execution::kAuto; empty: it was not asked
+  bool is_for_inference = false;  ///< see Graph::prepare_for_inference()
+  /// As a model, for outputs that are deferred: made by the first that is, and again after settings
+  /// that it copies.
+  std::mutex trunk_mutex;
+  std::optional<Trunk> trunk;
 
   // States for forwards that bring none (SpareState); each is used by one forward at a time.
   mutable std::mutex spare_mutex;

@@ -17,7 +17,7 @@ std::string node_text(const NodeInfo& node) {
   return "node \"" + node.id + "\"";
 }
 
-std::string failed_text(const Graph::Impl& graph, std::size_t place,
+std::string failed_text(const GraphStructure& graph, std::size_t place,
                         const std::vector<std::string>& sizes) {
   const NodeInfo& node = graph.nodes[place];
   std::string text =

@@ -17,7 +17,7 @@ std::string node_text(const NodeInfo& node);
 
 /// "node "dense_0" (dense) failed on [32, 4] from "input": ". `sizes`: of each of the place's
 /// inputs.
-std::string failed_text(const Graph::Impl& graph, std::size_t place,
+std::string failed_text(const GraphStructure& graph, std::size_t place,
                         const std::vector<std::string>& sizes);
 
 }  // namespace treadle::graph

@@ -73,6 +73,10 @@ class TargetBatch {
   /// target. batch() stays as it is.
   TargetBatch repeated(std::int64_t times) const;
 
+  /// `count` positions from `begin` on, of those of all rows one after the other, each as a row,
+  /// for a loss that is computed in chunks. batch() stays as it is.
+  TargetBatch slice_positions(std::int64_t begin, std::int64_t count) const;
+
   /// [B, target.shape...]
   const at::Tensor& values() const { return values_; }
   /// How much each position counts, row weights included: the run's dtype, [B, positions...].
@@ -87,15 +91,18 @@ class TargetBatch {
  private:
   TargetBatch(const Batch& batch, std::size_t target, const at::Tensor& values,
               const TargetSpec& spec);
-  TargetBatch(const Batch& batch, at::Tensor values, at::Tensor weights, std::int64_t positions)
+  TargetBatch(const Batch& batch, at::Tensor values, at::Tensor weights, std::int64_t dimensions,
+              std::int64_t positions)
       : batch_(batch),
         values_(std::move(values)),
         weights_(std::move(weights)),
+        dimensions_(dimensions),
         positions_(positions) {}
 
   const Batch& batch_;
   at::Tensor values_;
   at::Tensor weights_;
+  std::int64_t dimensions_ = 1;  // of values_: that of rows and those of positions
   std::int64_t positions_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/core/batch.h>
+#include <treadle/core/chunked_loss.h>
 #include <treadle/core/logged_values.h>
 #include <treadle/core/objective.h>
 #include <treadle/core/precision.h>
@@ -57,6 +58,11 @@ class ForwardContext {
   /// Source: truncated back-propagation through time (Williams & Peng 1990) with a horizon of 1.
   bool truncates_bptt() const { return truncates_bptt_; }
 
+  /// Whether the caller takes a DeferredOutput in place of the model's one output, which is then
+  /// left undefined. A model need not give it.
+  bool takes_deferred_output() const { return takes_deferred_output_; }
+  void defer_output(DeferredOutput output) { deferred_output_ = std::move(output); }
+
   /// The context of a part of the batch whose stream is called `name`: everything of this one, but
   /// the part's own state. Give it back with join().
   ForwardContext part(std::string_view name) const;
@@ -68,6 +74,8 @@ class ForwardContext {
   void set_takes_losses(bool takes) { takes_losses_ = takes; }
   void set_truncated_bptt(bool one_step) { truncates_bptt_ = one_step; }
   std::vector<BatchLoss::Auxiliary> take_losses();
+  void set_takes_deferred_output(bool takes) { takes_deferred_output_ = takes; }
+  std::optional<DeferredOutput>& deferred_output() { return deferred_output_; }
 
  private:
   std::stop_token stop_;
@@ -77,6 +85,8 @@ class ForwardContext {
   const Batch* batch_ = nullptr;
   bool takes_losses_ = false;
   bool truncates_bptt_ = false;
+  bool takes_deferred_output_ = false;
+  std::optional<DeferredOutput> deferred_output_;
   std::vector<BatchLoss::Auxiliary> losses_;
 };
 

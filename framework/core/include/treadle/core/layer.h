@@ -211,6 +211,15 @@ class TakesWeight {
   virtual std::int64_t output_dim() const { return 0; }
 };
 
+/// Computes each vector along the last dimension of its one input by itself and alike, without
+/// state or random numbers: forward() of some positions, [n, in], gives what forward() of all gives
+/// there, but for rounding. At the end of a model its output can be deferred (chunked_loss.h).
+class ActsOnPositions {
+ public:
+  virtual ~ActsOnPositions();
+  virtual bool acts_on_positions() const { return true; }
+};
+
 /// Takes integers or booleans: indices into vocabularies, lengths, masks. A layer that does not is
 /// given floating-point numbers only; a graph refuses everything else when it is built.
 class TakesIndices {

@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/chunked_loss.h>
 #include <treadle/core/loss.h>
 
 namespace treadle {
@@ -59,12 +60,19 @@ class Objective {
   /// The outputs that the model must compute.
   const std::vector<OutputSpec>& outputs() const { return outputs_; }
   bool is_additive() const;
+  /// The number of chunks in which the loss is computed of a DeferredOutput; 0: it takes outputs as
+  /// a whole.
+  std::int64_t output_chunks() const { return output_chunks_; }
   /// The count of the first term's sum, where each counts 1: rows, or time steps of all rows.
   std::int64_t positions(const Batch& batch) const;
 
   /// The terms of `batch`, differentiable. Outputs of other rows throw a TrainingError.
   std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
                                        const Batch& batch) const;
+
+  /// The same of an output that is deferred. Expects output_chunks().
+  std::vector<BatchLoss::Term> forward_in_chunks(const DeferredOutput& output,
+                                                 const Batch& batch) const;
 
   /// One for each target, by its first term; that of a target without a term has no values. Outputs
   /// of other rows than the batch's throw a TrainingError.
@@ -116,6 +124,7 @@ class Objective {
   std::vector<TargetSpec> targets_;
   std::vector<OutputSpec> outputs_;
   std::vector<std::vector<std::size_t>> outputs_of_terms_;
+  std::int64_t output_chunks_ = 0;
 };
 
 }  // namespace treadle

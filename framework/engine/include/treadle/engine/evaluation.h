@@ -10,6 +10,7 @@
 #include <treadle/core/data_spec.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
+#include <treadle/core/model_spec.h>
 #include <treadle/core/objective.h>
 #include <treadle/core/precision.h>
 #include <treadle/core/timeline.h>
@@ -46,10 +47,11 @@ struct EvaluationTotals {
 };
 
 /// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
-/// `least`, no more than `most`. **Rationale:** the output of a layer must stay in the caches of a
-/// core; images of 28 x 28 in batches of 1024 took twice as long a row as in batches of 64.
-std::int64_t evaluation_batch(std::span<const PortSpec> inputs, std::int64_t least,
-                              std::int64_t most);
+/// `least`, no more than `most`; but no more than have 64 MiB of outputs in float32, of which a
+/// training with a loss in chunks never holds that many. **Rationale:** the output of a layer must
+/// stay in the caches of a core; images of 28 x 28 in batches of 1024 took twice as long a row as
+/// in batches of 64.
+std::int64_t evaluation_batch(const ModelSpec& model, std::int64_t least, std::int64_t most);
 
 /// The largest number of batches that are evaluated at once.
 inline constexpr std::int64_t kMostBatchesAtOnce = 8;

@@ -44,6 +44,7 @@ struct NodeInput {
 
 class Graph;
 struct ForwardScope;
+struct Trunk;
 
 /// Values to log, and the reduction of their elements; nothing: each has one element.
 struct LoggedTag {
@@ -115,7 +116,8 @@ class Graph final : public Model,
 
   bool keeps_state() const override;
 
-  /// As a model: state, its own and that of its layers, is part of the context.
+  /// As a model: state, its own and that of its layers, is part of the context. The output of a
+  /// last layer that ActsOnPositions is deferred where the context takes that.
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
 
   /// Returns one tensor for each of the outputs, or the end of the stream. Throws Interrupted after
@@ -216,6 +218,8 @@ class Graph final : public Model,
   void set_repeated();
 
  private:
+  /// Itself without its last layer; null where that cannot be deferred. See run/trunk.h.
+  const Trunk* trunk();
   void set_trained(const std::vector<std::string>& tags, bool trained);
 
   std::unique_ptr<Impl> impl_;

@@ -68,7 +68,7 @@ struct Predictor::Impl : internal::RestoredModel {
 
   /// `samples`: how many are drawn for each row.
   engine::PipelineOptions pipeline_options(std::int64_t samples = 0) const {
-    const std::int64_t rows = engine::evaluation_batch(model_spec.inputs, kLeast, kMost);
+    const std::int64_t rows = engine::evaluation_batch(model_spec, kLeast, kMost);
     return {.batch_size = std::clamp<std::int64_t>(rows_within_memory(samples), 1, rows),
             .host_part_only = true,
             .staging = components.device().staging()};

@@ -152,8 +152,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                                        random_);
   if (!rows_.validation.empty() || tests_first) {
     const engine::PipelineOptions to_evaluate{
-        .batch_size = engine::evaluation_batch(model_spec_.inputs, plan.batch_size,
-                                               plan.evaluation_batch_size),
+        .batch_size =
+            engine::evaluation_batch(model_spec_, plan.batch_size, plan.evaluation_batch_size),
         .timeline = timeline_,
         .host_part_only = true,
         .staging = components_.device().staging()};
@@ -308,7 +308,7 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
   const TrainingPlan plan = components_.training_plan();
   const engine::PipelineOptions to_evaluate{
       .batch_size =
-          engine::evaluation_batch(model_spec_.inputs, plan.batch_size, plan.evaluation_batch_size),
+          engine::evaluation_batch(model_spec_, plan.batch_size, plan.evaluation_batch_size),
       .timeline = timeline_,
       .host_part_only = true,
       .staging = components_.device().staging()};

@@ -689,6 +689,22 @@ TEST_P(LayerContract, RemembersOnlyIfItSaysSo) {
       << "it leaves something in LayerContext::state(), and does not derive from KeepsState";
 }
 
+TEST_P(LayerContract, ActsOnPositionsOnlyIfItSaysSo) {
+  const auto layer = create(1);
+  const auto* says = dynamic_cast<const ActsOnPositions*>(layer.get());
+  if (says == nullptr || !says->acts_on_positions())
+    return;
+  const at::Tensor input = random_inputs()[0].flatten(0, -2);
+  const at::Tensor whole = run(*layer, random_inputs()).flatten(0, -2);
+
+  for (std::int64_t begin = 0; begin < input.size(0); begin += 3) {
+    const std::int64_t count = std::min<std::int64_t>(3, input.size(0) - begin);
+    EXPECT_TRUE(values_match(run(*layer, {input.narrow(0, begin, count)}),
+                             whole.narrow(0, begin, count), kRounding))
+        << "it says that it ActsOnPositions, but some of them give something else than all";
+  }
+}
+
 TEST_P(LayerContract, ReportsOnlyWhatItDeclares) {
   const auto layer = create(1);
   const auto* shows = dynamic_cast<const LogsValues*>(layer.get());

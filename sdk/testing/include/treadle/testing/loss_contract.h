@@ -23,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/chunked_loss.h>
 #include <treadle/core/draws_samples.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/scale_parameter.h>
@@ -269,6 +270,29 @@ TEST_P(LossContract, AddsUpOverPartsOfABatch) {
                 kRounding);
     EXPECT_NEAR(weight_in(whole, batch),
                 weight_in(first, head_batch) + weight_in(second, tail_batch), kRounding);
+  }
+}
+
+TEST_P(LossContract, AddsUpOverChunksOfPositions) {
+  if (loss_->ask<ChunksOutputs>() == nullptr)
+    return;
+  const std::vector<OutputSpec> specs = loss_->outputs_for(target());
+  ASSERT_EQ(specs.size(), 1U) << "a loss that ChunksOutputs has one output";
+  for (const Weights weights : kAllWeights) {
+    const at::Tensor output = random_outputs()[0];
+    const Batch batch = random_batch(weights);
+    const TargetBatch all = target_of(batch);
+    const DeferredOutput deferred{output, [](const at::Tensor& features) { return features; }, {}};
+    output.requires_grad_(true);
+    forward({output}, batch).sum.backward();
+    const at::Tensor expected = output.grad().clone();
+    output.mutable_grad().reset();
+
+    const LossTerms terms = chunked_forward(*loss_, deferred, all, 5);
+    terms.sum.backward();
+
+    expect_same_terms(terms, batch, forward({output}, batch), batch);
+    EXPECT_TRUE(at::allclose(output.grad(), expected, 1e-10, 1e-12));
   }
 }
 
