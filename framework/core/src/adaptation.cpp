@@ -86,17 +86,20 @@ AdaptationSummary summarize(std::span<const AdaptationWindow> windows,
   for (std::size_t i = 0; i < changes.size(); ++i) {
     ChangeEffect effect;
     effect.change = changes[i];
-    effect.window = window_of(windows, changes[i].row);
-    if (effect.window == windows.size())
+    const std::size_t window = window_of(windows, changes[i].row);
+    if (window == windows.size()) {
+      summary.changes.push_back(std::move(effect));
       continue;
-    effect.after = windows[effect.window].values;
-    if (effect.window > 0)
-      effect.before = windows[effect.window - 1].values;
+    }
+    effect.window = window;
+    effect.after = windows[window].values;
+    if (window > 0)
+      effect.before = windows[window - 1].values;
     // The window that contains the next change has rows of another task: whatever it comes to is no
     // recovery from this change.
     const std::size_t end =
         i + 1 < changes.size() ? window_of(windows, changes[i + 1].row) : windows.size();
-    const auto following = windows.subspan(effect.window, end - effect.window);
+    const auto following = windows.subspan(window, end - window);
     if (rule.threshold)
       effect.windows_to_threshold = first_recovered(following, rule.metric, *rule.threshold);
     if (rule.share) {

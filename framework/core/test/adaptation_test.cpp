@@ -55,6 +55,20 @@ TEST(AdaptationTest, RecoveryIsCountedFromTheWindowOfTheChangeToTheNextChange) {
   EXPECT_EQ(second.windows_to_share, std::nullopt);
 }
 
+TEST(AdaptationTest, AChangeBehindTheLastWindowHasNone) {
+  const AdaptationTracker tracker = tracked();
+  std::vector<TaskChange> changes = tracker.changes();
+  changes.push_back({70, "d"});
+
+  const AdaptationSummary summary =
+      summarize(tracker.windows(), changes, {"accuracy", 0.7, std::nullopt});
+
+  ASSERT_EQ(summary.changes.size(), 3U);
+  EXPECT_EQ(summary.changes[2].window, std::nullopt);
+  EXPECT_TRUE(summary.changes[2].after.empty());
+  EXPECT_EQ(summary.changes[2].windows_to_threshold, std::nullopt);
+}
+
 // statistics.mean and statistics.pvariance of [.6, .8, .5, .75, .2, .3]: 0.525, 0.048125.
 TEST(AdaptationTest, MeanAndPopulationVarianceLeaveOutWindowsWithoutAValue) {
   const AdaptationTracker tracker = tracked();

@@ -42,7 +42,8 @@ struct RecoveryRule {
 /// A change and what followed.
 struct ChangeEffect {
   TaskChange change;
-  std::size_t window = 0;           ///< index of the window that contains the row
+  /// Index of the window that contains the row; nothing: the windows end before it.
+  std::optional<std::size_t> window;
   std::vector<MetricValue> before;  ///< of the window before that; empty where there is none
   std::vector<MetricValue> after;   ///< of that window
   /// The number of windows from that one to the first which is recovered: 0 for that one itself.
@@ -62,8 +63,8 @@ struct AdaptationSummary {
 /// The number called `name` of a window; null where it has none.
 const MetricValue* find_number(std::span<const MetricValue> values, std::string_view name);
 
-/// `changes` by ascending rows; those behind the last window are left out. Throws UsageError, with
-/// the names there are, where no window has the rule's metric.
+/// `changes` by ascending rows. Throws UsageError, with the names there are, where no window has the
+/// rule's metric.
 AdaptationSummary summarize(std::span<const AdaptationWindow> windows,
                             std::span<const TaskChange> changes, const RecoveryRule& rule);
 

@@ -64,9 +64,15 @@ std::string changes_card(const Json& tested) {
     if (rows.size() == kMostTableRows)
       break;
     auto& row = rows.emplace_back();
-    row = {html::escape(text_at_path(change, {"task"})), html::count(at_path(change, {"row"})),
+    row = {html::escape(text_at_path(change, {"task"})), html::count(at_path(change, {"row"}))};
+    if (at_path(change, {"window"}).is_null()) {
+      row.push_back("not reached");
+      row.resize(head.size());
+      continue;
+    }
+    row.insert(row.end(), {
            html::number(number_in(at_path(change, {"before"}), metric)),
-           html::number(number_in(at_path(change, {"after"}), metric))};
+           html::number(number_in(at_path(change, {"after"}), metric))});
     if (threshold.is_number())
       row.push_back(windows_text(at_path(change, {"windows_to_threshold"})));
     if (share.is_number())
@@ -132,7 +138,7 @@ nlohmann::json adaptation_data(const ReportInput& input) {
   }
   Json changes = Json::array();
   for (const Json& change : at_path(tested, {"changes"})) {
-    if (changes.size() == kMostMarks)
+    if (changes.size() == kMostMarks || at_path(change, {"window"}).is_null())
       break;
     changes.push_back({{"row", at_path(change, {"row"})}, {"task", at_path(change, {"task"})}});
   }

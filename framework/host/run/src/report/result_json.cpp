@@ -185,7 +185,7 @@ nlohmann::json to_json(const AdaptationRecord& record) {
   for (const ChangeEffect& effect : record.summary.changes) {
     nlohmann::json stored{{"row", effect.change.row},
                           {"task", effect.change.task},
-                          {"window", effect.window},
+                          {"window", effect.window ? nlohmann::json(*effect.window) : nullptr},
                           {"before", numbers(effect.before)},
                           {"after", numbers(effect.after)}};
     if (record.recovery.threshold)
