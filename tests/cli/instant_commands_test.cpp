@@ -303,6 +303,8 @@ TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
         expect_accepted(
             word + " " + name,
             {{"data", {{"use", "text"}, {"path", "points.csv"}, {"tokenizer", sample}}}});
+      } else if (word == "tuner") {
+        EXPECT_EQ(sample.at("use"), name);  // no slot of a document takes one
       } else if (sample.contains("use")) {
         ASSERT_EQ(word, "layer") << name;
         layers.push_back(sample);

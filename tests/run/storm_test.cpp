@@ -27,6 +27,7 @@
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
+#include <treadle/core/tuner.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {
@@ -59,7 +60,8 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"sampler", make<Sampler>},
                                                           {"callback", make<TrainingCallback>},
                                                           {"device", make<DeviceBackend>},
-                                                          {"observer", make<RunObserver>}};
+                                                          {"observer", make<RunObserver>},
+                                                          {"tuner", make<Tuner>}};
 
 struct Wish {
   Maker maker;

@@ -32,6 +32,7 @@ const std::array kNames{
                   "acts in the training loop: stops, keeps weights, averages"},
     InterfaceName{"device", "treadle.device/0", "is a kind of device that models are trained on"},
     InterfaceName{"observer", "treadle.observer/0", "receives the events of a run"},
+    InterfaceName{"tuner", "treadle.tuner/0", "suggests the points of a hyperparameter search"},
 };
 
 }  // namespace

@@ -41,6 +41,7 @@
 #include <treadle/core/run_observer.h>
 #include <treadle/core/sampler.h>
 #include <treadle/core/scale_parameter.h>
+#include <treadle/core/search_space.h>
 #include <treadle/core/sequence_provider.h>
 #include <treadle/core/set_aside.h>
 #include <treadle/core/source_columns.h>
@@ -51,6 +52,7 @@
 #include <treadle/core/training_session.h>
 #include <treadle/core/training_workflow.h>
 #include <treadle/core/transform.h>
+#include <treadle/core/tuner.h>
 #include <treadle/core/weights.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>

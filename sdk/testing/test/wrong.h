@@ -74,5 +74,6 @@ std::vector<Defect> observer_defects();
 std::vector<Defect> training_defects();
 std::vector<Defect> callback_defects();
 std::vector<Defect> device_defects();
+std::vector<Defect> tuner_defects();
 
 }  // namespace treadle::testing
