@@ -123,11 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
         Count{"MixerB16", "mlp_mixer", Json::object(), kImageNet, 59'880'472},
         Count{"ViTB16", "vit", Json::object(), kImageNet, 86'567'656},
         // openai-community/gpt2; untied, the head has 50 257 · 768 more.
-        Count{"Gpt2Small",
-              "gpt",
-              Json::object(),
-              {{tokens(8, 50257)}, {8, 50257}},
-              124'439'808},
+        Count{"Gpt2Small", "gpt", Json::object(), {{tokens(8, 50257)}, {8, 50257}}, 124'439'808},
         Count{"Gpt2SmallUntied",
               "gpt",
               {{"tie_weights", false}},

@@ -63,8 +63,8 @@ struct AdaptationSummary {
 /// The number called `name` of a window; null where it has none.
 const MetricValue* find_number(std::span<const MetricValue> values, std::string_view name);
 
-/// `changes` by ascending rows. Throws UsageError, with the names there are, where no window has the
-/// rule's metric.
+/// `changes` by ascending rows. Throws UsageError, with the names there are, where no window has
+/// the rule's metric.
 AdaptationSummary summarize(std::span<const AdaptationWindow> windows,
                             std::span<const TaskChange> changes, const RecoveryRule& rule);
 

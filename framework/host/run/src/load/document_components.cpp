@@ -109,13 +109,6 @@ DocumentComponents::DocumentComponents(const Runtime& runtime, ResolvedWorkflow 
   settle();
 }
 
-template <typename Interface>
-std::unique_ptr<Interface> DocumentComponents::make_nested(const Config& slot) const {
-  return runtime_.registry().make<Interface>(
-      name_in(slot), Config(component_parameters(slot.json(), nlohmann::json::object()),
-                            slot.pointer(), slot.places()));
-}
-
 std::optional<engine::StreamInput> DocumentComponents::stream() const {
   if (!dataset_.is_stream())
     return std::nullopt;
@@ -494,12 +487,13 @@ std::unique_ptr<Sampler> DocumentComponents::make_sampler() const {
     return nullptr;
   if (slot.has("shuffle"))
     slot.fail("shuffle", "has no effect beside \"sampler\", which decides the order; remove it");
-  return make_nested<Sampler>(slot.child("sampler"));
+  return make_nested<Sampler>(runtime_, slot.child("sampler"));
 }
 
 std::unique_ptr<GradientStrategy> DocumentComponents::make_gradients() const {
   const Config slot = workflow_.slot("training");
-  return slot.has("gradients") ? make_nested<GradientStrategy>(slot.child("gradients")) : nullptr;
+  return slot.has("gradients") ? make_nested<GradientStrategy>(runtime_, slot.child("gradients"))
+                               : nullptr;
 }
 
 std::vector<std::unique_ptr<TrainingCallback>> DocumentComponents::make_callbacks() const {
@@ -507,10 +501,10 @@ std::vector<std::unique_ptr<TrainingCallback>> DocumentComponents::make_callback
   const Config slot = workflow_.slot("training");
   for (const auto& [key, property] : slot_schema("training").at("properties").items()) {
     if (property.value("x-treadle-component", "") == "callback" && slot.has(key))
-      callbacks.push_back(make_nested<TrainingCallback>(slot.child(key)));
+      callbacks.push_back(make_nested<TrainingCallback>(runtime_, slot.child(key)));
   }
   for (const Config& callback : slot.children("callbacks"))
-    callbacks.push_back(make_nested<TrainingCallback>(callback));
+    callbacks.push_back(make_nested<TrainingCallback>(runtime_, callback));
   return callbacks;
 }
 

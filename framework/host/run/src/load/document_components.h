@@ -128,9 +128,6 @@ class DocumentComponents {
   std::unique_ptr<Interface> make(std::string_view key) const {
     return make_in<Interface>(runtime_, workflow_.slot(key), key);
   }
-  /// In a slot that has no keys of its own.
-  template <typename Interface>
-  std::unique_ptr<Interface> make_nested(const Config& slot) const;
   /// With its warm-up, where it has one.
   std::unique_ptr<LearningRateSchedule> schedule_in(const Config& slot) const;
   std::vector<Config> slots(std::string_view key) const { return slots_of(workflow_, key); }

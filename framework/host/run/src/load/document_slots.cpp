@@ -56,6 +56,11 @@ Config component_config(const Config& slot, std::string_view slot_key) {
                 slot.places());
 }
 
+Config nested_config(const Config& slot) {
+  return Config(component_parameters(slot.json(), nlohmann::json::object()), slot.pointer(),
+                slot.places());
+}
+
 std::vector<Config> slots_of(const ResolvedWorkflow& workflow, std::string_view key) {
   const std::string name(key);
   std::vector<Config> slots;

@@ -31,6 +31,13 @@ std::unique_ptr<Interface> make_in(const Runtime& runtime, const Config& slot,
   return runtime.registry().make<Interface>(name_in(slot), component_config(slot, key));
 }
 
+/// The same of a slot within another, which has no properties of its own.
+Config nested_config(const Config& slot);
+template <typename Interface>
+std::unique_ptr<Interface> make_nested(const Runtime& runtime, const Config& slot) {
+  return runtime.registry().make<Interface>(name_in(slot), nested_config(slot));
+}
+
 /// All under a key.
 template <typename Interface>
 std::vector<std::unique_ptr<Interface>> make_each(const Runtime& runtime,

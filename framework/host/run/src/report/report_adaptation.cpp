@@ -70,9 +70,8 @@ std::string changes_card(const Json& tested) {
       row.resize(head.size());
       continue;
     }
-    row.insert(row.end(), {
-           html::number(number_in(at_path(change, {"before"}), metric)),
-           html::number(number_in(at_path(change, {"after"}), metric))});
+    row.insert(row.end(), {html::number(number_in(at_path(change, {"before"}), metric)),
+                           html::number(number_in(at_path(change, {"after"}), metric))});
     if (threshold.is_number())
       row.push_back(windows_text(at_path(change, {"windows_to_threshold"})));
     if (share.is_number())

@@ -23,10 +23,16 @@ FitVerdict FitPlanner::reported(const FitId&, const EpochSummary&) {
 }
 void FitPlanner::paused(const FitId&) {}
 void FitPlanner::stopped(const FitId&) {}
+bool FitPlanner::failed(const FitId&, const std::string&) {
+  return false;
+}
 
 CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& training,
-                                 std::vector<Baseline> baselines)
+                                 std::vector<Baseline> baselines, std::optional<FitId> group,
+                                 std::shared_ptr<const ResolvedWorkflow> workflow)
     : plan_(std::move(plan)),
+      group_(std::move(group)),
+      workflow_(std::move(workflow)),
       // With a limit of steps the document's epochs are no fixed length: the folds show how many it
       // takes.
       epochs_(training.max_steps ? std::nullopt : training.epochs),
@@ -39,7 +45,17 @@ CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& traini
     results.resize(plan_.folds.size());
 }
 
+FitId CrossValidation::id_of(std::size_t fold) const {
+  const auto index = static_cast<std::int64_t>(fold);
+  const auto count = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+  if (!group_)
+    return {path_of(fold), index, count};
+  return is_single() ? *group_ : group_->child(plan_.folds[fold].name, index, count);
+}
+
 std::string CrossValidation::path_of(std::size_t fold) const {
+  if (group_)
+    return id_of(fold).path();
   const std::string& name = plan_.folds[fold].name;
   if (!plan_.folds[fold].inner.empty())
     return name + "/final";
@@ -66,6 +82,7 @@ std::vector<std::string> CrossValidation::names() const {
 PlannedFit CrossValidation::planned(FitId id, const Fold& fold) const {
   PlannedFit fit{std::move(id), std::make_shared<const FitRows>(
                                     FitRows{fold.training, fold.validation, 0, fold.test})};
+  fit.workflow = workflow_;
   if (fold.starts_from)
     fit.start = WarmStart{path_of(*fold.starts_from), WarmStart::From::kWeights};
   return fit;
@@ -92,11 +109,9 @@ FitPlanner::Orders CrossValidation::next() {
 }
 
 void CrossValidation::add_fold(std::size_t index, Orders& orders) {
-  const auto count = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));
-  PlannedFit fit =
-      planned({path_of(index), static_cast<std::int64_t>(index), count}, plan_.folds[index]);
-  fit.is_result = is_single();
-  fit.is_drawn = !plan_.refit && index == 0;
+  PlannedFit fit = planned(id_of(index), plan_.folds[index]);
+  fit.is_result = is_single() && !group_;
+  fit.is_drawn = !plan_.refit && index == 0 && !group_;
   slots_[fit.id.path()] = {&folds_, index};
   orders.start.push_back(std::move(fit));
 }

@@ -19,13 +19,18 @@ namespace treadle::internal {
 /// Each baseline is a group of as many fits as there are folds, of the same rows, after all others:
 /// "baselines/repeat/fold-1", or "baselines/repeat" where there is one fold.
 ///
+/// In a group, as the folds of a trial, they are below it: "trials/7/fold-1", or "trials/7" where
+/// there is one fold. None of them is the run's result.
+///
 /// A fold with inner folds is a group of fits of the same kind: "outer-1/fold-1", …, and
 /// "outer-1/final", which trains on all its training rows and is tested.
 class CrossValidation final : public FitPlanner {
  public:
-  /// `training` is what the document plans.
+  /// `training` is what the document plans: the run's, or `workflow`. Those in a `group` are
+  /// without inner folds, refit and baselines.
   CrossValidation(ValidationPlan plan, const TrainingPlan& training,
-                  std::vector<Baseline> baselines = {});
+                  std::vector<Baseline> baselines = {}, std::optional<FitId> group = {},
+                  std::shared_ptr<const ResolvedWorkflow> workflow = nullptr);
 
   Orders next() override;
   void completed(const FitId& fit, FitResult result) override;
@@ -53,6 +58,7 @@ class CrossValidation final : public FitPlanner {
   };
 
   bool is_single() const { return !plan_.refit && plan_.folds.size() == 1; }
+  FitId id_of(std::size_t fold) const;
   std::string path_of(std::size_t fold) const;
   PlannedFit planned(FitId id, const Fold& fold) const;
   void add_fold(std::size_t index, Orders& orders);
@@ -64,6 +70,8 @@ class CrossValidation final : public FitPlanner {
   std::int64_t epochs_after(const std::vector<FitResult>& folds) const;
 
   ValidationPlan plan_;
+  const std::optional<FitId> group_;
+  const std::shared_ptr<const ResolvedWorkflow> workflow_;  // null: the run's
   /// Of the document; nothing: a refit has as many as the folds were trained.
   const std::optional<std::int64_t> epochs_;
   bool is_planned_ = false;

@@ -12,6 +12,7 @@
 #include "session/brief_context.h"
 #include "session/fit.h"
 #include "session/run_record.h"
+#include "session/study.h"
 
 namespace treadle {
 namespace {
@@ -94,6 +95,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const std::int64_t baseline = internal::resident_memory_bytes();
   internal::reset_peak_memory();
   runtime.expect_usable(workflow.resolved);
+  const auto search = internal::search_of(runtime, workflow);
   engine::ThreadBudget budget = internal::budget_for(workflow);
   DryRun result;
   budget.run([&] {
@@ -153,6 +155,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     for (const std::string& note : fit.notes())
       result.data["choices"].push_back(note);
     result.validation = plan_summary(components.plan());
+    if (search)
+      result.validation["trials"] = search->trials;
   });
   return result;
 }

@@ -90,6 +90,9 @@ class FitPlanner {
   virtual void paused(const FitId& fit);
   virtual void stopped(const FitId& fit);
   virtual void completed(const FitId& fit, FitResult result) = 0;
+  /// A training that cannot be done, or a model that does not fit the data. True: the plan goes on
+  /// without a result of this fit; by default the run fails. A resumed run tries it again.
+  virtual bool failed(const FitId& fit, const std::string& why);
 };
 
 }  // namespace treadle::internal

@@ -245,7 +245,7 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
   // in between is taken for this fit's.
   for (const auto& memory : memories_)
     memory->begin();
-  const engine::FitEnd end = run_node(node, [&] {
+  const engine::FitEnd end = run_or_fail(node, [&] {
     for (const auto& memory : memories_)
       memory->settle();
     settled();
@@ -253,7 +253,7 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
   const std::lock_guard lock(mutex_);
   if (end == engine::FitEnd::kPaused) {
     planner_.paused(node.fit.id);
-  } else if (end == engine::FitEnd::kStopped) {
+  } else if (end == engine::FitEnd::kStopped && !node.has_failed) {
     planner_.stopped(node.fit.id);
   }
   if (end != engine::FitEnd::kPaused) {  // only its name is needed any more
@@ -261,6 +261,28 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
     node.fit.workflow.reset();
   }
   return end;
+}
+
+/// A training whose planner does without it ends as one that was stopped.
+engine::FitEnd FitRunner::run_or_fail(Node& node, const engine::Settled& settled) {
+  const auto goes_on = [&](const Error& error) {
+    const std::lock_guard lock(mutex_);
+    node.has_failed = planner_.failed(node.fit.id, error.what());
+    return node.has_failed;
+  };
+  try {
+    return run_node(node, settled);
+  } catch (const TrainingError& error) {
+    if (!goes_on(error))
+      throw;
+  } catch (const DataError& error) {
+    if (!goes_on(error))
+      throw;
+  } catch (const DocumentError& error) {
+    if (!goes_on(error))
+      throw;
+  }
+  return engine::FitEnd::kStopped;
 }
 
 engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {

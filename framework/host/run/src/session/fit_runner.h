@@ -40,6 +40,7 @@ class FitRunner final : private engine::FitSchedule {
     bool is_to_be_noted = false;   // how it begins: of the first of the plan
     nlohmann::json identity = {};  // of its own document; null: it has the run's
     bool has_begun = false;        // in this process
+    bool has_failed = false;       // and the planner does without it
     std::int64_t epochs_told = 0;  // to the planner
   };
   class Running;
@@ -53,6 +54,7 @@ class FitRunner final : private engine::FitSchedule {
   std::shared_ptr<const DocumentComponents> components_of(const PlannedFit& fit);
   FitVerdict report(Node& node, const EpochSummary& epoch);
   FitVerdict report_again(Node& node, std::int64_t epochs, bool has_finished);
+  engine::FitEnd run_or_fail(Node& node, const engine::Settled& settled);
   engine::FitEnd run_node(Node& node, const engine::Settled& settled);
   engine::FitEnd train(Node& node, const DocumentComponents& components, FitContext& context,
                        const engine::Settled& settled);

@@ -149,10 +149,12 @@ void move_tables_out(const RunFolder& folder, nlohmann::json& result) {
 
 }  // namespace
 
-nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan,
+nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
                                 std::int64_t baseline_memory) {
-  const std::vector<std::string> names = plan.names();
+  const std::vector<std::string> names = study != nullptr ? study->names() : plan.names();
   nlohmann::json result = result_of_fits(run, plan);
+  if (study != nullptr)
+    result["search"] = study->record();
   add_facts_of_run(run, baseline_memory, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
   const nlohmann::json drawing = plan.chosen().result.value("drawing", nlohmann::json::object());
@@ -163,6 +165,10 @@ nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan,
       run.log.curves(names),
       {drawing.value("parts", std::vector<std::vector<std::string>>()), drawing.value("svg", "")}};
   saying_how_to_go_on(run.folder, [&] {
+    if (study != nullptr) {
+      write_file_atomically(RunFolder::best_document_of(run.folder.path()),
+                            write_workflow(study->best_document().resolved));
+    }
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);
     write_file_atomically(run.folder.result(), result.dump(2) + "\n");

@@ -6,13 +6,16 @@
 
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
+#include "session/study.h"
 
 namespace treadle::internal {
 
 /// Writes what a run has come to: its history in order, report.html, large tables, and result.json
 /// last, as its presence means that the run is finished. What result.json holds. Expects that the
 /// plan has ended and all was told.
-nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan,
+/// `study`: which the plan is the best run of; null where there was none. Its document is then
+/// written beside the run's, for whoever uses the model.
+nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
                                 std::int64_t baseline_memory);
 
 }  // namespace treadle::internal

@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
                        RunFolder folder, bool resumed)
     : baseline_memory_(resident_memory_bytes()),
-      run_(runtime, std::move(workflow), options, std::move(folder), resumed) {}
+      run_(runtime, std::move(workflow), options, std::move(folder), resumed),
+      search_settings_(search_of(runtime, run_.workflow())) {}
 
 engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
   const auto use = [&](const char* slot) { return text_at_path(workflow.resolved, {slot, "use"}); };
@@ -49,6 +50,11 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
   add("schedule", use("schedule"));
   add("metrics", each("metrics"));
   add("baselines", each("baselines"));
+  if (workflow.resolved.contains("search")) {
+    const nlohmann::json& search = workflow.resolved.at("search");
+    fits = "search: " + std::to_string(search.at("trials").get<std::int64_t>()) + " trials by " +
+           text_at_path(search, {"tuner", "use"}) + "\n" + fits;
+  }
   const auto work = [session](void (RunSession::*stage)()) {
     return [session, stage](std::stop_token) { (session->*stage)(); };
   };
@@ -113,20 +119,26 @@ void RunSession::split() {
   // plan.
   DocumentComponents& components = run_.components();
   components.make_plan();
-  plan_.emplace(components.plan(), components.training_plan(),
-                baselines_of(run_.runtime, run_.workflow()));
+  if (search_settings_) {
+    study_.emplace(run_, *std::move(search_settings_), components.plan());
+  } else {
+    plan_.emplace(components.plan(), components.training_plan(),
+                  baselines_of(run_.runtime, run_.workflow()));
+  }
 }
 
 void RunSession::run_fits() {
   const RunDevice& device = run_.components().device();
   if (!device.device().is_cpu())
     device.backend->reset_peak(device.device());
-  FitRunner(run_, *plan_).run();
+  FitPlanner& planner = study_ ? static_cast<FitPlanner&>(*study_) : *plan_;
+  FitRunner(run_, planner).run();
 }
 
 void RunSession::write_result() {
   run_.log.drain();  // the files are read
-  result_ = write_run_result(run_, *plan_, baseline_memory_);
+  result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
+                             study_ ? &*study_ : nullptr, baseline_memory_);
 }
 
 }  // namespace treadle::internal

@@ -10,6 +10,7 @@
 
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
+#include "session/study.h"
 
 namespace treadle::internal {
 
@@ -36,7 +37,9 @@ class RunSession {
 
   const std::int64_t baseline_memory_;
   RunParts run_;
-  std::optional<CrossValidation> plan_;
+  std::optional<SearchSettings> search_settings_;
+  std::optional<CrossValidation> plan_;  // of a run without a search
+  std::optional<Study> study_;
   std::optional<nlohmann::json> result_;
 };
 

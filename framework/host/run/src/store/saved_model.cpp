@@ -15,6 +15,7 @@
 #include <treadle/core/quantized_weights.h>
 #include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/predictor.h>
+#include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/state_folder.h>
 #include <treadle/tensor/safetensors.h>
 
@@ -60,6 +61,12 @@ ResolvedWorkflow read_run_document(const Runtime& runtime, const std::filesystem
 
 namespace {
 
+/// The document that a run's model was made by.
+std::filesystem::path model_document(const std::filesystem::path& run) {
+  const std::filesystem::path best = RunFolder::best_document_of(run);
+  return std::filesystem::exists(best) ? best : run / "workflow.json";
+}
+
 void expect_model(const std::filesystem::path& run) {
   if (!std::filesystem::exists(run / "workflow.json")) {
     throw StorageError(run.string() + ": is not the folder of a run: it has no workflow.json");
@@ -98,7 +105,9 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
     return saved_in_bundle(runtime, saved, device);
   expect_model(saved);
   const std::array overrides{device_override(device)};
-  ResolvedWorkflow workflow = read_run_document(runtime, saved, overrides);
+  ResolvedWorkflow workflow = naming_missing_plugins(lock_of_run(saved), runtime.catalog(), [&] {
+    return runtime.read(model_document(saved), overrides);
+  });
   StateDict preprocessing = read_preprocessing(saved);
   return {std::move(workflow), std::move(preprocessing),
           read_safetensors(saved / "model.safetensors").tensors};
@@ -171,7 +180,7 @@ void export_model(const std::filesystem::path& run_folder, const std::filesystem
   internal::expect_model(run_folder);
   const std::filesystem::path lock = run_folder / "plugins.lock";
   internal::write_model_bundle(
-      file, {internal::text_of(run_folder / "workflow.json"),
+      file, {internal::text_of(internal::model_document(run_folder)),
              std::filesystem::exists(lock) ? internal::text_of(lock) : PluginLock().text(),
              internal::read_preprocessing(run_folder),
              weights_to_export(run_folder / "model.safetensors", dtype)});

@@ -22,6 +22,10 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path document() const { return path_ / "workflow.json"; }
+  /// Of a run that searched: the document of its best trial, which its model has.
+  static std::filesystem::path best_document_of(const std::filesystem::path& folder) {
+    return folder / "best.json";
+  }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
   std::filesystem::path plugin_lock() const { return path_ / "plugins.lock"; }
   std::filesystem::path result() const { return path_ / "result.json"; }
