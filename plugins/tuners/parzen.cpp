@@ -14,11 +14,11 @@ constexpr double kSmallest = -std::numeric_limits<double>::infinity();
 // Kernels whose share of a density is below e^-50 are left out of it: together they are less than
 // half a unit in its last place.
 constexpr double kNegligible = 50;
-// Continuous axes that are computed for all kernels before any is left out.
-constexpr std::size_t kFirstAxes = 8;
+// Continuous axes that are computed between two looks at whether any kernel of a block is left.
+constexpr std::size_t kAxesAtOnce = 6;
 
 /// Some kernels of one continuous axis.
-constexpr std::size_t kBlock = 64;
+constexpr std::size_t kBlock = 32;
 struct Block {
   std::array<double, kBlock> mean;
   std::array<double, kBlock> precision;
@@ -26,9 +26,14 @@ struct Block {
 };
 
 void add_log_kernels(const Block& block, double x, std::array<double, kBlock>& sums) {
+  // Without overlap the compiler computes several at once.
+  const double* __restrict const mean = block.mean.data();
+  const double* __restrict const precision = block.precision.data();
+  const double* __restrict const log_norm = block.log_norm.data();
+  double* __restrict const sum = sums.data();
   for (std::size_t k = 0; k < kBlock; ++k) {
-    const double difference = x - block.mean[k];
-    sums[k] += block.log_norm[k] - block.precision[k] * (difference * difference);
+    const double difference = x - mean[k];
+    sum[k] += log_norm[k] - precision[k] * (difference * difference);
   }
 }
 
@@ -159,10 +164,9 @@ std::vector<double> ParzenMixture::log_densities(
     std::span<const std::vector<double>> points) const {
   const std::vector<std::size_t>& order = table_->order_;
   const std::size_t axes = order.size();
-  std::size_t first = 0;
-  while (first < std::min(kFirstAxes, axes) &&
-         table_->axes_[order[first]].kind() == Axis::Kind::kContinuous)
-    ++first;
+  std::size_t continuous = 0;
+  while (continuous < axes && table_->axes_[order[continuous]].kind() == Axis::Kind::kContinuous)
+    ++continuous;
   // The most that the axes from position i of the order on can add.
   std::vector<double> rest(axes + 1, 0);
   for (std::size_t i = axes; i-- > 0;)
@@ -194,12 +198,12 @@ std::vector<double> ParzenMixture::log_densities(
 
   // Kernels in blocks that stay in the nearest cache, whose length the compiler knows. The last
   // first: the newest trials are the most like the candidates, and make others negligible.
-  std::vector<Block> blocks(first);
+  std::vector<Block> blocks(continuous);
   std::array<double, kBlock> sums{};
   for (std::size_t block = (members_.size() + kBlock - 1) / kBlock; block-- > 0;) {
     const std::size_t begin = block * kBlock;
     const std::size_t length = std::min(kBlock, members_.size() - begin);
-    for (std::size_t i = 0; i < first; ++i) {
+    for (std::size_t i = 0; i < continuous; ++i) {
       const ParzenTable::Kernels& kernels = table_->sides_[side_].axes[order[i]];
       for (std::size_t k = 0; k < length; ++k) {
         const std::size_t member = members_[begin + k];
@@ -210,11 +214,20 @@ std::vector<double> ParzenMixture::log_densities(
     }
     for (Candidate& candidate : candidates) {
       std::copy_n(log_weights_.begin() + static_cast<std::ptrdiff_t>(begin), length, sums.begin());
-      for (std::size_t i = 0; i < first; ++i)
-        add_log_kernels(blocks[i], candidate.at[i], sums);
+      bool is_negligible = false;
+      for (std::size_t i = 0; i < continuous && !is_negligible;) {
+        const std::size_t end = std::min(i + kAxesAtOnce, continuous);
+        for (; i < end; ++i)
+          add_log_kernels(blocks[i], candidate.at[i], sums);
+        const double most =
+            *std::max_element(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(length));
+        is_negligible = most + rest[i] < candidate.least;
+      }
+      if (is_negligible)
+        continue;
       for (std::size_t k = 0; k < length; ++k) {
         double sum = sums[k];
-        std::size_t i = first;
+        std::size_t i = continuous;
         for (; i < axes && sum + rest[i] >= candidate.least; ++i)
           sum += log_kernel(order[i], members_[begin + k], candidate.at[i], candidate.intervals[i]);
         if (i == axes && sum >= candidate.least) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -41,8 +42,11 @@ std::vector<std::string> form_keys() {
   return keys;
 }
 
+// Without the digits that rounding leaves.
 std::string bound_text(double number) {
-  return Json(number).dump();
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.12g", number);
+  return text.data();
 }
 
 /// Collects the problems of a space.
@@ -382,6 +386,9 @@ bool Dimension::contains(double number) const {
 double Dimension::from_unit(double position) const {
   const double at = std::isnan(position) ? 0.5 : std::min(std::max(position, 0.0), 1.0);
   const std::int64_t values = count();
+  // The ends are the bounds themselves, whatever their logarithms round to.
+  if (log && (at == 0 || at == 1))
+    return at == 0 ? low : high;
   if (log) {
     const double half = values > 0 ? 0.5 : 0;
     const double first = std::log(low - half);

@@ -187,12 +187,12 @@ TEST(SearchSpace, APointHasValuesWhereConditionsHold) {
   EXPECT_EQ(active(0, 0), (json{{"learning_rate", active(0, 0)["learning_rate"]},
                                 {"optimizer", {{"use", "sgd"}}},
                                 {"optimizer.momentum", 0.5},
-                                {"training.batch_size", 64}}));
+                                {"training.batch_size", 62}}));
   EXPECT_EQ(active(1, 0), (json{{"learning_rate", active(1, 0)["learning_rate"]},
                                 {"optimizer", {{"use", "adamw"}}},
                                 {"optimizer.amsgrad", true},
                                 {"optimizer.delay", 2},
-                                {"training.batch_size", 64}}));
+                                {"training.batch_size", 62}}));
   EXPECT_FALSE(active(2, 1).contains("optimizer.delay"));
 }
 

@@ -84,3 +84,46 @@ def density(point):
 
 for point in [(1.0, 1e-3, 2, 16, 0.25, 0), (5.0, 1e-2, 6, 4, 1.0, 1), (10.0, 1e-4, 1, 512, 0.0, 2)]:
     show(f"log density {point}", density(point))
+
+
+# Of gp_test.cpp: three points of a number and a choice.
+def matern(squared):
+    r = math.sqrt(5 * squared)
+    return (1 + r + r * r / 3) * math.exp(-r)
+
+
+def solve(matrix, right):
+    """Gaussian elimination; also the logarithm of the determinant."""
+    rows = [list(row) + [b] for row, b in zip(matrix, right)]
+    log_determinant = 0.0
+    for i in range(len(rows)):
+        log_determinant += math.log(rows[i][i])
+        for j in range(i + 1, len(rows)):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i])]
+    result = [0.0] * len(rows)
+    for i in reversed(range(len(rows))):
+        known = sum(rows[i][j] * result[j] for j in range(i + 1, len(rows)))
+        result[i] = (rows[i][-1] - known) / rows[i][i]
+    return result, log_determinant
+
+
+def kernel(a, b):
+    return 1.5 * matern(4 * (a[0] - b[0]) ** 2 + 0.5 * (a[1] != b[1]))
+
+
+points = [(0.1, 0), (0.5, 1), (0.9, 1)]
+values = [0.5, -1.0, 0.3]
+covariance = [[kernel(a, b) + 0.01 * (a == b) for b in points] for a in points]
+alpha, log_determinant = solve(covariance, values)
+fit = sum(a * b for a, b in zip(alpha, values))
+show("log likelihood", -0.5 * fit - 0.5 * log_determinant - 1.5 * math.log(2 * math.pi))
+for point in [(0.5, 1), (0.3, 0)]:
+    cross = [kernel(point, p) for p in points]
+    solved, _ = solve(covariance, cross)
+    show(f"mean, variance {point}", (sum(a * b for a, b in zip(cross, alpha)),
+                                     1.5 - sum(a * b for a, b in zip(cross, solved))))
+for mean, variance, best in [(0.5, 0.04, 0.6), (1, 0.01, 0)]:
+    z = (best - mean) / math.sqrt(variance)
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    show("log improvement", math.log(math.sqrt(variance) * (density + z * phi(z))))

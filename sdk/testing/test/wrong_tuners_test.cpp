@@ -129,7 +129,7 @@ std::vector<Wrong<TunerCase>> all() {
        {"ASuggestionIsAFunctionOfItsArguments", "WhatItWasAskedBeforeDoesNotMatter",
         "SeveralThreadsMayAskAtOnce"}},
       {{"Hoarding", [] { return std::make_unique<Hoarding>(); }},
-       {"WhatItWasAskedBeforeDoesNotMatter"}},
+       {"WhatItWasAskedBeforeDoesNotMatter", "ResultsDecideIfItLearns"}},
       {{"OfOneThread", [] { return std::make_unique<OfOneThread>(); }},
        {"SeveralThreadsMayAskAtOnce"}},
       {with(searching("IsRandomAndDoesNotSaySo"), &TunerCase::is_random, false),
