@@ -31,7 +31,7 @@ const std::map<std::string, int>& top_level_chances() {
       {"$schema", 3},     {"name", 20},      {"seed", 70},      {"precision", 30},
       {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
       {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5},
-      {"sequence", 4},    {"baselines", 0}};
+      {"sequence", 4},    {"baselines", 0},  {"search", 0}};
   return chances;
 }
 
@@ -75,6 +75,8 @@ class Drawer {
     // A network of real size would take the time of all others.
     if (drawing_.dice.chance(8))
       document_["baselines"] = {{{"use", "mlp"}, {"hidden", {drawing_.dice.whole(2, 5)}}}};
+    if (drawing_.dice.chance(6))
+      draw_search();
     for (const std::string& name : needed_transforms(drawing_.data)) {
       if (document_.value("transforms", json::array()).dump().find(name) == std::string::npos &&
           drawing_.dice.chance(90))
@@ -86,6 +88,16 @@ class Drawer {
   }
 
  private:
+  /// Of few trials: each takes as long as a run.
+  void draw_search() {
+    Dice& dice = drawing_.dice;
+    const std::vector<std::string> tuners{"random", "sobol", "tpe"};
+    document_["search"] = {{"tuner", {{"use", dice.one_of(tuners)}}},
+                           {"trials", dice.whole(2, 4)},
+                           {"parallel", dice.whole(1, 3)},
+                           {"space", {{"training.batch_size", {{"int", {4, 9}}}}}}};
+  }
+
   /// Nothing but its first rows can validate, and an epoch needs a length.
   void make_it_a_stream() {
     Dice& dice = drawing_.dice;

@@ -200,6 +200,12 @@ std::string continued_text(const json& from) {
 
 void begin_from(const RunFolder& before, const Runtime& runtime, const ResolvedWorkflow& workflow,
                 const RunFolder& folder) {
+  if (workflow.resolved.contains("search")) {
+    throw UsageError(before.path().string() +
+                     " searched, so its trainings have several documents; a training of the best "
+                     "one can be trained further: workflow-runner run " +
+                     RunFolder::best_document_of(before.path()).string());
+  }
   const std::vector<Saved> trainings = newest_checkpoints(before);
   const json document = document_identity(runtime.registry(), workflow.resolved);
   // Each checkpoint knows what it was made with, whatever was done to the files beside it.
