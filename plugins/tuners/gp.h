@@ -25,7 +25,7 @@ namespace treadle::tuners {
 /// Running trials count with the value that the process predicts for them, and raise no hope there
 /// (the kriging believer of D. Ginsbourger et al., 2010). Pruned and infeasible trials and infinite
 /// values count as the worst finite value. One suggestion takes time in proportion to the cube of
-/// the number of trials: some 100 ms for 100.
+/// the number of trials: on average 40 ms for each of the first 100.
 class Gp final : public Tuner {
  public:
   explicit Gp(const Config& config);
