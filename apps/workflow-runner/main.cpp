@@ -182,7 +182,7 @@ void check_document(const CommandLine& line, char** argv) {
   const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.overrides(), index);
   if (const std::string lock = line.text("locked"); !lock.empty())
     PluginLock::read(lock).expect(used_plugins(*catalog, index, workflow.resolved), lock);
-  if (depends_on_device(workflow.resolved.at("precision")))
+  if (depends_on_device(workflow.resolved.at("precision")) || workflow.resolved.contains("search"))
     become_treadle_run(argv);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},

@@ -212,11 +212,12 @@ void check_with_data(const CommandLine& line) {
   }
 }
 
-/// Without data: what only libtorch and the device know.
-void check_precision(const CommandLine& line) {
+/// Without data: what only libtorch, the device and plugins' code know.
+void check_without_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
   const std::vector<std::string> notes = notes_on_precision(runtime, workflow);
+  expect_search(runtime, workflow);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
@@ -231,7 +232,7 @@ void check_precision(const CommandLine& line) {
 }
 
 void check(const CommandLine& line) {
-  return line.has("dry-run") ? check_with_data(line) : check_precision(line);
+  return line.has("dry-run") ? check_with_data(line) : check_without_data(line);
 }
 
 std::string device_for_use(const CommandLine& line) {

@@ -304,7 +304,9 @@ TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
             word + " " + name,
             {{"data", {{"use", "text"}, {"path", "points.csv"}, {"tokenizer", sample}}}});
       } else if (word == "tuner") {
-        EXPECT_EQ(sample.at("use"), name);  // no slot of a document takes one
+        const json space{{"optimizer.learning_rate", {{"uniform", {0.1, 0.2}}}}};
+        expect_accepted(word + " " + name,
+                        {{"search", {{"tuner", sample}, {"trials", 2}, {"space", space}}}});
       } else if (sample.contains("use")) {
         ASSERT_EQ(word, "layer") << name;
         layers.push_back(sample);

@@ -119,7 +119,7 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
       "/home/me/my.json:12: /optimiser: unknown key \"optimiser\" (a workflow takes: $schema, "
       "baselines, data, extensions, loss, metrics, model, name, observers, optimizer, precision, "
       "resources, "
-      "schedule, seed, sequence, training, transforms, treadle, validation)");
+      "schedule, search, seed, sequence, training, transforms, treadle, validation)");
 }
 
 TEST(WorkflowDocument, SaysWhatTheSmallestDocumentNeeds) {

@@ -91,6 +91,10 @@ std::vector<std::string> notes_on_precision(const Runtime& runtime,
   return why.empty() ? std::vector<std::string>() : std::vector{"precision: " + why};
 }
 
+void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  internal::search_of(runtime, workflow);
+}
+
 DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const std::int64_t baseline = internal::resident_memory_bytes();
   internal::reset_peak_memory();

@@ -79,6 +79,10 @@ std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder
 std::vector<std::string> notes_on_precision(const Runtime& runtime,
                                             const ResolvedWorkflow& workflow);
 
+/// What `check` finds in the document's `search`, without reading data: values of its space that no
+/// document may have. Throws a DocumentError; nothing without a search.
+void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
 /// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing
 /// is written.
 struct DryRun {
