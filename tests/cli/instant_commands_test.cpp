@@ -304,9 +304,10 @@ TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
             word + " " + name,
             {{"data", {{"use", "text"}, {"path", "points.csv"}, {"tokenizer", sample}}}});
       } else if (word == "tuner") {
-        const json space{{"optimizer.learning_rate", {{"uniform", {0.1, 0.2}}}}};
-        expect_accepted(word + " " + name,
-                        {{"search", {{"tuner", sample}, {"trials", 2}, {"space", space}}}});
+        json search = sample.at("search");
+        search["trials"] = 2;
+        search["space"] = {{"optimizer.learning_rate", {{"uniform", {0.1, 0.2}}}}};
+        expect_accepted(word + " " + name, {{"search", search}});
       } else if (sample.contains("use")) {
         ASSERT_EQ(word, "layer") << name;
         layers.push_back(sample);
