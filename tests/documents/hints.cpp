@@ -142,6 +142,7 @@ const std::map<std::string, Hint>& table() {
   static const std::map<std::string, Hint> hints{
       // Small trainings: most defaults are for real data.
       {"data/moons:rows", {100, few_or_endless}},
+      {"data/sea:concept_rows", {100, small<6, 16>}},
       {"data/spirals:rows", {100, few_or_endless}},
       {"data/friedman1:rows", {100, few_or_endless}},
       {":rows", {100, small<16, 48>}},

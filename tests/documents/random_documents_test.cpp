@@ -519,7 +519,7 @@ void print(const std::string& title, const std::map<std::string, std::int64_t>& 
 }
 
 TEST(RandomDocuments, HoldTheirLaws) {
-  const std::uint64_t count = from_environment("TREADLE_RANDOM_DOCUMENTS", 20);
+  const std::uint64_t count = from_environment("TREADLE_RANDOM_DOCUMENTS", 40);
   const std::uint64_t first = from_environment("TREADLE_RANDOM_DOCUMENTS_SEED", seed_of_today());
   const auto lanes =
       std::min<std::uint64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
