@@ -213,6 +213,26 @@ std::string baseline_table(const Json& result, const Terminal& terminal) {
          " rows)\n" + aligned(rows, terminal);
 }
 
+/// The values of the best trial; nothing without a search.
+std::string search_table(const Json& result, const Terminal& terminal) {
+  const Json& search = member(result, "search");
+  const Json& trials = member(search, "trials");
+  const Json& number = member(search, "best_trial");
+  if (!trials.is_array() || !number.is_number_unsigned() || number >= trials.size())
+    return {};
+  const Json& best = trials[number.get<std::size_t>()];
+  const auto failed = std::count_if(trials.begin(), trials.end(), [](const Json& trial) {
+    return member(trial, "state") == "failed";
+  });
+  std::vector<Row> rows;
+  for (const auto& [name, value] : member(best, "params").items())
+    rows.emplace_back(name, value.dump());
+  return "Search (trial " + number.dump() + ", the best of " + std::to_string(trials.size()) +
+         (failed > 0 ? ", of which " + std::to_string(failed) + " failed" : "") + ": " +
+         scalar_text(member(search, "objective")) + " " + number_text(member(best, "value")) +
+         ")\n" + aligned(rows, terminal);
+}
+
 /// What a run with idle workers can do about it: one training uses one of them unless its steps are
 /// cut into shards.
 std::string idle_hint(const Json& time, double idle_share) {
@@ -305,7 +325,8 @@ std::string result_table(const Json& result, const Terminal& terminal) {
     rows.emplace_back("training time", right_aligned(seconds_text(time.get<double>()), 9));
   }
   return head + "\n" + aligned(rows, terminal) + changes_table(result, terminal) +
-         test_table(result, terminal) + baseline_table(result, terminal);
+         test_table(result, terminal) + baseline_table(result, terminal) +
+         search_table(result, terminal);
 }
 
 /// "Device far:0: …" of a run that was not on a CPU.

@@ -217,6 +217,25 @@ TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTar
   EXPECT_THAT(text, HasSubstr("loss (transformed target)"));
 }
 
+TEST(ResultText, ShowsTheValuesOfTheBestTrial) {
+  Json result = {{"validation", {{"loss", 0.25}, {"sample_count", 8}}}, {"total_epochs", 2}};
+  result["search"] = {
+      {"objective", "val_loss"},
+      {"best_trial", 1U},
+      {"trials",
+       {{{"state", "failed"}, {"params", {{"optimizer.learning_rate", 9}}}},
+        {{"state", "complete"},
+         {"value", 0.5},
+         {"params", {{"model.hidden", {8, 8}}, {"optimizer.learning_rate", 0.1}}}}}}};
+
+  const std::string text = result_table(result, kPiped);
+
+  EXPECT_THAT(text,
+              HasSubstr("Search (trial 1, the best of 2, of which 1 failed: val_loss 0.5000)\n"));
+  EXPECT_THAT(text, HasSubstr("model.hidden"));
+  EXPECT_THAT(text, HasSubstr("[8,8]\n"));
+}
+
 TEST(ResultText, HintsAtShardsWhereWorkersWereIdle) {
   Json time = kTime;
   time["seconds"] = 20.0;
