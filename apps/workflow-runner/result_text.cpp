@@ -218,7 +218,7 @@ std::string search_table(const Json& result, const Terminal& terminal) {
   const Json& search = member(result, "search");
   const Json& trials = member(search, "trials");
   const Json& number = member(search, "best_trial");
-  if (!trials.is_array() || !number.is_number_unsigned() || number >= trials.size())
+  if (!trials.is_array() || !number.is_number_integer() || number < 0 || number >= trials.size())
     return {};
   const Json& best = trials[number.get<std::size_t>()];
   const auto failed = std::count_if(trials.begin(), trials.end(), [](const Json& trial) {

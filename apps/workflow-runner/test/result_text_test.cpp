@@ -221,7 +221,7 @@ TEST(ResultText, ShowsTheValuesOfTheBestTrial) {
   Json result = {{"validation", {{"loss", 0.25}, {"sample_count", 8}}}, {"total_epochs", 2}};
   result["search"] = {
       {"objective", "val_loss"},
-      {"best_trial", 1U},
+      {"best_trial", 1},
       {"trials",
        {{{"state", "failed"}, {"params", {{"optimizer.learning_rate", 9}}}},
         {{"state", "complete"},
