@@ -210,7 +210,9 @@ class Tpe::Observations {
     std::vector<Axis> axes;
     for (const std::size_t d : dimensions)
       axes.emplace_back(space_[d]);
-    groups_.push_back({std::move(dimensions), std::make_unique<ParzenTable>(std::move(axes)), {}});
+    Group& group = groups_.emplace_back();
+    group.dimensions = std::move(dimensions);
+    group.table = std::make_unique<ParzenTable>(std::move(axes));
   }
 
   void add(const Trial& trial) {
