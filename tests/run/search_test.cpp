@@ -151,6 +151,23 @@ TEST(Search, CountsATrainingThatDivergesAsFailed) {
   EXPECT_EQ(search.at("best_trial"), 1);
 }
 
+// The second fold would begin with the weights of the first, which has none.
+TEST(Search, GoesOnWithoutTheFoldsThatFollowOneThatFails) {
+  const Workspace workspace;
+  Json document = document_of("grid");
+  document["validation"] = Json::parse(R"({"use": "walk_forward", "start": 40, "test_size": 10,
+    "retrain_every": 2, "validation_size": 8, "warm_start": true})");
+  document["search"]["space"] = {{"optimizer.learning_rate", {{"choice", {1e30, 0.1}}}}};
+
+  const RunOutcome outcome = run(workspace, document);
+
+  const Json& search = outcome.result.at("search");
+  EXPECT_EQ(search.at("trials")[0].at("state"), "failed");
+  EXPECT_EQ(search.at("best_trial"), 1);
+  EXPECT_THAT(read_file(outcome.folder / "history.csv"),
+              ::testing::AllOf(HasSubstr("trials/1/"), ::testing::Not(HasSubstr("trials/0/"))));
+}
+
 TEST(Search, FailsWhereAllTrialsDo) {
   const Workspace workspace;
   Json document = document_of("grid");

@@ -186,6 +186,8 @@ class WholeRows {
   std::vector<Batch> batches_;
 };
 
+}  // namespace
+
 std::int64_t elements_of_row(const std::vector<std::int64_t>& shape) {
   constexpr std::int64_t kUsualLength = 64;  // of what differs from row to row
   std::int64_t elements = 1;
@@ -193,8 +195,6 @@ std::int64_t elements_of_row(const std::vector<std::int64_t>& shape) {
     elements *= size == kVaries ? kUsualLength : size;
   return elements;
 }
-
-}  // namespace
 
 std::int64_t evaluation_batch(const ModelSpec& model, std::int64_t least, std::int64_t most) {
   constexpr std::int64_t kInputBytes = std::int64_t{256} << 10;

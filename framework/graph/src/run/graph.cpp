@@ -191,10 +191,6 @@ bool Graph::keeps_state() const {
   return impl_->keeps_state;
 }
 
-Graph::Impl::Impl() = default;
-Graph::Impl::Impl(GraphStructure structure) : GraphStructure(std::move(structure)) {}
-Graph::Impl::~Impl() = default;
-
 const Trunk* Graph::trunk() {
   const std::lock_guard lock(impl_->trunk_mutex);
   if (!impl_->trunk) {

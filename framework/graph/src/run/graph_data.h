@@ -87,11 +87,8 @@ struct GraphStructure {
 };
 
 struct Graph::Impl : GraphStructure {
-  using LoggedValue = GraphStructure::LoggedValue;
-
-  Impl();
-  explicit Impl(GraphStructure structure);
-  ~Impl();
+  Impl() = default;
+  explicit Impl(GraphStructure structure) : GraphStructure(std::move(structure)) {}
 
   std::unique_ptr<Executor> executor;
   std::string execution_choice;   ///< of Execution::kAuto; empty: it was not asked

@@ -47,11 +47,14 @@ struct EvaluationTotals {
 };
 
 /// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
-/// `least`, no more than `most`; but no more than have 64 MiB of outputs in float32, of which a
-/// training with a loss in chunks never holds that many. **Rationale:** the output of a layer must
-/// stay in the caches of a core; images of 28 x 28 in batches of 1024 took twice as long a row as
-/// in batches of 64.
+/// `least`, no more than `most`; but at most as many as have 64 MiB of outputs in float32, however
+/// few these are: a training with a loss in chunks holds no outputs of a whole batch either.
+/// **Rationale:** the output of a layer must stay in the caches of a core; images of 28 x 28 in
+/// batches of 1024 took twice as long a row as in batches of 64.
 std::int64_t evaluation_batch(const ModelSpec& model, std::int64_t least, std::int64_t most);
+
+/// The elements of a row of such a shape, with 64 for a dimension that varies.
+std::int64_t elements_of_row(const std::vector<std::int64_t>& shape);
 
 /// The largest number of batches that are evaluated at once.
 inline constexpr std::int64_t kMostBatchesAtOnce = 8;

@@ -77,14 +77,9 @@ struct Predictor::Impl : internal::RestoredModel {
   /// How many rows have so many samples in some memory.
   std::int64_t rows_within_memory(std::int64_t samples) const {
     constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-    constexpr std::int64_t kUsualLength = 64;  // of what differs from row to row
     std::int64_t numbers = 0;
-    for (const TargetSpec& target : components.data_spec().targets) {
-      std::int64_t of_target = 1;
-      for (const std::int64_t size : target.shape)
-        of_target *= size == kVaries ? kUsualLength : size;
-      numbers += of_target;
-    }
+    for (const TargetSpec& target : components.data_spec().targets)
+      numbers += engine::elements_of_row(target.shape);
     const auto bytes = static_cast<std::int64_t>(sizeof(double));
     return kBytes / std::max<std::int64_t>(samples * numbers * bytes, 1);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <treadle/base/error.h>
@@ -216,8 +217,10 @@ void Study::begin(std::int64_t number, Orders& orders) {
         group.child(std::to_string(number), number, settings_.trials), document);
     trial.names = trial.fits->names();
     trial.open = trial.names.size();
+    // A fold may begin with the weights of the one before. Planned only now, it would fail the run
+    // where that one fails.
     for (PlannedFit& fit : trial.fits->next().start)
-      orders.start.push_back(std::move(fit));
+      (fit.start ? trial.waiting : orders.start).push_back(std::move(fit));
   } catch (const DocumentError& error) {  // ends of ranges do, but not these values together
     trial.error = error.what();
     end(trial);
@@ -226,6 +229,7 @@ void Study::begin(std::int64_t number, Orders& orders) {
 
 FitPlanner::Orders Study::next() {
   Orders orders;
+  orders.start = std::exchange(ready_, {});
   if (best_run_ != nullptr)
     return orders;
   while (suggest(orders))
@@ -284,6 +288,11 @@ void Study::end(Trial& trial) {
   trial.fits.reset();
 }
 
+void Study::refuse_objective(const std::string& why) {
+  has_unknown_objective_ = true;
+  fail_at(run_.workflow(), "/search/objective", why);
+}
+
 double Study::objective_of(const FitResult& fit) {
   const nlohmann::json& validation = fit.result.at("validation");
   const auto number = [](const nlohmann::json& value) {
@@ -291,22 +300,24 @@ double Study::objective_of(const FitResult& fit) {
   };
   if (settings_.objective == kLoss)
     return number(validation.at("loss"));
-  std::string known = kLoss;
+  std::string all = kLoss;
+  for (const nlohmann::json& metric : validation.at("metric_list"))
+    all += ", " + metric.at("name").get<std::string>();
   for (const nlohmann::json& metric : validation.at("metric_list")) {
     const auto name = metric.at("name").get<std::string>();
-    known += ", " + name;
     if (name != settings_.objective)
       continue;
     if (!metric.contains("better")) {
-      throw UsageError("/search/objective: " + quote_text(name) +
-                       " is neither better when it is higher nor when it is lower");
+      refuse_objective(quote_text(name) +
+                       " is neither better when it is higher nor when it is lower; choose another "
+                       "of " +
+                       all);
     }
     sign_ = metric.at("better") == "higher" ? -1 : 1;
     return number(validation.at("metrics").at(name));
   }
-  // No error of the trial's document, which would count as a trial that failed.
-  throw UsageError("/search/objective: no number of the validation is called " +
-                   quote_text(settings_.objective) + "; there are " + known);
+  refuse_objective("no number of the validation is called " + quote_text(settings_.objective) +
+                   "; there are " + all);
 }
 
 void Study::completed(const FitId& fit, FitResult result) {
@@ -314,17 +325,24 @@ void Study::completed(const FitId& fit, FitResult result) {
     return best_run_->completed(fit, std::move(result));
   Trial& trial = trial_of(fit);
   trial.fits->completed(fit, std::move(result));
+  const auto goes_on = std::stable_partition(
+      trial.waiting.begin(), trial.waiting.end(),
+      [&](const PlannedFit& other) { return other.start->fit != fit.path(); });
+  std::move(goes_on, trial.waiting.end(), std::back_inserter(ready_));
+  trial.waiting.erase(goes_on, trial.waiting.end());
   if (--trial.open == 0)
     end(trial);
 }
 
 bool Study::failed(const FitId& fit, const std::string& why) {
-  if (best_run_ != nullptr)
+  if (best_run_ != nullptr || has_unknown_objective_)
     return false;
   Trial& trial = trial_of(fit);
   if (trial.error.empty())
     trial.error = why;
-  if (--trial.open == 0)
+  trial.open -= 1 + trial.waiting.size();
+  trial.waiting.clear();
+  if (trial.open == 0)
     end(trial);
   return true;
 }

@@ -69,6 +69,7 @@ class Study final : public FitPlanner {
     std::string error;                      ///< of a failed one
     std::vector<std::string> names;         ///< of its fits
     std::unique_ptr<CrossValidation> fits;  ///< while it runs
+    std::vector<PlannedFit> waiting;        ///< for the fold whose weights they begin with
     std::size_t open = 0;                   ///< fits that have not ended
   };
 
@@ -77,6 +78,7 @@ class Study final : public FitPlanner {
   void begin(std::int64_t number, Orders& orders);
   void end(Trial& trial);
   void begin_best(Orders& orders);
+  [[noreturn]] void refuse_objective(const std::string& why);
   double objective_of(const FitResult& fit);
   Trial& trial_of(const FitId& fit);
 
@@ -85,8 +87,10 @@ class Study final : public FitPlanner {
   const ValidationPlan plan_;
   const RandomStreams random_;
   std::vector<Trial> trials_;
-  bool is_exhausted_ = false;  // the tuner has no more points
-  double sign_ = 1;            // -1: the objective is maximized
+  std::vector<PlannedFit> ready_;       // no longer waiting, for the next orders
+  bool has_unknown_objective_ = false;  // an error of the run's document, and of no trial
+  bool is_exhausted_ = false;           // the tuner has no more points
+  double sign_ = 1;                     // -1: the objective is maximized
   std::int64_t best_ = -1;
   std::shared_ptr<const ResolvedWorkflow> best_document_;
   std::unique_ptr<CrossValidation> best_run_;

@@ -701,7 +701,8 @@ TEST_P(LayerContract, ActsOnPositionsOnlyIfItSaysSo) {
     const std::int64_t count = std::min<std::int64_t>(3, input.size(0) - begin);
     EXPECT_TRUE(values_match(run(*layer, {input.narrow(0, begin, count)}),
                              whole.narrow(0, begin, count), kRounding))
-        << "it says that it ActsOnPositions, but some of them give something else than all";
+        << "it derives from ActsOnPositions, but its result for some positions differs from that "
+           "for all";
   }
 }
 

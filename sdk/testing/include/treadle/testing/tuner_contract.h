@@ -164,8 +164,8 @@ TEST_P(TunerContract, ASuggestionIsAFunctionOfItsArguments) {
   EXPECT_EQ(asked(*GetParam().make(), space_, visible), first) << "by a fresh object";
 }
 
-// What a tuner keeps between calls must not show: it is asked about more, fewer and other trials,
-// and about another space.
+// Suggestions do not depend on what a tuner keeps between calls: on calls with more, fewer and
+// other trials, and with another space.
 TEST_P(TunerContract, WhatItWasAskedBeforeDoesNotMatter) {
   const auto visible = given(space_, by_distance());
   const auto fewer = std::vector<Trial>(visible.begin(), visible.end() - 7);
