@@ -35,6 +35,7 @@
 #include <treadle/core/parameter_arena.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/predictions.h>
+#include <treadle/core/pruner.h>
 #include <treadle/core/row_list.h>
 #include <treadle/core/row_problems.h>
 #include <treadle/core/row_reader.h>

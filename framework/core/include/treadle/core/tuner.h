@@ -14,6 +14,7 @@ namespace treadle {
 
 enum class TrialState {
   kRunning,   ///< suggested, and without result as far as the tuner may see
+  kPaused,    ///< trained in part; has intermediate values, and may go on
   kComplete,  ///< has its objective values
   kPruned,    ///< ended early; has intermediate values
   kFailed     ///< ended without a result
