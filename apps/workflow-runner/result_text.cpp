@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -221,16 +222,32 @@ std::string search_table(const Json& result, const Terminal& terminal) {
   if (!trials.is_array() || !number.is_number_integer() || number < 0 || number >= trials.size())
     return {};
   const Json& best = trials[number.get<std::size_t>()];
-  const auto failed = std::count_if(trials.begin(), trials.end(), [](const Json& trial) {
-    return member(trial, "state") == "failed";
-  });
+  std::map<std::string, int> states;
+  for (const Json& trial : trials)
+    ++states[member(trial, "state").get<std::string>()];
+  std::string others;
+  for (const auto& [state, count] : states) {
+    if (state != "complete")
+      others += (others.empty() ? ", of which " : ", ") + std::to_string(count) + " " + state;
+  }
   std::vector<Row> rows;
   for (const auto& [name, value] : member(best, "params").items())
     rows.emplace_back(name, value.dump());
+  std::string values;
+  const Json& objectives = member(search, "objectives");
+  for (std::size_t i = 0; i < objectives.size() && i < member(best, "values").size(); ++i) {
+    values += (i == 0 ? ": " : ", ") + scalar_text(member(objectives[i], "name")) + " " +
+              number_text(member(best, "values")[i]);
+  }
+  std::string front;
+  if (const Json& pareto = member(search, "pareto_trials"); pareto.is_array()) {
+    front = "No trial is better than these in every objective: " + pareto.dump() + "\n";
+  }
+  const Json& ended = member(search, "ended");
+  if (member(ended, "reason") == "time")
+    front += "Ended early: " + scalar_text(member(ended, "text")) + "\n";
   return "Search (trial " + number.dump() + ", the best of " + std::to_string(trials.size()) +
-         (failed > 0 ? ", of which " + std::to_string(failed) + " failed" : "") + ": " +
-         scalar_text(member(search, "objective")) + " " + number_text(member(best, "value")) +
-         ")\n" + aligned(rows, terminal);
+         others + values + ")\n" + aligned(rows, terminal) + front;
 }
 
 /// What a run with idle workers can do about it: one training uses one of them unless its steps are

@@ -54,6 +54,10 @@ RunOutcome run(const Workspace& workspace, const Json& document) {
   return run_workflow(runtime, runtime.resolve(document), workspace.options());
 }
 
+double value_of(const Json& search, std::size_t trial, std::size_t objective = 0) {
+  return search.at("trials").at(trial).at("values").at(objective).get<double>();
+}
+
 /// All that must be equal between equal searches.
 std::string study_of(const RunOutcome& outcome) {
   return outcome.result.at("search").dump() + bits_of(outcome.folder);
@@ -85,12 +89,12 @@ TEST(Search, TrainsTheBestTrialsDocumentAsARunOfItsOwnWould) {
   const Workspace workspace;
   const RunOutcome found = run(workspace, document_of());
   const Json& search = found.result.at("search");
-  double best = search.at("trials")[0].at("value").get<double>();
-  for (const Json& trial : search.at("trials"))
-    best = std::min(best, trial.at("value").get<double>());
+  double best = value_of(search, 0);
+  for (std::size_t trial = 0; trial < search.at("trials").size(); ++trial)
+    best = std::min(best, value_of(search, trial));
   EXPECT_EQ(search.at("trials").size(), 9U);
-  EXPECT_EQ(search.at("trials")[search.at("best_trial").get<std::size_t>()].at("value"), best);
-  EXPECT_EQ(search.at("direction"), "minimize");
+  EXPECT_EQ(value_of(search, search.at("best_trial").get<std::size_t>()), best);
+  EXPECT_EQ(search.at("objectives")[0].at("direction"), "minimize");
 
   const Runtime runtime = watching_runtime();
   const Workspace alone;
@@ -129,9 +133,9 @@ TEST(Search, EndsWithTheGridAndComparesByTheMeanOfFolds) {
 
   const Json& search = outcome.result.at("search");
   ASSERT_EQ(search.at("trials").size(), 2U);
-  EXPECT_EQ(search.at("direction"), "maximize");
-  const double first = search.at("trials")[0].at("value");
-  const double second = search.at("trials")[1].at("value");
+  EXPECT_EQ(search.at("objectives")[0].at("direction"), "maximize");
+  const double first = value_of(search, 0);
+  const double second = value_of(search, 1);
   EXPECT_EQ(search.at("best_trial"), second > first ? 1 : 0);
   // The best run has the same folds, but random streams of its own.
   EXPECT_EQ(outcome.result.at("fold_results").size(), 2U);
@@ -220,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"UnknownObjective",
                 {{"objective", "acuracy"}},
                 "/search/objective: no number of the validation is called \"acuracy\"; there are "
-                "val_loss, accuracy"},
+                "val_loss, parameter_count, accuracy"},
         Mistake{"EmptySpace", {{"space", Json::object()}}, "/search/space"},
         Mistake{"UnknownTuner", {{"tuner", "tpr"}}, "/search/tuner"}),
     [](const auto& info) { return info.param.name; });

@@ -12,7 +12,7 @@
 #include "session/brief_context.h"
 #include "session/fit.h"
 #include "session/run_record.h"
-#include "session/study.h"
+#include "search/search_settings.h"
 
 namespace treadle {
 namespace {

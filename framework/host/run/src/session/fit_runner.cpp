@@ -81,11 +81,17 @@ class FitRunner::Running {
 namespace {
 
 /// A process keeps what it gave back: what it has now is the most it had.
-MemoryGauge memory_of_process(const RunOptions& options) {
-  return {.in_use = resident_memory_bytes,
-          .peak = resident_memory_bytes,
-          .available = options.available_memory ? options.available_memory
-                                                : [] { return engine::available_memory_bytes(); }};
+MemoryGauge memory_of_process(const RunOptions& options, std::optional<std::int64_t> limit) {
+  std::function<std::optional<std::int64_t>()> available = options.available_memory;
+  if (!available)
+    available = [] { return engine::available_memory_bytes(); };
+  if (limit) {
+    available = [available, limit]() -> std::optional<std::int64_t> {
+      const std::int64_t left = *limit - resident_memory_bytes();
+      return std::min(left, available().value_or(left));
+    };
+  }
+  return {.in_use = resident_memory_bytes, .peak = resident_memory_bytes, .available = available};
 }
 
 MemoryGauge memory_of(const RunDevice& device) {
@@ -101,7 +107,8 @@ MemoryGauge memory_of(const RunDevice& device) {
 
 }  // namespace
 
-FitRunner::FitRunner(RunParts& run, FitPlanner& planner) : run_(run), planner_(planner) {
+FitRunner::FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory)
+    : run_(run), planner_(planner) {
   const FitMemory::Note note = [&run](const std::string& text) {
     try {
       run.log.note(text);
@@ -109,7 +116,7 @@ FitRunner::FitRunner(RunParts& run, FitPlanner& planner) : run_(run), planner_(p
       // Called by the scheduler, which expects no failure; the next event reports it.
     }
   };
-  memories_.push_back(std::make_unique<FitMemory>(memory_of_process(run.options), note));
+  memories_.push_back(std::make_unique<FitMemory>(memory_of_process(run.options, memory), note));
   if (const RunDevice& device = run.components().device(); !device.device().is_cpu())
     memories_.push_back(std::make_unique<FitMemory>(memory_of(device), note));
 }
@@ -128,6 +135,11 @@ void FitRunner::stop(const std::string& fit) {
   stopped_.insert(fit);
   if (const auto running = running_.find(fit); running != running_.end())
     running->second->stop();
+}
+
+void FitRunner::with_planner(const std::function<void()>& work) {
+  const std::lock_guard lock(mutex_);
+  work();
 }
 
 engine::FitOrders FitRunner::next() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,8 +24,9 @@ namespace treadle::internal {
 /// Runs the fits of a plan: each with components, streams, checkpoints and a record of its own.
 class FitRunner final : private engine::FitSchedule {
  public:
-  /// Borrows both. Expects that the data is open.
-  FitRunner(RunParts& run, FitPlanner& planner);
+  /// Borrows both. Expects that the data is open. `memory` is how many bytes the process may use,
+  /// where that is less than there are.
+  FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory = {});
 
   /// Until the plan ends. Throws like engine::run_fits(); what a fit throws names it. Inside
   /// RunParts::budget.
@@ -33,6 +35,8 @@ class FitRunner final : private engine::FitSchedule {
   /// Ends one fit alone, whether it runs or will; it saves a checkpoint. Any thread, a planner's
   /// among them.
   void stop(const std::string& fit);
+  /// Does something with the planner while nobody else calls it. Any thread.
+  void with_planner(const std::function<void()>& work);
 
  private:
   struct Node {

@@ -6,7 +6,7 @@
 
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
-#include "session/study.h"
+#include "search/study.h"
 
 namespace treadle::internal {
 

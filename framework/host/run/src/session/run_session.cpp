@@ -8,6 +8,7 @@
 
 #include "events/trace.h"
 #include "report/json_path.h"
+#include "search/search_run.h"
 #include "session/fit_runner.h"
 #include "session/run_record.h"
 #include "session/run_result.h"
@@ -131,8 +132,9 @@ void RunSession::run_fits() {
   const RunDevice& device = run_.components().device();
   if (!device.device().is_cpu())
     device.backend->reset_peak(device.device());
-  FitPlanner& planner = study_ ? static_cast<FitPlanner&>(*study_) : *plan_;
-  FitRunner(run_, planner).run();
+  if (study_)
+    return run_search(run_, *study_);
+  FitRunner(run_, *plan_).run();
 }
 
 void RunSession::write_result() {

@@ -27,6 +27,12 @@ class RunFolder {
     return folder / "best.json";
   }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
+  /// Of a run that searches: a file here cancels the trial of its name.
+  std::filesystem::path cancelled(std::int64_t trial) const {
+    return path_ / "cancel" / std::to_string(trial);
+  }
+  /// Of a run that searches: what its trials came to.
+  std::filesystem::path search_journal() const { return path_ / "search.journal"; }
   std::filesystem::path plugin_lock() const { return path_ / "plugins.lock"; }
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path history() const { return history_of(path_); }

@@ -1,0 +1,141 @@
+#include "search/objectives.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <treadle/base/json_words.h>
+#include <treadle/core/history.h>
+
+#include "events/history_file.h"
+
+namespace treadle::internal {
+namespace {
+
+constexpr const char* kLoss = "val_loss";
+constexpr const char* kParameters = "parameter_count";
+
+/// A number that trials have, before any of them has been trained.
+struct KnownNumber {
+  std::string name;
+  std::string column;
+  Direction direction;
+};
+
+std::vector<KnownNumber> numbers_of(const DocumentComponents& components) {
+  std::vector<KnownNumber> known{{kLoss, kLoss, Direction::kLowerIsBetter},
+                                 {kParameters, "", Direction::kLowerIsBetter}};
+  // A metric that has seen no rows already names its values.
+  EpochSummary row;
+  for (const Metric& metric : components.make_metrics()) {
+    for (MetricValue& value : metric.view().compute().values)
+      row.metrics.push_back(std::move(value));
+  }
+  const EpochSummary written = as_in_history(row);
+  for (std::size_t i = 0; i < row.metrics.size(); ++i)
+    known.push_back({row.metrics[i].name, written.metrics[i].name, row.metrics[i].direction});
+  return known;
+}
+
+std::string listed(const std::vector<KnownNumber>& known) {
+  std::string text;
+  for (const KnownNumber& number : known)
+    text += (text.empty() ? "" : ", ") + number.name;
+  return text;
+}
+
+const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::string& name,
+                              const std::string& pointer, const ResolvedWorkflow& workflow) {
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const KnownNumber& number) { return number.name == name; });
+  if (found == known.end()) {
+    fail_in_search(workflow, pointer,
+                   "no number of the validation is called " + quote_text(name) + "; there are " +
+                       listed(known));
+  }
+  return *found;
+}
+
+double number_of(const FitResult& fit, const std::string& name) {
+  const auto as_number = [](const nlohmann::json& value) {
+    return value.is_number() ? value.get<double>() : NAN;
+  };
+  if (name == kParameters)
+    return as_number(fit.result.at("model_info").at("parameter_count"));
+  const nlohmann::json& validation = fit.result.at("validation");
+  if (name == kLoss)
+    return as_number(validation.at("loss"));
+  return as_number(validation.at("metrics").value(name, nlohmann::json()));
+}
+
+double mean_of(const std::vector<FitResult>& folds, const std::string& name) {
+  double sum = 0;
+  for (const FitResult& fold : folds)
+    sum += number_of(fold, name);
+  return sum / static_cast<double>(folds.size());
+}
+
+}  // namespace
+
+Objectives::Objectives(const SearchSettings& settings, const DocumentComponents& components) {
+  const std::vector<KnownNumber> known = numbers_of(components);
+  const ResolvedWorkflow& workflow = components.workflow();
+  for (std::size_t i = 0; i < settings.objectives.size(); ++i) {
+    const std::string pointer =
+        "/search/objective" + (settings.objectives.size() > 1 ? "/" + std::to_string(i) : "");
+    const KnownNumber& number = find_known(known, settings.objectives[i], pointer, workflow);
+    if (number.direction == Direction::kNone) {
+      fail_in_search(workflow, pointer,
+                     quote_text(number.name) +
+                         " is neither better when it is higher nor when it is lower; choose "
+                         "another of " +
+                         listed(known));
+    }
+    if (number.column.empty() && settings.pruner) {
+      fail_in_search(workflow, pointer,
+                     quote_text(number.name) + " is the same after each epoch, so trials cannot be "
+                                               "pruned by it; leave \"pruner\" out");
+    }
+    objectives_.push_back({number.name, number.column,
+                           number.direction == Direction::kHigherIsBetter ? -1.0 : 1.0});
+  }
+  for (const ConstraintSettings& constraint : settings.constraints) {
+    find_known(known, constraint.name, child_pointer("/search/constraints", constraint.name),
+               workflow);
+    if (constraint.min)
+      bounds_.push_back({constraint.name, -1, *constraint.min});
+    if (constraint.max)
+      bounds_.push_back({constraint.name, 1, -*constraint.max});
+  }
+}
+
+std::vector<double> Objectives::values(const std::vector<FitResult>& folds) const {
+  std::vector<double> values;
+  for (const Number& number : objectives_)
+    values.push_back(number.sign * mean_of(folds, number.name));
+  return values;
+}
+
+std::vector<double> Objectives::constraints(const std::vector<FitResult>& folds) const {
+  std::vector<double> values;
+  for (const Bound& bound : bounds_)
+    values.push_back(bound.sign * mean_of(folds, bound.name) + bound.limit);
+  return values;
+}
+
+std::optional<double> Objectives::value_after(const EpochSummary& epoch) const {
+  const Number& first = objectives_.front();
+  if (first.column.empty())
+    return std::nullopt;
+  const std::optional<MetricValue> value = find_value(epoch, first.column);
+  return value ? std::optional(first.sign * value->value) : std::nullopt;
+}
+
+nlohmann::json Objectives::record() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Number& number : objectives_) {
+    all.push_back({{"name", number.name}, {"direction", number.sign < 0 ? "maximize" : "minimize"}});
+  }
+  return all;
+}
+
+}  // namespace treadle::internal

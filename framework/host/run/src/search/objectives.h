@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/run_observer.h>
+
+#include "load/document_components.h"
+#include "search/search_settings.h"
+#include "session/fit_planner.h"
+
+namespace treadle::internal {
+
+/// What the trials of a search are compared by: numbers of their validation rows, and the number of
+/// their parameters. Values here are minimized; those of a metric that is better when it is higher
+/// are negated.
+class Objectives {
+ public:
+  /// Throws a DocumentError for a number that no trial has, or that is better in no direction.
+  Objectives(const SearchSettings& settings, const DocumentComponents& components);
+
+  std::size_t size() const { return objectives_.size(); }
+  /// Of a trial whose folds have all completed: their means. NaN where a fold has no such number.
+  std::vector<double> values(const std::vector<FitResult>& folds) const;
+  /// Each holds at or below 0; NaN is no number.
+  std::vector<double> constraints(const std::vector<FitResult>& folds) const;
+  /// The first objective after an epoch; nothing where the epoch was not validated.
+  std::optional<double> value_after(const EpochSummary& epoch) const;
+
+  bool maximizes(std::size_t objective) const { return objectives_[objective].sign < 0; }
+  /// In the direction of the document.
+  double in_document(std::size_t objective, double value) const {
+    return objectives_[objective].sign * value;
+  }
+  /// For result.json: [{"name": "val_loss", "direction": "minimize"}].
+  nlohmann::json record() const;
+
+ private:
+  struct Number {
+    std::string name;
+    std::string column;  ///< its name in the history
+    double sign = 1;     ///< -1: higher is better
+  };
+  struct Bound {
+    std::string name;
+    double sign;   ///< of the number in the constraint
+    double limit;  ///< added to it
+  };
+
+  std::vector<Number> objectives_;
+  std::vector<Bound> bounds_;
+};
+
+}  // namespace treadle::internal

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "search/study.h"
+#include "session/run_parts.h"
+
+namespace treadle::internal {
+
+/// Runs the fits of a search, and ends them in time where it has a time budget. Throws like
+/// FitRunner::run(). Inside RunParts::budget.
+void run_search(RunParts& run, Study& study);
+
+}  // namespace treadle::internal

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <treadle/core/pruner.h>
+#include <treadle/core/search_space.h>
+#include <treadle/core/tuner.h>
+#include <treadle/host/run/runtime.h>
+
+namespace treadle::internal {
+
+/// A number that a trial must keep within bounds.
+struct ConstraintSettings {
+  std::string name;  ///< as an objective has it
+  std::optional<double> min;
+  std::optional<double> max;
+};
+
+/// The document's `search`.
+struct SearchSettings {
+  SearchSpace space;
+  std::shared_ptr<const Tuner> tuner;
+  std::string tuner_name;
+  std::shared_ptr<const Pruner> pruner = {};  ///< null: every trial is trained to its end
+  std::string pruner_name = {};
+  std::vector<std::string> objectives;  ///< "val_loss", "parameter_count", or names of metrics
+  std::vector<ConstraintSettings> constraints = {};
+  std::int64_t trials = 0;    ///< at most: a grid may have fewer points
+  std::int64_t parallel = 1;  ///< how many jobs a decision does not see the results of
+  bool asynchronous = false;  ///< decisions see whatever has ended
+  std::int64_t keep = 0;  ///< how many of the best trials keep their weights
+  std::optional<double> seconds = {};  ///< wall time for the whole search
+  std::optional<std::int64_t> memory = {};  ///< bytes that the process may use
+};
+
+/// Nothing where the document has no `search`. Throws a DocumentError for a space that is none, and
+/// for values of it, at the ends of each range and each choice, that no document may have.
+std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
+/// The document of a trial: the run's, with the values of a point and without its `search`.
+ResolvedWorkflow trial_document(const Runtime& runtime, const ResolvedWorkflow& workflow,
+                                const SearchSpace& space, const Point& point);
+
+/// Throws a DocumentError at a place of the run's document.
+[[noreturn]] void fail_in_search(const ResolvedWorkflow& workflow, const std::string& pointer,
+                                 const std::string& message);
+
+/// "8GiB" in bytes; nothing for what is no size.
+std::optional<std::int64_t> parse_bytes(const std::string& text);
+
+}  // namespace treadle::internal

@@ -1,0 +1,802 @@
+#include "search/study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include <treadle/base/error.h>
+
+#include "load/document_components.h"
+
+// Jobs end in another order whenever a run is repeated, so nothing here looks at what has ended
+// last. `trials_` are as they are; `shown_` are as decisions see them, and changes only when a job
+// is begun or seen. A trial's next job begins behind the sight of the one before, so that what is
+// shown of a trial is always what it was at the end of a job.
+//
+// Life of a trial's job: begin_job() decides on it -> run_job() -> its fits report, pause, complete
+// -> settle() -> end_job(), which also writes the journal. With one fold a trial is judged while it
+// trains. Of several folds the mean is judged, so all of them pause first.
+//
+// A resumed run asks a new Study. It begins the same jobs: those whose end is in the journal end at
+// once, with the results that stand there, and the others are trained from their checkpoints.
+
+namespace treadle::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Without what a trial does not use: rows that only measure.
+ValidationPlan plan_of_trials(ValidationPlan plan) {
+  plan.refit.reset();
+  for (Fold& fold : plan.folds)
+    fold.test = {};
+  return plan;
+}
+
+std::string state_text(TrialState state) {
+  switch (state) {
+    case TrialState::kRunning:
+      return "running";
+    case TrialState::kPaused:
+      return "paused";
+    case TrialState::kComplete:
+      return "complete";
+    case TrialState::kPruned:
+      return "pruned";
+    case TrialState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+/// What two searches must have in common for the trials of one to be those of the other.
+nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
+  nlohmann::json identity = workflow.resolved.at("search");
+  for (const char* free : {"trials", "budget", "keep"})
+    identity.erase(free);
+  identity["seed"] = workflow.seed;
+  return identity;
+}
+
+std::vector<bool> directions_of(const Objectives& objectives) {
+  std::vector<bool> maximizes;
+  for (std::size_t i = 0; i < objectives.size(); ++i)
+    maximizes.push_back(objectives.maximizes(i));
+  return maximizes;
+}
+
+/// By how much a trial breaks its constraints.
+double violation_of(const treadle::Trial& trial) {
+  double sum = 0;
+  for (const double value : trial.constraints)
+    sum += std::max(value, 0.0);
+  return sum;
+}
+
+/// Smaller is better: of complete trials, by the first objective.
+std::tuple<double, double, std::int64_t> rank_of(const treadle::Trial& trial) {
+  return {violation_of(trial), trial.values.front(), trial.number};
+}
+
+bool dominates(const treadle::Trial& a, const treadle::Trial& b) {
+  bool is_better = false;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    if (a.values[i] > b.values[i])
+      return false;
+    is_better |= a.values[i] < b.values[i];
+  }
+  return is_better;
+}
+
+bool is_complete(const treadle::Trial& trial) {
+  return trial.state == TrialState::kComplete;
+}
+
+/// The newest value that is not of a later epoch.
+const IntermediateValue* value_at(const std::vector<IntermediateValue>& values, std::int64_t step) {
+  const IntermediateValue* newest = nullptr;
+  for (const IntermediateValue& value : values) {
+    if (value.step <= step)
+      newest = &value;
+  }
+  return newest;
+}
+
+}  // namespace
+
+Study::Study(const RunParts& run, SearchSettings settings, ValidationPlan plan)
+    : run_(run),
+      settings_(std::move(settings)),
+      plan_(std::move(plan)),
+      random_(RandomStreams(run.workflow().seed).part("search", 0)),
+      objectives_(settings_, run.components()),
+      journal_(run.folder.search_journal(), run.workflow().name, settings_.space,
+               directions_of(objectives_), identity_of(run.workflow())) {
+  for (const Fold& fold : plan_.folds) {
+    if (!fold.inner.empty() || fold.validation.empty()) {
+      fail_in_search(run_.workflow(), "/search",
+                     "trials are compared by their validation rows, but the folds of this "
+                     "validation have none, or inner ones; use another, such as hold_out or "
+                     "k_fold");
+    }
+    if (settings_.pruner && fold.starts_from) {
+      fail_in_search(run_.workflow(), "/search/pruner",
+                     "folds that begin with the weights of the fold before cannot be judged "
+                     "together; leave \"pruner\" out, or \"warm_start\"");
+    }
+  }
+  if (!journal_.ended().is_null())
+    end_ = journal_.ended().at("jobs").get<std::size_t>();
+}
+
+Study::~Study() = default;
+
+FitId Study::id_of(std::int64_t number) const {
+  const auto models = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+  // Behind all fits of an ordinary run, whose streams stay as they are without a search.
+  return FitId("trials", models + 1, models + 2)
+      .child(std::to_string(number), number, settings_.trials);
+}
+
+std::vector<std::string> Study::names_of(std::int64_t number) const {
+  const std::string path = id_of(number).path();
+  if (plan_.folds.size() == 1)
+    return {path};
+  std::vector<std::string> names;
+  for (const Fold& fold : plan_.folds)
+    names.push_back(path + "/" + fold.name);
+  return names;
+}
+
+double Study::elapsed() const {
+  return journal_.elapsed() + std::chrono::duration<double>(Clock::now() - begun_).count();
+}
+
+std::vector<double> Study::in_document(const std::vector<double>& values) const {
+  std::vector<double> shown;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    shown.push_back(objectives_.in_document(i, values[i]));
+  return shown;
+}
+
+// What a job is begun with.
+
+StudyView Study::view_of(const Trials& trials) const {
+  return {.trials = trials,
+          .max_trials = settings_.trials,
+          .may_start = may_start(),
+          .maximizes = objectives_.maximizes(0)};
+}
+
+bool Study::may_start() const {
+  return !is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials;
+}
+
+FitPlanner::Orders Study::next() {
+  Orders orders = std::exchange(ready_, {});
+  if (best_run_ != nullptr)
+    return orders;
+  while (!is_over_ && begin_job(orders))
+    continue;
+  const bool all_ended = std::all_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return job.has_ended || trials_[static_cast<std::size_t>(job.trial)].is_cut_off;
+  });
+  if (is_over_ && all_ended)
+    begin_best(orders);
+  return orders;
+}
+
+void Study::see(const Job& job) {
+  shown_[static_cast<std::size_t>(job.trial)] = trials_[static_cast<std::size_t>(job.trial)].now;
+}
+
+/// Whether decisions now see the first `count` jobs.
+bool Study::see_jobs(std::size_t count) {
+  for (; seen_ < count; ++seen_) {
+    if (!jobs_[seen_].has_ended)
+      return false;
+    see(jobs_[seen_]);
+  }
+  return true;
+}
+
+/// Whether another job was begun; otherwise a result is waited for, or there is none to come.
+bool Study::begin_job(Orders& orders) {
+  if (end_ && jobs_.size() == *end_) {
+    ended_ = journal_.ended();
+    is_over_ = true;
+    return false;
+  }
+  const std::size_t parallel = static_cast<std::size_t>(settings_.parallel);
+  std::size_t open = 0;
+  if (settings_.asynchronous) {
+    for (const Job& job : jobs_)
+      open += job.has_ended ? 0 : 1;
+    if (open >= parallel)
+      return false;
+  } else if (jobs_.size() >= parallel && !see_jobs(jobs_.size() - parallel + 1)) {
+    return false;
+  }
+  for (;;) {
+    const NextJob next =
+        settings_.pruner ? settings_.pruner->next_job(view_of(shown_)) : NextJob();
+    if (next.kind == NextJob::Kind::kResume) {
+      go_on_with(next.trial, orders);
+      return true;
+    }
+    if (next.kind == NextJob::Kind::kStart && may_start()) {
+      if (start_trial(orders))
+        return true;
+      continue;  // the tuner had no more points, which the pruner may take into account
+    }
+    if (settings_.asynchronous && open > 0)
+      return false;
+    if (!settings_.asynchronous && seen_ < jobs_.size()) {
+      if (!see_jobs(seen_ + 1))
+        return false;
+      continue;
+    }
+    // Nothing runs any more. A search ends with a trial that was trained to its end, if one can be.
+    const std::optional<std::int64_t> paused = best_paused();
+    if (paused && std::none_of(shown_.begin(), shown_.end(), is_complete)) {
+      go_on_with(*paused, orders);
+      return true;
+    }
+    is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials
+        ? end_search("space", "the tuner had no more points")
+        : end_search("trials", "all trials were made");
+    return false;
+  }
+}
+
+std::optional<Point> Study::point_of(std::int64_t number) {
+  const std::vector<JournaledTrial>& earlier = journal_.earlier();
+  if (number < static_cast<std::int64_t>(earlier.size()))
+    return settings_.space.from_json(earlier[static_cast<std::size_t>(number)].params);
+  return settings_.tuner->suggest(settings_.space, shown_, number, random_);
+}
+
+bool Study::start_trial(Orders& orders) {
+  const auto number = static_cast<std::int64_t>(trials_.size());
+  const std::optional<Point> point = point_of(number);
+  if (!point) {
+    is_exhausted_ = true;
+    return false;
+  }
+  treadle::Trial fresh;
+  fresh.number = number;
+  fresh.point = *point;
+  shown_.push_back(fresh);
+  trials_.emplace_back().now = std::move(fresh);
+  journal_.started(number, settings_.space, *point);
+  run_job(number, orders);
+  return true;
+}
+
+void Study::go_on_with(std::int64_t number, Orders& orders) {
+  const auto index = static_cast<std::size_t>(number);
+  shown_[index].state = trials_[index].now.state = TrialState::kRunning;
+  run_job(number, orders);
+}
+
+std::optional<std::int64_t> Study::best_paused() const {
+  const treadle::Trial* best = nullptr;
+  const auto key = [](const treadle::Trial& trial) {
+    const IntermediateValue& last = trial.intermediate.back();
+    return std::tuple(-last.step, std::isnan(last.value) ? INFINITY : last.value);
+  };
+  for (const treadle::Trial& trial : shown_) {
+    if (trial.state == TrialState::kPaused && (best == nullptr || key(trial) < key(*best)))
+      best = &trial;
+  }
+  return best != nullptr ? std::optional(best->number) : std::nullopt;
+}
+
+void Study::run_job(std::int64_t number, Orders& orders) {
+  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  trial.job = static_cast<std::int64_t>(jobs_.size());
+  trial.verdict.reset();
+  Job& job = jobs_.emplace_back();
+  job.trial = number;
+  job.begun = Clock::now();
+  if (settings_.pruner) {
+    job.seen = std::make_shared<const Trials>(shown_);
+    trial.next_judged = settings_.pruner->next_step(number, trial.judged);
+  }
+  if (ended_before(number))
+    return;
+  if (is_cancelled(number)) {
+    trial.is_cancelled = true;
+    return settle(trial);
+  }
+  try {
+    if (!trial.training)
+      make_training(trial);
+  } catch (const DocumentError& error) {  // ends of ranges do, but not these values together
+    trial.error = error.what();
+    return end_job(trial, TrialState::kFailed);
+  }
+  order_fits(trial, orders);
+}
+
+/// Ends the newest job of a trial as it ended in an earlier process.
+bool Study::ended_before(std::int64_t number) {
+  const std::vector<JournaledTrial>& earlier = journal_.earlier();
+  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  if (number >= static_cast<std::int64_t>(earlier.size()))
+    return false;
+  const JournaledTrial& known = earlier[static_cast<std::size_t>(number)];
+  const bool has_ended = known.state != TrialState::kRunning;
+  if (trial.jobs >= known.jobs.size() || (!known.jobs[trial.jobs].is_paused && !has_ended))
+    return false;
+  const JournaledTrial::Job& job = known.jobs[trial.jobs];
+  trial.judged = job.epoch;
+  trial.now.intermediate.clear();
+  for (const IntermediateValue& value : known.intermediate) {
+    if (!job.is_paused || value.step <= job.epoch)
+      trial.now.intermediate.push_back({value.step, objectives_.in_document(0, value.value)});
+  }
+  if (!job.is_paused) {
+    trial.now.values = in_document(known.values);
+    trial.now.constraints = known.constraints;
+    trial.error = known.error;
+  }
+  end_job(trial, job.is_paused ? TrialState::kPaused : known.state, job.seconds);
+  return true;
+}
+
+void Study::make_training(Trial& trial) {
+  const auto document = std::make_shared<const ResolvedWorkflow>(
+      trial_document(run_.runtime, run_.workflow(), settings_.space, trial.now.point));
+  Training& training = trial.training.emplace();
+  training.folds = std::make_unique<CrossValidation>(
+      plan_of_trials(plan_), run_.components().training_plan(), std::vector<Baseline>(),
+      id_of(trial.now.number), document);
+  for (PlannedFit& fit : training.folds->next().start) {
+    fit.keeps_weights = fit.keeps_weights || settings_.keep > 0;
+    training.fits.push_back({std::move(fit)});
+  }
+}
+
+void Study::order_fits(Trial& trial, Orders& orders) {
+  for (TrialFit& fit : trial.training->fits) {
+    if (fit.state == TrialFit::State::kEnded)
+      continue;
+    // A fold may begin with the weights of the one before. Planned before that has them, it would
+    // fail the run where that one fails.
+    const auto& start = fit.planned.start;
+    const bool waits =
+        start && std::any_of(trial.training->fits.begin(), trial.training->fits.end(),
+                             [&](const TrialFit& other) {
+                               return other.planned.id.path() == start->fit &&
+                                      other.state != TrialFit::State::kEnded;
+                             });
+    if (waits)
+      continue;
+    if (fit.is_known) {
+      orders.resume.push_back(fit.planned.id.path());
+    } else {
+      orders.start.push_back(fit.planned);
+    }
+    fit.is_known = true;
+    fit.state = TrialFit::State::kRunning;
+  }
+}
+
+// What a job came to.
+
+Study::Trial& Study::trial_of(const FitId& fit) {
+  const std::string& path = fit.path();
+  const std::size_t begin = path.find('/') + 1;
+  return trials_[std::stoul(path.substr(begin, path.find('/', begin) - begin))];
+}
+
+Study::TrialFit& Study::fit_of(Trial& trial, const FitId& id) {
+  return *std::find_if(trial.training->fits.begin(), trial.training->fits.end(),
+                       [&](const TrialFit& fit) { return fit.planned.id == id; });
+}
+
+PrunerVerdict Study::judge(Trial& trial, std::int64_t epoch) {
+  trial.judged = epoch;
+  const Job& job = jobs_[static_cast<std::size_t>(trial.job)];
+  const PrunerVerdict verdict = settings_.pruner->judge(
+      trial.now, view_of(settings_.asynchronous ? shown_ : *job.seen));
+  if (verdict == PrunerVerdict::kContinue)
+    trial.next_judged = settings_.pruner->next_step(trial.now.number, epoch);
+  return verdict;
+}
+
+/// The values of a trial from those of its folds: their mean, after epochs that all have reached.
+/// A fold that ended by itself keeps its last value.
+void Study::put_values_together(Trial& trial) {
+  const std::vector<TrialFit>& fits = trial.training->fits;
+  if (fits.size() == 1) {
+    trial.now.intermediate = fits.front().values;
+    return;
+  }
+  std::vector<std::int64_t> steps;
+  std::int64_t reached = std::numeric_limits<std::int64_t>::max();
+  for (const TrialFit& fit : fits) {
+    for (const IntermediateValue& value : fit.values)
+      steps.push_back(value.step);
+    if (fit.state != TrialFit::State::kEnded)
+      reached = std::min(reached, fit.values.empty() ? 0 : fit.values.back().step);
+  }
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  trial.now.intermediate.clear();
+  for (const std::int64_t step : steps) {
+    double sum = 0;
+    bool all_have_one = step <= reached;
+    for (const TrialFit& fit : fits) {
+      const IntermediateValue* value = value_at(fit.values, step);
+      all_have_one = all_have_one && value != nullptr;
+      sum += value != nullptr ? value->value : 0;
+    }
+    if (all_have_one)
+      trial.now.intermediate.push_back({step, sum / static_cast<double>(fits.size())});
+  }
+}
+
+FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
+  if (best_run_ != nullptr)
+    return FitVerdict::kContinue;
+  Trial& trial = trial_of(id);
+  TrialFit& fit = fit_of(trial, id);
+  const bool is_alone = trial.training->fits.size() == 1;
+  const bool is_judged =
+      epoch.epoch > trial.judged && trial.next_judged && epoch.epoch >= *trial.next_judged;
+  std::optional<double> value = objectives_.value_after(epoch);
+  // An epoch that is judged and was not validated has the value of the last one that was.
+  if (!value && is_judged && !fit.values.empty())
+    value = fit.values.back().value;
+  if (value) {
+    fit.values.push_back({epoch.epoch, *value});
+    if (is_alone) {
+      trial.now.intermediate.push_back(fit.values.back());
+      if (trial.now.intermediate.size() != fit.values.size())  // of an earlier process
+        put_values_together(trial);
+      journal_.reported(trial.now.number,
+                        {epoch.epoch, objectives_.in_document(0, *value)});
+    }
+  }
+  if (is_cancelled(trial.now.number)) {
+    trial.is_cancelled = true;
+    return FitVerdict::kStop;
+  }
+  if (!is_judged || fit.values.empty())
+    return FitVerdict::kContinue;
+  if (!is_alone)
+    return FitVerdict::kPause;
+  const PrunerVerdict verdict = judge(trial, epoch.epoch);
+  if (verdict == PrunerVerdict::kContinue)
+    return FitVerdict::kContinue;
+  trial.verdict = verdict;
+  return verdict == PrunerVerdict::kPause ? FitVerdict::kPause : FitVerdict::kStop;
+}
+
+void Study::paused(const FitId& id) {
+  Trial& trial = trial_of(id);
+  fit_of(trial, id).state = TrialFit::State::kPaused;
+  settle(trial);
+}
+
+void Study::stopped(const FitId& id) {
+  if (best_run_ != nullptr)
+    return;
+  Trial& trial = trial_of(id);
+  fit_of(trial, id).state = TrialFit::State::kPaused;
+  trial.is_cut_off = !trial.verdict && !trial.is_cancelled;
+  settle(trial);
+}
+
+void Study::completed(const FitId& id, FitResult result) {
+  if (best_run_ != nullptr)
+    return best_run_->completed(id, std::move(result));
+  Trial& trial = trial_of(id);
+  fit_of(trial, id).state = TrialFit::State::kEnded;
+  trial.training->folds->completed(id, std::move(result));
+  settle(trial);
+}
+
+bool Study::failed(const FitId& id, const std::string& why) {
+  if (best_run_ != nullptr)
+    return false;
+  Trial& trial = trial_of(id);
+  std::vector<TrialFit>& fits = trial.training->fits;
+  TrialFit& fit = fit_of(trial, id);
+  fit.state = TrialFit::State::kEnded;
+  // The first fold's failure is the trial's, whichever failed first.
+  const auto fold = static_cast<std::size_t>(&fit - fits.data());
+  if (trial.error.empty() || fold < trial.failed_fold) {
+    trial.error = why;
+    trial.failed_fold = fold;
+  }
+  settle(trial);
+  return true;
+}
+
+/// Ends the job of a trial once none of its fits runs.
+void Study::settle(Trial& trial) {
+  if (trial.training) {
+    std::vector<TrialFit>& fits = trial.training->fits;
+    // Of folds that follow one another, the next begins.
+    const bool one_waits = std::any_of(fits.begin(), fits.end(), [](const TrialFit& fit) {
+      return fit.state == TrialFit::State::kWaiting;
+    });
+    if (one_waits && trial.error.empty() && !trial.is_cancelled && !trial.is_cut_off)
+      order_fits(trial, ready_);
+    if (std::any_of(fits.begin(), fits.end(), [](const TrialFit& fit) {
+          return fit.state == TrialFit::State::kRunning;
+        }))
+      return;
+    put_values_together(trial);
+  }
+  if (!trial.error.empty())
+    return end_job(trial, TrialState::kFailed);
+  if (trial.is_cancelled) {
+    trial.error = "cancelled";
+    return end_job(trial, TrialState::kFailed);
+  }
+  if (trial.is_cut_off)
+    return;
+  const std::vector<TrialFit>& fits = trial.training->fits;
+  if (std::all_of(fits.begin(), fits.end(), [](const TrialFit& fit) {
+        return fit.state == TrialFit::State::kEnded;
+      }))
+    return settle_completed(trial);
+  if (!trial.verdict) {  // of several folds
+    const PrunerVerdict verdict = judge(trial, trial.now.intermediate.back().step);
+    if (verdict == PrunerVerdict::kContinue) {
+      trial.is_cut_off = is_over_;
+      return is_over_ ? void() : order_fits(trial, ready_);
+    }
+    trial.verdict = verdict;
+  }
+  end_job(trial, *trial.verdict == PrunerVerdict::kPause ? TrialState::kPaused
+                                                         : TrialState::kPruned);
+}
+
+void Study::settle_completed(Trial& trial) {
+  const std::vector<FitResult>& folds = trial.training->folds->folds();
+  trial.now.values = objectives_.values(folds);
+  trial.now.constraints = objectives_.constraints(folds);
+  for (double& value : trial.now.constraints) {
+    if (std::isnan(value))
+      value = std::numeric_limits<double>::max();
+  }
+  for (std::size_t i = 0; i < trial.now.values.size(); ++i) {
+    if (!std::isfinite(trial.now.values[i])) {
+      trial.error = settings_.objectives[i] + " is not a finite number";
+      trial.now.values.clear();
+      trial.now.constraints.clear();
+      return end_job(trial, TrialState::kFailed);
+    }
+  }
+  end_job(trial, TrialState::kComplete);
+}
+
+void Study::end_job(Trial& trial, TrialState state, std::optional<double> seconds) {
+  Job& job = jobs_[static_cast<std::size_t>(trial.job)];
+  trial.now.state = state;
+  job.has_ended = true;
+  job.seen.reset();
+  ++trial.jobs;
+  const double taken =
+      seconds.value_or(std::chrono::duration<double>(Clock::now() - job.begun).count());
+  trial.seconds += taken;
+  if (!seconds) {
+    if (trial.training && trial.training->fits.size() > 1) {
+      for (const IntermediateValue& value : trial.now.intermediate)
+        journal_.reported(trial.now.number,
+                          {value.step, objectives_.in_document(0, value.value)});
+    }
+    journal_.job_ended({.job = trial.job,
+                        .trial = trial.now.number,
+                        .state = state,
+                        .epoch = trial.judged,
+                        .values = in_document(trial.now.values),
+                        .constraints = trial.now.constraints,
+                        .error = trial.error,
+                        .seconds = taken,
+                        .elapsed = elapsed()});
+  }
+  if (settings_.asynchronous)
+    see(job);
+  if (state == TrialState::kPaused)
+    return;
+  trial.training.reset();
+  keep_files_of_best(trial);
+}
+
+/// Of a trial that has ended nothing is kept, unless it is among the best.
+void Study::keep_files_of_best(const Trial& trial) {
+  const std::int64_t number = trial.now.number;
+  if (!is_complete(trial.now))
+    return remove_files(number, false);
+  const auto rank = [&](std::int64_t other) {
+    return rank_of(trials_[static_cast<std::size_t>(other)].now);
+  };
+  const auto place =
+      std::upper_bound(kept_.begin(), kept_.end(), number,
+                       [&](std::int64_t a, std::int64_t b) { return rank(a) < rank(b); });
+  kept_.insert(place, number);
+  if (static_cast<std::int64_t>(kept_.size()) > settings_.keep) {
+    remove_files(kept_.back(), false);
+    kept_.pop_back();
+  }
+  if (std::find(kept_.begin(), kept_.end(), number) != kept_.end())
+    remove_files(number, true);
+}
+
+void Study::remove_files(std::int64_t number, bool keeps_result) {
+  const std::string path = id_of(number).path();
+  std::error_code ignored;  // of files that are in nobody's way
+  fs::remove_all(run_.folder.checkpoints(path), ignored);
+  if (!keeps_result)
+    fs::remove_all(run_.folder.fit_result(path), ignored);
+}
+
+/// People cancel a trial by a file of its number.
+bool Study::is_cancelled(std::int64_t number) const {
+  std::error_code ignored;
+  return fs::exists(run_.folder.cancelled(number), ignored);
+}
+
+// The end.
+
+void Study::end_search(const std::string& reason, const std::string& text) {
+  is_over_ = true;
+  ended_ = {{"reason", reason}, {"text", text}};
+}
+
+std::optional<double> Study::seconds_left() const {
+  if (!settings_.seconds || is_over_)
+    return std::nullopt;
+  // The last training takes about as long as the best trial, which shared the machine with others.
+  double reserve = 0;
+  const std::int64_t best = choose_best();
+  if (best >= 0) {
+    const double models = static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+    reserve = trials_[static_cast<std::size_t>(best)].seconds * models /
+              static_cast<double>(plan_.folds.size());
+  }
+  return *settings_.seconds - reserve - elapsed();
+}
+
+std::vector<std::string> Study::end_by_time() {
+  std::size_t jobs = 0;
+  while (jobs < jobs_.size() && jobs_[jobs].has_ended)
+    ++jobs;
+  end_ = jobs;
+  std::vector<std::string> running;
+  for (const Job& job : jobs_) {
+    Trial& trial = trials_[static_cast<std::size_t>(job.trial)];
+    if (job.has_ended || !trial.training)
+      continue;
+    for (const TrialFit& fit : trial.training->fits) {
+      if (fit.state == TrialFit::State::kRunning)
+        running.push_back(fit.planned.id.path());
+    }
+  }
+  end_search("time", "the time budget was used up after " + std::to_string(jobs) +
+                         (jobs == 1 ? " job" : " jobs"));
+  ended_["jobs"] = jobs;
+  journal_.search_ended(ended_);
+  return running;
+}
+
+std::int64_t Study::choose_best() const {
+  std::int64_t best = -1;
+  for (const treadle::Trial& trial : shown_) {
+    if (is_complete(trial) &&
+        (best < 0 || rank_of(trial) < rank_of(shown_[static_cast<std::size_t>(best)])))
+      best = trial.number;
+  }
+  return best;
+}
+
+std::vector<std::int64_t> Study::pareto_front() const {
+  std::vector<std::int64_t> front;
+  for (const treadle::Trial& trial : shown_) {
+    const bool is_dominated =
+        std::any_of(shown_.begin(), shown_.end(), [&](const treadle::Trial& other) {
+          return is_complete(other) && violation_of(other) <= 0 && dominates(other, trial);
+        });
+    if (is_complete(trial) && violation_of(trial) <= 0 && !is_dominated)
+      front.push_back(trial.number);
+  }
+  return front;
+}
+
+void Study::begin_best(Orders& orders) {
+  see_jobs(end_.value_or(jobs_.size()));
+  // Of trials whose jobs do not count, what was before those.
+  while (!shown_.empty() && shown_.back().state == TrialState::kRunning &&
+         shown_.back().intermediate.empty())
+    shown_.pop_back();
+  for (treadle::Trial& trial : shown_) {
+    if (trial.state == TrialState::kRunning)
+      trial.state = TrialState::kPaused;
+  }
+  best_ = choose_best();
+  if (best_ < 0) {
+    const std::optional<std::int64_t> paused = best_paused();
+    if (!paused && end_) {
+      throw TrainingError(
+          "no trial of the search was finished in its time budget; give it more time, or its "
+          "trials fewer epochs");
+    }
+    if (!paused) {
+      throw TrainingError("all " + std::to_string(trials_.size()) +
+                          " trials of the search failed, the first with: " +
+                          (trials_.empty() ? "no point in the space" : trials_.front().error));
+    }
+    best_ = *paused;
+  }
+  best_document_ = std::make_shared<const ResolvedWorkflow>(
+      trial_document(run_.runtime, run_.workflow(), settings_.space,
+                     trials_[static_cast<std::size_t>(best_)].now.point));
+  const DocumentComponents components(run_.runtime, *best_document_, run_.dataset());
+  best_run_ = std::make_unique<CrossValidation>(plan_, components.training_plan(),
+                                                baselines_of(run_.runtime, *best_document_),
+                                                std::nullopt, best_document_);
+  for (PlannedFit& fit : best_run_->next().start)
+    orders.start.push_back(std::move(fit));
+}
+
+std::vector<std::string> Study::names() const {
+  std::vector<std::string> names;
+  for (const Trial& trial : trials_) {
+    for (std::string& name : names_of(trial.now.number))
+      names.push_back(std::move(name));
+  }
+  const std::vector<std::string> last = best_run_->names();
+  names.insert(names.end(), last.begin(), last.end());
+  return names;
+}
+
+nlohmann::json Study::record() const {
+  const auto number = [](double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+  };
+  nlohmann::json trials = nlohmann::json::array();
+  for (const treadle::Trial& trial : shown_) {
+    const Trial& whole = trials_[static_cast<std::size_t>(trial.number)];
+    nlohmann::json one{
+        {"number", trial.number},
+        {"state", whole.is_cancelled ? "cancelled" : state_text(trial.state)},
+        {"params", settings_.space.to_json(trial.point)}};
+    if (is_complete(trial)) {
+      one["values"] = in_document(trial.values);
+      if (!trial.constraints.empty())
+        one["constraints"] = trial.constraints;
+    }
+    if (trial.state == TrialState::kFailed)
+      one["error"] = whole.error;
+    nlohmann::json& intermediate = one["intermediate"] = nlohmann::json::array();
+    for (const IntermediateValue& value : trial.intermediate) {
+      intermediate.push_back(
+          {{"step", value.step}, {"value", number(objectives_.in_document(0, value.value))}});
+    }
+    trials.push_back(std::move(one));
+  }
+  nlohmann::json record{{"tuner", settings_.tuner_name},
+                        {"objectives", objectives_.record()},
+                        {"best_trial", best_},
+                        {"space", run_.workflow().resolved.at("search").at("space")},
+                        {"ended", ended_},
+                        {"trials", std::move(trials)}};
+  if (settings_.pruner)
+    record["pruner"] = settings_.pruner_name;
+  if (objectives_.size() > 1)
+    record["pareto_trials"] = pareto_front();
+  if (settings_.asynchronous)
+    record["asynchronous"] = true;
+  return record;
+}
+
+}  // namespace treadle::internal

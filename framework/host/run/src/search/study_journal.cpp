@@ -1,0 +1,279 @@
+#include "search/study_journal.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include <unistd.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::internal {
+namespace {
+
+// Codes of Optuna's JournalOperation and TrialState, and of StudyDirection.
+constexpr int kCreateStudy = 0;
+constexpr int kSetStudyAttribute = 3;
+constexpr int kCreateTrial = 4;
+constexpr int kSetParam = 5;
+constexpr int kSetState = 6;
+constexpr int kSetIntermediate = 7;
+constexpr int kSetTrialAttribute = 9;
+
+constexpr int kMinimize = 1;
+constexpr int kMaximize = 2;
+
+constexpr std::pair<TrialState, int> kStates[] = {{TrialState::kRunning, 0},
+                                                  {TrialState::kComplete, 1},
+                                                  {TrialState::kPruned, 2},
+                                                  {TrialState::kFailed, 3}};
+
+constexpr const char* kIdentity = "treadle:search";
+constexpr const char* kEnded = "treadle:ended";
+constexpr const char* kJob = "treadle:job";
+constexpr const char* kError = "treadle:error";
+constexpr const char* kNonFinite = "treadle:non_finite";  // JSON has no NaN
+constexpr const char* kConstraints = "constraints";       // Optuna's own
+
+/// Optuna takes numbers and text as choices: others are their JSON.
+nlohmann::json as_choice(const nlohmann::json& choice) {
+  return choice.is_structured() ? nlohmann::json(choice.dump()) : choice;
+}
+
+std::string distribution_of(const Dimension& dimension) {
+  const auto named = [](const char* name, nlohmann::json attributes) {
+    return nlohmann::json{{"name", name}, {"attributes", std::move(attributes)}}.dump();
+  };
+  if (dimension.kind == Dimension::Kind::kChoice) {
+    nlohmann::json choices = nlohmann::json::array();
+    for (const nlohmann::json& choice : dimension.choices)
+      choices.push_back(as_choice(choice));
+    return named("CategoricalDistribution", {{"choices", std::move(choices)}});
+  }
+  nlohmann::json attributes{{"log", dimension.log}};
+  if (dimension.kind == Dimension::Kind::kInteger) {
+    attributes["low"] = static_cast<std::int64_t>(dimension.low);
+    attributes["high"] = static_cast<std::int64_t>(dimension.high);
+    attributes["step"] = std::max<std::int64_t>(static_cast<std::int64_t>(dimension.step), 1);
+    return named("IntDistribution", std::move(attributes));
+  }
+  attributes["low"] = dimension.low;
+  attributes["high"] = dimension.high;
+  attributes["step"] = dimension.step > 0 ? nlohmann::json(dimension.step) : nlohmann::json();
+  return named("FloatDistribution", std::move(attributes));
+}
+
+std::string time_now() {
+  const auto now = std::chrono::system_clock::now();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() %
+      1000000;
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  char text[32];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &local);
+  char fraction[16];
+  std::snprintf(fraction, sizeof fraction, ".%06d", static_cast<int>(micros));
+  return std::string(text, length) + fraction;
+}
+
+std::string non_finite_text(double value) {
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+double non_finite(const std::string& text) {
+  return text == "nan" ? NAN : text == "inf" ? INFINITY : -INFINITY;
+}
+
+[[noreturn]] void refuse(const std::string& place, const std::string& why) {
+  throw StorageError(place + ": " + why +
+                     "; move the journal away and resume the run: trials that it had are then "
+                     "trained again, with the same results");
+}
+
+}  // namespace
+
+StudyJournal::StudyJournal(std::filesystem::path path, const std::string& name,
+                           const SearchSpace& space, const std::vector<bool>& maximizes,
+                           const nlohmann::json& identity)
+    : path_(std::move(path)), space_(space), worker_("treadle-" + std::to_string(getpid())) {
+  read();
+  if (!identity_.is_null()) {
+    if (identity_ != identity) {
+      throw StorageError(path_.string() +
+                         ": is the journal of another search, with another space, objective, tuner "
+                         "or seed; move it away to begin this one");
+    }
+    return;
+  }
+  nlohmann::json directions = nlohmann::json::array();
+  for (const bool is_maximized : maximizes)
+    directions.push_back(is_maximized ? kMaximize : kMinimize);
+  if (file_->size() == 0)
+    append(kCreateStudy, {{"study_name", name}, {"directions", std::move(directions)}});
+  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kIdentity, identity}}}});
+}
+
+void StudyJournal::read() {
+  std::uint64_t whole = 0;
+  {
+    std::ifstream file(path_, std::ios::binary);
+    std::string text;
+    for (int line = 1; std::getline(file, text) && !file.eof(); ++line) {
+      const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+      const std::string place = path_.string() + ":" + std::to_string(line);
+      if (!parsed.is_object())
+        refuse(place, "is no line of a journal");
+      try {
+        apply(parsed, place);
+      } catch (const nlohmann::json::exception&) {
+        refuse(place, "lacks what a line of its kind has");
+      }
+      whole += text.size() + 1;
+    }
+  }
+  file_.emplace(path_);
+  file_->truncate_to(whole);  // what is behind was cut off by a crash
+}
+
+JournaledTrial& StudyJournal::trial_in(const nlohmann::json& line, const std::string& place) {
+  const auto number = line.at("trial_id").get<std::size_t>();
+  if (number >= trials_.size())
+    refuse(place, "is of trial " + std::to_string(number) + ", which no line before it has begun");
+  return trials_[number];
+}
+
+void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial) {
+  for (const auto& [key, value] : attributes.items()) {
+    if (key == kJob) {
+      trial.jobs.push_back({value.at("paused").get<bool>(), value.at("epoch").get<std::int64_t>(),
+                            value.at("seconds").get<double>()});
+      elapsed_ = std::max(elapsed_, value.at("elapsed").get<double>());
+    } else if (key == kError) {
+      trial.error = value.get<std::string>();
+    } else if (key == kConstraints) {
+      trial.constraints = value.get<std::vector<double>>();
+    } else if (key == kNonFinite) {
+      trial.intermediate.push_back({value.at("step").get<std::int64_t>(),
+                                    non_finite(value.at("value").get<std::string>())});
+    }
+  }
+}
+
+void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
+  switch (line.at("op_code").get<int>()) {
+    case kSetStudyAttribute:
+      identity_ = line.at("system_attr").value(kIdentity, identity_);
+      ended_ = line.at("system_attr").value(kEnded, ended_);
+      return;
+    case kCreateTrial:
+      trials_.emplace_back().params = nlohmann::json::object();
+      return;
+    case kSetParam: {
+      const auto name = line.at("param_name").get<std::string>();
+      const std::optional<std::size_t> dimension = space_.find(name);
+      if (!dimension)
+        refuse(place, "has a value of \"" + name + "\", which is not in the space");
+      trial_in(line, place).params[name] =
+          space_[*dimension].json(line.at("param_value_internal").get<double>());
+      return;
+    }
+    case kSetState: {
+      JournaledTrial& trial = trial_in(line, place);
+      for (const auto& [state, code] : kStates) {
+        if (code == line.at("state").get<int>())
+          trial.state = state;
+      }
+      if (line.at("values").is_array())
+        trial.values = line.at("values").get<std::vector<double>>();
+      return;
+    }
+    case kSetIntermediate:
+      trial_in(line, place)
+          .intermediate.push_back(
+              {line.at("step").get<std::int64_t>(), line.at("intermediate_value").get<double>()});
+      return;
+    case kSetTrialAttribute:
+      apply_attributes(line.at("system_attr"), trial_in(line, place));
+      return;
+    default:  // of Optuna's tools, such as a note
+      return;
+  }
+}
+
+void StudyJournal::append(int operation, nlohmann::json fields) {
+  fields["op_code"] = operation;
+  fields["worker_id"] = worker_;
+  file_->append_line(fields.dump());
+}
+
+void StudyJournal::started(std::int64_t trial, const SearchSpace& space, const Point& point) {
+  if (trial < static_cast<std::int64_t>(trials_.size()))
+    return;
+  trials_.emplace_back().params = space.to_json(point);
+  append(kCreateTrial, {{"study_id", 0}, {"datetime_start", time_now()}});
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (!point.is_active(i))
+      continue;
+    append(kSetParam, {{"trial_id", trial},
+                       {"param_name", space[i].name},
+                       {"param_value_internal", point[i]},
+                       {"distribution", distribution_of(space[i])}});
+  }
+}
+
+void StudyJournal::reported(std::int64_t trial, const IntermediateValue& value) {
+  JournaledTrial& known = trials_[static_cast<std::size_t>(trial)];
+  if (!known.intermediate.empty() && known.intermediate.back().step >= value.step)
+    return;
+  known.intermediate.push_back(value);
+  if (std::isfinite(value.value)) {
+    append(
+        kSetIntermediate,
+        {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", value.value}});
+  } else {
+    append(kSetTrialAttribute,
+           {{"trial_id", trial},
+            {"system_attr",
+             {{kNonFinite, {{"step", value.step}, {"value", non_finite_text(value.value)}}}}}});
+  }
+}
+
+void StudyJournal::job_ended(const JobEnd& end) {
+  nlohmann::json attributes{{kJob,
+                             {{"number", end.job},
+                              {"paused", end.state == TrialState::kPaused},
+                              {"epoch", end.epoch},
+                              {"seconds", end.seconds},
+                              {"elapsed", end.elapsed}}}};
+  if (!end.error.empty())
+    attributes[kError] = end.error;
+  if (!end.constraints.empty())
+    attributes[kConstraints] = end.constraints;
+  append(kSetTrialAttribute, {{"trial_id", end.trial}, {"system_attr", std::move(attributes)}});
+  if (end.state == TrialState::kPaused)
+    return;
+  for (const auto& [state, code] : kStates) {
+    if (state == end.state) {
+      append(kSetState,
+             {{"trial_id", end.trial},
+              {"state", code},
+              {"values", end.values.empty() ? nlohmann::json() : nlohmann::json(end.values)},
+              {"datetime_complete", time_now()}});
+    }
+  }
+}
+
+void StudyJournal::search_ended(const nlohmann::json& how) {
+  if (!ended_.is_null())
+    return;
+  ended_ = how;
+  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kEnded, how}}}});
+  file_->sync();
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/core/search_space.h>
+#include <treadle/core/tuner.h>
+
+namespace treadle::internal {
+
+/// What a journal has of a trial. Values are in the direction of the document.
+struct JournaledTrial {
+  /// Where one of its jobs ended.
+  struct Job {
+    bool is_paused = false;
+    std::int64_t epoch = 0;  ///< the last one it was judged after
+    double seconds = 0;      ///< wall time
+  };
+
+  nlohmann::json params;  ///< as SearchSpace::to_json() has them
+  std::vector<IntermediateValue> intermediate;
+  std::vector<Job> jobs;
+  TrialState state = TrialState::kRunning;  ///< once it has ended
+  std::vector<double> values;
+  std::vector<double> constraints;
+  std::string error;
+};
+
+/// How a trial stood when a job ended.
+struct JobEnd {
+  std::int64_t job = 0;
+  std::int64_t trial = 0;
+  TrialState state = TrialState::kComplete;
+  std::int64_t epoch = 0;  ///< the last one it was judged after
+  std::vector<double> values = {};
+  std::vector<double> constraints = {};
+  std::string error = {};
+  double seconds = 0;  ///< of this job
+  double elapsed = 0;  ///< of the search
+};
+
+/// search.journal of a run's folder: what its trials came to, line by line, in the format of
+/// Optuna's journal storage, so that its dashboard and its tools read it:
+///
+///     JournalStorage(JournalFileStorage("search.journal"))
+///
+/// Paused trials are running ones there. What Optuna has no place for is in attributes called
+/// "treadle:…". A search that goes on reads what it knows already; what is missing at the end of a
+/// journal is trained again, with the same bits, so lines are not synced one by one.
+///
+/// Not thread-safe. All calls throw StorageError for what cannot be written.
+class StudyJournal {
+ public:
+  /// `identity` is what studies must have in common to be the same: of another one, and for a line
+  /// that is none, a StorageError says what to do. A last line that was cut off is taken back.
+  StudyJournal(std::filesystem::path path, const std::string& name, const SearchSpace& space,
+               const std::vector<bool>& maximizes, const nlohmann::json& identity);
+
+  /// Of earlier processes, by number.
+  const std::vector<JournaledTrial>& earlier() const { return trials_; }
+  /// Wall time that earlier processes have searched for.
+  double elapsed() const { return elapsed_; }
+  /// How an earlier process ended the search early; null: it did not.
+  const nlohmann::json& ended() const { return ended_; }
+
+  // What the journal has already is not written again.
+  void started(std::int64_t trial, const SearchSpace& space, const Point& point);
+  void reported(std::int64_t trial, const IntermediateValue& value);
+  void job_ended(const JobEnd& end);
+  void search_ended(const nlohmann::json& how);
+
+ private:
+  void read();
+  void apply(const nlohmann::json& line, const std::string& place);
+  void apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial);
+  JournaledTrial& trial_in(const nlohmann::json& line, const std::string& place);
+  void append(int operation, nlohmann::json fields);
+
+  const std::filesystem::path path_;
+  const SearchSpace& space_;
+  const std::string worker_;
+  std::vector<JournaledTrial> trials_;
+  nlohmann::json identity_;  // of the journal; null: it is new
+  nlohmann::json ended_;
+  double elapsed_ = 0;
+  std::optional<AppendFile> file_;
+};
+
+}  // namespace treadle::internal
