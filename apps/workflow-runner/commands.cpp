@@ -8,6 +8,9 @@ namespace {
 constexpr Argument kDocument{"DOCUMENT", "the workflow, a JSON file"};
 constexpr Argument kDocumentUnlessFrom{"DOCUMENT", "the workflow, a JSON file; not with --from",
                                        /*is_optional=*/false, /*repeats=*/false, "from"};
+constexpr Argument kDocumentUnlessResumed{"DOCUMENT",
+                                          "the workflow, a JSON file; not with --resume",
+                                          /*is_optional=*/false, /*repeats=*/false, "resume"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
 constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
 constexpr Argument kRuns{"RUN", "folders of two or more runs",
@@ -73,6 +76,14 @@ constexpr Option kAllowDifferences{"allow-differences",
 
 constexpr Option kFrom{"from", 0,  "RUN",
                        false,  "", "trains this run further, as changed by --set, as a new run"};
+constexpr Option kResume{"resume", 0,  "RUN",
+                         false,    "", "goes on with this search, as the options below change it"};
+constexpr Option kAddTrials{"add-trials", 0,  "COUNT",
+                            false,        "", "with --resume: makes so many more trials"};
+constexpr Option kTimeBudget{"time", 0,  "DURATION",
+                       false,  "", "the time budget: \"2h\", \"30min\"; the best so far counts"};
+constexpr Option kTrials{"trials", 0, "COUNT", false, "", "how many trials, at most"};
+constexpr Option kCancel{"cancel", 0, "TRIAL", false, "", "with --resume: only cancels this trial"};
 constexpr Option kDevice{
     "device", 0, "NAME", false, "", "trains or computes on this device: cpu, cuda, cuda:1, auto"};
 constexpr Option kModel{"model", 0, "", false, "", "draws the model's graph instead of the stages"};
@@ -104,6 +115,14 @@ std::span<const Command> commands() {
        {kSet, kFrom, kAllowDifferences, kOutput, kDevice, kTrace, kPluginDir, kPlugin, kProbe,
         kLocked, kAllowWritable, kQuiet, kJson},
        "run examples/iris.json --set optimizer.learning_rate=0.003",
+       true,
+       ""},
+      {"tune",
+       "Searches for good values, as the document's \"search\" describes.",
+       {kDocumentUnlessResumed},
+       {kTrials, kTimeBudget, kSet, kResume, kAddTrials, kCancel, kAllowDifferences, kOutput, kDevice,
+        kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       "tune examples/search.json --time 10min",
        true,
        ""},
       {"check",

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <cstdio>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -185,6 +185,74 @@ void resume(const CommandLine& line) {
   });
 }
 
+template <typename Number>
+Number number_of(const CommandLine& line, const char* option, const char* wanted) {
+  const std::string text = line.text(option);
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+    throw UsageError("--" + std::string(option) + ": expected " + wanted + ", got " +
+                     quote_text(text));
+  }
+  return number;
+}
+
+void go_on_searching(const CommandLine& line) {
+  if (line.has("cancel")) {
+    const auto trial = number_of<std::int64_t>(line, "cancel", "the number of a trial");
+    cancel_trial(line.text("resume"), trial);
+    if (!line.has("quiet") && !line.has("json")) {
+      print("Trial " + std::to_string(trial) +
+            " is cancelled; if it is being trained, it ends with its epoch.\n");
+    }
+    return;
+  }
+  if (line.has("trials"))
+    throw UsageError("--trials is for a new search; with --resume: --add-trials COUNT");
+  const Runtime runtime = make_runtime(line);
+  if (line.has("add-trials") || line.has("time")) {
+    std::int64_t added = 0;
+    if (line.has("add-trials")) {
+      added = number_of<std::int64_t>(line, "add-trials", "how many trials more");
+      if (added < 1)
+        throw UsageError("--add-trials: expected 1 or more, got " + std::to_string(added));
+    }
+    extend_search(runtime, line.text("resume"), added, line.text("time"));
+  }
+  train_watched(line, [&](RunOptions options) {
+    options.allow_differences = line.has("allow-differences");
+    options.device = line.text("device");
+    return resume_run(runtime, line.text("resume"), options);
+  });
+}
+
+void tune(const CommandLine& line) {
+  if (line.has("resume"))
+    return go_on_searching(line);
+  for (const char* option : {"add-trials", "cancel", "allow-differences"}) {
+    if (line.has(option))
+      throw UsageError("--" + std::string(option) +
+                       " is about a search that there is: add --resume RUN");
+  }
+  std::vector<std::string> overrides = line.overrides();
+  if (line.has("trials"))
+    overrides.push_back("search.trials=" + line.text("trials"));
+  if (line.has("time"))
+    overrides.push_back("search.budget.time=" + line.text("time"));
+  const Runtime runtime = make_runtime(line);
+  const ResolvedWorkflow workflow = runtime.read(line.arguments[0], overrides);
+  if (!workflow.resolved.contains("search")) {
+    throw UsageError(line.arguments[0] +
+                     ": has no \"search\", which says what to try; without one: workflow-runner "
+                     "run " +
+                     line.arguments[0]);
+  }
+  train_watched(line, [&](RunOptions options) {
+    options.output = line.text("output");
+    return run_workflow(runtime, workflow, options);
+  });
+}
+
 void check_with_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
@@ -274,18 +342,6 @@ void add_column_names(std::string_view line, std::vector<std::string>& names) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(std::move(name));
   }
-}
-
-template <typename Number>
-Number number_of(const CommandLine& line, const char* option, const char* wanted) {
-  const std::string text = line.text(option);
-  Number number{};
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
-    throw UsageError("--" + std::string(option) + ": expected " + wanted + ", got " +
-                     quote_text(text));
-  }
-  return number;
 }
 
 std::vector<std::string> column_names(const std::vector<std::string>& lists) {
@@ -486,6 +542,7 @@ int main(int argc, char** argv) {
   report_fatal_signals();
   const Program program{true,
                         {{"run", run_document},
+                         {"tune", tune},
                          {"resume", resume},
                          {"check", check},
                          {"evaluate", evaluate},

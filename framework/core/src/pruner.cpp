@@ -35,9 +35,8 @@ NextJob Pruner::next_job(const StudyView& study) const {
   const NextJob job = call_plugin(*this, "next_job", [&] { return do_next_job(study); });
   if (job.kind != NextJob::Kind::kResume)
     return job;
-  const auto trial =
-      std::find_if(study.trials.begin(), study.trials.end(),
-                   [&](const Trial& other) { return other.number == job.trial; });
+  const auto trial = std::find_if(study.trials.begin(), study.trials.end(),
+                                  [&](const Trial& other) { return other.number == job.trial; });
   if (trial == study.trials.end() || trial->state != TrialState::kPaused) {
     refuse_result(*this, "next_job",
                   "returned trial " + std::to_string(job.trial) + " to resume, which is " +

@@ -92,11 +92,12 @@ Objectives::Objectives(const SearchSettings& settings, const DocumentComponents&
     }
     if (number.column.empty() && settings.pruner) {
       fail_in_search(workflow, pointer,
-                     quote_text(number.name) + " is the same after each epoch, so trials cannot be "
-                                               "pruned by it; leave \"pruner\" out");
+                     quote_text(number.name) +
+                         " is the same after each epoch, so trials cannot be "
+                         "pruned by it; leave \"pruner\" out");
     }
-    objectives_.push_back({number.name, number.column,
-                           number.direction == Direction::kHigherIsBetter ? -1.0 : 1.0});
+    objectives_.push_back(
+        {number.name, number.column, number.direction == Direction::kHigherIsBetter ? -1.0 : 1.0});
   }
   for (const ConstraintSettings& constraint : settings.constraints) {
     find_known(known, constraint.name, child_pointer("/search/constraints", constraint.name),
@@ -133,7 +134,8 @@ std::optional<double> Objectives::value_after(const EpochSummary& epoch) const {
 nlohmann::json Objectives::record() const {
   nlohmann::json all = nlohmann::json::array();
   for (const Number& number : objectives_) {
-    all.push_back({{"name", number.name}, {"direction", number.sign < 0 ? "maximize" : "minimize"}});
+    all.push_back(
+        {{"name", number.name}, {"direction", number.sign < 0 ? "maximize" : "minimize"}});
   }
   return all;
 }

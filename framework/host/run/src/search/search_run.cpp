@@ -18,8 +18,8 @@ namespace {
 class StudyClock {
  public:
   StudyClock(FitRunner& runner, Study& study)
-      : thread_([this, &runner, &study](const std::stop_token& stop) { run(runner, study, stop); }) {
-  }
+      : thread_(
+            [this, &runner, &study](const std::stop_token& stop) { run(runner, study, stop); }) {}
 
  private:
   void run(FitRunner& runner, Study& study, const std::stop_token& stop) {

@@ -148,8 +148,8 @@ void fail_in_search(const ResolvedWorkflow& workflow, const std::string& pointer
 
 std::optional<std::int64_t> parse_bytes(const std::string& text) {
   constexpr std::pair<const char*, double> kUnits[] = {
-      {"KiB", 1 << 10},         {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1099511627776.0},
-      {"KB", 1e3},              {"MB", 1e6},      {"GB", 1e9},      {"TB", 1e12}};
+      {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1099511627776.0},
+      {"KB", 1e3},      {"MB", 1e6},      {"GB", 1e9},      {"TB", 1e12}};
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   if (end == text.c_str() || !std::isfinite(number) || number <= 0)

@@ -29,10 +29,10 @@ struct SearchSettings {
   std::string pruner_name = {};
   std::vector<std::string> objectives;  ///< "val_loss", "parameter_count", or names of metrics
   std::vector<ConstraintSettings> constraints = {};
-  std::int64_t trials = 0;    ///< at most: a grid may have fewer points
-  std::int64_t parallel = 1;  ///< how many jobs a decision does not see the results of
-  bool asynchronous = false;  ///< decisions see whatever has ended
-  std::int64_t keep = 0;  ///< how many of the best trials keep their weights
+  std::int64_t trials = 0;             ///< at most: a grid may have fewer points
+  std::int64_t parallel = 1;           ///< how many jobs a decision does not see the results of
+  bool asynchronous = false;           ///< decisions see whatever has ended
+  std::int64_t keep = 0;               ///< how many of the best trials keep their weights
   std::optional<double> seconds = {};  ///< wall time for the whole search
   std::optional<std::int64_t> memory = {};  ///< bytes that the process may use
 };

@@ -221,8 +221,7 @@ bool Study::begin_job(Orders& orders) {
     return false;
   }
   for (;;) {
-    const NextJob next =
-        settings_.pruner ? settings_.pruner->next_job(view_of(shown_)) : NextJob();
+    const NextJob next = settings_.pruner ? settings_.pruner->next_job(view_of(shown_)) : NextJob();
     if (next.kind == NextJob::Kind::kResume) {
       go_on_with(next.trial, orders);
       return true;
@@ -245,7 +244,7 @@ bool Study::begin_job(Orders& orders) {
       go_on_with(*paused, orders);
       return true;
     }
-    is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials
+    is_exhausted_&& static_cast<std::int64_t>(trials_.size()) < settings_.trials
         ? end_search("space", "the tuner had no more points")
         : end_search("trials", "all trials were made");
     return false;
@@ -352,9 +351,9 @@ void Study::make_training(Trial& trial) {
   const auto document = std::make_shared<const ResolvedWorkflow>(
       trial_document(run_.runtime, run_.workflow(), settings_.space, trial.now.point));
   Training& training = trial.training.emplace();
-  training.folds = std::make_unique<CrossValidation>(
-      plan_of_trials(plan_), run_.components().training_plan(), std::vector<Baseline>(),
-      id_of(trial.now.number), document);
+  training.folds =
+      std::make_unique<CrossValidation>(plan_of_trials(plan_), run_.components().training_plan(),
+                                        std::vector<Baseline>(), id_of(trial.now.number), document);
   for (PlannedFit& fit : training.folds->next().start) {
     fit.keeps_weights = fit.keeps_weights || settings_.keep > 0;
     training.fits.push_back({std::move(fit)});
@@ -368,12 +367,11 @@ void Study::order_fits(Trial& trial, Orders& orders) {
     // A fold may begin with the weights of the one before. Planned before that has them, it would
     // fail the run where that one fails.
     const auto& start = fit.planned.start;
-    const bool waits =
-        start && std::any_of(trial.training->fits.begin(), trial.training->fits.end(),
-                             [&](const TrialFit& other) {
-                               return other.planned.id.path() == start->fit &&
-                                      other.state != TrialFit::State::kEnded;
-                             });
+    const bool waits = start && std::any_of(trial.training->fits.begin(),
+                                            trial.training->fits.end(), [&](const TrialFit& other) {
+                                              return other.planned.id.path() == start->fit &&
+                                                     other.state != TrialFit::State::kEnded;
+                                            });
     if (waits)
       continue;
     if (fit.is_known) {
@@ -402,8 +400,8 @@ Study::TrialFit& Study::fit_of(Trial& trial, const FitId& id) {
 PrunerVerdict Study::judge(Trial& trial, std::int64_t epoch) {
   trial.judged = epoch;
   const Job& job = jobs_[static_cast<std::size_t>(trial.job)];
-  const PrunerVerdict verdict = settings_.pruner->judge(
-      trial.now, view_of(settings_.asynchronous ? shown_ : *job.seen));
+  const PrunerVerdict verdict =
+      settings_.pruner->judge(trial.now, view_of(settings_.asynchronous ? shown_ : *job.seen));
   if (verdict == PrunerVerdict::kContinue)
     trial.next_judged = settings_.pruner->next_step(trial.now.number, epoch);
   return verdict;
@@ -459,8 +457,7 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
       trial.now.intermediate.push_back(fit.values.back());
       if (trial.now.intermediate.size() != fit.values.size())  // of an earlier process
         put_values_together(trial);
-      journal_.reported(trial.now.number,
-                        {epoch.epoch, objectives_.in_document(0, *value)});
+      journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value)});
     }
   }
   if (is_cancelled(trial.now.number)) {
@@ -529,9 +526,8 @@ void Study::settle(Trial& trial) {
     });
     if (one_waits && trial.error.empty() && !trial.is_cancelled && !trial.is_cut_off)
       order_fits(trial, ready_);
-    if (std::any_of(fits.begin(), fits.end(), [](const TrialFit& fit) {
-          return fit.state == TrialFit::State::kRunning;
-        }))
+    if (std::any_of(fits.begin(), fits.end(),
+                    [](const TrialFit& fit) { return fit.state == TrialFit::State::kRunning; }))
       return;
     put_values_together(trial);
   }
@@ -544,9 +540,8 @@ void Study::settle(Trial& trial) {
   if (trial.is_cut_off)
     return;
   const std::vector<TrialFit>& fits = trial.training->fits;
-  if (std::all_of(fits.begin(), fits.end(), [](const TrialFit& fit) {
-        return fit.state == TrialFit::State::kEnded;
-      }))
+  if (std::all_of(fits.begin(), fits.end(),
+                  [](const TrialFit& fit) { return fit.state == TrialFit::State::kEnded; }))
     return settle_completed(trial);
   if (!trial.verdict) {  // of several folds
     const PrunerVerdict verdict = judge(trial, trial.now.intermediate.back().step);
@@ -556,8 +551,8 @@ void Study::settle(Trial& trial) {
     }
     trial.verdict = verdict;
   }
-  end_job(trial, *trial.verdict == PrunerVerdict::kPause ? TrialState::kPaused
-                                                         : TrialState::kPruned);
+  end_job(trial,
+          *trial.verdict == PrunerVerdict::kPause ? TrialState::kPaused : TrialState::kPruned);
 }
 
 void Study::settle_completed(Trial& trial) {
@@ -591,8 +586,7 @@ void Study::end_job(Trial& trial, TrialState state, std::optional<double> second
   if (!seconds) {
     if (trial.training && trial.training->fits.size() > 1) {
       for (const IntermediateValue& value : trial.now.intermediate)
-        journal_.reported(trial.now.number,
-                          {value.step, objectives_.in_document(0, value.value)});
+        journal_.reported(trial.now.number, {value.step, objectives_.in_document(0, value.value)});
     }
     journal_.job_ended({.job = trial.job,
                         .trial = trial.now.number,
@@ -766,10 +760,9 @@ nlohmann::json Study::record() const {
   nlohmann::json trials = nlohmann::json::array();
   for (const treadle::Trial& trial : shown_) {
     const Trial& whole = trials_[static_cast<std::size_t>(trial.number)];
-    nlohmann::json one{
-        {"number", trial.number},
-        {"state", whole.is_cancelled ? "cancelled" : state_text(trial.state)},
-        {"params", settings_.space.to_json(trial.point)}};
+    nlohmann::json one{{"number", trial.number},
+                       {"state", whole.is_cancelled ? "cancelled" : state_text(trial.state)},
+                       {"params", settings_.space.to_json(trial.point)}};
     if (is_complete(trial)) {
       one["values"] = in_document(trial.values);
       if (!trial.constraints.empty())

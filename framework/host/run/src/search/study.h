@@ -148,14 +148,14 @@ class Study final : public FitPlanner {
 
   std::vector<Trial> trials_;
   std::vector<Job> jobs_;
-  std::size_t seen_ = 0;             // jobs whose results decisions see; any, where asynchronous
-  Trials shown_;                     // the trials as the next decision sees them
-  std::vector<std::int64_t> kept_;   // complete trials whose weights are kept, the best first
-  Orders ready_;                     // for the next orders
-  std::optional<std::size_t> end_;   // jobs of the study, where it was ended early
-  bool is_over_ = false;             // no job begins any more
-  bool is_exhausted_ = false;        // the tuner has no more points
-  nlohmann::json ended_;             // why
+  std::size_t seen_ = 0;            // jobs whose results decisions see; any, where asynchronous
+  Trials shown_;                    // the trials as the next decision sees them
+  std::vector<std::int64_t> kept_;  // complete trials whose weights are kept, the best first
+  Orders ready_;                    // for the next orders
+  std::optional<std::size_t> end_;  // jobs of the study, where it was ended early
+  bool is_over_ = false;            // no job begins any more
+  bool is_exhausted_ = false;       // the tuner has no more points
+  nlohmann::json ended_;            // why
   std::int64_t best_ = -1;
   std::shared_ptr<const ResolvedWorkflow> best_document_;
   std::unique_ptr<CrossValidation> best_run_;

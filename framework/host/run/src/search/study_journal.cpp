@@ -158,8 +158,8 @@ void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledT
     } else if (key == kConstraints) {
       trial.constraints = value.get<std::vector<double>>();
     } else if (key == kNonFinite) {
-      trial.intermediate.push_back({value.at("step").get<std::int64_t>(),
-                                    non_finite(value.at("value").get<std::string>())});
+      trial.intermediate.push_back(
+          {value.at("step").get<std::int64_t>(), non_finite(value.at("value").get<std::string>())});
     }
   }
 }
@@ -205,6 +205,17 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
   }
 }
 
+void StudyJournal::reopen(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path))
+    return;
+  AppendFile(path).append_line(nlohmann::json{
+      {"op_code", kSetStudyAttribute},
+      {"worker_id", "treadle-" + std::to_string(getpid())},
+      {"study_id", 0},
+      {"system_attr",
+       {{kEnded, nullptr}}}}.dump());
+}
+
 void StudyJournal::append(int operation, nlohmann::json fields) {
   fields["op_code"] = operation;
   fields["worker_id"] = worker_;
@@ -232,9 +243,8 @@ void StudyJournal::reported(std::int64_t trial, const IntermediateValue& value) 
     return;
   known.intermediate.push_back(value);
   if (std::isfinite(value.value)) {
-    append(
-        kSetIntermediate,
-        {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", value.value}});
+    append(kSetIntermediate,
+           {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", value.value}});
   } else {
     append(kSetTrialAttribute,
            {{"trial_id", trial},

@@ -74,6 +74,8 @@ class StudyJournal {
   void reported(std::int64_t trial, const IntermediateValue& value);
   void job_ended(const JobEnd& end);
   void search_ended(const nlohmann::json& how);
+  /// Takes back that the search of this journal has ended; nothing where there is none.
+  static void reopen(const std::filesystem::path& path);
 
  private:
   void read();

@@ -7,12 +7,12 @@
 #include "load/run_device.h"
 #include "load/run_precision.h"
 #include "report/result_json.h"
+#include "search/search_settings.h"
 #include "session/baselines.h"
 #include "session/batch_size.h"
 #include "session/brief_context.h"
 #include "session/fit.h"
 #include "session/run_record.h"
-#include "search/search_settings.h"
 
 namespace treadle {
 namespace {

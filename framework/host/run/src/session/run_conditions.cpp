@@ -35,6 +35,9 @@ constexpr std::array kMayChange{"/name",
                                 "/resources/workers",
                                 "/resources/device",
                                 "/resources/execution",
+                                "/search/trials",
+                                "/search/budget",
+                                "/search/keep",
                                 "/model/weights/path"};
 constexpr std::size_t kMostShown = 6;
 

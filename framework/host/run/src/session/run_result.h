@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "search/study.h"
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
-#include "search/study.h"
 
 namespace treadle::internal {
 

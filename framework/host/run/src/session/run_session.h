@@ -8,9 +8,9 @@
 #include <treadle/engine/stage_graph.h>
 #include <treadle/host/run/workflow_run.h>
 
+#include "search/study.h"
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
-#include "search/study.h"
 
 namespace treadle::internal {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -28,8 +29,10 @@ class RunFolder {
   }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
   /// Of a run that searches: a file here cancels the trial of its name.
-  std::filesystem::path cancelled(std::int64_t trial) const {
-    return path_ / "cancel" / std::to_string(trial);
+  std::filesystem::path cancelled(std::int64_t trial) const { return cancelled_of(path_, trial); }
+  static std::filesystem::path cancelled_of(const std::filesystem::path& folder,
+                                            std::int64_t trial) {
+    return folder / "cancel" / std::to_string(trial);
   }
   /// Of a run that searches: what its trials came to.
   std::filesystem::path search_journal() const { return path_ / "search.journal"; }

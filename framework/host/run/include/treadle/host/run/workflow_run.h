@@ -69,6 +69,16 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& folde
 RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& from,
                         std::span<const std::string> overrides, const RunOptions& options = {});
 
+/// Lets a search that has ended, or was stopped, go on: with so many more trials, and with this
+/// time budget ("2h"; empty: as it was). resume_run() then does so; the model is trained again if
+/// another trial is the best. Throws UsageError for a run that did not search.
+void extend_search(const Runtime& runtime, const std::filesystem::path& run, std::int64_t trials,
+                   const std::string& time);
+
+/// Cancels a trial of a search, which may be running in another process: it ends with its epoch, or
+/// before it begins, as a failed one. Throws UsageError for a run that does not search.
+void cancel_trial(const std::filesystem::path& run, std::int64_t trial);
+
 /// What history.csv of a run holds so far, by training; trend_of() (history.h) has its numbers by
 /// name. Metrics have no direction there. Throws a StorageError for a file that was damaged.
 std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder);

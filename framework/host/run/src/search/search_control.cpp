@@ -1,0 +1,78 @@
+#include <filesystem>
+#include <fstream>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+#include <treadle/host/run/run_folder.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "search/study_journal.h"
+
+// What people change of a search from outside. The trials that there are stay as they are: a search
+// is the same with more of them.
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::json search_document(const fs::path& path) {
+  std::ifstream file(path);
+  nlohmann::json document = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("search")) {
+    throw UsageError(path.parent_path().string() +
+                     ": is no run that searches; its document has no \"search\"");
+  }
+  return document;
+}
+
+/// All but the trials: the trainings of the best one, which may be another one now.
+void remove_last_training(const RunFolder& folder) {
+  fs::remove(folder.result());  // first of all: the run is unfinished from here on
+  for (const fs::path& parent : {folder.fit_results(), folder.checkpoints()}) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
+      if (entry.path().filename() != "trials")
+        fs::remove_all(entry.path());
+    }
+  }
+}
+
+}  // namespace
+
+void extend_search(const Runtime& runtime, const fs::path& run, std::int64_t trials,
+                   const std::string& time) {
+  const RunFolder folder = RunFolder::open(run);
+  nlohmann::json document = search_document(folder.document());
+  nlohmann::json& search = document.at("search");
+  search["trials"] = search.at("trials").get<std::int64_t>() + trials;
+  if (!time.empty())
+    search["budget"]["time"] = time;
+  // With more trials than there may be, or no time, it is refused before anything is changed.
+  runtime.resolve(document);
+  try {
+    internal::StudyJournal::reopen(folder.search_journal());
+    write_file_atomically(folder.document(), write_workflow(document));
+    remove_last_training(folder);
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError(std::string(error.what()) + "; make the folder writable");
+  }
+}
+
+void cancel_trial(const fs::path& run, std::int64_t trial) {
+  // Not locked: the run may be going on.
+  if (!fs::exists(run / "workflow.json"))
+    throw StorageError(run.string() + ": is not the folder of a run: it has no workflow.json");
+  const nlohmann::json document = search_document(run / "workflow.json");
+  const auto trials = document.at("search").at("trials").get<std::int64_t>();
+  if (trial < 0 || trial >= trials) {
+    throw UsageError(run.string() + ": has the trials 0 to " + std::to_string(trials - 1) +
+                     ", and no trial " + std::to_string(trial));
+  }
+  const fs::path file = RunFolder::cancelled_of(run, trial);
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  write_file_atomically(file, "");
+}
+
+}  // namespace treadle
