@@ -80,8 +80,8 @@ constexpr Option kResume{"resume", 0,  "RUN",
                          false,    "", "goes on with this search, as the options below change it"};
 constexpr Option kAddTrials{"add-trials", 0,  "COUNT",
                             false,        "", "with --resume: makes so many more trials"};
-constexpr Option kTimeBudget{"time", 0,  "DURATION",
-                       false,  "", "the time budget: \"2h\", \"30min\"; the best so far counts"};
+constexpr Option kTimeBudget{
+    "time", 0, "DURATION", false, "", "the time budget: \"2h\", \"30min\"; the best so far counts"};
 constexpr Option kTrials{"trials", 0, "COUNT", false, "", "how many trials, at most"};
 constexpr Option kCancel{"cancel", 0, "TRIAL", false, "", "with --resume: only cancels this trial"};
 constexpr Option kDevice{
@@ -120,8 +120,8 @@ std::span<const Command> commands() {
       {"tune",
        "Searches for good values, as the document's \"search\" describes.",
        {kDocumentUnlessResumed},
-       {kTrials, kTimeBudget, kSet, kResume, kAddTrials, kCancel, kAllowDifferences, kOutput, kDevice,
-        kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       {kTrials, kTimeBudget, kSet, kResume, kAddTrials, kCancel, kAllowDifferences, kOutput,
+        kDevice, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
        "tune examples/search.json --time 10min",
        true,
        ""},

@@ -173,6 +173,73 @@ std::string live_line(const LiveState& state, std::size_t columns) {
   return cut_to(line, columns);
 }
 
+namespace {
+
+std::string objectives_text(const SearchProgress& search, const std::vector<double>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(values.size(), search.objectives.size()); ++i)
+    text += (i == 0 ? "" : ", ") + search.objectives[i] + " " + number_text(values[i]);
+  return text;
+}
+
+std::string params_text(const std::vector<std::pair<std::string, std::string>>& params) {
+  std::string text;
+  for (const auto& [name, value] : params)
+    text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> live_search(const LiveState& state, std::size_t columns,
+                                     std::size_t rows) {
+  const SearchProgress& search = state.search->progress;
+  const std::int64_t ended = search.complete + search.pruned + search.failed;
+  std::string head = std::to_string(ended) + " of " + std::to_string(search.trials) + " trials";
+  const std::pair<std::int64_t, const char*> counts[] = {{search.running, " running"},
+                                                         {search.paused, " paused"},
+                                                         {search.pruned, " pruned"},
+                                                         {search.failed, " failed"}};
+  for (const auto& [count, word] : counts) {
+    if (count > 0)
+      append(head, std::to_string(count) + word);
+  }
+  if (state.seconds_left)
+    append(head, clock_text(*state.seconds_left) + " left");
+  std::vector<std::string> lines{head};
+  if (search.best_trial >= 0) {
+    lines.push_back("best  trial " + std::to_string(search.best_trial) + "  " +
+                    objectives_text(search, search.best_values) + "  " +
+                    params_text(state.search->best_params));
+  }
+  for (const LiveTraining& training : state.running) {
+    std::string line =
+        training.name + "  " + position(training.progress.epoch, training.progress.epochs);
+    if (training.loss)
+      append(line, "loss " + number_text(*training.loss));
+    if (training.metric)
+      append(line, training.metric->name + " " + number_text(training.metric->value));
+    lines.push_back(std::move(line));
+  }
+  if (lines.size() > rows)
+    lines.resize(rows);
+  for (std::string& line : lines)
+    line = cut_to(line, columns);
+  return lines;
+}
+
+std::string trial_line(const TrialSummary& trial, const SearchProgress& search) {
+  std::string line = "trial " + std::to_string(trial.number) + ": " + trial.state;
+  if (!trial.values.empty())
+    line += ", " + objectives_text(search, trial.values);
+  if (trial.state == "pruned" || trial.state == "paused")
+    line += " after epoch " + std::to_string(trial.epochs);
+  if (!trial.error.empty())
+    return line + " (" + trial.error + ")";
+  line += "  " + params_text(trial.params);
+  return trial.number == search.best_trial ? line + std::string(kBest) : line;
+}
+
 std::string clock_text(double seconds) {
   const long long whole = std::llround(std::clamp(seconds, 0.0, 3.6e9));
   char text[48];

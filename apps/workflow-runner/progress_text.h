@@ -52,17 +52,31 @@ struct LiveTraining {
   std::optional<MetricValue> metric;
 };
 
+/// What a search has come to.
+struct LiveSearch {
+  SearchProgress progress;
+  std::vector<std::pair<std::string, std::string>> best_params = {};
+};
+
 struct LiveState {
   std::vector<LiveTraining> running;
   std::int64_t finished = 0;   ///< trainings that are done
   std::int64_t trainings = 1;  ///< in the run
   std::optional<double> steps_per_second;
   std::optional<double> seconds_left;
+  std::optional<LiveSearch> search = std::nullopt;
 };
 
 /// "epoch 12/60  20 %  1240 steps/s  loss 0.1234  accuracy 0.9533  0:12 left", or with several
 /// trainings "2 of 6 done  fold-3 12/60  fold-4 10/60 …"; cut to `columns`.
 std::string live_line(const LiveState& state, std::size_t columns);
+
+/// Of a search: how many trials there are of each kind, the best of them, and a line for each that
+/// runs; at most `rows` lines, each cut to `columns`.
+std::vector<std::string> live_search(const LiveState& state, std::size_t columns, std::size_t rows);
+
+/// "trial 7: complete, val_loss 0.2331  (optimizer.learning_rate 0.012, model.hidden [16])"
+std::string trial_line(const TrialSummary& trial, const SearchProgress& search);
 
 /// "0:12", "1:02:03".
 std::string clock_text(double seconds);

@@ -13,14 +13,22 @@ constexpr auto kBetweenPaints = 100ms;
 constexpr auto kRateWindow = 3s;
 constexpr auto kLeftWindow = 30s;
 
+constexpr std::size_t kMostLiveLines = 10;
+
+/// Its trial has a line.
+bool is_of_trial(const FitId& fit) {
+  return fit.path().starts_with("trials/");
+}
+
 double seconds_between(std::chrono::steady_clock::time_point from,
                        std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// One of the models to compare with: how it is trained is not what people look at.
-bool is_baseline(const FitId& fit) {
-  return fit.path().starts_with("baselines/");
+/// One of the models to compare with, or of the trials of a search: how it is trained is not what
+/// people look at.
+bool is_of_many(const FitId& fit) {
+  return fit.path().starts_with("baselines/") || is_of_trial(fit);
 }
 
 }  // namespace
@@ -45,7 +53,7 @@ void ProgressView::finish() {
     painter_.join();
   }
   const std::lock_guard lock(mutex_);
-  erase_live_line();
+  erase_live_lines();
   is_finished_ = true;
 }
 
@@ -88,7 +96,7 @@ void ProgressView::do_epoch_completed(const FitId& fit, const EpochSummary& summ
     return;
   training->last = summary;
   training->is_last_shown = false;
-  if (!is_baseline(fit) && has_line(summary.epoch, summary.epochs, fit.count()))
+  if (!is_of_many(fit) && has_line(summary.epoch, summary.epochs, fit.count()))
     print_epoch(*training, summary);
 }
 
@@ -96,15 +104,41 @@ void ProgressView::do_fit_completed(const FitId& fit, const FitSummary& summary)
   const std::lock_guard lock(mutex_);
   if (Training* training = find(fit)) {
     // Early stopping may have ended it at an epoch that had no line.
-    if (fit.count() == 1 && !is_baseline(fit) && training->last && !training->is_last_shown)
+    if (fit.count() == 1 && !is_of_many(fit) && training->last && !training->is_last_shown)
       print_epoch(*training, *training->last);
     training->is_done = true;
   }
-  if (fit.count() > 1 || is_baseline(fit)) {
+  if (is_of_trial(fit))
+    return;
+  if (fit.count() > 1 || is_of_many(fit)) {
     print(fit_line(fit, summary));
   } else if (!summary.stop_reason.empty()) {
     print("stopped after epoch " + std::to_string(summary.epochs) + ": " + summary.stop_reason);
   }
+}
+
+void ProgressView::do_trial_changed(const TrialSummary& trial, const SearchProgress& search) {
+  const std::lock_guard lock(mutex_);
+  if (!search_)
+    search_.emplace();
+  search_->progress = search;
+  search_told_ = Clock::now();
+  params_[trial.number] = trial.params;
+  if (const auto best = params_.find(search.best_trial); best != params_.end())
+    search_->best_params = best->second;
+  // What is paused takes no part any more until it goes on.
+  const std::string path = "trials/" + std::to_string(trial.number);
+  if (trial.state != "running") {
+    std::erase_if(trainings_, [&](const Training& training) {
+      const std::string& of = training.id.path();
+      return of == path || of.starts_with(path + "/");
+    });
+  }
+  if (trial.state == "running" || trial.state == "paused")
+    return;
+  const std::string line = trial_line(trial, search);
+  print(trial.number == search.best_trial ? terminal_.green(line) : line);
+  params_.erase(trial.number == search.best_trial ? -1 : trial.number);
 }
 
 void ProgressView::do_noted(const std::string& text) {
@@ -115,7 +149,7 @@ void ProgressView::do_noted(const std::string& text) {
 void ProgressView::print(const std::string& line) {
   if (silent_)
     return;
-  erase_live_line();
+  erase_live_lines();
   terminal_.write(line + "\n");
 }
 
@@ -129,11 +163,14 @@ void ProgressView::print_epoch(Training& training, const EpochSummary& summary) 
   training.is_last_shown = true;
 }
 
-void ProgressView::erase_live_line() {
-  if (!has_live_line_)
+void ProgressView::erase_live_lines() {
+  if (live_lines_ == 0)
     return;
-  terminal_.write("\r\x1b[K");
-  has_live_line_ = false;
+  std::string erasing = "\r\x1b[K";
+  for (; live_lines_ > 1; --live_lines_)
+    erasing += "\x1b[1A\x1b[K";
+  live_lines_ = 0;
+  terminal_.write(erasing);
 }
 
 void ProgressView::keep_painting(std::stop_token stop) {
@@ -150,13 +187,23 @@ void ProgressView::paint() {
     return;
   const LiveState state = look();
   if (state.running.empty()) {
-    erase_live_line();
+    erase_live_lines();
     return;
   }
   // The terminal writes ^C behind it, and must not begin another line for that.
-  const std::string line = live_line(state, terminal_.width() - 3);
-  terminal_.write("\r" + line + "\x1b[K");
-  has_live_line_ = true;
+  const std::size_t columns = terminal_.width() - 3;
+  const std::vector<std::string> lines =
+      state.search ? live_search(state, columns, std::min(terminal_.height(), kMostLiveLines))
+                   : std::vector{live_line(state, columns)};
+  if (lines.size() != live_lines_)
+    erase_live_lines();
+  std::string text = "\r";
+  for (std::size_t line = 1; line < live_lines_; ++line)
+    text += "\x1b[1A";
+  for (std::size_t line = 0; line < lines.size(); ++line)
+    text += (line == 0 ? "" : "\n") + lines[line] + "\x1b[K";
+  terminal_.write(text);
+  live_lines_ = lines.size();
 }
 
 LiveState ProgressView::look() {
@@ -175,8 +222,31 @@ LiveState ProgressView::look() {
     }
     state.running.push_back(std::move(live));
   }
-  measure(state);
+  const bool is_searching =
+      search_ && std::any_of(trainings_.begin(), trainings_.end(), [](const Training& training) {
+        return !training.is_done && is_of_trial(training.id);
+      });
+  if (is_searching) {
+    state.search = search_;
+    measure_search(state);
+  } else {
+    measure(state);
+  }
   return state;
+}
+
+/// The trials to come take as long as those before, as far as the time budget allows.
+void ProgressView::measure_search(LiveState& state) const {
+  const SearchProgress& search = search_->progress;
+  const double passed = search.seconds + seconds_between(search_told_, Clock::now());
+  const auto ended = static_cast<double>(search.complete + search.pruned + search.failed);
+  if (ended > 0)
+    state.seconds_left =
+        std::max(passed / ended * (static_cast<double>(search.trials) - ended), 0.0);
+  if (search.budget) {
+    const double left = std::max(*search.budget - passed, 0.0);
+    state.seconds_left = std::min(state.seconds_left.value_or(left), left);
+  }
 }
 
 /// Rate and time left from the steps of the last seconds: they hold also for a resumed run, and

@@ -2,11 +2,15 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <treadle/core/run_observer.h>
 
@@ -16,7 +20,8 @@
 namespace treadle::cli {
 
 /// Shows a run while it happens: lines for epochs and notes and, where the terminal can repaint,
-/// one line below them that moves.
+/// one line below them that moves. Of a search it shows a line for each trial that has ended, and
+/// below them a table of what is running.
 ///
 /// Fits are known by their paths, from when they start: a plan may grow. A thread of the view's
 /// looks at them ten times a second. Everything is under one lock.
@@ -55,16 +60,18 @@ class ProgressView final : public RunObserver {
   void do_step_completed(const FitId& fit, const StepProgress& progress) override;
   void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override;
   void do_fit_completed(const FitId& fit, const FitSummary& summary) override;
+  void do_trial_changed(const TrialSummary& trial, const SearchProgress& search) override;
   void do_noted(const std::string& text) override;
 
   Training* find(const FitId& fit);
   void print(const std::string& line);
   void print_epoch(Training& training, const EpochSummary& summary);
-  void erase_live_line();
+  void erase_live_lines();
   void paint();
   void keep_painting(std::stop_token stop);
   LiveState look();
   void measure(LiveState& state);
+  void measure_search(LiveState& state) const;
 
   const Terminal terminal_;
   const bool silent_;
@@ -75,7 +82,10 @@ class ProgressView final : public RunObserver {
   std::deque<Training> trainings_;   // in the order in which they started
   std::int64_t training_count_ = 0;  // those of the run, as far as it has said
   std::optional<EpochTable> table_;
-  bool has_live_line_ = false;
+  std::size_t live_lines_ = 0;
+  std::optional<LiveSearch> search_;
+  std::map<std::int64_t, std::vector<std::pair<std::string, std::string>>> params_;  // of trials
+  Clock::time_point search_told_;
   bool is_finished_ = false;
   std::deque<Sample> samples_;
   std::jthread painter_;

@@ -59,6 +59,13 @@ std::size_t Terminal::width() const {
   return width == 0 ? kUsualWidth : std::max(width, kNarrowest);
 }
 
+std::size_t Terminal::height() const {
+  winsize window{};
+  if (!is_terminal_ || ioctl(descriptor_, TIOCGWINSZ, &window) != 0 || window.ws_row == 0)
+    return std::numeric_limits<std::size_t>::max();
+  return window.ws_row;
+}
+
 int Terminal::try_to_write(std::string_view text) const {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());

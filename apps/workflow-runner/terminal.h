@@ -20,6 +20,8 @@ class Terminal {
 
   /// Columns there are now: the window may change. A very large number when nothing is cut.
   std::size_t width() const;
+  /// Rows there are now; a very large number where there is no window.
+  std::size_t height() const;
 
   /// Writes everything, whatever becomes of it: a run goes on when nobody reads along any more.
   void write(std::string_view text) const;

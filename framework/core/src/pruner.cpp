@@ -7,6 +7,18 @@
 #include <treadle/core/plugin_call.h>
 
 namespace treadle {
+namespace {
+
+void expect_study(const StudyView& study) {
+  std::int64_t last = -1;
+  for (const Trial& trial : study.trials) {
+    TREADLE_EXPECTS(trial.number > last, "the trials of a study have ascending numbers");
+    last = trial.number;
+  }
+  TREADLE_EXPECTS(last < study.max_trials, "a study has no more trials than it was asked for");
+}
+
+}  // namespace
 
 Pruner::~Pruner() = default;
 
@@ -28,20 +40,29 @@ std::optional<std::int64_t> Pruner::next_step(std::int64_t trial, std::int64_t a
 
 PrunerVerdict Pruner::judge(const Trial& trial, const StudyView& study) const {
   TREADLE_EXPECTS(!trial.intermediate.empty(), "a trial is judged by its intermediate values");
+  expect_study(study);
   return call_plugin(*this, "judge", [&] { return do_judge(trial, study); });
 }
 
 NextJob Pruner::next_job(const StudyView& study) const {
-  const NextJob job = call_plugin(*this, "next_job", [&] { return do_next_job(study); });
-  if (job.kind != NextJob::Kind::kResume)
+  expect_study(study);
+  NextJob job = call_plugin(*this, "next_job", [&] { return do_next_job(study); });
+  const auto refuse = [&](const std::string& what) {
+    refuse_result(*this, "next_job", "returned " + what);
+  };
+  if (job.point && study.space != nullptr && !study.space->contains(*job.point))
+    refuse("a point outside the space");
+  const bool names_trial = job.kind == NextJob::Kind::kResume ||
+                           job.kind == NextJob::Kind::kPrune ||
+                           (job.kind == NextJob::Kind::kStart && job.trial >= 0);
+  if (!names_trial)
     return job;
   const auto trial = std::find_if(study.trials.begin(), study.trials.end(),
                                   [&](const Trial& other) { return other.number == job.trial; });
-  if (trial == study.trials.end() || trial->state != TrialState::kPaused) {
-    refuse_result(*this, "next_job",
-                  "returned trial " + std::to_string(job.trial) + " to resume, which is " +
-                      (trial == study.trials.end() ? "no trial of the study" : "not paused"));
-  }
+  if (trial == study.trials.end())
+    refuse("trial " + std::to_string(job.trial) + ", which is no trial of the study");
+  if (trial->state != TrialState::kPaused)
+    refuse("trial " + std::to_string(job.trial) + ", which is not paused");
   return job;
 }
 

@@ -28,6 +28,10 @@ void RunObserver::fit_completed(const FitId& fit, const FitSummary& summary) {
   call_plugin(*this, "fit_completed", [&] { do_fit_completed(fit, summary); });
 }
 
+void RunObserver::trial_changed(const TrialSummary& trial, const SearchProgress& search) {
+  call_plugin(*this, "trial_changed", [&] { do_trial_changed(trial, search); });
+}
+
 void RunObserver::noted(const std::string& text) {
   call_plugin(*this, "noted", [&] { do_noted(text); });
 }
@@ -42,6 +46,7 @@ void RunObserver::do_step_completed(const FitId&, const StepProgress&) {}
 void RunObserver::do_epoch_completed(const FitId&, const EpochSummary&) {}
 void RunObserver::do_checkpoint_saved(const FitId&, const std::string&) {}
 void RunObserver::do_fit_completed(const FitId&, const FitSummary&) {}
+void RunObserver::do_trial_changed(const TrialSummary&, const SearchProgress&) {}
 void RunObserver::do_noted(const std::string&) {}
 void RunObserver::do_run_completed(const std::string&) {}
 

@@ -21,6 +21,10 @@ struct StudyView {
   bool may_start = true;
   /// The document maximizes the objective, so values here are its values negated.
   bool maximizes = false;
+  // For a pruner that makes points of its own, as populations do. The random streams are the
+  // study's: use them with the number of the trial in the place.
+  const SearchSpace* space = nullptr;
+  const RandomStreams* random = nullptr;
 };
 
 enum class PrunerVerdict {
@@ -33,11 +37,16 @@ enum class PrunerVerdict {
 struct NextJob {
   enum class Kind {
     kStart,   ///< another trial
-    kResume,  ///< `trial`, which is paused
+    kResume,  ///< `trial`, which is paused, goes on
+    kPrune,   ///< `trial`, which is paused, is ended for good; its checkpoint is removed
     kWait     ///< nothing before one more result can be seen
   };
   Kind kind = Kind::kStart;
+  /// Of kStart: -1, or a paused trial whose weights and optimizer the new one begins with, and
+  /// whose epochs it has behind it.
   std::int64_t trial = -1;
+  /// Of kStart: the values of the new trial, where the tuner is not to be asked.
+  std::optional<Point> point = std::nullopt;
 };
 
 /// Spends less on trials that do not promise much: ends them early, or pauses them and goes on with
@@ -45,9 +54,9 @@ struct NextJob {
 ///
 /// A study is a sequence of jobs. Each starts a trial, or goes on with a paused one, up to where it
 /// completes, is pruned, or is paused (again). Job n is decided, and its trial judged, with the
-/// results of the jobs <= n - search.parallel, whatever else has ended by then; a pruner that
-/// answers kWait is asked again with one more. So a study is the same for any number of workers and
-/// after any resume, and a pruner has no state.
+/// results of the jobs <= n - search.parallel and of those that an earlier job has waited for,
+/// whatever else has ended by then; a pruner that answers kWait is asked again with one more. So a
+/// study is the same for any number of workers and after any resume, and a pruner has no state.
 ///
 /// Steps are epochs, from 1. A trial completes at the last of its epochs, and is not judged there.
 /// Trials have one objective.
@@ -73,8 +82,8 @@ class Pruner : public Component {
   NextJob next_job(const StudyView& study) const;
 
  private:
-  // A step that is not behind `after`, and a trial to resume that is not paused, become a
-  // PluginError.
+  // A step that is not behind `after`, a trial that is not paused, and a point outside the space
+  // become a PluginError.
   virtual std::optional<std::int64_t> do_next_step(std::int64_t trial,
                                                    std::int64_t after) const = 0;
   virtual PrunerVerdict do_judge(const Trial& trial, const StudyView& study) const = 0;

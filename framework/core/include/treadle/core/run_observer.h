@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <treadle/base/component.h>
@@ -50,6 +51,31 @@ struct FitSummary {
   double seconds = 0;
 };
 
+/// How a trial of a search stands.
+struct TrialSummary {
+  std::int64_t number = 0;
+  std::string state;  ///< "running", "paused", "complete", "pruned", "failed"
+  std::vector<std::pair<std::string, std::string>> params;  ///< by path, as JSON
+  std::vector<double> values;                               ///< objectives, of a complete one
+  std::int64_t epochs = 0;                                  ///< it was compared after; 0: none
+  std::string error;                                        ///< of a failed one
+};
+
+/// How a search stands.
+struct SearchProgress {
+  std::vector<std::string> objectives;
+  std::int64_t trials = 0;  ///< planned at most
+  std::int64_t running = 0;
+  std::int64_t paused = 0;
+  std::int64_t complete = 0;
+  std::int64_t pruned = 0;
+  std::int64_t failed = 0;
+  std::int64_t best_trial = -1;  ///< of the complete ones; -1: there is none
+  std::vector<double> best_values;
+  double seconds = 0;                           ///< wall time so far, with that before a resume
+  std::optional<double> budget = std::nullopt;  ///< of wall time, in seconds
+};
+
 /// Receives the events of a run; cannot change it. Calls come one at a time, in order per training,
 /// never from within a step: on a dedicated thread of the run, soon after the event. Of a
 /// training's steps only the newest is reported, a few times a second; nothing else is left out. An
@@ -66,6 +92,9 @@ class RunObserver : public Component {
   void epoch_completed(const FitId& fit, const EpochSummary& summary);
   void checkpoint_saved(const FitId& fit, const std::string& path);
   void fit_completed(const FitId& fit, const FitSummary& summary);
+  /// A trial of a search has begun, goes on, is paused or has ended. Those that ended in an earlier
+  /// process are only counted.
+  void trial_changed(const TrialSummary& trial, const SearchProgress& search);
   /// A sentence a person should see: a choice that was made, a warning.
   void noted(const std::string& text);
   void run_completed(const std::string& folder);
@@ -77,6 +106,7 @@ class RunObserver : public Component {
   virtual void do_epoch_completed(const FitId& fit, const EpochSummary& summary);
   virtual void do_checkpoint_saved(const FitId& fit, const std::string& path);
   virtual void do_fit_completed(const FitId& fit, const FitSummary& summary);
+  virtual void do_trial_changed(const TrialSummary& trial, const SearchProgress& search);
   virtual void do_noted(const std::string& text);
   virtual void do_run_completed(const std::string& folder);
 };

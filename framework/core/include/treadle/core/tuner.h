@@ -38,6 +38,8 @@ struct Trial {
   /// far.
   std::vector<double> constraints;
   std::vector<IntermediateValue> intermediate;  ///< steps ascend
+  /// Of a trial that began with the weights of another one: its number.
+  std::optional<std::int64_t> copied_from = std::nullopt;
 };
 
 /// Suggests the points of a hyperparameter search: at random, on a grid, or by a model of the

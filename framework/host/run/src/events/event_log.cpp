@@ -130,6 +130,19 @@ void EventLog::do_fit_completed(const FitId& fit, const FitSummary& s) {
                           {"seconds", s.seconds}});
 }
 
+void EventLog::do_trial_changed(const TrialSummary& trial, const SearchProgress& search) {
+  nlohmann::json content{{"trial", trial.number}, {"state", trial.state}};
+  for (const auto& [name, value] : trial.params)
+    content["params"][name] = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+  for (const double value : trial.values)
+    content["values"].push_back(number_json(value));
+  if (!trial.error.empty())
+    content["error"] = trial.error;
+  if (search.best_trial >= 0)
+    content["best_trial"] = search.best_trial;
+  write("trial_changed", content);
+}
+
 void EventLog::do_noted(const std::string& text) {
   write("noted", {{"text", text}});
 }

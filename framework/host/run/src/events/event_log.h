@@ -34,6 +34,7 @@ class EventLog final : public RunObserver {
   void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override;
   void do_checkpoint_saved(const FitId& fit, const std::string& path) override;
   void do_fit_completed(const FitId& fit, const FitSummary& summary) override;
+  void do_trial_changed(const TrialSummary& trial, const SearchProgress& search) override;
   void do_noted(const std::string& text) override;
   void do_run_completed(const std::string& folder) override;
   void write(const char* event, const nlohmann::json& content);

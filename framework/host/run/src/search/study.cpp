@@ -107,7 +107,7 @@ const IntermediateValue* value_at(const std::vector<IntermediateValue>& values, 
 
 }  // namespace
 
-Study::Study(const RunParts& run, SearchSettings settings, ValidationPlan plan)
+Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
     : run_(run),
       settings_(std::move(settings)),
       plan_(std::move(plan)),
@@ -168,7 +168,9 @@ StudyView Study::view_of(const Trials& trials) const {
   return {.trials = trials,
           .max_trials = settings_.trials,
           .may_start = may_start(),
-          .maximizes = objectives_.maximizes(0)};
+          .maximizes = objectives_.maximizes(0),
+          .space = &settings_.space,
+          .random = &random_};
 }
 
 bool Study::may_start() const {
@@ -226,8 +228,12 @@ bool Study::begin_job(Orders& orders) {
       go_on_with(next.trial, orders);
       return true;
     }
+    if (next.kind == NextJob::Kind::kPrune) {
+      prune(next.trial);
+      return true;
+    }
     if (next.kind == NextJob::Kind::kStart && may_start()) {
-      if (start_trial(orders))
+      if (start_trial(next, orders))
         return true;
       continue;  // the tuner had no more points, which the pruner may take into account
     }
@@ -251,16 +257,16 @@ bool Study::begin_job(Orders& orders) {
   }
 }
 
-std::optional<Point> Study::point_of(std::int64_t number) {
+std::optional<Point> Study::point_of(std::int64_t number, const NextJob& job) {
   const std::vector<JournaledTrial>& earlier = journal_.earlier();
   if (number < static_cast<std::int64_t>(earlier.size()))
     return settings_.space.from_json(earlier[static_cast<std::size_t>(number)].params);
-  return settings_.tuner->suggest(settings_.space, shown_, number, random_);
+  return job.point ? job.point : settings_.tuner->suggest(settings_.space, shown_, number, random_);
 }
 
-bool Study::start_trial(Orders& orders) {
+bool Study::start_trial(const NextJob& job, Orders& orders) {
   const auto number = static_cast<std::int64_t>(trials_.size());
-  const std::optional<Point> point = point_of(number);
+  const std::optional<Point> point = point_of(number, job);
   if (!point) {
     is_exhausted_ = true;
     return false;
@@ -268,11 +274,32 @@ bool Study::start_trial(Orders& orders) {
   treadle::Trial fresh;
   fresh.number = number;
   fresh.point = *point;
+  std::int64_t epochs = 0;
+  if (job.trial >= 0) {  // it has behind it what the other has
+    const treadle::Trial& source = shown_[static_cast<std::size_t>(job.trial)];
+    fresh.copied_from = job.trial;
+    fresh.intermediate = source.intermediate;
+    epochs = trials_[static_cast<std::size_t>(job.trial)].judged;
+  }
   shown_.push_back(fresh);
-  trials_.emplace_back().now = std::move(fresh);
+  Trial& trial = trials_.emplace_back();
+  trial.inherited = fresh.intermediate;
+  trial.now = std::move(fresh);
+  trial.judged = epochs;
   journal_.started(number, settings_.space, *point);
   run_job(number, orders);
   return true;
+}
+
+/// A job without work, so that it has its place in the order of results.
+void Study::prune(std::int64_t number) {
+  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  trial.job = static_cast<std::int64_t>(jobs_.size());
+  Job& job = jobs_.emplace_back();
+  job.trial = number;
+  job.begun = Clock::now();
+  if (!ended_before(number))
+    end_job(trial, TrialState::kPruned);
 }
 
 void Study::go_on_with(std::int64_t number, Orders& orders) {
@@ -319,6 +346,7 @@ void Study::run_job(std::int64_t number, Orders& orders) {
     return end_job(trial, TrialState::kFailed);
   }
   order_fits(trial, orders);
+  tell(trial);
 }
 
 /// Ends the newest job of a trial as it ended in an earlier process.
@@ -356,7 +384,11 @@ void Study::make_training(Trial& trial) {
                                         std::vector<Baseline>(), id_of(trial.now.number), document);
   for (PlannedFit& fit : training.folds->next().start) {
     fit.keeps_weights = fit.keeps_weights || settings_.keep > 0;
-    training.fits.push_back({std::move(fit)});
+    if (trial.now.copied_from) {
+      fit.start = WarmStart{names_of(*trial.now.copied_from)[training.fits.size()],
+                            WarmStart::From::kCheckpoint};
+    }
+    training.fits.push_back({.planned = std::move(fit), .values = trial.inherited});
   }
 }
 
@@ -454,9 +486,7 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
   if (value) {
     fit.values.push_back({epoch.epoch, *value});
     if (is_alone) {
-      trial.now.intermediate.push_back(fit.values.back());
-      if (trial.now.intermediate.size() != fit.values.size())  // of an earlier process
-        put_values_together(trial);
+      put_values_together(trial);
       journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value)});
     }
   }
@@ -598,12 +628,59 @@ void Study::end_job(Trial& trial, TrialState state, std::optional<double> second
                         .seconds = taken,
                         .elapsed = elapsed()});
   }
+  if (!seconds)
+    tell(trial);
   if (settings_.asynchronous)
     see(job);
   if (state == TrialState::kPaused)
     return;
   trial.training.reset();
   keep_files_of_best(trial);
+}
+
+void Study::tell(const Trial& trial) {
+  TrialSummary summary;
+  summary.number = trial.now.number;
+  summary.state = trial.is_cancelled ? "cancelled" : state_text(trial.now.state);
+  for (const auto& [name, value] : settings_.space.to_json(trial.now.point).items())
+    summary.params.emplace_back(name, value.dump());
+  summary.values = in_document(trial.now.values);
+  summary.epochs = trial.now.intermediate.empty() ? 0 : trial.now.intermediate.back().step;
+  summary.error = trial.error;
+  SearchProgress search;
+  search.objectives = settings_.objectives;
+  search.trials = settings_.trials;
+  search.seconds = elapsed();
+  search.budget = settings_.seconds;
+  const treadle::Trial* best = nullptr;
+  for (const Trial& other : trials_) {
+    switch (other.now.state) {
+      case TrialState::kRunning:
+        ++search.running;
+        break;
+      case TrialState::kPaused:
+        ++search.paused;
+        break;
+      case TrialState::kComplete:
+        ++search.complete;
+        if (best == nullptr || rank_of(other.now) < rank_of(*best))
+          best = &other.now;
+        break;
+      case TrialState::kPruned:
+        ++search.pruned;
+        break;
+      case TrialState::kFailed:
+        ++search.failed;
+        break;
+    }
+  }
+  if (best != nullptr) {
+    search.best_trial = best->number;
+    search.best_values = in_document(best->values);
+  }
+  run_.log.notify([summary = std::move(summary), search = std::move(search)](RunObserver& o) {
+    o.trial_changed(summary, search);
+  });
 }
 
 /// Of a trial that has ended nothing is kept, unless it is among the best.
@@ -770,6 +847,8 @@ nlohmann::json Study::record() const {
     }
     if (trial.state == TrialState::kFailed)
       one["error"] = whole.error;
+    if (trial.copied_from)
+      one["copied_from"] = *trial.copied_from;
     nlohmann::json& intermediate = one["intermediate"] = nlohmann::json::array();
     for (const IntermediateValue& value : trial.intermediate) {
       intermediate.push_back(

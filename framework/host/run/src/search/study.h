@@ -37,7 +37,7 @@ class Study final : public FitPlanner {
  public:
   /// `plan` has no inner folds, and validation rows. Borrows `run`, whose data is open. Goes on
   /// with what the run's journal has.
-  Study(const RunParts& run, SearchSettings settings, ValidationPlan plan);
+  Study(RunParts& run, SearchSettings settings, ValidationPlan plan);
   ~Study() override;
 
   Orders next() override;
@@ -90,6 +90,8 @@ class Study final : public FitPlanner {
     std::int64_t job = 0;     ///< the newest
     double seconds = 0;       ///< wall time of its jobs
     std::int64_t judged = 0;  ///< the last epoch it was judged after
+    /// Values that it took over with the weights of another trial.
+    std::vector<IntermediateValue> inherited = {};
     std::optional<std::int64_t> next_judged;
     std::optional<PrunerVerdict> verdict;  ///< that ends its job
     bool is_cut_off = false;
@@ -108,8 +110,9 @@ class Study final : public FitPlanner {
   bool begin_job(Orders& orders);
   bool see_jobs(std::size_t count);
   void see(const Job& job);
-  bool start_trial(Orders& orders);
-  std::optional<Point> point_of(std::int64_t number);
+  bool start_trial(const NextJob& job, Orders& orders);
+  std::optional<Point> point_of(std::int64_t number, const NextJob& job);
+  void prune(std::int64_t number);
   void go_on_with(std::int64_t number, Orders& orders);
   void run_job(std::int64_t number, Orders& orders);
   bool ended_before(std::int64_t number);
@@ -122,6 +125,7 @@ class Study final : public FitPlanner {
   void settle(Trial& trial);
   void settle_completed(Trial& trial);
   void end_job(Trial& trial, TrialState state, std::optional<double> seconds = {});
+  void tell(const Trial& trial);
   void keep_files_of_best(const Trial& trial);
   void remove_files(std::int64_t number, bool keeps_result);
   bool is_cancelled(std::int64_t number) const;
@@ -138,7 +142,7 @@ class Study final : public FitPlanner {
   double elapsed() const;
   std::vector<double> in_document(const std::vector<double>& values) const;
 
-  const RunParts& run_;
+  RunParts& run_;
   const SearchSettings settings_;
   const ValidationPlan plan_;
   const RandomStreams random_;

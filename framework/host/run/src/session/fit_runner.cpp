@@ -148,17 +148,31 @@ engine::FitOrders FitRunner::next() {
   engine::FitOrders orders;
   for (PlannedFit& fit : wanted.start) {
     engine::FitJob job{fit.id.path(), fit.depends_on};
-    if (fit.start && fit.start->from == WarmStart::From::kCheckpoint)
+    // One that an earlier process has left paused is no fit of this one: nobody else orders the
+    // copy before it goes on, so it is made now.
+    const bool copies = fit.start && fit.start->from == WarmStart::From::kCheckpoint;
+    const bool copies_now = copies && nodes_.count(fit.start->fit) == 0;
+    if (copies && !copies_now)
       job.copies = fit.start->fit;
     // A checkpoint can be copied from a fit that is paused or still to go on; weights are those
     // that the other fit ended with, so it must have completed.
     if (fit.start && fit.start->from == WarmStart::From::kWeights)
       job.depends_on.push_back(fit.start->fit);
-    orders.start.push_back(std::move(job));
     add(std::move(fit));
+    if (copies_now)
+      copy_checkpoint_of_start(nodes_.at(job.path));
+    orders.start.push_back(std::move(job));
   }
   orders.resume = std::move(wanted.resume);
   return orders;
+}
+
+void FitRunner::copy_checkpoint_of_start(const Node& node) {
+  const ResolvedWorkflow& workflow = node.fit.workflow ? *node.fit.workflow : run_.workflow();
+  FitContext context(run_, node.fit.id, node.identity, nullptr);
+  context.load_checkpoint();
+  if (!context.has_checkpoint())
+    context.copy_checkpoint(node.fit.start->fit, training_plan_of(workflow).keep_checkpoints);
 }
 
 void FitRunner::add(PlannedFit fit) {

@@ -53,6 +53,7 @@ class FitRunner final : private engine::FitSchedule {
   engine::FitEnd run(const std::string& path, const engine::Settled& settled) override;
 
   void add(PlannedFit fit);
+  void copy_checkpoint_of_start(const Node& node);
   void expect_place_in_tree(const FitId& id) const;
   Node& node_of(const std::string& path);
   std::shared_ptr<const DocumentComponents> components_of(const PlannedFit& fit);
