@@ -1,7 +1,12 @@
 // A search within a run: its trials, the model of the best, and what a document may not ask for.
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -63,11 +68,25 @@ std::string study_of(const RunOutcome& outcome) {
   return outcome.result.at("search").dump() + bits_of(outcome.folder);
 }
 
-class SearchBits : public ::testing::TestWithParam<std::string> {};
+/// A search of a tuner, a pruner and folds whose bits are compared.
+struct SearchCase {
+  std::string name;
+  Json search;  // keys of "search"
+  int folds = 1;
+};
+std::ostream& operator<<(std::ostream& out, const SearchCase& search) {
+  return out << search.name;
+}
+class SearchBits : public ::testing::TestWithParam<SearchCase> {};
 
 TEST_P(SearchBits, AreTheSameForAnyWorkersAndAfterAnyStop) {
   const Runtime runtime = watching_runtime();
-  Json document = document_of(GetParam());
+  Json document = document_of();
+  document["search"].update(GetParam().search);
+  if (GetParam().search.contains("pruner"))
+    document["training"]["epochs"] = 5;
+  if (GetParam().folds > 1)
+    document["validation"] = {{"use", "k_fold"}, {"folds", GetParam().folds}};
   const Workspace one;
   const std::string expected = study_of(run(one, document));
   for (const int workers : {2, 3}) {
@@ -82,8 +101,247 @@ TEST_P(SearchBits, AreTheSameForAnyWorkersAndAfterAnyStop) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Searches, SearchBits, ::testing::Values("random", "tpe"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Searches, SearchBits,
+    ::testing::Values(
+        SearchCase{"Random", {{"tuner", "random"}}}, SearchCase{"Tpe", Json::object()},
+        SearchCase{"Median", {{"pruner", {{"use", "median"}, {"n_startup_trials", 2}}}}},
+        SearchCase{"Asha", {{"pruner", {{"use", "asha"}, {"reduction_factor", 2}}}}},
+        SearchCase{"AshaOfFolds", {{"pruner", {{"use", "asha"}, {"reduction_factor", 2}}}}, 2},
+        SearchCase{"Halving", {{"pruner", {{"use", "successive_halving"}, {"reduction_factor", 3}}}}},
+        SearchCase{"SeveralObjectives", {{"objective", {"val_loss", "parameter_count"}}}}),
+    [](const auto& info) { return info.param.name; });
+
+/// Of the trials of a record.
+std::map<std::string, int> states_of(const Json& search) {
+  std::map<std::string, int> states;
+  for (const Json& trial : search.at("trials"))
+    ++states[trial.at("state").get<std::string>()];
+  return states;
+}
+
+// Each trial that was promoted has the values that it would have had without a pause.
+TEST(Search, TrialsThatArePausedGoOnWithTheSameBits) {
+  const Workspace paused;
+  const Workspace whole;
+  Json document = document_of("random");
+  document["training"]["epochs"] = 6;
+  const Json expected = run(whole, document).result.at("search");
+  document["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}};
+
+  const Json found = run(paused, document).result.at("search");
+
+  EXPECT_GT(states_of(found)["paused"], 0);
+  EXPECT_GT(states_of(found)["complete"], 0);
+  for (std::size_t i = 0; i < found.at("trials").size(); ++i) {
+    const Json& trial = found.at("trials")[i];
+    const Json& other = expected.at("trials")[i];
+    if (trial.at("state") == "complete")
+      EXPECT_EQ(trial.at("values"), other.at("values")) << "trial " << i;
+    for (std::size_t value = 0; value < trial.at("intermediate").size(); ++value)
+      EXPECT_EQ(trial.at("intermediate")[value], other.at("intermediate")[value]) << "trial " << i;
+  }
+}
+
+TEST(Search, MoreTrialsAreThoseOfALargerSearch) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of();
+  document["search"]["trials"] = 6;
+  const Workspace workspace;
+  const fs::path folder = run(workspace, document).folder;
+
+  extend_search(runtime, folder, 3, "");
+  const RunOutcome extended = resume_run(runtime, folder, workspace.options());
+
+  document["search"]["trials"] = 9;
+  const Workspace whole;
+  EXPECT_EQ(study_of(extended), study_of(run(whole, document)));
+}
+
+TEST(Search, ATimeBudgetLeavesABeginningOfTheUnlimitedSearch) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"]["trials"] = 30;
+  const Workspace unlimited;
+  const Json whole = run(unlimited, document).result.at("search").at("trials");
+  document["search"]["budget"] = {{"time", "1s"}};
+  const Workspace workspace;
+  const StepWatch slow(runtime, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+  const auto begun = std::chrono::steady_clock::now();
+
+  const RunOutcome outcome =
+      run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  const Json& search = outcome.result.at("search");
+  EXPECT_EQ(search.at("ended").at("reason"), "time");
+  EXPECT_GT(search.at("trials").size(), 0U);
+  EXPECT_LT(search.at("trials").size(), 30U);
+  for (std::size_t i = 0; i < search.at("trials").size(); ++i)
+    EXPECT_EQ(search.at("trials")[i], whole[i]) << "trial " << i;
+  // Generous: this is a loaded machine's time, too. What matters is that it ends.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+  // Resumed after its end it stays as it is, with more time it goes on.
+  fs::remove(outcome.folder / "result.json");
+  EXPECT_EQ(study_of(resume_run(runtime, outcome.folder)), study_of(outcome));
+  extend_search(runtime, outcome.folder, 0, "1h");
+  EXPECT_EQ(resume_run(runtime, outcome.folder).result.at("search").at("trials"), whole);
+}
+
+TEST(Search, ATrialWithinTheConstraintsIsBetterThanAllOthers) {
+  Json document = document_of("grid");
+  document["search"]["space"] = {{"model.hidden", {{"choice", {{2}, {30}, {31}}}}}};
+  document["search"]["constraints"] = {{"parameter_count", {{"max", 20}}}};
+  const Workspace workspace;
+
+  const Json search = run(workspace, document).result.at("search");
+
+  // 2 inputs, 2 hidden, 2 classes: 2 * 2 + 2 + 2 * 2 + 2 parameters.
+  EXPECT_EQ(search.at("trials")[0].at("constraints"), Json({12 - 20}));
+  EXPECT_EQ(search.at("best_trial"), 0);
+}
+
+TEST(Search, SeveralObjectivesHaveAFrontOfTrials) {
+  Json document = document_of("grid");
+  document["training"]["epochs"] = 4;
+  document["search"]["space"] = {{"model.hidden", {{"choice", {{1}, {3}, {20}}}}},
+                                 {"optimizer.learning_rate", {{"choice", {1e-9, 0.5}}}}};
+  document["search"]["objective"] = {"val_loss", "parameter_count"};
+  const Workspace workspace;
+
+  const Json search = run(workspace, document).result.at("search");
+
+  const auto& trials = search.at("trials");
+  const auto beats = [&](const Json& a, const Json& b) {
+    return a.at("values")[0] <= b.at("values")[0] && a.at("values")[1] <= b.at("values")[1] &&
+           a.at("values") != b.at("values");
+  };
+  std::vector<std::int64_t> front;
+  for (const Json& trial : trials) {
+    if (std::none_of(trials.begin(), trials.end(),
+                     [&](const Json& other) { return beats(other, trial); }))
+      front.push_back(trial.at("number"));
+  }
+  EXPECT_EQ(search.at("pareto_trials").get<std::vector<std::int64_t>>(), front);
+  EXPECT_EQ(search.at("objectives")[1],
+            Json({{"name", "parameter_count"}, {"direction", "minimize"}}));
+}
+
+TEST(Search, KeepsTheWeightsOfAsManyTrialsAsItIsTold) {
+  Json document = document_of("random");
+  document["search"]["keep"] = 2;
+  const Workspace workspace;
+
+  const RunOutcome outcome = run(workspace, document);
+
+  std::vector<std::pair<double, std::string>> values;
+  const Json& trials = outcome.result.at("search").at("trials");
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    values.emplace_back(trials[i].at("values")[0], std::to_string(i));
+  std::sort(values.begin(), values.end());
+  std::set<std::string> kept;
+  for (const fs::directory_entry& entry : fs::directory_iterator(outcome.folder / "fits/trials"))
+    kept.insert(entry.path().filename().string());
+  EXPECT_EQ(kept, (std::set<std::string>{values[0].second, values[1].second}));
+  EXPECT_TRUE(fs::is_empty(outcome.folder / "checkpoints/trials"));
+}
+
+TEST(Search, ACancelledTrialIsLeftOut) {
+  const Runtime runtime = watching_runtime();
+  const Json document = document_of("random");
+  const Workspace workspace;
+  RunOptions options = workspace.options();
+  {
+    const Impatient impatient(runtime, 5);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+  }
+  const fs::path folder = fs::directory_iterator(options.output)->path();
+
+  cancel_trial(folder, 7);
+  const Json search = resume_run(runtime, folder).result.at("search");
+
+  EXPECT_EQ(search.at("trials")[7].at("state"), "cancelled");
+  EXPECT_EQ(states_of(search)["complete"], 8);
+  EXPECT_THROW(cancel_trial(folder, 9), UsageError);
+}
+
+TEST(Search, MayDecideByWhateverHasEnded) {
+  Json document = document_of();
+  document["search"]["asynchronous"] = true;
+  document["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}};
+  document["training"]["epochs"] = 4;
+  document["resources"]["workers"] = 3;
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+
+  const Json search =
+      stopped_and_resumed(runtime, workspace, document, 60).result.at("search");
+
+  EXPECT_EQ(search.at("trials").size(), 9U);
+  EXPECT_EQ(states_of(search)["running"], 0);
+  EXPECT_GT(states_of(search)["complete"], 0);
+  EXPECT_TRUE(search.at("asynchronous"));
+}
+
+/// The journal of a search that was stopped, changed by hand.
+class SearchJournal : public ::testing::Test {
+ protected:
+  SearchJournal() {
+    RunOptions options = workspace_.options();
+    const Impatient impatient(runtime_, 100);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime_, runtime_.resolve(document_), options), Interrupted);
+    folder_ = fs::directory_iterator(options.output)->path();
+  }
+
+  std::string text() const { return read_file(folder_ / "search.journal"); }
+  void write(const std::string& text) const {
+    std::ofstream(folder_ / "search.journal", std::ios::binary) << text;
+  }
+  std::string refusal() const {
+    try {
+      resume_run(runtime_, folder_);
+    } catch (const StorageError& error) {
+      return error.what();
+    }
+    return "it was not refused";
+  }
+
+  const Runtime runtime_ = watching_runtime();
+  const Json document_ = document_of();
+  const Workspace workspace_;
+  fs::path folder_;
+};
+
+TEST_F(SearchJournal, ThatWasCutAnywhereLosesNothing) {
+  const Workspace whole;
+  const std::string expected = study_of(run(whole, document_));
+  const std::string all = text();
+  for (const double part : {0.0, 0.1, 0.35, 0.77, 0.999}) {
+    const Workspace copy;
+    fs::copy(folder_, copy.folder() / "run", fs::copy_options::recursive);
+    std::ofstream(copy.folder() / "run/search.journal", std::ios::binary)
+        << all.substr(0, static_cast<std::size_t>(part * static_cast<double>(all.size())));
+    EXPECT_EQ(study_of(resume_run(runtime_, copy.folder() / "run")), expected) << part;
+  }
+}
+
+TEST_F(SearchJournal, WithALineThatIsNoneIsRefusedByItsPlace) {
+  std::string lines = text();
+  lines.insert(lines.find('\n') + 1, "{\"op_code\": 6, \"trial\n");
+  write(lines);
+
+  EXPECT_THAT(refusal(), ::testing::AllOf(HasSubstr("search.journal:2: is no line of a journal"),
+                                          HasSubstr("move the journal away")));
+}
+
+TEST_F(SearchJournal, OfAnotherSearchIsRefused) {
+  std::string lines = text();
+  const std::size_t tuner = lines.find("\"tpe\"");
+  write(lines.replace(tuner, 5, "\"gp\""));
+
+  EXPECT_THAT(refusal(), HasSubstr("is the journal of another search"));
+}
 
 TEST(Search, TrainsTheBestTrialsDocumentAsARunOfItsOwnWould) {
   const Workspace workspace;
@@ -226,6 +484,24 @@ INSTANTIATE_TEST_SUITE_P(
                 "/search/objective: no number of the validation is called \"acuracy\"; there are "
                 "val_loss, parameter_count, accuracy"},
         Mistake{"EmptySpace", {{"space", Json::object()}}, "/search/space"},
+        Mistake{"SeveralObjectivesForOne",
+                {{"tuner", "gp"}, {"objective", {"val_loss", "accuracy"}}},
+                "/search/tuner: \"gp\" minimizes one objective, and the search has 2"},
+        Mistake{"PrunerOfSeveralObjectives",
+                {{"pruner", "median"}, {"objective", {"val_loss", "accuracy"}}},
+                "/search/pruner: trials with several objectives are not pruned"},
+        Mistake{"UnknownConstraint",
+                {{"constraints", {{"params", {{"max", 1}}}}}},
+                "/search/constraints/params: no number of the validation is called \"params\""},
+        Mistake{"ConstraintWithoutBounds",
+                {{"constraints", {{"val_loss", Json::object()}}}},
+                "/search/constraints/val_loss: a constraint has \"min\", \"max\" or both"},
+        Mistake{"BudgetInEpochs",
+                {{"budget", {{"time", "3ep"}}}},
+                "/search/budget/time: expected wall time above zero"},
+        Mistake{"BudgetWithoutUnit",
+                {{"budget", {{"memory", "8"}}}},
+                "/search/budget/memory: expected a size such as \"8GiB\""},
         Mistake{"UnknownTuner", {{"tuner", "tpr"}}, "/search/tuner"}),
     [](const auto& info) { return info.param.name; });
 

@@ -33,6 +33,7 @@ const std::array kNames{
     InterfaceName{"device", "treadle.device/0", "is a kind of device that models are trained on"},
     InterfaceName{"observer", "treadle.observer/0", "receives the events of a run"},
     InterfaceName{"tuner", "treadle.tuner/0", "suggests the points of a hyperparameter search"},
+    InterfaceName{"storage", "treadle.storage/0", "keeps a study that several processes work on"},
     InterfaceName{"pruner", "treadle.pruner/0", "ends or pauses trials that do not promise much"},
 };
 
