@@ -103,11 +103,19 @@ po::parsed_options parse_options(const Command& command, const std::vector<Optio
 
 void require_arguments(const Command& command, const CommandLine& line) {
   const std::vector<std::string>& given = line.arguments;
-  if (!command.arguments.empty() && line.has(command.arguments.front().instead)) {
+  const auto option_instead = [&]() -> std::string_view {
+    if (command.arguments.empty())
+      return {};
+    const Argument& first = command.arguments.front();
+    return line.has(first.instead)      ? first.instead
+           : line.has(first.or_instead) ? first.or_instead
+                                        : "";
+  };
+  if (const std::string_view option = option_instead(); !option.empty()) {
     if (given.empty())
       return;
     const Argument& replaced = command.arguments.front();
-    throw UsageError("--" + std::string(replaced.instead) + " takes the place of " +
+    throw UsageError("--" + std::string(option) + " takes the place of " +
                      std::string(replaced.name) + "; leave " + quote_text(given.front()) + " out");
   }
   const bool may_have_more = !command.arguments.empty() && command.arguments.back().repeats;

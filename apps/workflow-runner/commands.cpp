@@ -8,9 +8,12 @@ namespace {
 constexpr Argument kDocument{"DOCUMENT", "the workflow, a JSON file"};
 constexpr Argument kDocumentUnlessFrom{"DOCUMENT", "the workflow, a JSON file; not with --from",
                                        /*is_optional=*/false, /*repeats=*/false, "from"};
-constexpr Argument kDocumentUnlessResumed{"DOCUMENT",
-                                          "the workflow, a JSON file; not with --resume",
-                                          /*is_optional=*/false, /*repeats=*/false, "resume"};
+constexpr Argument kDocumentUnlessThereIs{"DOCUMENT",
+                                          "the workflow, a JSON file; not with --resume or --join",
+                                          /*is_optional=*/false,
+                                          /*repeats=*/false,
+                                          "resume",
+                                          "join"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
 constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
 constexpr Argument kRuns{"RUN", "folders of two or more runs",
@@ -78,6 +81,10 @@ constexpr Option kFrom{"from", 0,  "RUN",
                        false,  "", "trains this run further, as changed by --set, as a new run"};
 constexpr Option kResume{"resume", 0,  "RUN",
                          false,    "", "goes on with this search, as the options below change it"};
+constexpr Option kJoin{"join", 0,  "STORAGE",
+                       false,  "", "takes trials of a search elsewhere: sqlite:study.db"};
+constexpr Option kStudy{"study", 0,  "NAME",
+                        false,   "", "with --join: which study, where there are several"};
 constexpr Option kAddTrials{"add-trials", 0,  "COUNT",
                             false,        "", "with --resume: makes so many more trials"};
 constexpr Option kTimeBudget{
@@ -119,9 +126,10 @@ std::span<const Command> commands() {
        ""},
       {"tune",
        "Searches for good values, as the document's \"search\" describes.",
-       {kDocumentUnlessResumed},
-       {kTrials, kTimeBudget, kSet, kResume, kAddTrials, kCancel, kAllowDifferences, kOutput,
-        kDevice, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet, kJson},
+       {kDocumentUnlessThereIs},
+       {kTrials, kTimeBudget, kSet, kResume, kAddTrials, kCancel, kJoin, kStudy, kAllowDifferences,
+        kOutput, kDevice, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet,
+        kJson},
        "tune examples/search.json --time 10min",
        true,
        ""},

@@ -226,10 +226,33 @@ void go_on_searching(const CommandLine& line) {
   });
 }
 
+void join(const CommandLine& line) {
+  const Runtime runtime = make_runtime(line);
+  signal(SIGPIPE, SIG_IGN);
+  const bool is_silent = line.has("quiet") || line.has("json");
+  ProgressView view(Terminal(STDOUT_FILENO), is_silent);
+  Interruption interruption([&](bool) { view.announce("stopping after this step …"); }, [] {});
+  FirstStep first_step(interruption);
+  RunOptions options;
+  options.stop = interruption.token();
+  options.observers = {&view, &first_step};
+  options.allow_differences = line.has("allow-differences");
+  const JoinedSearch joined = join_search(runtime, line.text("join"), line.text("study"), options);
+  view.finish();
+  if (line.has("json")) {
+    print(Json{{"study", joined.study}, {"jobs", joined.jobs}});
+  } else if (!is_silent) {
+    print("The search " + joined.study + " has ended; this process has done " +
+          std::to_string(joined.jobs) + (joined.jobs == 1 ? " job" : " jobs") + " of it.\n");
+  }
+}
+
 void tune(const CommandLine& line) {
+  if (line.has("join"))
+    return join(line);
   if (line.has("resume"))
     return go_on_searching(line);
-  for (const char* option : {"add-trials", "cancel", "allow-differences"}) {
+  for (const char* option : {"add-trials", "cancel"}) {
     if (line.has(option))
       throw UsageError("--" + std::string(option) +
                        " is about a search that there is: add --resume RUN");
@@ -249,6 +272,7 @@ void tune(const CommandLine& line) {
   }
   train_watched(line, [&](RunOptions options) {
     options.output = line.text("output");
+    options.allow_differences = line.has("allow-differences");
     return run_workflow(runtime, workflow, options);
   });
 }

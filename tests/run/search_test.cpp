@@ -108,7 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
         SearchCase{"Median", {{"pruner", {{"use", "median"}, {"n_startup_trials", 2}}}}},
         SearchCase{"Asha", {{"pruner", {{"use", "asha"}, {"reduction_factor", 2}}}}},
         SearchCase{"AshaOfFolds", {{"pruner", {{"use", "asha"}, {"reduction_factor", 2}}}}, 2},
-        SearchCase{"Halving", {{"pruner", {{"use", "successive_halving"}, {"reduction_factor", 3}}}}},
+        SearchCase{"Halving",
+                   {{"pruner", {{"use", "successive_halving"}, {"reduction_factor", 3}}}}},
         SearchCase{"SeveralObjectives", {{"objective", {"val_loss", "parameter_count"}}}}),
     [](const auto& info) { return info.param.name; });
 
@@ -169,8 +170,7 @@ TEST(Search, ATimeBudgetLeavesABeginningOfTheUnlimitedSearch) {
   const StepWatch slow(runtime, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
   const auto begun = std::chrono::steady_clock::now();
 
-  const RunOutcome outcome =
-      run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
   const Json& search = outcome.result.at("search");
   EXPECT_EQ(search.at("ended").at("reason"), "time");
@@ -274,8 +274,7 @@ TEST(Search, MayDecideByWhateverHasEnded) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
 
-  const Json search =
-      stopped_and_resumed(runtime, workspace, document, 60).result.at("search");
+  const Json search = stopped_and_resumed(runtime, workspace, document, 60).result.at("search");
 
   EXPECT_EQ(search.at("trials").size(), 9U);
   EXPECT_EQ(states_of(search)["running"], 0);

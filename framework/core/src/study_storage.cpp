@@ -61,4 +61,8 @@ nlohmann::json StudyStorage::end(const std::string& study, const nlohmann::json&
   return call_plugin(*this, "end", [&] { return do_end(study, how); });
 }
 
+nlohmann::json StudyStorage::ended(const std::string& study) {
+  return call_plugin(*this, "ended", [&] { return do_ended(study); });
+}
+
 }  // namespace treadle

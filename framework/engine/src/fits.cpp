@@ -17,6 +17,34 @@ namespace treadle::engine {
 
 FitSchedule::~FitSchedule() = default;
 
+FitWaker::FitWaker() = default;
+FitWaker::~FitWaker() = default;
+
+void FitWaker::wake() {
+  const std::lock_guard lock(mutex_);
+  if (wake_)
+    wake_();
+}
+
+/// Connects a waker with a plan while it runs.
+class WakerLink {
+ public:
+  WakerLink(FitWaker* waker, std::function<void()> wake) : waker_(waker) { set(std::move(wake)); }
+  ~WakerLink() { set(nullptr); }
+  WakerLink(const WakerLink&) = delete;
+  WakerLink& operator=(const WakerLink&) = delete;
+
+ private:
+  void set(std::function<void()> wake) {
+    if (waker_ == nullptr)
+      return;
+    const std::lock_guard lock(waker_->mutex_);
+    waker_->wake_ = std::move(wake);
+  }
+
+  FitWaker* waker_;
+};
+
 namespace {
 
 namespace flow = oneapi::tbb::flow;
@@ -174,7 +202,16 @@ class Admission {
   Admission(FitSchedule& schedule, FitLimits limits)
       : schedule_(schedule),
         limits_(std::move(limits)),
-        node_(graph_, flow::unlimited, [this](std::size_t number) { run(number); }) {}
+        node_(graph_, flow::unlimited, [this](std::size_t number) { run(number); }),
+        asking_(graph_, flow::serial, [this](flow::continue_msg) { ask_again(); }) {}
+
+  /// Any thread.
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    // A plan that waits for nothing may be over: its graph takes no more messages.
+    if (is_waiting_)
+      asking_.try_put({});
+  }
 
   void run_all() {
     {
@@ -183,6 +220,7 @@ class Admission {
       admit();
     }
     graph_.wait_for_all();
+    TREADLE_EXPECTS(!is_waiting_, "a plan that waits was left");
     for (std::size_t i = 0; i < fits_.size(); ++i) {
       if (fits_[i].failure)
         std::rethrow_exception(fits_[i].failure);
@@ -251,17 +289,33 @@ class Admission {
     fits_.release_copy(number);
   }
 
+  void ask_again() {
+    const std::lock_guard lock(mutex_);
+    take_orders();
+    admit();
+  }
+
+  /// Keeps the graph alive while nothing runs in it.
+  void wait_for_more(bool waits) {
+    if (waits == is_waiting_)
+      return;
+    is_waiting_ = waits;
+    waits ? graph_.reserve_wait() : graph_.release_wait();
+  }
+
   void take_orders() {
     if (has_failed_)
-      return;
+      return wait_for_more(false);
     try {
       FitOrders orders = schedule_.next();
+      wait_for_more(orders.waits);
       fits_.add(std::move(orders.start));
       for (const std::string& path : orders.resume)
         fits_.resume(path);
     } catch (...) {
       failure_ = std::current_exception();
       has_failed_ = true;
+      wait_for_more(false);
     }
   }
 
@@ -289,13 +343,17 @@ class Admission {
 
   flow::graph graph_;
   flow::function_node<std::size_t> node_;
+  flow::function_node<flow::continue_msg> asking_;
+  bool is_waiting_ = false;  // guarded by mutex_
 };
 
 }  // namespace
 
-void run_fits(FitSchedule& schedule, FitLimits limits) {
+void run_fits(FitSchedule& schedule, FitLimits limits, FitWaker* waker) {
   TREADLE_EXPECTS(limits.at_once >= 1, "at least one fit runs at a time");
-  Admission(schedule, std::move(limits)).run_all();
+  Admission admission(schedule, std::move(limits));
+  const WakerLink link(waker, [&admission] { admission.wake(); });
+  admission.run_all();
 }
 
 }  // namespace treadle::engine

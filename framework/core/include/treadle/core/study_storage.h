@@ -25,12 +25,12 @@ struct StoredResult {
 ///
 /// All of them decide on the same jobs, since a study is a function of its results. What they share
 /// is who does which job, and what it came to. A worker takes a job for a time (a lease), which it
-/// prolongs while it works. When it dies, its lease passes and another worker takes the job; when it
-/// was only slow, its result comes too late and is not kept. So each job has one result, whatever
-/// happens to workers.
+/// prolongs while it works. When it dies, its lease passes and another worker takes the job; when
+/// it was only slow, its result comes too late and is not kept. So each job has one result,
+/// whatever happens to workers.
 ///
-/// All processes must agree about when a lease has passed: by the clock of the server, or of the one
-/// machine they are on (CLOCK_BOOTTIME, and the id of the boot), never by the wall clocks of
+/// All processes must agree about when a lease has passed: by the clock of the server, or of the
+/// one machine they are on (CLOCK_BOOTTIME, and the id of the boot), never by the wall clocks of
 /// several.
 ///
 /// Each call is atomic and survives a kill of the process and of the storage once it has returned.
@@ -45,8 +45,8 @@ class StudyStorage : public Component {
 
   /// The names of the studies it has, sorted.
   std::vector<std::string> studies();
-  /// Makes a study, unless there is one of this name. Returns the description it has: the given one,
-  /// or that of whoever came first.
+  /// Makes a study, unless there is one of this name. Returns the description it has: the given
+  /// one, or that of whoever came first.
   nlohmann::json create(const std::string& study, const nlohmann::json& description);
   /// Nothing where there is no such study.
   std::optional<nlohmann::json> description(const std::string& study);
@@ -67,9 +67,11 @@ class StudyStorage : public Component {
   /// The results behind a sequence number, in their order; 0: all.
   std::vector<StoredResult> results(const std::string& study, std::int64_t after);
 
-  /// Says how the study ended; null takes that back. Returns what stands: of several workers the
-  /// first counts.
+  /// Says how the study was ended early; null takes that back. Returns what stands: of several
+  /// workers the first counts.
   nlohmann::json end(const std::string& study, const nlohmann::json& how);
+  /// What end() was told; null: nothing, or it was taken back.
+  nlohmann::json ended(const std::string& study);
 
  private:
   // Studies exist where a call but the first three names one: the framework has created them.
@@ -86,6 +88,7 @@ class StudyStorage : public Component {
                          const nlohmann::json& result) = 0;
   virtual std::vector<StoredResult> do_results(const std::string& study, std::int64_t after) = 0;
   virtual nlohmann::json do_end(const std::string& study, const nlohmann::json& how) = 0;
+  virtual nlohmann::json do_ended(const std::string& study) = 0;
 };
 
 }  // namespace treadle

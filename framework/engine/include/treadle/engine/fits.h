@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,27 @@ struct FitJob {
 struct FitOrders {
   std::vector<FitJob> start = {};        ///< new ones
   std::vector<std::string> resume = {};  ///< paused ones that are to go on
+  /// More may be asked for without a fit of this process having ended: the plan goes on although
+  /// nothing runs, until it is asked again and this is false.
+  bool waits = false;
+};
+
+/// Has a plan asked again from outside, as by another process.
+class FitWaker {
+ public:
+  FitWaker();
+  ~FitWaker();
+  FitWaker(const FitWaker&) = delete;
+  FitWaker& operator=(const FitWaker&) = delete;
+
+  /// FitSchedule::next() is called soon, on a thread of the plan. Nothing unless a plan waits. Any
+  /// thread.
+  void wake();
+
+ private:
+  friend class WakerLink;
+  std::mutex mutex_;
+  std::function<void()> wake_;
 };
 
 /// How a fit gave its slot back.
@@ -57,7 +79,8 @@ class FitSchedule {
 /// trials. Each owns its model, streams and folder, so nothing depends on how many run together.
 /// Those that may begin do so in the order in which they were planned.
 ///
-/// Returns when nothing runs and next() has no more; paused fits are then left as they are. When
+/// Returns when nothing runs and next() has no more, nor waits for more; paused fits are then left
+/// as they are. A plan that waits needs a `waker`. When
 /// fits throw, those not yet started are left out, those running finish, and the failure of the one
 /// planned first is rethrown. A TrainingError names a fit that could not begin, as one it depends
 /// on was stopped or left paused.
@@ -65,6 +88,6 @@ class FitSchedule {
 /// Throws ContractViolation for orders that make no sense: a name used twice, a dependency that
 /// was never planned, a cycle (as a path of names), a fit to resume that is not paused. Expects
 /// at_once >= 1; `fits` and `settled()` throw nothing.
-void run_fits(FitSchedule& schedule, FitLimits limits);
+void run_fits(FitSchedule& schedule, FitLimits limits, FitWaker* waker = nullptr);
 
 }  // namespace treadle::engine

@@ -1,50 +1,73 @@
 #include "search/search_run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "session/fit_runner.h"
 
 namespace treadle::internal {
 namespace {
 
-/// Ends a study when its time is up, on a thread of its own.
+/// What a study needs from time to time, on a thread of its own: it is ended when its time is up,
+/// and learns what other processes have done.
 class StudyClock {
  public:
   StudyClock(FitRunner& runner, Study& study)
-      : thread_(
-            [this, &runner, &study](const std::stop_token& stop) { run(runner, study, stop); }) {}
+      : runner_(runner),
+        study_(study),
+        thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
  private:
-  void run(FitRunner& runner, Study& study, const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+
+  void run(const std::stop_token& stop) {
     std::mutex mutex;
     std::unique_lock lock(mutex);
-    for (;;) {
-      std::optional<double> left;
-      runner.with_planner([&] {
-        left = study.seconds_left();
-        if (!left || *left > 0)
-          return;
-        for (const std::string& fit : study.end_by_time())
-          runner.stop(fit);
-      });
-      if (left && *left <= 0)
-        return;
-      // The time that is left gets less when a trial ends that is better and took longer.
-      const std::chrono::duration<double> next(std::clamp(left.value_or(kLongest), 0.0, kLongest));
-      if (wake_.wait_for(lock, stop, next, [&] { return stop.stop_requested(); }))
-        return;
-    }
+    const auto stopped = [&] { return stop.stop_requested(); };
+    // The time that is left gets less when a trial ends that is better and took longer.
+    while (!wake_.wait_for(lock, stop, kTick, stopped))
+      tick();
   }
 
-  static constexpr double kLongest = 0.1;  // seconds
+  void tick() {
+    bool has_polled = false;
+    runner_.with_planner([&] {
+      try {
+        if (const auto left = study_.seconds_left(); left && *left <= 0)
+          stop_fits(study_.end_by_time());
+        const auto interval = study_.poll_interval();
+        if (!interval || Clock::now() < next_poll_)
+          return;
+        next_poll_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(*interval));
+        stop_fits(study_.poll());
+        has_polled = true;
+      } catch (...) {
+        study_.fail(std::current_exception());
+        has_polled = true;
+      }
+    });
+    if (has_polled)
+      runner_.wake();
+  }
 
+  void stop_fits(const std::vector<std::string>& fits) {
+    for (const std::string& fit : fits)
+      runner_.stop(fit);
+  }
+
+  static constexpr std::chrono::milliseconds kTick{100};
+
+  FitRunner& runner_;
+  Study& study_;
+  Clock::time_point next_poll_;
   std::condition_variable_any wake_;
   std::jthread thread_;  // last: it uses the others
 };
@@ -54,7 +77,7 @@ class StudyClock {
 void run_search(RunParts& run, Study& study) {
   FitRunner runner(run, study, study.memory_limit());
   std::optional<StudyClock> clock;
-  if (study.seconds_left())
+  if (study.seconds_left() || study.poll_interval())
     clock.emplace(runner, study);
   runner.run();
 }

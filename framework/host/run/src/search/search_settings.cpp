@@ -115,19 +115,25 @@ std::vector<ConstraintSettings> constraints_in(const ResolvedWorkflow& workflow,
   return constraints;
 }
 
+double seconds_at(const ResolvedWorkflow& workflow, const std::string& pointer,
+                  const std::string& text) {
+  const Duration time = Duration::parse(text);
+  if (time.unit != Duration::Unit::kSeconds || time.value <= 0) {
+    fail_in_search(workflow, pointer,
+                   "expected wall time above zero, such as \"2h\", \"30min\" or \"45s\", got " +
+                       quote_text(time.text()));
+  }
+  return time.value;
+}
+
 void read_budget(const ResolvedWorkflow& workflow, const nlohmann::json& search,
                  SearchSettings& settings) {
   if (!search.contains("budget"))
     return;
   const nlohmann::json& budget = search.at("budget");
   if (budget.contains("time")) {
-    const Duration time = Duration::parse(budget.at("time").get<std::string>());
-    if (time.unit != Duration::Unit::kSeconds || time.value <= 0) {
-      fail_in_search(workflow, "/search/budget/time",
-                     "expected wall time above zero, such as \"2h\", \"30min\" or \"45s\", got " +
-                         quote_text(time.text()));
-    }
-    settings.seconds = time.value;
+    settings.seconds =
+        seconds_at(workflow, "/search/budget/time", budget.at("time").get<std::string>());
   }
   if (budget.contains("memory")) {
     const auto text = budget.at("memory").get<std::string>();
@@ -197,6 +203,11 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   if (written.contains("pruner")) {
     settings.pruner = make_nested<Pruner>(runtime, search.child("pruner"));
     settings.pruner_name = name_in(search.child("pruner"));
+  }
+  if (written.contains("storage")) {
+    settings.storage = make_nested<StudyStorage>(runtime, search.child("storage"));
+    settings.study = written.value("study", workflow.name);
+    settings.lease = seconds_at(workflow, "/search/lease", search.get<std::string>("lease"));
   }
   settings.constraints = constraints_in(workflow, written);
   read_budget(workflow, written, settings);

@@ -8,6 +8,7 @@
 
 #include <treadle/core/pruner.h>
 #include <treadle/core/search_space.h>
+#include <treadle/core/study_storage.h>
 #include <treadle/core/tuner.h>
 #include <treadle/host/run/runtime.h>
 
@@ -29,12 +30,15 @@ struct SearchSettings {
   std::string pruner_name = {};
   std::vector<std::string> objectives;  ///< "val_loss", "parameter_count", or names of metrics
   std::vector<ConstraintSettings> constraints = {};
-  std::int64_t trials = 0;             ///< at most: a grid may have fewer points
-  std::int64_t parallel = 1;           ///< how many jobs a decision does not see the results of
-  bool asynchronous = false;           ///< decisions see whatever has ended
-  std::int64_t keep = 0;               ///< how many of the best trials keep their weights
-  std::optional<double> seconds = {};  ///< wall time for the whole search
-  std::optional<std::int64_t> memory = {};  ///< bytes that the process may use
+  std::int64_t trials = 0;    ///< at most: a grid may have fewer points
+  std::int64_t parallel = 1;  ///< how many jobs a decision does not see the results of
+  bool asynchronous = false;  ///< decisions see whatever has ended
+  std::int64_t keep = 0;      ///< how many of the best trials keep their weights
+  std::shared_ptr<StudyStorage> storage = {};  ///< null: one process searches
+  std::string study = {};                      ///< its name there
+  double lease = 60;                           ///< seconds
+  std::optional<double> seconds = {};          ///< wall time for the whole search
+  std::optional<std::int64_t> memory = {};     ///< bytes that the process may use
 };
 
 /// Nothing where the document has no `search`. Throws a DocumentError for a space that is none, and

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
+#include <random>
 #include <tuple>
 #include <utility>
 
+#include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 
 #include "load/document_components.h"
+#include "session/run_record.h"
 
 // Jobs end in another order whenever a run is repeated, so nothing here looks at what has ended
 // last. `trials_` are as they are; `shown_` are as decisions see them, and changes only when a job
@@ -52,10 +56,13 @@ std::string state_text(TrialState state) {
   return "";
 }
 
+constexpr TrialState kStoredStates[] = {TrialState::kPaused, TrialState::kComplete,
+                                        TrialState::kPruned, TrialState::kFailed};
+
 /// What two searches must have in common for the trials of one to be those of the other.
 nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
   nlohmann::json identity = workflow.resolved.at("search");
-  for (const char* free : {"trials", "budget", "keep"})
+  for (const char* free : {"trials", "budget", "keep", "storage", "study", "lease"})
     identity.erase(free);
   identity["seed"] = workflow.seed;
   return identity;
@@ -66,6 +73,18 @@ std::vector<bool> directions_of(const Objectives& objectives) {
   for (std::size_t i = 0; i < objectives.size(); ++i)
     maximizes.push_back(objectives.maximizes(i));
   return maximizes;
+}
+
+/// What others recognize this folder by.
+std::string study_token(const fs::path& folder) {
+  const fs::path path = RunFolder::study_token_of(folder);
+  std::string token;
+  if (std::ifstream(path) >> token)
+    return token;
+  std::random_device random;
+  token = std::to_string(random()) + std::to_string(random());
+  write_file_atomically(path, token + "\n");
+  return token;
 }
 
 /// By how much a trial breaks its constraints.
@@ -130,6 +149,37 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
   }
   if (!journal_.ended().is_null())
     end_ = journal_.ended().at("jobs").get<std::size_t>();
+  if (settings_.storage)
+    open_storage();
+}
+
+void Study::open_storage() {
+  is_joined_ = run_.options.joins;
+  shared_.emplace(settings_.storage, settings_.study, settings_.lease);
+  if (!is_joined_)
+    run_.folder.share_trials_of(run_.folder.path());
+  const nlohmann::json environment = run_.conditions().environment();
+  const nlohmann::json found = shared_->open(
+      {{"identity",
+        {{"search", identity_of(run_.workflow())},
+         {"document", document_identity(run_.runtime.registry(), run_.workflow().resolved)}}},
+       {"document", run_.workflow().resolved},
+       {"folder", fs::absolute(run_.folder.path()).lexically_normal().string()},
+       {"token", is_joined_ ? std::string() : study_token(run_.folder.path())},
+       {"environment", environment}});
+  const std::vector<std::string> others = differences(found.at("environment"), environment);
+  if (!others.empty() && !run_.options.allow_differences) {
+    std::string text;
+    for (const std::string& difference : others)
+      text += (text.empty() ? "" : "; ") + difference;
+    throw StorageError("the study " + settings_.study +
+                       " was begun under other conditions: " + text +
+                       "; trials of this process would differ from those of the others. "
+                       "Pass --allow-differences to search with them all the same");
+  }
+  shared_->fetch();
+  if (const nlohmann::json ended = shared_->ended(); !ended.is_null() && !end_)
+    journal_.search_ended(ended), end_ = ended.at("jobs").get<std::size_t>();
 }
 
 Study::~Study() = default;
@@ -181,14 +231,32 @@ FitPlanner::Orders Study::next() {
   Orders orders = std::exchange(ready_, {});
   if (best_run_ != nullptr)
     return orders;
+  if (failure_)
+    std::rethrow_exception(failure_);
   while (!is_over_ && begin_job(orders))
     continue;
-  const bool all_ended = std::all_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
-    return job.has_ended || trials_[static_cast<std::size_t>(job.trial)].is_cut_off;
-  });
-  if (is_over_ && all_ended)
+  bool all_settled = true;
+  for (std::size_t job = 0; job < jobs_.size(); ++job)
+    all_settled = all_settled && is_settled(job);
+  if (is_over_ && all_settled && !is_joined_)
     begin_best(orders);
+  orders.waits = shared_ && best_run_ == nullptr && !(is_over_ && all_settled);
   return orders;
+}
+
+/// Whether nothing of a job is to come any more.
+bool Study::is_settled(std::size_t number) const {
+  const Job& job = jobs_[number];
+  const Trial& trial = trials_[static_cast<std::size_t>(job.trial)];
+  if (job.has_ended || trial.is_cut_off)
+    return true;
+  return end_ && number >= *end_ && job.owner != Owner::kThis && !has_running_fit(trial);
+}
+
+bool Study::has_running_fit(const Trial& trial) const {
+  return trial.training &&
+         std::any_of(trial.training->fits.begin(), trial.training->fits.end(),
+                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kRunning; });
 }
 
 void Study::see(const Job& job) {
@@ -332,7 +400,7 @@ void Study::run_job(std::int64_t number, Orders& orders) {
     job.seen = std::make_shared<const Trials>(shown_);
     trial.next_judged = settings_.pruner->next_step(number, trial.judged);
   }
-  if (ended_before(number))
+  if (ended_before(number) || ended_elsewhere(number))
     return;
   if (is_cancelled(number)) {
     trial.is_cancelled = true;
@@ -371,8 +439,97 @@ bool Study::ended_before(std::int64_t number) {
     trial.now.constraints = known.constraints;
     trial.error = known.error;
   }
-  end_job(trial, job.is_paused ? TrialState::kPaused : known.state, job.seconds);
+  close_job(trial, job.is_paused ? TrialState::kPaused : known.state, job.seconds,
+            /*is_news=*/false);
   return true;
+}
+
+/// Ends the newest job of a trial as another process has ended it.
+bool Study::ended_elsewhere(std::int64_t number) {
+  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  const nlohmann::json* result = shared_ ? shared_->result(trial.job) : nullptr;
+  if (result == nullptr || has_running_fit(trial))
+    return false;
+  const auto number_in = [](const nlohmann::json& value) {
+    return value.is_number() ? value.get<double>() : NAN;
+  };
+  trial.judged = result->at("epoch").get<std::int64_t>();
+  trial.now.intermediate.clear();
+  for (const nlohmann::json& value : result->at("intermediate"))
+    trial.now.intermediate.push_back({value.at(0).get<std::int64_t>(), number_in(value.at(1))});
+  trial.now.values = result->at("values").get<std::vector<double>>();
+  trial.now.constraints = result->at("constraints").get<std::vector<double>>();
+  trial.error = result->at("error").get<std::string>();
+  trial.is_cancelled = result->at("cancelled").get<bool>();
+  const auto state = result->at("state").get<std::string>();
+  const auto* const known =
+      std::find_if(std::begin(kStoredStates), std::end(kStoredStates),
+                   [&](TrialState candidate) { return state_text(candidate) == state; });
+  if (known == std::end(kStoredStates))
+    throw StorageError("job " + std::to_string(trial.job) + " of the study " + settings_.study +
+                       " has the state \"" + state + "\", which this version does not know");
+  close_job(trial, *known, result->at("seconds").get<double>(), /*is_news=*/true);
+  return true;
+}
+
+/// Whether the result of a job of this process counts.
+bool Study::publish(const Trial& trial, TrialState state, double seconds) {
+  nlohmann::json intermediate = nlohmann::json::array();
+  for (const IntermediateValue& value : trial.now.intermediate)
+    intermediate.push_back({value.step, value.value});
+  return shared_->finish(trial.job, {{"trial", trial.now.number},
+                                     {"state", state_text(state)},
+                                     {"epoch", trial.judged},
+                                     {"values", trial.now.values},
+                                     {"constraints", trial.now.constraints},
+                                     {"intermediate", std::move(intermediate)},
+                                     {"error", trial.error},
+                                     {"cancelled", trial.is_cancelled},
+                                     {"seconds", seconds}});
+}
+
+bool Study::begins(const FitId& id) {
+  if (!shared_ || best_run_ != nullptr)
+    return true;
+  Trial& trial = trial_of(id);
+  Job& job = jobs_[static_cast<std::size_t>(trial.job)];
+  if (job.owner != Owner::kThis && !is_over_ && !job.has_ended)
+    job.owner = shared_->claim(trial.job) ? Owner::kThis : Owner::kAnother;
+  if (job.owner == Owner::kThis && !job.has_ended)
+    return true;
+  fit_of(trial, id).state = TrialFit::State::kPaused;
+  return false;
+}
+
+std::optional<double> Study::poll_interval() const {
+  if (!shared_ || best_run_ != nullptr)
+    return std::nullopt;
+  return std::min(shared_->lease() / 4, 1.0);
+}
+
+std::vector<std::string> Study::poll() {
+  if (!shared_ || best_run_ != nullptr)
+    return {};
+  shared_->fetch();
+  const nlohmann::json ended = shared_->ended();
+  if (!ended.is_null() && !is_over_) {
+    end_ = ended.at("jobs").get<std::size_t>();
+    ended_ = ended;
+    is_over_ = true;
+    journal_.search_ended(ended);
+  }
+  for (std::size_t number = 0; number < jobs_.size(); ++number) {
+    Job& job = jobs_[number];
+    Trial& trial = trials_[static_cast<std::size_t>(job.trial)];
+    if (job.has_ended || trial.is_cut_off || ended_elsewhere(job.trial))
+      continue;
+    if (job.owner == Owner::kThis && !shared_->renew(trial.job))
+      job.owner = Owner::kAnother;  // this process was silent for too long
+    // Its worker may have died: whoever has a free slot asks for it again.
+    if (job.owner == Owner::kAnother && !has_running_fit(trial) && !is_over_)
+      order_fits(trial, ready_);
+  }
+  return is_over_ && end_ ? cut_off(*end_) : std::vector<std::string>();
 }
 
 void Study::make_training(Trial& trial) {
@@ -490,6 +647,8 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
       journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value)});
     }
   }
+  if (jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother)
+    return FitVerdict::kPause;  // it has taken this job over
   if (is_cancelled(trial.now.number)) {
     trial.is_cancelled = true;
     return FitVerdict::kStop;
@@ -561,6 +720,10 @@ void Study::settle(Trial& trial) {
       return;
     put_values_together(trial);
   }
+  if (jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother) {
+    ended_elsewhere(trial.now.number);  // or later
+    return;
+  }
   if (!trial.error.empty())
     return end_job(trial, TrialState::kFailed);
   if (trial.is_cancelled) {
@@ -604,20 +767,34 @@ void Study::settle_completed(Trial& trial) {
   end_job(trial, TrialState::kComplete);
 }
 
-void Study::end_job(Trial& trial, TrialState state, std::optional<double> seconds) {
+/// Ends a job of this process.
+void Study::end_job(Trial& trial, TrialState state) {
+  Job& job = jobs_[static_cast<std::size_t>(trial.job)];
+  const double seconds = std::chrono::duration<double>(Clock::now() - job.begun).count();
+  if (shared_) {
+    // One that failed before its training began has no owner yet.
+    if (job.owner != Owner::kThis)
+      job.owner = shared_->claim(trial.job) ? Owner::kThis : Owner::kAnother;
+    if (job.owner != Owner::kThis || !publish(trial, state, seconds)) {
+      job.owner = Owner::kAnother;
+      return;
+    }
+    ++jobs_done_;
+  }
+  close_job(trial, state, seconds, /*is_news=*/true);
+}
+
+/// `is_news`: the journal does not have it.
+void Study::close_job(Trial& trial, TrialState state, double seconds, bool is_news) {
   Job& job = jobs_[static_cast<std::size_t>(trial.job)];
   trial.now.state = state;
   job.has_ended = true;
   job.seen.reset();
   ++trial.jobs;
-  const double taken =
-      seconds.value_or(std::chrono::duration<double>(Clock::now() - job.begun).count());
-  trial.seconds += taken;
-  if (!seconds) {
-    if (trial.training && trial.training->fits.size() > 1) {
-      for (const IntermediateValue& value : trial.now.intermediate)
-        journal_.reported(trial.now.number, {value.step, objectives_.in_document(0, value.value)});
-    }
+  trial.seconds += seconds;
+  if (is_news) {
+    for (const IntermediateValue& value : trial.now.intermediate)
+      journal_.reported(trial.now.number, {value.step, objectives_.in_document(0, value.value)});
     journal_.job_ended({.job = trial.job,
                         .trial = trial.now.number,
                         .state = state,
@@ -625,10 +802,10 @@ void Study::end_job(Trial& trial, TrialState state, std::optional<double> second
                         .values = in_document(trial.now.values),
                         .constraints = trial.now.constraints,
                         .error = trial.error,
-                        .seconds = taken,
+                        .seconds = seconds,
                         .elapsed = elapsed()});
   }
-  if (!seconds)
+  if (is_news)
     tell(trial);
   if (settings_.asynchronous)
     see(job);
@@ -742,21 +919,28 @@ std::vector<std::string> Study::end_by_time() {
   std::size_t jobs = 0;
   while (jobs < jobs_.size() && jobs_[jobs].has_ended)
     ++jobs;
-  end_ = jobs;
+  end_search("time", "the time budget was used up after " + std::to_string(jobs) +
+                         (jobs == 1 ? " job" : " jobs"));
+  ended_["jobs"] = jobs;
+  if (shared_)
+    ended_ = shared_->end(ended_);
+  end_ = ended_.at("jobs").get<std::size_t>();
+  journal_.search_ended(ended_);
+  return cut_off(*end_);
+}
+
+/// The fits that run for later jobs than the first `jobs`.
+std::vector<std::string> Study::cut_off(std::size_t jobs) {
   std::vector<std::string> running;
-  for (const Job& job : jobs_) {
-    Trial& trial = trials_[static_cast<std::size_t>(job.trial)];
-    if (job.has_ended || !trial.training)
+  for (std::size_t number = jobs; number < jobs_.size(); ++number) {
+    const Trial& trial = trials_[static_cast<std::size_t>(jobs_[number].trial)];
+    if (jobs_[number].has_ended || !trial.training)
       continue;
     for (const TrialFit& fit : trial.training->fits) {
       if (fit.state == TrialFit::State::kRunning)
         running.push_back(fit.planned.id.path());
     }
   }
-  end_search("time", "the time budget was used up after " + std::to_string(jobs) +
-                         (jobs == 1 ? " job" : " jobs"));
-  ended_["jobs"] = jobs;
-  journal_.search_ended(ended_);
   return running;
 }
 

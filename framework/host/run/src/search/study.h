@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 
 #include "search/objectives.h"
 #include "search/search_settings.h"
+#include "search/shared_study.h"
 #include "search/study_journal.h"
 #include "session/cross_validation.h"
 #include "session/fit_planner.h"
@@ -33,6 +36,10 @@ namespace treadle::internal {
 /// counts as failed and not as a failure of the run.
 ///
 /// Where a search is asynchronous, a job sees whatever has ended when a worker is free for it.
+///
+/// Where it has a storage, other processes have a Study of the same search. Each decides on the
+/// same jobs; who trains one is settled when a slot is free for its first fit. What the others have
+/// done is learned by poll().
 class Study final : public FitPlanner {
  public:
   /// `plan` has no inner folds, and validation rows. Borrows `run`, whose data is open. Goes on
@@ -41,6 +48,7 @@ class Study final : public FitPlanner {
   ~Study() override;
 
   Orders next() override;
+  bool begins(const FitId& fit) override;
   FitVerdict reported(const FitId& fit, const EpochSummary& epoch) override;
   void paused(const FitId& fit) override;
   void stopped(const FitId& fit) override;
@@ -54,10 +62,21 @@ class Study final : public FitPlanner {
   /// is then what its jobs before the first of these came to.
   std::vector<std::string> end_by_time();
 
+  /// Seconds between two polls of the storage; nothing where there is none, or trials have ended.
+  std::optional<double> poll_interval() const;
+  /// Learns what other processes have done, and prolongs what this one has. Paths of fits to stop,
+  /// as the study has ended. Afterwards the runner is to be woken.
+  std::vector<std::string> poll();
+  /// The next orders throw this.
+  void fail(std::exception_ptr failure) { failure_ = std::move(failure); }
+
   /// Bytes that the process may use; nothing: as many as there are.
   std::optional<std::int64_t> memory_limit() const { return settings_.memory; }
 
   // Once the plan has ended.
+  /// False of a process that has joined the search of another one, which trains the best.
+  bool has_best_run() const { return best_run_ != nullptr; }
+  std::int64_t jobs_done() const { return jobs_done_; }
   const CrossValidation& best_run() const { return *best_run_; }
   const ResolvedWorkflow& best_document() const { return *best_document_; }
   /// Paths of all fits, in order.
@@ -98,13 +117,16 @@ class Study final : public FitPlanner {
     bool is_cancelled = false;
     std::optional<Training> training;
   };
+  enum class Owner { kNobody, kThis, kAnother };
   struct Job {
     std::int64_t trial = 0;
+    Owner owner = Owner::kNobody;  // where there is a storage
     bool has_ended = false;
     Clock::time_point begun;
     std::shared_ptr<const Trials> seen;  ///< for judgements
   };
 
+  void open_storage();
   StudyView view_of(const Trials& trials) const;
   bool may_start() const;
   bool begin_job(Orders& orders);
@@ -116,6 +138,11 @@ class Study final : public FitPlanner {
   void go_on_with(std::int64_t number, Orders& orders);
   void run_job(std::int64_t number, Orders& orders);
   bool ended_before(std::int64_t number);
+  bool ended_elsewhere(std::int64_t number);
+  bool publish(const Trial& trial, TrialState state, double seconds);
+  bool has_running_fit(const Trial& trial) const;
+  bool is_settled(std::size_t job) const;
+  std::vector<std::string> cut_off(std::size_t jobs);
   void make_training(Trial& trial);
   void order_fits(Trial& trial, Orders& orders);
   std::optional<std::int64_t> best_paused() const;
@@ -124,7 +151,8 @@ class Study final : public FitPlanner {
   void put_values_together(Trial& trial);
   void settle(Trial& trial);
   void settle_completed(Trial& trial);
-  void end_job(Trial& trial, TrialState state, std::optional<double> seconds = {});
+  void end_job(Trial& trial, TrialState state);
+  void close_job(Trial& trial, TrialState state, double seconds, bool is_news);
   void tell(const Trial& trial);
   void keep_files_of_best(const Trial& trial);
   void remove_files(std::int64_t number, bool keeps_result);
@@ -149,6 +177,10 @@ class Study final : public FitPlanner {
   const Objectives objectives_;
   const Clock::time_point begun_ = Clock::now();
   StudyJournal journal_;
+  std::optional<SharedStudy> shared_;
+  bool is_joined_ = false;  // another process made the study, and trains the best
+  std::exception_ptr failure_;
+  std::int64_t jobs_done_ = 0;  // by this process
 
   std::vector<Trial> trials_;
   std::vector<Job> jobs_;

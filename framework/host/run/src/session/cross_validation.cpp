@@ -18,6 +18,9 @@
 namespace treadle::internal {
 
 FitPlanner::~FitPlanner() = default;
+bool FitPlanner::begins(const FitId&) {
+  return true;
+}
 FitVerdict FitPlanner::reported(const FitId&, const EpochSummary&) {
   return FitVerdict::kContinue;
 }

@@ -76,6 +76,8 @@ class FitPlanner {
   struct Orders {
     std::vector<PlannedFit> start = {};
     std::vector<std::string> resume = {};  ///< paths of paused fits
+    /// More will be ordered when FitRunner::wake() is called: the plan has not ended.
+    bool waits = false;
   };
 
   virtual ~FitPlanner();
@@ -83,6 +85,8 @@ class FitPlanner {
   /// What is to run beside what runs and waits already; asked at the beginning and whenever a fit
   /// has given its slot back. The plan ends when nothing runs and nothing more is asked for.
   virtual Orders next() = 0;
+  /// A slot is free for a fit. False: it is not to be trained now, and is paused as it is.
+  virtual bool begins(const FitId& fit);
   /// After each epoch but the last that its document plans: a row of its history. find_value()
   /// (history.h) has its numbers by name. A fit that has ended with this epoch by itself completes,
   /// whatever the answer is.

@@ -126,7 +126,8 @@ void FitRunner::run() {
     return std::all_of(memories_.begin(), memories_.end(),
                        [](const auto& memory) { return memory->fits(); });
   };
-  engine::run_fits(*this, {static_cast<std::size_t>(run_.budget.workers()), there_is_memory});
+  engine::run_fits(*this, {static_cast<std::size_t>(run_.budget.workers()), there_is_memory},
+                   &waker_);
 }
 
 void FitRunner::stop(const std::string& fit) {
@@ -145,7 +146,10 @@ void FitRunner::with_planner(const std::function<void()>& work) {
 engine::FitOrders FitRunner::next() {
   const std::lock_guard lock(mutex_);
   FitPlanner::Orders wanted = planner_.next();
+  if (wanted.waits && run_.options.stop.stop_requested())
+    throw Interrupted("stopped while it waited for trainings elsewhere");
   engine::FitOrders orders;
+  orders.waits = wanted.waits;
   for (PlannedFit& fit : wanted.start) {
     engine::FitJob job{fit.id.path(), fit.depends_on};
     // One that an earlier process has left paused is no fit of this one: nobody else orders the
@@ -267,6 +271,11 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
   Node& node = node_of(path);
   if (run_.options.stop.stop_requested())
     throw Interrupted("stopped before " + path + " began");
+  {
+    const std::lock_guard lock(mutex_);
+    if (!planner_.begins(node.fit.id))
+      return engine::FitEnd::kPaused;
+  }
   // The scheduler starts no other fit before this one calls settled(), so the growth of the process
   // in between is taken for this fit's.
   for (const auto& memory : memories_)
@@ -328,7 +337,7 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
                      [&](const EpochSummary& epoch) { return report(node, epoch); });
   // After the context, and so gone before it: stop() never meets a context that is being destroyed.
   const Running running(*this, node.fit.id.path(), context);
-  if (run_.resumed || node.has_begun)
+  if (run_.resumed || node.has_begun || run_.folder.has_shared_trials())
     context.load_checkpoint();
   node.has_begun = true;
   // Once. A fit that goes on has its own checkpoint by now.
@@ -517,8 +526,9 @@ StateDict FitRunner::weights_of(const std::string& path) const {
 std::optional<StateDict> FitRunner::record_of(const Node& node) {
   const std::string& path = node.fit.id.path();
   const fs::path place = run_.folder.fit_result(path);
-  // A fresh run starts with an empty folder, so a record can only be of an earlier process.
-  if (!run_.resumed || !fs::exists(place))
+  // A fresh run starts with an empty folder, so a record can only be of an earlier process, or of
+  // one that searches with this one.
+  if ((!run_.resumed && !run_.folder.has_shared_trials()) || !fs::exists(place))
     return std::nullopt;
   StateDict saved;
   try {

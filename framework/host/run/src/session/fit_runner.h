@@ -37,6 +37,9 @@ class FitRunner final : private engine::FitSchedule {
   void stop(const std::string& fit);
   /// Does something with the planner while nobody else calls it. Any thread.
   void with_planner(const std::function<void()>& work);
+  /// Asks a planner that waits for its next orders, soon. Any thread, but not inside a call of the
+  /// planner or of with_planner().
+  void wake() { waker_.wake(); }
 
  private:
   struct Node {
@@ -75,6 +78,7 @@ class FitRunner final : private engine::FitSchedule {
   RunParts& run_;
   FitPlanner& planner_;
   std::vector<std::unique_ptr<FitMemory>> memories_;  // of the process, and of a device
+  engine::FitWaker waker_;
 
   std::mutex mutex_;  // guards what follows, and calls of the planner
   std::map<std::string, Node> nodes_;

@@ -38,6 +38,9 @@ constexpr std::array kMayChange{"/name",
                                 "/search/trials",
                                 "/search/budget",
                                 "/search/keep",
+                                "/search/storage",
+                                "/search/study",
+                                "/search/lease",
                                 "/model/weights/path"};
 constexpr std::size_t kMostShown = 6;
 

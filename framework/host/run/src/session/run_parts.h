@@ -39,7 +39,7 @@ class RunParts {
 
   const Runtime& runtime;
   const RunOptions& options;
-  const RunFolder folder;
+  RunFolder folder;
   const bool resumed;
   engine::ThreadBudget budget;
   Timeline timeline;

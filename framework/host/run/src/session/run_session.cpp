@@ -138,7 +138,11 @@ void RunSession::run_fits() {
 }
 
 void RunSession::write_result() {
-  run_.log.drain();  // the files are read
+  run_.log.drain();                         // the files are read
+  if (study_ && !study_->has_best_run()) {  // another process has the result
+    result_ = {{"jobs", study_->jobs_done()}};
+    return;
+  }
   result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
                              study_ ? &*study_ : nullptr, baseline_memory_);
 }

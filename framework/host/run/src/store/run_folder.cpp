@@ -49,11 +49,17 @@ bool is_leftover(const std::string& name) {
   return std::regex_match(name, kTemporary);
 }
 
+/// Not of trials that other processes may be writing.
 void remove_leftovers(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
+  const bool is_shared = fs::exists(RunFolder::study_token_of(folder), error);
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
+    if (is_shared && entry->path().filename() == "trials") {
+      entry.disable_recursion_pending();
+      continue;
+    }
     if (!is_leftover(entry->path().filename().string()))
       continue;
     found.push_back(entry->path());
@@ -99,7 +105,9 @@ RunFolder RunFolder::open(const fs::path& folder) {
 RunFolder::RunFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
 RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)),
+      trials_(std::move(other.trials_)),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0)

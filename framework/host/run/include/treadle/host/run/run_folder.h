@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace treadle {
 
@@ -28,8 +29,14 @@ class RunFolder {
     return folder / "best.json";
   }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
+  /// Of a run whose search is shared: by what others know that they have the same folder.
+  static std::filesystem::path study_token_of(const std::filesystem::path& folder) {
+    return folder / "study.id";
+  }
   /// Of a run that searches: a file here cancels the trial of its name.
-  std::filesystem::path cancelled(std::int64_t trial) const { return cancelled_of(path_, trial); }
+  std::filesystem::path cancelled(std::int64_t trial) const {
+    return cancelled_of(has_shared_trials() ? trials_ : path_, trial);
+  }
   static std::filesystem::path cancelled_of(const std::filesystem::path& folder,
                                             std::int64_t trial) {
     return folder / "cancel" / std::to_string(trial);
@@ -51,15 +58,30 @@ class RunFolder {
   /// Transforms, data dictionaries, shapes: what the model needs beside its weights.
   std::filesystem::path preprocessing() const { return path_ / "preprocessing"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  std::filesystem::path checkpoints(const std::string& fit) const { return checkpoints() / fit; }
+  std::filesystem::path checkpoints(const std::string& fit) const {
+    return root_of(fit) / "checkpoints" / fit;
+  }
   std::filesystem::path fit_results() const { return path_ / "fits"; }
   /// What a finished training came to.
-  std::filesystem::path fit_result(const std::string& fit) const { return fit_results() / fit; }
+  std::filesystem::path fit_result(const std::string& fit) const {
+    return root_of(fit) / "fits" / fit;
+  }
+
+  /// The trials of a search are kept in the folder of another run from now on, with which it is
+  /// shared.
+  void share_trials_of(std::filesystem::path run) { trials_ = std::move(run); }
+  /// Whether other processes work on fits of this folder.
+  bool has_shared_trials() const { return !trials_.empty(); }
 
  private:
   RunFolder(std::filesystem::path path, int lock);
 
+  const std::filesystem::path& root_of(const std::string& fit) const {
+    return has_shared_trials() && fit.starts_with("trials/") ? trials_ : path_;
+  }
+
   std::filesystem::path path_;
+  std::filesystem::path trials_;  // of the run whose search this one joins
   int lock_ = -1;
 };
 

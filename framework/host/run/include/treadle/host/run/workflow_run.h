@@ -33,6 +33,8 @@ struct RunOptions {
   /// For resume_run(): a device in place of the one that the run began on, as documents name it.
   /// Empty: that one.
   std::string device;
+  /// Set by join_search(): another process has begun the search, and trains the best.
+  bool joins = false;
   /// Where to write a trace of all threads, however the run ends: Chrome's trace format. Empty:
   /// nowhere.
   std::filesystem::path trace;
@@ -74,6 +76,20 @@ RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& fro
 /// another trial is the best. Throws UsageError for a run that did not search.
 void extend_search(const Runtime& runtime, const std::filesystem::path& run, std::int64_t trials,
                    const std::string& time);
+
+/// What a process did that took part in the search of another one.
+struct JoinedSearch {
+  std::string study;
+  std::int64_t jobs = 0;  ///< that it has done
+};
+
+/// Takes trials of a search that another process has begun in a storage, until that search has
+/// ended: "sqlite:study.db", "journal:study.jsonl", "postgresql://host/database". `study` may be
+/// empty where the storage has one only. Trials are kept in the folder of the other run where that
+/// can be reached, so that any process goes on with what another has left; else in a temporary one.
+/// Throws UsageError where there is no such study.
+JoinedSearch join_search(const Runtime& runtime, const std::string& storage,
+                         const std::string& study, const RunOptions& options = {});
 
 /// Cancels a trial of a search, which may be running in another process: it ends with its epoch, or
 /// before it begins, as a failed one. Throws UsageError for a run that does not search.

@@ -1,0 +1,52 @@
+#include "search/shared_study.h"
+
+#include <random>
+#include <utility>
+
+#include <unistd.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+
+namespace treadle::internal {
+namespace {
+
+std::string name_of_worker() {
+  char host[65] = {};
+  gethostname(host, sizeof host - 1);
+  std::random_device random;  // process ids come again
+  return std::string(host) + "-" + std::to_string(getpid()) + "-" + std::to_string(random());
+}
+
+}  // namespace
+
+SharedStudy::SharedStudy(std::shared_ptr<StudyStorage> storage, std::string study, double lease)
+    : storage_(std::move(storage)),
+      study_(std::move(study)),
+      worker_(name_of_worker()),
+      lease_(lease) {}
+
+nlohmann::json SharedStudy::open(const nlohmann::json& description) {
+  nlohmann::json found = storage_->create(study_, description);
+  if (!found.is_object() ||
+      found.value("identity", nlohmann::json()) != description.at("identity")) {
+    throw StorageError("the storage has another study called " + quote_text(study_) +
+                       ", with another document, space, objective, tuner or seed; choose another "
+                       "name: --set search.study=NAME");
+  }
+  return found;
+}
+
+void SharedStudy::fetch() {
+  for (StoredResult& result : storage_->results(study_, sequence_)) {
+    sequence_ = result.sequence;
+    results_.emplace(result.job, std::move(result.result));
+  }
+}
+
+const nlohmann::json* SharedStudy::result(std::int64_t job) const {
+  const auto found = results_.find(job);
+  return found == results_.end() ? nullptr : &found->second;
+}
+
+}  // namespace treadle::internal
