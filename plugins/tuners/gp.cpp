@@ -113,7 +113,7 @@ std::optional<Point> Gp::do_suggest(const SearchSpace& space, std::span<const Tr
   for (const Trial& trial : visible) {
     if (trial.state == TrialState::kRunning)
       running.push_back(space.to_unit(trial.point));
-    if (!is_finished(trial))
+    if (trial.state == TrialState::kRunning || !is_finished(trial))
       continue;
     x.push_back(space.to_unit(trial.point));
     y.push_back(has_values(trial) && violation(trial) == 0

@@ -286,7 +286,7 @@ Tpe::Sides Tpe::split(std::span<const Trial> visible) const {
   sides.above.assign(middle, order.end());
   if (constant_liar_) {
     for (std::size_t i = 0; i < visible.size(); ++i) {
-      if (visible[i].state == TrialState::kRunning)
+      if (visible[i].state == TrialState::kRunning && !is_finished(visible[i]))
         sides.above.push_back(i);
     }
   }

@@ -21,9 +21,9 @@ namespace treadle::tuners {
 /// them. Both sides become mixtures of kernels (see ParzenTable), l and g. Of `n_ei_candidates`
 /// draws from l the one with the largest log l - log g is suggested.
 ///
-/// - Order: feasible complete trials by value, then pruned ones by last step (later is better) and
-///   value, then infeasible ones by the sum of their violations. Several objectives: by rank of
-///   non-domination; of the rank that does not fit as a whole, the points with the most
+/// - Order: feasible complete trials by value, then pruned and paused ones by last step (later is
+///   better) and value, then infeasible ones by the sum of their violations. Several objectives: by
+///   rank of non-domination; of the rank that does not fit as a whole, the points with the most
 ///   hypervolume.
 /// - Weights: within a side, by number, the newest 25 have weight 1 and older ones fall linearly to
 ///   1 / n. Several objectives weigh the below side by the hypervolume that each point alone adds.

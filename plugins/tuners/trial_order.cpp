@@ -99,7 +99,18 @@ bool has_values(const Trial& trial) {
 }
 
 bool is_finished(const Trial& trial) {
-  return has_values(trial) || trial.state == TrialState::kPruned;
+  switch (trial.state) {
+    case TrialState::kPaused:
+    case TrialState::kPruned:
+      return true;
+    case TrialState::kRunning:
+      return !trial.intermediate.empty();
+    case TrialState::kComplete:
+      return has_values(trial);
+    case TrialState::kFailed:
+      return false;
+  }
+  return false;
 }
 
 std::vector<std::size_t> ranked(std::span<const Trial> trials, std::size_t count) {

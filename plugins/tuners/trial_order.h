@@ -6,8 +6,8 @@
 
 #include <treadle/core/tuner.h>
 
-/// How tuners compare trials: feasible before infeasible, complete before pruned; several
-/// objectives by domination.
+/// How tuners compare trials: feasible before infeasible, complete before those that have come a
+/// part of the way; several objectives by domination.
 namespace treadle::tuners {
 
 /// By how much a trial breaks its constraints: the sum of the values above 0. 0 where all hold;
@@ -18,11 +18,12 @@ double violation(const Trial& trial);
 /// that are complete without such values count as failed.
 bool has_values(const Trial& trial);
 
-/// Whether a tuner may use the trial: complete with values, or pruned.
+/// Whether a tuner may use the trial: complete with values, pruned or paused, or going on after a
+/// pause.
 bool is_finished(const Trial& trial);
 
 /// Indices of the finished trials with one objective, the best first: feasible complete ones by
-/// value, then feasible pruned ones by (-last step, value), then infeasible ones by violation.
+/// value, then other feasible ones by (-last step, value), then infeasible ones by violation.
 /// Equal trials are in the order of their numbers. Trials behind the first `count` are in any
 /// order.
 std::vector<std::size_t> ranked(std::span<const Trial> trials,

@@ -20,6 +20,7 @@
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
 #include <treadle/core/optimizer.h>
+#include <treadle/core/pruner.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/core/sampler.h>
 #include <treadle/core/sequence_provider.h>
@@ -61,7 +62,8 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"callback", make<TrainingCallback>},
                                                           {"device", make<DeviceBackend>},
                                                           {"observer", make<RunObserver>},
-                                                          {"tuner", make<Tuner>}};
+                                                          {"tuner", make<Tuner>},
+                                                          {"pruner", make<Pruner>}};
 
 struct Wish {
   Maker maker;
@@ -71,8 +73,8 @@ struct Wish {
 
 /// A component of each kind that others may require.
 const std::map<std::string, std::string> kNested{
-    {"data", "moons"}, {"graph", "residual_mlp"}, {"layer", "identity"},
-    {"loss", "mse"},   {"schedule", "constant"},  {"tokenizer", "bytes"}};
+    {"data", "moons"},    {"graph", "residual_mlp"}, {"layer", "identity"}, {"loss", "mse"},
+    {"pruner", "median"}, {"schedule", "constant"},  {"tokenizer", "bytes"}};
 
 /// A value for what cannot be left out: a path or a name, a number, a component, steps of a flow, a
 /// condition, a length of time.

@@ -207,6 +207,21 @@ TEST(TrialOrder, FeasibleThenPrunedThenInfeasible) {
   EXPECT_THAT(ranked(trials), ElementsAre(4, 0, 3, 5, 2, 7, 6, 1, 9));
 }
 
+// A trial that pauses may go on: it does not lose its place when it does.
+TEST(TrialOrder, PausedTrialsAreRankedAsPrunedOnesAlsoWhenTheyGoOn) {
+  std::vector<Trial> trials = {finished(0, 3), pruned(1, {{1, 0.5}}), pruned(2, {{1, 0.4}}),
+                               pruned(3, {{1, 0.9}, {3, 0.9}}), pruned(4, {})};
+  trials[2].state = TrialState::kPaused;
+  trials[3].state = TrialState::kPaused;
+  trials[4].state = TrialState::kRunning;
+
+  EXPECT_THAT(ranked(trials), ElementsAre(0, 3, 2, 1));
+  trials[3].state = TrialState::kRunning;
+  EXPECT_THAT(ranked(trials), ElementsAre(0, 3, 2, 1));
+  trials[3].state = TrialState::kFailed;
+  EXPECT_THAT(ranked(trials), ElementsAre(0, 2, 1));
+}
+
 TEST(TrialOrder, RanksOfDomination) {
   const std::vector<Objectives> points = {{1, 5}, {2, 2}, {5, 1}, {3, 3}, {2, 2}, {4, 4}, {1, 6}};
 
@@ -267,6 +282,26 @@ TEST(Tpe, KeepsToConstraints) {
   }
   EXPECT_LT(best, 0.41);
   EXPECT_GT(feasible, 20);
+}
+
+// The best of the paused ones goes on: it is still one of the good trials, and not a bad one as
+// other running ones are.
+TEST(Tpe, ATrialThatGoesOnCountsAsWhenItWasPaused) {
+  const SearchSpace space({uniform("x", 0, 1), uniform("y", 0, 1)});
+  std::vector<Trial> trials;
+  RandomBits bits(3);
+  for (std::int64_t number = 0; number < 30; ++number) {
+    trials.push_back(pruned(number, {{1, static_cast<double>((number + 9) % 30)}}));
+    trials.back().point = space.random(bits);
+  }
+  trials[21].state = TrialState::kPaused;
+  const auto suggested = [&] { return *make("tpe")->suggest(space, trials, 30, RandomStreams(1)); };
+  const Point paused = suggested();
+
+  trials[21].state = TrialState::kRunning;
+  EXPECT_EQ(suggested(), paused);
+  trials[21].intermediate.clear();
+  EXPECT_NE(suggested(), paused);
 }
 
 // The conditional function of R. Jenatton et al. ("Bayesian optimization with tree-structured

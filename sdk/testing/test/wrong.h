@@ -75,5 +75,6 @@ std::vector<Defect> training_defects();
 std::vector<Defect> callback_defects();
 std::vector<Defect> device_defects();
 std::vector<Defect> tuner_defects();
+std::vector<Defect> pruner_defects();
 
 }  // namespace treadle::testing

@@ -162,7 +162,7 @@ std::vector<Wrong<TunerCase>> all() {
                      throw std::out_of_range("trials");
                    return point;
                  }),
-       {"WorksWithoutResults"}},
+       {"WorksWithoutResults", "WorksWithPausedTrials"}},
       {searching("NeedsTwoDimensions",
                  [](Point point, const Question& asked) {
                    if (asked.space.size() < 2 && asked.space[0].name == "x" && asked.space[0].log)
@@ -183,13 +183,24 @@ std::vector<Wrong<TunerCase>> all() {
       {searching("NeedsValuesOfPrunedTrials",
                  [any_trial](Point point, const Question& asked) {
                    const bool strange = any_trial(asked, [](const Trial& trial) {
-                     return !trial.intermediate.empty() && std::isnan(trial.intermediate[0].value);
+                     return trial.state == TrialState::kPruned && !trial.intermediate.empty() &&
+                            std::isnan(trial.intermediate[0].value);
                    });
                    if (strange)
                      throw std::domain_error("intermediate values");
                    return point;
                  }),
        {"WorksWithPrunedTrials"}},
+      {searching("NeedsValuesOfPausedTrials",
+                 [any_trial](Point point, const Question& asked) {
+                   const bool strange = any_trial(asked, [](const Trial& trial) {
+                     return trial.state == TrialState::kPaused && trial.values.empty();
+                   });
+                   if (strange)
+                     throw std::out_of_range("values");
+                   return point;
+                 }),
+       {"WorksWithPausedTrials"}},
       {searching("NeedsFeasibleTrials",
                  [any_trial](Point point, const Question& asked) {
                    const bool strange = any_trial(asked, [](const Trial& trial) {

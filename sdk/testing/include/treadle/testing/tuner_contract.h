@@ -316,6 +316,25 @@ TEST_P(TunerContract, WorksWithPrunedTrials) {
                "pruned trials");
 }
 
+// Trials that have come a part of the way: paused, or running again after a pause.
+TEST_P(TunerContract, WorksWithPausedTrials) {
+  for (const bool any_complete : {true, false}) {
+    expect_point(space_,
+                 given(space_,
+                       [&](Trial& trial) {
+                         if (any_complete && trial.number % 4 == 0)
+                           return complete(trial, {distance(space_, trial.point)});
+                         trial.state =
+                             trial.number % 4 == 1 ? TrialState::kRunning : TrialState::kPaused;
+                         const double value = trial.number % 4 == 2
+                                                  ? std::numeric_limits<double>::quiet_NaN()
+                                                  : distance(space_, trial.point);
+                         trial.intermediate = {{1, value}, {trial.number % 5 + 2, value}};
+                       }),
+                 any_complete ? "paused trials" : "paused trials alone");
+  }
+}
+
 TEST_P(TunerContract, WorksWithConstraints) {
   expect_point(
       space_,

@@ -1,0 +1,19 @@
+#include <treadle/plugin.h>
+
+#include "asha.h"
+#include "hyperband.h"
+#include "patient.h"
+#include "percentile.h"
+#include "successive_halving.h"
+#include "threshold.h"
+
+TREADLE_PLUGIN(registrar) {
+  using namespace treadle::pruners;
+  registrar.add<Asha>("asha");
+  registrar.add<Hyperband>("hyperband");
+  registrar.add<Median>("median");
+  registrar.add<Patient>("patient");
+  registrar.add<Percentile>("percentile");
+  registrar.add<SuccessiveHalving>("successive_halving");
+  registrar.add<Threshold>("threshold");
+}
