@@ -1,6 +1,7 @@
 "use strict";
 // Draws the report's charts from the data in the page and keeps them in step with theme and toggles.
-(function () {
+// What report_search.js needs of it is returned.
+const report = (function () {
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
@@ -19,9 +20,11 @@
     try { localStorage.setItem("treadle-theme", theme); } catch (ignored) { /* not kept, then */ }
   };
   let theme = themes.includes(stored()) ? stored() : "auto";
-  const isDark = () => theme === "dark" || (theme === "auto" && systemDark.matches);
+  let onPaper = false;  // paper is light
+  const isDark = () => !onPaper && (theme === "dark" || (theme === "auto" && systemDark.matches));
   function showTheme() {
-    if (theme === "auto") root.removeAttribute("data-theme");
+    if (onPaper) root.setAttribute("data-theme", "light");
+    else if (theme === "auto") root.removeAttribute("data-theme");
     else root.setAttribute("data-theme", theme);
     byId("theme").textContent = "Theme: " + theme;
   }
@@ -52,24 +55,27 @@
     }, extra);
   }
 
-  // A chart is described by a function, so that it can be drawn anew in other colours.
-  function show(id, describe) {
+  // A chart is drawn by a function, so that it can be drawn anew in other colours.
+  function drawBy(id, draw) {
     const canvas = byId(id);
     if (!canvas) return;
-    const entry = { canvas, describe, chart: null };
-    charts.push(entry);
-    draw(entry);
+    charts.push({ id, draw: () => draw(canvas) });
+    draw(canvas);
   }
-  function draw(entry) {
-    if (entry.chart) entry.chart.destroy();
-    const described = entry.describe();
-    const options = Object.assign({
-      responsive: true, maintainAspectRatio: false, animation: false, normalized: true,
-    }, described.options);
-    options.plugins = Object.assign({ legend: { display: false } }, described.options.plugins);
-    entry.chart = new Chart(entry.canvas, { type: described.type, data: described.data, options, plugins: described.plugins || [] });
+  // A chart of Chart.js, from a function that describes it.
+  function show(id, describe) {
+    let chart = null;
+    drawBy(id, (canvas) => {
+      if (chart) chart.destroy();
+      const described = describe();
+      const options = Object.assign({
+        responsive: true, maintainAspectRatio: false, animation: false, normalized: true,
+      }, described.options);
+      options.plugins = Object.assign({ legend: { display: false } }, described.options.plugins);
+      chart = new Chart(canvas, { type: described.type, data: described.data, options, plugins: described.plugins || [] });
+    });
   }
-  const redraw = (ids) => charts.filter((c) => !ids || ids.includes(c.canvas.id)).forEach(draw);
+  const redraw = (ids) => charts.filter((chart) => !ids || ids.includes(chart.id)).forEach((chart) => chart.draw());
 
   const curves = data.curves;
   const points = (curve, values) => curve.epochs.map((epoch, i) => ({ x: epoch, y: values[i] }));
@@ -343,4 +349,9 @@
     repaint();
   });
   systemDark.addEventListener("change", repaint);
+  for (const [event, printing] of [["beforeprint", true], ["afterprint", false]]) {
+    window.addEventListener(event, () => { onPaper = printing; showTheme(); repaint(); });
+  }
+
+  return { data, byId, drawBy, show, redraw, axis, css, colour, withAlpha, shown };
 })();

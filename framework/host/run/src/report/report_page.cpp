@@ -4,6 +4,7 @@
 #include <treadle/embedded/report_css.h>
 #include <treadle/embedded/report_html.h>
 #include <treadle/embedded/report_js.h>
+#include <treadle/embedded/report_search_js.h>
 
 #include <string_view>
 
@@ -47,6 +48,7 @@ std::string page(PageParts parts) {
   parts["style"] = embedded::report_css();
   parts["chart"] = without_source_map(embedded::chart_js());
   parts["script"] = embedded::report_js();
+  parts["search_script"] = embedded::report_search_js();
   // Only scripts and styles with this word run. It depends on everything that came from outside, so
   // nothing from outside can contain it.
   parts["nonce"] = hash_text(parts["name"] + parts["body"] + parts["data"]);

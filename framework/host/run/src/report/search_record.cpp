@@ -1,0 +1,268 @@
+#include "report/search_record.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+#include <treadle/base/config.h>
+#include <treadle/base/error.h>
+
+#include "report/json_path.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using internal::text_at_path;
+using Json = nlohmann::json;
+using State = SearchRecord::State;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::string_view kTrials = "trials/";
+
+constexpr std::array<std::pair<std::string_view, State>, 5> kStates{
+    {{"complete", State::kComplete},
+     {"pruned", State::kPruned},
+     {"paused", State::kPaused},
+     {"failed", State::kFailed},
+     {"cancelled", State::kCancelled}}};
+
+State state_of(std::string_view name) {
+  const auto found = std::find_if(kStates.begin(), kStates.end(),
+                                  [&](const auto& state) { return state.first == name; });
+  return found == kStates.end() ? State::kOther : found->second;
+}
+
+/// The elements of an array; nothing of any other value.
+const Json::array_t& elements(const Json& value) {
+  static const Json::array_t kNothing;
+  return value.is_array() ? value.get_ref<const Json::array_t&>() : kNothing;
+}
+
+double number_or_none(const Json& value) {
+  return value.is_number() ? value.get<double>() : kNone;
+}
+
+std::optional<std::int64_t> integer_of(const Json& value) {
+  return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+
+std::optional<SearchSpace> space_of(const Json& written) {
+  if (!written.is_object())
+    return std::nullopt;
+  try {
+    return SearchSpace::parse(Config(written));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Point> point_of(const std::optional<SearchSpace>& space, const Json& params) {
+  if (!space)
+    return std::nullopt;
+  try {
+    return space->from_json(params);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+SearchRecord::Trial trial_of(const Json& written, std::size_t place, const SearchRecord& search) {
+  SearchRecord::Trial trial;
+  trial.number =
+      integer_of(at_path(written, {"number"})).value_or(static_cast<std::int64_t>(place));
+  trial.state_name = text_at_path(written, {"state"});
+  trial.state = state_of(trial.state_name);
+  trial.params = at_path(written, {"params"});
+  trial.point = point_of(search.space, trial.params);
+  trial.error = text_at_path(written, {"error"});
+  trial.epochs = integer_of(at_path(written, {"epochs"}));
+  for (const Json& value : elements(at_path(written, {"values"})))
+    trial.values.push_back(trial.is_complete() ? number_or_none(value) : kNone);
+  trial.values.resize(search.objectives.size(), kNone);
+  for (const Json& constraint : elements(at_path(written, {"constraints"}))) {
+    const double value = number_or_none(constraint);
+    // A constraint that is not a number does not hold.
+    trial.violation +=
+        std::isnan(value) ? std::numeric_limits<double>::infinity() : std::max(value, 0.0);
+  }
+  for (const Json& one : elements(at_path(written, {"intermediate"}))) {
+    trial.intermediate.epochs.push_back(number_or_none(at_path(one, {"step"})));
+    trial.intermediate.values.push_back(number_or_none(at_path(one, {"value"})));
+  }
+  return trial;
+}
+
+std::optional<std::size_t> place_of(const SearchRecord& search, const Json& number) {
+  const auto found = std::find_if(
+      search.trials.begin(), search.trials.end(),
+      [&](const SearchRecord::Trial& trial) { return integer_of(number) == trial.number; });
+  if (found == search.trials.end())
+    return std::nullopt;
+  return static_cast<std::size_t>(found - search.trials.begin());
+}
+
+/// The number of the trial that a fit belongs to: 7 of "trials/7/fold-2".
+std::optional<std::int64_t> trial_number(std::string_view fit) {
+  if (!fit.starts_with(kTrials))
+    return std::nullopt;
+  fit.remove_prefix(kTrials.size());
+  fit = fit.substr(0, fit.find('/'));
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(fit.data(), fit.data() + fit.size(), number);
+  if (problem != std::errc() || end != fit.data() + fit.size())
+    return std::nullopt;
+  return number;
+}
+
+double value_at(const EpochSummary& epoch, const std::string& objective) {
+  if (objective == "val_loss")
+    return epoch.val_loss.value_or(kNone);
+  const auto found = std::find_if(epoch.metrics.begin(), epoch.metrics.end(),
+                                  [&](const MetricValue& one) { return one.name == objective; });
+  return found == epoch.metrics.end() ? kNone : found->value;
+}
+
+using Fits = std::vector<const ReportInput::Curve*>;
+
+/// The mean over the fits of a trial, for the epochs that each of them has.
+SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective) {
+  struct Sum {
+    double value = 0;
+    std::size_t fits = 0;
+  };
+  std::map<std::int64_t, Sum> sums;
+  for (const ReportInput::Curve* fit : fits) {
+    for (const EpochSummary& epoch : fit->epochs) {
+      Sum& sum = sums[epoch.epoch];
+      sum.value += value_at(epoch, objective);
+      ++sum.fits;
+    }
+  }
+  SearchRecord::Curve curve;
+  for (const auto& [epoch, sum] : sums) {
+    if (sum.fits != fits.size())
+      continue;
+    curve.epochs.push_back(static_cast<double>(epoch));
+    curve.values.push_back(sum.value / static_cast<double>(sum.fits));
+  }
+  const bool is_empty = std::all_of(curve.values.begin(), curve.values.end(),
+                                    [](double value) { return std::isnan(value); });
+  return is_empty ? SearchRecord::Curve() : curve;
+}
+
+/// What trials are sorted by; smaller is better, from left to right.
+using Rank = std::tuple<int, double, std::int64_t>;
+
+Rank rank_of(const SearchRecord& search, std::size_t place) {
+  enum Group : int { kFeasible, kInfeasible, kPaused, kPruned, kWithout };
+  const SearchRecord::Trial& trial = search.trials[place];
+  const double last_epoch =
+      trial.intermediate.epochs.empty() ? 0.0 : trial.intermediate.epochs.back();
+  const double came = trial.epochs ? static_cast<double>(*trial.epochs) : last_epoch;
+  switch (trial.state) {
+    case State::kComplete: {
+      if (!trial.is_feasible())
+        return {kInfeasible, trial.violation, trial.number};
+      if (search.objectives.size() == 1) {
+        const double loss = search.loss(place, 0);
+        return {kFeasible, std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss,
+                trial.number};
+      }
+      const bool is_on_front =
+          std::find(search.pareto.begin(), search.pareto.end(), place) != search.pareto.end();
+      return {kFeasible, is_on_front ? 0 : 1, trial.number};
+    }
+    case State::kPaused:
+      return {kPaused, -came, trial.number};
+    case State::kPruned:
+      return {kPruned, -came, trial.number};
+    default:
+      return {kWithout, 0, trial.number};
+  }
+}
+
+}  // namespace
+
+double SearchRecord::loss(std::size_t trial, std::size_t objective) const {
+  const double value = trials[trial].values[objective];
+  return objectives[objective].maximizes ? -value : value;
+}
+
+std::size_t SearchRecord::count(State state) const {
+  return static_cast<std::size_t>(std::count_if(
+      trials.begin(), trials.end(), [&](const Trial& trial) { return trial.state == state; }));
+}
+
+std::optional<SearchRecord> read_search(const Json& result) {
+  const Json& written = at_path(result, {"search"});
+  if (!written.is_object())
+    return std::nullopt;
+  SearchRecord search;
+  for (const Json& objective : elements(at_path(written, {"objectives"}))) {
+    search.objectives.push_back(
+        {text_at_path(objective, {"name"}), text_at_path(objective, {"direction"}) == "maximize"});
+  }
+  search.space = space_of(at_path(written, {"space"}));
+  search.tuner = text_at_path(written, {"tuner"});
+  search.pruner = text_at_path(written, {"pruner"});
+  search.ended = text_at_path(written, {"ended", "text"});
+  for (const Json& trial : elements(at_path(written, {"trials"}))) {
+    search.has_constraints =
+        search.has_constraints || !elements(at_path(trial, {"constraints"})).empty();
+    search.trials.push_back(trial_of(trial, search.trials.size(), search));
+  }
+  search.best = place_of(search, at_path(written, {"best_trial"}));
+  for (const Json& number : elements(at_path(written, {"pareto_trials"}))) {
+    if (const auto place = place_of(search, number))
+      search.pareto.push_back(*place);
+  }
+  return search;
+}
+
+std::vector<std::size_t> best_first(const SearchRecord& search) {
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < search.trials.size(); ++i)
+    ranks.push_back(rank_of(search, i));
+  std::vector<std::size_t> order(search.trials.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
+  return order;
+}
+
+std::vector<ReportInput::Curve> own_curves(const ReportInput& input) {
+  std::vector<ReportInput::Curve> own;
+  std::copy_if(input.curves.begin(), input.curves.end(), std::back_inserter(own),
+               [](const ReportInput::Curve& curve) { return !trial_number(curve.fit); });
+  return own;
+}
+
+std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const ReportInput& input,
+                                              std::size_t objective) {
+  std::map<std::int64_t, Fits> fits;
+  for (const ReportInput::Curve& curve : input.curves) {
+    const auto number = trial_number(curve.fit);
+    if (number && !curve.epochs.empty())
+      fits[*number].push_back(&curve);
+  }
+  std::vector<SearchRecord::Curve> curves;
+  for (const SearchRecord::Trial& trial : search.trials) {
+    const auto found = fits.find(trial.number);
+    if (objective == 0 && !trial.intermediate.epochs.empty())
+      curves.push_back(trial.intermediate);
+    else if (found != fits.end())
+      curves.push_back(mean_curve(found->second, search.objectives[objective].name));
+    else
+      curves.emplace_back();
+  }
+  return curves;
+}
+
+}  // namespace treadle::report
