@@ -43,7 +43,7 @@ std::int64_t width_of(const LayerSpec& spec) {
   return spec.inputs.front().width();
 }
 
-class Dense final : public Layer, public Lowerable {
+class Dense final : public Layer, public Lowerable, public ActsOnPositions {
  public:
   Dense(std::int64_t in, std::int64_t units, c10::ScalarType dtype)
       : Layer("dense"),

@@ -12,12 +12,14 @@
 #include <treadle/base/problem.h>
 #include <treadle/core/history.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/solves_last_layer.h>
 #include <treadle/engine/batch_norm_refresh.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/weight_average.h>
 
 #include "checkpoint_clock.h"
+#include "last_layer.h"
 #include "step_marks.h"
 
 namespace treadle::engine {
@@ -64,7 +66,7 @@ std::string name_of_rate(std::size_t group) {
 
 /// An epoch is: steps → the average put in → validation → callbacks → the average taken out → row
 /// of history → checkpoint.
-class Session final : public TrainingSession, public TrainingControl {
+class Session final : public TrainingSession, public TrainingControl, public SolvesLastLayer {
  public:
   Session(TrainingWorkflow& loop, const SessionSetup& setup, RunContext& context)
       : loop_(loop),
@@ -197,10 +199,55 @@ class Session final : public TrainingSession, public TrainingControl {
       marks_.read();
     if (!step_callbacks_.empty())
       tell_callbacks();
-    context_.step_completed({epoch_ + 1, setup_.epochs, step_count_, span_.total_steps});
-    if (!is_last_of_epoch())
-      save_if_due(false);
+    end_step();
     return true;
+  }
+
+  bool read_rows(const std::function<void(const LastLayerRows&)>& take) override {
+    save_finished_epoch();
+    TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
+    if (average_) {
+      refuse(
+          "a training in closed form has no steps whose weights could be averaged; leave \"ema\" "
+          "and \"swa\" out");
+    }
+    if (is_last_of_epoch())
+      return false;
+    if (batches_done_ == 0)
+      epoch_start_ = Clock::now();
+    Batch batch;
+    if (!take_batch(batch))
+      return false;
+    take(
+        last_layer(*setup_.model, *setup_.objective, batch, setup_.precision, context_.stop_token())
+            .rows);
+    ++step_count_;
+    ++batches_done_;
+    end_step();
+    return true;
+  }
+
+  void set_last_layer(const at::Tensor& weight, const at::Tensor& bias) override {
+    TREADLE_EXPECTS(batches_done_ > 0, "the last layer is computed from rows of its epoch");
+    const auto stream = setup_.training->epoch(epoch_);
+    Batch batch;
+    TREADLE_EXPECTS(stream->next(batch), "there are no rows to train on");
+    {
+      const LastLayer layer = last_layer(*setup_.model, *setup_.objective, batch.to(device()),
+                                         setup_.precision, context_.stop_token());
+      const at::NoGradGuard no_gradients;
+      layer.weight.copy_(weight);
+      if (layer.bias.defined())
+        layer.bias.copy_(bias);
+    }
+    try {
+      const auto rows = setup_.training->epoch(epoch_);
+      solved_loss_ =
+          evaluate_metrics(evaluation_setup(setup_), *rows, context_.stop_token(), {}).loss;
+    } catch (const Interrupted&) {
+      save({epoch_, step_count_, false, false});
+      interrupt();
+    }
   }
 
   EpochSummary finish_epoch() override {
@@ -217,7 +264,7 @@ class Session final : public TrainingSession, public TrainingControl {
     summary.epochs = setup_.epochs;
     summary.step = step_count_;
     summary.learning_rate = learning_rate_;
-    summary.train_loss = step_.totals().value();
+    summary.train_loss = solved_loss_ ? *std::exchange(solved_loss_, {}) : step_.totals().value();
     summary.logged = step_.logged_means();
     if (logs_gradient_norm_) {
       summary.logged.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
@@ -603,6 +650,12 @@ class Session final : public TrainingSession, public TrainingControl {
     return best;
   }
 
+  void end_step() {
+    context_.step_completed({epoch_ + 1, setup_.epochs, step_count_, span_.total_steps});
+    if (!is_last_of_epoch())
+      save_if_due(false);
+  }
+
   /// Whatever the loop has done after the epoch is part of its end.
   void save_finished_epoch() {
     if (is_interrupted_)
@@ -788,6 +841,7 @@ class Session final : public TrainingSession, public TrainingControl {
     std::vector<std::int64_t> groups;  // of that
   } tested_;
 
+  std::optional<double> solved_loss_;    // of the epoch, where its last layer was computed
   std::unique_ptr<BatchStream> stream_;  // of the epoch; null before its first step here
   std::int64_t epoch_ = 0;               // epochs done
   std::int64_t step_count_ = 0;          // steps done

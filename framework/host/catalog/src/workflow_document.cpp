@@ -159,6 +159,32 @@ std::vector<Problem> problems_of_tests_first(const Json& given, const Json& reso
   return problems;
 }
 
+/// A loop that computes the last layer makes no steps, and one pass. `given`: the document as it
+/// was written.
+std::vector<Problem> problems_of_solving(const Json& given, const Json& resolved,
+                                         const PlaceIndex& places) {
+  const std::string loop = "the loop " + quote_value(resolved.at("training").at("use"));
+  std::vector<Problem> problems;
+  const auto report = [&](const std::string& pointer, const std::string& message) {
+    problems.push_back({places.place_of(pointer), pointer, loop + " " + message});
+  };
+  for (const char* const pointer :
+       {"/optimizer", "/schedule", "/training/clip", "/training/gradients",
+        "/training/early_stopping", "/training/restore_best_weights", "/training/reduce_on_plateau",
+        "/training/freeze", "/training/ema", "/training/swa"}) {
+    if (given.contains(Json::json_pointer(pointer))) {
+      const std::string key(
+          std::string_view(pointer).substr(std::string_view(pointer).rfind('/') + 1));
+      report(pointer, "computes the last layer at once and makes no steps; leave " +
+                          quote_text(key) + " out");
+    }
+  }
+  const Json epochs = resolved.at("training").value("epochs", Json());
+  if (!epochs.is_null() && epochs != 1)
+    report("/training/epochs", "takes the rows once; leave \"epochs\" out");
+  return problems;
+}
+
 /// Whether the machine has the device is known when the plugin is loaded, and not here.
 std::vector<Problem> problems_of_device(const Json& resolved, const SchemaIndex& index,
                                         const PlaceIndex& places) {
@@ -311,6 +337,12 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
          problems_of_tests_first(document->value(), checked.value, *window, *document))
       problems.push_back(std::move(problem));
   }
+  const bool solves =
+      declares(index, "training", checked.value.at("training"), "x-treadle-solves", true);
+  if (solves) {
+    for (Problem& problem : problems_of_solving(document->value(), checked.value, *document))
+      problems.push_back(std::move(problem));
+  }
   if (!problems.empty())
     throw DocumentError(std::move(problems));
 
@@ -322,6 +354,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
     training["epochs"] = "unlimited";
     checked.value.erase("validation");
   }
+  if (solves)
+    checked.value["training"]["epochs"] = 1;
   workflow.name = checked.value["name"].get<std::string>();
   workflow.seed = checked.value["seed"].get<std::uint64_t>();
   workflow.precision = checked.value["precision"].get<std::string>();

@@ -48,6 +48,7 @@ class FakeComponents final : public SchemaIndex {
     add("schedule", "cosine", R"({"properties": {"floor": {"x-treadle-type": "fraction"}}})");
     add("training", "standard", R"({"properties": {
         "limit": {"type": "string", "x-treadle-type": "duration"}}})");
+    add("training", "closed_form", R"({"x-treadle-solves": true, "properties": {}})");
     add("callback", "early_stopping", R"({"required": ["patience"], "properties": {
         "patience": {"type": "string", "x-treadle-type": "duration"},
         "mode": {"enum": ["min", "max"], "default": "min"}}})");

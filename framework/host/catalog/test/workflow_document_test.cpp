@@ -327,6 +327,21 @@ TEST(WorkflowDocument, NamesADeviceThatAPluginOffers) {
   }
 }
 
+TEST(WorkflowDocument, RefusesWhatIsAboutStepsWhereALoopMakesNone) {
+  using ::testing::ElementsAre;
+  const auto with = [](const std::string& more, const std::string& of_training = "") {
+    return R"({"treadle": 1, "data": "moons", "model": "mlp",)" + more +
+           R"( "training": {"use": "closed_form")" + of_training + "}}";
+  };
+  EXPECT_EQ(resolve(with("")).resolved["training"]["epochs"], 1);
+  EXPECT_EQ(resolve(with("", R"(, "epochs": 1)")).resolved["training"]["epochs"], 1);
+  EXPECT_THAT(
+      problems_of(with(R"("optimizer": "adamw",)", R"(, "clip": {"norm": 1}, "epochs": 2)")),
+      ElementsAre(is_problem(1, "/optimizer", {"\"closed_form\"", "leave \"optimizer\" out"}),
+                  is_problem(1, "/training/clip", {"leave \"clip\" out"}),
+                  is_problem(1, "/training/epochs", {"takes the rows once"})));
+}
+
 TEST(WriteWorkflow, KeepsEveryDigit) {
   for (const double value : {0.1, 1e-300, 1.0 / 3, 123456789.123456789, 1.0}) {
     EXPECT_EQ(json::parse(write_workflow({{"x", value}}))["x"].get<double>(), value);

@@ -39,7 +39,7 @@ namespace treadle::testing {
 /// Two linear layers. Its dropout depends on the random stream of each step; its buffer is changed
 /// by training alone. One that `keeps_state` carries from batch to batch what moves its outputs. It
 /// computes in its own dtype, between inputs and outputs in float64; one of bfloat16 trains by its
-/// masters, which a checkpoint needs.
+/// masters, which a checkpoint needs. Its output may be deferred.
 class TinyModel final : public Model, public LogsValues {
  public:
   explicit TinyModel(std::uint64_t seed, double dropout = 0.1, bool keeps_state = false,
@@ -62,6 +62,14 @@ class TinyModel final : public Model, public LogsValues {
     if (is_training()) {
       rows_seen_.add_(inputs[0].size(0));
       hidden = at::dropout(hidden, dropout_, true);
+    }
+    if (context.takes_deferred_output() && !keeps_state_) {
+      context.defer_output({hidden,
+                            [this](const at::Tensor& features) {
+                              return output_->forward(features).to(at::kDouble);
+                            },
+                            output_->parameters()});
+      return;
     }
     outputs[0] = output_->forward(hidden).to(at::kDouble);
     if (!keeps_state_)

@@ -1,0 +1,7 @@
+#include <treadle/core/solves_last_layer.h>
+
+namespace treadle {
+
+SolvesLastLayer::~SolvesLastLayer() = default;
+
+}  // namespace treadle
