@@ -108,18 +108,34 @@ FtTransformer::FtTransformer(const Config& config)
 
 json FtTransformer::do_build(const LayerSpec& spec) const {
   const TensorSpec& input = spec.inputs.front();
-  if (spec.inputs.size() != 1 || input.sizes.size() != 2)
-    throw DataError("takes one input of rows of numbers [B, width], got " + input.text());
+  const bool has_categories = spec.inputs.size() > 1 || input.dtype == c10::ScalarType::Long;
+  if (spec.inputs.size() > 2 || input.sizes.size() != 2) {
+    throw DataError("takes rows of numbers [B, width], of categories [B, columns], or both, got " +
+                    input.text());
+  }
   json encoder = named("graph", "encoder");
   encoder["builder"] = {{"use", "transformer_encoder"}, {"num_layers", layers_},
                         {"num_heads", heads_},          {"dim_feedforward", feed_forward_},
                         {"dropout", dropout_},          {"activation", "reglu"},
                         {"norm_first", true},           {"final_norm", false}};
-  json tokenizer = named("feature_tokenizer", "tokenizer");
-  tokenizer["embedding_dim"] = width_;
-  json steps = json::array({std::move(tokenizer), named("class_token", "cls_token"),
-                            std::move(encoder), json{{"use", "select"}, {"dim", 1}, {"index", 0}},
-                            named("layer_norm", "norm"), "relu"});
+  json tokenizer = named(has_categories ? "graph" : "feature_tokenizer", "tokenizer");
+  json steps = json::array();
+  if (has_categories) {
+    tokenizer["builder"] = {
+        {"use", "table_embedding"}, {"embedding_dim", width_}, {"tokens", true}};
+  } else {
+    tokenizer["embedding_dim"] = width_;
+  }
+  if (spec.inputs.size() == 2) {
+    const json names = json::array({"other_columns"});
+    steps.push_back({{"use", "input"}, {"names", names}});
+    tokenizer["using"] = names;
+  }
+  for (json& step :
+       std::vector<json>{std::move(tokenizer), named("class_token", "cls_token"),
+                         std::move(encoder), json{{"use", "select"}, {"dim", 1}, {"index", 0}},
+                         named("layer_norm", "norm"), json("relu")})
+    steps.push_back(std::move(step));
   if (has_head_)
     steps.push_back(named("head", "head"));
   return steps;

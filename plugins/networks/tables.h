@@ -46,9 +46,10 @@ class TabM final : public GraphBuilder {
   std::string scaling_init_;
 };
 
-/// For tables [B, features]: the FT-Transformer of Gorishniy et al., "Revisiting Deep Learning
-/// Models for Tabular Data" (2021), section 3.3: a vector for each feature, a class token, pre-norm
-/// blocks with ReGLU; norm, ReLU and a linear map of the class token.
+/// For tables: the FT-Transformer of Gorishniy et al., "Revisiting Deep Learning Models for Tabular
+/// Data" (2021), section 3.3: a vector for each feature, a class token, pre-norm blocks with ReGLU;
+/// norm, ReLU and a linear map of the class token. Features are numbers [B, F], categories [B, K]
+/// int64, or both: the stream and its reference, in either order.
 class FtTransformer final : public GraphBuilder {
  public:
   explicit FtTransformer(const Config& config);

@@ -90,7 +90,12 @@ INSTANTIATE_TEST_SUITE_P(
                  {"head", false}},
                 {{5}, {5}, {}}, {Role::kTokens, Role::kSegments, Role::kLengths}),
         network("FtTransformer", "ft_transformer",
-                {{"width", 6}, {"num_layers", 1}, {"num_heads", 2}}, {{4}})),
+                {{"width", 6}, {"num_layers", 1}, {"num_heads", 2}}, {{4}}),
+        network("FtTransformerOfCategories", "ft_transformer",
+                {{"width", 6}, {"num_layers", 1}, {"num_heads", 2}}, {{3}}, {Role::kCategories}),
+        network("FtTransformerOfBoth", "ft_transformer",
+                {{"width", 6}, {"num_layers", 1}, {"num_heads", 2}}, {{3}, {4}},
+                {Role::kCategories, Role::kFeatures})),
     CaseName());
 
 LayerCase layer(std::string name, const std::string& component, Json parameters,

@@ -42,12 +42,17 @@ struct GradientCheck {
   std::int64_t most_elements = 200;
 };
 
-/// All parameters of a module, by name.
+/// All parameters of a module, each once: a tied one by its first name.
 template <typename Module>
 std::vector<Differentiated> parameters_of(const Module& module) {
   std::vector<Differentiated> all;
-  for (const auto& parameter : module.named_parameters())
-    all.push_back({parameter.key(), parameter.value()});
+  for (const auto& parameter : module.named_parameters()) {
+    const bool is_known = std::any_of(all.begin(), all.end(), [&](const Differentiated& one) {
+      return one.tensor.is_same(parameter.value());
+    });
+    if (!is_known)
+      all.push_back({parameter.key(), parameter.value()});
+  }
   return all;
 }
 

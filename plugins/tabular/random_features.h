@@ -1,0 +1,23 @@
+#pragma once
+
+#include <treadle/core/layer.h>
+
+namespace treadle::tabular {
+
+/// sqrt(2 / D) cos(W x + b): [B, width] to [B, D]. Products of two rows approximate the kernel
+/// exp(-gamma |x - y|²). Buffers "weight" [D, width], N(0, 2 gamma), and "bias" [D], uniform from 0
+/// to 2π; neither is trained.
+///
+/// Source: Rahimi and Recht, "Random Features for Large-Scale Kernel Machines" (2007), in the form
+/// of scikit-learn's RBFSampler.
+class RandomFourierFeatures final : public Layer {
+ public:
+  RandomFourierFeatures(const Config& config, const LayerSpec& spec);
+  at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace treadle::tabular
