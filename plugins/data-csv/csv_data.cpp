@@ -9,6 +9,7 @@
 
 #include <treadle/base/error.h>
 
+#include "file_profile.h"
 #include "table_reader.h"
 
 namespace treadle::csv {
@@ -49,9 +50,15 @@ std::vector<Column> columns_of(const TableLayout& layout, const DataSpec& spec) 
         port_named(feature.is_category ? (name.empty() ? "categories" : name + ".categories")
                                        : (name.empty() ? "features" : name));
     const std::vector<Column>& available = spec.inputs[port].columns;
-    if (next[port] >= available.size() || available[next[port]].name != feature.name)
-      throw StorageError("stored description of the data contradicts itself");
-    columns.push_back(available[next[port]++]);
+    const std::vector<std::string> inputs = feature.inputs();
+    const std::size_t first = next[port];
+    next[port] += inputs.size();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (first + i >= available.size() || available[first + i].name != inputs[i])
+        throw StorageError("stored description of the data contradicts itself");
+    }
+    columns.push_back(available[first]);
+    columns.back().name = feature.name;
   }
   return columns;
 }
@@ -77,6 +84,10 @@ void CsvData::do_open(const OpenRequest& request) {
 std::vector<std::vector<std::string>> CsvData::Texts::do_texts(
     const std::vector<std::string>& names) const {
   return read_texts(options_, *lines_, names);
+}
+
+TableProfile CsvData::Profiler::do_profile() const {
+  return profile_file(options_);
 }
 
 StateDict CsvData::do_state() const {
@@ -112,6 +123,8 @@ void* CsvData::do_ask(std::string_view interface_id) {
     return static_cast<RowReader*>(&*rows_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == TableProfiler::kInterface)
+    return static_cast<TableProfiler*>(&profiler_);
   if (interface_id == GroupNames::kInterface && groups_)
     return static_cast<GroupNames*>(&*groups_);
   return nullptr;

@@ -12,6 +12,7 @@
 #include <treadle/core/group_names.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/source_columns.h>
+#include <treadle/core/table_profile.h>
 
 #include "csv_options.h"
 #include "line_index.h"
@@ -44,6 +45,16 @@ class CsvData final : public DataProvider {
     std::shared_ptr<const LineIndex> lines_;
   };
 
+  class Profiler final : public TableProfiler {
+   public:
+    explicit Profiler(const CsvOptions& options) : options_(options) {}
+
+   private:
+    TableProfile do_profile() const override;
+
+    const CsvOptions& options_;
+  };
+
   class Groups final : public GroupNames {
    public:
     explicit Groups(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -64,6 +75,7 @@ class CsvData final : public DataProvider {
   void* do_ask(std::string_view interface_id) override;
 
   CsvOptions options_;
+  Profiler profiler_{options_};
   std::optional<TableDescription> description_;  // after open() or load_state()
   std::optional<MatrixRows> rows_;               // after open()
   std::optional<Texts> texts_;                   // after open()

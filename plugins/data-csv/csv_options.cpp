@@ -89,6 +89,15 @@ CsvOptions::CsvOptions(const Config& config)
   }
   if (config.has("categorical"))
     categorical = column_names(json["categorical"]);
+  if (config.has("dates"))
+    dates = column_names(json["dates"]);
+  if (config.has("calendar")) {
+    if (dates.empty())
+      config.fail("calendar", "has no effect without \"dates\", the columns with dates");
+    calendar = config.get<std::vector<std::string>>("calendar");
+  }
+  drops_rows_without_target = config.get_or<std::string>("missing_target", "") == "drop_row";
+  unknown_is_missing = config.get_or<std::string>("handle_unknown", "error") == "missing";
   const std::pair<const char*, std::optional<ColumnName>*> roles[] = {
       {"weight", &weight}, {"group", &group}, {"time", &time}, {"label_end", &label_end}};
   for (const auto& [key, column] : roles) {

@@ -43,11 +43,17 @@ struct CsvOptions {
   /// The columns of each input port; instead of `columns`.
   std::optional<std::map<std::string, std::vector<ColumnName>>> inputs;
   std::vector<ColumnName> categorical;
+  std::vector<ColumnName> dates;
+  /// What dates become beside the days since 1970.
+  std::vector<std::string> calendar = {"day_of_week", "day_of_year"};
   std::optional<ColumnName> weight;
   std::optional<ColumnName> group;
   std::optional<ColumnName> time;
   std::optional<ColumnName> label_end;
   Missing missing = Missing::kError;
+  bool drops_rows_without_target = false;  ///< whatever `missing` is
+  /// Categories and missing values that the training data lacks are missing values, not errors.
+  bool unknown_is_missing = false;
   std::vector<std::string> missing_values = {"", "NA", "NaN", "nan", "null", "?"};
 };
 

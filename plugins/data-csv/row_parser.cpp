@@ -1,14 +1,17 @@
 #include "row_parser.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <treadle/base/calendar.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
@@ -28,6 +31,7 @@ enum class Reads : std::uint8_t {
   kNothing,
   kNumber,    // a feature
   kCategory,  // a feature
+  kDate,      // a feature, which becomes several numbers
   kTargetNumber,
   kTargetLabel,  // 0 or 1
   kTargetShare,  // a probability
@@ -39,6 +43,8 @@ enum class Reads : std::uint8_t {
   kLabelEnd,
   kTwice  // a feature and a target
 };
+
+constexpr double kSecondsOfDay = 86400;
 
 bool is_infinity(std::string_view text) {
   if (!text.empty() && (text.front() == '-' || text.front() == '+'))
@@ -69,6 +75,12 @@ TargetKind kind_of(Reads reads) {
          : reads == Reads::kTargetLabel ? TargetKind::kLabels
          : reads == Reads::kTargetShare ? TargetKind::kDistribution
                                         : TargetKind::kNumbers;
+}
+
+bool is_target(Reads reads) {
+  return reads == Reads::kTargetClass || reads == Reads::kTargetByLabel ||
+         reads == Reads::kTargetNumber || reads == Reads::kTargetLabel ||
+         reads == Reads::kTargetShare;
 }
 
 Reads reads_for_target(const TargetColumns& target, const OpenRequest& request) {
@@ -134,6 +146,9 @@ class RowParser {
   bool take_number(std::size_t field, const FieldReader& reader, std::string_view text,
                    double& value);
   void take_category(std::size_t field, const FieldReader& reader, std::string_view text);
+  void take_date(std::size_t field, const FieldReader& reader, std::string_view text);
+  /// The numbers of the current row that a date becomes.
+  std::span<T> date_of(const FieldReader& reader);
   void take_class(std::size_t field, const FieldReader& reader, std::string_view text);
   void take_time(std::size_t field, std::string_view text, double& time);
   void check_label_end();
@@ -152,7 +167,10 @@ class RowParser {
   std::vector<double> missing_numbers_;  // texts for "missing" that are numbers
   std::vector<FieldReader> fields_;
   std::vector<std::pair<FieldReader, FieldReader>> twice_;  // per field, where it has two uses
-  std::vector<Reads> target_reads_;                         // per target; empty: there are none
+  // Per feature: what a date becomes, and how many numbers that are.
+  std::vector<std::vector<const CalendarFeature*>> calendars_;
+  std::vector<std::size_t> widths_;
+  std::vector<Reads> target_reads_;  // per target; empty: there are none
 
   // The current row; it counts once it has ended well.
   std::vector<T*> number_rows_;               // per port
@@ -207,10 +225,15 @@ void RowParser<T>::make_parts() {
   parsed_.categories.resize(layout_.ports.size());
   parsed_.has_missing.resize(features.size(), 0);
   parsed_.labels.resize(features.size());
+  calendars_.resize(features.size());
   for (std::size_t i = 0; i < features.size(); ++i) {
     std::size_t& width = features[i].is_category ? parsed_.categories[features[i].port].width
                                                  : parsed_.numbers[features[i].port].width;
-    parsed_.places.push_back(width++);
+    parsed_.places.push_back(width);
+    widths_.push_back(features[i].inputs().size());
+    width += widths_.back();
+    for (const std::string& name : features[i].calendar)
+      calendars_[i].push_back(find_calendar_feature(name));
     if (known_)
       parsed_.labels[i] = LabelDictionary(known_->columns[i].categories);
   }
@@ -237,8 +260,10 @@ typename RowParser<T>::FieldReader RowParser<T>::reader_for(const FieldPlan::Ent
   switch (entry.use) {
     case Use::kFeature: {
       const UsedColumn& column = layout_.features[entry.slot];
-      return {column.is_category ? Reads::kCategory : Reads::kNumber, column.port,
-              parsed_.places[entry.slot], entry.slot};
+      const Reads reads = column.is_category ? Reads::kCategory
+                          : column.is_date   ? Reads::kDate
+                                             : Reads::kNumber;
+      return {reads, column.port, parsed_.places[entry.slot], entry.slot};
     }
     case Use::kTarget:
       return {target_reads_[entry.target], entry.target, entry.slot};
@@ -464,6 +489,9 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
     case Reads::kCategory:
       take_category(field, reader, text);
       break;
+    case Reads::kDate:
+      take_date(field, reader, text);
+      break;
     case Reads::kTargetClass:
       take_class(field, reader, text);
       break;
@@ -490,10 +518,16 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
                                 std::string_view text) {
   const Reads reads = reader.reads;
   const std::string got = text.empty() ? "" : " (" + quote_text(text) + ")";
-  const bool is_feature = reads == Reads::kNumber || reads == Reads::kCategory;
+  const bool is_feature =
+      reads == Reads::kNumber || reads == Reads::kCategory || reads == Reads::kDate;
   constexpr const char* kDropRow = "; \"missing\": \"drop_row\" leaves such rows out";
   constexpr const char* kImpute = ", \"nan\" hands them to the transform \"impute\"";
-  const bool is_let_pass = is_feature && request_.missing_inputs;
+  const bool is_let_pass =
+      is_feature && (request_.missing_inputs || (known_ && options_.unknown_is_missing));
+  if (is_target(reads) && options_.drops_rows_without_target) {
+    drop_ = true;
+    return;
+  }
   switch (is_let_pass ? Missing::kNan : options_.missing) {
     case Missing::kDropRow:
       if (request_.purpose == Purpose::kPredict) {
@@ -512,7 +546,10 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
   }
   if (!is_feature) {
     row_problem(field, "the value is missing" + got +
-                           "; \"missing\": \"nan\" is for columns to predict from only");
+                           "; \"missing\": \"nan\" is for columns to predict from only" +
+                           (is_target(reads) && !known_
+                                ? "; \"missing_target\": \"drop_row\" leaves such rows out"
+                                : ""));
     return;
   }
   if (known_ && !known_->columns[reader.feature].may_be_missing && !is_let_pass) {
@@ -523,6 +560,8 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
   parsed_.has_missing[reader.feature] = 1;
   if (reads == Reads::kCategory) {
     category_rows_[reader.part][reader.slot] = -1;
+  } else if (reads == Reads::kDate) {
+    std::ranges::fill(date_of(reader), std::numeric_limits<T>::quiet_NaN());
   } else {
     place_of(reader) = std::numeric_limits<T>::quiet_NaN();
   }
@@ -580,9 +619,37 @@ void RowParser<T>::take_category(std::size_t field, const FieldReader& reader,
     place = add_label(field, labels, text);
   } else if (const auto number = labels.find(text)) {
     place = *number;
+  } else if (options_.unknown_is_missing) {
+    place = -1;
+    parsed_.has_missing[reader.feature] = 1;
   } else {
     row_problem(field, "unknown category " + quote_text(text) + "; the training data had " +
                            quoted_list(labels.labels()) + did_you_mean(text, labels.labels()));
+  }
+}
+
+template <typename T>
+std::span<T> RowParser<T>::date_of(const FieldReader& reader) {
+  return {number_rows_[reader.part] + reader.slot, widths_[reader.feature]};
+}
+
+template <typename T>
+void RowParser<T>::take_date(std::size_t field, const FieldReader& reader, std::string_view text) {
+  double time = 0;
+  if (!read_time(text, time)) {
+    row_problem(field, "expected an ISO 8601 date or date and time, got " + quote_text(text) +
+                           (known_ ? "" : "; list the column in \"categorical\" instead"));
+    return;
+  }
+  const std::span<T> numbers = date_of(reader);
+  // Days, since seconds of these years have more digits than a float32.
+  numbers[0] = static_cast<T>(time / kSecondsOfDay);
+  std::size_t next = 1;
+  for (const CalendarFeature* feature : calendars_[reader.feature]) {
+    std::array<double, 2> parts{};
+    feature->write(time, parts.data());
+    for (std::size_t i = 0; i < feature->width(); ++i)
+      numbers[next++] = static_cast<T>(parts[i]);
   }
 }
 

@@ -1,18 +1,18 @@
 #include "table_layout.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/calendar.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "number_text.h"
+#include "file_format.h"
 
 namespace treadle::csv {
 namespace {
@@ -82,19 +82,6 @@ class ColumnFinder {
   std::set<std::int64_t> shared_;  // columns of targets that are inputs as well
 };
 
-// A first row of data taken for a header costs that row and every name. Years and pixel numbers are
-// names people use, 5.1 is not.
-bool looks_like_data(const std::vector<std::string>& names) {
-  bool has_fraction = false;
-  for (const std::string& name : names) {
-    double value = 0;
-    if (!read_whole_number(name, value))
-      return false;
-    has_fraction = has_fraction || std::floor(value) != value;
-  }
-  return has_fraction;
-}
-
 void check_names(const CsvOptions& options, const std::vector<std::string>& names,
                  const ColumnFinder& finder) {
   if (static_cast<std::int64_t>(names.size()) > kMostColumns) {
@@ -103,6 +90,7 @@ void check_names(const CsvOptions& options, const std::vector<std::string>& name
   }
   if (!options.header)
     return;
+  // Taken for a header, a first row of data costs that row and every name.
   if (looks_like_data(names)) {
     finder.fail("the header line has numbers for names (" + name_list(names) +
                 "); if it is the first row of data, set \"header\": false");
@@ -128,20 +116,32 @@ void name_the_nameless(std::vector<std::string>& names) {
 }
 
 Json to_json(const UsedColumn& column) {
-  return {{"name", column.name},
-          {"index", column.index},
-          {"category", column.is_category},
-          {"port", column.port}};
+  Json stored = {{"name", column.name},
+                 {"index", column.index},
+                 {"category", column.is_category},
+                 {"port", column.port}};
+  if (column.is_date)
+    stored["date"] = column.calendar;
+  return stored;
 }
 
 UsedColumn column_from_json(const Json& stored) {
-  return {stored.at("name"), stored.at("index"), stored.at("category"), stored.at("port")};
+  UsedColumn column{stored.at("name"), stored.at("index"), stored.at("category"),
+                    stored.at("port")};
+  column.is_date = stored.contains("date");
+  if (column.is_date)
+    column.calendar = stored.at("date").get<std::vector<std::string>>();
+  return column;
 }
 
 // Indices are used without further questions later.
 void check_stored(const TableLayout& layout) {
   const auto inside = [&](const UsedColumn& column) {
-    return column.index >= 0 && column.index < layout.fields && column.port < layout.ports.size();
+    const bool has_features =
+        std::all_of(column.calendar.begin(), column.calendar.end(),
+                    [](const std::string& name) { return find_calendar_feature(name) != nullptr; });
+    return column.index >= 0 && column.index < layout.fields && column.port < layout.ports.size() &&
+           has_features && !(column.is_date && column.is_category);
   };
   const auto all_inside = [&](const std::vector<UsedColumn>& columns) {
     return !columns.empty() && std::all_of(columns.begin(), columns.end(), inside);
@@ -175,6 +175,19 @@ std::vector<TargetColumns> take_targets(const CsvOptions& options, ColumnFinder&
   return targets;
 }
 
+/// A column may be called as one that a date becomes.
+void check_inputs(const TableLayout& layout, const ColumnFinder& finder) {
+  std::set<std::pair<std::size_t, std::string>> inputs;
+  for (const UsedColumn& feature : layout.features) {
+    for (const std::string& input : feature.inputs()) {
+      if (!inputs.emplace(feature.port, input).second) {
+        finder.fail("two inputs are named " + quote_text(input) +
+                    ", a column and what a date becomes; leave one of \"columns\" out");
+      }
+    }
+  }
+}
+
 std::string target_names(const std::vector<TargetColumns>& targets) {
   std::string text;
   for (const TargetColumns& target : targets)
@@ -183,6 +196,17 @@ std::string target_names(const std::vector<TargetColumns>& targets) {
 }
 
 }  // namespace
+
+std::vector<std::string> UsedColumn::inputs() const {
+  if (!is_date)
+    return {name};
+  std::vector<std::string> names{name + ".days"};
+  for (const std::string& feature : calendar) {
+    for (const std::string& part : find_calendar_feature(feature)->column_names())
+      names.push_back(name + "." + part);
+  }
+  return names;
+}
 
 std::vector<PortSpec> input_ports(const TableLayout& layout, const std::vector<Column>& columns,
                                   c10::ScalarType dtype) {
@@ -193,8 +217,14 @@ std::vector<PortSpec> input_ports(const TableLayout& layout, const std::vector<C
     PortSpec categories{
         name.empty() ? "categories" : name + ".categories", {}, {}, Role::kCategories, at::kLong};
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (layout.features[i].port == port)
-        (layout.features[i].is_category ? categories : numbers).columns.push_back(columns[i]);
+      const UsedColumn& feature = layout.features[i];
+      if (feature.port != port)
+        continue;
+      std::vector<Column>& of_port = (feature.is_category ? categories : numbers).columns;
+      for (std::string& input : feature.inputs()) {
+        of_port.push_back(columns[i]);
+        of_port.back().name = std::move(input);
+      }
     }
     for (PortSpec* one : {&numbers, &categories}) {
       one->shape = {static_cast<std::int64_t>(one->columns.size())};
@@ -260,16 +290,28 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
     finder.fail("no column is left to predict " + target_names(layout.targets) +
                 " from; the columns are " + name_list(names));
   }
-  for (const ColumnName& column : options.categorical) {
-    const std::int64_t index = finder.index(column, "categorical");
+  const auto feature_of = [&](const ColumnName& column, const std::string& key) -> UsedColumn& {
+    const std::int64_t index = finder.index(column, key);
     const auto found = std::find_if(layout.features.begin(), layout.features.end(),
                                     [&](const UsedColumn& used) { return used.index == index; });
     if (found == layout.features.end()) {
-      finder.fail("column " + quote_text(names[static_cast<std::size_t>(index)]) +
-                  " is in \"categorical\", but not among the columns to predict from");
+      finder.fail("column " + quote_text(names[static_cast<std::size_t>(index)]) + " is in \"" +
+                  key + "\", but not among the columns to predict from");
     }
-    found->is_category = true;
+    return *found;
+  };
+  for (const ColumnName& column : options.categorical)
+    feature_of(column, "categorical").is_category = true;
+  for (const ColumnName& column : options.dates) {
+    UsedColumn& date = feature_of(column, "dates");
+    if (date.is_category) {
+      finder.fail("column " + quote_text(date.name) +
+                  " is in \"categorical\" and in \"dates\"; a column is one of them");
+    }
+    date.is_date = true;
+    date.calendar = options.calendar;
   }
+  check_inputs(layout, finder);
   return layout;
 }
 

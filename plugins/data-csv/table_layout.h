@@ -23,6 +23,11 @@ struct UsedColumn {
   std::int64_t index = 0;  ///< in the file it was first read from
   bool is_category = false;
   std::size_t port = 0;  ///< of a feature: the input it belongs to, of TableLayout::ports
+  bool is_date = false;
+  std::vector<std::string> calendar = {};  ///< of a date: what it becomes beside the days
+
+  /// The model's columns that it becomes: itself, or those of a date.
+  std::vector<std::string> inputs() const;
 };
 
 /// The columns of one target.

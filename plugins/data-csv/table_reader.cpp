@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include <treadle/base/path_words.h>
 
 #include "csv_scanner.h"
+#include "file_format.h"
 #include "number_text.h"
 #include "row_parser.h"
 
@@ -51,8 +51,10 @@ class TableBuilder {
 template <typename T>
 Table TableBuilder<T>::finish() {
   if (parsed_.rows == 0) {
-    fail(parsed_.dropped > 0 ? "each of the " + std::to_string(parsed_.dropped) +
-                                   " rows has a missing value, and \"missing\" is \"drop_row\""
+    fail(parsed_.dropped > 0 && plan_.options.missing != Missing::kDropRow
+             ? "none of the " + std::to_string(parsed_.dropped) + " rows has a target"
+         : parsed_.dropped > 0 ? "each of the " + std::to_string(parsed_.dropped) +
+                                     " rows has a missing value, and \"missing\" is \"drop_row\""
          : plan_.options.header ? std::string("there is a header line, but no row")
                                 : std::string("there is no row"));
   }
@@ -95,7 +97,8 @@ void TableBuilder<T>::finish_features(Table& table) {
       columns[i].may_be_missing = columns[i].may_be_missing || parsed_.has_missing[i] != 0;
   } else {
     for (std::size_t i = 0; i < features.size(); ++i) {
-      Column column{features[i].name, {}, parsed_.has_missing[i] != 0};
+      Column column{
+          features[i].name, {}, parsed_.has_missing[i] != 0 || plan_.options.unknown_is_missing};
       if (features[i].is_category) {
         const std::vector<std::int64_t> new_numbers = parsed_.labels[i].sort();
         column.categories = parsed_.labels[i].labels();
@@ -201,44 +204,6 @@ Table read_rows(CsvScanner& scanner, const RowPlan& plan) {
   return TableBuilder<T>(scanner.shown(), plan, parse_rows<T>(scanner, plan)).finish();
 }
 
-/// Those that tell one separator from another.
-constexpr int kFirstRows = 5;
-
-std::string shown_separator(char separator) {
-  return separator == '\t' ? "\"\\t\"" : quote_text(std::string(1, separator));
-}
-
-/// How many fields the first rows have with another separator; 0 when they have not the same number
-/// of at least two.
-std::size_t fields_with(const CsvOptions& options, char separator) {
-  std::size_t fields = 0;
-  try {
-    CsvScanner scanner(options.path, "", separator, options.quote);
-    scanner.skip_lines(options.skip_rows);
-    for (int row = 0; row < kFirstRows && scanner.begin_row() != nullptr; ++row) {
-      const std::size_t count = scanner.read_row().size();
-      if (count < 2 || (row > 0 && count != fields))
-        return 0;
-      fields = count;
-    }
-  } catch (const DataError&) {
-    return 0;
-  }
-  return fields;
-}
-
-/// Another separator with which the first rows are a table, if the file can be read again.
-std::optional<char> other_separator(const CsvOptions& options) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(options.path, error))
-    return std::nullopt;
-  for (const char other : {',', ';', '\t', '|'}) {
-    if (other != options.separator && fields_with(options, other) != 0)
-      return other;
-  }
-  return std::nullopt;
-}
-
 [[noreturn]] void fail_for_separator(const std::string& place, const std::string& found,
                                      char other) {
   const std::string shown = shown_separator(other);
@@ -271,7 +236,7 @@ void check_first_rows(const CsvOptions& options) {
   CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
   try {
     scanner.skip_lines(options.skip_rows);
-    for (int row = 0; row < kFirstRows && scanner.begin_row() != nullptr; ++row)
+    for (int row = 0; row < kRowsThatTell && scanner.begin_row() != nullptr; ++row)
       scanner.read_row();
   } catch (const DataError&) {
     fail_for_separator(

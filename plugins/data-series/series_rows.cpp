@@ -14,12 +14,11 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
 
+#include <treadle/base/calendar.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/time_text.h>
-
-#include "calendar.h"
 
 namespace treadle::series {
 namespace {
@@ -286,6 +285,24 @@ class FurtherColumns {
   std::vector<at::Tensor> tables_;
 };
 
+/// Expects a name that the schema has.
+const CalendarFeature& feature_named(const std::string& name) {
+  const CalendarFeature* const feature = find_calendar_feature(name);
+  TREADLE_EXPECTS(feature != nullptr, "a feature of the calendar is one that the schema has");
+  return *feature;
+}
+
+/// The columns of a feature at some times: float64 [N, width].
+at::Tensor values_at(const CalendarFeature& feature, const at::Tensor& times) {
+  const auto width = static_cast<std::int64_t>(feature.width());
+  at::Tensor values = at::empty({times.size(0), width}, at::kDouble);
+  const auto* const time = times.data_ptr<double>();
+  auto* out = values.data_ptr<double>();
+  for (std::int64_t row = 0; row < times.size(0); ++row, out += width)
+    feature.write(time[row], out);
+  return values;
+}
+
 }  // namespace
 
 SeriesOptions::SeriesOptions(const Config& config)
@@ -363,8 +380,8 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
       for (const std::string& name : options.calendar) {
         if (!source.spec().has_dates)
           throw DataError("\"calendar\" of the data series needs dates, and the times are numbers");
-        const CalendarFeature& feature = calendar_feature(name);
-        columns.add(column_names(feature), values_at(feature, times), false);
+        const CalendarFeature& feature = feature_named(name);
+        columns.add(feature.column_names(), values_at(feature, times), false);
       }
       table = columns.joined();
     }

@@ -1,6 +1,5 @@
 #include "series_rows.h"
 
-#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@
 
 #include <treadle/base/error.h>
 
-#include "calendar.h"
 #include "time_grid.h"
 
 namespace treadle::series {
@@ -73,22 +71,6 @@ TEST(TimeGrid, BeginsHoursDaysWeeksAndMonthsWhereACalendarDoes) {
   EXPECT_EQ(TimeGrid("3mo").time_of(TimeGrid("3mo").step_of(noon) + 1), 19814 * kDay);
   EXPECT_EQ(TimeGrid("1mo").time_of(TimeGrid("1mo").step_of(-1.0)), -31 * kDay);
   EXPECT_EQ(TimeGrid(0.5).time_of(TimeGrid(0.5).step_of(1.7)), 1.5);
-}
-
-// Hours 6 and 18 are opposite; Saturday 1970-01-03; 1972 is a leap year, its last day the 366th.
-TEST(Calendar, HasThePlaceInEachCycle) {
-  const auto at = [](const char* name, double time) {
-    return numbers(values_at(calendar_feature(name), at::tensor({time}, at::kDouble)));
-  };
-
-  EXPECT_NEAR(at("hour", 6 * kHour)[0], 1, 1e-12);
-  EXPECT_NEAR(at("hour", 18 * kHour)[0], -1, 1e-12);
-  EXPECT_THAT(at("weekend", 2 * kDay), ElementsAre(1));
-  EXPECT_THAT(at("weekend", 4 * kDay), ElementsAre(0));
-  EXPECT_NEAR(at("day_of_week", 4 * kDay)[1], 1, 1e-12) << "Monday is 0";
-  EXPECT_NEAR(at("month", 0)[1], 1, 1e-12);
-  EXPECT_NEAR(at("day_of_month", 15.5 * kDay)[0], std::sin(2 * M_PI * 15 / 31), 1e-12);
-  EXPECT_NEAR(at("day_of_year", 1095 * kDay)[0], std::sin(2 * M_PI * 365 / 366), 1e-12);
 }
 
 TEST(SeriesRows, AreSortedByTimeWithinEachSeries) {

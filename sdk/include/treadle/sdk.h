@@ -48,6 +48,7 @@
 #include <treadle/core/source_columns.h>
 #include <treadle/core/state_dict.h>
 #include <treadle/core/study_storage.h>
+#include <treadle/core/table_profile.h>
 #include <treadle/core/tensor_spec.h>
 #include <treadle/core/tokenizer.h>
 #include <treadle/core/training_callback.h>
