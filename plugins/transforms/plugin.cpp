@@ -4,6 +4,7 @@
 #include "linear_scaler.h"
 #include "one_hot.h"
 #include "quantiles.h"
+#include "rare_categories.h"
 
 TREADLE_PLUGIN(registrar) {
   registrar.add<treadle::transforms::Standardize, treadle::Transform>("standardize");
@@ -13,4 +14,5 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<treadle::transforms::QuantileBins, treadle::Transform>("quantile_bins");
   registrar.add<treadle::transforms::OneHot>("one_hot");
   registrar.add<treadle::transforms::Impute>("impute");
+  registrar.add<treadle::transforms::RareCategories>("rare_categories");
 }

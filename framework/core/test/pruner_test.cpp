@@ -77,9 +77,9 @@ TEST(Pruner, ResumesPausedTrialsAlone) {
 
   EXPECT_EQ(resuming(0), "");
   EXPECT_EQ(resuming(1),
-            "a component failed in next_job(): it returned trial 1 to resume, which is not paused");
+            "a component failed in next_job(): it returned trial 1, which is not paused");
   EXPECT_EQ(resuming(2),
-            "a component failed in next_job(): it returned trial 2 to resume, which is no trial of "
+            "a component failed in next_job(): it returned trial 2, which is no trial of "
             "the study");
 }
 
