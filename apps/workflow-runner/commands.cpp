@@ -79,6 +79,8 @@ constexpr Option kAllowDifferences{"allow-differences",
 
 constexpr Option kFrom{"from", 0,  "RUN",
                        false,  "", "trains this run further, as changed by --set, as a new run"};
+constexpr Option kReuse{"reuse", 0,  "RUN",
+                        false,   "", "of a pipeline: takes over what this run has of its stages"};
 constexpr Option kResume{"resume", 0,  "RUN",
                          false,    "", "goes on with this search, as the options below change it"};
 constexpr Option kJoin{"join", 0,  "STORAGE",
@@ -119,7 +121,7 @@ std::span<const Command> commands() {
       {"run",
        "Trains, validates and reports what a document describes.",
        {kDocumentUnlessFrom},
-       {kSet, kFrom, kAllowDifferences, kOutput, kDevice, kTrace, kPluginDir, kPlugin, kProbe,
+       {kSet, kFrom, kReuse, kAllowDifferences, kOutput, kDevice, kTrace, kPluginDir, kPlugin, kProbe,
         kLocked, kAllowWritable, kQuiet, kJson},
        "run examples/iris.json --set optimizer.learning_rate=0.003",
        true,

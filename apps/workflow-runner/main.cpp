@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/document.h>
 #include <treadle/base/error.h>
 #include <treadle/host/catalog/catalog_schema_index.h>
 #include <treadle/host/catalog/component_description.h>
@@ -176,7 +177,15 @@ bool depends_on_device(const Json& precision) {
   return precision != "float32" && precision != "float64";
 }
 
+/// Its stages depend on each other, which only treadle-run knows.
+bool has_stages(const std::string& path) {
+  const Json& document = Document::read(path)->value();
+  return document.is_object() && document.contains("stages");
+}
+
 void check_document(const CommandLine& line, char** argv) {
+  if (has_stages(line.arguments[0]))
+    become_treadle_run(argv);
   const auto catalog = scan(line);
   const CatalogSchemaIndex index(catalog);
   const ResolvedWorkflow workflow = read_workflow(line.arguments[0], line.overrides(), index);

@@ -346,6 +346,24 @@ std::string result_table(const Json& result, const Terminal& terminal) {
          search_table(result, terminal);
 }
 
+std::string pipeline_table(const Json& result, const Terminal& terminal) {
+  std::vector<Row> rows;
+  for (const Json& stage : member(result, "stages")) {
+    std::string text = scalar_text(member(stage, "kind"));
+    if (member(stage, "reused") == true)
+      text += ", taken over";
+    if (const Json& count = member(stage, "rows"); count.is_number())
+      text += ", " + count.dump() + " rows";
+    if (const Json& metrics = member(stage, "metrics"); metrics.is_object()) {
+      for (const auto& [name, value] : metrics.items())
+        text += ", " + name + " " + number_text(value);
+    }
+    text += "  " + shown_path(scalar_text(member(stage, "folder")));
+    rows.emplace_back(scalar_text(member(stage, "stage")), std::move(text));
+  }
+  return "Stages\n" + aligned(rows, terminal);
+}
+
 /// "Device far:0: …" of a run that was not on a CPU.
 std::string device_line(const Json& device) {
   if (!device.is_object())

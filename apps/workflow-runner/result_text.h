@@ -23,6 +23,9 @@ std::string bytes_text(double bytes);
 /// holds; for a cross-validation mean and deviation; and what the test rows came to.
 std::string result_table(const nlohmann::json& result, const Terminal& terminal);
 
+/// The table at the end of a pipeline: its stages, what they came to, and where they are.
+std::string pipeline_table(const nlohmann::json& result, const Terminal& terminal);
+
 /// Where the time of a run went, a hint where workers were idle, and an empty line; nothing when
 /// the result does not say.
 std::string time_table(const nlohmann::json& result, const Terminal& terminal);

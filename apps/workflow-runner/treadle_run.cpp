@@ -24,6 +24,7 @@
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/devices.h>
 #include <treadle/host/run/generator.h>
+#include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/host/run/workflow_run.h>
@@ -85,9 +86,11 @@ void print_outcome(const CommandLine& line, const RunOutcome& outcome, const Ter
       print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()},
                  {"result", outcome.result}});
     } else if (!line.has("quiet")) {
-      print("\n" + result_table(outcome.result, terminal) + "\n" +
-            time_table(outcome.result, terminal) + "Report  " +
-            shown_path(outcome.folder / "report.html") + "\n");
+      print(outcome.result.contains("pipeline")
+                ? "\n" + pipeline_table(outcome.result, terminal)
+                : "\n" + result_table(outcome.result, terminal) + "\n" +
+                      time_table(outcome.result, terminal) + "Report  " +
+                      shown_path(outcome.folder / "report.html") + "\n");
     }
   } catch (const StorageError& error) {
     throw StorageError(std::string(error.what()) + "\nthe run is finished and saved in " +
@@ -163,7 +166,28 @@ void train_further(const CommandLine& line) {
   });
 }
 
+/// The pipeline that a document describes, with what --set changes; nothing: it has no stages.
+std::optional<Pipeline> pipeline_in(const CommandLine& line) {
+  if (line.arguments.empty())
+    return std::nullopt;
+  const std::shared_ptr<Document> document = Document::read(line.arguments[0]);
+  if (!Pipeline::is_pipeline(document->value()))
+    return std::nullopt;
+  for (const std::string& assignment : line.overrides())
+    apply_override(*document, assignment);
+  return Pipeline::read(document);
+}
+
 void run_document(const CommandLine& line) {
+  if (const std::optional<Pipeline> pipeline = pipeline_in(line)) {
+    const Runtime runtime = make_runtime(line);
+    return train_watched(line, [&](RunOptions options) {
+      options.output = line.text("output");
+      return run_pipeline(runtime, *pipeline, options, line.text("reuse"));
+    });
+  }
+  if (line.has("reuse"))
+    throw UsageError("--reuse is about the stages of a pipeline, and this document has none");
   if (line.has("from"))
     return train_further(line);
   if (line.has("allow-differences"))
@@ -181,6 +205,8 @@ void resume(const CommandLine& line) {
   train_watched(line, [&](RunOptions options) {
     options.allow_differences = line.has("allow-differences");
     options.device = line.text("device");
+    if (is_pipeline_folder(line.arguments[0]))
+      return resume_pipeline(runtime, line.arguments[0], options);
     return resume_run(runtime, line.arguments[0], options);
   });
 }
@@ -323,7 +349,25 @@ void check_without_data(const CommandLine& line) {
   }
 }
 
+void check_pipeline(const CommandLine& line, const Pipeline& pipeline) {
+  if (line.has("dry-run")) {
+    throw UsageError("--dry-run is about one training; check the document of a stage for it");
+  }
+  const Runtime runtime = make_runtime(line);
+  expect_stages(runtime, pipeline);
+  if (line.has("json")) {
+    print(Json{{"document", line.arguments[0]},
+               {"problems", Json::array()},
+               {"notes", Json::array()},
+               {"resolved", pipeline.document()}});
+  } else if (!line.has("quiet")) {
+    print(line.arguments[0] + ": no problems found\n");
+  }
+}
+
 void check(const CommandLine& line) {
+  if (const std::optional<Pipeline> pipeline = pipeline_in(line))
+    return check_pipeline(line, *pipeline);
   return line.has("dry-run") ? check_with_data(line) : check_without_data(line);
 }
 
@@ -528,8 +572,23 @@ std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow, boo
   return model.compile(rows).text();
 }
 
+void print_picture(const CommandLine& line, const std::string& picture) {
+  if (line.has("svg"))
+    write_file_atomically(line.output_file("svg"), graph::svg(picture));
+  if (line.has("json")) {
+    print(Json{{"dot", picture}});
+  } else if (!line.has("svg")) {
+    print(picture + (picture.ends_with('\n') ? "" : "\n"));
+  }
+}
+
 void draw_graph(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
+  if (const std::optional<Pipeline> pipeline = pipeline_in(line)) {
+    if (line.has("model"))
+      throw UsageError("a pipeline has no model of its own; draw the document of a stage");
+    return print_picture(line, pipeline->picture());
+  }
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
   for (const char* list : {"table", "plan"}) {
     if (line.has(list) && !line.has("model"))
@@ -549,13 +608,7 @@ void draw_graph(const CommandLine& line) {
     return;
   }
   const std::string picture = model ? graph::dot(*model, {workflow.name}) : stage_picture(workflow);
-  if (line.has("svg"))
-    write_file_atomically(line.output_file("svg"), graph::svg(picture));
-  if (line.has("json")) {
-    print(Json{{"dot", picture}});
-  } else if (!line.has("svg")) {
-    print(picture + (picture.ends_with('\n') ? "" : "\n"));
-  }
+  print_picture(line, picture);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "hyperband.h"
 #include "patient.h"
 #include "percentile.h"
+#include "population_based.h"
 #include "successive_halving.h"
 #include "threshold.h"
 
@@ -14,6 +15,7 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Median>("median");
   registrar.add<Patient>("patient");
   registrar.add<Percentile>("percentile");
+  registrar.add<PopulationBased>("population_based");
   registrar.add<SuccessiveHalving>("successive_halving");
   registrar.add<Threshold>("threshold");
 }

@@ -110,6 +110,12 @@ INSTANTIATE_TEST_SUITE_P(
         SearchCase{"AshaOfFolds", {{"pruner", {{"use", "asha"}, {"reduction_factor", 2}}}}, 2},
         SearchCase{"Halving",
                    {{"pruner", {{"use", "successive_halving"}, {"reduction_factor", 3}}}}},
+        SearchCase{"Population",
+                   {{"pruner", {{"use", "population_based"}, {"population", 4}}},
+                    {"trials", 10},
+                    {"space",
+                     {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}},
+                      {"model.dropout", {{"uniform", {0, 0.5}}}}}}}},
         SearchCase{"SeveralObjectives", {{"objective", {"val_loss", "parameter_count"}}}}),
     [](const auto& info) { return info.param.name; });
 

@@ -1,0 +1,325 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
+#include <treadle/base/hash.h>
+#include <treadle/host/run/pipeline.h>
+#include <treadle/host/run/predictor.h>
+#include <treadle/host/run/run_folder.h>
+
+#include "load/dataset.h"
+#include "load/document_slots.h"
+#include "pipeline/stage_reference.h"
+#include "session/run_conditions.h"
+
+// A pipeline's folder has pipeline.json, and for each stage "stages/NAME.json" (what its inputs
+// were, and where it is) beside "stages/NAME-<time>", the folder of an ordinary run, or of
+// predictions. A stage is finished when its record says so, which is written last.
+//
+// Inputs of a stage: its document with the references as they are written, and the hash of each
+// file that one stands for; the content of its data; the versions of what computes. Where a finished
+// stage has the same, its results would be the same bits.
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  return json::parse(file, nullptr, /*allow_exceptions=*/false);
+}
+
+fs::path pipeline_document_of(const fs::path& folder) {
+  return folder / "pipeline.json";
+}
+
+/// Adds to what a stage throws which it was; the kind stays.
+template <typename Work>
+decltype(auto) naming_stage(const std::string& name, Work&& work) {
+  const auto text = [&](const std::exception& error) {
+    return "stage " + name + ": " + error.what();
+  };
+  try {
+    return std::forward<Work>(work)();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const DocumentError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems)
+      problem.message = "stage " + name + ": " + problem.message;
+    throw DocumentError(std::move(problems));
+  } catch (const UsageError& error) {
+    throw UsageError(text(error));
+  } catch (const DataError& error) {
+    throw DataError(text(error));
+  } catch (const TrainingError& error) {
+    throw TrainingError(text(error));
+  } catch (const StorageError& error) {
+    throw StorageError(text(error));
+  }
+}
+
+class PipelineRun {
+ public:
+  PipelineRun(const Runtime& runtime, const Pipeline& pipeline, const RunOptions& options,
+              fs::path folder)
+      : runtime_(runtime), pipeline_(pipeline), options_(options), folder_(std::move(folder)) {
+    options_.output = folder_ / "stages";
+    options_.trace.clear();
+  }
+
+  RunOutcome run(const fs::path& from) {
+    from_ = from;
+    std::exception_ptr failure;
+    for (const Pipeline::Stage& stage : pipeline_.stages()) {
+      const bool can_run = std::all_of(stage.after.begin(), stage.after.end(),
+                                       [&](const auto& name) { return done_.count(name) > 0; });
+      if (!can_run)
+        continue;
+      if (options_.stop.stop_requested())
+        throw Interrupted("stopped before the stage " + stage.name);
+      try {
+        done_[stage.name] = naming_stage(stage.name, [&] { return run_stage(stage); });
+      } catch (const Interrupted&) {
+        throw;
+      } catch (...) {
+        if (!failure)
+          failure = std::current_exception();
+      }
+    }
+    if (failure)
+      std::rethrow_exception(failure);
+    json result{{"pipeline", pipeline_.name()}, {"stages", json::array()}};
+    for (const Pipeline::Stage& stage : pipeline_.stages())
+      result["stages"].push_back(done_.at(stage.name).summary);
+    write_file_atomically(folder_ / "result.json", result.dump(2) + "\n");
+    return {folder_, std::move(result)};
+  }
+
+ private:
+  struct Done {
+    fs::path folder;
+    json summary;
+  };
+
+  fs::path record_of(const fs::path& pipeline, const std::string& stage) const {
+    return pipeline / "stages" / (stage + ".json");
+  }
+
+  json content_of(const Pipeline::Stage& stage) const {
+    return internal::with_paths(stage.content,
+                                [&](const std::string& name) { return done_.at(name).folder; });
+  }
+
+  /// Hashes of the files that references stand for; of a folder, of what a model is made of.
+  json hashes_of(const json& content) const {
+    json hashes = json::object();
+    for (const std::string& reference : internal::references_in(content)) {
+      const fs::path path =
+          internal::with_paths(reference, [&](const std::string& name) {
+            return done_.at(name).folder;
+          }).get<std::string>();
+      std::error_code error;
+      const fs::path file = fs::is_directory(path, error) ? path / "model.safetensors" : path;
+      hashes[reference] = hash_file(file);
+    }
+    return hashes;
+  }
+
+  ResolvedWorkflow workflow_of(const json& content) const {
+    return resolve_workflow(Document::from_json(content, pipeline_.source().folder()),
+                            runtime_.schemas());
+  }
+
+  json inputs_of(const Pipeline::Stage& stage, const json& content) const {
+    json inputs{{"stage", stage.content}, {"files", hashes_of(stage.content)}};
+    if (stage.kind == Pipeline::Kind::kRun) {
+      const ResolvedWorkflow workflow = workflow_of(content);
+      inputs["document"] = internal::document_identity(runtime_.registry(), workflow.resolved);
+      internal::budget_for(workflow).run([&] {
+        inputs["data"] = internal::Dataset(runtime_, workflow).provider().content_hash();
+      });
+    } else if (!content.at("data").get<std::string>().empty()) {
+      inputs["data"] = hash_file(path_in_document(content.at("data")));
+    }
+    return inputs;
+  }
+
+  fs::path path_in_document(const json& path) const {
+    return pipeline_.source().folder() / path.get<std::string>();
+  }
+
+  Done run_stage(const Pipeline::Stage& stage) {
+    const json content = content_of(stage);
+    const json inputs = inputs_of(stage, content);
+    if (std::optional<Done> before = finished_before(stage, inputs))
+      return *std::move(before);
+    const fs::path record = record_of(folder_, stage.name);
+    const json earlier = read_json(record);
+    json now{{"inputs", inputs}, {"finished", false}};
+    Done done;
+    if (stage.kind == Pipeline::Kind::kRun) {
+      done = train(stage, content, earlier, inputs);
+    } else {
+      write_file_atomically(record, now.dump(2) + "\n");
+      done = use_model(stage, content);
+    }
+    now["folder"] = done.folder.filename().string();
+    now["finished"] = true;
+    now["summary"] = done.summary;
+    write_file_atomically(record, now.dump(2) + "\n");
+    done.summary["reused"] = false;
+    return done;
+  }
+
+  /// In this folder, or in that of an earlier pipeline, whose files are then copied.
+  std::optional<Done> finished_before(const Pipeline::Stage& stage, const json& inputs) {
+    for (const fs::path& pipeline : {folder_, from_}) {
+      const json record = pipeline.empty() ? json() : read_json(record_of(pipeline, stage.name));
+      if (!record.is_object() || !record.value("finished", false) || record.at("inputs") != inputs)
+        continue;
+      const fs::path folder = pipeline / "stages" / record.at("folder").get<std::string>();
+      if (!fs::exists(folder))
+        continue;
+      Done done{folder_ / "stages" / folder.filename(), record.at("summary")};
+      if (pipeline != folder_) {
+        fs::create_directories(done.folder.parent_path());
+        fs::copy(folder, done.folder, fs::copy_options::recursive);
+        write_file_atomically(record_of(folder_, stage.name), record.dump(2) + "\n");
+      }
+      done.summary["folder"] = done.folder.string();
+      done.summary["reused"] = true;
+      return done;
+    }
+    return std::nullopt;
+  }
+
+  Done train(const Pipeline::Stage& stage, const json& content, const json& earlier,
+             const json& inputs) {
+    const fs::path record = record_of(folder_, stage.name);
+    // One that was stopped goes on, where it would begin with the same.
+    const std::optional<fs::path> stopped = unfinished_run(stage);
+    RunOutcome outcome;
+    if (stopped && earlier.is_object() && earlier.value("inputs", json()) == inputs) {
+      outcome = resume_run(runtime_, *stopped, options_);
+    } else {
+      fs::create_directories(record.parent_path());
+      write_file_atomically(record,
+                            json{{"inputs", inputs}, {"finished", false}}.dump(2) + "\n");
+      if (stopped)
+        fs::remove_all(*stopped);
+      outcome = run_workflow(runtime_, workflow_of(content), options_);
+    }
+    json summary{{"stage", stage.name},
+                 {"kind", stage.content.contains("search") ? "search" : "run"},
+                 {"folder", outcome.folder.string()}};
+    for (const char* key : {"evaluated_on", "metrics", "best_loss", "final_loss"}) {
+      if (outcome.result.contains(key))
+        summary[key] = outcome.result.at(key);
+    }
+    return {outcome.folder, std::move(summary)};
+  }
+
+  std::optional<fs::path> unfinished_run(const Pipeline::Stage& stage) const {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / "stages", error)) {
+      const fs::path document = entry.path() / "workflow.json";
+      if (fs::exists(document) && !fs::exists(entry.path() / "result.json") &&
+          read_json(document).value("name", "") == stage.name)
+        return entry.path();
+    }
+    return std::nullopt;
+  }
+
+  Done use_model(const Pipeline::Stage& stage, const json& content) {
+    const fs::path folder = folder_ / "stages" / stage.name;
+    fs::create_directories(folder);
+    const Predictor predictor =
+        Predictor::load(runtime_, path_in_document(content.at("model")), "auto");
+    const fs::path data = path_in_document(content.at("data"));
+    json summary{{"stage", stage.name}, {"folder", folder.string()}};
+    if (stage.kind == Pipeline::Kind::kPredict) {
+      summary["kind"] = "predict";
+      summary["rows"] = predictor.predict_file(
+          data, folder / "predictions.csv",
+          content.value("keep", std::vector<std::string>()));
+    } else {
+      summary["kind"] = "evaluate";
+      const json evaluation = predictor.evaluate_file(data);
+      write_file_atomically(folder / "evaluation.json", evaluation.dump(2) + "\n");
+      summary["evaluated_on"] = "data";
+      summary["metrics"] = evaluation.at("metrics");
+      summary["loss"] = evaluation.at("loss");
+    }
+    return {folder, std::move(summary)};
+  }
+
+  const Runtime& runtime_;
+  const Pipeline& pipeline_;
+  RunOptions options_;
+  const fs::path folder_;
+  fs::path from_;
+  std::map<std::string, Done> done_;
+};
+
+/// With absolute paths, so that it means the same wherever it is read.
+std::string stored(const Pipeline& pipeline) {
+  json document = pipeline.document();
+  return json{{"folder", pipeline.source().folder().string()}, {"document", document}}.dump(2) +
+         "\n";
+}
+
+}  // namespace
+
+void expect_stages(const Runtime& runtime, const Pipeline& pipeline) {
+  for (const Pipeline::Stage& stage : pipeline.stages()) {
+    if (stage.kind != Pipeline::Kind::kRun)
+      continue;
+    naming_stage(stage.name, [&] {
+      const json content = internal::with_paths(
+          stage.content, [](const std::string& name) { return fs::path("/") / name; });
+      const ResolvedWorkflow workflow = resolve_workflow(
+          Document::from_json(content, pipeline.source().folder()), runtime.schemas());
+      runtime.expect_usable(workflow.resolved);
+      expect_search(runtime, workflow);
+    });
+  }
+}
+
+RunOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline, const RunOptions& options,
+                        const fs::path& from) {
+  if (!from.empty() && !is_pipeline_folder(from)) {
+    throw UsageError(from.string() +
+                     ": is not the folder of a pipeline, whose stages could be taken over");
+  }
+  expect_stages(runtime, pipeline);
+  const RunFolder folder = RunFolder::create(options.output, pipeline.name());
+  write_file_atomically(pipeline_document_of(folder.path()), stored(pipeline));
+  return PipelineRun(runtime, pipeline, options, folder.path()).run(from);
+}
+
+bool is_pipeline_folder(const fs::path& folder) {
+  return fs::exists(pipeline_document_of(folder));
+}
+
+RunOutcome resume_pipeline(const Runtime& runtime, const fs::path& folder,
+                           const RunOptions& options) {
+  const json kept = read_json(pipeline_document_of(folder));
+  if (!kept.is_object() || !kept.contains("document"))
+    throw StorageError(pipeline_document_of(folder).string() + ": is damaged");
+  const Pipeline pipeline = Pipeline::read(Document::from_json(
+      kept.at("document"), fs::path(kept.value("folder", std::string()))));
+  return PipelineRun(runtime, pipeline, options, folder).run({});
+}
+
+}  // namespace treadle
