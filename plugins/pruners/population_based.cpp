@@ -25,15 +25,15 @@ bool has_ended(const Trial& trial) {
 
 /// A value multiplied by `factor`, or the neighbour of a choice; one of the dimension's values.
 double perturbed(const Dimension& dimension, double value, double factor) {
-  const auto clamped = [&](std::int64_t index) {
+  const auto neighbour = [&] {
+    const std::int64_t index = dimension.index(value) + (factor < 1 ? -1 : 1);
     return dimension.value(std::clamp<std::int64_t>(index, 0, dimension.count() - 1));
   };
-  const std::int64_t step = factor < 1 ? -1 : 1;
   if (dimension.kind == Dimension::Kind::kChoice)
-    return clamped(dimension.index(value) + step);
+    return neighbour();
   const double moved = dimension.nearest(std::clamp(value * factor, dimension.low, dimension.high));
   // Of few values the nearest to the product may be the old one.
-  return moved == value && dimension.count() > 0 ? clamped(dimension.index(value) + step) : moved;
+  return moved == value && dimension.count() > 0 ? neighbour() : moved;
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ NextJob PopulationBased::do_next_job(const StudyView& study) const {
   const auto started = static_cast<std::int64_t>(study.trials.size());
   if (started < population_ && study.may_start)
     return {};
-  std::vector<const Trial*> members = pointers_to(study.trials.first(
-      static_cast<std::size_t>(std::min(started, population_))));
+  std::vector<const Trial*> members =
+      pointers_to(study.trials.first(static_cast<std::size_t>(std::min(started, population_))));
   auto next_number = static_cast<std::int64_t>(members.size());
   for (std::int64_t epoch = interval_;; epoch += interval_) {
     std::erase_if(members, [&](const Trial* member) {
@@ -72,16 +72,15 @@ NextJob PopulationBased::do_next_job(const StudyView& study) const {
                  static_cast<double>(ranked.size() / 2)));
     for (std::size_t i = 0; i < replaced; ++i) {
       const Trial* loser = ranked[ranked.size() - 1 - i];
-      const bool was_replaced = loser->state == TrialState::kPruned &&
-                                loser->intermediate.back().step == epoch;
+      const bool was_replaced =
+          loser->state == TrialState::kPruned && loser->intermediate.back().step == epoch;
       // One that has ended by itself with this epoch, or was left when no trial could start.
       if (!was_replaced && !is_paused_at(*loser, epoch))
         continue;
       if (next_number == started) {
         if (!study.may_start || !is_paused_at(*ranked[i], epoch))
           break;
-        return {NextJob::Kind::kStart, ranked[i]->number,
-                explore(*ranked[i], next_number, study)};
+        return {NextJob::Kind::kStart, ranked[i]->number, explore(*ranked[i], next_number, study)};
       }
       if (loser->state == TrialState::kPaused)
         return {NextJob::Kind::kPrune, loser->number};
@@ -99,21 +98,24 @@ Point PopulationBased::explore(const Trial& trial, std::int64_t number,
                                const StudyView& study) const {
   const SearchSpace& space = *study.space;
   RandomBits bits = study.random->bits("explore", {static_cast<std::uint64_t>(number)});
-  const Point drawn = space.random(bits);
   Point point(space.size());
   for (const std::size_t dimension : space.order()) {
+    // As many numbers for each dimension, so that none depends on the others.
     const bool resamples = bits.uniform() < resample_probability_;
-    const double factor = perturbation_factors_[bits.uniform() < 0.5 ? 0 : 1];
+    const std::size_t factor = bits.uniform() < 0.5 ? 0 : 1;
+    const double drawn = space[dimension].from_unit(bits.uniform());
     if (!space.is_enabled(dimension, point))
       continue;
-    // A dimension that was not active before has no value to begin with.
-    const bool is_new = resamples || !trial.point.is_active(dimension);
-    double value = 0;
-    if (is_new) {
-      value = drawn.is_active(dimension) ? drawn[dimension]
-                                         : space[dimension].from_unit(bits.uniform());
-    } else {
-      value = perturbed(space[dimension], trial.point[dimension], factor);
+    double value = drawn;
+    // A dimension that was not active before has no value to begin with. At the end of a range one
+    // factor leads nowhere, and at 0 both.
+    if (!resamples && trial.point.is_active(dimension)) {
+      const double old = trial.point[dimension];
+      value = perturbed(space[dimension], old, perturbation_factors_[factor]);
+      if (value == old)
+        value = perturbed(space[dimension], old, perturbation_factors_[1 - factor]);
+      if (value == old)
+        value = drawn;
     }
     point.set(dimension, value);
   }

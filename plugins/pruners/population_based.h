@@ -8,14 +8,14 @@
 
 namespace treadle::pruners {
 
-/// `population_based`: population-based training (M. Jaderberg et al., "Population based training of
-/// neural networks", 2017) with truncation selection.
+/// `population_based`: population-based training (M. Jaderberg et al., "Population based training
+/// of neural networks", 2017) with truncation selection.
 ///
 /// The first `population` trials are its members. All of them pause every `interval` epochs. Then
 /// each of the worst `quantile_fraction` is ended, and a new trial takes its place: it begins with
 /// the weights and the optimizer of one of the best, the first for the worst, and with values near
-/// that one's. A value is multiplied by one of two factors, or drawn anew; of choices a neighbour is
-/// taken. All members wait for each other, so which trials there are depends on no timing.
+/// that one's. A value is multiplied by one of two factors, or drawn anew; of choices a neighbour
+/// is taken. All members wait for each other, so which trials there are depends on no timing.
 class PopulationBased final : public Pruner {
  public:
   explicit PopulationBased(const Config& config);

@@ -14,8 +14,8 @@
 namespace treadle {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::bits_of;
+using ::testing::HasSubstr;
 using testing::Impatient;
 using testing::read_file;
 using testing::watching_runtime;
@@ -51,7 +51,7 @@ Json document_in(const fs::path& folder) {
     "stages": {
       "score": {"evaluate": {"model": "stage:student", "data": "test.csv"}},
       "student": {"run": {"model": {"use": "mlp", "hidden": [3]},
-        "data": {"path": "stage:answers/predictions.csv", "target": "y", "features": ["a", "b"]}}},
+        "data": {"path": "stage:answers/predictions.csv", "target": "y", "columns": ["a", "b"]}}},
       "answers": {"predict": {"model": "stage:teacher", "data": "unlabelled.csv", "keep": ["a", "b"]}},
       "teacher": {"run": {}}
     }})");
@@ -105,8 +105,8 @@ TEST_F(Pipelines, RunAStageBehindThoseWhoseFilesItTakes) {
   EXPECT_TRUE(fs::exists(folder_of(outcome, "answers") / "predictions.csv"));
   EXPECT_TRUE(fs::exists(folder_of(outcome, "score") / "evaluation.json"));
   EXPECT_TRUE(fs::exists(folder_of(outcome, "student") / "report.html"));
-  EXPECT_THAT(pipeline().picture(), ::testing::AllOf(HasSubstr("student: train"),
-                                                     HasSubstr("answers: predict")));
+  EXPECT_THAT(pipeline().picture(),
+              ::testing::AllOf(HasSubstr("student: train"), HasSubstr("answers: predict")));
 }
 
 TEST_F(Pipelines, TakeOverStagesWhoseInputsAreTheSame) {
@@ -115,10 +115,9 @@ TEST_F(Pipelines, TakeOverStagesWhoseInputsAreTheSame) {
 
   const RunOutcome second = run(first.folder);
 
-  EXPECT_EQ(reused(second), (std::map<std::string, bool>{{"teacher", true},
-                                                         {"answers", true},
-                                                         {"student", false},
-                                                         {"score", false}}));
+  EXPECT_EQ(reused(second),
+            (std::map<std::string, bool>{
+                {"teacher", true}, {"answers", true}, {"student", false}, {"score", false}}));
   EXPECT_EQ(bits_of(folder_of(second, "teacher")), bits_of(folder_of(first, "teacher")));
 }
 
@@ -127,10 +126,9 @@ TEST_F(Pipelines, RunStagesAgainWhoseDataHasChanged) {
   const RunOutcome first = run();
   std::ofstream(workspace_.folder() / "unlabelled.csv", std::ios::app) << "0.5,0.5\n";
 
-  EXPECT_EQ(reused(run(first.folder)), (std::map<std::string, bool>{{"teacher", true},
-                                                                    {"answers", false},
-                                                                    {"student", false},
-                                                                    {"score", false}}));
+  EXPECT_EQ(reused(run(first.folder)),
+            (std::map<std::string, bool>{
+                {"teacher", true}, {"answers", false}, {"student", false}, {"score", false}}));
 }
 
 TEST_F(Pipelines, GoOnToTheSameBitsWhereverTheyWereStopped) {

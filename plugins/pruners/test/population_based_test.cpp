@@ -15,7 +15,6 @@
 namespace treadle::pruners {
 namespace {
 
-
 /// M. Jaderberg et al., 2017, section 4.1: Q = 1.2 - (a² + b²) is maximized by the gradient of
 /// 1.2 - (h0 a² + h1 b²), from a = b = 0.9. Without a change of h, a member with h = (1, 0) or
 /// (0, 1) cannot get beyond 1.2 - 0.81.
@@ -24,7 +23,7 @@ struct Weights {
   double b = 0.9;
 
   void step(double h0, double h1) {
-    constexpr double kRate = 0.02;
+    constexpr double kRate = 0.05;
     a -= kRate * 2 * h0 * a;
     b -= kRate * 2 * h1 * b;
   }

@@ -64,7 +64,8 @@ class Reader {
     }
     if (!root.contains("name") || !root.at("name").is_string() ||
         !FitId::is_part(root.at("name").get<std::string>()))
-      complain("/name", std::string("expected the name of the pipeline; ") + FitId::kPartRule.data());
+      complain("/name",
+               std::string("expected the name of the pipeline; ") + FitId::kPartRule.data());
     const json& written = root.at(kStages);
     if (!written.is_object() || written.empty()) {
       complain("/stages", "expected an object of stages by name, with one stage at least");
@@ -168,9 +169,8 @@ class Reader {
     }
     std::vector<Pipeline::Stage> ordered;
     for (const std::string& name : graph.order()) {
-      ordered.push_back(*std::find_if(stages_.begin(), stages_.end(), [&](const auto& stage) {
-        return stage.name == name;
-      }));
+      ordered.push_back(*std::find_if(stages_.begin(), stages_.end(),
+                                      [&](const auto& stage) { return stage.name == name; }));
     }
     return ordered;
   }

@@ -25,8 +25,8 @@
 // predictions. A stage is finished when its record says so, which is written last.
 //
 // Inputs of a stage: its document with the references as they are written, and the hash of each
-// file that one stands for; the content of its data; the versions of what computes. Where a finished
-// stage has the same, its results would be the same bits.
+// file that one stands for; the content of its data; the versions of what computes. Where a
+// finished stage has the same, its results would be the same bits.
 
 namespace treadle {
 namespace {
@@ -125,10 +125,9 @@ class PipelineRun {
   json hashes_of(const json& content) const {
     json hashes = json::object();
     for (const std::string& reference : internal::references_in(content)) {
-      const fs::path path =
-          internal::with_paths(reference, [&](const std::string& name) {
-            return done_.at(name).folder;
-          }).get<std::string>();
+      const fs::path path = internal::with_paths(reference, [&](const std::string& name) {
+                              return done_.at(name).folder;
+                            }).get<std::string>();
       std::error_code error;
       const fs::path file = fs::is_directory(path, error) ? path / "model.safetensors" : path;
       hashes[reference] = hash_file(file);
@@ -214,8 +213,7 @@ class PipelineRun {
       outcome = resume_run(runtime_, *stopped, options_);
     } else {
       fs::create_directories(record.parent_path());
-      write_file_atomically(record,
-                            json{{"inputs", inputs}, {"finished", false}}.dump(2) + "\n");
+      write_file_atomically(record, json{{"inputs", inputs}, {"finished", false}}.dump(2) + "\n");
       if (stopped)
         fs::remove_all(*stopped);
       outcome = run_workflow(runtime_, workflow_of(content), options_);
@@ -250,9 +248,8 @@ class PipelineRun {
     json summary{{"stage", stage.name}, {"folder", folder.string()}};
     if (stage.kind == Pipeline::Kind::kPredict) {
       summary["kind"] = "predict";
-      summary["rows"] = predictor.predict_file(
-          data, folder / "predictions.csv",
-          content.value("keep", std::vector<std::string>()));
+      summary["rows"] = predictor.predict_file(data, folder / "predictions.csv",
+                                               content.value("keep", std::vector<std::string>()));
     } else {
       summary["kind"] = "evaluate";
       const json evaluation = predictor.evaluate_file(data);
@@ -317,8 +314,8 @@ RunOutcome resume_pipeline(const Runtime& runtime, const fs::path& folder,
   const json kept = read_json(pipeline_document_of(folder));
   if (!kept.is_object() || !kept.contains("document"))
     throw StorageError(pipeline_document_of(folder).string() + ": is damaged");
-  const Pipeline pipeline = Pipeline::read(Document::from_json(
-      kept.at("document"), fs::path(kept.value("folder", std::string()))));
+  const Pipeline pipeline = Pipeline::read(
+      Document::from_json(kept.at("document"), fs::path(kept.value("folder", std::string()))));
   return PipelineRun(runtime, pipeline, options, folder).run({});
 }
 

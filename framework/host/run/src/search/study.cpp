@@ -429,9 +429,10 @@ bool Study::ended_before(std::int64_t number) {
     return false;
   const JournaledTrial::Job& job = known.jobs[trial.jobs];
   trial.judged = job.epoch;
-  trial.now.intermediate.clear();
+  trial.now.intermediate = trial.inherited;
+  const std::int64_t inherited = trial.inherited.empty() ? 0 : trial.inherited.back().step;
   for (const IntermediateValue& value : known.intermediate) {
-    if (!job.is_paused || value.step <= job.epoch)
+    if (value.step > inherited && (!job.is_paused || value.step <= job.epoch))
       trial.now.intermediate.push_back({value.step, objectives_.in_document(0, value.value)});
   }
   if (!job.is_paused) {
@@ -819,7 +820,8 @@ void Study::tell(const Trial& trial) {
   TrialSummary summary;
   summary.number = trial.now.number;
   summary.state = trial.is_cancelled ? "cancelled" : state_text(trial.now.state);
-  for (const auto& [name, value] : settings_.space.to_json(trial.now.point).items())
+  const nlohmann::json params = settings_.space.to_json(trial.now.point);
+  for (const auto& [name, value] : params.items())
     summary.params.emplace_back(name, value.dump());
   summary.values = in_document(trial.now.values);
   summary.epochs = trial.now.intermediate.empty() ? 0 : trial.now.intermediate.back().step;

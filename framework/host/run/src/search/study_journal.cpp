@@ -120,6 +120,7 @@ StudyJournal::StudyJournal(std::filesystem::path path, const std::string& name,
 
 void StudyJournal::read() {
   std::uint64_t whole = 0;
+  std::uint64_t before_last_trial = 0;
   {
     std::ifstream file(path_, std::ios::binary);
     std::string text;
@@ -129,6 +130,8 @@ void StudyJournal::read() {
       if (!parsed.is_object())
         refuse(place, "is no line of a journal");
       try {
+        if (parsed.at("op_code") == kCreateTrial)
+          before_last_trial = whole;
         apply(parsed, place);
       } catch (const nlohmann::json::exception&) {
         refuse(place, "lacks what a line of its kind has");
@@ -136,8 +139,22 @@ void StudyJournal::read() {
       whole += text.size() + 1;
     }
   }
+  // What is behind was cut off by a crash; so may be some of the last trial's values.
+  if (!trials_.empty() && !has_all_values(trials_.back())) {
+    trials_.pop_back();
+    whole = before_last_trial;
+  }
   file_.emplace(path_);
-  file_->truncate_to(whole);  // what is behind was cut off by a crash
+  file_->truncate_to(whole);
+}
+
+bool StudyJournal::has_all_values(const JournaledTrial& trial) const {
+  try {
+    space_.from_json(trial.params);
+    return true;
+  } catch (const StorageError&) {
+    return false;
+  }
 }
 
 JournaledTrial& StudyJournal::trial_in(const nlohmann::json& line, const std::string& place) {

@@ -82,6 +82,7 @@ class StudyJournal {
   void apply(const nlohmann::json& line, const std::string& place);
   void apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial);
   JournaledTrial& trial_in(const nlohmann::json& line, const std::string& place);
+  bool has_all_values(const JournaledTrial& trial) const;
   void append(int operation, nlohmann::json fields);
 
   const std::filesystem::path path_;

@@ -59,14 +59,15 @@ class Pipeline {
   std::vector<Stage> stages_;
 };
 
-/// What `check` finds beside what Pipeline::read() does: problems of the stages' documents. Throws a
-/// DocumentError that names the stage.
+/// What `check` finds beside what Pipeline::read() does: problems of the stages' documents. Throws
+/// a DocumentError that names the stage.
 void expect_stages(const Runtime& runtime, const Pipeline& pipeline);
 
-/// Runs the stages, those that do not depend on each other in the document's order. Makes the folder
-/// `<name>-<time>` in options.output, with a run's folder for each stage in "stages" and result.json
-/// at the end. Throws what the first stage throws that fails, with its name; stages that do not
-/// depend on it are still run.
+/// Runs the stages, those that do not depend on each other in the document's order. Makes the
+/// folder
+/// `<name>-<time>` in options.output, with a run's folder for each stage in "stages" and
+/// result.json at the end. Throws what the first stage throws that fails, with its name; stages
+/// that do not depend on it are still run.
 ///
 /// A stage is not run again where `from`, the folder of an earlier pipeline, has it finished with
 /// the same inputs: its document, the content of its data, and the files it takes from others.
