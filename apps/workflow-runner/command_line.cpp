@@ -330,8 +330,10 @@ PluginSettings CommandLine::plugin_settings() const {
 }
 
 bool CommandLine::needs_tensors() const {
-  return command != nullptr && (command->needs_tensors ||
-                                (!command->tensor_option.empty() && has(command->tensor_option)));
+  return command != nullptr &&
+         (command->needs_tensors ||
+          std::any_of(command->tensor_options.begin(), command->tensor_options.end(),
+                      [this](std::string_view option) { return has(option); }));
 }
 
 std::string usage_line(const Command& command) {

@@ -34,9 +34,9 @@ struct Command {
   std::vector<Argument> arguments;
   std::vector<Option> options;  ///< beside --help, which every command has
   std::string_view example;     ///< a line to copy, without the program's name
-  /// Executed by treadle-run, which has libtorch: always, or when this option is given.
+  /// Executed by treadle-run, which has libtorch: always, or when one of these options is given.
   bool needs_tensors = false;
-  std::string_view tensor_option;
+  std::vector<std::string_view> tensor_options = {};
 };
 
 std::span<const Command> commands();

@@ -28,6 +28,7 @@
 #include "plugin_scaffold.h"
 #include "program.h"
 #include "run_comparison.h"
+#include "run_listing.h"
 #include "run_records.h"
 #include "terminal.h"
 
@@ -222,26 +223,12 @@ void list_runs(const CommandLine& line) {
   }
 }
 
-void compare_given_runs(const CommandLine& line) {
-  std::vector<RunRecord> runs;
-  for (const std::string& folder : line.arguments)
-    runs.push_back(read_run(std::filesystem::path(folder).lexically_normal()));
-  if (line.has("methods")) {
-    if (line.has("csv") || !line.text("sort").empty())
-      throw UsageError("--methods prints a table of its own: leave --sort and --csv out");
-    const MethodComparison methods = compare_methods(runs);
-    if (line.has("json")) {
-      print(methods.json());
-    } else {
-      print(methods.text(Terminal(STDOUT_FILENO)));
-    }
-    return;
-  }
-  const Comparison comparison = compare_runs(runs, line.text("sort"));
+void compare(const CommandLine& line) {
+  const RunComparison comparison = compare_runs(line);
   if (line.has("json")) {
     print(comparison.json());
   } else if (line.has("csv")) {
-    print(comparison.csv());
+    print(comparison.table.csv());
   } else {
     print(comparison.text(Terminal(STDOUT_FILENO)));
   }
@@ -287,7 +274,7 @@ int main(int argc, char** argv) {
                          {"plugins doctor", examine_installation},
                          {"plugins new", begin_plugin},
                          {"runs list", list_runs},
-                         {"runs compare", compare_given_runs},
+                         {"compare", compare},
                          {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
                          {"schema", print_schema}},
                         [argv](const CommandLine&) { become_treadle_run(argv); }};

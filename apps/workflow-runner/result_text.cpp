@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "json_member.h"
+
 namespace treadle::cli {
 namespace {
 
@@ -21,12 +23,6 @@ std::string print(const char* format, Values... values) {
   char text[64];
   std::snprintf(text, sizeof text, format, values...);
   return text;
-}
-
-const Json& member(const Json& value, std::string_view key) {
-  static const Json kNothing;
-  const auto found = value.is_object() ? value.find(key) : value.end();
-  return found == value.end() ? kNothing : *found;
 }
 
 using Row = std::pair<std::string, std::string>;

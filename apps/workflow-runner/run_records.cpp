@@ -6,25 +6,20 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
 #include <treadle/base/error.h>
+
+#include "json_member.h"
+#include "run_history.h"
 
 namespace treadle::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-const Json& value_at(const Json& value, std::string_view key) {
-  static const Json kMissing;
-  const auto found = value.is_object() ? value.find(key) : value.end();
-  return found == value.end() ? kMissing : *found;
-}
 
 /// Null for a file that is not there, or not complete JSON.
 Json json_of(const fs::path& path) {
@@ -46,74 +41,30 @@ bool is_locked(const fs::path& folder) {
   return locked;
 }
 
-std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');)
-    fields.push_back(field);
-  return fields;
+/// The first metric of the last epoch, else its loss.
+void add_metric(const RunHistory& history, RunRecord& record) {
+  if (history.size() == 0)
+    return;
+  const std::size_t last = history.size() - 1;
+  const std::vector<std::string> metrics = history.metrics();
+  const bool has_metric = !metrics.empty() && !history.text(last, metrics.front()).empty();
+  const bool is_validated = !history.text(last, "val_loss").empty();
+  record.metric = has_metric ? metrics.front() : "loss";
+  if (const auto number = history.number(last, has_metric     ? metrics.front()
+                                               : is_validated ? "val_loss"
+                                                              : "train_loss"))
+    record.metric_value = *number;
 }
 
-template <typename Number>
-std::optional<Number> parsed(const std::string& text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
-  return number;
+std::int64_t count_in_last_line(const RunHistory& history, std::string_view column) {
+  const std::optional<double> count =
+      history.size() == 0 ? std::nullopt : history.number(history.size() - 1, column);
+  return static_cast<std::int64_t>(count.value_or(0));
 }
-
-/// The last complete line of history.csv, by the names of its columns.
-class LastEpoch {
- public:
-  explicit LastEpoch(const fs::path& folder) {
-    std::ifstream file(folder / "history.csv");
-    std::string line;
-    if (!std::getline(file, line))
-      return;
-    names_ = fields_of(line);
-    while (std::getline(file, line) && !file.eof()) {
-      std::vector<std::string> fields = fields_of(line);
-      if (fields.size() == names_.size())
-        fields_ = std::move(fields);
-    }
-  }
-
-  std::int64_t count(std::string_view name) const {
-    return parsed<std::int64_t>(text(name)).value_or(0);
-  }
-
-  /// The first metric, else the loss.
-  void add_metric_to(RunRecord& record) const {
-    constexpr std::string_view kLastLoss = "val_loss";
-    const auto loss = std::find(names_.begin(), names_.end(), kLastLoss);
-    if (fields_.empty() || loss == names_.end())
-      return;
-    const auto first = loss + 1;
-    const bool has_metric = first != names_.end() && *first != "best" && *first != "decisions" &&
-                            !first->starts_with("log.") && !text(*first).empty();
-    record.metric = has_metric ? *first : "loss";
-    const std::string value = has_metric                ? text(*first)
-                              : text(kLastLoss).empty() ? text("train_loss")
-                                                        : text(kLastLoss);
-    if (const auto number = parsed<double>(value))
-      record.metric_value = *number;
-  }
-
- private:
-  std::string text(std::string_view name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    const auto index = static_cast<std::size_t>(found - names_.begin());
-    return index < fields_.size() ? fields_[index] : std::string();
-  }
-
-  std::vector<std::string> names_;
-  std::vector<std::string> fields_;
-};
 
 std::optional<double> time_in(const std::string& line) {
   const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  const Json& time = event.is_discarded() ? Json() : value_at(event, "time");
+  const Json& time = event.is_discarded() ? Json() : member(event, "time");
   return time.is_number() ? std::optional(time.get<double>()) : std::nullopt;
 }
 
@@ -167,14 +118,14 @@ RunRecord read_run(const fs::path& folder) {
         (folder / "workflow.json").string() +
         ": is damaged: it is not a JSON object; restore the file, or delete the run");
   }
-  const Json& name = value_at(record.document, "name");
+  const Json& name = member(record.document, "name");
   record.name = name.is_string() ? name.get<std::string>() : folder.filename().string();
   record.result = json_of(folder / "result.json");
   read_times(record);
   if (record.result.is_object()) {
     record.state = RunState::kFinished;
     record.epochs = record.planned_epochs = record.result.value("total_epochs", std::int64_t{0});
-    const Json& passed = value_at(value_at(record.result, "time"), "seconds");
+    const Json& passed = member(member(record.result, "time"), "seconds");
     if (passed.is_number())
       record.seconds = passed.get<double>();
     const std::vector<ResultNumber> numbers = result_numbers(record.result);
@@ -184,10 +135,10 @@ RunRecord read_run(const fs::path& folder) {
     return record;
   }
   record.state = is_locked(folder) ? RunState::kRunning : RunState::kStopped;
-  const LastEpoch last(folder);
-  record.epochs = last.count("epoch");
-  record.planned_epochs = last.count("epochs");
-  last.add_metric_to(record);
+  const RunHistory history(folder);
+  record.epochs = count_in_last_line(history, "epoch");
+  record.planned_epochs = count_in_last_line(history, "epochs");
+  add_metric(history, record);
   return record;
 }
 
@@ -218,20 +169,20 @@ std::vector<RunRecord> runs_in(const fs::path& folder) {
 }
 
 std::vector<ResultNumber> result_numbers(const Json& result) {
-  const Json& folds = value_at(result, "mean_loss");
-  const Json& tested = value_at(value_at(result, "prequential"), "loss");
+  const Json& folds = member(result, "mean_loss");
+  const Json& tested = member(member(result, "prequential"), "loss");
   const Json& validation =
-      tested.is_number() ? tested : value_at(value_at(result, "validation"), "loss");
+      tested.is_number() ? tested : member(member(result, "validation"), "loss");
   std::vector<ResultNumber> numbers{{"loss",
                                      folds.is_number()        ? folds
                                      : validation.is_number() ? validation
-                                                              : value_at(result, "final_loss"),
+                                                              : member(result, "final_loss"),
                                      "lower"}};
-  const Json& metrics = value_at(result, "metrics");
-  for (const Json& metric : value_at(result, "metric_list")) {
-    const Json& name = value_at(metric, "name");
+  const Json& metrics = member(result, "metrics");
+  for (const Json& metric : member(result, "metric_list")) {
+    const Json& name = member(metric, "name");
     if (name.is_string() && metrics.contains(name.get<std::string>())) {
-      numbers.push_back({name.get<std::string>(), value_at(metrics, name.get<std::string>()),
+      numbers.push_back({name.get<std::string>(), member(metrics, name.get<std::string>()),
                          metric.value("better", "")});
     }
   }
@@ -239,14 +190,14 @@ std::vector<ResultNumber> result_numbers(const Json& result) {
 }
 
 std::optional<ResultNumber> window_variance(const Json& result) {
-  const Json& tested = value_at(result, "prequential");
-  const Json& metric = value_at(value_at(tested, "recovery"), "metric");
+  const Json& tested = member(result, "prequential");
+  const Json& metric = member(member(tested, "recovery"), "metric");
   if (!metric.is_string())
     return std::nullopt;
   const std::string name = metric.get<std::string>();
-  const Json& variances = value_at(tested, "variances");
+  const Json& variances = member(tested, "variances");
   return ResultNumber{name + " variance",
-                      value_at(name == "loss" ? variances : value_at(variances, "metrics"), name),
+                      member(name == "loss" ? variances : member(variances, "metrics"), name),
                       "lower"};
 }
 

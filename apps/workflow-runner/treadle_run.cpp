@@ -22,6 +22,7 @@
 #include <treadle/core/quantized_weights.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
+#include <treadle/host/run/compared_predictions.h>
 #include <treadle/host/run/devices.h>
 #include <treadle/host/run/generator.h>
 #include <treadle/host/run/pipeline.h>
@@ -36,6 +37,8 @@
 #include "program.h"
 #include "progress_view.h"
 #include "result_text.h"
+#include "row_comparison.h"
+#include "run_comparison.h"
 #include "terminal.h"
 
 namespace treadle::cli {
@@ -459,7 +462,6 @@ void predict(const CommandLine& line) {
   }
 }
 
-/// The number that an option's text is; UsageError for any other text.
 /// For a terminal: what a model writes is nobody's order to it. New lines and tabs stay.
 std::string harmless(std::string_view text) {
   std::string shown;
@@ -535,6 +537,53 @@ std::optional<WeightDtype> weight_dtype(const CommandLine& line) {
   }
   throw UsageError("--dtype: expected " + name_list(words) + ", got " + quote_text(word) +
                    did_you_mean(word, words));
+}
+
+/// The models of runs, on rows that all of them held out.
+void compare_row_by_row(const CommandLine& line) {
+  if (line.arguments.size() < 2)
+    throw UsageError("rows are compared between two runs or more; name another RUN");
+  if (line.has("csv"))
+    throw UsageError("--csv prints the table of runs; for the rows, name a file with --rows FILE");
+  if (line.has("at")) {
+    throw UsageError(
+        "--at compares trainings on the way, and rows are predicted by the models that they ended "
+        "with; leave one of them out");
+  }
+  const auto min_coverage = number_of<double>(line, "min-coverage", "a number from 0 to 1");
+  if (!(min_coverage >= 0 && min_coverage <= 1))
+    throw UsageError("--min-coverage is a share of the rows, from 0 to 1");
+  const std::string output = line.has("rows") ? line.output_file("rows") : "";
+  const RunComparison comparison = compare_runs(line);
+  const JudgedOn on = judged_on(line);
+  ComparedRows wanted;
+  wanted.from = on == JudgedOn::kTest ? ComparedRows::From::kTest : ComparedRows::From::kValidation;
+  wanted.file = line.text("data");
+  std::vector<std::filesystem::path> folders;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
+    folders.push_back(comparison.runs[i].folder);
+    names.push_back(comparison.measured[i].name);
+  }
+  const Runtime runtime = make_runtime(line);
+  const RowComparison rows(predict_for_comparison(runtime, folders, wanted, device_for_use(line)),
+                           std::move(names), min_coverage);
+  if (!output.empty())
+    write_file_atomically(output, rows.csv());
+  if (is_standard_output(output))
+    return;  // nothing but the rows
+  if (line.has("json")) {
+    Json all = comparison.json();
+    all["rows"] = rows.json();
+    print(all);
+    return;
+  }
+  const Terminal terminal(STDOUT_FILENO);
+  const std::string rows_are = !wanted.file.empty()    ? "rows of " + wanted.file.string()
+                               : on == JudgedOn::kTest ? "test rows"
+                                                       : "validation rows, which also chose,";
+  print(comparison.text(terminal) + "\n" + rows.text(rows_are, terminal) +
+        (output.empty() ? "" : "\nall rows are in " + output + "\n"));
 }
 
 void export_run(const CommandLine& line) {
@@ -622,6 +671,7 @@ int main(int argc, char** argv) {
                          {"tune", tune},
                          {"resume", resume},
                          {"check", check},
+                         {"compare", compare_row_by_row},
                          {"evaluate", evaluate},
                          {"predict", predict},
                          {"generate", generate},

@@ -63,7 +63,7 @@ TEST_F(InstantCommands, HelpOnAGroupIsAboutTheGroup) {
   const Finished runs = run({"runs", "--help"});
   EXPECT_EQ(runs.code, 0);
   EXPECT_THAT(runs.out, AllOf(StartsWith("workflow-runner runs COMMAND [ARGUMENT…] [OPTION…]\n"),
-                              HasSubstr("\n  runs compare RUN…"), Not(HasSubstr("plugins")),
+                              HasSubstr("\n  runs export RUN"), Not(HasSubstr("plugins")),
                               Not(HasSubstr("--version")), Not(HasSubstr("Exit codes")),
                               HasSubstr("\nExample:\n  workflow-runner runs list ")));
   EXPECT_THAT(run({"plugins", "--help"}).out,

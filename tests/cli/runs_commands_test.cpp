@@ -1,4 +1,4 @@
-// `runs list` and `runs compare`: what folders of runs show, without training anything.
+// `runs list` and `compare`: what folders of runs show, without training anything.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -111,7 +111,7 @@ TEST_F(RunsCommands, ADamagedRunIsListedAndCannotBeCompared) {
   ASSERT_EQ(runs.size(), 3U);
   EXPECT_EQ(runs[2].at("folder"), "runs/a-1");
   EXPECT_EQ(runs[2].at("state"), "damaged");
-  const Finished failed = run({"runs", "compare", "runs/a-1", "runs/b-1"});
+  const Finished failed = run({"compare", "runs/a-1", "runs/b-1"});
   EXPECT_EQ(failed.code, 7);
   EXPECT_THAT(failed.err, HasSubstr("runs/a-1/workflow.json"));
 }
@@ -120,7 +120,7 @@ TEST_F(RunsCommands, CompareShowsMetricsAndTheSettingsThatDiffer) {
   given_three_runs();
 
   const json runs =
-      run({"runs", "compare", "runs/a-1", "runs/b-1", "runs/c-1", "--json"}).json().at("runs");
+      run({"compare", "runs/a-1", "runs/b-1", "runs/c-1", "--json"}).json().at("runs");
 
   ASSERT_EQ(runs.size(), 3U);
   EXPECT_EQ(runs[0].at("metrics"),
@@ -128,7 +128,7 @@ TEST_F(RunsCommands, CompareShowsMetricsAndTheSettingsThatDiffer) {
   EXPECT_EQ(runs[1].at("settings"),
             json({{"optimizer.learning_rate", 0.01}, {"model.hidden", {8}}}));
   EXPECT_TRUE(runs[2].at("metrics").at("r2").is_null());
-  const std::string text = run({"runs", "compare", "runs/a-1", "runs/b-1"}).out;
+  const std::string text = run({"compare", "runs/a-1", "runs/b-1"}).out;
   EXPECT_THAT(text, AllOf(HasSubstr("optimizer.learning_rate"), HasSubstr("0.01")));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("hidden")), Not(HasSubstr("name"))));
 }
@@ -136,10 +136,9 @@ TEST_F(RunsCommands, CompareShowsMetricsAndTheSettingsThatDiffer) {
 TEST_F(RunsCommands, CompareSortsTheBestFirst) {
   given_three_runs();
   const auto order = [&](const std::string& by) {
-    const json runs =
-        run({"runs", "compare", "runs/c-1", "runs/a-1", "runs/b-1", "--json", "--sort", by})
-            .json()
-            .at("runs");
+    const json runs = run({"compare", "runs/c-1", "runs/a-1", "runs/b-1", "--json", "--sort", by})
+                          .json()
+                          .at("runs");
     std::string names;
     for (const json& one : runs)
       names += one.at("run").get<std::string>().substr(5, 1);
@@ -150,7 +149,7 @@ TEST_F(RunsCommands, CompareSortsTheBestFirst) {
   EXPECT_EQ(order("rmse"), "bac");
   EXPECT_EQ(order("optimizer.learning_rate"), "bca");
   EXPECT_EQ(order("loss"), "bac");
-  const Finished failed = run({"runs", "compare", "runs/a-1", "--sort", "rms"});
+  const Finished failed = run({"compare", "runs/a-1", "--sort", "rms"});
   EXPECT_EQ(failed.code, 2);
   EXPECT_THAT(failed.err, HasSubstr("did you mean \"rmse\"?"));
 }
@@ -158,7 +157,7 @@ TEST_F(RunsCommands, CompareSortsTheBestFirst) {
 TEST_F(RunsCommands, ComparePrintsCsv) {
   given_three_runs();
 
-  const Finished done = run({"runs", "compare", "runs/a-1", "runs/c-1", "--csv"});
+  const Finished done = run({"compare", "runs/a-1", "runs/c-1", "--csv"});
 
   EXPECT_EQ(done.out,
             "run,loss,rmse,r2,epochs,time,model.hidden\n"
@@ -175,7 +174,7 @@ TEST_F(RunsCommands, CompareBreaksAWideTableIntoPieces) {
     many["training"]["some_long_setting_" + std::to_string(i)] = i;
   given_run("d-1", 4000, many, result(0.1, 3.0, 10));
 
-  const std::string text = run_on_terminal({"runs", "compare", "runs/a-1", "runs/d-1"}).out;
+  const std::string text = run_on_terminal({"compare", "runs/a-1", "runs/d-1"}).out;
 
   EXPECT_THAT(text, AllOf(HasSubstr("some_long_setting_0"), HasSubstr("some_long_setting_19")));
   std::size_t begin = 0;
@@ -201,7 +200,7 @@ TEST_F(RunsCommands, CompareGroupsRepeatedSeedsByMethod) {
   given_run("b-1", 1000, document(0.01, {8}), tested);
   const std::vector<std::string> all{"runs/a-0", "runs/a-1", "runs/b-1", "runs/a-2"};
   const auto compare = [&](std::vector<std::string> more) {
-    std::vector<std::string> words{"runs", "compare", "--methods"};
+    std::vector<std::string> words{"compare"};
     words.insert(words.end(), all.begin(), all.end());
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
@@ -222,21 +221,24 @@ TEST_F(RunsCommands, CompareGroupsRepeatedSeedsByMethod) {
   const json& second = compared.at("methods")[1].at("metrics");
   EXPECT_TRUE(second.at("r2").at("interval").is_null()) << "one run has no spread";
   EXPECT_EQ(second.at("r2 variance").at("mean"), 0.25);
-  EXPECT_EQ(compared.at("best").at("r2"), json({1}));
-  EXPECT_EQ(compared.at("best").at("rmse"), json({0}));
+  const json& difference = compared.at("differences").at("r2");
+  EXPECT_EQ(difference.at("best_mean"), 1);
+  EXPECT_EQ(difference.at("not_distinguishable"), json({0, 1}));
+  EXPECT_TRUE(difference.at("winner").is_null()) << "one run against three";
+  EXPECT_EQ(compared.at("differences").at("rmse").at("best_mean"), 0);
   const std::string text = compare({}).out;
   EXPECT_THAT(text, AllOf(HasSubstr("95 % interval"), HasSubstr("0.3145 to 0.9355"),
-                          HasSubstr("best r2: method 2\n")));
-  EXPECT_EQ(compare({"--csv"}).code, 2);
+                          HasSubstr("r2 (higher is better): best mean: runs/b-1\n"),
+                          HasSubstr("cannot be told")));
 }
 
 TEST_F(RunsCommands, CompareExpectsRuns) {
-  const Finished none = run({"runs", "compare"});
+  const Finished none = run({"compare"});
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("RUN…"));
 
   fs::create_directories(folder() / "notes");
-  const Finished wrong = run({"runs", "compare", "notes"});
+  const Finished wrong = run({"compare", "notes"});
   EXPECT_EQ(wrong.code, 7);
   EXPECT_THAT(wrong.err, AllOf(HasSubstr("notes"), HasSubstr("workflow.json")));
 }
@@ -251,8 +253,8 @@ TEST_F(RunsCommands, ShowRealRuns) {
   ASSERT_EQ(listed.size(), 2U);
   EXPECT_EQ(listed[0].at("state"), "finished");
   EXPECT_EQ(listed[0].at("epochs"), 2);
-  const json compared = run({"runs", "compare", listed[0].at("folder"), listed[1].at("folder"),
-                             "--sort", "accuracy", "--json"})
+  const json compared = run({"compare", listed[0].at("folder"), listed[1].at("folder"), "--sort",
+                             "accuracy", "--json"})
                             .json()
                             .at("runs");
   ASSERT_EQ(compared.size(), 2U);

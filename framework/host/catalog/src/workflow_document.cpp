@@ -126,7 +126,7 @@ std::vector<Problem> problems_of_tests_first(const Json& given, const Json& reso
   if (given.contains("baselines")) {
     report("/baselines",
            "has no validation rows on which baselines could be evaluated; leave them out, and "
-           "compare runs with \"workflow-runner runs compare\"");
+           "compare runs with \"workflow-runner compare\"");
   }
   const auto refuse = [&](const char* key, bool is_wrong, const std::string& message) {
     if (is_wrong)

@@ -21,7 +21,6 @@
 #include <treadle/core/tensor_spec.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/evaluation.h>
-#include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
 
 #include "evaluation/breakdowns.h"
@@ -41,10 +40,6 @@ namespace treadle {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Rows that are evaluated in one batch.
-constexpr std::int64_t kLeast = 32;
-constexpr std::int64_t kMost = 1024;
 
 /// Throws a DataError unless these are rows as `port` has them.
 void expect_rows(const PortSpec& port, const at::Tensor& given) {
@@ -66,24 +61,6 @@ struct Predictor::Impl : internal::RestoredModel {
   Impl(const Runtime& runtime, internal::SavedModel stored)
       : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {}
 
-  /// `samples`: how many are drawn for each row.
-  engine::PipelineOptions pipeline_options(std::int64_t samples = 0) const {
-    const std::int64_t rows = engine::evaluation_batch(model_spec, kLeast, kMost);
-    return {.batch_size = std::clamp<std::int64_t>(rows_within_memory(samples), 1, rows),
-            .host_part_only = true,
-            .staging = components.device().staging()};
-  }
-
-  /// How many rows have so many samples in some memory.
-  std::int64_t rows_within_memory(std::int64_t samples) const {
-    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-    std::int64_t numbers = 0;
-    for (const TargetSpec& target : components.data_spec().targets)
-      numbers += engine::elements_of_row(target.shape);
-    const auto bytes = static_cast<std::int64_t>(sizeof(double));
-    return kBytes / std::max<std::int64_t>(samples * numbers * bytes, 1);
-  }
-
   /// How many series are continued at once: their windows and samples are in some memory.
   std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
                                     const SampleOptions& samples) const {
@@ -94,11 +71,6 @@ struct Predictor::Impl : internal::RestoredModel {
     const std::int64_t of_series = std::max<std::int64_t>(samples.count, 1) * (lookback + steps) *
                                    std::max<std::int64_t>(columns, 1);
     return std::max<std::int64_t>(kNumbers / of_series, 1);
-  }
-
-  engine::EvaluationSetup setup(const engine::BatchPreparation& of_rows,
-                                const engine::DrawRequest* samples = nullptr) const {
-    return {model.get(), &*objective, &of_rows, nullptr, components.precision(), samples};
   }
 
   /// Throws a UsageError unless so many samples can be drawn of each target.
@@ -121,42 +93,6 @@ struct Predictor::Impl : internal::RestoredModel {
     }
   }
 
-  /// `data`, with the run's dictionaries.
-  std::unique_ptr<DataProvider> open(const fs::path& data, OpenRequest::Purpose purpose) const {
-    auto provider = internal::make_data_for(runtime, components.workflow(), data);
-    provider->load_state(saved.part("data"));
-    OpenRequest request;
-    request.purpose = purpose;
-    request.dtype = components.precision().data();
-    request.missing_inputs = purpose == OpenRequest::Purpose::kPredict &&
-                             components.workflow().resolved.contains("sequence");
-    for (const TargetSpec& target : components.data_spec().targets)
-      request.loss_targets[target.name] = target.kind;
-    provider->open(request);
-    return provider;
-  }
-
-  /// Samples of rows as the document makes them; null where it makes none. Throws a DataError where
-  /// they have missing values that those of the training had not.
-  std::unique_ptr<SampleReader> samples_of(const RowReader& rows) const {
-    auto samples = internal::make_samples(runtime, components.workflow(), rows);
-    const std::vector<PortSpec>& trained = components.data_spec().inputs;
-    for (std::size_t i = 0; samples != nullptr && i < samples->spec().inputs.size(); ++i) {
-      const std::vector<Column>& columns = samples->spec().inputs[i].columns;
-      for (std::size_t k = 0; k < columns.size(); ++k) {
-        const bool is_new =
-            columns[k].may_be_missing && (i >= trained.size() || k >= trained[i].columns.size() ||
-                                          !trained[i].columns[k].may_be_missing);
-        if (is_new) {
-          throw DataError("values of column \"" + columns[k].name +
-                          "\" are missing, which never happened in the training data; fill them "
-                          "in the file");
-        }
-      }
-    }
-    return samples;
-  }
-
   /// The document's metrics and the report's.
   std::vector<internal::Metric> metrics_for(const internal::EvaluatedRows& rows) const {
     std::vector<internal::Metric> all = components.make_metrics();
@@ -170,11 +106,6 @@ struct Predictor::Impl : internal::RestoredModel {
     internal::ready_breakdowns(parts, metrics, rows, RowList::range(0, rows.rows->rows()));
     std::move(parts.begin(), parts.end(), std::back_inserter(all));
     return all;
-  }
-
-  void run_within_memory(const std::function<void()>& work) const {
-    engine::ThreadBudget budget;
-    internal::within_memory_of(components.device(), [&] { budget.run(work); });
   }
 
   /// For rows as the training data has them, as many as there are; their groups have the training's
@@ -206,8 +137,6 @@ struct Predictor::Impl : internal::RestoredModel {
     return all;
   }
 
-  using Visit = std::function<void(const Predictions&, const Batch&)>;
-
   /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
   /// EvaluatedRows are empty where they can only be read in order.
   engine::EvaluationTotals over_rows(
@@ -222,24 +151,13 @@ struct Predictor::Impl : internal::RestoredModel {
     if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
     const Visit visit = visiting(evaluated);
-    const auto request = internal::request_of(drawn);
-    engine::EvaluationTotals totals;
-    run_within_memory([&] {
-      const engine::BatchPreparation of_rows =
-          preparation_of(rows->spec(), groups.numbers_in(evaluated));
-      engine::BatchPipeline pipeline(*rows, RowList::range(0, rows->rows()), of_rows,
-                                     pipeline_options(drawn.count), RandomStreams(0));
-      const auto stream = pipeline.epoch(0);
-      totals = engine::evaluate(setup(of_rows, request.get()), *stream, {}, visit);
-    });
-    return totals;
+    return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
+                    internal::request_of(drawn).get());
   }
 
   /// The same for data that can only be read in order.
-  engine::EvaluationTotals over_stream(
-      const DataProvider& provider,
-      const std::function<void(const Predictions&, const Batch&)>& visit,
-      const SampleOptions& drawn) const {
+  engine::EvaluationTotals over_stream(const DataProvider& provider, const Visit& visit,
+                                       const SampleOptions& drawn) const {
     if (provider.stream_rows() == DataProvider::kEndless)
       throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;

@@ -1,19 +1,26 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <treadle/core/data_provider.h>
 #include <treadle/core/model.h>
 #include <treadle/core/objective.h>
+#include <treadle/core/sequence_provider.h>
 #include <treadle/core/state_dict.h>
 #include <treadle/core/transform.h>
+#include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/batch_preparation.h>
+#include <treadle/engine/evaluation.h>
 #include <treadle/host/run/runtime.h>
 
+#include "evaluation/evaluated_rows.h"
 #include "evaluation/fitted_metrics.h"
 #include "load/dataset.h"
 #include "load/document_components.h"
@@ -34,6 +41,29 @@ struct RestoredModel {
   std::vector<const Transform*> transform_list() const;
   /// For batches of `spec`. `groups`: see engine::PreparationOptions.
   engine::BatchPreparation preparation_of(const DataSpec& spec, at::Tensor groups = {}) const;
+
+  /// `data`, with the run's dictionaries.
+  std::unique_ptr<DataProvider> open(const std::filesystem::path& data,
+                                     OpenRequest::Purpose purpose) const;
+  /// Samples of rows as the document makes them; null where it makes none. Throws a DataError where
+  /// they have missing values that those of the training had not.
+  std::unique_ptr<SampleReader> samples_of(const RowReader& rows) const;
+
+  // Of models of whole batches.
+
+  /// `samples`: how many are drawn for each row.
+  engine::PipelineOptions pipeline_options(std::int64_t samples = 0) const;
+  /// `samples` may be null.
+  engine::EvaluationSetup setup(const engine::BatchPreparation& of_rows,
+                                const engine::DrawRequest* samples = nullptr) const;
+  void run_within_memory(const std::function<void()>& work) const;
+
+  using Visit = std::function<void(const Predictions&, const Batch&)>;
+  /// Lets `visit` see predictions for some rows of open data, in their order. `samples` may be
+  /// null.
+  engine::EvaluationTotals evaluate(const EvaluatedRows& data, const RowList& rows,
+                                    const Visit& visit,
+                                    const engine::DrawRequest* samples = nullptr) const;
 
   const Runtime& runtime;
   StateDict saved;

@@ -1,13 +1,16 @@
 #include "report/result_json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/hash.h>
 #include <treadle/core/module_state.h>
 
 #include "events/event_log.h"
@@ -127,6 +130,17 @@ Moments moments(const std::vector<nlohmann::json>& values) {
     squares += distance * distance;
   }
   return {number(mean), number(count > 1 ? std::sqrt(squares / (count - 1)) : NAN)};
+}
+
+nlohmann::json hash_of(const RowList& rows) {
+  if (rows.empty())
+    return {};
+  ContentHash hash;
+  rows.for_each_range([&](const RowRange& range) {
+    const std::array ends{range.begin, range.end};
+    hash.update(std::as_bytes(std::span(ends)));
+  });
+  return hash.digest();
 }
 
 }  // namespace
@@ -260,6 +274,14 @@ nlohmann::json metric_list(const std::vector<MetricValue>& metrics) {
     list.push_back(std::move(one));
   }
   return list;
+}
+
+nlohmann::json rows_record(const FitRows& rows, bool is_stream) {
+  return {{"training", is_stream ? nlohmann::json() : nlohmann::json(rows.training.size())},
+          {"validation", rows.validation.size()},
+          {"validation_hash", hash_of(rows.validation)},
+          {"test", rows.test.size()},
+          {"test_hash", hash_of(rows.test)}};
 }
 
 nlohmann::json weights_record(const engine::TrainingResult& training) {

@@ -39,6 +39,11 @@ constexpr std::size_t kMostNumbersInResult = 200;
 /// ("higher" or "lower") where a direction is better.
 nlohmann::json metric_list(const std::vector<MetricValue>& metrics);
 
+/// The rows of a fit: how many are "training" (null of a stream, which may have no end),
+/// "validation" and "test", and "validation_hash" and "test_hash" of their numbers, null of none:
+/// of the same data, the same rows have the same hash.
+nlohmann::json rows_record(const FitRows& rows, bool is_stream);
+
 /// Which epoch's weights a training ended with: "epoch", "chosen" ("best" or "last"), where the
 /// best were, the rows they were chosen "on" and the number that they were chosen "by", and
 /// "averaged" where they are an average over the steps before.

@@ -37,6 +37,8 @@ class CrossValidation final : public FitPlanner {
 
   /// The paths of its fits, in order.
   std::vector<std::string> names() const;
+  /// The path of the fit that a fold is judged by.
+  std::string path_of(std::size_t fold) const;
   bool has_single_model() const { return plan_.refit || plan_.folds.size() == 1; }
   const ValidationPlan& plan() const { return plan_; }
 
@@ -59,7 +61,6 @@ class CrossValidation final : public FitPlanner {
 
   bool is_single() const { return !plan_.refit && plan_.folds.size() == 1; }
   FitId id_of(std::size_t fold) const;
-  std::string path_of(std::size_t fold) const;
   PlannedFit planned(FitId id, const Fold& fold) const;
   void add_fold(std::size_t index, Orders& orders);
   void add_inner(std::size_t index, Orders& orders);

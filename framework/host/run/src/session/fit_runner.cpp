@@ -433,6 +433,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   finished.result["name"] = path;
   finished.result["model_info"] = model_info(fit.components(), fit);
   finished.result["weights"] = weights_record(training);
+  finished.result["rows"] = rows_record(*node.fit.rows, fit.components().dataset().is_stream());
   finished.result["transformed_target"] = fit.transforms_targets();
   std::vector<MetricValue> metrics;
   double final_loss = training.final_loss;

@@ -99,15 +99,19 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
 
 }  // namespace
 
+ResolvedWorkflow read_model_document(const Runtime& runtime, const std::filesystem::path& folder,
+                                     const std::string& device) {
+  const std::array overrides{device_override(device)};
+  return naming_missing_plugins(lock_of_run(folder), runtime.catalog(),
+                                [&] { return runtime.read(model_document(folder), overrides); });
+}
+
 SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path& saved,
                             const std::string& device) {
   if (std::filesystem::is_regular_file(saved))
     return saved_in_bundle(runtime, saved, device);
   expect_model(saved);
-  const std::array overrides{device_override(device)};
-  ResolvedWorkflow workflow = naming_missing_plugins(lock_of_run(saved), runtime.catalog(), [&] {
-    return runtime.read(model_document(saved), overrides);
-  });
+  ResolvedWorkflow workflow = read_model_document(runtime, saved, device);
   StateDict preprocessing = read_preprocessing(saved);
   return {std::move(workflow), std::move(preprocessing),
           read_safetensors(saved / "model.safetensors").tensors};

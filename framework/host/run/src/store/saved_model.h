@@ -46,6 +46,11 @@ inline std::string device_override(const std::string& device) {
   return "resources.device=" + device;
 }
 
+/// The document that the model of the run in `folder` was made by, to be used on `device`: the
+/// run's, or that of the best trial of a search. Throws like read_run_document().
+ResolvedWorkflow read_model_document(const Runtime& runtime, const std::filesystem::path& folder,
+                                     const std::string& device);
+
 /// Reads the preprocessing of the run in `folder`. Throws StorageError saying what to do when it,
 /// or the weights it belongs to, are damaged.
 StateDict read_preprocessing(const std::filesystem::path& folder);

@@ -44,7 +44,11 @@ class RunFolder {
   /// Of a run that searches: what its trials came to.
   std::filesystem::path search_journal() const { return path_ / "search.journal"; }
   std::filesystem::path plugin_lock() const { return path_ / "plugins.lock"; }
-  std::filesystem::path result() const { return path_ / "result.json"; }
+  std::filesystem::path result() const { return result_of(path_); }
+  /// For a run that need not be opened, because nothing is written into it.
+  static std::filesystem::path result_of(const std::filesystem::path& folder) {
+    return folder / "result.json";
+  }
   std::filesystem::path history() const { return history_of(path_); }
   /// For a run that need not be opened, because it may still be running.
   static std::filesystem::path history_of(const std::filesystem::path& folder) {
@@ -59,7 +63,11 @@ class RunFolder {
   std::filesystem::path preprocessing() const { return path_ / "preprocessing"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path checkpoints(const std::string& fit) const {
-    return root_of(fit) / "checkpoints" / fit;
+    return checkpoints_of(root_of(fit), fit);
+  }
+  static std::filesystem::path checkpoints_of(const std::filesystem::path& folder,
+                                              const std::string& fit) {
+    return folder / "checkpoints" / fit;
   }
   std::filesystem::path fit_results() const { return path_ / "fits"; }
   /// What a finished training came to.

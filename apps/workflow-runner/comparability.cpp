@@ -1,0 +1,327 @@
+#include "comparability.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/text_wrap.h>
+
+#include "result_text.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Times are called the same within this share: the load of a machine changes them by as much.
+constexpr double kSameTime = 0.1;
+
+Json at_pointer(const Json& value, const std::string& pointer) {
+  const Json::json_pointer place(pointer);
+  return value.contains(place) ? value.at(place) : Json();
+}
+
+std::vector<std::size_t> finished(const std::vector<RunRecord>& runs) {
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].result.is_object())
+      indices.push_back(i);
+  }
+  return indices;
+}
+
+/// "species (classification)"; empty where the result does not say.
+std::string target_of(const RunRecord& run) {
+  const Json task = at_pointer(run.result, "/task");
+  if (!task.is_string())
+    return "";
+  std::string names;
+  for (const Json& target : at_pointer(run.result, "/data/targets")) {
+    const Json name = at_pointer(target, "/name");
+    names +=
+        (names.empty() ? "" : ", ") + (name.is_string() ? quote_text(name.get<std::string>()) : "");
+  }
+  return names + " (" + task.get<std::string>() + ")";
+}
+
+std::string count_text(std::int64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+Check check_data(const std::vector<RunRecord>& runs, const std::vector<std::size_t>& compared) {
+  Check check{"data", Sameness::kUnknown, ""};
+  std::map<std::string, std::vector<std::string>> by_hash;
+  for (const std::size_t run : compared) {
+    const Json hash = at_pointer(runs[run].result, "/environment/data_hash");
+    if (!hash.is_string()) {
+      check.text = "not known of " + shown_path(runs[run].folder);
+      return check;
+    }
+    by_hash[hash.get<std::string>()].push_back(shown_path(runs[run].folder));
+  }
+  if (by_hash.size() == 1) {
+    const Json rows = at_pointer(runs[compared.front()].result, "/environment/data_rows");
+    check.sameness = Sameness::kSame;
+    check.text = "the same" + (rows.is_number_integer() && rows.get<std::int64_t>() >= 0
+                                   ? ", " + count_text(rows.get<std::int64_t>(), "row")
+                                   : "");
+    return check;
+  }
+  check.sameness = Sameness::kDiffers;
+  check.text = std::to_string(by_hash.size()) +
+               " different data sets, so numbers measure the data "
+               "as well as the methods: " +
+               by_hash.begin()->second.front() + " and " +
+               std::next(by_hash.begin())->second.front() + " differ";
+  return check;
+}
+
+std::vector<std::string> rows_of(const MeasuredRun& run) {
+  std::vector<std::string> rows;
+  for (const MeasuredTraining& training : run.trainings)
+    rows.push_back(training.rows);
+  return rows;
+}
+
+Check check_rows(const std::vector<MeasuredRun>& measured,
+                 const std::vector<std::size_t>& compared) {
+  Check check{"rows", Sameness::kUnknown, ""};
+  std::set<std::vector<std::string>> all;
+  std::map<std::optional<std::uint64_t>, std::set<std::vector<std::string>>> by_seed;
+  std::int64_t judging = 0;
+  for (const std::size_t run : compared) {
+    const std::vector<std::string> rows = rows_of(measured[run]);
+    if (rows.empty() || std::find(rows.begin(), rows.end(), "") != rows.end()) {
+      check.text = "not known of " + measured[run].name + " which rows judge it";
+      return check;
+    }
+    all.insert(rows);
+    by_seed[measured[run].seed].insert(rows);
+    for (const MeasuredTraining& training : measured[run].trainings)
+      judging += training.judging;
+  }
+  const bool has_folds = all.begin()->size() > 1;
+  if (all.size() == 1) {
+    check.sameness = Sameness::kSame;
+    check.text =
+        "judged on the same " +
+        count_text(judging / static_cast<std::int64_t>(compared.size()), "row") +
+        (has_folds ? " in " + count_text(static_cast<std::int64_t>(all.begin()->size()), "fold")
+                   : "");
+    return check;
+  }
+  const bool is_by_seed = std::all_of(by_seed.begin(), by_seed.end(),
+                                      [](const auto& one) { return one.second.size() == 1; });
+  if (is_by_seed) {
+    check.sameness = Sameness::kSame;
+    check.text = "the same for runs of one seed; each seed has a split of its own";
+    return check;
+  }
+  check.sameness = Sameness::kDiffers;
+  check.text =
+      "judged on different rows, which makes differences of its own; give the runs one "
+      "split (\"validation\": {\"seed\": 1})";
+  return check;
+}
+
+Check check_loss(const std::vector<RunRecord>& runs) {
+  Check check{"loss", Sameness::kUnknown, ""};
+  if (have_comparable_losses(runs)) {
+    check.sameness = Sameness::kSame;
+    check.text = "the same function";
+  } else {
+    check.sameness = Sameness::kDiffers;
+    check.text = "different functions or units, so losses are not compared";
+  }
+  return check;
+}
+
+/// The smallest and the largest total over trainings, of each method.
+struct Range {
+  std::string label;
+  double least = INFINITY;
+  double most = 0;
+};
+
+std::optional<std::vector<Range>> ranges(const MethodComparison& methods,
+                                         const std::vector<MeasuredRun>& measured,
+                                         std::optional<double> MeasuredTraining::*spent) {
+  std::vector<Range> found;
+  for (const Method& method : methods.methods) {
+    Range range{method.label};
+    for (const std::size_t run : method.runs) {
+      double total = 0;
+      for (const MeasuredTraining& training : measured[run].trainings) {
+        if (!(training.*spent))
+          return std::nullopt;
+        total += *(training.*spent);
+      }
+      if (measured[run].trainings.empty())
+        continue;
+      range.least = std::min(range.least, total);
+      range.most = std::max(range.most, total);
+    }
+    if (std::isfinite(range.least))
+      found.push_back(range);
+  }
+  return found.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
+template <typename Text>
+std::string range_text(const Range& range, Text&& text) {
+  const std::string least = text(range.least);
+  const std::string most = text(range.most);
+  return least == most ? least : least + " to " + most;
+}
+
+/// The same where all totals lie within `tolerance` of each other.
+template <typename Text>
+Check check_spent(const std::string& about, const std::optional<std::vector<Range>>& ranges,
+                  double tolerance, const std::string& unit, Text&& text) {
+  Check check{about, Sameness::kUnknown, ""};
+  if (!ranges) {
+    check.text = "not known";
+    return check;
+  }
+  constexpr std::size_t kMostShown = 4;
+  Range all = ranges->front();
+  for (const Range& range : *ranges) {
+    all.least = std::min(all.least, range.least);
+    all.most = std::max(all.most, range.most);
+  }
+  if (all.most <= all.least * (1 + tolerance) || text(all.most) == text(all.least)) {
+    check.sameness = Sameness::kSame;
+    check.text = "the same, " + range_text(all, text);
+    return check;
+  }
+  check.sameness = Sameness::kDiffers;
+  for (std::size_t i = 0; i < std::min(ranges->size(), kMostShown); ++i) {
+    check.text += (i == 0 ? "" : "; ") + (*ranges)[i].label + " " + range_text((*ranges)[i], text);
+  }
+  if (ranges->size() > kMostShown)
+    check.text += "; and " + std::to_string(ranges->size() - kMostShown) + " more";
+  check.text += ". --at " + unit + " compares at the same";
+  return check;
+}
+
+/// What a time depends on beside the method.
+bool ran_alike(const std::vector<RunRecord>& runs, const std::vector<std::size_t>& compared) {
+  constexpr std::array kMachine{"/environment/device", "/environment/cpu_capability",
+                                "/environment/blas", "/environment/libtorch",
+                                "/environment/workers"};
+  return std::all_of(compared.begin(), compared.end(), [&](std::size_t run) {
+    return std::all_of(kMachine.begin(), kMachine.end(), [&](const char* pointer) {
+      return at_pointer(runs[run].result, pointer) ==
+             at_pointer(runs[compared.front()].result, pointer);
+    });
+  });
+}
+
+std::string names(const std::vector<std::size_t>& which, const std::vector<MeasuredRun>& measured) {
+  std::string text;
+  for (const std::size_t run : which)
+    text += (text.empty() ? "" : ", ") + measured[run].name;
+  return text;
+}
+
+std::string_view mark(Sameness sameness) {
+  constexpr std::array<std::string_view, 3> kMarks{"same", "note", "?"};
+  return kMarks[static_cast<std::size_t>(sameness)];
+}
+
+std::string_view verdict_word(Sameness sameness) {
+  constexpr std::array<std::string_view, 3> kWords{"same", "differs", "unknown"};
+  return kWords[static_cast<std::size_t>(sameness)];
+}
+
+}  // namespace
+
+void expect_same_targets(const std::vector<RunRecord>& runs) {
+  const RunRecord* first = nullptr;
+  for (const RunRecord& run : runs) {
+    const std::string target = target_of(run);
+    if (target.empty())
+      continue;
+    if (first == nullptr)
+      first = &run;
+    if (target_of(*first) != target) {
+      throw UsageError(shown_path(run.folder) + ": predicts " + target + ", and " +
+                       shown_path(first->folder) + " predicts " + target_of(*first) +
+                       "; compare runs that predict the same");
+    }
+  }
+}
+
+bool have_comparable_losses(const std::vector<RunRecord>& runs) {
+  std::set<Json> losses;
+  for (const std::size_t run : finished(runs)) {
+    losses.insert(Json::array({at_pointer(runs[run].document, "/loss"),
+                               at_pointer(runs[run].result, "/transformed_target")}));
+  }
+  return losses.size() <= 1;
+}
+
+std::vector<Check> check_comparability(const std::vector<RunRecord>& runs,
+                                       const std::vector<MeasuredRun>& measured,
+                                       const MethodComparison& methods) {
+  const std::vector<std::size_t> compared = finished(runs);
+  std::vector<Check> checks;
+  if (compared.size() > 1) {
+    checks.push_back(check_data(runs, compared));
+    checks.push_back(check_rows(measured, compared));
+    checks.push_back(check_loss(runs));
+    checks.push_back(check_spent(
+        "updates", ranges(methods, measured, &MeasuredTraining::updates), 0, "updates",
+        [](double updates) { return std::to_string(static_cast<std::int64_t>(updates)); }));
+    checks.push_back(check_spent("time", ranges(methods, measured, &MeasuredTraining::seconds),
+                                 kSameTime, "time", seconds_text));
+    if (!ran_alike(runs, compared)) {
+      checks.back().sameness = Sameness::kDiffers;
+      checks.back().text +=
+          "; measured on different devices, libraries or numbers of workers, so "
+          "times say little";
+    }
+  }
+  for (const Method& method : methods.methods) {
+    if (!method.repeats.empty()) {
+      checks.push_back({"seeds", Sameness::kDiffers,
+                        names(method.repeats, measured) + ": repeats the seed of another run of " +
+                            method.label + " and is left out of the statistics"});
+    }
+  }
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    if (!runs[run].result.is_object()) {
+      checks.push_back({"finished", Sameness::kDiffers,
+                        measured[run].name + " is " + std::string(state_word(runs[run].state)) +
+                            ", so it is in the table of runs alone"});
+    }
+  }
+  return checks;
+}
+
+std::string checks_text(const std::vector<Check>& checks, const Terminal& terminal) {
+  std::size_t width = 0;
+  for (const Check& check : checks)
+    width = std::max(width, columns_of(check.about));
+  std::string text;
+  for (const Check& check : checks) {
+    const std::string left = "  " + left_aligned(mark(check.sameness), 6) + check.about;
+    text += hanging_text(left, width + 10, check.text, terminal.width());
+  }
+  return text;
+}
+
+Json checks_json(const std::vector<Check>& checks) {
+  Json list = Json::array();
+  for (const Check& check : checks)
+    list.push_back(
+        {{"about", check.about}, {"verdict", verdict_word(check.sameness)}, {"text", check.text}});
+  return list;
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,74 @@
+#include "run_listing.h"
+
+#include <ctime>
+
+#include "result_text.h"
+#include "text_table.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string local_time(std::optional<double> seconds) {
+  if (!seconds)
+    return "-";
+  const auto time = static_cast<std::time_t>(*seconds);
+  std::tm local{};
+  localtime_r(&time, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
+  return text;
+}
+
+Json utc_time(std::optional<double> seconds) {
+  if (!seconds)
+    return {};
+  const auto time = static_cast<std::time_t>(*seconds);
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string epochs_text(const RunRecord& run) {
+  const std::string done = std::to_string(run.epochs);
+  return run.state == RunState::kFinished || run.planned_epochs == 0
+             ? done
+             : done + "/" + std::to_string(run.planned_epochs);
+}
+
+}  // namespace
+
+std::string run_listing(const std::vector<RunRecord>& runs, const Terminal& terminal) {
+  if (runs.empty())
+    return "no runs\n";
+  std::vector<Cells> rows;
+  for (const RunRecord& run : runs) {
+    rows.push_back({shown_path(run.folder), run.name, local_time(run.started),
+                    std::string(state_word(run.state)),
+                    run.metric.empty() ? "-" : run.metric + " " + value_text(run.metric_value),
+                    epochs_text(run), run.seconds ? seconds_text(*run.seconds) : "-"});
+  }
+  constexpr std::size_t kWords = 5;
+  return table_text({"run", "name", "started", "state", "metric", "epochs", "time"}, rows, kWords,
+                    terminal);
+}
+
+Json run_listing_json(const std::vector<RunRecord>& runs) {
+  Json list = Json::array();
+  for (const RunRecord& run : runs) {
+    list.push_back({{"folder", run.folder.string()},
+                    {"name", run.name},
+                    {"started_at", utc_time(run.started)},
+                    {"state", state_word(run.state)},
+                    {"metric", run.metric.empty() ? Json() : Json(run.metric)},
+                    {"value", run.metric_value},
+                    {"epochs", run.epochs},
+                    {"seconds", run.seconds ? Json(*run.seconds) : Json()}});
+  }
+  return {{"runs", std::move(list)}};
+}
+
+}  // namespace treadle::cli

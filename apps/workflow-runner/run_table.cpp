@@ -1,0 +1,175 @@
+#include "run_table.h"
+
+#include <algorithm>
+#include <map>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+
+#include "result_text.h"
+#include "run_settings.h"
+#include "text_table.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kRunColumn = "run";
+constexpr const char* kEpochsColumn = "epochs";
+constexpr const char* kUpdatesColumn = "updates";
+constexpr const char* kTimeColumn = "time";
+
+/// A setting as a column: "loss" is a number of the result, and may be a key of the document.
+std::string column_of(const std::string& key, const Cells& numbers) {
+  return std::find(numbers.begin(), numbers.end(), key) == numbers.end() ? key
+                                                                         : key + " (document)";
+}
+
+void sort_rows(RunTable& table, const std::string& sort, bool higher_is_better) {
+  if (sort == kRunColumn) {
+    std::stable_sort(table.rows.begin(), table.rows.end(),
+                     [](const auto& a, const auto& b) { return a.run < b.run; });
+    return;
+  }
+  Cells names = table.numbers;
+  names.insert(names.end(), table.keys.begin(), table.keys.end());
+  const auto found = std::find(names.begin(), names.end(), sort);
+  if (found == names.end()) {
+    const std::string suggestion = did_you_mean(sort, names);
+    std::string known;
+    for (const std::string& name : names)
+      known += (known.empty() ? "" : ", ") + name;
+    throw UsageError("--sort: no column is called " + quote_text(sort) +
+                     (suggestion.empty() ? "; the columns are " + known : suggestion));
+  }
+  const auto column = static_cast<std::size_t>(found - names.begin());
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [&](const RunTable::Row& a, const RunTable::Row& b) {
+                     const Json& left = a.values[column];
+                     const Json& right = b.values[column];
+                     if (left.is_null() || right.is_null())
+                       return !left.is_null() && right.is_null();
+                     return higher_is_better ? left > right : left < right;
+                   });
+}
+
+/// The largest over its trainings; null where none has it.
+Json largest(const MeasuredRun& run, std::optional<double> MeasuredTraining::*spent) {
+  Json most;
+  for (const MeasuredTraining& training : run.trainings) {
+    if (training.*spent && (most.is_null() || *(training.*spent) > most.get<double>()))
+      most = *(training.*spent);
+  }
+  return most;
+}
+
+Json value_of(const RunRecord& run, const MeasuredRun& measured, const std::string& name,
+              bool is_within_budget) {
+  if (name == kEpochsColumn)
+    return run.epochs;
+  if (name == kUpdatesColumn) {
+    const Json updates = largest(measured, &MeasuredTraining::updates);
+    return updates.is_null() ? updates : Json(updates.get<std::int64_t>());
+  }
+  if (name == kTimeColumn && is_within_budget)
+    return largest(measured, &MeasuredTraining::seconds);
+  if (name == kTimeColumn)
+    return run.seconds ? Json(*run.seconds) : Json();
+  const auto found = std::find_if(measured.numbers.begin(), measured.numbers.end(),
+                                  [&](const ResultNumber& one) { return one.name == name; });
+  return found == measured.numbers.end() ? Json() : found->value;
+}
+
+}  // namespace
+
+RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<MeasuredRun>& measured,
+                   const Budget& budget, const std::string& sort) {
+  RunTable table;
+  const bool is_within_budget = budget.unit != Budget::Unit::kNone;
+  std::vector<Settings> settings;
+  std::map<std::string, std::string> better;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    settings.push_back(settings_of(runs[i]));
+    for (const ResultNumber& one : measured[i].numbers) {
+      if (better.emplace(one.name, one.better).second)
+        table.numbers.push_back(one.name);
+    }
+  }
+  table.numbers.emplace_back(is_within_budget ? kUpdatesColumn : kEpochsColumn);
+  table.numbers.emplace_back(kTimeColumn);
+  const std::vector<std::string> keys = differing_keys(settings);
+  for (const std::string& key : keys)
+    table.keys.push_back(column_of(key, table.numbers));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    RunTable::Row& row = table.rows.emplace_back();
+    row.run = measured[i].name;
+    for (const std::string& name : table.numbers)
+      row.values.push_back(value_of(runs[i], measured[i], name, is_within_budget));
+    for (const std::string& key : keys)
+      row.values.push_back(setting_in(settings[i], key));
+  }
+  if (!sort.empty()) {
+    const auto direction = better.find(sort);
+    sort_rows(table, sort, direction != better.end() && direction->second == "higher");
+  }
+  return table;
+}
+
+std::string RunTable::text(const Terminal& terminal) const {
+  std::vector<std::size_t> shown;
+  Cells head{kRunColumn};
+  for (std::size_t i = 0; i < numbers.size() + keys.size(); ++i) {
+    const bool is_number = i < numbers.size();
+    if (is_number && is_of_one_class(numbers[i]))
+      continue;
+    shown.push_back(i);
+    head.push_back(is_number ? numbers[i] : keys[i - numbers.size()]);
+  }
+  std::vector<Cells> cells;
+  for (const Row& row : rows) {
+    Cells& line = cells.emplace_back(Cells{row.run});
+    for (const std::size_t i : shown) {
+      const Json& value = row.values[i];
+      line.push_back(i >= numbers.size() ? setting_text(value)
+                     : numbers[i] == kTimeColumn && value.is_number()
+                         ? seconds_text(value.get<double>())
+                         : value_text(value));
+    }
+  }
+  return table_text(head, cells, 1, terminal);
+}
+
+std::string RunTable::csv() const {
+  std::string text = kRunColumn;
+  for (const std::string& name : numbers)
+    text += "," + csv_field(name);
+  for (const std::string& key : keys)
+    text += "," + csv_field(key);
+  text += "\n";
+  for (const Row& row : rows) {
+    text += csv_field(row.run);
+    for (const Json& value : row.values)
+      text += "," + csv_value(value);
+    text += "\n";
+  }
+  return text;
+}
+
+Json RunTable::json() const {
+  Json list = Json::array();
+  for (const Row& row : rows) {
+    Json metrics = Json::object();
+    Json settings = Json::object();
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      metrics[numbers[i]] = row.values[i];
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      settings[keys[i]] = row.values[numbers.size() + i];
+    list.push_back(
+        {{"run", row.run}, {"metrics", std::move(metrics)}, {"settings", std::move(settings)}});
+  }
+  return list;
+}
+
+}  // namespace treadle::cli

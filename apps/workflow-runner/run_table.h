@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "run_measures.h"
+#include "run_records.h"
+#include "terminal.h"
+
+namespace treadle::cli {
+
+/// Runs side by side: a row for each, with its numbers and those keys of the documents that are not
+/// the same in all of them.
+struct RunTable {
+  std::vector<std::string> numbers;  ///< "loss", then metrics, "epochs" or "updates", "time"
+  std::vector<std::string> keys;     ///< "optimizer.learning_rate"; a list is one value
+  struct Row {
+    std::string run;
+    std::vector<nlohmann::json> values;  ///< of numbers, then of keys; null where there is none
+  };
+  std::vector<Row> rows;
+
+  std::string text(const Terminal& terminal) const;
+  std::string csv() const;
+  /// A list, an object for each row.
+  nlohmann::json json() const;
+};
+
+/// `measured` has one for each of `runs`. `sort` names a number or a key, or is empty. The best
+/// comes first where a direction is better, else the smallest; runs without the value come last.
+/// Throws UsageError with a near miss for a name that no run has.
+RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<MeasuredRun>& measured,
+                   const Budget& budget, const std::string& sort);
+
+}  // namespace treadle::cli

@@ -1,0 +1,87 @@
+#include "text_table.h"
+
+#include <algorithm>
+
+#include <treadle/base/text_wrap.h>
+
+#include "result_text.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kWidestCell = 32;
+constexpr std::string_view kBetween = "  ";
+
+}  // namespace
+
+std::string table_text(const Cells& head, const std::vector<Cells>& rows, std::size_t left_columns,
+                       const Terminal& terminal) {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    widths.push_back(columns_of(head[i]));
+    for (const Cells& row : rows)
+      widths.back() = std::max(widths.back(), columns_of(row[i]));
+  }
+  std::string text;
+  for (std::size_t begin = 1; begin < head.size();) {
+    std::size_t total = widths[0] + kBetween.size() + widths[begin];
+    std::size_t end = begin + 1;
+    while (end < head.size() && total + kBetween.size() + widths[end] <= terminal.width())
+      total += kBetween.size() + widths[end++];
+    const auto line = [&](const Cells& cells) {
+      std::string said = left_aligned(cells[0], widths[0]);
+      for (std::size_t i = begin; i < end; ++i) {
+        said += kBetween;
+        said += i < left_columns ? left_aligned(cells[i], widths[i])
+                                 : right_aligned(cells[i], widths[i]);
+      }
+      said.erase(said.find_last_not_of(' ') + 1);
+      return said;
+    };
+    text += (text.empty() ? "" : "\n") + terminal.dim(line(head)) + "\n";
+    for (const Cells& row : rows)
+      text += line(row) + "\n";
+    begin = end;
+  }
+  return text;
+}
+
+std::string paragraph(std::string_view text, const Terminal& terminal) {
+  std::string lines;
+  for (const std::string& line : wrapped_lines(text, terminal.width()))
+    lines += line + "\n";
+  return lines;
+}
+
+std::string value_text(const Json& value) {
+  if (value.is_null())
+    return "-";
+  if (value.is_number_float())
+    return number_text(value);
+  return cut_to(value.is_string() ? value.get<std::string>() : value.dump(), kWidestCell);
+}
+
+std::string setting_text(const Json& value) {
+  return value.is_null()     ? "-"
+         : value.is_string() ? cut_to(value.get<std::string>(), kWidestCell)
+                             : cut_to(value.dump(), kWidestCell);
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos)
+    return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text)
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_value(const Json& value) {
+  if (value.is_null())
+    return "";
+  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "terminal.h"
+
+/// Tables and paragraphs for people, and fields of CSV for programs.
+namespace treadle::cli {
+
+using Cells = std::vector<std::string>;
+
+/// A table in as many pieces as the terminal's width makes necessary; each begins with the first
+/// column. The first `left_columns` are aligned to the left, numbers to the right.
+std::string table_text(const Cells& head, const std::vector<Cells>& rows, std::size_t left_columns,
+                       const Terminal& terminal);
+
+/// A paragraph in complete lines, wrapped to the terminal's width.
+std::string paragraph(std::string_view text, const Terminal& terminal);
+
+/// A result: numbers as number_text() has them, a dash for null.
+std::string value_text(const nlohmann::json& value);
+
+/// A setting as it was written: 0.001 rather than 1.0e-03.
+std::string setting_text(const nlohmann::json& value);
+
+/// The text as a field of CSV, in quotes where it needs them.
+std::string csv_field(std::string_view text);
+/// A value with every digit; nothing for null.
+std::string csv_value(const nlohmann::json& value);
+
+}  // namespace treadle::cli
