@@ -24,6 +24,7 @@
 #include <treadle/core/run_observer.h>
 #include <treadle/core/sampler.h>
 #include <treadle/core/sequence_provider.h>
+#include <treadle/core/study_storage.h>
 #include <treadle/core/tokenizer.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
@@ -63,7 +64,8 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"device", make<DeviceBackend>},
                                                           {"observer", make<RunObserver>},
                                                           {"tuner", make<Tuner>},
-                                                          {"pruner", make<Pruner>}};
+                                                          {"pruner", make<Pruner>},
+                                                          {"storage", make<StudyStorage>}};
 
 struct Wish {
   Maker maker;

@@ -74,6 +74,7 @@ std::vector<Defect> observer_defects();
 std::vector<Defect> training_defects();
 std::vector<Defect> callback_defects();
 std::vector<Defect> device_defects();
+std::vector<Defect> storage_defects();
 std::vector<Defect> tuner_defects();
 std::vector<Defect> pruner_defects();
 

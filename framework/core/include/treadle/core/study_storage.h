@@ -33,10 +33,15 @@ struct StoredResult {
 /// one machine they are on (CLOCK_BOOTTIME, and the id of the boot), never by the wall clocks of
 /// several.
 ///
+/// A lease that has passed is still its worker's until another one takes the job: the worker may
+/// prolong it, and its result counts.
+///
 /// Each call is atomic and survives a kill of the process and of the storage once it has returned.
 /// Throws StorageError for what cannot be reached, read or written, after having tried again for a
 /// while where that may help (locked, restarting). One call at a time; objects in several processes
-/// and threads may be of the same place.
+/// and threads may be of the same place. An object is not used on both sides of a fork.
+///
+/// Studies and workers are called by UTF-8 without NUL. A worker's name is its alone.
 class StudyStorage : public Component {
  public:
   static constexpr std::string_view kInterface = "treadle.storage/0";
@@ -54,14 +59,14 @@ class StudyStorage : public Component {
   /// Takes a job for `seconds`. True where it has no result and nobody has it, whoever had it has
   /// let the lease pass, or `worker` has it already.
   bool claim(const std::string& study, std::int64_t job, const std::string& worker, double seconds);
-  /// Prolongs the lease: it passes `seconds` from now. False where another worker has the job by
-  /// now, or it has a result.
+  /// Prolongs the lease: it passes `seconds` from now. False where `worker` does not have the job
+  /// any more: another one has taken it, it was given back, or it has a result.
   bool renew(const std::string& study, std::int64_t job, const std::string& worker, double seconds);
   /// Gives a job back without a result: others may take it at once. Nothing where `worker` does not
   /// have it.
   void release(const std::string& study, std::int64_t job, const std::string& worker);
-  /// Keeps the result of a job. False, and nothing is kept, where `worker` does not have it any
-  /// more: another one has taken it, or it has a result.
+  /// Keeps the result of a job. False, and nothing is kept, where `worker` does not have the job
+  /// any more: another one has taken it, it was given back, or it has a result.
   bool finish(const std::string& study, std::int64_t job, const std::string& worker,
               const nlohmann::json& result);
   /// The results behind a sequence number, in their order; 0: all.

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/study_storage.h>
+#include <treadle/testing/plugin_under_test.h>
+
+namespace treadle::storages {
+
+inline std::unique_ptr<StudyStorage> make(const std::string& name, const std::string& location) {
+  static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<StudyStorage>(name, {{"location", location}});
+}
+
+}  // namespace treadle::storages

@@ -1,0 +1,134 @@
+#include "sqlite.h"
+
+#include <sqlite3.h>
+
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/testing/scratch_folder.h>
+
+#include "made.h"
+
+namespace treadle::storages {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::ScratchFolder;
+using ::testing::StartsWith;
+
+class SqliteStorage : public ::testing::Test {
+ protected:
+  /// By SQLite itself, as anybody would.
+  std::string by_hand(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    std::string got;
+    sqlite3_open(path_.c_str(), &database);
+    const auto append = [](void* to, int count, char** values, char**) {
+      for (int i = 0; i < count; ++i)
+        *static_cast<std::string*>(to) += std::string(values[i] ? values[i] : "NULL") + "|";
+      return 0;
+    };
+    char* error = nullptr;
+    sqlite3_exec(database, sql.c_str(), append, &got, &error);
+    if (error != nullptr)
+      got = error;
+    sqlite3_free(error);
+    sqlite3_close(database);
+    return got;
+  }
+  std::string error() const {
+    try {
+      make("sqlite", path_)->studies();
+    } catch (const StorageError& thrown) {
+      return thrown.what();
+    }
+    return "none";
+  }
+
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.path() / "studies.db";
+};
+
+TEST_F(SqliteStorage, TablesAreForAnyTool) {
+  const auto storage = make("sqlite", path_);
+  storage->create("iris", {{"trials", 3}});
+  storage->claim("iris", 4, "A", 100);
+  storage->finish("iris", 4, "A", {{"loss", 0.5}});
+  storage->claim("iris", 5, "A", 100);
+
+  EXPECT_EQ(by_hand("PRAGMA journal_mode"), "wal|");
+  EXPECT_EQ(by_hand("SELECT version FROM treadle_schema"), "1|");
+  EXPECT_EQ(by_hand("SELECT name, description, ended, results FROM treadle_studies"),
+            "iris|{\"trials\":3}|NULL|1|");
+  EXPECT_EQ(by_hand("SELECT job, worker, sequence, result ->> 'loss' FROM treadle_jobs"),
+            "4|A|1|0.5|5|A|NULL|NULL|");
+}
+
+TEST_F(SqliteStorage, TablesOfOthersStay) {
+  by_hand("CREATE TABLE mine (a); INSERT INTO mine VALUES (7)");
+
+  make("sqlite", path_)->create("study", 1);
+
+  EXPECT_EQ(by_hand("SELECT a FROM mine"), "7|");
+}
+
+TEST_F(SqliteStorage, AnotherVersionIsRefused) {
+  make("sqlite", path_)->create("study", 1);
+  by_hand("UPDATE treadle_schema SET version = 2");
+
+  EXPECT_EQ(error(), path_ +
+                         ": has studies of version 2, and this Treadle knows version 1; use the "
+                         "Treadle that the study was begun with, or another location");
+}
+
+TEST_F(SqliteStorage, AnotherFileIsRefusedAndStays) {
+  std::ofstream(path_) << std::string(5000, 'x');
+
+  EXPECT_EQ(error(), path_ +
+                         ": SQLite: file is not a database; the file is something else: choose "
+                         "another location");
+  EXPECT_EQ(std::filesystem::file_size(path_), 5000U);
+}
+
+TEST_F(SqliteStorage, ADamagedDatabaseIsAnErrorWithAWayOut) {
+  {
+    const auto storage = make("sqlite", path_);
+    storage->create("study", std::string(100'000, 'x'));
+  }
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out);
+    file.seekp(4096);
+    file << std::string(4096 * 4, '\xff');
+  }
+
+  EXPECT_THAT(error(), AllOf(StartsWith(path_ + ": SQLite: database disk image is malformed; "),
+                             HasSubstr(".recover")));
+}
+
+TEST_F(SqliteStorage, LeasesOfAnotherBootHavePassed) {
+  const auto storage = make("sqlite", path_);
+  storage->create("study", 1);
+  ASSERT_TRUE(storage->claim("study", 0, "A", 1e6));
+  ASSERT_FALSE(storage->claim("study", 0, "B", 1e6));
+
+  by_hand("UPDATE treadle_jobs SET boot = '00000000-0000-0000-0000-000000000000'");
+
+  EXPECT_TRUE(storage->claim("study", 0, "B", 1e6));
+  EXPECT_FALSE(storage->finish("study", 0, "A", 1));
+}
+
+TEST_F(SqliteStorage, AResultThatWasChangedByHandIsNamed) {
+  const auto storage = make("sqlite", path_);
+  storage->create("study", 1);
+  by_hand("UPDATE treadle_studies SET description = '{'");
+
+  EXPECT_THROW(storage->description("study"), StorageError);
+}
+
+}  // namespace
+}  // namespace treadle::storages
