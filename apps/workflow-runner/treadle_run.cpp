@@ -310,6 +310,9 @@ void check_with_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
   const DryRun dry = dry_run(runtime, workflow);
+  Json facts{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}};
+  if (!dry.search.is_null())
+    facts["search"] = dry.search;
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
@@ -317,13 +320,14 @@ void check_with_data(const CommandLine& line) {
                {"data", dry.data},
                {"model", dry.model},
                {"validation", dry.validation},
+               {"search", dry.search},
                {"estimated_bytes", dry.estimated_bytes},
                {"device", dry.device},
                {"estimated_device_bytes", dry.estimated_device_bytes}});
   } else if (!line.has("quiet")) {
     print(
         line.arguments[0] + ": no problems found; one batch went through everything\n" +
-        facts_text(Json{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}}) +
+        facts_text(facts) +
         "memory: about " + bytes_text(static_cast<double>(dry.estimated_bytes)) +
         " at the peak, on top of the program itself\n" +
         (dry.estimated_device_bytes == 0

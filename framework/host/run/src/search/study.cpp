@@ -182,7 +182,19 @@ void Study::open_storage() {
     journal_.search_ended(ended), end_ = ended.at("jobs").get<std::size_t>();
 }
 
-Study::~Study() = default;
+Study::~Study() {
+  if (!shared_)
+    return;
+  try {
+    // What this process has begun others may take up at once.
+    for (std::size_t job = 0; job < jobs_.size(); ++job) {
+      if (!jobs_[job].has_ended && jobs_[job].owner == Owner::kThis)
+        shared_->release(static_cast<std::int64_t>(job));
+    }
+  } catch (const Error&) {
+    // They wait until the lease has passed.
+  }
+}
 
 FitId Study::id_of(std::int64_t number) const {
   const auto models = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));

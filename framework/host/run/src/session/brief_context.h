@@ -38,11 +38,22 @@ class BriefContext final : public engine::RunContext {
  public:
   BriefContext(const Fit& fit, const TriedSteps& steps) : fit_(fit), steps_(steps) {}
 
+  /// Of a step behind the first, which warms caches up; nothing where there was only one.
+  std::optional<double> seconds_per_step() const {
+    if (steps_made_ < 2)
+      return std::nullopt;
+    return std::chrono::duration<double>(last_ - first_).count() /
+           static_cast<double>(steps_made_ - 1);
+  }
+
  private:
   const FitId& do_fit() const override { return fit_.id(); }
   const RandomStreams& do_random() const override { return fit_.random(); }
   std::stop_token do_stop_token() const override { return stop_.get_token(); }
   void do_step_completed(const StepProgress& progress) override {
+    last_ = Clock::now();
+    if (steps_made_++ == 0)
+      first_ = last_;
     if (progress.step < steps_.fewest)
       return;
     if (progress.step >= steps_.most || Clock::now() - start_ > steps_.patience)
@@ -62,6 +73,9 @@ class BriefContext final : public engine::RunContext {
   const Fit& fit_;
   const TriedSteps steps_;
   const Clock::time_point start_ = Clock::now();
+  std::int64_t steps_made_ = 0;
+  Clock::time_point first_;
+  Clock::time_point last_;
   std::stop_source stop_;
   StateSnapshot saved_;
 };

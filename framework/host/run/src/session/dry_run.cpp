@@ -59,6 +59,43 @@ nlohmann::json plan_summary(const ValidationPlan& plan) {
                                                  : 0}};
 }
 
+/// What a search will try, and how much of it its budgets allow.
+nlohmann::json search_summary(const internal::SearchSettings& search,
+                              const internal::DocumentComponents& components, int workers,
+                              std::int64_t shared_bytes, std::int64_t bytes_of_fit,
+                              std::optional<double> seconds_per_step) {
+  const auto folds = static_cast<std::int64_t>(components.plan().folds.size());
+  nlohmann::json summary{{"trials", search.trials},
+                         {"dimensions", search.space.size()},
+                         {"tuner", search.tuner_name}};
+  if (search.pruner)
+    summary["pruner"] = search.pruner_name;
+  std::int64_t at_once = std::min<std::int64_t>(workers, search.parallel * folds);
+  if (search.memory) {
+    const std::int64_t room = (*search.memory - shared_bytes) / std::max<std::int64_t>(bytes_of_fit, 1);
+    summary["fits_into_memory"] = room >= 1;
+    at_once = std::clamp<std::int64_t>(room, 1, at_once);
+  }
+  summary["trainings_at_once"] = at_once;
+  const internal::TrainingPlan plan = components.training_plan();
+  if (!seconds_per_step || !plan.epochs)
+    return summary;
+  const auto rows = static_cast<std::int64_t>(components.first_fold().training.size());
+  const std::int64_t steps =
+      plan.steps_per_epoch.value_or((rows + plan.batch_size - 1) / plan.batch_size) * *plan.epochs;
+  const double seconds = *seconds_per_step * static_cast<double>(steps * folds);
+  summary["seconds_of_a_trial"] = seconds;
+  const double all = seconds * static_cast<double>(search.trials) / static_cast<double>(at_once);
+  summary["seconds_without_pruning"] = all;
+  if (search.seconds) {
+    // The last training has its share of the budget.
+    const double left = std::max(*search.seconds - seconds, 0.0);
+    const double fit = left * static_cast<double>(at_once) / std::max(seconds, 1e-9);
+    summary["trials_in_time"] = std::min(search.trials, static_cast<std::int64_t>(fit));
+  }
+  return summary;
+}
+
 }  // namespace
 
 std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWorkflow& workflow) {
@@ -125,6 +162,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     internal::reset_peak_memory();
     if (has_own_memory)
       device.backend->reset_peak(device.device());
+    std::optional<double> seconds_per_step;
     internal::within_memory_of(device, [&] {
       fit.prepare(nullptr);
       internal::BriefContext training(fit, internal::kLongDryRun);
@@ -133,6 +171,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       } catch (const Interrupted&) {
         // As asked.
       }
+      seconds_per_step = training.seconds_per_step();
       if (!fold.validation.empty())
         fit.validate(std::stop_token());
     });
@@ -159,8 +198,11 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     for (const std::string& note : fit.notes())
       result.data["choices"].push_back(note);
     result.validation = plan_summary(components.plan());
-    if (search)
-      result.validation["trials"] = search->trials;
+    if (search) {
+      result.search =
+          search_summary(*search, components, budget.workers(), baseline + shared,
+                         std::max<std::int64_t>(one_fit, 0) + row_lists, seconds_per_step);
+    }
   });
   return result;
 }
