@@ -140,7 +140,7 @@ void RunSession::run_fits() {
 void RunSession::write_result() {
   run_.log.drain();                         // the files are read
   if (study_ && !study_->has_best_run()) {  // another process has the result
-    result_ = {{"jobs", study_->jobs_done()}};
+    result_ = nlohmann::json::object({{"jobs", study_->jobs_done()}});
     return;
   }
   result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
