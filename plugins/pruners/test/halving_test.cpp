@@ -13,7 +13,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/pruner.h>
-#include <treadle/testing/pruner_contract.h>
+#include <treadle/testing/study_of_jobs.h>
 
 #include "made.h"
 

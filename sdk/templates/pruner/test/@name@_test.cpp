@@ -53,6 +53,18 @@ TEST(@Name@, WaitsForCompleteTrials) {
   EXPECT_FALSE(prunes(*make({{"n_startup_trials", 3}}), {2}));
 }
 
+// Trial 1 begins without a result, trial 2 when trial 0 is complete: it is worse, and so are others.
+TEST(@Name@, PrunesByWhatAJobSees) {
+  StudyOfJobs study;
+  study.trials = 6;
+  study.lag = 2;
+  study.value = [](std::int64_t trial, std::int64_t) { return static_cast<double>(trial); };
+  const FinishedStudy done = run_study(*make({{"n_startup_trials", 1}}), study);
+
+  EXPECT_EQ(done.count(treadle::TrialState::kComplete), 2);
+  EXPECT_EQ(done.jobs[2], (JobDone{2, 0, 1, treadle::TrialState::kPruned}));
+}
+
 TEST(@Name@, JudgesEverySoManyEpochs) {
   const auto pruner = make({{"every", 5}});
 

@@ -10,17 +10,15 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <treadle/base/random.h>
 #include <treadle/core/pruner.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/study_of_jobs.h>
 
 /// What every Pruner must keep. Include in one source file of a test program:
 ///
@@ -39,171 +37,13 @@ struct PrunerCase {
   bool completes = true;
 };
 
-/// A study without a framework: what its trials report.
-struct StudyOfJobs {
-  std::int64_t trials = 40;  ///< as the document asks for
-  /// Job n sees the results of the jobs <= n - lag: search.parallel.
-  std::int64_t lag = 4;
-  std::function<double(std::int64_t trial, std::int64_t epoch)> value;  ///< minimized
-  std::function<std::int64_t(std::int64_t trial)> epochs = [](std::int64_t) { return 27; };
-  std::function<bool(std::int64_t trial, std::int64_t epoch)> fails =
-      [](std::int64_t, std::int64_t) { return false; };
-  std::int64_t points = std::numeric_limits<std::int64_t>::max();  ///< that the tuner has
-  bool maximizes = false;
-};
-
-/// What a pruner was asked, and its answer.
-struct JobQuestion {
-  std::vector<Trial> trials;
-  bool may_start = true;
-  NextJob answer;
-};
-struct JudgeQuestion {
-  Trial trial;
-  std::shared_ptr<const std::vector<Trial>> trials;  ///< the same for all questions of a job
-  bool may_start = true;
-  PrunerVerdict answer = PrunerVerdict::kContinue;
-};
-
-/// One job: the trial went from epoch `begin` to `end`, and was then in this state.
-struct JobDone {
-  std::int64_t trial = 0;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  TrialState state = TrialState::kRunning;
-
-  friend bool operator==(const JobDone&, const JobDone&) = default;
-};
-
-inline void PrintTo(const JobDone& job, std::ostream* out) {
-  *out << "trial " << job.trial << " from " << job.begin << " to " << job.end << ", state "
-       << static_cast<int>(job.state);
-}
-
-struct FinishedStudy {
-  std::vector<JobDone> jobs;
-  std::vector<Trial> trials;
-  std::vector<JobQuestion> asked_next;
-  std::vector<JudgeQuestion> asked_to_judge;
-
-  std::int64_t count(TrialState state) const {
-    return std::count_if(trials.begin(), trials.end(),
-                         [&](const Trial& trial) { return trial.state == state; });
-  }
-  /// How many epochs the trial was trained for.
-  std::int64_t epochs(std::int64_t trial) const {
-    const auto& values = trials[static_cast<std::size_t>(trial)].intermediate;
-    return values.empty() ? 0 : values.back().step;
-  }
-};
-
-/// Runs studies as a framework does, one job after the other.
-class StudyRunner {
- public:
-  StudyRunner(const Pruner& pruner, const StudyOfJobs& study) : pruner_(pruner), study_(study) {}
-
-  FinishedStudy run() {
-    while (const std::optional<NextJob> job = decide()) {
-      std::int64_t trial = job->trial;
-      if (job->kind == NextJob::Kind::kStart) {
-        trial = started();
-        done_.trials.emplace_back().number = trial;
-      }
-      run_job(done_.trials[static_cast<std::size_t>(trial)]);
-    }
-    return std::move(done_);
-  }
-
- private:
-  std::int64_t started() const { return static_cast<std::int64_t>(done_.trials.size()); }
-
-  /// Nothing: the study has ended.
-  std::optional<NextJob> decide() {
-    const auto job = static_cast<std::int64_t>(done_.jobs.size());
-    seen_ = std::max(seen_, job - study_.lag + 1);
-    for (;;) {
-      std::vector<Trial> shown = shown_trials();
-      const bool may_start = !is_exhausted_ && started() < study_.trials;
-      const NextJob next = pruner_.next_job({shown, study_.trials, may_start, study_.maximizes});
-      done_.asked_next.push_back({std::move(shown), may_start, next});
-      if (next.kind == NextJob::Kind::kStart && may_start) {
-        if (started() < study_.points)
-          return next;
-        is_exhausted_ = true;  // the tuner says so when it is asked
-      } else if (next.kind == NextJob::Kind::kResume) {
-        return next;
-      } else if (seen_ == job) {
-        return std::nullopt;
-      } else {
-        ++seen_;
-      }
-    }
-  }
-
-  /// As the results of the first `seen_` jobs show them.
-  std::vector<Trial> shown_trials() const {
-    std::vector<Trial> shown = done_.trials;
-    for (std::size_t job = done_.jobs.size(); job-- > static_cast<std::size_t>(seen_);) {
-      Trial& trial = shown[static_cast<std::size_t>(done_.jobs[job].trial)];
-      trial.state = TrialState::kRunning;
-      trial.values.clear();
-      trial.intermediate.resize(static_cast<std::size_t>(done_.jobs[job].begin));
-    }
-    return shown;
-  }
-
-  void run_job(Trial& trial) {
-    std::vector<Trial> shown = shown_trials();
-    shown[static_cast<std::size_t>(trial.number)].state = TrialState::kRunning;
-    const auto others = std::make_shared<const std::vector<Trial>>(std::move(shown));
-    const bool may_start = !is_exhausted_ && started() < study_.trials;
-    trial.state = TrialState::kRunning;
-    auto epoch = static_cast<std::int64_t>(trial.intermediate.size());
-    const std::int64_t begin = epoch;
-    std::optional<std::int64_t> step = pruner_.next_step(trial.number, epoch);
-    while (trial.state == TrialState::kRunning) {
-      ++epoch;
-      if (study_.fails(trial.number, epoch)) {
-        trial.state = TrialState::kFailed;
-        --epoch;
-        break;
-      }
-      const double value = study_.value(trial.number, epoch);
-      trial.intermediate.push_back({epoch, value});
-      if (epoch == study_.epochs(trial.number)) {
-        trial.values = {value};
-        trial.state = std::isnan(value) ? TrialState::kFailed : TrialState::kComplete;
-      } else if (epoch == step) {
-        const PrunerVerdict verdict =
-            pruner_.judge(trial, {*others, study_.trials, may_start, study_.maximizes});
-        done_.asked_to_judge.push_back({trial, others, may_start, verdict});
-        if (verdict != PrunerVerdict::kContinue)
-          trial.state =
-              verdict == PrunerVerdict::kPause ? TrialState::kPaused : TrialState::kPruned;
-        step = pruner_.next_step(trial.number, epoch);
-      }
-    }
-    done_.jobs.push_back({trial.number, begin, epoch, trial.state});
-  }
-
-  const Pruner& pruner_;
-  const StudyOfJobs& study_;
-  FinishedStudy done_;
-  std::int64_t seen_ = 0;  // jobs whose results may be seen
-  bool is_exhausted_ = false;
-};
-
-inline FinishedStudy run_study(const Pruner& pruner, const StudyOfJobs& study) {
-  return StudyRunner(pruner, study).run();
-}
-
 class PrunerContract : public ::testing::TestWithParam<PrunerCase> {
  protected:
   using Number = std::int64_t;
 
-  /// A number in [0, 1) for each trial, in no order.
+  /// A number in [0, 1) for each trial, in no order: multiples of the golden ratio.
   static double badness(Number trial) {
-    return RandomStreams(3).bits("badness", {static_cast<std::uint64_t>(trial)}).uniform();
+    return std::fmod(0.6180339887498949 * static_cast<double>(trial + 1), 1);
   }
 
   /// Trials keep their order. The better ones improve, the others get worse and worse.
@@ -222,7 +62,7 @@ class PrunerContract : public ::testing::TestWithParam<PrunerCase> {
   static StudyOfJobs in_disorder(Number trials = 40) {
     StudyOfJobs study = in_order(trials);
     study.value = [](Number trial, Number epoch) {
-      return 0.3 * badness(trial) + 0.3 * badness(1000 * trial + epoch) +
+      return 0.3 * badness(trial) + 0.3 * badness(97 * trial + 31 * epoch) +
              0.1 / static_cast<double>(epoch);
     };
     return study;
@@ -272,8 +112,8 @@ class PrunerContract : public ::testing::TestWithParam<PrunerCase> {
 
 TEST_P(PrunerContract, AStudyOfAnySizeEndsWithACompleteTrial) {
   for (const Number trials : {1, 2, 7, 40}) {
-    for (const Number lag : {1, 2, 4, 64}) {
-      for (const Number epochs : {1, 2, 10, 27, 100}) {
+    for (const Number lag : {1, 3, 64}) {
+      for (const Number epochs : {1, 2, 10, 40}) {
         StudyOfJobs study = in_order(trials);
         study.lag = lag;
         study.epochs = [epochs](Number) { return epochs; };
