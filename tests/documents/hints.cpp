@@ -178,6 +178,9 @@ const std::map<std::string, Hint>& table() {
       {":resources.execution", {20}},
       {":checkpoint", {70}},
       {":window", {30, small<1, 6>}},
+      {":virtual_batch_size", {60, small<2, 6>}},
+      {":references", {60, small<1, 6>}},
+      {":n_quantiles", {60, small<2, 8>}},
       // What belongs together.
       {":when", {100, condition}},
       {"callback/freeze:until", {60, condition}},

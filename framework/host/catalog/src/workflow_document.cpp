@@ -182,6 +182,9 @@ std::vector<Problem> problems_of_solving(const Json& given, const Json& resolved
   const Json epochs = resolved.at("training").value("epochs", Json());
   if (!epochs.is_null() && epochs != 1)
     report("/training/epochs", "takes the rows once; leave \"epochs\" out");
+  const Json& shards = resolved.at("resources").at("shards");
+  if (shards.is_number() && shards > 1)
+    report("/resources/shards", "makes no steps that could be cut; leave \"shards\" out");
   return problems;
 }
 

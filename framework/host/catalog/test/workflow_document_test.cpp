@@ -340,6 +340,8 @@ TEST(WorkflowDocument, RefusesWhatIsAboutStepsWhereALoopMakesNone) {
       ElementsAre(is_problem(1, "/optimizer", {"\"closed_form\"", "leave \"optimizer\" out"}),
                   is_problem(1, "/training/clip", {"leave \"clip\" out"}),
                   is_problem(1, "/training/epochs", {"takes the rows once"})));
+  EXPECT_THAT(problems_of(with(R"("resources": {"shards": 3},)")),
+              ElementsAre(is_problem(1, "/resources/shards", {"makes no steps"})));
 }
 
 TEST(WriteWorkflow, KeepsEveryDigit) {
