@@ -175,6 +175,25 @@ TEST(ClosedFormOfBreastCancer, ClassifiesAsScikitLearnsRidge) {
   EXPECT_NEAR(metric_of(document, "accuracy"), 0.9585, 0.008);
 }
 
+// Rows look at each other, and still each is predicted by itself.
+TEST(SaintOfFriedman, IsJudgedTheSameHoweverRowsAreCutIntoBatches) {
+  json document{{"treadle", 1},
+                {"seed", 3},
+                {"data", {{"use", "friedman1"}, {"rows", 300}}},
+                {"transforms", {{{"use", "standardize"}, {"target", true}}}},
+                {"model", network({{"use", "saint"}, {"width", 8}, {"hidden", 16}})},
+                {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.003}}},
+                {"training", {{"epochs", 2}, {"evaluation_batch_size", 100}}},
+                {"validation", {{"use", "hold_out"}, {"rows", 100}}},
+                {"metrics", {"rmse"}}};
+  const double together = metric_of(document, "rmse");
+
+  for (const int rows : {1, 7}) {
+    document["training"]["evaluation_batch_size"] = rows;
+    EXPECT_NEAR(metric_of(document, "rmse"), together, 1e-5 * together) << rows;
+  }
+}
+
 // The category turns the sign: without it, a coin would do as well.
 class CategoriesOf : public ::testing::TestWithParam<Family> {};
 
