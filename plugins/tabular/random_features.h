@@ -1,6 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
+#include <treadle/plan/lowerable.h>
 
 namespace treadle::tabular {
 
@@ -10,12 +11,16 @@ namespace treadle::tabular {
 ///
 /// Source: Rahimi and Recht, "Random Features for Large-Scale Kernel Machines" (2007), in the form
 /// of scikit-learn's RBFSampler.
-class RandomFourierFeatures final : public Layer {
+class RandomFourierFeatures final : public Layer, public Lowerable {
  public:
   RandomFourierFeatures(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
+  double size() const;
+
   at::Tensor weight_;
   at::Tensor bias_;
 };

@@ -10,6 +10,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/plan/ops.h>
 
 #include "made.h"
 
@@ -47,6 +48,16 @@ at::Tensor GhostBatchNorm::forward(const Inputs& inputs, LayerContext&) {
     return normed_parts(x, parts);
   return at::cat({normed_parts(x.narrow(0, 0, first_rows), longer),
                   normed_parts(x.narrow(0, first_rows, rows - first_rows), parts - longer)});
+}
+
+/// In evaluation it is batch normalization; in training it is called.
+std::optional<PlanValue> GhostBatchNorm::lower(PlanBuilder& builder,
+                                               std::span<const PlanValue> inputs) const {
+  if (is_training())
+    return std::nullopt;
+  return builder.apply(plan_batch_norm({weight_, bias_, running_mean_, running_var_,
+                                        /*training=*/false, momentum_, eps_}),
+                       inputs[0]);
 }
 
 /// Of as many rows each, all at once: as channels beside each other.
@@ -92,6 +103,17 @@ at::Tensor RelaxedPrior::forward(const Inputs& inputs, LayerContext&) {
   return scores;
 }
 
+std::optional<PlanValue> RelaxedPrior::lower(PlanBuilder& builder,
+                                             std::span<const PlanValue> inputs) const {
+  PlanValue scores = inputs[0];
+  for (const PlanValue mask : inputs.subspan(1)) {
+    const PlanValue taken = builder.elementwise(ElementwiseOp::kScale, mask, -1);
+    const PlanValue left = builder.elementwise(ElementwiseOp::kShift, taken, relaxation_);
+    scores = builder.elementwise(ElementwiseOp::kMultiply, scores, left);
+  }
+  return scores;
+}
+
 EntropyPenalty::EntropyPenalty(const Config& config, const LayerSpec& spec)
     : weight_(config.get<double>("weight")), eps_(config.get<double>("eps")) {
   if (spec.inputs.size() != 1)
@@ -103,6 +125,12 @@ at::Tensor EntropyPenalty::forward(const Inputs& inputs, LayerContext& context) 
   if (context.takes_losses())
     context.add_loss("entropy", p.mul(p.clamp_min(0).add(eps_).log()).sum().mul(-weight_));
   return p;
+}
+
+/// A graph with this layer runs node by node while losses are taken.
+std::optional<PlanValue> EntropyPenalty::lower(PlanBuilder&,
+                                               std::span<const PlanValue> inputs) const {
+  return inputs[0];
 }
 
 Scale::Scale(const Config& config, const LayerSpec& spec) : factor_(config.get<double>("factor")) {

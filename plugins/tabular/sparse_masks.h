@@ -16,10 +16,12 @@ namespace treadle::tabular {
 /// normalized by its own statistics. Running statistics take one part after the other; evaluation
 /// uses them. Hoffer et al., "Train longer, generalize better" (2017). "weight", "bias", buffers
 /// "running_mean", "running_var", as of torch.nn.BatchNorm1d.
-class GhostBatchNorm final : public Layer {
+class GhostBatchNorm final : public Layer, public Lowerable {
  public:
   GhostBatchNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   at::Tensor normed_parts(const at::Tensor& rows, std::int64_t parts);
@@ -36,10 +38,12 @@ class GhostBatchNorm final : public Layer {
 /// Scores times how much the masks before left of each feature: z · Π (relaxation - mask), over the
 /// references, each of the stream's shape. With a relaxation of 1 a feature that one mask took
 /// whole is not available again.
-class RelaxedPrior final : public Layer {
+class RelaxedPrior final : public Layer, public Lowerable {
  public:
   RelaxedPrior(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
 
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override { return inputs.front(); }
@@ -49,10 +53,12 @@ class RelaxedPrior final : public Layer {
 
 /// Passes distributions p [B, ..., width] on, and adds weight · Σ -p log(p + eps) of each row to
 /// the loss in training, as "entropy": the fewer numbers a row has above 0, the better.
-class EntropyPenalty final : public Layer, public AddsLosses {
+class EntropyPenalty final : public Layer, public Lowerable, public AddsLosses {
  public:
   EntropyPenalty(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  std::optional<PlanValue> lower(PlanBuilder& builder,
+                                 std::span<const PlanValue> inputs) const override;
   std::vector<std::string> loss_names() const override { return {"entropy"}; }
 
  private:
