@@ -111,6 +111,26 @@ TEST_F(Reports, SayWhichWeightsAreHeldInWhatUnitsTheLossIsAndWhereTimeWent) {
   EXPECT_THAT(report(), HasSubstr("<span>wall time</span>"));
 }
 
+TEST_F(Reports, OfASearchDrawItsTrialsApartFromTheRunsOwnFits) {
+  constexpr const char* kRate = "optimizer.learning_rate";
+  given_run({{"optimizer", {{"use", "sgd"}, {"learning_rate", 0.01}}},
+             {"search",
+              {{"tuner", {{"use", "random"}}},
+               {"trials", 3},
+               {"space", {{kRate, {{"log_uniform", {1e-4, 1e-1}}}}}}}}});
+
+  const json drawn = data_of(report());
+  const json trials = result().at("search").at("trials");
+
+  ASSERT_EQ(drawn.at("curves").size(), 1U);
+  EXPECT_EQ(drawn.at("curves")[0].at("fit"), "final");
+  EXPECT_EQ(drawn.at("search").at("numbers"), json({0, 1, 2}));
+  EXPECT_EQ(drawn.at("search").at("paths"), json({kRate}));
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    EXPECT_EQ(drawn.at("search").at("params")[0][i], trials[i].at("params").at(kRate));
+  EXPECT_THAT(report(), HasSubstr("<h2>Trials</h2>"));
+}
+
 TEST_F(Reports, EveryTableIsInTheResultOnce) {
   given_run({{"data", {{"use", "moons"}, {"rows", 80}}},
              {"transforms", json::array()},

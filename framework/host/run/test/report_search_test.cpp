@@ -295,6 +295,20 @@ TEST(SearchReport, ShowsTheImportancesLargestFirst) {
   EXPECT_LT(page.find("<figcaption>optimizer.learning_rate"), page.find("<figcaption>optimizer<"));
 }
 
+TEST(SearchReport, CountsNoInfeasibleTrialAmongTheBest) {
+  ReportInput input = long_search(40);
+  search_of(input)["space"]["model.kind"] = {{"choice", {"a", "b"}}};
+  for (Json& one : search_of(input)["trials"])
+    one["params"]["model.kind"] = one["number"].get<int>() % 2 == 0 ? "a" : "b";
+  EXPECT_THAT(card_in(render_report(input), "Importance"), HasSubstr("<td>0.0 %</td>"))
+      << "of the best four, two are of each kind";
+
+  for (Json& one : search_of(input)["trials"])
+    one["constraints"] = {one["params"]["model.kind"] == "a" ? -1 : 1};
+
+  EXPECT_THAT(card_in(render_report(input), "Importance"), Not(HasSubstr("<td>0.0 %</td>")));
+}
+
 TEST(SearchReport, MakesNoImportancesOfTwoTrialsNorOfEqualOnes) {
   EXPECT_THAT(card_in(render_report(search_run()), "Importance"),
               HasSubstr("Fewer than three complete trials have a value."));

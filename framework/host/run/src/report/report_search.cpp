@@ -22,8 +22,8 @@ using Row = std::vector<std::string>;
 using Rows = std::vector<Row>;
 
 constexpr std::size_t kShownTrials = 50;
-/// Fewer complete trials have a best tenth of one or two, which says little.
-constexpr std::size_t kFewTrials = 30;
+/// The distribution of fewer best trials says little (the advice of Optuna's documentation).
+constexpr std::size_t kEnoughBest = 5;
 /// Of all learning curves together: what a page draws quickly and a mail carries.
 constexpr std::size_t kMostCurvePoints = 60000;
 constexpr std::size_t kFewestPointsPerCurve = 12;
@@ -293,12 +293,7 @@ class TrialTable {
   bool has_errors_ = false;
 };
 
-/// JSON has neither NaN nor infinity.
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
-/// A column of all trials.
+/// A column of all trials. What is not finite becomes null when it is written.
 template <typename Read>
 Json column(const SearchRecord& search, const Read& read) {
   Json values = Json::array();
@@ -319,7 +314,7 @@ Json dimension_data(const SearchRecord& search, std::size_t d) {
     return data;
   }
   data["indices"] = column(search, [&](const SearchRecord::Trial& trial) {
-    return trial.point ? finite((*trial.point)[d]) : Json();
+    return trial.point ? Json((*trial.point)[d]) : Json();
   });
   data["choices"] = Json::array();
   for (const Json& choice : dimension.choices)
@@ -347,8 +342,8 @@ Json curves_data(const std::vector<SearchRecord::Curve>& curves) {
     for (std::size_t i = 0; i < points; ++i) {
       if (i % stride != 0 && i + 1 != points)
         continue;
-      epochs.push_back(finite(curve.epochs[i]));
-      values.push_back(finite(curve.values[i]));
+      epochs.push_back(curve.epochs[i]);
+      values.push_back(curve.values[i]);
     }
     data.push_back(
         {{"trial", trial}, {"epochs", std::move(epochs)}, {"values", std::move(values)}});
@@ -469,7 +464,7 @@ std::string SearchReport::importance_card() const {
       text += importance_table(one) +
               note("The share of each value in whether a trial is among the best " +
                    std::to_string(one.best) + " of " + std::to_string(one.trials) + "." +
-                   (one.trials < kFewTrials ? " From so few trials it is a guess." : ""));
+                   (one.best < kEnoughBest ? " So few say little: take it as a guess." : ""));
     }
   }
   return html::card("Importance",
@@ -576,8 +571,7 @@ Json SearchReport::data() const {
   for (std::size_t i = 0; i < search_.objectives.size(); ++i) {
     const SearchRecord::Objective& objective = search_.objectives[i];
     data["objectives"].push_back({{"name", objective.name}, {"maximizes", objective.maximizes}});
-    data["values"].push_back(
-        column(search_, [&](const Trial& trial) { return finite(trial.values[i]); }));
+    data["values"].push_back(column(search_, [&](const Trial& trial) { return trial.values[i]; }));
     data["curves"].push_back(curves_data(curves_[i]));
   }
   for (const std::string& path : paths_of(search_))

@@ -167,6 +167,7 @@
           ].filter((set) => set.data.length > 0 || (set.label === "failed")),
         },
         options: {
+          clip: 8,
           layout: { padding: { right: 8 } },
           scales: {
             x: axis("trial", Object.assign({ type: "linear" }, numberTicks({ precision: 0 }),
@@ -251,6 +252,7 @@
             ],
           },
           options: {
+            clip: 8,
             layout: { padding: { right: 8 } },
             scales: { x: axis("", Object.assign(range, { title: { display: false } })), y: valueAxis(type, comparedValues()) },
             plugins: { tooltip: trialTooltip },
@@ -529,6 +531,7 @@
       if (dragged && Math.abs(place(event).y - dragged.from) < 4) { brushes.delete(dragged.a); paint(); }
       dragged = null;
     });
+    parallel.addEventListener("pointercancel", () => { dragged = null; });
     parallel.addEventListener("pointerleave", (event) => { if (!dragged) light(null, event); });
     clear.addEventListener("click", () => { brushes.clear(); paint(); });
   }

@@ -22,16 +22,16 @@ struct ReportInput {
   nlohmann::json result;    ///< as result.json, see docs/guide/results.md
   nlohmann::json document;  ///< resolved
   struct Curve {
-    std::string fit;  ///< "final", "fold-1"
+    std::string fit;  ///< "final", "fold-1"; of a search also "trials/7" and "trials/7/fold-1"
     std::vector<EpochSummary> epochs;
   };
   std::vector<Curve> curves;
   ModelDrawing model;  ///< empty where nothing is known of the model's parts
 };
 
-/// One self-contained HTML file: curves, metric table, confusion matrix or residuals,
-/// configuration; light and dark. Chart.js is inside; it loads nothing from anywhere. Everything
-/// that came from the document or the data is escaped.
+/// One self-contained HTML file: curves, metric table, the trials of a search, confusion matrix or
+/// residuals, configuration; light and dark. Chart.js is inside; it loads nothing from anywhere.
+/// Everything that came from the document or the data is escaped.
 std::string render_report(const ReportInput& input);
 
 }  // namespace treadle
