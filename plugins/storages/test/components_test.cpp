@@ -7,6 +7,7 @@ INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(
                              TREADLE_PLUGIN_FOLDER,
                              {{"journal", {{"location", "/nowhere/studies.jsonl"}}},
+                              {"postgresql", {{"location", "postgresql://me@nowhere/studies"}}},
                               {"sqlite", {{"location", "/nowhere/studies.db"}}}})),
                          CaseName());
 

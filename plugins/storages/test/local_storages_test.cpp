@@ -39,8 +39,6 @@ using ::testing::StartsWith;
 using testing::StorageCase;
 using testing::StorageContract;
 
-constexpr double kLong = 1000;
-
 INSTANTIATE_TEST_SUITE_P(
     Local, StorageContract,
     ::testing::Values(

@@ -11,6 +11,9 @@
 
 namespace treadle::storages {
 
+/// A lease that passes in no test, in seconds.
+inline constexpr double kLong = 1000;
+
 inline std::unique_ptr<StudyStorage> make(const std::string& name, const std::string& location) {
   static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
   return plugin.make<StudyStorage>(name, {{"location", location}});
