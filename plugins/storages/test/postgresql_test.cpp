@@ -3,6 +3,9 @@
 #include "postgresql.h"
 
 #include <chrono>
+#include <csignal>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -29,22 +32,32 @@ using ::testing::StartsWith;
 using testing::StorageCase;
 using testing::StorageContract;
 
-/// The server of all tests that leave it alone. Ends with the program.
-TestServer& shared_server() {
-  static TestServer server;
-  return server;
-}
+/// The server of all tests that leave it alone. It is there before any of them forks.
+class SharedServer final : public ::testing::Environment {
+ public:
+  static TestServer& server() { return *server_; }
+
+ private:
+  void SetUp() override {
+    if (TestServer::programs())
+      server_ = std::make_unique<TestServer>();
+  }
+  void TearDown() override { server_.reset(); }
+
+  static inline std::unique_ptr<TestServer> server_;
+};
+
+::testing::Environment* const kSharedServer = ::testing::AddGlobalTestEnvironment(new SharedServer);
 
 /// Cases there are where there is a server.
 std::vector<StorageCase> contract_cases() {
   if (!TestServer::programs())
     return {};
   return {{"Postgresql", [](const std::filesystem::path& folder) {
-             return make("postgresql", shared_server().place(folder.filename()));
+             return make("postgresql", SharedServer::server().place(folder.filename()));
            }}};
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StorageContract);
 INSTANTIATE_TEST_SUITE_P(Server, StorageContract, ::testing::ValuesIn(contract_cases()),
                          CaseName());
 
@@ -53,11 +66,13 @@ class PostgresqlStorage : public ::testing::Test {
   void SetUp() override {
     if (!TestServer::programs())
       GTEST_SKIP() << "PostgreSQL is not installed: scripts/setup --servers installs it";
-    place_ = shared_server().place(folder_.path().filename());
+    place_ = SharedServer::server().place(folder_.path().filename());
   }
 
   std::unique_ptr<StudyStorage> make() const { return storages::make("postgresql", place_); }
-  std::string by_hand(const std::string& sql) const { return shared_server().by_hand(sql, place_); }
+  std::string by_hand(const std::string& sql) const {
+    return SharedServer::server().by_hand(sql, place_);
+  }
   static std::string error_of(const std::string& location, double patience = 0.3) {
     try {
       Postgresql(location, Patience::Duration(patience)).studies();
@@ -93,7 +108,8 @@ TEST_F(PostgresqlStorage, AnotherVersionIsRefused) {
   make()->create("study", 1);
   by_hand("UPDATE treadle_schema SET version = 2");
 
-  EXPECT_EQ(error_of(place_), "PostgreSQL \"postgres\" at " + shared_server().folder().string() +
+  EXPECT_EQ(error_of(place_), "PostgreSQL \"postgres\" at " +
+                                  SharedServer::server().folder().string() +
                                   ": has studies of version 2, and this Treadle knows version 1; "
                                   "use the Treadle that the study was begun with, or another "
                                   "location");
@@ -117,10 +133,11 @@ TEST_F(PostgresqlStorage, WhoeverMayNotMakeTablesUsesThoseThatAreThere) {
 TEST_F(PostgresqlStorage, WhatTheServerRefusesIsAnErrorAtOnce) {
   const auto begin = std::chrono::steady_clock::now();
 
-  EXPECT_THAT(error_of(shared_server().location() + " dbname=missing password=secret", 30),
-              AllOf(StartsWith("PostgreSQL \"missing\" at " + shared_server().folder().string()),
-                    HasSubstr("database \"missing\" does not exist"),
-                    HasSubstr("; look at the user, the password (~/.pgpass) and the database")));
+  EXPECT_THAT(
+      error_of(SharedServer::server().location() + " dbname=missing password=secret", 30),
+      AllOf(StartsWith("PostgreSQL \"missing\" at " + SharedServer::server().folder().string()),
+            HasSubstr("database \"missing\" does not exist"),
+            HasSubstr("; look at the user, the password (~/.pgpass) and the database")));
 
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
 }
@@ -158,7 +175,7 @@ TEST_F(PostgresqlStorage, ACallEndsThoughATableIsLocked) {
 
 // As the packets of a server that fails over: what was done is not done twice, nor taken for lost.
 TEST_F(PostgresqlStorage, AnAnswerThatWasLostChangesNothing) {
-  LossyProxy proxy(shared_server());
+  LossyProxy proxy(SharedServer::server());
   const std::string through = proxy.location() + place_.substr(place_.find(" options="));
   const auto storage = storages::make("postgresql", through);
   const auto with_loss = [&](auto&& call) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,13 +8,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -40,11 +43,10 @@ class TestServer {
     for (const auto& version :
          std::filesystem::directory_iterator("/usr/lib/postgresql", none))  // Debian's
       folders.push_back(version.path() / "bin");
-    std::string path = std::getenv("PATH") == nullptr ? "" : std::getenv("PATH");
-    for (std::size_t end = 0; !path.empty(); path.erase(0, end + 1)) {
-      end = std::min(path.find(':'), path.size() - 1);
-      folders.push_back(path.substr(0, path[end] == ':' ? end : end + 1));
-    }
+    const char* const path = std::getenv("PATH");
+    std::istringstream parts(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(parts, folder, ':');)
+      folders.push_back(folder);
     for (const auto& folder : folders) {
       if (std::filesystem::exists(folder / "initdb") &&
           std::filesystem::exists(folder / "postgres"))
@@ -53,7 +55,10 @@ class TestServer {
     return std::nullopt;
   }
 
-  TestServer() {
+  enum class Sync { kOff, kOn };
+
+  /// Tests do not cut the power, so their servers need not sync.
+  explicit TestServer(Sync sync = Sync::kOff) : sync_(sync) {
     if (is_root())
       TREADLE_EXPECTS(::chown(folder_.path().c_str(), kNobody, kNobody) == 0, "root may do this");
     const int status =
@@ -68,7 +73,8 @@ class TestServer {
 
   void start() {
     server_ = run({"postgres", "-D", data(), "-k", folder_.path().string(), "-c",
-                   "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=40"});
+                   "listen_addresses=", "-c", sync_ == Sync::kOn ? "fsync=on" : "fsync=off", "-c",
+                   "max_connections=40"});
     for (int tries = 0; PQping(location().c_str()) != PQPING_OK && tries < 3000; ++tries)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -141,6 +147,7 @@ class TestServer {
   }
 
   const testing::ScratchFolder folder_;
+  const Sync sync_;
   pid_t server_ = 0;
 };
 

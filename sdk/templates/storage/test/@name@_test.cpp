@@ -17,9 +17,12 @@ std::unique_ptr<treadle::StudyStorage> make(const std::filesystem::path& locatio
 // What every storage keeps: also between processes, which are stopped and killed.
 INSTANTIATE_TEST_SUITE_P(@Name@, StorageContract,
                          ::testing::Values(StorageCase{
-                             "File", [](const std::filesystem::path& folder) {
-                               return make(folder / "studies.json");
-                             }}),
+                             .name = "File",
+                             .make =
+                                 [](const std::filesystem::path& folder) {
+                                   return make(folder / "studies.json");
+                                 },
+                             .jobs = 100}),
                          CaseName());
 
 TEST(@Name@, IsAFileThatAnybodyCanRead) {
