@@ -303,7 +303,7 @@ TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
         expect_accepted(
             word + " " + name,
             {{"data", {{"use", "text"}, {"path", "points.csv"}, {"tokenizer", sample}}}});
-      } else if (word == "tuner" || word == "pruner") {
+      } else if (word == "tuner" || word == "pruner" || word == "storage") {
         json search = sample.at("search");
         search["trials"] = 2;
         search["space"] = {{"optimizer.learning_rate", {{"uniform", {0.1, 0.2}}}}};
