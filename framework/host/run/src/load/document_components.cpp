@@ -13,6 +13,7 @@
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/task_random.h>
 
+#include "evaluation/collected_predictions.h"
 #include "evaluation/forecast_sample.h"
 #include "load/run_precision.h"
 #include "load/shard_count.h"
@@ -99,11 +100,12 @@ void expect_rest_is_used(const Config& optimizer, const nlohmann::json& schema) 
 }  // namespace
 
 DocumentComponents::DocumentComponents(const Runtime& runtime, ResolvedWorkflow workflow,
-                                       const Dataset& dataset)
+                                       const Dataset& dataset, bool keeps_predictions)
     : runtime_(runtime),
       workflow_(std::move(workflow)),
       precision_(precision_of(workflow_)),
       dataset_(dataset),
+      keeps_predictions_(keeps_predictions),
       spec_(dataset.spec()) {
   runtime_.expect_usable(workflow_.resolved);
   settle();
@@ -564,6 +566,9 @@ std::vector<Metric> DocumentComponents::make_report_metrics(
     std::vector<Metric> parts = make_breakdowns(dataset_.evaluated());
     std::move(parts.begin(), parts.end(), std::back_inserter(metrics));
   }
+  // Behind all others, so that those have the same places with and without.
+  if (keeps_predictions_)
+    metrics.push_back(started(std::make_unique<CollectedPredictions>(), 0));
   return metrics;
 }
 

@@ -48,8 +48,10 @@ struct GivenWeights {
 /// may have a factory each over one dataset.
 class DocumentComponents {
  public:
-  /// The choices made for the user are in choices(). Borrows both.
-  DocumentComponents(const Runtime& runtime, ResolvedWorkflow workflow, const Dataset& dataset);
+  /// The choices made for the user are in choices(). Borrows both. `keeps_predictions`: the metrics
+  /// of the report keep what is predicted for rows that validate (CollectedPredictions).
+  DocumentComponents(const Runtime& runtime, ResolvedWorkflow workflow, const Dataset& dataset,
+                     bool keeps_predictions = false);
 
   /// Splits the rows.
   void make_plan();
@@ -157,6 +159,7 @@ class DocumentComponents {
   Precision precision_;
   RunDevice device_;
   const Dataset& dataset_;
+  const bool keeps_predictions_;
   const DataSpec& spec_;
   std::vector<std::unique_ptr<Loss>> losses_;
   std::vector<Objective::Term> terms_;

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <c10/core/GradMode.h>
@@ -59,7 +61,23 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
 
 struct Predictor::Impl : internal::RestoredModel {
   Impl(const Runtime& runtime, internal::SavedModel stored)
-      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {}
+      : Impl(runtime, std::move(stored.members), std::move(stored)) {}
+  /// Of `stored`, whose members have been taken out of it.
+  Impl(const Runtime& runtime, std::vector<internal::SavedModel> of_ensemble,
+       internal::SavedModel&& stored)
+      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {
+    for (internal::SavedModel& member : of_ensemble) {
+      const double weight = member.weight;
+      members.push_back({std::make_unique<Impl>(runtime, std::move(member)), weight});
+    }
+  }
+
+  struct Member {
+    std::unique_ptr<Impl> impl;
+    double weight = 0;
+  };
+  /// Of an ensemble. Its predictions are their weighted mean, and this model's are not used.
+  std::vector<Member> members;
 
   /// How many series are continued at once: their windows and samples are in some memory.
   std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
@@ -79,6 +97,11 @@ struct Predictor::Impl : internal::RestoredModel {
       throw UsageError("the number of samples is from 1 to " +
                        std::to_string(SampleOptions::kMost) + ", got " +
                        std::to_string(samples.count));
+    }
+    if (samples.count > 0 && !members.empty()) {
+      throw UsageError(
+          "the model is an ensemble, whose predictions are means; it has no distribution to draw "
+          "samples from");
     }
     for (std::size_t target = 0; samples.count > 0 && target < objective->targets().size();
          ++target) {
@@ -111,6 +134,8 @@ struct Predictor::Impl : internal::RestoredModel {
   /// For rows as the training data has them, as many as there are; their groups have the training's
   /// numbers. `samples` may be null.
   Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
+    if (!members.empty())
+      return mean_of_members(rows);
     const at::NoGradGuard no_gradients;
     Predictions all;
     const std::int64_t most = pipeline_options(samples != nullptr ? samples->count : 0).batch_size;
@@ -137,6 +162,36 @@ struct Predictor::Impl : internal::RestoredModel {
     return all;
   }
 
+  Predictions mean_of_members(const Batch& rows) const {
+    Predictions mean;
+    for (const Member& member : members) {
+      Predictions part = member.impl->predict_rows(rows, nullptr);
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        part[i].values = part[i].values * member.weight;
+        part[i].extras.clear();  // members may have different ones
+      }
+      if (mean.empty()) {
+        mean = std::move(part);
+        continue;
+      }
+      for (std::size_t i = 0; i < mean.size(); ++i)
+        mean[i].values = mean[i].values + part[i].values;
+    }
+    return mean;
+  }
+
+  /// `visit` with the predictions of the ensemble, for rows that are read again.
+  Visit of_ensemble(Visit visit, const RowReader& rows) const {
+    if (members.empty())
+      return visit;
+    return [this, visit = std::move(visit), &rows](const Predictions&, const Batch& batch) {
+      const auto* const first = batch.rows.data_ptr<std::int64_t>();
+      Batch read;
+      rows.gather({first, static_cast<std::size_t>(batch.size())}, read);
+      visit(mean_of_members(read), batch);
+    };
+  }
+
   /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
   /// EvaluatedRows are empty where they can only be read in order.
   engine::EvaluationTotals over_rows(
@@ -150,7 +205,7 @@ struct Predictor::Impl : internal::RestoredModel {
       return over_stream(provider, visiting(evaluated), drawn);
     if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
-    const Visit visit = visiting(evaluated);
+    const Visit visit = of_ensemble(visiting(evaluated), *rows);
     return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
                     internal::request_of(drawn).get());
   }
@@ -212,6 +267,8 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   }
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
+  if (!impl_->members.empty())
+    return impl_->mean_of_members(batch);
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
   const auto request = internal::request_of(options.samples);
@@ -417,7 +474,8 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
         };
       });
   engine::ValidationResult result;
-  result.loss = totals.loss;
+  // A loss is one of a model's outputs, and an ensemble has those of several.
+  result.loss = impl_->members.empty() ? totals.loss : std::numeric_limits<double>::quiet_NaN();
   result.sample_count = totals.rows;
   for (const internal::Metric& metric : metrics) {
     const MetricResult part = metric.view().compute();

@@ -74,8 +74,8 @@ class StudyClock {
 
 }  // namespace
 
-void run_search(RunParts& run, Study& study) {
-  FitRunner runner(run, study, study.memory_limit());
+void run_search(RunParts& run, Study& study, FitPlanner& planner) {
+  FitRunner runner(run, planner, study.memory_limit());
   std::optional<StudyClock> clock;
   if (study.seconds_left() || study.poll_interval())
     clock.emplace(runner, study);

@@ -7,6 +7,7 @@ namespace treadle::internal {
 
 /// Runs the fits of a search, and ends them in time where it has a time budget. Throws like
 /// FitRunner::run(). Inside RunParts::budget.
-void run_search(RunParts& run, Study& study);
+/// `planner` is the study, or one around it.
+void run_search(RunParts& run, Study& study, FitPlanner& planner);
 
 }  // namespace treadle::internal

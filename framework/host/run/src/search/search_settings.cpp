@@ -15,6 +15,8 @@ namespace treadle::internal {
 namespace {
 
 constexpr const char* kSearch = "search";
+/// An ensemble is chosen from so many of the best trials.
+constexpr std::int64_t kCandidates = 50;
 /// What all trials have in common: the data is opened and split once, and results are compared.
 constexpr const char* kShared[] = {"treadle",    "name",      "seed",      "precision",
                                    "data",       "sequence",  "metrics",   "baselines",
@@ -203,6 +205,10 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   if (written.contains("pruner")) {
     settings.pruner = make_nested<Pruner>(runtime, search.child("pruner"));
     settings.pruner_name = name_in(search.child("pruner"));
+  }
+  if (written.contains("ensemble")) {
+    settings.members = written.at("ensemble").at("size").get<std::int64_t>();
+    settings.keep = std::max(settings.keep, kCandidates);
   }
   if (written.contains("storage")) {
     settings.storage = make_nested<StudyStorage>(runtime, search.child("storage"));

@@ -62,7 +62,8 @@ constexpr TrialState kStoredStates[] = {TrialState::kPaused, TrialState::kComple
 /// What two searches must have in common for the trials of one to be those of the other.
 nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
   nlohmann::json identity = workflow.resolved.at("search");
-  for (const char* free : {"trials", "budget", "keep", "storage", "study", "lease"})
+  for (const char* free :
+       {"trials", "budget", "keep", "storage", "study", "lease", "ensemble"})
     identity.erase(free);
   identity["seed"] = workflow.seed;
   return identity;
@@ -546,8 +547,7 @@ std::vector<std::string> Study::poll() {
 }
 
 void Study::make_training(Trial& trial) {
-  const auto document = std::make_shared<const ResolvedWorkflow>(
-      trial_document(run_.runtime, run_.workflow(), settings_.space, trial.now.point));
+  const std::shared_ptr<const ResolvedWorkflow> document = document_of(trial.now.number);
   Training& training = trial.training.emplace();
   training.folds =
       std::make_unique<CrossValidation>(plan_of_trials(plan_), run_.components().training_plan(),
@@ -922,7 +922,9 @@ std::optional<double> Study::seconds_left() const {
   double reserve = 0;
   const std::int64_t best = choose_best();
   if (best >= 0) {
-    const double models = static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+    const double models = static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0)) +
+                          static_cast<double>(settings_.members) /
+                              static_cast<double>(run_.budget.workers());
     reserve = trials_[static_cast<std::size_t>(best)].seconds * models /
               static_cast<double>(plan_.folds.size());
   }
@@ -1006,15 +1008,31 @@ void Study::begin_best(Orders& orders) {
     }
     best_ = *paused;
   }
-  best_document_ = std::make_shared<const ResolvedWorkflow>(
-      trial_document(run_.runtime, run_.workflow(), settings_.space,
-                     trials_[static_cast<std::size_t>(best_)].now.point));
+  best_document_ = document_of(best_);
   const DocumentComponents components(run_.runtime, *best_document_, run_.dataset());
   best_run_ = std::make_unique<CrossValidation>(plan_, components.training_plan(),
                                                 baselines_of(run_.runtime, *best_document_),
                                                 std::nullopt, best_document_);
   for (PlannedFit& fit : best_run_->next().start)
     orders.start.push_back(std::move(fit));
+}
+
+std::vector<std::int64_t> Study::kept_trials() const {
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t trial : kept_) {
+    // One behind the end of the study does not count.
+    const auto index = static_cast<std::size_t>(trial);
+    if (index < shown_.size() && is_complete(shown_[index]))
+      kept.push_back(trial);
+  }
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+std::shared_ptr<const ResolvedWorkflow> Study::document_of(std::int64_t trial) const {
+  return std::make_shared<const ResolvedWorkflow>(
+      trial_document(run_.runtime, run_.workflow(), settings_.space,
+                     trials_[static_cast<std::size_t>(trial)].now.point));
 }
 
 std::vector<std::string> Study::names() const {

@@ -81,6 +81,11 @@ class Study final : public FitPlanner {
   const ResolvedWorkflow& best_document() const { return *best_document_; }
   /// Paths of all fits, in order.
   std::vector<std::string> names() const;
+  /// Paths of a trial's fits.
+  std::vector<std::string> names_of(std::int64_t trial) const;
+  /// Those whose records are kept, ascending.
+  std::vector<std::int64_t> kept_trials() const;
+  std::shared_ptr<const ResolvedWorkflow> document_of(std::int64_t trial) const;
   /// For result.json.
   nlohmann::json record() const;
 
@@ -165,7 +170,6 @@ class Study final : public FitPlanner {
 
   Trial& trial_of(const FitId& fit);
   TrialFit& fit_of(Trial& trial, const FitId& fit);
-  std::vector<std::string> names_of(std::int64_t number) const;
   FitId id_of(std::int64_t number) const;
   double elapsed() const;
   std::vector<double> in_document(const std::vector<double>& values) const;

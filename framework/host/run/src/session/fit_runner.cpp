@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include <treadle/base/atomic_file.h>
 #include <treadle/base/hash.h>
 #include <treadle/base/version.h>
 #include <treadle/core/module_state.h>
@@ -46,6 +47,12 @@ namespace fs = std::filesystem;
 
 /// The part of a fit's record with the weights it ended with.
 constexpr const char* kWeights = "model";
+
+/// Whether what fits predict is needed once they have ended.
+bool keeps_predictions(const ResolvedWorkflow& workflow) {
+  return workflow.resolved.contains("search") &&
+         workflow.resolved.at("search").contains("ensemble");
+}
 
 engine::FitEnd end_of(FitVerdict verdict) {
   return verdict == FitVerdict::kPause ? engine::FitEnd::kPaused : engine::FitEnd::kStopped;
@@ -232,8 +239,8 @@ std::shared_ptr<const DocumentComponents> FitRunner::components_of(const Planned
   }
   // Without the mutex, as it loads plugins and may build a model. Two fits of one document may both
   // get here; each then has components of its own, which are equal.
-  auto components =
-      std::make_shared<const DocumentComponents>(run_.runtime, *fit.workflow, run_.dataset());
+  auto components = std::make_shared<const DocumentComponents>(
+      run_.runtime, *fit.workflow, run_.dataset(), keeps_predictions(run_.workflow()));
   const std::lock_guard lock(mutex_);
   components_[fit.workflow] = components;
   return components;
@@ -465,7 +472,9 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
     report_state.put(std::to_string(i), state);
   }
   if (node.fit.is_result)
-    saying_how_to_go_on(run_.folder, [&] { write_model(fit); });
+    saying_how_to_go_on(run_.folder, [&] { write_model(fit, run_.folder.path()); });
+  if (node.fit.is_member)
+    saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
   if (node.fit.is_drawn) {
     const ModelDrawing drawing =
         run_.options.draw_model ? run_.options.draw_model(fit.model()) : ModelDrawing();
@@ -498,7 +507,20 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   planner_.completed(node.fit.id, std::move(finished));
 }
 
-void FitRunner::write_model(Fit& fit) const {
+/// A folder that predictor and export read like that of a run.
+void FitRunner::write_member(const PlannedFit& planned, Fit& fit) const {
+  const fs::path folder = run_.folder.path() / planned.id.path();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw StorageError(folder.string() + ": cannot be made for a model: " + error.message() +
+                       "; make room or permit writing, then resume the run");
+  }
+  write_file_atomically(RunFolder::document_of(folder), write_workflow(planned.workflow->resolved));
+  write_model(fit, folder);
+}
+
+void FitRunner::write_model(Fit& fit, const fs::path& folder) const {
   // The weights first. A kill before the preprocessing leaves none, or one with another hash, which
   // read_preprocessing() refuses; the fit has no record yet and writes both again.
   // Readers of the file cannot tell buffers from parameters otherwise.
@@ -507,13 +529,14 @@ void FitRunner::write_model(Fit& fit) const {
     buffers.push_back(buffer.key());
   const StateDict weights = module_state(fit.model());
   engine::count_fetched(weights, &run_.timeline);
+  const fs::path file = RunFolder::weights_of(folder);
   write_safetensors(
-      run_.folder.weights(),
+      file,
       {weights.tensors(),
        {{"format", "pt"}, {"treadle", std::string(version())}, {kModelBuffers, buffers.dump()}}});
   StateDict preprocessing = fit.preprocessing();
-  preprocessing.put(kModelChecksum, nlohmann::json(hash_file(run_.folder.weights())));
-  write_state_folder(run_.folder.preprocessing(), preprocessing);
+  preprocessing.put(kModelChecksum, nlohmann::json(hash_file(file)));
+  write_state_folder(RunFolder::preprocessing_of(folder), preprocessing);
 }
 
 StateDict FitRunner::weights_of(const std::string& path) const {

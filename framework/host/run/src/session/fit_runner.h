@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -69,7 +70,8 @@ class FitRunner final : private engine::FitSchedule {
   engine::TrainingResult train_keeping_what_is_saved(Fit& fit, FitContext& context);
   void complete(Node& node, Fit& fit, FitContext& context, const engine::TrainingResult& training);
   StateDict weights_of(const std::string& path) const;
-  void write_model(Fit& fit) const;
+  void write_model(Fit& fit, const std::filesystem::path& folder) const;
+  void write_member(const PlannedFit& planned, Fit& fit) const;
 
   /// The record of a fit that an earlier process completed.
   std::optional<StateDict> record_of(const Node& node);

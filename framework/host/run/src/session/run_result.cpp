@@ -150,11 +150,19 @@ void move_tables_out(const RunFolder& folder, nlohmann::json& result) {
 }  // namespace
 
 nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
-                                std::int64_t baseline_memory) {
-  const std::vector<std::string> names = study != nullptr ? study->names() : plan.names();
+                                const StudyEnsemble* ensemble, std::int64_t baseline_memory) {
+  std::vector<std::string> names = study != nullptr ? study->names() : plan.names();
+  nlohmann::json members = nullptr;
+  if (ensemble != nullptr) {
+    const std::vector<std::string> of_members = ensemble->names();
+    names.insert(names.end(), of_members.begin(), of_members.end());
+    members = ensemble->record();
+  }
   nlohmann::json result = result_of_fits(run, plan);
   if (study != nullptr)
     result["search"] = study->record();
+  if (!members.is_null())
+    result["search"]["ensemble"] = members;
   add_facts_of_run(run, baseline_memory, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
   const nlohmann::json drawing = plan.chosen().result.value("drawing", nlohmann::json::object());
@@ -168,6 +176,9 @@ nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, cons
     if (study != nullptr) {
       write_file_atomically(RunFolder::best_document_of(run.folder.path()),
                             write_workflow(study->best_document().resolved));
+    }
+    if (!members.is_null()) {
+      write_file_atomically(RunFolder::ensemble_of(run.folder.path()), members.dump(2) + "\n");
     }
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);

@@ -7,6 +7,7 @@
 #include "search/study.h"
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
+#include "session/study_ensemble.h"
 
 namespace treadle::internal {
 
@@ -14,8 +15,8 @@ namespace treadle::internal {
 /// last, as its presence means that the run is finished. What result.json holds. Expects that the
 /// plan has ended and all was told.
 /// `study`: which the plan is the best run of; null where there was none. Its document is then
-/// written beside the run's, for whoever uses the model.
+/// written beside the run's, for whoever uses the model. `ensemble`: of the study; null: none.
 nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
-                                std::int64_t baseline_memory);
+                                const StudyEnsemble* ensemble, std::int64_t baseline_memory);
 
 }  // namespace treadle::internal

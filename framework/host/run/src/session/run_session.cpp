@@ -122,6 +122,8 @@ void RunSession::split() {
   components.make_plan();
   if (search_settings_) {
     study_.emplace(run_, *std::move(search_settings_), components.plan());
+    if (auto ensemble = ensemble_of(run_.workflow()))
+      ensemble_.emplace(run_, *study_, *std::move(ensemble), components.plan());
   } else {
     plan_.emplace(components.plan(), components.training_plan(),
                   baselines_of(run_.runtime, run_.workflow()));
@@ -133,7 +135,7 @@ void RunSession::run_fits() {
   if (!device.device().is_cpu())
     device.backend->reset_peak(device.device());
   if (study_)
-    return run_search(run_, *study_);
+    return run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_);
   FitRunner(run_, *plan_).run();
 }
 
@@ -144,7 +146,8 @@ void RunSession::write_result() {
     return;
   }
   result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
-                             study_ ? &*study_ : nullptr, baseline_memory_);
+                             study_ ? &*study_ : nullptr, ensemble_ ? &*ensemble_ : nullptr,
+                             baseline_memory_);
 }
 
 }  // namespace treadle::internal

@@ -11,6 +11,7 @@
 #include "search/study.h"
 #include "session/cross_validation.h"
 #include "session/run_parts.h"
+#include "session/study_ensemble.h"
 
 namespace treadle::internal {
 
@@ -40,6 +41,7 @@ class RunSession {
   std::optional<SearchSettings> search_settings_;
   std::optional<CrossValidation> plan_;  // of a run without a search
   std::optional<Study> study_;
+  std::optional<StudyEnsemble> ensemble_;
   std::optional<nlohmann::json> result_;
 };
 

@@ -41,8 +41,7 @@ PluginLock lock_of_run(const std::filesystem::path& folder) {
 /// Reads a document of a run. Where it does not fit what there is, a plugin that is missing is the
 /// better reason than the components which are missing with it.
 template <typename Read>
-ResolvedWorkflow naming_missing_plugins(const PluginLock& lock, const PluginCatalog& catalog,
-                                        Read&& read) {
+auto naming_missing_plugins(const PluginLock& lock, const PluginCatalog& catalog, Read&& read) {
   try {
     return std::forward<Read>(read)();
   } catch (const DocumentError&) {
@@ -83,6 +82,75 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// A bundle holds its members as a part of its preprocessing, each with its document and weights.
+constexpr const char* kEnsemble = "ensemble";
+constexpr const char* kMemberWeight = "weight";
+constexpr const char* kMemberDocument = "workflow";
+constexpr const char* kMemberPreprocessing = "preprocessing";
+constexpr const char* kMemberWeights = "weights";
+
+struct ListedMember {
+  std::filesystem::path folder;
+  double weight = 0;
+};
+
+/// The members that the run's ensemble.json lists; none without that file.
+std::vector<ListedMember> members_of(const std::filesystem::path& run) {
+  const std::filesystem::path file = RunFolder::ensemble_of(run);
+  std::vector<ListedMember> members;
+  if (!std::filesystem::exists(file))
+    return members;
+  try {
+    const nlohmann::json ensemble = nlohmann::json::parse(text_of(file));
+    for (const nlohmann::json& member : ensemble.at("members"))
+      members.push_back({run / member.at("path").get<std::string>(), member.at("weight")});
+  } catch (const nlohmann::json::exception&) {
+    throw StorageError(file.string() +
+                       ": does not list the members of an ensemble; restore it "
+                       "from a copy of the run, or remove it to predict with the "
+                       "best trial alone");
+  }
+  return members;
+}
+
+/// Of a member in a folder, or in a bundle.
+ResolvedWorkflow member_document(const Runtime& runtime, const std::string& text,
+                                 const std::string& name, const std::string& device) {
+  const std::shared_ptr<Document> document = Document::parse(text, name);
+  apply_override(*document, device_override(device));
+  return resolve_workflow(document, runtime.schemas());
+}
+
+StateDict packed(const ListedMember& member, NamedTensors weights) {
+  StateDict state;
+  state.put_number(kMemberWeight, member.weight);
+  state.put(kMemberDocument, nlohmann::json(text_of(RunFolder::document_of(member.folder))));
+  state.put(kMemberPreprocessing, read_preprocessing(member.folder));
+  StateDict tensors;
+  for (auto& [tensor_name, tensor] : weights)
+    tensors.put(tensor_name, std::move(tensor));
+  state.put(kMemberWeights, std::move(tensors));
+  return state;
+}
+
+std::vector<SavedModel> unpacked(const Runtime& runtime, const StateDict& preprocessing,
+                                 const std::string& name, const std::string& device) {
+  std::vector<SavedModel> members;
+  if (!preprocessing.has_part(kEnsemble))
+    return members;
+  for (const auto& [number, member] : preprocessing.part(kEnsemble).parts()) {
+    SavedModel& model = members.emplace_back(
+        SavedModel{member_document(runtime, member.value(kMemberDocument).get<std::string>(),
+                                   name + ": member " + number, device),
+                   member.part(kMemberPreprocessing),
+                   {}});
+    for (const auto& [tensor_name, tensor] : member.part(kMemberWeights).tensors())
+      model.weights.emplace(tensor_name, tensor);
+    model.weight = member.number(kMemberWeight);
+  }
+  return members;
+}
+
 SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& file,
                            const std::string& device) {
   ModelBundle bundle = read_model_bundle(file);
@@ -94,7 +162,11 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
     apply_override(*document, device_override(device));
     return resolve_workflow(document, runtime.schemas());
   });
-  return {std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
+  std::vector<SavedModel> members = naming_missing_plugins(lock, runtime.catalog(), [&] {
+    return unpacked(runtime, bundle.preprocessing, name, device);
+  });
+  return {std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights),
+          std::move(members)};
 }
 
 }  // namespace
@@ -112,9 +184,23 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
     return saved_in_bundle(runtime, saved, device);
   expect_model(saved);
   ResolvedWorkflow workflow = read_model_document(runtime, saved, device);
-  StateDict preprocessing = read_preprocessing(saved);
-  return {std::move(workflow), std::move(preprocessing),
-          read_safetensors(saved / "model.safetensors").tensors};
+  SavedModel model{std::move(workflow), read_preprocessing(saved),
+                   read_safetensors(saved / "model.safetensors").tensors};
+  for (const ListedMember& listed : members_of(saved)) {
+    expect_model(listed.folder);
+    model.members.push_back({naming_missing_plugins(lock_of_run(saved), runtime.catalog(),
+                                                    [&] {
+                                                      const std::filesystem::path file =
+                                                          RunFolder::document_of(listed.folder);
+                                                      return member_document(runtime, text_of(file),
+                                                                             file.string(), device);
+                                                    }),
+                             read_preprocessing(listed.folder),
+                             read_safetensors(RunFolder::weights_of(listed.folder)).tensors,
+                             {},
+                             listed.weight});
+  }
+  return model;
 }
 
 NamedTensors read_weights(const std::filesystem::path& file) {
@@ -183,11 +269,20 @@ void export_model(const std::filesystem::path& run_folder, const std::filesystem
                   std::optional<WeightDtype> dtype) {
   internal::expect_model(run_folder);
   const std::filesystem::path lock = run_folder / "plugins.lock";
+  StateDict preprocessing = internal::read_preprocessing(run_folder);
+  StateDict members;
+  for (const internal::ListedMember& member : internal::members_of(run_folder)) {
+    internal::expect_model(member.folder);
+    members.put(
+        member.folder.filename().string(),
+        internal::packed(member, weights_to_export(RunFolder::weights_of(member.folder), dtype)));
+  }
+  if (!members.empty())
+    preprocessing.put(internal::kEnsemble, std::move(members));
   internal::write_model_bundle(
       file, {internal::text_of(internal::model_document(run_folder)),
              std::filesystem::exists(lock) ? internal::text_of(lock) : PluginLock().text(),
-             internal::read_preprocessing(run_folder),
-             weights_to_export(run_folder / "model.safetensors", dtype)});
+             std::move(preprocessing), weights_to_export(run_folder / "model.safetensors", dtype)});
 }
 
 }  // namespace treadle

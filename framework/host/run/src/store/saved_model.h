@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <treadle/core/state_dict.h>
 #include <treadle/host/catalog/workflow_document.h>
@@ -23,6 +24,9 @@ struct SavedModel {
   ResolvedWorkflow workflow;
   StateDict preprocessing;
   NamedTensors weights;
+  /// Of an ensemble: the models whose weighted mean it predicts, in place of this one.
+  std::vector<SavedModel> members = {};
+  double weight = 1;  ///< of a member; those of all members sum to 1
 };
 
 /// Reads the folder of a run, or a file that export_model() wrote. Its document gets `device` in

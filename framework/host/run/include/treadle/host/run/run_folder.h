@@ -23,7 +23,21 @@ class RunFolder {
   RunFolder& operator=(RunFolder&&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path document() const { return path_ / "workflow.json"; }
+  std::filesystem::path document() const { return document_of(path_); }
+  // Of a model in some folder: of a run, or of a member of its ensemble.
+  static std::filesystem::path document_of(const std::filesystem::path& folder) {
+    return folder / "workflow.json";
+  }
+  static std::filesystem::path weights_of(const std::filesystem::path& folder) {
+    return folder / "model.safetensors";
+  }
+  static std::filesystem::path preprocessing_of(const std::filesystem::path& folder) {
+    return folder / "preprocessing";
+  }
+  /// Of a run whose model is an ensemble: its members, with their weights.
+  static std::filesystem::path ensemble_of(const std::filesystem::path& folder) {
+    return folder / "ensemble.json";
+  }
   /// Of a run that searched: the document of its best trial, which its model has.
   static std::filesystem::path best_document_of(const std::filesystem::path& folder) {
     return folder / "best.json";
@@ -58,9 +72,9 @@ class RunFolder {
   /// Tables of the result that are too large for it.
   std::filesystem::path tables() const { return path_ / "tables"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
-  std::filesystem::path weights() const { return path_ / "model.safetensors"; }
+  std::filesystem::path weights() const { return weights_of(path_); }
   /// Transforms, data dictionaries, shapes: what the model needs beside its weights.
-  std::filesystem::path preprocessing() const { return path_ / "preprocessing"; }
+  std::filesystem::path preprocessing() const { return preprocessing_of(path_); }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path checkpoints(const std::string& fit) const {
     return checkpoints_of(root_of(fit), fit);

@@ -1,0 +1,262 @@
+#include "session/study_ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/problem.h>
+#include <treadle/host/run/state_folder.h>
+
+#include "evaluation/ensemble_selection.h"
+
+// A planner around the study: the study plans as it does without an ensemble, and is asked and told
+// first. When it plans its first fit that is no trial, all trials have ended; the members are
+// chosen then, and trained beside the best run.
+//
+// Bits. Members are chosen from trials in the order of their numbers, and the predictions of the
+// folds of a trial are put together in the order of the folds, whatever ended first.
+
+namespace treadle::internal {
+namespace {
+
+constexpr const char* kEnsemblePointer = "/search/ensemble";
+constexpr std::string_view kTrials = "trials/";
+constexpr std::string_view kMembers = "members/";
+
+[[noreturn]] void refuse_ensemble(const ResolvedWorkflow& workflow, const std::string& why) {
+  throw DocumentError({{workflow.document->place_of(kEnsemblePointer), kEnsemblePointer, why}});
+}
+
+bool is_of_trial(const FitId& fit) {
+  return fit.path().starts_with(kTrials);
+}
+
+bool is_member(const FitId& fit) {
+  return fit.path().starts_with(kMembers);
+}
+
+/// The objective of a mean of predictions for some rows, lower is better.
+class ObjectiveOfMean {
+ public:
+  ObjectiveOfMean(const DocumentComponents& components, std::string objective,
+                  CollectedPredictions::Rows rows)
+      : metrics_(components.make_metrics()),
+        objective_(std::move(objective)),
+        target_(components.data_spec().targets.front()),
+        dtype_(rows.values.scalar_type()) {
+    batch_.rows = rows.rows;
+    batch_.original_targets = {rows.targets};
+    batch_.targets = batch_.original_targets;
+    if (rows.weights.defined())
+      batch_.position_weights = {rows.weights};
+  }
+
+  /// NaN where no metric of the document gives the objective.
+  double operator()(const at::Tensor& mean) {
+    const Prediction prediction{target_.kind, mean.to(dtype_)};
+    for (const Metric& metric : metrics_) {
+      metric.computer->reset();
+      metric.computer->update(prediction, TargetBatch::original(batch_, 0, target_));
+      for (const MetricValue& value : metric.view().compute().values) {
+        if (value.name != objective_)
+          continue;
+        sign_ = value.direction == Direction::kHigherIsBetter ? -1 : 1;
+        return sign_ * value.value;
+      }
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+
+  /// -1: the objective itself is maximized.
+  double sign() const { return sign_; }
+
+ private:
+  std::vector<Metric> metrics_;
+  std::string objective_;
+  double sign_ = 1;
+  TargetSpec target_;
+  at::ScalarType dtype_;
+  Batch batch_;
+};
+
+}  // namespace
+
+std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow) {
+  if (!workflow.resolved.contains("search") || !workflow.resolved.at("search").contains("ensemble"))
+    return std::nullopt;
+  const nlohmann::json& search = workflow.resolved.at("search");
+  EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(),
+                            {}};
+  if (!search.at("objective").is_string()) {
+    refuse_ensemble(workflow,
+                    "an ensemble is chosen by one objective, and this search has several");
+  }
+  if (search.contains("storage")) {
+    refuse_ensemble(workflow,
+                    "an ensemble is chosen by what all trials predicted, and those of other "
+                    "processes are not here; leave \"storage\" out");
+  }
+  settings.objective = search.at("objective").get<std::string>();
+  if (settings.objective == "val_loss") {
+    refuse_ensemble(
+        workflow,
+        "an ensemble predicts means, which have metrics and no loss; set \"objective\" to a "
+        "metric, such as log_loss or rmse");
+  }
+  return settings;
+}
+
+StudyEnsemble::StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings settings,
+                             ValidationPlan plan)
+    : run_(run), study_(study), settings_(std::move(settings)), plan_(std::move(plan)) {
+  if (run_.components().data_spec().targets.size() != 1)
+    refuse_ensemble(run_.workflow(),
+                    "the data has several targets, and an ensemble is chosen by one");
+  if (run_.dataset().is_stream())
+    refuse_ensemble(run_.workflow(),
+                    "the data can only be read in order, and an ensemble reads rows again");
+  if (!plan_.refit && plan_.folds.size() != 1) {
+    refuse_ensemble(
+        run_.workflow(),
+        "this validation leaves no single model, so no members to predict with; set \"refit\" "
+        "to true");
+  }
+}
+
+FitPlanner::Orders StudyEnsemble::next() {
+  Orders orders = study_.next();
+  const bool has_ended =
+      std::any_of(orders.start.begin(), orders.start.end(),
+                  [](const PlannedFit& fit) { return !is_of_trial(fit.id); });
+  if (has_ended && !std::exchange(is_chosen_, true)) {
+    choose();
+    for (const Member& member : members_)
+      orders.start.push_back(planned(member));
+  }
+  return orders;
+}
+
+bool StudyEnsemble::begins(const FitId& fit) {
+  return is_member(fit) || study_.begins(fit);
+}
+
+/// From the records of its fits, which were written with predictions behind all other metrics.
+StudyEnsemble::Candidate StudyEnsemble::candidate(std::int64_t number) const {
+  const std::string place = std::to_string(run_.components().make_report_metrics().size());
+  CollectedPredictions all;
+  all.start(run_.components().data_spec().targets.front());
+  double epochs = 0;
+  const std::vector<std::string> fits = study_.names_of(number);
+  for (const std::string& fit : fits) {
+    const StateDict record = read_state_folder(run_.folder.fit_result(fit));
+    CollectedPredictions predictions;
+    predictions.start(run_.components().data_spec().targets.front());
+    predictions.load_state(record.part("report_metrics").part(place));
+    all.merge(predictions);
+    const char* const key =
+        record.value("selects_best").get<bool>() ? "best_epoch" : "total_epochs";
+    epochs += record.value("result").at(key).get<double>();
+  }
+  return {number, all.collected(), std::llround(epochs / static_cast<double>(fits.size()))};
+}
+
+void StudyEnsemble::choose() {
+  std::vector<Candidate> trials;
+  std::vector<at::Tensor> candidates;
+  for (const std::int64_t number : study_.kept_trials()) {
+    trials.push_back(candidate(number));
+    candidates.push_back(trials.back().predicted.values);
+  }
+  if (candidates.empty())
+    return;
+  ObjectiveOfMean objective(run_.components(), settings_.objective, trials.front().predicted);
+  const SelectedEnsemble selected = select_ensemble(
+      candidates, settings_.size, [&](const at::Tensor& mean) { return objective(mean); });
+  score_ = objective.sign() * selected.score;
+  if (selected.members.size() == 1)
+    return;  // the best run trains it anyway
+  for (const EnsembleMember& member : selected.members) {
+    const Candidate& trial = trials[member.candidate];
+    members_.push_back({trial.number, member.weight, trial.epochs});
+  }
+}
+
+PlannedFit StudyEnsemble::planned(const Member& member) const {
+  const Fold& fold = plan_.refit ? *plan_.refit : plan_.folds.front();
+  FitRows rows{fold.training, fold.validation};
+  if (plan_.refit) {
+    rows.validation = {};
+    rows.fixed_epochs = std::max<std::int64_t>(1, member.epochs);
+  }
+  // Behind the group of the trials, whose streams and those of the best run stay as they are.
+  const auto models = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+  const FitId group("members", models + 2, models + 3);
+  PlannedFit fit{group.child(std::to_string(member.trial), member.trial, member.trial + 1),
+                 std::make_shared<const FitRows>(std::move(rows))};
+  fit.workflow = study_.document_of(member.trial);
+  fit.is_member = true;
+  return fit;
+}
+
+FitVerdict StudyEnsemble::reported(const FitId& fit, const EpochSummary& epoch) {
+  return is_member(fit) ? FitVerdict::kContinue : study_.reported(fit, epoch);
+}
+
+void StudyEnsemble::paused(const FitId& fit) {
+  if (!is_member(fit))
+    study_.paused(fit);
+}
+
+void StudyEnsemble::stopped(const FitId& fit) {
+  if (!is_member(fit))
+    study_.stopped(fit);
+}
+
+void StudyEnsemble::completed(const FitId& fit, FitResult result) {
+  if (!is_member(fit))
+    study_.completed(fit, std::move(result));
+}
+
+bool StudyEnsemble::failed(const FitId& fit, const std::string& why) {
+  if (!is_member(fit))
+    return study_.failed(fit, why);
+  // The others predict without it.
+  for (Member& member : members_)
+    member.has_failed =
+        member.has_failed || fit.path().ends_with("/" + std::to_string(member.trial));
+  return true;
+}
+
+std::vector<std::string> StudyEnsemble::names() const {
+  std::vector<std::string> names;
+  for (const Member& member : members_) {
+    if (!member.has_failed)
+      names.push_back(std::string(kMembers) + std::to_string(member.trial));
+  }
+  return names;
+}
+
+nlohmann::json StudyEnsemble::record() const {
+  double sum = 0;
+  for (const Member& member : members_)
+    sum += member.has_failed ? 0 : member.weight;
+  if (sum == 0)
+    return nullptr;
+  nlohmann::json members = nlohmann::json::array();
+  for (const Member& member : members_) {
+    if (!member.has_failed) {
+      members.push_back({{"path", std::string(kMembers) + std::to_string(member.trial)},
+                         {"trial", member.trial},
+                         {"weight", member.weight / sum}});
+    }
+  }
+  return {
+      {"objective", settings_.objective}, {"validation", score_}, {"members", std::move(members)}};
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/cross_validator.h>
+
+#include "evaluation/collected_predictions.h"
+#include "search/study.h"
+#include "session/fit_planner.h"
+#include "session/run_parts.h"
+
+namespace treadle::internal {
+
+/// The document's `search.ensemble`.
+struct EnsembleSettings {
+  std::int64_t size = 1;  ///< how often a trial is added, so at most so many members
+  std::string objective;  ///< the name of a metric
+};
+
+/// Nothing where the search has no `ensemble`. Throws a DocumentError where it can have none.
+std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow);
+
+/// A study whose run ends with an ensemble of its trials beside the best one.
+///
+/// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by what
+/// they predicted for their validation rows (select_ensemble()); with folds these are all rows, each
+/// predicted by a model that was not trained on it. Each chosen trial is trained once more, as the
+/// best one is: "members/7" is that of trial 7, in the folder of its path. `ensemble.json` names
+/// them with their weights.
+///
+/// It hands everything about other fits on to the study. What trials predicted is read from their
+/// records, whichever process they ended in, so a resumed run chooses the same members.
+class StudyEnsemble final : public FitPlanner {
+ public:
+  /// `plan` has no inner folds, and one model. Borrows both.
+  StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings settings,
+                ValidationPlan plan);
+
+  Orders next() override;
+  bool begins(const FitId& fit) override;
+  FitVerdict reported(const FitId& fit, const EpochSummary& epoch) override;
+  void paused(const FitId& fit) override;
+  void stopped(const FitId& fit) override;
+  void completed(const FitId& fit, FitResult result) override;
+  bool failed(const FitId& fit, const std::string& why) override;
+
+  // Once the plan has ended.
+  /// Paths of the members' fits, in order.
+  std::vector<std::string> names() const;
+  /// For ensemble.json; null where no member could be trained.
+  nlohmann::json record() const;
+
+ private:
+  /// A trial that may be chosen.
+  struct Candidate {
+    std::int64_t number = 0;
+    CollectedPredictions::Rows predicted;
+    std::int64_t epochs = 0;  ///< that its folds were trained for, on average
+  };
+  struct Member {
+    std::int64_t trial = 0;
+    double weight = 0;
+    std::int64_t epochs = 0;
+    bool has_failed = false;
+  };
+
+  void choose();
+  Candidate candidate(std::int64_t number) const;
+  PlannedFit planned(const Member& member) const;
+
+  const RunParts& run_;
+  Study& study_;
+  const EnsembleSettings settings_;
+  const ValidationPlan plan_;
+  std::vector<Member> members_;
+  bool is_chosen_ = false;
+  double score_ = 0;
+};
+
+}  // namespace treadle::internal

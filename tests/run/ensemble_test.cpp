@@ -1,0 +1,169 @@
+// A search that ends with an ensemble: which trials are its members, that their mean is what is
+// predicted, and that nothing else of the run changes.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/rand.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/host/run/predictor.h>
+
+#include "watched_runs.h"
+
+namespace treadle {
+namespace {
+
+using testing::bits_of;
+using ::testing::HasSubstr;
+using testing::read_file;
+using testing::stopped_and_resumed;
+using testing::watching_runtime;
+using testing::Workspace;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+Json ensemble_document(const std::string& validation) {
+  Json document = Json::parse(R"({
+    "treadle": 1, "name": "moons", "seed": 3,
+    "data": {"use": "moons", "rows": 120, "noise": 0.3},
+    "transforms": ["standardize"],
+    "model": {"use": "mlp", "hidden": [4]},
+    "loss": "cross_entropy",
+    "optimizer": {"use": "adamw", "learning_rate": 0.03},
+    "schedule": "watched",
+    "training": {"use": "standard", "epochs": 6, "batch_size": 16, "checkpoint": {"every": "5st"}},
+    "metrics": ["log_loss", "accuracy"],
+    "search": {
+      "tuner": "grid", "trials": 4, "objective": "log_loss", "ensemble": {"size": 8},
+      "space": {"model.hidden": {"choice": [[12], [14], [16], [18]]}}},
+    "resources": {"workers": 1}})");
+  document["validation"] = validation == "k_fold" ? Json{{"use", "k_fold"}, {"folds", 3}}
+                                                  : Json{{"use", "hold_out"}, {"fraction", 0.3}};
+  return document;
+}
+
+RunOutcome run_search(const Workspace& workspace, const Json& document) {
+  const Runtime runtime = watching_runtime();
+  return run_workflow(runtime, runtime.resolve(document), workspace.options());
+}
+
+Json ensemble_in(const fs::path& folder) {
+  return Json::parse(read_file(folder / "ensemble.json"));
+}
+
+/// What must be equal between equal runs: the members and their weights, and what else is trained.
+std::string ensemble_bits(const RunOutcome& outcome) {
+  std::string bits = bits_of(outcome.folder) + read_file(outcome.folder / "ensemble.json");
+  for (const Json& member : ensemble_in(outcome.folder).at("members")) {
+    bits += read_file(outcome.folder / member.at("path").get<std::string>() / "model.safetensors");
+  }
+  return bits;
+}
+
+class Ensembles : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Ensembles, PredictTheWeightedMeanOfTheirMembers) {
+  const Workspace workspace;
+  const RunOutcome outcome = run_search(workspace, ensemble_document(GetParam()));
+  const Json ensemble = ensemble_in(outcome.folder);
+  ASSERT_GE(ensemble.at("members").size(), 2U) << ensemble;
+  EXPECT_EQ(outcome.result.at("search").at("ensemble"), ensemble);
+
+  const Runtime runtime = watching_runtime();
+  const at::Tensor rows = at::rand({50, 2}) * 4 - 2;
+  at::Tensor mean;
+  double weights = 0;
+  for (const Json& member : ensemble.at("members")) {
+    const auto path = outcome.folder / member.at("path").get<std::string>();
+    const at::Tensor part =
+        Predictor::load(runtime, path).predict(rows).values * member.at("weight").get<double>();
+    mean = mean.defined() ? mean + part : part;
+    weights += member.at("weight").get<double>();
+  }
+
+  EXPECT_NEAR(weights, 1, 1e-12);
+  EXPECT_TRUE(at::allclose(Predictor::load(runtime, outcome.folder).predict(rows).values, mean));
+}
+
+TEST_P(Ensembles, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
+  const Runtime runtime = watching_runtime();
+  Json document = ensemble_document(GetParam());
+  const Workspace one;
+  const std::string expected = ensemble_bits(run_search(one, document));
+  document["resources"]["workers"] = 3;
+  const Workspace many;
+  EXPECT_EQ(ensemble_bits(run_search(many, document)), expected);
+  for (const int steps : {30, 100, 130}) {
+    const Workspace workspace;
+    EXPECT_EQ(ensemble_bits(stopped_and_resumed(runtime, workspace, document, steps)), expected)
+        << "stopped after " << steps << " steps";
+  }
+}
+
+TEST_P(Ensembles, ChangeNothingElseOfTheRun) {
+  const Workspace with;
+  const Workspace without;
+  Json document = ensemble_document(GetParam());
+  const RunOutcome ensemble = run_search(with, document);
+  document["search"].erase("ensemble");
+
+  const RunOutcome alone = run_search(without, document);
+
+  EXPECT_EQ(read_file(ensemble.folder / "model.safetensors"),
+            read_file(alone.folder / "model.safetensors"));
+  EXPECT_EQ(read_file(ensemble.folder / "best.json"), read_file(alone.folder / "best.json"));
+  EXPECT_FALSE(fs::exists(alone.folder / "ensemble.json"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Validations, Ensembles, ::testing::Values("k_fold", "hold_out"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Ensemble, IsOneFileToPredictWith) {
+  const Workspace workspace;
+  const RunOutcome outcome = run_search(workspace, ensemble_document("k_fold"));
+  const fs::path file = workspace.folder() / "ensemble.safetensors";
+  const Runtime runtime = watching_runtime();
+  const at::Tensor rows = at::rand({50, 2});
+  const at::Tensor expected = Predictor::load(runtime, outcome.folder).predict(rows).values;
+
+  export_model(outcome.folder, file);
+  fs::rename(outcome.folder, workspace.folder() / "gone");
+
+  EXPECT_TRUE(Predictor::load(runtime, file).predict(rows).values.equal(expected));
+}
+
+TEST(Ensemble, WhoseFileIsDamagedIsRefused) {
+  const Workspace workspace;
+  const RunOutcome outcome = run_search(workspace, ensemble_document("hold_out"));
+  std::ofstream(outcome.folder / "ensemble.json") << R"({"members": [{"path": 3}]})";
+
+  try {
+    Predictor::load(watching_runtime(), outcome.folder);
+    FAIL() << "it was read";
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("does not list the members of an ensemble"));
+  }
+}
+
+TEST(Ensemble, NeedsAMetricToBeChosenBy) {
+  const Workspace workspace;
+  Json document = ensemble_document("hold_out");
+  document["search"].erase("objective");
+
+  try {
+    run_search(workspace, document);
+    FAIL() << "it was not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/search/ensemble: an ensemble predicts means, which have "
+                                        "metrics and no loss"));
+  }
+}
+
+}  // namespace
+}  // namespace treadle
