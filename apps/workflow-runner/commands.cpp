@@ -102,6 +102,28 @@ constexpr Option kPlan{"plan", 0,  "",
                        false,  "", "with --model: lists the compiled plan of a training batch"};
 constexpr Option kInference{
     "inference", 0, "", false, "", "with --plan: lists the compiled plan of a prediction instead"};
+constexpr Argument kTableFile{"DATA", "a table: a CSV file"};
+constexpr Option kTarget{"target", 't', "COLUMN",
+                         false,    "",  "the column to predict: its name, or its index from 0",
+                         true};
+constexpr Option kTask{"task", 0,      "TASK",
+                       false,  "auto", "classification or regression; auto: as the target looks"};
+constexpr Option kDrop{
+    "drop", 0,  "COLUMN[,COLUMN]",
+    true,   "", "leaves out these columns, such as identifiers; may be repeated"};
+constexpr Option kTypes{
+    "types", 0,  "COLUMN=TYPE",
+    true,    "", "takes a column for number, category or date; may be repeated"};
+constexpr Option kSearchTime{"time", 0,  "DURATION",
+                             false,  "", "ends the search after so long, such as 20m"};
+constexpr Option kTrials{
+    "trials", 0,  "COUNT",
+    false,    "", "how many trials at most (default: 50; with --time as many as it is enough for)"};
+constexpr Option kFamilies{"families", 0,  "NAME[,NAME]",
+                           true,       "", "tries these kinds of models only; may be repeated"};
+constexpr Option kRunSeed{"seed", 's', "SEED", false, "0", "all randomness of the run"};
+constexpr Option kDocumentOnly{"document-only", 0,  "FILE",
+                               false,           "", "writes the document, and trains nothing"};
 constexpr Option kRunsDir{"dir", 0, "DIR", false, "runs", "where the folders of the runs are"};
 constexpr Option kSort{"sort", 0,  "NAME",
                        false,  "", "sorts by a metric, best first, or by another column"};
@@ -152,6 +174,14 @@ std::span<const Command> commands() {
        "check examples/iris.json --dry-run",
        false,
        {"dry-run"}},
+      {"auto",
+       "Finds a model for a table: shows its columns, searches, trains, reports.",
+       {kTableFile},
+       {kTarget,  kTask,         kDrop,   kTypes,         kSearchTime, kTrials, kFamilies,
+        kRunSeed, kDocumentOnly, kSet,    kOutput,        kDevice,     kTrace,  kPluginDir,
+        kPlugin,  kProbe,        kLocked, kAllowWritable, kQuiet,      kJson},
+       "auto data.csv --target price --trials 30",
+       true},
       {"resume",
        "Continues a run that was stopped or killed.",
        {kRun},

@@ -30,7 +30,7 @@ std::vector<std::string> texts(const json& names) {
 void write_table(Drawing& drawing, std::int64_t rows) {
   Dice& dice = drawing.dice;
   std::ofstream file(drawing.folder / "table.csv");
-  file << "a,b,c,holes,town,size,weight,group,time,label,grade,number,other,l1,l2,l3,p1,p2\n";
+  file << "a,b,c,holes,town,size,weight,group,time,label,grade,number,other,l1,l2,l3,p1,p2,day\n";
   for (std::int64_t row = 0; row < rows; ++row) {
     const double a = dice.normal();
     const double b = dice.normal();
@@ -47,7 +47,8 @@ void write_table(Drawing& drawing, std::int64_t rows) {
              : b > 0     ? "y"
                          : "z")
          << ',' << dice.whole(0, 2) << ',' << a - 2 * b + 0.1 * c << ',' << a * b << ',' << (a > 0)
-         << ',' << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << '\n';
+         << ',' << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << ",2024-"
+         << (c > 5 ? "02" : "11") << "-1" << dice.whole(0, 9) << '\n';
   }
 }
 
@@ -209,6 +210,8 @@ json csv_parameters(Drawing& drawing) {
                      {"inputs", nullptr},
                      {"columns", nullptr},
                      {"categorical", nullptr},
+                     {"dates", nullptr},
+                     {"calendar", nullptr},
                      {"header", nullptr},
                      {"separator", nullptr},
                      {"quote", nullptr},
@@ -241,6 +244,12 @@ json csv_parameters(Drawing& drawing) {
   if (!categorical.empty())
     parameters["categorical"] = categorical;
   columns.insert(columns.end(), categorical.begin(), categorical.end());
+  if (dice.chance(20)) {
+    columns.emplace_back("day");
+    parameters["dates"] = {"day"};
+    if (dice.chance(50))
+      parameters["calendar"] = dice.some_of(texts({"day_of_week", "month", "weekend"}));
+  }
   if (dice.chance(80)) {
     parameters["columns"] = columns;
   } else {

@@ -305,6 +305,9 @@ const std::map<std::string, Need>& needs() {
     return std::any_of(data.inputs.begin(), data.inputs.end(),
                        [](const PortSpec& input) { return input.role == Role::kImage; });
   };
+  constexpr Need kCategories = [](const DataSpec& data) {
+    return any_column(data, [](const Column& column) { return !column.categories.empty(); });
+  };
   static const std::map<std::string, Need> all{
       {"random_crop", kImage},
       {"random_flip", kImage},
@@ -312,9 +315,8 @@ const std::map<std::string, Need>& needs() {
        [](const DataSpec& data) {
          return any_column(data, [](const Column& column) { return column.may_be_missing; });
        }},
-      {"one_hot", [](const DataSpec& data) {
-         return any_column(data, [](const Column& column) { return !column.categories.empty(); });
-       }}};
+      {"rare_categories", kCategories},
+      {"one_hot", kCategories}};
   return all;
 }
 

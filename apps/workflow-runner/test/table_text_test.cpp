@@ -1,0 +1,55 @@
+#include "table_text.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+automl::TableReading towns() {
+  automl::TableReading table;
+  table.place = "towns.csv";
+  table.rows = 9;
+  table.task = automl::TableTask::kRegression;
+  table.task_reason = "numbers with fractions";
+  table.target = 1;
+  table.columns = {{{.name = "town\x1b[1m", .missing = 2},
+                    0,
+                    automl::ColumnUse::kLeftOut,
+                    "very many different texts"},
+                   {{.name = "price", .distinct = 9}, 1, automl::ColumnUse::kTarget, ""}};
+  return table;
+}
+
+TEST(TableText, ListsColumnsWithTypeMissingValuesLevelsAndReason) {
+  EXPECT_EQ(table_text(towns(), Terminal(-1, false, false)),
+            "towns.csv: 9 rows, 2 columns\n"
+            "  column         type      missing  levels  why\n"
+            "  town\\u001b[1m  left out        2    many  very many different texts\n"
+            "  price          target          -       9\n"
+            "Task  regression of price: numbers with fractions\n");
+}
+
+TEST(TableText, IsAnObjectForPrograms) {
+  const Json table = table_json(towns());
+
+  EXPECT_EQ(table.at("columns").at(0).at("type"), "left out");
+  EXPECT_FALSE(table.at("columns").at(0).contains("levels"));
+  EXPECT_EQ(table.at("columns").at(1).at("levels"), 9);
+  EXPECT_EQ(table.at("task"), "regression");
+}
+
+TEST(TableText, AnEnsembleIsALine) {
+  const Json ensemble{{"members", {1, 2}}, {"objective", "rmse"}, {"validation", 0.25}};
+
+  EXPECT_EQ(ensemble_text({{"search", {{"ensemble", ensemble}}}}),
+            "Ensemble  2 models, rmse 0.2500 on rows they were not trained on\n");
+  EXPECT_EQ(ensemble_text({{"search", Json::object()}}), "");
+}
+
+}  // namespace
+}  // namespace treadle::cli

@@ -1,0 +1,220 @@
+#include <treadle/host/automl/auto_document.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <treadle/base/calendar.h>
+#include <treadle/base/error.h>
+
+namespace treadle::automl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kUsualTrials = 50;
+constexpr std::int64_t kMostTrials = 100'000;  // more than any budget allows
+constexpr const char* kMissingCategory = "missing";
+/// More categories than this take more columns than most tables have rows for.
+constexpr std::int64_t kMostCategories = 64;
+/// A category with fewer rows than this is rare where rows are many.
+constexpr std::int64_t kFewestRowsOfCategory = 10;
+
+std::int64_t categories_of(const ColumnReading& column) {
+  return column.profile.distinct.value_or(kMostCategories + 1);
+}
+
+/// Tables of a few hundred rows have categories of a few rows that are worth keeping.
+std::int64_t fewest_rows_of_category(const TableReading& table) {
+  return std::clamp<std::int64_t>(table.rows / 100, 2, kFewestRowsOfCategory);
+}
+
+/// How a document names a column: by its name, where the file has names.
+Json column_in(const ColumnReading& column) {
+  if (column.profile.has_name)
+    return column.profile.name;
+  return column.index;
+}
+
+std::vector<std::string> calendar_of(const TableReading& table) {
+  const std::vector<const ColumnReading*> dates = table.columns_of(ColumnUse::kDate);
+  const bool has_times = std::any_of(dates.begin(), dates.end(), [](const ColumnReading* column) {
+    return column->profile.times > 0;
+  });
+  std::vector<std::string> calendar{"day_of_week", "day_of_month", "day_of_year"};
+  if (has_times)
+    calendar.emplace_back("hour");
+  return calendar;
+}
+
+Json columns_in(const std::vector<const ColumnReading*>& columns) {
+  Json names = Json::array();
+  for (const ColumnReading* column : columns)
+    names.push_back(column_in(*column));
+  return names;
+}
+
+Json data_of(const TableReading& table, Json data) {
+  data.update(table.parameters);
+  const ColumnReading& target = table.target_column();
+  data["target"] = column_in(target);
+  data["task"] = name_of(table.task);
+  std::vector<const ColumnReading*> inputs;
+  for (const ColumnReading& column : table.columns) {
+    if (column.use != ColumnUse::kLeftOut && column.use != ColumnUse::kTarget)
+      inputs.push_back(&column);
+  }
+  if (inputs.size() + 1 < table.columns.size())
+    data["columns"] = columns_in(inputs);
+  if (const auto categories = table.columns_of(ColumnUse::kCategory); !categories.empty())
+    data["categorical"] = columns_in(categories);
+  if (const auto dates = table.columns_of(ColumnUse::kDate); !dates.empty()) {
+    data["dates"] = columns_in(dates);
+    data["calendar"] = calendar_of(table);
+  }
+  if (table.has_other_marks)
+    data["missing_values"] = table.missing_values;
+  // Rows to predict may lack what the training rows never lacked, and have new categories.
+  data["missing"] = "nan";
+  data["handle_unknown"] = "missing";
+  if (target.profile.missing > 0)
+    data["missing_target"] = "drop_row";
+  return data;
+}
+
+/// The numbers that the model gets of a column of numbers or dates. Whether one is missing is the
+/// same for all of them, so the first stands for it.
+std::vector<std::string> numbers_of(const ColumnReading& column, const TableReading& table) {
+  if (column.use != ColumnUse::kDate)
+    return {column.profile.name};
+  std::vector<std::string> names{column.profile.name + ".days"};
+  for (const std::string& feature : calendar_of(table)) {
+    for (const std::string& part : find_calendar_feature(feature)->column_names())
+      names.push_back(column.profile.name + "." + part);
+  }
+  return names;
+}
+
+Json transforms_of(const TableReading& table) {
+  Json transforms = Json::array();
+  const auto categories = table.columns_of(ColumnUse::kCategory);
+  Json with_missing = Json::array();
+  bool has_rare = false;
+  for (const ColumnReading* column : categories) {
+    if (column->profile.missing > 0)
+      with_missing.push_back(column->profile.name);
+    has_rare = has_rare || categories_of(*column) > kMostCategories ||
+               column->profile.rarest < fewest_rows_of_category(table);
+  }
+  if (!with_missing.empty()) {
+    transforms.push_back(
+        {{"use", "impute"}, {"category", kMissingCategory}, {"columns", std::move(with_missing)}});
+  }
+  if (has_rare) {
+    transforms.push_back({{"use", "rare_categories"},
+                          {"min_count", fewest_rows_of_category(table)},
+                          {"max_categories", kMostCategories}});
+  }
+  Json indicated = Json::array();
+  Json filled = Json::array();
+  for (const ColumnReading& column : table.columns) {
+    if (column.use != ColumnUse::kNumber && column.use != ColumnUse::kDate)
+      continue;
+    for (const std::string& name : numbers_of(column, table)) {
+      const bool is_first = name == numbers_of(column, table).front();
+      (column.profile.missing > 0 && is_first ? indicated : filled).push_back(name);
+    }
+  }
+  const bool has_numbers = !indicated.empty() || !filled.empty();
+  for (Json* columns : {&indicated, &filled}) {
+    if (columns->empty())
+      continue;
+    Json impute{{"use", "impute"}, {"strategy", "median"}};
+    if (columns == &indicated)
+      impute["indicator"] = true;
+    impute["columns"] = std::move(*columns);
+    transforms.push_back(std::move(impute));
+  }
+  if (table.task == TableTask::kRegression) {
+    transforms.push_back({{"use", "standardize"}, {"target", true}});
+  } else if (has_numbers) {
+    transforms.push_back({{"use", "standardize"}});
+  }
+  if (!categories.empty())
+    transforms.push_back({{"use", "one_hot"}});
+  return transforms;
+}
+
+/// Columns of the model, about: with missing ones counted as one each.
+std::int64_t inputs_of(const TableReading& table) {
+  std::int64_t inputs = 0;
+  for (const ColumnReading& column : table.columns) {
+    const std::int64_t indicator = column.profile.missing > 0 ? 1 : 0;
+    if (column.use == ColumnUse::kCategory)
+      inputs += std::min(categories_of(column), kMostCategories + 1) + indicator;
+    if (column.use == ColumnUse::kNumber || column.use == ColumnUse::kDate)
+      inputs += static_cast<std::int64_t>(numbers_of(column, table).size()) + indicator;
+  }
+  return inputs;
+}
+
+Json validation_of(const TableReading& table) {
+  if (table.rows >= kManyRows)
+    return {{"use", "hold_out"}, {"fraction", 0.2}};
+  // Five folds, unless a class has fewer rows.
+  constexpr std::int64_t kFolds = 5;
+  const bool is_classes = table.task == TableTask::kClassification;
+  const std::int64_t rarest = is_classes ? table.target_column().profile.rarest : kFolds;
+  Json validation{{"use", "k_fold"}, {"folds", kFolds}};
+  if (rarest < kFolds)
+    validation["stratify"] = false;
+  return validation;
+}
+
+/// About 50 steps an epoch, in batches between 16 and 512 rows.
+Json batch_sizes(const TableReading& table) {
+  const auto usual = std::bit_floor(
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(table.rows / 50, 32, 256)));
+  return {{"log_int", {usual / 2, usual * 2}}};
+}
+
+std::vector<Family> families_for(const TableReading& table, const Portfolio& portfolio,
+                                 const DocumentOptions& options) {
+  std::vector<Family> families = portfolio.families_named(options.families);
+  const std::int64_t inputs = inputs_of(table);
+  const auto suits = [&](const Family& family) { return inputs <= family.max_inputs; };
+  const auto removed = std::stable_partition(families.begin(), families.end(), suits);
+  if (removed == families.begin()) {
+    throw UsageError("--families: " + families.front().name + " is for at most " +
+                     std::to_string(families.front().max_inputs) +
+                     " columns, and the model would have " + std::to_string(inputs));
+  }
+  families.erase(removed, families.end());
+  return families;
+}
+
+}  // namespace
+
+Json auto_document(const TableReading& table, Json data, const Portfolio& portfolio,
+                   const DocumentOptions& options) {
+  const std::vector<Family> families = families_for(table, portfolio, options);
+  const Json& task = portfolio.task(name_of(table.task));
+  Json document{{"treadle", 1}, {"name", options.name}, {"seed", options.seed}};
+  document["data"] = data_of(table, std::move(data));
+  document["transforms"] = transforms_of(table);
+  document["model"] = families.front().model;
+  document.update(portfolio.document());
+  document["validation"] = validation_of(table);
+  document["metrics"] = task.at("metrics");
+  Json search = portfolio.search();
+  search["objective"] = task.at("objective");
+  search["trials"] = options.trials.value_or(options.time.empty() ? kUsualTrials : kMostTrials);
+  if (!options.time.empty())
+    search["budget"] = {{"time", options.time}};
+  search["space"] = portfolio.space_of(families, name_of(table.task));
+  search["space"]["training.batch_size"] = batch_sizes(table);
+  document["search"] = std::move(search);
+  return document;
+}
+
+}  // namespace treadle::automl

@@ -1,0 +1,132 @@
+#include <treadle/host/automl/portfolio.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <treadle/base/document.h>
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/base/problem.h>
+#include <treadle/embedded/automl_portfolio.h>
+
+namespace treadle::automl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kModel = "model";
+constexpr const char* kLossOfTask = "$loss";
+
+[[noreturn]] void refuse(const std::string& file, const std::string& message) {
+  throw DocumentError({{Place{file}, "", message}});
+}
+
+/// `value` with every "$loss" in it replaced.
+Json with_loss(Json value, const Json& loss) {
+  if (value == kLossOfTask)
+    return loss;
+  if (value.is_structured()) {
+    for (Json& part : value)
+      part = with_loss(std::move(part), loss);
+  }
+  return value;
+}
+
+Family family_of(const Json& entry) {
+  Family family{entry.at("name"), entry.at(kModel)};
+  family.with = entry.value("with", Json::object());
+  family.space = entry.value("space", Json::object());
+  family.max_inputs = entry.value("max_inputs", family.max_inputs);
+  return family;
+}
+
+}  // namespace
+
+Portfolio Portfolio::parse(std::string_view text, std::string file) {
+  const auto document = Document::parse(text, file);
+  const Json& value = document->value();
+  Portfolio portfolio;
+  portfolio.file_ = std::move(file);
+  try {
+    portfolio.tasks_ = value.at("tasks");
+    portfolio.search_ = value.at("search");
+    portfolio.document_ = value.at("document");
+    portfolio.space_ = value.at("space");
+    for (const Json& entry : value.at("families"))
+      portfolio.families_.push_back(family_of(entry));
+  } catch (const Json::exception& error) {
+    refuse(portfolio.file_, std::string("is no portfolio: ") + error.what());
+  }
+  return portfolio;
+}
+
+Portfolio Portfolio::built_in() {
+  return parse(embedded::automl_portfolio(), "portfolio.json");
+}
+
+const Json& Portfolio::task(std::string_view name) const {
+  return tasks_.at(std::string(name));
+}
+
+std::vector<Family> Portfolio::families_named(const std::vector<std::string>& names) const {
+  if (names.empty())
+    return families_;
+  std::vector<std::string> all;
+  for (const Family& family : families_)
+    all.push_back(family.name);
+  std::vector<Family> chosen;
+  for (const std::string& name : names) {
+    const auto found = std::find(all.begin(), all.end(), name);
+    if (found == all.end()) {
+      throw UsageError("--families: no family is called " + quote_text(name) +
+                       "; the families are " + name_list(all) + did_you_mean(name, all));
+    }
+    const Family& family = families_[static_cast<std::size_t>(found - all.begin())];
+    if (std::find(chosen.begin(), chosen.end(), family) == chosen.end())
+      chosen.push_back(family);
+  }
+  return chosen;
+}
+
+Json Portfolio::space_of(const std::vector<Family>& families, std::string_view task_name) const {
+  const Json& loss = task(task_name).at("loss");
+  Json space = space_;
+  Json models = Json::array();
+  for (const Family& family : families)
+    models.push_back(family.model);
+  const auto add = [&](const Family& family, const std::string& path, const Json& dimension) {
+    Json& there = space[path];
+    Json without_condition = there;
+    if (there.is_object())
+      without_condition.erase("when");
+    if (!there.is_null() && without_condition != dimension) {
+      refuse(file_, "the family " + quote_text(family.name) + " has other values for " +
+                        quote_text(path) + " than another one: " + dimension.dump() + " and " +
+                        without_condition.dump());
+    }
+    if (there.is_null()) {
+      there = dimension;
+      there["when"][kModel] = Json::array();
+    }
+    if (there.contains("when"))
+      there["when"][kModel].push_back(family.model);
+  };
+  // A choice of one would be a dimension that teaches nothing.
+  const bool is_choice = families.size() > 1;
+  for (const Family& family : families) {
+    for (const auto& [path, value] : family.with.items())
+      add(family, path, {{"choice", Json::array({with_loss(value, loss)})}});
+    for (const auto& [path, dimension] : family.space.items())
+      add(family, path, dimension);
+  }
+  if (is_choice) {
+    space[kModel] = {{"choice", std::move(models)}};
+  } else {
+    for (auto& [path, dimension] : space.items())
+      dimension.erase("when");
+  }
+  return space;
+}
+
+}  // namespace treadle::automl

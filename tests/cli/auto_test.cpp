@@ -1,0 +1,110 @@
+// `auto`: what it shows and writes, what it refuses, and what it leaves. Documents and guesses are
+// tested in framework/host/automl, and the page docs/guide/auto.md is run by guide_test.cpp.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "command_fixture.h"
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Auto : public CommandFixture {
+ protected:
+  /// A table in which "y" follows from "x", with other columns beside it.
+  void write_table(int rows, const std::string& separator = ",") {
+    std::string text;
+    for (const char* name : {"x", "day", "color", "y"})
+      text += std::string(name) + (std::string(name) == "y" ? "\n" : separator);
+    for (int i = 0; i < rows; ++i) {
+      const bool is_high = i % 2 == 0;
+      text += std::to_string(is_high ? i % 7 + 20 : i % 7) + ".5" + separator + "2024-01-" +
+              (i % 28 < 9 ? "0" : "") + std::to_string(i % 28 + 1) + separator +
+              (i % 5 == 0   ? ""
+               : i % 3 == 0 ? "red"
+                            : "blue") +
+              separator + (is_high ? "high" : "low") + "\n";
+    }
+    write("table.csv", text);
+  }
+  Finished document_only(std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"auto", "table.csv",       "--target",
+                                   "y",    "--document-only", "a.json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+};
+
+TEST_F(Auto, LeavesAModelThatPredictsRowsUnlikeThoseOfTheTraining) {
+  write_table(60);
+
+  const Finished done = run({"auto", "table.csv", "--target", "y", "--trials", "3", "--families",
+                             "linear,mlp", "--set", "training.epochs=30", "--json"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  const std::string folder = json::parse(done.out).at("folder");
+  write("new.csv", "color,x,day\ngreen,25.5,2030-01-01\n,,\n");
+  const Finished predicted = run({"predict", folder, "new.csv", "-o", "p.csv"});
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_THAT(read(this->folder() / "p.csv"), StartsWith("row,predicted,p(high),p(low)\n0,high,"));
+  EXPECT_EQ(run({"check", folder + "/workflow.json"}).code, 0);
+}
+
+TEST_F(Auto, ShowsWhatItTakesTheTableForAndWritesTheDocument) {
+  write_table(60, ";");
+
+  const Finished done = document_only({"--drop", "day"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, AllOf(StartsWith("table.csv: 60 rows, 4 columns\n"),
+                              HasSubstr("  day     left out        -      28  as --drop says\n"),
+                              HasSubstr("Task  classification of y: 2 different texts\n")));
+  const json document = json::parse(read(folder() / "a.json"));
+  EXPECT_EQ(document.at("data").at("separator"), ";");
+  EXPECT_EQ(document.at("data").at("columns"), json({"x", "color"}));
+  const Finished again = document_only({"--json", "--set", "seed=5"});
+  EXPECT_EQ(json::parse(again.out).at("table").at("columns").size(), 4U);
+  EXPECT_EQ(json::parse(read(folder() / "a.json")).at("seed"), 5);
+}
+
+TEST_F(Auto, ADocumentInAnotherFolderFindsTheTable) {
+  write_table(60);
+  std::filesystem::create_directory(folder() / "there");
+
+  EXPECT_EQ(run({"auto", "table.csv", "--target", "y", "--document-only", "there/a.json"}).code, 0);
+
+  EXPECT_EQ(json::parse(read(folder() / "there/a.json")).at("data").at("path"), "../table.csv");
+  EXPECT_EQ(run({"check", "there/a.json", "--dry-run"}).code, 0);
+}
+
+TEST_F(Auto, WhatCannotBeTrainedIsRefusedWithARemedy) {
+  write_table(60);
+  EXPECT_THAT(run({"auto", "table.csv"}).err, HasSubstr("auto needs --target COLUMN"));
+  EXPECT_THAT(run({"auto", "table.csv", "--target", "z"}).err,
+              HasSubstr("table.csv: there is no column \"z\" for --target; the columns are x, day, "
+                        "color, y"));
+  EXPECT_THAT(document_only({"--types", "x=text"}).err,
+              HasSubstr("--types: expected COLUMN=TYPE, where TYPE is number, category, date"));
+  EXPECT_THAT(document_only({"--task", "clasification"}).err,
+              HasSubstr("did you mean \"classification\"?"));
+  EXPECT_THAT(document_only({"--families", "forest"}).err, HasSubstr("no family is called"));
+  EXPECT_EQ(run({"auto", "absent.csv", "--target", "y"}).code, 5);
+  write("table.csv", "");
+  EXPECT_THAT(document_only().err, HasSubstr("table.csv:1: the file is empty"));
+  write("table.csv", "x,y\n");
+  EXPECT_THAT(document_only().err, HasSubstr("table.csv: there is no row"));
+  write("table.csv", "x,y\n1,2\n");
+  EXPECT_THAT(document_only().err, HasSubstr("at least 10 are needed"));
+  write("table.csv", "x,x,y\n1,2,3\n");
+  EXPECT_THAT(document_only().err, HasSubstr("two columns are named \"x\""));
+}
+
+}  // namespace
+}  // namespace treadle
