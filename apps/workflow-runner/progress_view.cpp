@@ -239,7 +239,9 @@ LiveState ProgressView::look() {
 void ProgressView::measure_search(LiveState& state) const {
   const SearchProgress& search = search_->progress;
   const double passed = search.seconds + seconds_between(search_told_, Clock::now());
-  const auto ended = static_cast<double>(search.complete + search.pruned + search.failed);
+  // Most paused ones stay so.
+  const auto ended =
+      static_cast<double>(search.complete + search.pruned + search.failed + search.paused);
   if (ended > 0)
     state.seconds_left =
         std::max(passed / ended * (static_cast<double>(search.trials) - ended), 0.0);
