@@ -116,7 +116,7 @@ constexpr Option kTypes{
     true,    "", "takes a column for number, category or date; may be repeated"};
 constexpr Option kSearchTime{"time", 0,  "DURATION",
                              false,  "", "ends the search after so long, such as 20m"};
-constexpr Option kTrials{
+constexpr Option kAutoTrials{
     "trials", 0,  "COUNT",
     false,    "", "how many trials at most (default: 50; with --time as many as it is enough for)"};
 constexpr Option kFamilies{"families", 0,  "NAME[,NAME]",
@@ -177,7 +177,7 @@ std::span<const Command> commands() {
       {"auto",
        "Finds a model for a table: shows its columns, searches, trains, reports.",
        {kTableFile},
-       {kTarget,  kTask,         kDrop,   kTypes,         kSearchTime, kTrials, kFamilies,
+       {kTarget,  kTask,         kDrop,   kTypes,         kSearchTime, kAutoTrials, kFamilies,
         kRunSeed, kDocumentOnly, kSet,    kOutput,        kDevice,     kTrace,  kPluginDir,
         kPlugin,  kProbe,        kLocked, kAllowWritable, kQuiet,      kJson},
        "auto data.csv --target price --trials 30",

@@ -191,6 +191,20 @@ TEST(SuccessiveHalving, APromotedTrialThatFailsIsNotReplaced) {
                           JobDone{5, 1, 3, kPaused}, JobDone{7, 3, 9, kComplete}));
 }
 
+// Six trials and two: floor(2 / 3) of those would be none.
+TEST(SuccessiveHalving, ABracketThatIsCutShortKeepsOne) {
+  StudyOfJobs study = nine_trials(1);
+  study.trials = 8;
+  const FinishedStudy done = run_study(
+      *make("successive_halving", {{"reduction_factor", 3}, {"bracket_size", 6}}), study);
+
+  ASSERT_EQ(done.jobs.size(), 12U);
+  EXPECT_THAT(std::vector(done.jobs.begin() + 6, done.jobs.end()),
+              ElementsAre(JobDone{5, 1, 3, kPaused}, JobDone{3, 1, 3, kPaused},
+                          JobDone{5, 3, 9, kComplete}, JobDone{6, 0, 1, kPaused},
+                          JobDone{7, 0, 1, kPaused}, JobDone{7, 1, 9, kComplete}));
+}
+
 // A bracket of four of which two are left, then one: it need not pause at 4 and 8 epochs.
 TEST(SuccessiveHalving, TheLastOneDoesNotPause) {
   StudyOfJobs study = nine_trials(1);
