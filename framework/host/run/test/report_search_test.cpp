@@ -131,7 +131,7 @@ TEST(SearchReport, CountsTheTrialsByStateAndReportsWhyTheSearchEnded) {
 TEST(SearchReport, NamesTheBestValuesAndHowToUseThem) {
   const std::string card = card_in(render_report(search_run()), "Best values: trial 1");
 
-  EXPECT_THAT(card, HasSubstr("optimizer.learning_rate</th><td><code>0.02</code>"));
+  EXPECT_THAT(card, HasSubstr("optimizer.<wbr>learning_rate</th><td><code>0.02</code>"));
   EXPECT_THAT(card, HasSubstr("optimizer</th><td><code>adamw</code>"));
   EXPECT_THAT(card, Not(HasSubstr("momentum")));
   EXPECT_THAT(card, HasSubstr("workflow-runner run best.json"));

@@ -369,16 +369,14 @@ bool SearchReport::has_curves() const {
       });
 }
 
-/// Charts of one objective have a choice of it each; the script keeps them equal.
-std::string SearchReport::controls(const std::string& chart) const {
-  std::string text;
-  if (has_several_objectives()) {
-    std::vector<std::string> names;
-    for (const SearchRecord::Objective& objective : search_.objectives)
-      names.push_back(objective.name);
-    text = html::picker(chart + "-objective", "objective", names);
-  }
-  return text;
+/// A chart shows one objective at a time; the script keeps the choice of all charts equal.
+std::string SearchReport::objective_picker(const std::string& chart) const {
+  if (!has_several_objectives())
+    return {};
+  std::vector<std::string> names;
+  for (const SearchRecord::Objective& objective : search_.objectives)
+    names.push_back(objective.name);
+  return html::picker(chart + "-objective", "objective", names);
 }
 
 std::string SearchReport::overview_card() const {
@@ -418,12 +416,12 @@ std::string SearchReport::best_card() const {
   Rows rows;
   if (trial.params.is_object()) {
     for (const auto& [path, value] : trial.params.items())
-      rows.push_back({html::escape(path), "<code>" + html::escape(value_text(value)) + "</code>"});
+      rows.push_back({breakable(path), "<code>" + html::escape(value_text(value)) + "</code>"});
   }
   return html::card(
       (has_several_objectives() ? "Values of trial " : "Best values: trial ") +
           std::to_string(trial.number),
-      html::table("text facts", {}, rows) +
+      html::table("text facts paths", {}, rows) +
           note("<code>best.json</code> beside this file is the document with these values: "
                "<code>workflow-runner run best.json</code> trains the model of this run again, "
                "<code>--set training.epochs=100</code> trains it longer."));
@@ -433,7 +431,7 @@ std::string SearchReport::history_card() const {
   if (search_.trials.empty() || search_.objectives.empty())
     return {};
   const std::string id = "search-history-chart";
-  return html::chart_card("Optimization history", id, controls(id) + scale_button(id),
+  return html::chart_card("Optimization history", id, objective_picker(id) + scale_button(id),
                           kTableHasNumbers);
 }
 
@@ -489,7 +487,7 @@ std::string SearchReport::parallel_card() const {
   return controlled_card(
       "Parallel coordinates",
       "<button class=\"chip\" id=\"parallel-clear\" type=\"button\" hidden>Show all</button>" +
-          controls(id),
+          objective_picker(id),
       "<div class=\"scroll needs-script\" hidden><div class=\"chart parallel\"><canvas id=\"" + id +
           "\" role=\"img\" aria-label=\"The values of each complete trial as a line; the table "
           "of trials has them as numbers\"></canvas></div></div>\n" +
@@ -508,7 +506,7 @@ std::string SearchReport::slices_card() const {
                "\"></canvas></div></figure>\n";
   }
   return controlled_card(
-      "Slices", controls("slices") + scale_button("slices"),
+      "Slices", objective_picker("slices") + scale_button("slices"),
       "<div class=\"slices needs-script\" hidden>\n" + figures + "</div>" +
           script_note("A point is a complete trial; the stronger its color, the later.") +
           without_script());
@@ -516,7 +514,8 @@ std::string SearchReport::slices_card() const {
 
 std::string SearchReport::learning_card() const {
   const std::string id = "learning-chart";
-  return html::chart_card("Learning curves of the trials", id, controls(id) + scale_button(id),
+  return html::chart_card("Learning curves of the trials", id,
+                          objective_picker(id) + scale_button(id),
                           "This chart needs JavaScript; history.csv has its numbers.");
 }
 

@@ -37,7 +37,7 @@ class SearchReport {
   std::string slices_card() const;
   std::string learning_card() const;
   std::string trials_card() const;
-  std::string controls(const std::string& chart) const;
+  std::string objective_picker(const std::string& chart) const;
 
   SearchRecord search_;
   std::vector<Importances> importances_;  // by objective; empty where nothing can be compared
