@@ -107,7 +107,7 @@ constexpr Option kTarget{"target", 't', "COLUMN",
                          false,    "",  "the column to predict: its name, or its index from 0",
                          true};
 constexpr Option kTask{"task", 0,      "TASK",
-                       false,  "auto", "classification or regression; auto: as the target looks"};
+                       false,  "auto", "classification, regression, or as the target looks"};
 constexpr Option kDrop{
     "drop", 0,  "COLUMN[,COLUMN]",
     true,   "", "leaves out these columns, such as identifiers; may be repeated"};
@@ -117,8 +117,7 @@ constexpr Option kTypes{
 constexpr Option kSearchTime{"time", 0,  "DURATION",
                              false,  "", "ends the search after so long, such as 20m"};
 constexpr Option kAutoTrials{
-    "trials", 0,  "COUNT",
-    false,    "", "how many trials at most (default: 50; with --time as many as it is enough for)"};
+    "trials", 0, "COUNT", false, "", "trials at most (default: 50, or what --time is enough for)"};
 constexpr Option kFamilies{"families", 0,  "NAME[,NAME]",
                            true,       "", "tries these kinds of models only; may be repeated"};
 constexpr Option kRunSeed{"seed", 's', "SEED", false, "0", "all randomness of the run"};

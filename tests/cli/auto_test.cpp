@@ -50,7 +50,7 @@ TEST_F(Auto, LeavesAModelThatPredictsRowsUnlikeThoseOfTheTraining) {
 
   ASSERT_EQ(done.code, 0) << done.err;
   const std::string folder = json::parse(done.out).at("folder");
-  write("new.csv", "color,x,day\ngreen,25.5,2030-01-01\n,,\n");
+  write("new.csv", "color,x,day\ngreen,25.5,2024-01-16\n,,\n");
   const Finished predicted = run({"predict", folder, "new.csv", "-o", "p.csv"});
   EXPECT_EQ(predicted.code, 0) << predicted.err;
   EXPECT_THAT(read(this->folder() / "p.csv"), StartsWith("row,predicted,p(high),p(low)\n0,high,"));

@@ -17,11 +17,14 @@ automl::TableReading towns() {
   table.task = automl::TableTask::kRegression;
   table.task_reason = "numbers with fractions";
   table.target = 1;
-  table.columns = {{{.name = "town\x1b[1m", .missing = 2},
-                    0,
-                    automl::ColumnUse::kLeftOut,
-                    "very many different texts"},
-                   {{.name = "price", .distinct = 9}, 1, automl::ColumnUse::kTarget, ""}};
+  ColumnProfile town;
+  town.name = "town\x1b[1m";
+  town.missing = 2;
+  ColumnProfile price;
+  price.name = "price";
+  price.distinct = 9;
+  table.columns = {{town, 0, automl::ColumnUse::kLeftOut, "very many different texts"},
+                   {price, 1, automl::ColumnUse::kTarget, ""}};
   return table;
 }
 
