@@ -192,7 +192,9 @@ std::string choice_of(const std::vector<std::string>& words) {
 
 [[noreturn]] void fail_unknown_second_word(const std::string& first, const std::string& typed,
                                            const std::vector<std::string>& seconds) {
-  const std::string suggestion = did_you_mean(typed, seconds);
+  const std::string suggestion = find_command(typed) == nullptr
+                                     ? did_you_mean(typed, seconds)
+                                     : "; " + quote_text(typed) + " is a command of its own";
   throw UsageError(quote_text(first) + " is followed by " + choice_of(seconds) + ", not " +
                    quote_text(typed) + suggestion);
 }

@@ -53,16 +53,41 @@ std::string count_text(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-Check check_data(const std::vector<RunRecord>& runs, const std::vector<std::size_t>& compared) {
+/// Values of runs by their seeds.
+template <typename Value>
+struct BySeed {
+  struct Runs {
+    std::set<Value> values;
+    int count = 0;
+  };
+
+  void add(const MeasuredRun& run, const Value& value) {
+    Runs& runs = seeds[run.seed];
+    runs.values.insert(value);
+    ++runs.count;
+  }
+  /// Whether each seed has several runs, which are alike in this.
+  bool are_alike() const {
+    return std::all_of(seeds.begin(), seeds.end(), [](const auto& one) {
+      return one.second.count > 1 && one.second.values.size() == 1;
+    });
+  }
+
+  std::map<std::optional<std::uint64_t>, Runs> seeds;
+};
+
+Check check_data(const std::vector<RunRecord>& runs, const std::vector<MeasuredRun>& measured,
+                 const std::vector<std::size_t>& compared) {
   Check check{"data", Sameness::kUnknown, ""};
-  std::map<std::string, std::vector<std::string>> by_hash;
+  std::map<std::string, std::string> by_hash;  // the first run with it
+  BySeed<std::string> by_seed;
   for (const std::size_t run : compared) {
-    const Json hash = at_pointer(runs[run].result, "/environment/data_hash");
-    if (!hash.is_string()) {
-      check.text = "not known of " + shown_path(runs[run].folder);
+    if (measured[run].data.empty()) {
+      check.text = "not known of " + measured[run].name;
       return check;
     }
-    by_hash[hash.get<std::string>()].push_back(shown_path(runs[run].folder));
+    by_hash.emplace(measured[run].data, measured[run].name);
+    by_seed.add(measured[run], measured[run].data);
   }
   if (by_hash.size() == 1) {
     const Json rows = at_pointer(runs[compared.front()].result, "/environment/data_rows");
@@ -70,14 +95,15 @@ Check check_data(const std::vector<RunRecord>& runs, const std::vector<std::size
     check.text = "the same" + (rows.is_number_integer() && rows.get<std::int64_t>() >= 0
                                    ? ", " + count_text(rows.get<std::int64_t>(), "row")
                                    : "");
-    return check;
+  } else if (by_seed.are_alike()) {
+    check.sameness = Sameness::kSame;
+    check.text = "the same for runs of one seed; each seed has data of its own";
+  } else {
+    check.sameness = Sameness::kDiffers;
+    check.text = std::to_string(by_hash.size()) +
+                 " different data sets, so numbers measure the data as well as the methods: " +
+                 by_hash.begin()->second + " and " + std::next(by_hash.begin())->second + " differ";
   }
-  check.sameness = Sameness::kDiffers;
-  check.text = std::to_string(by_hash.size()) +
-               " different data sets, so numbers measure the data "
-               "as well as the methods: " +
-               by_hash.begin()->second.front() + " and " +
-               std::next(by_hash.begin())->second.front() + " differ";
   return check;
 }
 
@@ -92,7 +118,7 @@ Check check_rows(const std::vector<MeasuredRun>& measured,
                  const std::vector<std::size_t>& compared) {
   Check check{"rows", Sameness::kUnknown, ""};
   std::set<std::vector<std::string>> all;
-  std::map<std::optional<std::uint64_t>, std::set<std::vector<std::string>>> by_seed;
+  BySeed<std::vector<std::string>> by_seed;
   std::int64_t judging = 0;
   for (const std::size_t run : compared) {
     const std::vector<std::string> rows = rows_of(measured[run]);
@@ -101,7 +127,7 @@ Check check_rows(const std::vector<MeasuredRun>& measured,
       return check;
     }
     all.insert(rows);
-    by_seed[measured[run].seed].insert(rows);
+    by_seed.add(measured[run], rows);
     for (const MeasuredTraining& training : measured[run].trainings)
       judging += training.judging;
   }
@@ -115,9 +141,7 @@ Check check_rows(const std::vector<MeasuredRun>& measured,
                    : "");
     return check;
   }
-  const bool is_by_seed = std::all_of(by_seed.begin(), by_seed.end(),
-                                      [](const auto& one) { return one.second.size() == 1; });
-  if (is_by_seed) {
+  if (by_seed.are_alike()) {
     check.sameness = Sameness::kSame;
     check.text = "the same for runs of one seed; each seed has a split of its own";
     return check;
@@ -272,7 +296,7 @@ std::vector<Check> check_comparability(const std::vector<RunRecord>& runs,
   const std::vector<std::size_t> compared = finished(runs);
   std::vector<Check> checks;
   if (compared.size() > 1) {
-    checks.push_back(check_data(runs, compared));
+    checks.push_back(check_data(runs, measured, compared));
     checks.push_back(check_rows(measured, compared));
     checks.push_back(check_loss(runs));
     checks.push_back(check_spent(

@@ -19,7 +19,8 @@
 // are pairs. If all pairs have one split, the differences are independent given that split: a
 // paired t test, over seeds. If there are several splits, as folds or a split for each seed, their
 // training rows overlap, and differences are averaged within a split and tested with the correction
-// of Nadeau and Bengio. Without pairs, runs are two samples.
+// of Nadeau and Bengio. Splits of different data sets, drawn anew for each seed, do not overlap.
+// Without pairs, runs are two samples.
 
 namespace treadle::cli {
 namespace {
@@ -72,6 +73,7 @@ std::vector<double> values_of(const Method& method, const std::vector<MeasuredRu
 struct Measurement {
   double value = 0;
   double test_share = 0;  // judging over training rows; 0 where it is not known
+  std::string data;       // its hash
 };
 
 /// By seed, fit and rows: what two methods have in common is a pair.
@@ -87,7 +89,7 @@ Measurements measurements_of(const Method& method, const std::vector<MeasuredRun
       const auto value = training.values.find(number);
       if (value == training.values.end() || training.rows.empty())
         continue;
-      Measurement measurement{value->second};
+      Measurement measurement{value->second, 0, measured[run].data};
       if (training.training > 0) {
         measurement.test_share =
             static_cast<double>(training.judging) / static_cast<double>(training.training);
@@ -102,6 +104,7 @@ Measurements measurements_of(const Method& method, const std::vector<MeasuredRun
 struct Split {
   std::vector<double> differences;
   double test_share = 0;
+  std::string data;
 };
 
 std::map<std::string, Split> paired(const Measurements& first, const Measurements& second) {
@@ -113,6 +116,7 @@ std::map<std::string, Split> paired(const Measurements& first, const Measurement
     Split& split = splits[key.back()];
     split.differences.push_back(measurement.value - other->second.value);
     split.test_share = measurement.test_share;
+    split.data = measurement.data;
   }
   return splits;
 }
@@ -138,35 +142,43 @@ bool share_data(const Method& first, const Method& second,
                      [&](const std::string& one) { return theirs.contains(one); });
 }
 
+/// Tests pairs that are independent of each other.
+void test_pairs(const std::vector<double>& differences, PairComparison& pair) {
+  pair.design = Design::kSeeds;
+  pair.pairs = static_cast<std::int64_t>(differences.size());
+  pair.test = paired_t(differences);
+  pair.ranks = wilcoxon_signed_rank(differences);
+}
+
+void test_splits(const std::map<std::string, Split>& splits, PairComparison& pair) {
+  std::vector<double> differences;
+  std::set<std::string> data;
+  double test_share = 0;
+  bool is_known = true;
+  for (const auto& [rows, split] : splits) {
+    differences.push_back(mean_of(split.differences));
+    data.insert(split.data);
+    test_share += split.test_share / static_cast<double>(splits.size());
+    is_known = is_known && split.test_share > 0;
+  }
+  if (data.size() == splits.size())
+    return test_pairs(differences, pair);
+  if (!is_known)
+    return;  // uncorrected, it would call chance a difference
+  pair.design = Design::kSplits;
+  pair.pairs = static_cast<std::int64_t>(differences.size());
+  pair.test = corrected_resampled_t(differences, test_share);
+}
+
 void compare_pair(const Method& first, const Method& second,
                   const std::vector<MeasuredRun>& measured, const std::string& number,
                   PairComparison& pair) {
   const std::map<std::string, Split> splits =
       paired(measurements_of(first, measured, number), measurements_of(second, measured, number));
-  if (splits.size() > 1) {
-    std::vector<double> differences;
-    double test_share = 0;
-    bool is_known = true;
-    for (const auto& [rows, split] : splits) {
-      differences.push_back(mean_of(split.differences));
-      test_share += split.test_share / static_cast<double>(splits.size());
-      is_known = is_known && split.test_share > 0;
-    }
-    if (!is_known)
-      return;  // uncorrected, it would call chance a difference
-    pair.design = Design::kSplits;
-    pair.pairs = static_cast<std::int64_t>(differences.size());
-    pair.test = corrected_resampled_t(differences, test_share);
-    return;
-  }
-  if (splits.size() == 1 && splits.begin()->second.differences.size() > 1) {
-    const std::vector<double>& differences = splits.begin()->second.differences;
-    pair.design = Design::kSeeds;
-    pair.pairs = static_cast<std::int64_t>(differences.size());
-    pair.test = paired_t(differences);
-    pair.ranks = wilcoxon_signed_rank(differences);
-    return;
-  }
+  if (splits.size() > 1)
+    return test_splits(splits, pair);
+  if (splits.size() == 1 && splits.begin()->second.differences.size() > 1)
+    return test_pairs(splits.begin()->second.differences, pair);
   const std::vector<double> ours = values_of(first, measured, number);
   const std::vector<double> theirs = values_of(second, measured, number);
   if (ours.size() < 2 || theirs.size() < 2 || !share_data(first, second, measured))

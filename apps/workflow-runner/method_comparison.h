@@ -33,7 +33,7 @@ struct PairComparison {
   std::size_t second = 0;
   enum class Design {
     kNone,     ///< too few runs for a test
-    kSeeds,    ///< pairs of runs with one seed, on one split: paired t
+    kSeeds,    ///< pairs of runs with one seed, on one split or on data of their own: paired t
     kSplits,   ///< the same splits of the same data (folds, or a split for each seed): corrected t
     kUnpaired  ///< runs with other seeds or other rows: Welch's t
   };

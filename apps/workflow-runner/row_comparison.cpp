@@ -193,22 +193,28 @@ RowComparison::RowComparison(ComparedPredictions predictions, std::vector<std::s
   }
 }
 
-std::string RowComparison::rows_text(const std::string& rows_are) const {
+std::string RowComparison::rows_text(const std::string& file) const {
   const auto count = static_cast<std::int64_t>(predictions_.rows.size());
   const auto [least, most] =
       std::minmax_element(predictions_.candidates.begin(), predictions_.candidates.end());
-  std::string text = std::to_string(count) + " " + rows_are + " that no run was trained on";
+  const std::string kind = predictions_.have_validated ? " validation rows"
+                           : file.empty()              ? " test rows"
+                                                       : " rows";
+  std::string text = std::to_string(count) + kind + (file.empty() ? "" : " of " + file) +
+                     " that no run was trained on";
   if (*most > count) {
     text += " (each held out " + std::to_string(*least) +
             (*least == *most ? "" : " to " + std::to_string(*most)) +
             "; another run was trained on the rest)";
   }
-  return text;
+  return text + (predictions_.have_validated ? ". They took part in choices, such as the epoch; "
+                                               "test rows (--on test) did not."
+                                             : ".");
 }
 
-std::string RowComparison::text(const std::string& rows_are, const Terminal& terminal) const {
+std::string RowComparison::text(const std::string& file, const Terminal& terminal) const {
   std::string said =
-      paragraph(terminal.bold("Rows") + ": " + rows_text(rows_are), terminal) + legend(runs_);
+      paragraph(terminal.bold("Rows") + ": " + rows_text(file), terminal) + legend(runs_);
   for (std::size_t i = 0; i < predictions_.targets.size(); ++i) {
     said += "\n";
     if (predictions_.targets.size() > 1)
@@ -403,6 +409,7 @@ Json RowComparison::json() const {
   return {{"runs", runs_},
           {"rows", predictions_.rows.size()},
           {"held_out", predictions_.candidates},
+          {"have_validated", predictions_.have_validated},
           {"targets", std::move(targets)}};
 }
 

@@ -21,15 +21,15 @@ class RowComparison {
   RowComparison(ComparedPredictions predictions, std::vector<std::string> runs,
                 double min_coverage);
 
-  /// `rows_are`: "validation rows".
-  std::string text(const std::string& rows_are, const Terminal& terminal) const;
+  /// `file`: that the rows are of, in place of the runs' own data; or nothing.
+  std::string text(const std::string& file, const Terminal& terminal) const;
   nlohmann::json json() const;
   /// A line for each row: its number, the target, whether the runs disagree, and each run's
   /// prediction; of classes also its probability and 1 where it is right, else 0.
   std::string csv() const;
 
  private:
-  std::string rows_text(const std::string& rows_are) const;
+  std::string rows_text(const std::string& file) const;
   std::string class_text(std::size_t target, const Terminal& terminal) const;
   std::string number_text(std::size_t target, const Terminal& terminal) const;
   nlohmann::json class_json(std::size_t target) const;

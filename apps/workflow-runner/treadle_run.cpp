@@ -711,10 +711,7 @@ void compare_row_by_row(const CommandLine& line) {
     return;
   }
   const Terminal terminal(STDOUT_FILENO);
-  const std::string rows_are = !wanted.file.empty()    ? "rows of " + wanted.file.string()
-                               : on == JudgedOn::kTest ? "test rows"
-                                                       : "validation rows, which also chose,";
-  print(comparison.text(terminal) + "\n" + rows.text(rows_are, terminal) +
+  print(comparison.text(terminal) + "\n" + rows.text(wanted.file.string(), terminal) +
         (output.empty() ? "" : "\nall rows are in " + output + "\n"));
 }
 

@@ -114,6 +114,8 @@ TEST_F(PredictionsForComparison, OfOneSplitAreThoseOfTheRunsModel) {
 
   EXPECT_EQ(validated.rows.size(), 30U);
   EXPECT_EQ(tested.rows.size(), 30U);
+  EXPECT_TRUE(validated.have_validated);
+  EXPECT_FALSE(tested.have_validated);
   std::set<std::int64_t> both(validated.rows.begin(), validated.rows.end());
   both.insert(tested.rows.begin(), tested.rows.end());
   EXPECT_EQ(both.size(), 60U);
@@ -123,6 +125,20 @@ TEST_F(PredictionsForComparison, OfOneSplitAreThoseOfTheRunsModel) {
     EXPECT_NEAR(accuracy(tested, run), result["test"]["metrics"]["accuracy"], 1e-9);
   }
   EXPECT_THAT(validated.describe(validated.rows.front()), HasSubstr("points.csv"));
+}
+
+TEST_F(PredictionsForComparison, OfNestedFoldsAreThoseOfTheOuterOnes) {
+  const Json nested{{"use", "nested"},
+                    {"outer", {{"use", "k_fold"}, {"folds", 2}}},
+                    {"inner", {{"use", "k_fold"}, {"folds", 2}}}};
+  const std::vector<fs::path> runs{run(of_file(1, nested)), run(of_file(1, nested, 4))};
+
+  const ComparedPredictions predictions = predict(runs);
+
+  EXPECT_EQ(predictions.rows.size(), 120U);
+  EXPECT_FALSE(predictions.have_validated) << "the outer folds only test";
+  for (std::size_t run = 0; run < 2; ++run)
+    EXPECT_NEAR(accuracy(predictions, run), results_[run]["metrics"]["accuracy"], kOtherBatches);
 }
 
 TEST_F(PredictionsForComparison, LeaveOutWhatOneOfTheRunsWasTrainedOn) {

@@ -155,6 +155,19 @@ TEST_F(Methods, WithASplitForEachSeedAreTestedWithTheCorrection) {
   EXPECT_EQ(pair.pairs, 3);
 }
 
+/// Data drawn anew for each seed: no training rows are shared.
+TEST_F(Methods, WithDataOfTheirOwnForEachSeedArePairs) {
+  for (int seed = 0; seed < 3; ++seed) {
+    const std::string data = "data " + std::to_string(seed);
+    given_run(32, seed, {{0.92 + 0.01 * seed, "split " + std::to_string(seed)}}, data);
+    given_run(8, seed, {{0.90, "split " + std::to_string(seed)}}, data);
+  }
+
+  EXPECT_EQ(verdict().pairs.front().design, Design::kSeeds);
+  EXPECT_THAT(checks(), testing::Contains(AllOf(HasSubstr("data same: "),
+                                                HasSubstr("each seed has data of its own"))));
+}
+
 // scipy.stats.ttest_ind([0.90, 0.93, 0.91], [0.88, 0.90, 0.91, 0.90], equal_var=False)
 TEST_F(Methods, WithOtherSeedsAreTwoSamples) {
   for (const double accuracy : {0.90, 0.93, 0.91})

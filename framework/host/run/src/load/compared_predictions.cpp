@@ -48,6 +48,7 @@ using ModelMaker = std::function<std::unique_ptr<WholeModel>()>;
 /// Rows, and the model that may predict them.
 struct Part {
   RowList rows;
+  bool have_validated = false;
   ModelMaker model;
 };
 
@@ -143,12 +144,11 @@ Json sequence_of(const ResolvedWorkflow& workflow) {
   return workflow.resolved.value("sequence", Json());
 }
 
-/// The rows that a fit is compared on.
-const RowList& held_out_by(const internal::FitRows& rows, bool is_one_of_several, From from) {
+/// Whether a fit is compared on its test rows, and not on its validation rows.
+bool is_compared_by_test(const internal::FitRows& rows, bool is_one_of_several, From from) {
   // Folds that have test rows are judged by them, as in result.json.
-  const bool tests =
-      from == From::kTest || rows.validation.empty() || (is_one_of_several && !rows.test.empty());
-  return tests ? rows.test : rows.validation;
+  return from == From::kTest || rows.validation.empty() ||
+         (is_one_of_several && !rows.test.empty());
 }
 
 std::vector<Part> parts_of(const Runtime& runtime, const fs::path& folder,
@@ -165,15 +165,16 @@ std::vector<Part> parts_of(const Runtime& runtime, const fs::path& folder,
   for (internal::PlannedFit& fit : validation.next().start) {
     const bool is_fold = std::find(judged.begin(), judged.end(), fit.id.path()) != judged.end();
     const bool is_asked_for = from == From::kTest ? fit.is_result : is_fold;
-    const RowList& rows = held_out_by(*fit.rows, is_fold && folds > 1, from);
+    const bool by_test = is_compared_by_test(*fit.rows, is_fold && folds > 1, from);
+    const RowList& rows = by_test ? fit.rows->test : fit.rows->validation;
     if (!is_asked_for || rows.empty())
       continue;
     if (fit.is_result) {
-      parts.push_back({rows, [&runtime, folder, device] {
+      parts.push_back({rows, !by_test, [&runtime, folder, device] {
                          return internal::restored<WholeModel>(runtime, folder, device);
                        }});
     } else {
-      parts.push_back({rows, [&runtime, folder, data, fit] {
+      parts.push_back({rows, !by_test, [&runtime, folder, data, fit] {
                          return std::make_unique<WholeModel>(
                              runtime, internal::model_of_fit(data->components, fit, folder));
                        }});
@@ -236,7 +237,7 @@ OpenRun open_given(const Runtime& runtime, const fs::path& folder, const Compare
   run.sequence = sequence_of(data->model->components.workflow());
   const RowReader* const compared = data->samples ? data->samples.get() : reader;
   run.evaluated = {compared, reader, data->provider->ask<GroupNames>()};
-  run.parts.push_back({RowList::range(0, compared->rows()), [&runtime, folder, device] {
+  run.parts.push_back({RowList::range(0, compared->rows()), false, [&runtime, folder, device] {
                          return internal::restored<WholeModel>(runtime, folder, device);
                        }});
   run.data = data;
@@ -406,6 +407,7 @@ void predict_common(const OpenRun& run, const std::vector<Assigned>& assigned, b
   Filler filler(result, run, is_first);
   for (std::size_t part = 0; part < run.parts.size(); ++part) {
     if (!rows[part].empty()) {
+      result.have_validated = result.have_validated || run.parts[part].have_validated;
       filler.fill(run.parts[part], RowList(std::move(rows[part])),
                   at::tensor(positions[part], at::kLong));
     }

@@ -31,6 +31,8 @@ struct ComparedPredictions {
   std::vector<Target> targets;
   /// How many rows each run could be compared on; the rows above are those that all have.
   std::vector<std::int64_t> candidates;
+  /// Whether some of the rows validated a training, and so may have chosen its epoch or settings.
+  bool have_validated = false;
   /// The place of one of the rows in its source: "line 17 of data/iris.csv".
   std::function<std::string(std::int64_t row)> describe;
 };
