@@ -177,7 +177,7 @@ std::span<const Command> commands() {
        "Finds a model for a table: shows its columns, searches, trains, reports.",
        {kTableFile},
        {kTarget,  kTask,         kDrop,   kTypes,         kSearchTime, kAutoTrials, kFamilies,
-        kRunSeed, kDocumentOnly, kSet,    kOutput,        kDevice,     kTrace,  kPluginDir,
+        kRunSeed, kDocumentOnly, kSet,    kOutput,        kDevice,     kTrace,      kPluginDir,
         kPlugin,  kProbe,        kLocked, kAllowWritable, kQuiet,      kJson},
        "auto data.csv --target price --trials 30",
        true},

@@ -25,8 +25,8 @@
 #include <treadle/core/quantized_weights.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
-#include <treadle/host/run/compared_predictions.h>
 #include <treadle/host/automl/auto_document.h>
+#include <treadle/host/run/compared_predictions.h>
 #include <treadle/host/run/data_profile.h>
 #include <treadle/host/run/devices.h>
 #include <treadle/host/run/generator.h>
@@ -331,15 +331,15 @@ void check_with_data(const CommandLine& line) {
                {"device", dry.device},
                {"estimated_device_bytes", dry.estimated_device_bytes}});
   } else if (!line.has("quiet")) {
-    print(
-        line.arguments[0] + ": no problems found; one batch went through everything\n" +
-        facts_text(facts) +
-        "memory: about " + bytes_text(static_cast<double>(dry.estimated_bytes)) +
-        " at the peak, on top of the program itself\n" +
-        (dry.estimated_device_bytes == 0
-             ? std::string()
-             : "memory of " + dry.device + ": about " +
-                   bytes_text(static_cast<double>(dry.estimated_device_bytes)) + " at the peak\n"));
+    print(line.arguments[0] + ": no problems found; one batch went through everything\n" +
+          facts_text(facts) + "memory: about " +
+          bytes_text(static_cast<double>(dry.estimated_bytes)) +
+          " at the peak, on top of the program itself\n" +
+          (dry.estimated_device_bytes == 0
+               ? std::string()
+               : "memory of " + dry.device + ": about " +
+                     bytes_text(static_cast<double>(dry.estimated_device_bytes)) +
+                     " at the peak\n"));
   }
 }
 

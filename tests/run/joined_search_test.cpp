@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -34,6 +35,7 @@ namespace fs = std::filesystem;
 class App {
  public:
   App(const std::vector<std::string>& words, const fs::path& output) {
+    std::fflush(nullptr);  // else both write what is buffered
     process_ = fork();
     if (process_ != 0)
       return;
@@ -127,9 +129,7 @@ class JoinedSearches : public ::testing::TestWithParam<std::string> {
   std::vector<std::string> join() const {
     return {"tune", "--join", GetParam() + ":" + place_.string(), "--json"};
   }
-  std::vector<std::string> go_on() const {
-    return {"resume", only_run_in(runs()).string(), "-q"};
-  }
+  std::vector<std::string> go_on() const { return {"resume", only_run_in(runs()).string(), "-q"}; }
   fs::path runs() const { return workspace_.folder() / "runs"; }
   fs::path log() const { return workspace_.folder() / "log"; }
   /// Until others can join.

@@ -195,8 +195,8 @@ TEST(SuccessiveHalving, APromotedTrialThatFailsIsNotReplaced) {
 TEST(SuccessiveHalving, ABracketThatIsCutShortKeepsOne) {
   StudyOfJobs study = nine_trials(1);
   study.trials = 8;
-  const FinishedStudy done = run_study(
-      *make("successive_halving", {{"reduction_factor", 3}, {"bracket_size", 6}}), study);
+  const FinishedStudy done =
+      run_study(*make("successive_halving", {{"reduction_factor", 3}, {"bracket_size", 6}}), study);
 
   ASSERT_EQ(done.jobs.size(), 12U);
   EXPECT_THAT(std::vector(done.jobs.begin() + 6, done.jobs.end()),

@@ -34,7 +34,7 @@ struct SearchSettings {
   std::int64_t parallel = 1;  ///< how many jobs a decision does not see the results of
   bool asynchronous = false;  ///< decisions see whatever has ended
   std::int64_t keep = 0;      ///< how many of the best trials keep their weights
-  std::int64_t members = 0;  ///< of an ensemble, at most: trained beside the best at the end
+  std::int64_t members = 0;   ///< of an ensemble, at most: trained beside the best at the end
   std::shared_ptr<StudyStorage> storage = {};  ///< null: one process searches
   std::string study = {};                      ///< its name there
   double lease = 60;                           ///< seconds

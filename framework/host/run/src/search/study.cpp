@@ -62,8 +62,7 @@ constexpr TrialState kStoredStates[] = {TrialState::kPaused, TrialState::kComple
 /// What two searches must have in common for the trials of one to be those of the other.
 nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
   nlohmann::json identity = workflow.resolved.at("search");
-  for (const char* free :
-       {"trials", "budget", "keep", "storage", "study", "lease", "ensemble"})
+  for (const char* free : {"trials", "budget", "keep", "storage", "study", "lease", "ensemble"})
     identity.erase(free);
   identity["seed"] = workflow.seed;
   return identity;
@@ -922,9 +921,9 @@ std::optional<double> Study::seconds_left() const {
   double reserve = 0;
   const std::int64_t best = choose_best();
   if (best >= 0) {
-    const double models = static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0)) +
-                          static_cast<double>(settings_.members) /
-                              static_cast<double>(run_.budget.workers());
+    const double models =
+        static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0)) +
+        static_cast<double>(settings_.members) / static_cast<double>(run_.budget.workers());
     reserve = trials_[static_cast<std::size_t>(best)].seconds * models /
               static_cast<double>(plan_.folds.size());
   }

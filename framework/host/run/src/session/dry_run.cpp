@@ -65,14 +65,14 @@ nlohmann::json search_summary(const internal::SearchSettings& search,
                               std::int64_t shared_bytes, std::int64_t bytes_of_fit,
                               std::optional<double> seconds_per_step) {
   const auto folds = static_cast<std::int64_t>(components.plan().folds.size());
-  nlohmann::json summary{{"trials", search.trials},
-                         {"dimensions", search.space.size()},
-                         {"tuner", search.tuner_name}};
+  nlohmann::json summary{
+      {"trials", search.trials}, {"dimensions", search.space.size()}, {"tuner", search.tuner_name}};
   if (search.pruner)
     summary["pruner"] = search.pruner_name;
   std::int64_t at_once = std::min<std::int64_t>(workers, search.parallel * folds);
   if (search.memory) {
-    const std::int64_t room = (*search.memory - shared_bytes) / std::max<std::int64_t>(bytes_of_fit, 1);
+    const std::int64_t room =
+        (*search.memory - shared_bytes) / std::max<std::int64_t>(bytes_of_fit, 1);
     summary["fits_into_memory"] = room >= 1;
     at_once = std::clamp<std::int64_t>(room, 1, at_once);
   }

@@ -145,9 +145,9 @@ void RunSession::write_result() {
     result_ = nlohmann::json::object({{"jobs", study_->jobs_done()}});
     return;
   }
-  result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
-                             study_ ? &*study_ : nullptr, ensemble_ ? &*ensemble_ : nullptr,
-                             baseline_memory_);
+  result_ =
+      write_run_result(run_, study_ ? study_->best_run() : *plan_, study_ ? &*study_ : nullptr,
+                       ensemble_ ? &*ensemble_ : nullptr, baseline_memory_);
 }
 
 }  // namespace treadle::internal

@@ -90,8 +90,7 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow) {
   if (!workflow.resolved.contains("search") || !workflow.resolved.at("search").contains("ensemble"))
     return std::nullopt;
   const nlohmann::json& search = workflow.resolved.at("search");
-  EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(),
-                            {}};
+  EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(), {}};
   if (!search.at("objective").is_string()) {
     refuse_ensemble(workflow,
                     "an ensemble is chosen by one objective, and this search has several");
@@ -130,9 +129,8 @@ StudyEnsemble::StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings
 
 FitPlanner::Orders StudyEnsemble::next() {
   Orders orders = study_.next();
-  const bool has_ended =
-      std::any_of(orders.start.begin(), orders.start.end(),
-                  [](const PlannedFit& fit) { return !is_of_trial(fit.id); });
+  const bool has_ended = std::any_of(orders.start.begin(), orders.start.end(),
+                                     [](const PlannedFit& fit) { return !is_of_trial(fit.id); });
   if (has_ended && !std::exchange(is_chosen_, true)) {
     choose();
     for (const Member& member : members_)

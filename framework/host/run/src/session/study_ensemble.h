@@ -28,19 +28,18 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow);
 
 /// A study whose run ends with an ensemble of its trials beside the best one.
 ///
-/// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by what
-/// they predicted for their validation rows (select_ensemble()); with folds these are all rows, each
-/// predicted by a model that was not trained on it. Each chosen trial is trained once more, as the
-/// best one is: "members/7" is that of trial 7, in the folder of its path. `ensemble.json` names
-/// them with their weights.
+/// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by
+/// what they predicted for their validation rows (select_ensemble()); with folds these are all
+/// rows, each predicted by a model that was not trained on it. Each chosen trial is trained once
+/// more, as the best one is: "members/7" is that of trial 7, in the folder of its path.
+/// `ensemble.json` names them with their weights.
 ///
 /// It hands everything about other fits on to the study. What trials predicted is read from their
 /// records, whichever process they ended in, so a resumed run chooses the same members.
 class StudyEnsemble final : public FitPlanner {
  public:
   /// `plan` has no inner folds, and one model. Borrows both.
-  StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings settings,
-                ValidationPlan plan);
+  StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings settings, ValidationPlan plan);
 
   Orders next() override;
   bool begins(const FitId& fit) override;

@@ -112,9 +112,9 @@ void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
 /// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing
 /// is written.
 struct DryRun {
-  nlohmann::json data;               ///< rows, inputs with shapes, target, class names, chosen task
-  nlohmann::json model;              ///< parameters, output shape, parameter count
-  nlohmann::json validation;         ///< folds with their sizes
+  nlohmann::json data;        ///< rows, inputs with shapes, target, class names, chosen task
+  nlohmann::json model;       ///< parameters, output shape, parameter count
+  nlohmann::json validation;  ///< folds with their sizes
   /// Null without a search: trials, how many trainings run at once, the time of a trial and of all,
   /// as the document's own values take, and how many trials its budgets allow.
   nlohmann::json search = nullptr;
