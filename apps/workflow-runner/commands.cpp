@@ -82,7 +82,7 @@ constexpr Option kFrom{"from", 0,  "RUN",
 constexpr Option kReuse{"reuse", 0,  "RUN",
                         false,   "", "of a pipeline: takes over what this run has of its stages"};
 constexpr Option kResume{"resume", 0,  "RUN",
-                         false,    "", "goes on with this search, as the options below change it"};
+                         false,    "", "continues this search, as the options below change it"};
 constexpr Option kJoin{"join", 0,  "STORAGE",
                        false,  "", "takes trials of a search elsewhere: sqlite:study.db"};
 constexpr Option kStudy{"study", 0,  "NAME",

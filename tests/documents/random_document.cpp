@@ -96,6 +96,13 @@ class Drawer {
                            {"trials", dice.whole(2, 4)},
                            {"parallel", dice.whole(1, 3)},
                            {"space", {{"training.batch_size", {{"int", {4, 9}}}}}}};
+    // Folds that begin with the weights of the one before are not judged together.
+    const bool is_chained =
+        document_.contains("validation") && document_["validation"].is_object() &&
+        document_["validation"].value("warm_start", false);
+    const std::vector<std::string> pruners{"asha", "median", "successive_halving"};
+    if (!is_chained && dice.chance(50))
+      document_["search"]["pruner"] = {{"use", dice.one_of(pruners)}};
   }
 
   /// Nothing but its first rows can validate, and an epoch needs a length.

@@ -24,6 +24,7 @@ constexpr std::array kUnits{
     WrittenUnit{"st", Duration::Unit::kSteps, 1},
     WrittenUnit{"h", Duration::Unit::kSeconds, 3600},
     WrittenUnit{"min", Duration::Unit::kSeconds, 60},
+    WrittenUnit{"m", Duration::Unit::kSeconds, 60},  // only read
     WrittenUnit{"s", Duration::Unit::kSeconds, 1},
 };
 

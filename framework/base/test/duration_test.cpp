@@ -29,6 +29,7 @@ TEST(Duration, ReadsEveryUnit) {
   EXPECT_EQ(Duration::parse("500st"), (Duration{500, Unit::kSteps}));
   EXPECT_EQ(Duration::parse("2h"), (Duration{7200, Unit::kSeconds}));
   EXPECT_EQ(Duration::parse("30min"), (Duration{1800, Unit::kSeconds}));
+  EXPECT_EQ(Duration::parse("30m"), (Duration{1800, Unit::kSeconds}));
   EXPECT_EQ(Duration::parse("45s"), (Duration{45, Unit::kSeconds}));
 }
 

@@ -113,7 +113,7 @@ TEST(AutoDocument, FamiliesThatTheTableIsTooWideForAreLeftOut) {
 
   const Json models = document_of(table_of(columns)).at("search").at("space").at("model");
 
-  EXPECT_EQ(models.at("choice").size(), Portfolio::built_in().families().size() - 1);
+  EXPECT_EQ(models.at("choice").size(), Portfolio::built_in().families().size() - 2);
   DocumentOptions options;
   options.families = {"ft_transformer"};
   EXPECT_THROW(document_of(table_of(columns), options), UsageError);
