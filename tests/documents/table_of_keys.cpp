@@ -28,6 +28,7 @@ const std::vector<KeyReason>& seldom() {
       {"model/flow:initial*", "a state may lead nowhere"},
       {":search*", "another trial need not be the best"},
       {"tuner/*", "another trial need not be the best"},
+      {"pruner/*", "another trial need not be the best"},
       {"*:target", "may name the only one there is"},
       {"data/*:target*.name", "the only one there is, no result names"},
       {"model/flow:outputs", "may name the tags that are taken anyway"},
