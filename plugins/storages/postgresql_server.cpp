@@ -39,6 +39,7 @@ constexpr std::array kStateRemedies{
     StateRemedy{"53300", ""},  // too many connections
     StateRemedy{"42501", kGrant},
     StateRemedy{"3F000", kGrant},  // there is no schema in the search path that we may see
+    StateRemedy{"23503", "; the study was deleted while it was worked on: begin it anew"},
     StateRemedy{"53100", "; make room on the server's disk: what the study had is kept"},
     StateRemedy{"53", "; the server lacks resources: what the study had is kept"},
     StateRemedy{"25006", "; this server only reads: name the primary in the location"},
@@ -156,7 +157,9 @@ void PostgresqlServer::connect(const Patience& patience) {
     if (PQpingParams(keywords.names(), keywords.values(), 1) != PQPING_OK)
       throw Unavailable{words_of_connection()};
     if (!try_once())
-      fail(words_of_connection(), "; look at the user, the password (~/.pgpass) and the database");
+      fail(words_of_connection(),
+           "; look at the user, the password (~/.pgpass), the database, and how many connections "
+           "the server takes");
   }
   // Notices, as of tables that are there already, would be printed.
   PQsetNoticeReceiver(

@@ -137,7 +137,7 @@ TEST_F(PostgresqlStorage, WhatTheServerRefusesIsAnErrorAtOnce) {
       error_of(SharedServer::server().location() + " dbname=missing password=secret", 30),
       AllOf(StartsWith("PostgreSQL \"missing\" at " + SharedServer::server().folder().string()),
             HasSubstr("database \"missing\" does not exist"),
-            HasSubstr("; look at the user, the password (~/.pgpass) and the database")));
+            HasSubstr("; look at the user, the password (~/.pgpass), the database, and ")));
 
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
 }
@@ -160,6 +160,19 @@ TEST_F(PostgresqlStorage, AServerThatIsNotThereIsWaitedForAndNamed) {
   EXPECT_THAT(error_of("postgresql://me@127.0.0.1:1/studies"),
               AllOf(StartsWith("PostgreSQL \"studies\" at 127.0.0.1:1: "), HasSubstr("refused"),
                     HasSubstr("; start the server, or look at the location (tried for 0.3 s)")));
+}
+
+TEST_F(PostgresqlStorage, AStudyThatWasDeletedIsNamedAsSuch) {
+  const auto storage = make();
+  storage->create("study", 1);
+  storage->claim("study", 0, "A", kLong);
+  by_hand("DELETE FROM treadle_jobs; DELETE FROM treadle_studies");
+  try {
+    storage->claim("study", 1, "A", kLong);
+    FAIL() << "it was claimed";
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("; the study was deleted while it was worked on"));
+  }
 }
 
 // Somebody has a lock on the tables and does not let go.

@@ -278,7 +278,8 @@ StorageCase keeping(std::string name, const Changes& changes = {}) {
                 return std::make_unique<Keeping>(std::make_unique<Kind>(folder), changes, folder);
               },
           .lease = 0.1,
-          .jobs = 100};
+          .jobs = 100,
+          .large = 10'000};
 }
 
 /// So many workers are killed that one of them surely has a job.

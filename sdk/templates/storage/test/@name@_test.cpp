@@ -22,7 +22,8 @@ INSTANTIATE_TEST_SUITE_P(@Name@, StorageContract,
                                  [](const std::filesystem::path& folder) {
                                    return make(folder / "studies.json");
                                  },
-                             .jobs = 100}),
+                             .jobs = 100,
+                             .large = 100'000}),
                          CaseName());
 
 TEST(@Name@, IsAFileThatAnybodyCanRead) {

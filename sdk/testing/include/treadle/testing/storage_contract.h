@@ -52,6 +52,8 @@ struct StorageCase {
   /// Of the study whose workers are killed, and how long it may take, in seconds.
   std::int64_t jobs = 300;
   double patience = 60;
+  /// The characters of the largest result that is kept.
+  std::size_t large = 2'000'000;
 };
 
 class StorageContract : public ::testing::TestWithParam<StorageCase> {
@@ -306,7 +308,7 @@ TEST_P(StorageContract, KeepsAnyNameAndAnyJson) {
       {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 1.0},
       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::uint64_t>::max()},
       "",
-      std::string(2'000'000, 'x')};
+      std::string(GetParam().large, 'x')};
   const auto storage = make();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
