@@ -330,8 +330,7 @@ std::vector<Wrong<StorageCase>> all() {
                                         [ended_already](const Asked& asked) {
                                           return asked.kept.is_object() && !ended_already(asked);
                                         }}),
-       {"AJobIsOneWorkers", "StudiesHaveJobsOfTheirOwn", "ALateResultIsNotKept",
-        "AWorkerThatWasFrozenLosesItsJobAndNothingElse"}},
+       {"AJobIsOneWorkers", "StudiesHaveJobsOfTheirOwn", "ALateResultIsNotKept"}},
       {keeping("ReplacesResults", {.finish =
                                        [ended_already](const Asked& asked) {
                                          return asked.answer ||
