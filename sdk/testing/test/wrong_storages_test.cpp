@@ -278,7 +278,7 @@ StorageCase keeping(std::string name, const Changes& changes = {}) {
                 return std::make_unique<Keeping>(std::make_unique<Kind>(folder), changes, folder);
               },
           .lease = 0.1,
-          .jobs = 100,
+          .jobs = 30,
           .large = 10'000};
 }
 
