@@ -12,18 +12,21 @@ def numbers(seed, count):
     return out
 
 
-def select(candidates, targets, size):
+def select(candidates, targets, size, initial=0):
     chosen, history = [], []
-    for _ in range(size):
+    for step in range(size):
         def error(extra):
             members = chosen + [extra]
             mean = [sum(candidates[m][r] for m in members) / len(members) for r in range(len(targets))]
             return math.fsum((p - t) ** 2 for p, t in zip(mean, targets)) / len(targets)
         scores = [error(c) for c in range(len(candidates))]
-        best = min(range(len(candidates)), key=lambda c: scores[c])
+        if step == 0:
+            by_score = sorted(range(len(candidates)), key=lambda c: scores[c])
+        best = by_score[step] if step < initial else min(range(len(candidates)), key=lambda c: scores[c])
         chosen.append(best)
         history.append(scores[best])
-    length = history.index(min(history)) + 1
+    first = max(initial - 1, 0)
+    length = history.index(min(history[first:]), first) + 1
     return {c: chosen[:length].count(c) / length for c in sorted(set(chosen[:length]))}, history[length - 1], chosen
 
 
@@ -31,6 +34,6 @@ rows, models = 12, 6
 targets = numbers(1, rows)
 noise = [numbers(10 + m, rows) for m in range(models)]
 candidates = [[t + (0.2 + 0.1 * m) * (n - 0.5) for t, n in zip(targets, noise[m])] for m in range(models)]
-for size in (1, 5, 20):
-    weights, score, chosen = select(candidates, targets, size)
-    print(size, weights, f"{score:.12f}", chosen)
+for size, initial in ((1, 0), (5, 0), (20, 0), (10, 4)):
+    weights, score, chosen = select(candidates, targets, size, initial)
+    print(size, initial, weights, f"{score:.12f}", chosen)

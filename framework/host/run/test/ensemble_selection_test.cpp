@@ -43,8 +43,9 @@ struct Candidates {
   double error(const at::Tensor& mean) const {
     return (mean - targets).square().mean().item<double>();
   }
-  SelectedEnsemble select(std::int64_t size) const {
-    return select_ensemble(predictions, size, [&](const at::Tensor& mean) { return error(mean); });
+  SelectedEnsemble select(std::int64_t size, std::int64_t initial = 0) const {
+    return select_ensemble(predictions, size, initial,
+                           [&](const at::Tensor& mean) { return error(mean); });
   }
 };
 
@@ -67,13 +68,16 @@ TEST(EnsembleSelection, AddsWhatHelpsMostAsAnIndependentImplementationDoes) {
   EXPECT_EQ(weights_of(candidates.select(20)),
             (Weights{{0, 0.25}, {1, 0.35}, {2, 0.2}, {4, 0.1}, {5, 0.1}}));
   EXPECT_NEAR(candidates.select(20).score, 0.001256145064, 1e-12);
+  EXPECT_EQ(weights_of(candidates.select(10, 4)),
+            (Weights{{0, 0.2}, {1, 0.3}, {2, 0.2}, {3, 0.1}, {4, 0.1}, {5, 0.1}}));
+  EXPECT_NEAR(candidates.select(10, 4).score, 0.001423240048, 1e-12);
 }
 
 TEST(EnsembleSelection, OfEqualCandidatesTheFirstIsAddedAndMoreOfTheSameIsNoGain) {
   const at::Tensor same = at::tensor({1.0, 2.0});
 
   const SelectedEnsemble selected =
-      select_ensemble(std::vector<at::Tensor>{same, same, same}, 10,
+      select_ensemble(std::vector<at::Tensor>{same, same, same}, 10, 1,
                       [](const at::Tensor& mean) { return mean.sum().item<double>(); });
 
   EXPECT_EQ(weights_of(selected), (std::vector<std::pair<std::size_t, double>>{{0, 1}}));
@@ -83,7 +87,7 @@ TEST(EnsembleSelection, ACandidateWithoutAScoreIsNotAdded) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
 
   const SelectedEnsemble selected =
-      select_ensemble(std::vector<at::Tensor>{at::tensor({nan}), at::tensor({3.0})}, 2,
+      select_ensemble(std::vector<at::Tensor>{at::tensor({nan}), at::tensor({3.0})}, 2, 2,
                       [](const at::Tensor& mean) { return mean.item<double>(); });
 
   EXPECT_EQ(weights_of(selected), (std::vector<std::pair<std::size_t, double>>{{1, 1}}));

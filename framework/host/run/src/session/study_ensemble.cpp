@@ -90,7 +90,9 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow) {
   if (!workflow.resolved.contains("search") || !workflow.resolved.at("search").contains("ensemble"))
     return std::nullopt;
   const nlohmann::json& search = workflow.resolved.at("search");
-  EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(), {}};
+  EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(),
+                            search.at("ensemble").at("initial").get<std::int64_t>(),
+                            {}};
   if (!search.at("objective").is_string()) {
     refuse_ensemble(workflow,
                     "an ensemble is chosen by one objective, and this search has several");
@@ -173,8 +175,9 @@ void StudyEnsemble::choose() {
   if (candidates.empty())
     return;
   ObjectiveOfMean objective(run_.components(), settings_.objective, trials.front().predicted);
-  const SelectedEnsemble selected = select_ensemble(
-      candidates, settings_.size, [&](const at::Tensor& mean) { return objective(mean); });
+  const SelectedEnsemble selected =
+      select_ensemble(candidates, settings_.size, settings_.initial,
+                      [&](const at::Tensor& mean) { return objective(mean); });
   score_ = objective.sign() * selected.score;
   if (selected.members.size() == 1)
     return;  // the best run trains it anyway

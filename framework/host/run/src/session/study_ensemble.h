@@ -19,8 +19,9 @@ namespace treadle::internal {
 
 /// The document's `search.ensemble`.
 struct EnsembleSettings {
-  std::int64_t size = 1;  ///< how often a trial is added, so at most so many members
-  std::string objective;  ///< the name of a metric
+  std::int64_t size = 1;     ///< how often a trial is added, so at most so many members
+  std::int64_t initial = 1;  ///< so many of the best trials are members in any case
+  std::string objective;     ///< the name of a metric
 };
 
 /// Nothing where the search has no `ensemble`. Throws a DocumentError where it can have none.
