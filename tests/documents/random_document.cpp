@@ -97,9 +97,9 @@ class Drawer {
                            {"parallel", dice.whole(1, 3)},
                            {"space", {{"training.batch_size", {{"int", {4, 9}}}}}}};
     // Folds that begin with the weights of the one before are not judged together.
-    const bool is_chained =
-        document_.contains("validation") && document_["validation"].is_object() &&
-        document_["validation"].value("warm_start", false);
+    const bool is_chained = document_.contains("validation") &&
+                            document_["validation"].is_object() &&
+                            document_["validation"].value("warm_start", false);
     const std::vector<std::string> pruners{"asha", "median", "successive_halving"};
     if (!is_chained && dice.chance(50))
       document_["search"]["pruner"] = {{"use", dice.one_of(pruners)}};
