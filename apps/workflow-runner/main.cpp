@@ -180,8 +180,8 @@ bool depends_on_device(const Json& precision) {
 
 /// Its stages depend on each other, which only treadle-run knows.
 bool has_stages(const std::string& path) {
-  const Json& document = Document::read(path)->value();
-  return document.is_object() && document.contains("stages");
+  const std::shared_ptr<const Document> document = Document::read(path);
+  return document->value().is_object() && document->value().contains("stages");
 }
 
 void check_document(const CommandLine& line, char** argv) {

@@ -95,7 +95,7 @@ TEST_F(GoldenRuns, AreListedAndCompared) {
   EXPECT_EQ(list.code, 0) << list.err;
   EXPECT_THAT(list.out, AllOf(HasSubstr("finished"), HasSubstr("stopped")));
 
-  const Finished compared = run({"runs", "compare", kFinished, kStopped, "--json"});
+  const Finished compared = run({"compare", kFinished, kStopped, "--json"});
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("accuracy"));
 }

@@ -1036,8 +1036,9 @@ std::shared_ptr<const ResolvedWorkflow> Study::document_of(std::int64_t trial) c
 
 std::vector<std::string> Study::names() const {
   std::vector<std::string> names;
-  for (const Trial& trial : trials_) {
-    for (std::string& name : names_of(trial.now.number))
+  // Those that were cut off do not count, as if they had not begun.
+  for (const treadle::Trial& trial : shown_) {
+    for (std::string& name : names_of(trial.number))
       names.push_back(std::move(name));
   }
   const std::vector<std::string> last = best_run_->names();
