@@ -220,12 +220,12 @@ TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTar
 TEST(ResultText, ShowsTheValuesOfTheBestTrial) {
   Json result = {{"validation", {{"loss", 0.25}, {"sample_count", 8}}}, {"total_epochs", 2}};
   result["search"] = {
-      {"objective", "val_loss"},
+      {"objectives", Json::array({{{"name", "val_loss"}, {"direction", "minimize"}}})},
       {"best_trial", 1},
       {"trials",
        {{{"state", "failed"}, {"params", {{"optimizer.learning_rate", 9}}}},
         {{"state", "complete"},
-         {"value", 0.5},
+         {"values", Json::array({0.5})},
          {"params", {{"model.hidden", {8, 8}}, {"optimizer.learning_rate", 0.1}}}}}}};
 
   const std::string text = result_table(result, kPiped);
