@@ -271,17 +271,20 @@ void StudyJournal::reported(std::int64_t trial, const IntermediateValue& value) 
 }
 
 void StudyJournal::job_ended(const JobEnd& end) {
-  nlohmann::json attributes{{kJob,
-                             {{"number", end.job},
-                              {"paused", end.state == TrialState::kPaused},
-                              {"epoch", end.epoch},
-                              {"seconds", end.seconds},
-                              {"elapsed", end.elapsed}}}};
+  // Optuna expects one attribute in a line. The job is the last: with it the others are there.
+  const auto put = [&](const char* key, nlohmann::json value) {
+    append(kSetTrialAttribute,
+           {{"trial_id", end.trial}, {"system_attr", {{key, std::move(value)}}}});
+  };
   if (!end.error.empty())
-    attributes[kError] = end.error;
+    put(kError, end.error);
   if (!end.constraints.empty())
-    attributes[kConstraints] = end.constraints;
-  append(kSetTrialAttribute, {{"trial_id", end.trial}, {"system_attr", std::move(attributes)}});
+    put(kConstraints, end.constraints);
+  put(kJob, {{"number", end.job},
+             {"paused", end.state == TrialState::kPaused},
+             {"epoch", end.epoch},
+             {"seconds", end.seconds},
+             {"elapsed", end.elapsed}});
   if (end.state == TrialState::kPaused)
     return;
   for (const auto& [state, code] : kStates) {
