@@ -144,6 +144,8 @@ void StudyJournal::read() {
     trials_.pop_back();
     whole = before_last_trial;
   }
+  for (const JournaledTrial& trial : trials_)
+    last_reported_.push_back(trial.intermediate.empty() ? 0 : trial.intermediate.back().step);
   file_.emplace(path_);
   file_->truncate_to(whole);
 }
@@ -240,9 +242,9 @@ void StudyJournal::append(int operation, nlohmann::json fields) {
 }
 
 void StudyJournal::started(std::int64_t trial, const SearchSpace& space, const Point& point) {
-  if (trial < static_cast<std::int64_t>(trials_.size()))
+  if (trial < static_cast<std::int64_t>(last_reported_.size()))
     return;
-  trials_.emplace_back().params = space.to_json(point);
+  last_reported_.push_back(0);
   append(kCreateTrial, {{"study_id", 0}, {"datetime_start", time_now()}});
   for (std::size_t i = 0; i < space.size(); ++i) {
     if (!point.is_active(i))
@@ -255,10 +257,10 @@ void StudyJournal::started(std::int64_t trial, const SearchSpace& space, const P
 }
 
 void StudyJournal::reported(std::int64_t trial, const IntermediateValue& value) {
-  JournaledTrial& known = trials_[static_cast<std::size_t>(trial)];
-  if (!known.intermediate.empty() && known.intermediate.back().step >= value.step)
+  std::int64_t& last = last_reported_[static_cast<std::size_t>(trial)];
+  if (last >= value.step)
     return;
-  known.intermediate.push_back(value);
+  last = value.step;
   if (std::isfinite(value.value)) {
     append(kSetIntermediate,
            {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", value.value}});

@@ -88,8 +88,9 @@ class StudyJournal {
   const std::filesystem::path path_;
   const SearchSpace& space_;
   const std::string worker_;
-  std::vector<JournaledTrial> trials_;
-  nlohmann::json identity_;  // of the journal; null: it is new
+  std::vector<JournaledTrial> trials_;       // of earlier processes
+  std::vector<std::int64_t> last_reported_;  // of all trials: the last epoch that is written
+  nlohmann::json identity_;                  // of the journal; null: it is new
   nlohmann::json ended_;
   double elapsed_ = 0;
   std::optional<AppendFile> file_;

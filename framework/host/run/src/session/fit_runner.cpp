@@ -301,6 +301,7 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
   if (end != engine::FitEnd::kPaused) {  // only its name is needed any more
     node.fit.rows.reset();
     node.fit.workflow.reset();
+    node.identity = nullptr;  // a document for each trial of a search
   }
   return end;
 }
