@@ -538,9 +538,15 @@ std::vector<std::string> Study::poll() {
       continue;
     if (job.owner == Owner::kThis && !shared_->renew(trial.job))
       job.owner = Owner::kAnother;  // this process was silent for too long
-    // Its worker may have died: whoever has a free slot asks for it again.
-    if (job.owner == Owner::kAnother && !has_running_fit(trial) && !is_over_)
+    if (job.owner != Owner::kAnother || has_running_fit(trial) || is_over_)
+      continue;
+    // Its worker may have died: what this process has of it counts then, or whoever has a free slot
+    // asks for it again.
+    if (job.ended_late) {
+      end_job(trial, *job.ended_late);
+    } else {
       order_fits(trial, ready_);
+    }
   }
   return is_over_ && end_ ? cut_off(*end_) : std::vector<std::string>();
 }
@@ -733,8 +739,13 @@ void Study::settle(Trial& trial) {
     put_values_together(trial);
   }
   if (jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother) {
-    ended_elsewhere(trial.now.number);  // or later
-    return;
+    const bool has_ended_here =
+        !trial.error.empty() || trial.is_cancelled ||
+        (trial.training &&
+         std::all_of(trial.training->fits.begin(), trial.training->fits.end(),
+                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kEnded; }));
+    if (ended_elsewhere(trial.now.number) || !has_ended_here)
+      return;
   }
   if (!trial.error.empty())
     return end_job(trial, TrialState::kFailed);
@@ -789,6 +800,7 @@ void Study::end_job(Trial& trial, TrialState state) {
       job.owner = shared_->claim(trial.job) ? Owner::kThis : Owner::kAnother;
     if (job.owner != Owner::kThis || !publish(trial, state, seconds)) {
       job.owner = Owner::kAnother;
+      job.ended_late = state;
       return;
     }
     ++jobs_done_;

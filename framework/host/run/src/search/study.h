@@ -127,6 +127,8 @@ class Study final : public FitPlanner {
     std::int64_t trial = 0;
     Owner owner = Owner::kNobody;  // where there is a storage
     bool has_ended = false;
+    /// It ended so in this process, but another one had taken it over.
+    std::optional<TrialState> ended_late;
     Clock::time_point begun;
     std::shared_ptr<const Trials> seen;  ///< for judgements
   };
