@@ -13,6 +13,7 @@
 #include <treadle/core/history.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/solves_last_layer.h>
+#include <treadle/core/structure_search.h>
 #include <treadle/engine/batch_norm_refresh.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
@@ -21,6 +22,7 @@
 #include "checkpoint_clock.h"
 #include "last_layer.h"
 #include "step_marks.h"
+#include "structure_parts.h"
 
 namespace treadle::engine {
 
@@ -66,7 +68,10 @@ std::string name_of_rate(std::size_t group) {
 
 /// An epoch is: steps → the average put in → validation → callbacks → the average taken out → row
 /// of history → checkpoint.
-class Session final : public TrainingSession, public TrainingControl, public SolvesLastLayer {
+class Session final : public TrainingSession,
+                      public TrainingControl,
+                      public SolvesLastLayer,
+                      public SearchesStructure {
  public:
   Session(TrainingWorkflow& loop, const SessionSetup& setup, RunContext& context)
       : loop_(loop),
@@ -74,7 +79,9 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
         context_(context),
         step_(*setup.model, *setup.objective, *setup.optimizer,
               {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline,
-               setup.path, setup.precision, setup.capture}),
+               setup.path, setup.precision,
+               // A captured step updates the same parameters every time.
+               setup.structure_training == nullptr ? setup.capture : nullptr}),
         marks_(setup.backend, device(), setup.timeline),
         batches_per_epoch_(setup.training->batches_per_epoch()),
         span_{setup.optimizer->learning_rate(), total_steps(), batches_per_epoch_},
@@ -85,6 +92,10 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
         step_callbacks_.push_back(callback);
     }
     step_.measure({!step_callbacks_.empty(), false});
+    if (setup.structure_training != nullptr) {
+      structure_.emplace(*setup.model, step_.arena());
+      step_.update_only(structure_->rest());
+    }
   }
 
   TrainingResult train() {
@@ -246,6 +257,41 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
           evaluate_metrics(evaluation_setup(setup_), *rows, context_.stop_token(), {}).loss;
     } catch (const Interrupted&) {
       save({epoch_, step_count_, false, false});
+      interrupt();
+    }
+  }
+
+  std::span<WeighsOperations* const> structures() const override {
+    expect_structure();
+    return structure_->layers();
+  }
+
+  void step_structure(double learning_rate) override {
+    expect_structure();
+    save_finished_epoch();
+    TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
+    if (is_last_of_epoch())
+      return;
+    Batch batch = next_structure_batch();
+    const std::uint64_t seed =
+        context_.random().seed("structure", {static_cast<std::uint64_t>(structure_steps_)});
+    ++structure_steps_;
+    step_.update_only(structure_->alphas());
+    // Its own count of steps: the first for the alphas is the first.
+    step_.run(batch, structure_steps_, learning_rate, seed,
+              group_rates(step_count_, learning_rate));
+    step_.update_only(structure_->rest());
+    if (step_.is_read_at_once())
+      expect_no_divergence();
+  }
+
+  double structure_loss() override {
+    expect_structure();
+    try {
+      const auto rows = setup_.structure_evaluation->epoch(0);
+      return evaluate_metrics(evaluation_setup(setup_), *rows, context_.stop_token(), {}).loss;
+    } catch (const Interrupted&) {
+      save({epoch_, step_count_, batches_done_ == 0, false});
       interrupt();
     }
   }
@@ -608,6 +654,25 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
     return true;
   }
 
+  void expect_structure() const {
+    TREADLE_EXPECTS(structure_.has_value(),
+                    "no rows are set aside for a structure; declare x-treadle-sets-aside in the "
+                    "schema of the loop");
+  }
+
+  /// On the device. Passes follow one another.
+  Batch next_structure_batch() {
+    const std::int64_t a_pass = setup_.structure_training->batches_per_epoch().value();
+    if (!structure_stream_ || structure_steps_ % a_pass == 0) {
+      structure_stream_.reset();
+      structure_stream_ =
+          setup_.structure_training->epoch(structure_steps_ / a_pass, structure_steps_ % a_pass);
+    }
+    Batch batch;
+    TREADLE_EXPECTS(structure_stream_->next(batch), "a pass has as many batches as it says");
+    return device().is_cpu() ? batch : sent(batch, device(), setup_.timeline);
+  }
+
   /// For an average in the model: batch normalization's statistics from the training rows of
   /// `epoch`.
   void refresh_statistics(std::int64_t epoch) {
@@ -736,6 +801,8 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
     state.put("last_changed_epoch", nlohmann::json(last_changed_epoch_));
     state.put("epoch_changes", nlohmann::json(epoch_changes_));
     state.put("seconds", nlohmann::json(seconds()));
+    if (structure_)
+      state.put("structure_steps", nlohmann::json(structure_steps_));
     if (tested_.losses.rows() > 0)
       state.put("tested", tested_state());
     if (const StateDict data = setup_.training->state(epoch_, batches_done_); !data.empty())
@@ -793,6 +860,8 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
     last_changed_epoch_ = saved.value("last_changed_epoch").get<std::int64_t>();
     epoch_changes_ = saved.value("epoch_changes").get<std::vector<std::string>>();
     earlier_seconds_ = saved.value("seconds").get<double>();
+    if (structure_)
+      structure_steps_ = saved.value("structure_steps").get<std::int64_t>();
     if (saved.has_part("tested"))
       load_tested(saved.part("tested"));
     if (saved.has_part("data"))
@@ -840,6 +909,10 @@ class Session final : public TrainingSession, public TrainingControl, public Sol
     Batch next;                        // for step(); empty: it takes one itself
     std::vector<std::int64_t> groups;  // of that
   } tested_;
+
+  std::optional<StructureParts> structure_;  // nothing: no structure is searched
+  std::unique_ptr<BatchStream> structure_stream_;
+  std::int64_t structure_steps_ = 0;  // done for it
 
   std::optional<double> solved_loss_;    // of the epoch, where its last layer was computed
   std::unique_ptr<BatchStream> stream_;  // of the epoch; null before its first step here

@@ -526,12 +526,31 @@ bool TrainingStep::work(const Batch& batch) {
   losses_.clear();
   for (const auto& shard : shards_)
     losses_.push_back(std::move(shard->loss));
-  const bool updated = numbers_->finish(losses_);
+  const bool updated = finish();
   if (average_ != nullptr && updated) {
     const Timeline::Span span(timeline_, Phase::kUpdate);
     average_->add_after(number_->step, numbers_->skip());
   }
   return updated;
+}
+
+bool TrainingStep::finish() {
+  if (updated_.empty())
+    return numbers_->finish(losses_);
+  for (std::size_t i = 0; i < updated_.size(); ++i) {
+    if (!updated_[i])
+      arena_.gradient(arena_.segments()[i]).zero_();
+  }
+  bool updated = false;
+  arena_.with_only(updated_, [&] { updated = numbers_->finish(losses_); });
+  return updated;
+}
+
+void TrainingStep::update_only(std::vector<bool> segments) {
+  TREADLE_EXPECTS(!captured_, "a captured step updates what the recorded one did");
+  TREADLE_EXPECTS(segments.empty() || segments.size() == arena_.segments().size(),
+                  "there is one entry for each segment");
+  updated_ = std::move(segments);
 }
 
 std::int64_t TrainingStep::replayed() const {

@@ -96,16 +96,16 @@ std::vector<Problem> problems_of_whole_batches(const Json& resolved, const Schem
   return problems;
 }
 
-/// The name of the parameter with the rows of a window, where the training loop's schema declares
-/// that it tests first.
-std::optional<std::string> parameter_of_window(const Json& resolved, const SchemaIndex& index) {
+/// The name of the parameter that the training loop's schema declares under `keyword`.
+std::optional<std::string> declared_parameter(const Json& resolved, const SchemaIndex& index,
+                                              const char* keyword) {
   const Json name = resolved.at("training").value("use", Json());
   if (!name.is_string())
     return std::nullopt;
   const FoundComponent found = index.find("training", name.get<std::string>());
-  if (found.schema == nullptr || !found.schema->contains("x-treadle-tests-first"))
+  if (found.schema == nullptr || !found.schema->contains(keyword))
     return std::nullopt;
-  return found.schema->at("x-treadle-tests-first").get<std::string>();
+  return found.schema->at(keyword).get<std::string>();
 }
 
 /// A loop that tests each batch before it trains on it takes the data once, in its own order, and
@@ -334,7 +334,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   std::vector<Problem> problems = problems_of_whole_batches(checked.value, index, *document);
   for (Problem& problem : problems_of_device(checked.value, index, *document))
     problems.push_back(std::move(problem));
-  const std::optional<std::string> window = parameter_of_window(checked.value, index);
+  const std::optional<std::string> window =
+      declared_parameter(checked.value, index, "x-treadle-tests-first");
   if (window) {
     for (Problem& problem :
          problems_of_tests_first(document->value(), checked.value, *window, *document))
@@ -359,6 +360,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   }
   if (solves)
     checked.value["training"]["epochs"] = 1;
+  if (const auto fraction = declared_parameter(checked.value, index, "x-treadle-sets-aside"))
+    workflow.structure_fraction = checked.value["training"].at(*fraction).get<double>();
   workflow.name = checked.value["name"].get<std::string>();
   workflow.seed = checked.value["seed"].get<std::uint64_t>();
   workflow.precision = checked.value["precision"].get<std::string>();

@@ -35,6 +35,10 @@ struct SessionSetup {
   BatchSource* example = nullptr;
   /// The group of each row of the data, for that loop: int64 [N], or undefined.
   at::Tensor row_groups = {};
+  /// The rows set aside for the structure of the model (structure_search.h), to train on, and
+  /// prepared like validation rows. Null: there are none.
+  BatchSource* structure_training = nullptr;
+  BatchSource* structure_evaluation = nullptr;
   std::vector<TargetMetric> metrics = {};  ///< started; of validation rows or tested ones
   /// See EvaluationSetup::preparation. The sources are made with it.
   const BatchPreparation* preparation = nullptr;

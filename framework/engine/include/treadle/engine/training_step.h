@@ -112,6 +112,9 @@ class TrainingStep {
   std::int64_t replayed() const;
   /// Why steps are not captured although they should be; empty where they are.
   std::string why_not_captured() const;
+  /// From now on steps update these parameters alone: an entry for each segment of the arena.
+  /// Gradients of the others count nowhere. Expects steps that are not captured. Empty: all.
+  void update_only(std::vector<bool> segments);
   /// How many steps in a row may be skipped before the training counts as diverged.
   void tolerate_skipped(std::int64_t most_in_a_row);
 
@@ -154,6 +157,7 @@ class TrainingStep {
 
   void begin(const StepNumber& number);
   bool work(const Batch& batch);
+  bool finish();
 
   void advance_float8_scales();
 
@@ -169,6 +173,7 @@ class TrainingStep {
   std::vector<ShardLoss> losses_;  // of the shards of a step
   WeightAverage* average_ = nullptr;
   Measured is_measured_ = {};
+  std::vector<bool> updated_;           // by segment; empty: all
   std::unique_ptr<StepNumber> number_;  // of the step
   std::unique_ptr<Repeated> repeated_;  // null: steps are not captured
   std::unique_ptr<CapturedSteps> captured_;

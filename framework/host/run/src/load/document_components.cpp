@@ -417,6 +417,24 @@ std::unique_ptr<Optimizer> DocumentComponents::make_optimizer() const {
   return make<Optimizer>("optimizer");
 }
 
+/// Of a kind of its own, or the document's with other values.
+std::unique_ptr<Optimizer> DocumentComponents::make_group_optimizer(const Config& slot,
+                                                                    const Config& group) const {
+  const bool has_own_kind = group.has("optimizer");
+  nlohmann::json parameters = component_config(slot, "optimizer").json();
+  for (const auto& [key, value] : group.json().items()) {
+    if (key == "parameters" || key == "schedule" || key == "optimizer")
+      continue;
+    if (has_own_kind)
+      group.fail(key, "the group has an optimizer of its own; set this in its \"optimizer\"");
+    parameters[key] = value;
+  }
+  if (has_own_kind)
+    return make_nested<Optimizer>(runtime_, group.child("optimizer"));
+  return runtime_.registry().make<Optimizer>(name_in(slot),
+                                             Config(parameters, group.pointer(), group.places()));
+}
+
 std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Model& model) const {
   std::vector<OptimizerGroup> groups;
   const Config slot = workflow_.slot("optimizer");
@@ -426,13 +444,7 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
   std::vector<std::string> left = all;
   const std::vector<Config> slots = slot.children("groups");
   for (const Config& group : slots) {
-    nlohmann::json parameters = component_config(slot, "optimizer").json();
-    for (const auto& [key, value] : group.json().items()) {
-      if (key != "parameters" && key != "schedule")
-        parameters[key] = value;
-    }
-    groups.push_back({runtime_.registry().make<Optimizer>(
-                          name_in(slot), Config(parameters, group.pointer(), group.places())),
+    groups.push_back({make_group_optimizer(slot, group),
                       {},
                       group.has("schedule") ? schedule_in(group.child("schedule")) : nullptr});
     for (const std::string& pattern : group.get<std::vector<std::string>>("parameters")) {

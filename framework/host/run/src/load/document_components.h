@@ -138,6 +138,7 @@ class DocumentComponents {
                                                      const TargetSpec& part) const;
   /// Adds a sentence to `left_out` for each that cannot be had.
   std::vector<Metric> make_report_metrics(std::vector<std::string>& left_out) const;
+  std::unique_ptr<Optimizer> make_group_optimizer(const Config& slot, const Config& group) const;
   std::size_t target_of(const Config& slot) const;
   std::vector<std::size_t> targets_of_metric(const Config& slot) const;
   std::string metric_prefix(const TargetSpec& target) const;

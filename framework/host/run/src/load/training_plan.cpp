@@ -25,6 +25,7 @@ TrainingPlan training_plan_of(const ResolvedWorkflow& workflow) {
   if (const nlohmann::json& size = slot.json().at("batch_size"); size.is_number())
     plan.batch_size = size.get<std::int64_t>();
   plan.test_window = workflow.test_window;
+  plan.structure_fraction = workflow.structure_fraction;
   if (plan.test_window)
     plan.steps_per_epoch = std::max<std::int64_t>(1, *plan.test_window / plan.batch_size);
   plan.evaluation_batch_size = slot.get<std::int64_t>("evaluation_batch_size");

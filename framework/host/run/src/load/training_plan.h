@@ -24,6 +24,8 @@ struct TrainingPlan {
   /// Rows of a window, which is an epoch, where each batch is tested before it is trained on.
   /// Nothing validates then, and there is one pass.
   std::optional<std::int64_t> test_window;
+  /// Of the training rows, for the structure of the model.
+  std::optional<double> structure_fraction;
   /// Rows of a stream that are in memory at once.
   std::int64_t shuffle_buffer = 8192;
 };

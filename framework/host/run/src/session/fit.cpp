@@ -1,8 +1,12 @@
 #include "session/fit.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <treadle/base/error.h>
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/module_state.h>
+#include <treadle/core/set_aside.h>
 #include <treadle/core/weights.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
@@ -122,7 +126,9 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
 
   const TrainingPlan plan = components_.training_plan();
   const std::optional<engine::StreamInput> stream = components_.stream();
-  const auto rows_to_train = static_cast<std::int64_t>(rows_.training.size());
+  const RowList training_rows =
+      plan.structure_fraction ? rows_beside_structure(*plan.structure_fraction) : rows_.training;
+  const auto rows_to_train = static_cast<std::int64_t>(training_rows.size());
   // Checked here, where the message can name the document's keys. A stream is not checked: the
   // number of its rows may be unknown before its end.
   const std::int64_t samples =
@@ -148,7 +154,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                          .staging = components_.device().staging()};
   training_ =
       stream ? std::make_unique<engine::BatchPipeline>(*stream, preparation_, to_train, random_)
-             : std::make_unique<engine::BatchPipeline>(rows, rows_.training, preparation_, to_train,
+             : std::make_unique<engine::BatchPipeline>(rows, training_rows, preparation_, to_train,
                                                        random_);
   if (!rows_.validation.empty() || tests_first) {
     const engine::PipelineOptions to_evaluate{
@@ -161,6 +167,9 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
         rows, tests_first ? rows_to_fit() : rows_.validation, preparation_, to_evaluate,
         random_.part("validation", 0));
   }
+
+  if (plan.structure_fraction)
+    open_structure_rows();
 
   setup_.model = model_.get();
   setup_.objective = &*objective_;
@@ -204,6 +213,52 @@ RowList Fit::rows_to_fit() const {
   const std::size_t all = rows_.training.size();
   return rows_.training.part(
       0, std::min(all, static_cast<std::size_t>(window.value_or(static_cast<std::int64_t>(all)))));
+}
+
+/// The training rows that are left for the weights; the others are in structure_rows_.
+RowList Fit::rows_beside_structure(double fraction) {
+  if (components_.stream()) {
+    throw DataError(
+        "the training rows are only read in their order, and the loop sets some aside; choose data "
+        "that is read at random");
+  }
+  const auto rows = static_cast<std::int64_t>(rows_.training.size());
+  if (rows < 2)
+    throw DataError("the loop sets training rows aside, and there is " + std::to_string(rows));
+  const std::int64_t count =
+      std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(rows)), 1, rows - 1);
+  std::vector<std::int64_t> places = random_permutation(rows, random_.bits("set_aside"));
+  places.resize(static_cast<std::size_t>(count));
+  std::sort(places.begin(), places.end());
+  const RowList chosen(std::move(places));
+  structure_rows_ = rows_.training.at(chosen);
+  return rows_.training.at(all_rows_but(rows, chosen));
+}
+
+/// What a structure is trained on is prepared as other training rows are.
+void Fit::open_structure_rows() {
+  const TrainingPlan plan = components_.training_plan();
+  const RowReader& rows = components_.rows();
+  const RandomStreams random = random_.part("structure", 0);
+  structure_training_ = std::make_unique<engine::BatchPipeline>(
+      rows, structure_rows_, preparation_,
+      engine::PipelineOptions{.batch_size = plan.batch_size,
+                              .shuffle = true,
+                              .training = true,
+                              .timeline = timeline_,
+                              .device = components_.device().device(),
+                              .staging = components_.device().staging()},
+      random);
+  structure_evaluation_ = std::make_unique<engine::BatchPipeline>(
+      rows, structure_rows_, preparation_,
+      engine::PipelineOptions{.batch_size = engine::evaluation_batch(model_spec_, plan.batch_size,
+                                                                     plan.evaluation_batch_size),
+                              .timeline = timeline_,
+                              .host_part_only = true,
+                              .staging = components_.device().staging()},
+      random.part("evaluation", 0));
+  setup_.structure_training = structure_training_.get();
+  setup_.structure_evaluation = structure_evaluation_.get();
 }
 
 /// The length of a training of one pass, as far as the number of rows is known: in steps, and in
@@ -336,6 +391,16 @@ void Fit::ready(const std::vector<Metric>& metrics, const std::vector<Metric>& r
 std::optional<AdaptationRecord> Fit::adaptation() const {
   const auto* const records = loop_->ask<RecordsAdaptation>();
   return records != nullptr ? std::optional(records->adaptation()) : std::nullopt;
+}
+
+std::vector<StructureRecord> Fit::structures() const {
+  const auto* const records = loop_->ask<RecordsStructures>();
+  return records != nullptr ? records->structures() : std::vector<StructureRecord>();
+}
+
+std::optional<std::int64_t> Fit::max_parameters() const {
+  const auto* const records = loop_->ask<RecordsStructures>();
+  return records != nullptr ? records->max_parameters() : std::nullopt;
 }
 
 bool Fit::transforms_targets() const {

@@ -9,6 +9,7 @@
 #include <c10/core/Stream.h>
 
 #include <treadle/core/adaptation.h>
+#include <treadle/core/structure_search.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/session.h>
 #include <treadle/host/run/checkpoint_store.h>
@@ -58,6 +59,11 @@ class Fit {
   /// other loops.
   std::optional<AdaptationRecord> adaptation() const;
 
+  /// What the loop chose of the structures of the model; empty for loops that choose none.
+  std::vector<StructureRecord> structures() const;
+  /// See RecordsStructures.
+  std::optional<std::int64_t> max_parameters() const;
+
   /// What people should know of how it began.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -76,6 +82,8 @@ class Fit {
  private:
   std::vector<const Transform*> transforms() const;
   RowList rows_to_fit() const;
+  RowList rows_beside_structure(double fraction);
+  void open_structure_rows();
   void end_with_the_data();
   void load_given_weights();
   void draw_weights_as_float32();
@@ -110,6 +118,9 @@ class Fit {
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<engine::BatchPipeline> training_;
   std::unique_ptr<engine::BatchPipeline> validation_;
+  RowList structure_rows_;  // set aside; empty: no structure is searched
+  std::unique_ptr<engine::BatchPipeline> structure_training_;
+  std::unique_ptr<engine::BatchPipeline> structure_evaluation_;
   std::vector<Metric> metrics_;
   std::vector<Metric> report_metrics_;
   std::vector<Metric> tested_metrics_;  // the same, of test()

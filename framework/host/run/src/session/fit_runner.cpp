@@ -17,6 +17,7 @@
 #include "events/event_log.h"
 #include "events/history_file.h"
 #include "report/result_json.h"
+#include "session/derived_network.h"
 #include "session/run_record.h"
 #include "store/saved_model.h"
 
@@ -458,6 +459,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
     metrics = adaptation->summary.means;
     std::erase_if(metrics, [](const MetricValue& value) { return value.name == "loss"; });
   }
+  for (const StructureRecord& structure : fit.structures())
+    finished.result["structures"].push_back(to_json(structure));
   finished.result["metrics"] = metrics_to_json(metrics);
   if (is_tested) {
     finished.result["test"] =
@@ -474,6 +477,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   }
   if (node.fit.is_result)
     saying_how_to_go_on(run_.folder, [&] { write_model(fit, run_.folder.path()); });
+  if (node.fit.is_result && !fit.structures().empty())
+    saying_how_to_go_on(run_.folder, [&] { write_architecture(fit); });
   if (node.fit.is_member)
     saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
   if (node.fit.is_drawn) {
@@ -538,6 +543,28 @@ void FitRunner::write_model(Fit& fit, const fs::path& folder) const {
   StateDict preprocessing = fit.preprocessing();
   preprocessing.put(kModelChecksum, nlohmann::json(hash_file(file)));
   write_state_folder(RunFolder::preprocessing_of(folder), preprocessing);
+}
+
+/// The document of the network that the fit has chosen.
+void FitRunner::write_architecture(const Fit& fit) const {
+  const nlohmann::json document =
+      derived_document(run_.runtime, fit.components().workflow(), fit.structures());
+  const fs::path file = RunFolder::architecture_of(run_.folder.path());
+  write_file_atomically(file, write_workflow(document));
+  const std::optional<std::int64_t> most = fit.max_parameters();
+  if (!most)
+    return;
+  const DocumentComponents derived(run_.runtime, run_.runtime.resolve(document), run_.dataset());
+  std::int64_t parameters = 0;
+  const std::shared_ptr<Model> network = derived.make_model(fit.model_spec());
+  for (const at::Tensor& one : distinct_parameters(*network))
+    parameters += one.numel();
+  if (parameters > *most) {
+    throw TrainingError("the network that was chosen has " + std::to_string(parameters) +
+                        " parameters, and training.max_parameters is " + std::to_string(*most) +
+                        "; its document is " + file.string() +
+                        "; allow more, or leave large operations out of the search");
+  }
 }
 
 StateDict FitRunner::weights_of(const std::string& path) const {

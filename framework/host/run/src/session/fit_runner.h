@@ -71,6 +71,7 @@ class FitRunner final : private engine::FitSchedule {
   void complete(Node& node, Fit& fit, FitContext& context, const engine::TrainingResult& training);
   StateDict weights_of(const std::string& path) const;
   void write_model(Fit& fit, const std::filesystem::path& folder) const;
+  void write_architecture(const Fit& fit) const;
   void write_member(const PlannedFit& planned, Fit& fit) const;
 
   /// The record of a fit that an earlier process completed.

@@ -42,6 +42,10 @@ class RunFolder {
   static std::filesystem::path best_document_of(const std::filesystem::path& folder) {
     return folder / "best.json";
   }
+  /// Of a run that searched the structure of its model: the document of the network it chose.
+  static std::filesystem::path architecture_of(const std::filesystem::path& folder) {
+    return folder / "architecture.json";
+  }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
   /// Of a run whose search is shared: by what others know that they have the same folder.
   static std::filesystem::path study_token_of(const std::filesystem::path& folder) {
