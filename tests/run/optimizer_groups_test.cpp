@@ -49,6 +49,25 @@ TEST(OptimizerGroups, GiveTheParametersTheyNameOtherValues) {
   EXPECT_FALSE(at::equal(without.at("layers.0.weight"), long_run.at("layers.0.weight")));
 }
 
+TEST(OptimizerGroups, MayHaveAnOptimizerOfAnotherKind) {
+  const Runtime runtime;
+  nlohmann::json sgd = with_groups(nlohmann::json::array(
+      {{{"parameters", {"layers.0.*"}},
+        {"optimizer", {{"use", "sgd"}, {"learning_rate", 0.01}, {"momentum", 0.9}}}}}));
+  const auto mixed = weights_of(runtime, sgd);
+  sgd["optimizer"]["groups"][0]["optimizer"]["momentum"] = 0.5;
+  const auto other = weights_of(runtime, sgd);
+  EXPECT_FALSE(at::equal(mixed.at("layers.0.weight"), other.at("layers.0.weight")));
+  // A group of the other kind with everything is that optimizer alone.
+  sgd["optimizer"]["groups"][0]["parameters"] = {"*"};
+  const auto all = weights_of(runtime, sgd);
+  nlohmann::json alone = with_groups(nlohmann::json::array());
+  alone["optimizer"] = {{"use", "sgd"}, {"learning_rate", 0.01}, {"momentum", 0.5}};
+  const auto expected = weights_of(runtime, alone);
+  for (const auto& [name, tensor] : expected)
+    EXPECT_TRUE(at::equal(all.at(name), tensor)) << name;
+}
+
 // A linear decay to 0 within the first epoch leaves the bias alone in the second.
 TEST(OptimizerGroups, FollowSchedulesOfTheirOwn) {
   const Runtime runtime;

@@ -446,6 +446,19 @@ TEST(Report, ShowsTheModelsPictureAndItsNodes) {
   EXPECT_THAT(page, HasSubstr("<h2>Nodes</h2>"));
 }
 
+TEST(Report, ShowsWhatWasChosenOfAStructure) {
+  ReportInput input = hold_out_run();
+  EXPECT_THAT(render_report(input), Not(HasSubstr("architecture.json")));
+  input.result["structures"] = Json::parse(R"([{"structure": "cell", "choices": [
+    {"name": "0_1", "node": "1", "weights": {"skip": 0.25, "dense": 0.75}, "chosen": "dense"},
+    {"name": "0_2", "node": "2", "weights": {"skip": 0.5, "zero": 0.5}, "chosen": null}]}])");
+  const std::string html = render_report(input);
+  EXPECT_THAT(html, HasSubstr("Structure: cell"));
+  EXPECT_THAT(html, HasSubstr("workflow-runner run architecture.json"));
+  EXPECT_THAT(html, HasSubstr("left out"));
+  EXPECT_THAT(html, HasSubstr("75.0 %"));
+}
+
 TEST(Report, ShowsATableItHasNeverHeardOf) {
   ReportInput input = hold_out_run();
   input.result["tables"] = {{{"name", "calibration"},

@@ -11,6 +11,7 @@
 #include "report/report_page.h"
 #include "report/report_search.h"
 #include "report/report_sections.h"
+#include "report/report_structure.h"
 
 namespace treadle {
 namespace {
@@ -38,9 +39,10 @@ std::string render(const ReportInput& input, const report::SearchReport* search)
   parts["subtitle"] = report::subtitle(input);
   parts["body"] = report::headline(input) + report::metric_table(input) +
                   report::baseline_table(input) + (search != nullptr ? search->html() : "") +
-                  report::folds_card(input) + report::adaptation(input) + report::curves(input) +
-                  report::result_tables(input) + report::model_parts(input) +
-                  report::data_section(input) + report::background(input);
+                  report::folds_card(input) + report::structures(input) +
+                  report::adaptation(input) + report::curves(input) + report::result_tables(input) +
+                  report::model_parts(input) + report::data_section(input) +
+                  report::background(input);
   nlohmann::json data = report::chart_data(input);
   if (search != nullptr)
     data["search"] = search->data();
