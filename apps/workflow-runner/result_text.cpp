@@ -258,6 +258,18 @@ std::string idle_hint(const Json& time, double idle_share) {
          "two.\n";
 }
 
+/// "0_1 gated, 0_2 skip": what a search of the structure chose, without what is left out.
+std::string structure_text(const Json& structure) {
+  std::string text;
+  for (const Json& choice : member(structure, "choices")) {
+    if (const Json& chosen = member(choice, "chosen"); chosen.is_string()) {
+      text += (text.empty() ? "" : ", ") + scalar_text(member(choice, "name")) + " " +
+              chosen.get<std::string>();
+    }
+  }
+  return text;
+}
+
 std::string words(std::string key) {
   std::replace(key.begin(), key.end(), '_', ' ');
   return key;
@@ -331,6 +343,9 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   rows.emplace_back("epochs", right_aligned(epochs, 9));
   if (const std::string kept = kept_weights(member(result, "weights")); !kept.empty())
     rows.emplace_back("model", kept);
+  for (const Json& structure : member(result, "structures"))
+    rows.emplace_back(scalar_text(member(structure, "structure")),
+                      structure_text(structure) + " (architecture.json)");
   if (const Json& sum = member(result, "total_time_seconds"); sum.is_number()) {
     rows.emplace_back("time of all folds",
                       right_aligned(seconds_text(sum.get<double>()), 9) + ", added up");

@@ -157,6 +157,15 @@ TEST(ResultText, ShowsWindowsAndChangesOfATrainingThatTestsFirst) {
                         "of before"));
 }
 
+TEST(ResultText, NamesTheOperationsOfAStructureThatWasSearched) {
+  const Json result = Json::parse(R"({"final_loss": 0.5, "total_epochs": 3, "structures": [
+    {"structure": "cell", "choices": [{"name": "0_1", "chosen": "dense"},
+                                      {"name": "0_2", "chosen": null},
+                                      {"name": "1_2", "chosen": "skip"}]}]})");
+  EXPECT_THAT(result_table(result, kPiped),
+              HasSubstr("cell    0_1 dense, 1_2 skip (architecture.json)"));
+}
+
 TEST(ResultText, NamesTheWeightsAndTheMeasureTheyWereChosenBy) {
   Json result{{"total_epochs", 60},
               {"best_epoch", 41},

@@ -929,17 +929,47 @@ void Study::end_search(const std::string& reason, const std::string& text) {
 std::optional<double> Study::seconds_left() const {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
-  // The last training takes about as long as the best trial, which shared the machine with others.
   double reserve = 0;
   const std::int64_t best = choose_best();
-  if (best >= 0) {
-    const double models =
-        static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0)) +
-        static_cast<double>(settings_.members) / static_cast<double>(run_.budget.workers());
-    reserve = trials_[static_cast<std::size_t>(best)].seconds * models /
-              static_cast<double>(plan_.folds.size());
-  }
+  if (best >= 0)
+    reserve =
+        last_seconds(best) + seconds_of_members() / static_cast<double>(run_.budget.workers());
   return *settings_.seconds - reserve - elapsed();
+}
+
+/// The last training takes about as long as the best trial, which shared the machine with others.
+double Study::last_seconds(std::int64_t best) const {
+  return fit_seconds(best) * static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+}
+
+double Study::fit_seconds(std::int64_t trial) const {
+  return trials_[static_cast<std::size_t>(trial)].seconds / static_cast<double>(plan_.folds.size());
+}
+
+/// About what an ensemble of the trials so far takes: half as many trials as it may have, as some
+/// are added more than once.
+double Study::seconds_of_members() const {
+  if (settings_.members == 0)
+    return 0;
+  std::vector<std::pair<double, double>> complete;  // value, seconds
+  for (const Trial& trial : trials_) {
+    if (trial.now.state == TrialState::kComplete)
+      complete.emplace_back(trial.now.values.front(), fit_seconds(trial.now.number));
+  }
+  std::sort(complete.begin(), complete.end());
+  complete.resize(std::min(complete.size(), static_cast<std::size_t>((settings_.members + 1) / 2)));
+  double sum = 0;
+  for (const auto& [value, seconds] : complete)
+    sum += seconds;
+  return sum;
+}
+
+std::optional<double> Study::seconds_for_members() const {
+  if (!settings_.seconds || best_ < 0)
+    return std::nullopt;
+  const double left = ended_.contains("seconds_left") ? ended_.at("seconds_left").get<double>()
+                                                      : *settings_.seconds - elapsed();
+  return left * static_cast<double>(run_.budget.workers()) - last_seconds(best_);
 }
 
 std::vector<std::string> Study::end_by_time() {
@@ -949,6 +979,7 @@ std::vector<std::string> Study::end_by_time() {
   end_search("time", "the time budget was used up after " + std::to_string(jobs) +
                          (jobs == 1 ? " job" : " jobs"));
   ended_["jobs"] = jobs;
+  ended_["seconds_left"] = *settings_.seconds - elapsed();
   if (shared_)
     ended_ = shared_->end(ended_);
   end_ = ended_.at("jobs").get<std::size_t>();

@@ -58,6 +58,12 @@ class Study final : public FitPlanner {
   /// How long trials may still be trained, so that the last training ends with the time budget.
   /// Nothing: without limit, or they have ended.
   std::optional<double> seconds_left() const;
+  /// What a training of this trial took, of one fold: it shared the machine with others.
+  double fit_seconds(std::int64_t trial) const;
+  /// Once trials have ended: what trainings of members may take, added up over all workers, so that
+  /// they end with the time budget. Nothing: without limit. The same after a resume, where the
+  /// budget has ended the trials.
+  std::optional<double> seconds_for_members() const;
   /// No job begins any more, and those that run are cut off: paths of the fits to stop. The study
   /// is then what its jobs before the first of these came to.
   std::vector<std::string> end_by_time();
@@ -168,6 +174,8 @@ class Study final : public FitPlanner {
   void end_search(const std::string& reason, const std::string& text);
   void begin_best(Orders& orders);
   std::int64_t choose_best() const;
+  double last_seconds(std::int64_t best) const;
+  double seconds_of_members() const;
   std::vector<std::int64_t> pareto_front() const;
 
   Trial& trial_of(const FitId& fit);

@@ -185,6 +185,44 @@ void StudyEnsemble::choose() {
     const Candidate& trial = trials[member.candidate];
     members_.push_back({trial.number, member.weight, trial.epochs});
   }
+  if (!leave_out_slow_ones() || members_.empty())
+    return;
+  at::Tensor mean;
+  double sum = 0;
+  for (const Member& member : members_) {
+    const auto trial = std::find_if(trials.begin(), trials.end(), [&](const Candidate& candidate) {
+      return candidate.number == member.trial;
+    });
+    const at::Tensor values = trial->predicted.values.to(at::kDouble).mul(member.weight);
+    mean = mean.defined() ? mean.add(values) : values;
+    sum += member.weight;
+  }
+  score_ = objective.sign() * objective(mean.div(sum));
+}
+
+/// Those that add the least for their time, where the time budget is not enough for all. Whether
+/// there are any.
+bool StudyEnsemble::leave_out_slow_ones() {
+  const std::optional<double> left = study_.seconds_for_members();
+  if (!left)
+    return false;
+  const std::size_t before = members_.size();
+  double needed = 0;
+  for (const Member& member : members_)
+    needed += study_.fit_seconds(member.trial);
+  while (needed > *left && !members_.empty()) {
+    const auto worth = [&](const Member& member) {
+      return member.weight / std::max(study_.fit_seconds(member.trial), 1e-6);
+    };
+    const auto least =
+        std::min_element(members_.begin(), members_.end(),
+                         [&](const Member& a, const Member& b) { return worth(a) < worth(b); });
+    needed -= study_.fit_seconds(least->trial);
+    members_.erase(least);
+  }
+  if (members_.size() == 1)
+    members_.clear();  // the best run is as good
+  return members_.size() < before;
 }
 
 PlannedFit StudyEnsemble::planned(const Member& member) const {

@@ -71,6 +71,7 @@ class StudyEnsemble final : public FitPlanner {
   };
 
   void choose();
+  bool leave_out_slow_ones();
   Candidate candidate(std::int64_t number) const;
   PlannedFit planned(const Member& member) const;
 
