@@ -55,6 +55,7 @@ struct FitNode {
   FitJob job;
   FitState state = FitState::kWaiting;
   bool has_run = false;
+  bool goes_on = false;                  // ordered before it had given its slot back
   std::size_t copies_to_come = 0;        // of its checkpoint: until then it does not go on
   bool will_copy = !job.copies.empty();  // its copy is still to come
   std::exception_ptr failure = nullptr;
@@ -90,11 +91,33 @@ class FitTable {
     }
   }
 
+  /// A plan hears of a pause from the fit itself, so what follows may be ordered, by another fit's
+  /// thread, before the paused one has come back.
   void resume(const std::string& path) {
     const auto number = numbers_.find(path);
-    if (number == numbers_.end() || nodes_[number->second].state != FitState::kPaused)
+    FitNode* const node = number == numbers_.end() ? nullptr : &nodes_[number->second];
+    if (node != nullptr && node->state == FitState::kRunning && !node->goes_on) {
+      node->goes_on = true;
+      return;
+    }
+    if (node == nullptr || node->state != FitState::kPaused)
       refuse("\"" + path + "\" is to go on, and is not paused");
-    nodes_[number->second].state = FitState::kWaiting;
+    node->state = FitState::kWaiting;
+  }
+
+  /// A running one has given its slot back.
+  void end_run(std::size_t number, FitEnd end) {
+    static constexpr std::pair<FitEnd, FitState> kStates[] = {
+        {FitEnd::kCompleted, FitState::kCompleted},
+        {FitEnd::kPaused, FitState::kPaused},
+        {FitEnd::kStopped, FitState::kStopped}};
+    FitNode& node = nodes_[number];
+    node.state = std::find_if(std::begin(kStates), std::end(kStates), [&](const auto& entry) {
+                   return entry.first == end;
+                 })->second;
+    node.has_run = true;
+    if (std::exchange(node.goes_on, false))
+      resume(node.job.path);
   }
 
   /// The first that waits for nothing any more.
@@ -247,18 +270,10 @@ class Admission {
       }
     });
     const std::lock_guard lock(mutex_);
-    static constexpr std::pair<FitEnd, FitState> kStates[] = {
-        {FitEnd::kCompleted, FitState::kCompleted},
-        {FitEnd::kPaused, FitState::kPaused},
-        {FitEnd::kStopped, FitState::kStopped}};
-    fits_[number].state =
-        std::find_if(std::begin(kStates), std::end(kStates), [&](const auto& entry) {
-          return entry.first == end;
-        })->second;
-    fits_[number].has_run = true;
     fits_[number].failure = failure;
     has_failed_ = has_failed_ || failure != nullptr;
     --running_;
+    end_run(number, end);
     settle(number);
     take_orders();
     admit();
@@ -283,6 +298,14 @@ class Admission {
   }
 
   // With the lock held, as everything below.
+  void end_run(std::size_t number, FitEnd end) {
+    try {
+      fits_.end_run(number, end);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
   void settle(std::size_t number) {
     if (unsettled_ == number)
       unsettled_.reset();
@@ -303,6 +326,12 @@ class Admission {
     waits ? graph_.reserve_wait() : graph_.release_wait();
   }
 
+  void fail(std::exception_ptr failure) {
+    if (!failure_)
+      failure_ = std::move(failure);
+    has_failed_ = true;
+  }
+
   void take_orders() {
     if (has_failed_)
       return wait_for_more(false);
@@ -313,8 +342,7 @@ class Admission {
       for (const std::string& path : orders.resume)
         fits_.resume(path);
     } catch (...) {
-      failure_ = std::current_exception();
-      has_failed_ = true;
+      fail(std::current_exception());
       wait_for_more(false);
     }
   }

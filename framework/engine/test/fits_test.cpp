@@ -379,6 +379,53 @@ TEST(PlansOfFits, AreRefusedWhereTheyResumeWhatIsNotPaused) {
   }
 }
 
+/// "a" tells of its pause, and comes back only when the plan has already let it go on.
+class ResumedEarly final : public FitSchedule {
+ public:
+  explicit ResumedEarly(FitEnd end_of_a) : end_of_a_(end_of_a) {}
+
+  FitOrders next() override {
+    FitOrders orders;
+    if (!std::exchange(has_begun_, true)) {
+      orders.start = {{"a"}, {"b"}};
+    } else if (!std::exchange(has_resumed_, true)) {
+      orders.resume = {"a"};
+      resumed_.arrive_and_wait();
+    }
+    return orders;
+  }
+  FitEnd run(const std::string& path, const Settled& settled) override {
+    settled();
+    if (path == "b")
+      return FitEnd::kCompleted;
+    if (++runs_of_a > 1)
+      return FitEnd::kCompleted;
+    resumed_.arrive_and_wait();
+    return end_of_a_;
+  }
+
+  int runs_of_a = 0;
+
+ private:
+  const FitEnd end_of_a_;
+  bool has_begun_ = false;
+  bool has_resumed_ = false;
+  std::barrier<> resumed_{2};
+};
+
+TEST(PlansOfFits, MayResumeAFitThatHasNotComeBackFromItsPauseYet) {
+  ResumedEarly plan(FitEnd::kPaused);
+
+  run_in(2, plan);
+
+  EXPECT_EQ(plan.runs_of_a, 2);
+}
+
+TEST(PlansOfFits, AreRefusedWhereTheyResumeWhatThenDoesNotPause) {
+  ResumedEarly plan(FitEnd::kCompleted);
+  EXPECT_THROW(run_in(2, plan), ContractViolation);
+}
+
 TEST(PlansOfFits, NameAFitThatCouldNotBegin) {
   Scripted plan({{{{"fold-1"}, {"fold-2"}, {"final", {"fold-1", "fold-2"}}}}});
   plan.first_ends = {{"fold-2", FitEnd::kStopped}};

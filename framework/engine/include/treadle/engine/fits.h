@@ -29,7 +29,7 @@ struct FitJob {
 /// The next orders of a plan.
 struct FitOrders {
   std::vector<FitJob> start = {};        ///< new ones
-  std::vector<std::string> resume = {};  ///< paused ones that are to go on
+  std::vector<std::string> resume = {};  ///< those that are to go on, paused or about to be
   /// More may be asked for without a fit of this process having ended: the plan goes on although
   /// nothing runs, until it is asked again and this is false.
   bool waits = false;
