@@ -1,12 +1,8 @@
 // A run that is killed, not stopped: SIGKILL leaves no time to save anything.
-#include <gtest/gtest.h>
-
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include <chrono>
-#include <thread>
+#include <memory>
+
+#include <gtest/gtest.h>
 
 #include <ATen/ops/rand.h>
 #include <ATen/ops/sin.h>
@@ -16,73 +12,23 @@
 #include <treadle/host/run/predictor.h>
 #include <treadle/tensor/task_random.h>
 
+#include "app_process.h"
 #include "workspace.h"
-
-extern char** environ;
 
 namespace treadle {
 namespace {
 
+using testing::AppProcess;
 using testing::bits_of;
+using testing::runner;
 using testing::Workspace;
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using Clock = AppProcess::Clock;
 using std::chrono::microseconds;
 
 constexpr int kKills = 50;
 constexpr std::uint64_t kKillsARun = 5;
 constexpr std::chrono::minutes kPatience{5};
-
-/// A command that is running. Killed, if need be, at the latest when this object goes.
-class Process {
- public:
-  explicit Process(std::vector<std::string> words) {
-    std::vector<char*> arguments;
-    for (std::string& word : words)
-      arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    EXPECT_EQ(posix_spawn(&id_, words[0].c_str(), nullptr, nullptr, arguments.data(), environ), 0);
-  }
-  ~Process() {
-    if (!ended())
-      kill_now();
-  }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-
-  bool ended() {
-    if (!ended_ && waitpid(id_, &status_, WNOHANG) == id_)
-      ended_ = true;
-    return ended_;
-  }
-  void kill_now() {
-    kill(id_, SIGKILL);
-    waitpid(id_, &status_, 0);
-    ended_ = true;
-  }
-  /// -1 when it was killed.
-  int exit_code() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1; }
-
-  /// Until `condition` holds, the process has ended or the time is over.
-  template <typename Condition>
-  void wait(Clock::duration patience, Condition&& condition) {
-    const auto until = Clock::now() + patience;
-    while (!ended() && Clock::now() < until && !condition())
-      std::this_thread::sleep_for(microseconds(200));
-  }
-  void wait(Clock::duration patience) {
-    wait(patience, [] { return false; });
-  }
-
- private:
-  pid_t id_ = 0;
-  int status_ = 0;
-  bool ended_ = false;
-};
-
-std::string runner() {
-  return (testing::build_folder() / "bin" / "workflow-runner").string();
-}
 
 fs::path write_document(const fs::path& folder, const nlohmann::json& document) {
   const fs::path path = folder / "document.json";
@@ -180,15 +126,14 @@ class KilledRun {
       : document_(std::move(document)), output_(std::move(output)) {}
 
   /// Starts it, or goes on with it.
-  std::unique_ptr<Process> start() {
+  std::unique_ptr<AppProcess> start() {
     if (!fs::exists(folder() / "workflow.json")) {
       fs::remove_all(output_);  // killed before there was anything to resume
-      return std::make_unique<Process>(std::vector{runner(), std::string("run"), document_,
-                                                   std::string("--quiet"), std::string("--output"),
-                                                   output_.string()});
+      return std::make_unique<AppProcess>(std::vector<std::string>{
+          runner(), "run", document_, "--quiet", "--output", output_.string()});
     }
-    return std::make_unique<Process>(
-        std::vector{runner(), std::string("resume"), folder().string(), std::string("--quiet")});
+    return std::make_unique<AppProcess>(
+        std::vector<std::string>{runner(), "resume", folder().string(), "--quiet"});
   }
 
   fs::path folder() const {
@@ -233,7 +178,7 @@ int kill_at_random(const nlohmann::json& workflow, int most_kills) {
   KilledRun whole(document, workspace.folder() / "whole");
   const auto begin = Clock::now();
   Clock::time_point training_begun{};
-  const std::unique_ptr<Process> undisturbed = whole.start();
+  const std::unique_ptr<AppProcess> undisturbed = whole.start();
   undisturbed->wait(kPatience, [&] { return whole.events_size() > 0; });
   training_begun = Clock::now();
   undisturbed->wait(kPatience);
@@ -251,7 +196,7 @@ int kill_at_random(const nlohmann::json& workflow, int most_kills) {
   for (int round = 0; kills < most_kills && !::testing::Test::HasFailure(); ++round) {
     EXPECT_LT(round, most_kills) << "runs end before they are killed: the test tests nothing";
     KilledRun run(document, workspace.folder() / ("run-" + std::to_string(round)));
-    std::unique_ptr<Process> process = run.start();
+    std::unique_ptr<AppProcess> process = run.start();
     for (std::uint64_t i = 0; i < kKillsARun && kills < most_kills; ++i) {
       // One of five at any time from the start on, one while it saves, the others while it trains,
       // on average a fifth of it further each time.
@@ -312,12 +257,12 @@ TEST(KilledRun, OnAStreamWithoutEndResumesToTheSameBitsAndPredicts) {
   const Workspace workspace;
   const std::string document = write_document(workspace.folder(), endless()).string();
   KilledRun whole(document, workspace.folder() / "whole");
-  const std::unique_ptr<Process> undisturbed = whole.start();
+  const std::unique_ptr<AppProcess> undisturbed = whole.start();
   undisturbed->wait(kPatience);
   ASSERT_EQ(undisturbed->exit_code(), 0);
 
   KilledRun run(document, workspace.folder() / "killed");
-  std::unique_ptr<Process> process = run.start();
+  std::unique_ptr<AppProcess> process = run.start();
   // Within the first epoch, as one ends, and within later ones.
   for (const char* step :
        {"step-000000000500", "step-000000003000", "step-000000007250", "step-000000012750"}) {
