@@ -1,220 +1,266 @@
 // A search of several processes: the same study as of one, whatever happens to any of them.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
+#include <csignal>
 #include <fstream>
-#include <random>
+#include <future>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <treadle/base/error.h>
+#include <treadle/base/config.h>
+#include <treadle/core/study_storage.h>
 
-#include "watched_runs.h"
+#include "joined_searches.h"
 
-namespace treadle {
+namespace treadle::testing {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using testing::read_file;
-using testing::watching_runtime;
-using testing::Workspace;
+using ::testing::Not;
 using Json = nlohmann::json;
-namespace fs = std::filesystem;
 
-/// The app as a process of its own.
-class App {
- public:
-  App(const std::vector<std::string>& words, const fs::path& output) {
-    std::fflush(nullptr);  // else both write what is buffered
-    process_ = fork();
-    if (process_ != 0)
-      return;
-    const std::string file = output.string();
-    if (freopen(file.c_str(), "a", stdout) == nullptr || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
-      _exit(99);
-    std::vector<char*> arguments;
-    std::vector<std::string> all{std::getenv("TREADLE_RUNNER")};
-    all.insert(all.end(), words.begin(), words.end());
-    for (std::string& word : all)
-      arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    execv(arguments[0], arguments.data());
-    _exit(98);
-  }
-  ~App() {
-    if (process_ > 0) {
-      kill(SIGKILL);
-      wait();
-    }
-  }
-  App(const App&) = delete;
-  App& operator=(const App&) = delete;
-
-  void kill(int signal) const { ::kill(process_, signal); }
-  /// The exit code, or -1 after a signal.
-  int wait() {
-    int status = 0;
-    waitpid(process_, &status, 0);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t process_ = -1;
-};
-
-Json shared_document(const std::string& storage, const fs::path& place) {
-  Json document = Json::parse(R"({
-    "treadle": 1, "name": "shared", "seed": 11,
-    "data": {"use": "moons", "rows": 96, "noise": 0.2},
-    "model": {"use": "mlp", "hidden": [4], "dropout": 0.1},
-    "optimizer": {"use": "sgd", "learning_rate": 0.01},
-    "training": {"use": "standard", "epochs": 60, "batch_size": 8,
-      "checkpoint": {"every": "20st"}},
-    "validation": {"use": "hold_out", "fraction": 0.25},
-    "search": {
-      "trials": 14, "parallel": 4, "pruner": {"use": "asha", "reduction_factor": 2,
-        "min_resource": 4},
-      "space": {
-        "model.hidden": {"choice": [[4], [16], [8, 8]]},
-        "optimizer.learning_rate": {"log_uniform": [1e-3, 1]}
-      }},
-    "resources": {"workers": 1}})");
-  if (!storage.empty()) {
-    document["search"]["storage"] = {{"use", storage}, {"location", place.string()}};
-    document["search"]["lease"] = "2s";
-  }
-  return document;
-}
-
-/// All that must be equal between equal searches; history.csv has the rows of one process alone.
-std::string outcome_of(const fs::path& run) {
-  const Json result = Json::parse(read_file(run / "result.json"));
-  return result.at("search").dump() + read_file(run / "model.safetensors");
-}
-
-fs::path only_run_in(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    return entry.path();
-  return {};
-}
-
-class JoinedSearches : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    if (std::getenv("TREADLE_RUNNER") == nullptr)
-      GTEST_SKIP() << "TREADLE_RUNNER does not name the app";
+const std::string& expected_outcome() {
+  static const std::string outcome = [] {
     const Runtime runtime = watching_runtime();
     const Workspace alone;
-    expected_ = outcome_of(
-        run_workflow(runtime, runtime.resolve(shared_document("", "")), alone.options()).folder);
-    place_ = workspace_.folder() / "study";
-    std::ofstream(workspace_.folder() / "shared.json")
-        << shared_document(GetParam(), place_).dump();
-  }
-
-  std::vector<std::string> begin() const {
-    return {"tune", (workspace_.folder() / "shared.json").string(), "-o", runs().string(), "-q"};
-  }
-  std::vector<std::string> join() const {
-    return {"tune", "--join", GetParam() + ":" + place_.string(), "--json"};
-  }
-  std::vector<std::string> go_on() const { return {"resume", only_run_in(runs()).string(), "-q"}; }
-  fs::path runs() const { return workspace_.folder() / "runs"; }
-  fs::path log() const { return workspace_.folder() / "log"; }
-  /// Until others can join.
-  void wait_for_study() const {
-    for (int i = 0; i < 600; ++i) {
-      const fs::path run = fs::exists(runs()) ? only_run_in(runs()) : fs::path();
-      if (!run.empty() && fs::exists(run / "checkpoints/trials"))
-        return;
-      std::this_thread::sleep_for(50ms);
-    }
-  }
-
-  const Workspace workspace_;
-  std::string expected_;
-  fs::path place_;
-};
+    return outcome_of(
+        run_workflow(runtime, runtime.resolve(shared_document()), alone.options()).folder);
+  }();
+  return outcome;
+}
 
 TEST_P(JoinedSearches, AreTheSearchOfOneProcess) {
-  App first(begin(), log());
+  write(shared_document());
+  AppProcess first(begin(), logged());
   wait_for_study();
-  App second(join(), log());
+  AppProcess second(join(), logged());
 
-  EXPECT_EQ(first.wait(), 0) << read_file(log());
-  EXPECT_EQ(second.wait(), 0) << read_file(log());
+  EXPECT_EQ(first.join(), 0) << read_file(log());
+  EXPECT_EQ(second.join(), 0) << read_file(log());
 
-  EXPECT_EQ(outcome_of(only_run_in(runs())), expected_);
+  EXPECT_EQ(outcome_of(run()), expected_outcome());
   const std::string told = read_file(log());
   EXPECT_THAT(told, HasSubstr("\"study\": \"shared\""));
-  EXPECT_THAT(told, ::testing::Not(HasSubstr("\"jobs\": 0")));
+  EXPECT_THAT(told, Not(HasSubstr("\"jobs\": 0")));
 }
 
 TEST_P(JoinedSearches, LoseNothingWhenAProcessIsKilledOrFrozen) {
-  std::mt19937 random(GetParam().size());
-  const auto soon = [&] { return std::chrono::milliseconds(100 + random() % 1500); };
-  App first(begin(), log());
+  write(shared_document());
+  AppProcess first(begin(), logged());
   wait_for_study();
   {
-    App killed(join(), log());
-    std::this_thread::sleep_for(soon());
-    killed.kill(SIGKILL);
-    killed.wait();
+    AppProcess killed(join(), logged());
+    wait_up_to(1.6);
+    killed.kill_now();
   }
-  App frozen(join(), log());
-  std::this_thread::sleep_for(soon());
-  frozen.kill(SIGSTOP);  // past its lease of two seconds
-  std::this_thread::sleep_for(soon());
-  first.kill(SIGKILL);
-  first.wait();
-  App again(go_on(), log());
+  AppProcess frozen(join(), logged());
+  wait_up_to(1.6);
+  frozen.signal(SIGSTOP);  // past its lease of two seconds
+  wait_up_to(1.6);
+  first.kill_now();
+  AppProcess again(go_on(), logged());
   std::this_thread::sleep_for(4s);
-  frozen.kill(SIGCONT);
+  frozen.signal(SIGCONT);
 
-  EXPECT_EQ(again.wait(), 0) << read_file(log());
-  EXPECT_EQ(frozen.wait(), 0) << read_file(log());
+  EXPECT_EQ(again.join(), 0) << read_file(log());
+  EXPECT_EQ(frozen.join(), 0) << read_file(log());
 
-  EXPECT_EQ(outcome_of(only_run_in(runs())), expected_);
+  EXPECT_EQ(outcome_of(run()), expected_outcome());
 }
 
 // A machine that cannot see the folder of the run trains a paused trial from its beginning.
 TEST_P(JoinedSearches, NeedNoFolderInCommon) {
-  App first(begin(), log());
+  write(shared_document());
+  AppProcess first(begin(), logged());
   wait_for_study();
-  const fs::path token = only_run_in(runs()) / "study.id";
-  std::ofstream(token) << "another\n";
-  App second(join(), log());
+  std::ofstream(run() / "study.id") << "another\n";
+  AppProcess second(join(), logged());
 
-  EXPECT_EQ(first.wait(), 0) << read_file(log());
-  EXPECT_EQ(second.wait(), 0) << read_file(log());
+  EXPECT_EQ(first.join(), 0) << read_file(log());
+  EXPECT_EQ(second.join(), 0) << read_file(log());
 
-  EXPECT_EQ(outcome_of(only_run_in(runs())), expected_);
+  EXPECT_EQ(outcome_of(run()), expected_outcome());
 }
 
 TEST_P(JoinedSearches, AreRefusedForAnotherSearchOfTheSameName) {
-  ASSERT_EQ(App(begin(), log()).wait(), 0) << read_file(log());
-  Json other = shared_document(GetParam(), place_);
-  other["search"]["space"]["optimizer.learning_rate"] = {{"log_uniform", {1e-3, 0.5}}};
-  std::ofstream(workspace_.folder() / "shared.json") << other.dump();
+  Json document = shared_document();
+  write(document);
+  ASSERT_EQ(AppProcess(begin(), logged()).join(), 0) << read_file(log());
+  document["search"]["space"]["optimizer.learning_rate"] = {{"log_uniform", {1e-3, 0.5}}};
+  write(document);
 
-  EXPECT_NE(App(begin(), log()).wait(), 0);
+  EXPECT_NE(AppProcess(begin(), logged()).join(), 0);
 
   EXPECT_THAT(read_file(log()), HasSubstr("another study called \"shared\""));
 }
 
-INSTANTIATE_TEST_SUITE_P(Storages, JoinedSearches, ::testing::Values("sqlite", "journal"),
-                         [](const auto& info) { return info.param; });
+/// Trials that begin with the checkpoints of others.
+Json population() {
+  Json document = shared_document();
+  document["training"]["epochs"] = 24;
+  document["search"]["trials"] = 10;
+  document["search"]["space"] = {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}},
+                                 {"model.dropout", {{"uniform", {0, 0.5}}}}};
+  document["search"]["pruner"] = {{"use", "population_based"}, {"population", 4}, {"interval", 4}};
+  return document;
+}
+
+TEST_P(JoinedSearches, CopyCheckpointsOfOneAnother) {
+  write(population());
+  AppProcess first(begin(), logged());
+  wait_for_study();
+  AppProcess second(join(), logged());
+  AppProcess third(join(), logged());
+
+  EXPECT_EQ(first.join(), 0) << read_file(log());
+  EXPECT_EQ(second.join(), 0) << read_file(log());
+  EXPECT_EQ(third.join(), 0) << read_file(log());
+
+  EXPECT_EQ(outcome_of(run()), outcome_alone(population()));
+}
+
+TEST_P(JoinedSearches, AreRefusedWhereCheckpointsToCopyCannotBeReached) {
+  write(population());
+  AppProcess first(begin(), logged());
+  wait_for_study();
+  std::ofstream(run() / "study.id") << "another\n";
+
+  EXPECT_NE(AppProcess(join(), logged()).join(), 0);
+
+  EXPECT_THAT(read_file(log()),
+              HasSubstr("the study shared has trials that begin with the checkpoints of others, as "
+                        "\\\"population_based\\\" makes them. They are in " +
+                        run().string() + ", which this process cannot reach; join on a machine"));
+  EXPECT_EQ(first.join(), 0) << read_file(log());
+  EXPECT_EQ(outcome_of(run()), outcome_alone(population()));
+}
+
+#ifdef TREADLE_TEST_WRONG_MACHINE
+constexpr const char* kWrongMachine = "LD_PRELOAD=" TREADLE_TEST_WRONG_MACHINE;
+
+// Frozen as well: then it is by clocks that others find its lease to have passed.
+TEST_P(JoinedSearches, DoNotDependOnWallClocks) {
+  write(shared_document());
+  AppProcess first(begin(), logged());
+  wait_for_study();
+  AppProcess ahead(join(), logged({kWrongMachine, "TREADLE_TEST_CLOCK_OFFSET=3600"}));
+  AppProcess behind(join(), logged({kWrongMachine, "TREADLE_TEST_CLOCK_OFFSET=-3600"}));
+  wait_up_to(1.6);
+  ahead.signal(SIGSTOP);
+  std::this_thread::sleep_for(3s);
+  ahead.signal(SIGCONT);
+
+  EXPECT_EQ(first.join(), 0) << read_file(log());
+  EXPECT_EQ(ahead.join(), 0) << read_file(log());
+  EXPECT_EQ(behind.join(), 0) << read_file(log());
+
+  EXPECT_EQ(outcome_of(run()), expected_outcome());
+}
+
+// Of a server's disk the server speaks; see joined_postgresql_test.cpp.
+TEST_P(JoinedSearches, GoOnWithoutAProcessWhoseDiskIsFull) {
+  if (!fs::path(location_).is_absolute())
+    GTEST_SKIP() << GetParam().storage << " writes to no disk of its clients";
+  write(shared_document());
+  const std::vector<std::string> on_full_disk{kWrongMachine, "TREADLE_TEST_FULL_DISK=" + location_};
+  AppProcess first(begin(), logged(on_full_disk));
+  wait_for_study();
+  AppProcess second(join(), logged());
+  wait_up_to(1.6);
+  std::ofstream(location_ + ".full") << "";
+
+  EXPECT_NE(first.join(), 0);
+  EXPECT_THAT(read_file(log()), HasSubstr(location_));
+  EXPECT_EQ(AppProcess(go_on(), logged()).join(), 0) << read_file(log());
+  EXPECT_EQ(second.join(), 0) << read_file(log());
+
+  EXPECT_EQ(outcome_of(run()), expected_outcome());
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOneMachine, JoinedSearches,
+    ::testing::Values(
+        MeetingPlace{"sqlite", [](const fs::path& folder) { return folder / "study"; }},
+        MeetingPlace{"journal", [](const fs::path& folder) { return folder / "study"; }}),
+    name_of_place);
+
+/// A process that was frozen past its lease, whose job another one has taken and does not do.
+class LateResults : public SearchesAt {
+ protected:
+  /// Trials that take seconds, after which the process knows that it has lost the job.
+  static Json document() {
+    Json document = shared_document();
+    document["data"]["rows"] = 100000;
+    document["training"]["epochs"] = 1;
+    document["search"] = {{"trials", 2},
+                          {"parallel", 1},
+                          {"space", {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}}}}};
+    return document;
+  }
+
+  /// For a time in which the process can end the job.
+  bool take_first_job() const {
+    const Runtime runtime = watching_runtime();
+    const auto storage = runtime.registry().make<StudyStorage>(
+        GetParam().storage, Config(Json{{"location", location_}}));
+    for (int i = 0; i < 200; ++i) {
+      if (storage->claim("shared", 0, "one that dies", 4))
+        return true;
+      std::this_thread::sleep_for(50ms);
+    }
+    return false;
+  }
+
+  void expect_they_count(const Json& document) {
+    write(document);
+    AppProcess process(begin(), logged());
+    wait_for_study();
+    process.signal(SIGSTOP);
+    std::future<bool> taken = std::async(std::launch::async, [this] { return take_first_job(); });
+    // It may have been frozen while it had the lock of the database.
+    for (int i = 0; i < 5 && taken.wait_for(2 * kLease) != std::future_status::ready; ++i) {
+      process.signal(SIGCONT);
+      std::this_thread::sleep_for(20ms);
+      process.signal(SIGSTOP);
+    }
+    process.signal(SIGCONT);
+    ASSERT_TRUE(taken.get()) << "the trial is too short to be interrupted";
+
+    EXPECT_EQ(process.join(), 0) << read_file(log());
+
+    EXPECT_EQ(outcome_of(run()), outcome_alone(document));
+  }
+};
+
+TEST_P(LateResults, OfTrialsThatAreCompleteCount) {
+  expect_they_count(document());
+}
+
+// Also where the job then comes back: the trial is judged after the same epoch.
+TEST_P(LateResults, OfTrialsThatPauseCount) {
+  Json paused = document();
+  paused["training"]["epochs"] = 3;
+  paused["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}, {"min_resource", 1}};
+  expect_they_count(paused);
+}
+
+TEST_P(LateResults, OfFoldsThatPauseCount) {
+  Json paused = document();
+  paused["training"]["epochs"] = 3;
+  paused["validation"] = {{"use", "k_fold"}, {"folds", 2}};
+  paused["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}, {"min_resource", 1}};
+  paused["resources"]["workers"] = 2;
+  expect_they_count(paused);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfOneMachine, LateResults,
+                         ::testing::Values(MeetingPlace{
+                             "sqlite", [](const fs::path& folder) { return folder / "study"; }}),
+                         name_of_place);
 
 }  // namespace
-}  // namespace treadle
+}  // namespace treadle::testing

@@ -439,6 +439,29 @@ TEST(Search, GoesOnWithoutTheFoldsThatFollowOneThatFails) {
               ::testing::AllOf(HasSubstr("trials/1/"), ::testing::Not(HasSubstr("trials/0/"))));
 }
 
+// Within its steps the first fold has six epochs. The second has one, and the last epoch of a
+// training is not judged: the folds never have a value after the same epoch.
+TEST(Search, DoesNotJudgeFoldsThatHaveNoEpochInCommon) {
+  Json document = document_of("random");
+  document["data"]["rows"] = 440;
+  document["training"] = {{"use", "standard"}, {"max_steps", 12}, {"batch_size", 16}};
+  document["validation"] = {
+      {"use", "walk_forward"}, {"start", 40}, {"test_size", 200}, {"validation_size", 8}};
+  document["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}};
+  document["search"]["space"] = {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}}};
+  std::string expected;
+  for (const int workers : {1, 3}) {
+    document["resources"]["workers"] = workers;
+    const Workspace workspace;
+
+    const RunOutcome outcome = run(workspace, document);
+
+    EXPECT_EQ(states_of(outcome.result.at("search"))["complete"], 9);
+    expected = expected.empty() ? study_of(outcome) : expected;
+    EXPECT_EQ(study_of(outcome), expected) << workers << " workers";
+  }
+}
+
 TEST(Search, FailsWhereAllTrialsDo) {
   const Workspace workspace;
   Json document = document_of("grid");

@@ -129,7 +129,8 @@ TEST_F(StateFolder, IsInPlaceThoughTheOneBeforeCannotBeDeleted) {
 
     EXPECT_EQ(read_state_folder(folder()).value("number"), number);
   }
-  for (const fs::path& at : {folder(), scratch_ / "state.tmp"})
+  const std::string making = "state." + std::to_string(::getpid()) + ".tmp";
+  for (const fs::path& at : {folder(), scratch_ / making})
     ::chmod((at / "theirs").c_str(), 0700);
 }
 

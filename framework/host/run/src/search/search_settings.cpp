@@ -205,6 +205,9 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   if (written.contains("pruner")) {
     settings.pruner = make_nested<Pruner>(runtime, search.child("pruner"));
     settings.pruner_name = name_in(search.child("pruner"));
+    settings.pruner_copies = runtime.schemas()
+                                 .find("pruner", settings.pruner_name)
+                                 .schema->value("x-treadle-copies", false);
   }
   if (written.contains("ensemble")) {
     settings.members = written.at("ensemble").at("size").get<std::int64_t>();

@@ -28,6 +28,7 @@ struct SearchSettings {
   std::string tuner_name;
   std::shared_ptr<const Pruner> pruner = {};  ///< null: every trial is trained to its end
   std::string pruner_name = {};
+  bool pruner_copies = false;           ///< trials of it begin with the checkpoints of others
   std::vector<std::string> objectives;  ///< "val_loss", "parameter_count", or names of metrics
   std::vector<ConstraintSettings> constraints = {};
   std::int64_t trials = 0;    ///< at most: a grid may have fewer points

@@ -11,6 +11,8 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/host/run/checkpoint_store.h>
 
 #include "load/document_components.h"
 #include "session/run_record.h"
@@ -167,6 +169,8 @@ void Study::open_storage() {
        {"folder", fs::absolute(run_.folder.path()).lexically_normal().string()},
        {"token", is_joined_ ? std::string() : study_token(run_.folder.path())},
        {"environment", environment}});
+  if (is_joined_ && settings_.pruner_copies && !run_.folder.has_shared_trials())
+    fail_without_folder(found.at("folder").get<std::string>());
   const std::vector<std::string> others = differences(found.at("environment"), environment);
   if (!others.empty() && !run_.options.allow_differences) {
     std::string text;
@@ -180,6 +184,15 @@ void Study::open_storage() {
   shared_->fetch();
   if (const nlohmann::json ended = shared_->ended(); !ended.is_null() && !end_)
     journal_.search_ended(ended), end_ = ended.at("jobs").get<std::size_t>();
+}
+
+void Study::fail_without_folder(const std::string& folder) const {
+  throw StorageError("the study " + settings_.study +
+                     " has trials that begin with the checkpoints of "
+                     "others, as " +
+                     quote_text(settings_.pruner_name) + " makes them. They are in " + folder +
+                     ", which this process cannot reach; join on a machine that has this "
+                     "folder under the same path, or search with another pruner");
 }
 
 Study::~Study() {
@@ -371,7 +384,8 @@ bool Study::start_trial(const NextJob& job, Orders& orders) {
   return true;
 }
 
-/// A job without work, so that it has its place in the order of results.
+/// A job without work, whose result is known: decisions see it at once, and every process ends it
+/// by itself.
 void Study::prune(std::int64_t number) {
   Trial& trial = trials_[static_cast<std::size_t>(number)];
   trial.job = static_cast<std::int64_t>(jobs_.size());
@@ -379,7 +393,8 @@ void Study::prune(std::int64_t number) {
   job.trial = number;
   job.begun = Clock::now();
   if (!ended_before(number))
-    end_job(trial, TrialState::kPruned);
+    close_job(trial, TrialState::kPruned, /*seconds=*/0, /*is_news=*/true);
+  see(jobs_[static_cast<std::size_t>(trial.job)]);
 }
 
 void Study::go_on_with(std::int64_t number, Orders& orders) {
@@ -502,16 +517,35 @@ bool Study::publish(const Trial& trial, TrialState state, double seconds) {
 }
 
 bool Study::begins(const FitId& id) {
-  if (!shared_ || best_run_ != nullptr)
+  if (best_run_ != nullptr)
     return true;
   Trial& trial = trial_of(id);
   Job& job = jobs_[static_cast<std::size_t>(trial.job)];
-  if (job.owner != Owner::kThis && !is_over_ && !job.has_ended)
-    job.owner = shared_->claim(trial.job) ? Owner::kThis : Owner::kAnother;
+  if (!std::exchange(job.has_begun, true))
+    job.begun = Clock::now();  // it may have waited for a slot
+  if (!shared_)
+    return true;
+  if (job.owner != Owner::kThis && !is_over_ && !job.has_ended) {
+    job.owner =
+        copies_are_made_of(trial) && shared_->claim(trial.job) ? Owner::kThis : Owner::kAnother;
+  }
   if (job.owner == Owner::kThis && !job.has_ended)
     return true;
   fit_of(trial, id).state = TrialFit::State::kPaused;
   return false;
+}
+
+/// Whether all trials that begin with this one's checkpoint have it, in whichever process: when the
+/// trial goes on, its checkpoint is another one.
+bool Study::copies_are_made_of(const Trial& trial) const {
+  return std::all_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
+    if (other.now.copied_from != trial.now.number || other.jobs > 0)
+      return true;
+    const std::vector<std::string> fits = names_of(other.now.number);
+    return std::none_of(fits.begin(), fits.end(), [&](const std::string& fit) {
+      return CheckpointStore(run_.folder.checkpoints(fit)).newest().empty();
+    });
+  });
 }
 
 std::optional<double> Study::poll_interval() const {
@@ -552,6 +586,9 @@ std::vector<std::string> Study::poll() {
 }
 
 void Study::make_training(Trial& trial) {
+  // Of a pruner whose schema does not declare it.
+  if (trial.now.copied_from && is_joined_ && !run_.folder.has_shared_trials())
+    fail_without_folder("the folder of the run that began the search");
   const std::shared_ptr<const ResolvedWorkflow> document = document_of(trial.now.number);
   Training& training = trial.training.emplace();
   training.folds =
@@ -665,19 +702,21 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
       journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value)});
     }
   }
-  if (jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother)
-    return FitVerdict::kPause;  // it has taken this job over
-  if (is_cancelled(trial.now.number)) {
+  // Another process has taken this job over. A verdict that is due is given all the same: should
+  // the job come back to this process, the trial goes on behind this epoch, or ends with it.
+  const bool is_lost = jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother;
+  const FitVerdict otherwise = is_lost ? FitVerdict::kPause : FitVerdict::kContinue;
+  if (!is_lost && is_cancelled(trial.now.number)) {
     trial.is_cancelled = true;
     return FitVerdict::kStop;
   }
   if (!is_judged || fit.values.empty())
-    return FitVerdict::kContinue;
+    return otherwise;
   if (!is_alone)
     return FitVerdict::kPause;
   const PrunerVerdict verdict = judge(trial, epoch.epoch);
   if (verdict == PrunerVerdict::kContinue)
-    return FitVerdict::kContinue;
+    return otherwise;
   trial.verdict = verdict;
   return verdict == PrunerVerdict::kPause ? FitVerdict::kPause : FitVerdict::kStop;
 }
@@ -738,12 +777,10 @@ void Study::settle(Trial& trial) {
       return;
     put_values_together(trial);
   }
-  if (jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother) {
+  const bool is_lost = jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother;
+  if (is_lost) {
     const bool has_ended_here =
-        !trial.error.empty() || trial.is_cancelled ||
-        (trial.training &&
-         std::all_of(trial.training->fits.begin(), trial.training->fits.end(),
-                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kEnded; }));
+        !trial.error.empty() || trial.is_cancelled || trial.verdict || is_to_be_judged(trial);
     if (ended_elsewhere(trial.now.number) || !has_ended_here)
       return;
   }
@@ -760,15 +797,38 @@ void Study::settle(Trial& trial) {
                   [](const TrialFit& fit) { return fit.state == TrialFit::State::kEnded; }))
     return settle_completed(trial);
   if (!trial.verdict) {  // of several folds
-    const PrunerVerdict verdict = judge(trial, trial.now.intermediate.back().step);
+    const PrunerVerdict verdict = judge_folds(trial);
     if (verdict == PrunerVerdict::kContinue) {
       trial.is_cut_off = is_over_;
-      return is_over_ ? void() : order_fits(trial, ready_);
+      return is_over_ || is_lost ? void() : order_fits(trial, ready_);
     }
     trial.verdict = verdict;
   }
   end_job(trial,
           *trial.verdict == PrunerVerdict::kPause ? TrialState::kPaused : TrialState::kPruned);
+}
+
+/// Whether all that was trained of a job is there for a verdict, or its end.
+bool Study::is_to_be_judged(const Trial& trial) const {
+  return trial.training && std::all_of(trial.training->fits.begin(), trial.training->fits.end(),
+                                       [&](const TrialFit& fit) {
+                                         return fit.state == TrialFit::State::kEnded ||
+                                                (trial.next_judged && !fit.values.empty() &&
+                                                 fit.values.back().step >= *trial.next_judged);
+                                       });
+}
+
+/// The verdict on the mean of folds that have all paused or ended.
+PrunerVerdict Study::judge_folds(Trial& trial) {
+  if (!trial.now.intermediate.empty())
+    return judge(trial, trial.now.intermediate.back().step);
+  // No epoch yet after which each fold has a value: one was validated later than another has got
+  // to, or ended in its first epoch. Those that are behind go on.
+  for (const TrialFit& fit : trial.training->fits) {
+    if (!fit.values.empty())
+      trial.next_judged = std::max(*trial.next_judged, fit.values.back().step);
+  }
+  return PrunerVerdict::kContinue;
 }
 
 void Study::settle_completed(Trial& trial) {

@@ -132,6 +132,7 @@ class Study final : public FitPlanner {
   struct Job {
     std::int64_t trial = 0;
     Owner owner = Owner::kNobody;  // where there is a storage
+    bool has_begun = false;        // a fit of it, in this process
     bool has_ended = false;
     /// It ended so in this process, but another one had taken it over.
     std::optional<TrialState> ended_late;
@@ -140,6 +141,7 @@ class Study final : public FitPlanner {
   };
 
   void open_storage();
+  [[noreturn]] void fail_without_folder(const std::string& folder) const;
   StudyView view_of(const Trials& trials) const;
   bool may_start() const;
   bool begin_job(Orders& orders);
@@ -154,6 +156,7 @@ class Study final : public FitPlanner {
   bool ended_elsewhere(std::int64_t number);
   bool publish(const Trial& trial, TrialState state, double seconds);
   bool has_running_fit(const Trial& trial) const;
+  bool copies_are_made_of(const Trial& trial) const;
   bool is_settled(std::size_t job) const;
   std::vector<std::string> cut_off(std::size_t jobs);
   void make_training(Trial& trial);
@@ -161,6 +164,8 @@ class Study final : public FitPlanner {
   std::optional<std::int64_t> best_paused() const;
 
   PrunerVerdict judge(Trial& trial, std::int64_t epoch);
+  PrunerVerdict judge_folds(Trial& trial);
+  bool is_to_be_judged(const Trial& trial) const;
   void put_values_together(Trial& trial);
   void settle(Trial& trial);
   void settle_completed(Trial& trial);

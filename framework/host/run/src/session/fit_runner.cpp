@@ -161,10 +161,12 @@ engine::FitOrders FitRunner::next() {
   for (PlannedFit& fit : wanted.start) {
     engine::FitJob job{fit.id.path(), fit.depends_on};
     // One that an earlier process has left paused is no fit of this one: nobody else orders the
-    // copy before it goes on, so it is made now.
+    // copy before it goes on, so it is made now. Where several processes work on the fits, the
+    // planner sees to it, and whoever trains the new one copies.
     const bool copies = fit.start && fit.start->from == WarmStart::From::kCheckpoint;
-    const bool copies_now = copies && nodes_.count(fit.start->fit) == 0;
-    if (copies && !copies_now)
+    const bool is_known = copies && nodes_.count(fit.start->fit) > 0;
+    const bool copies_now = copies && !is_known && !run_.folder.has_shared_trials();
+    if (is_known)
       job.copies = fit.start->fit;
     // A checkpoint can be copied from a fit that is paused or still to go on; weights are those
     // that the other fit ended with, so it must have completed.

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
@@ -17,9 +19,10 @@
 // A state as a folder that is complete or not there.
 //
 // Order of writes: tensors, then state.json with the hashes of the tensor files, all in
-// "<name>.tmp", each synced by write_file_atomically(); then the folder is renamed, and its parent
-// synced. A kill before the rename leaves a ".tmp", which nothing reads and RunFolder::open()
-// removes.
+// "<name>.<process>.tmp", each synced by write_file_atomically(); then the folder is renamed, and
+// its parent synced. A kill before the rename leaves a ".tmp", which nothing reads and
+// RunFolder::open() removes. Processes that search together may write the same folder at the same
+// time: either's counts.
 //
 // state.json is written last, with hashes of the tensor files and of the state in it, so a folder
 // whose files belong to two states is found. Reading verifies the hashes before it interprets
@@ -47,8 +50,13 @@ void sync_folder(const fs::path& folder) {
 /// Renames, also over a folder that is there already: the two change places in one instant, so that
 /// at no time there is none.
 void put_in_place(const fs::path& making, const fs::path& folder, std::error_code& error) {
-  if (!fs::exists(folder, error)) {
-    fs::rename(making, folder, error);
+  // Only over an empty folder, and there is none.
+  if (::rename(making.c_str(), folder.c_str()) == 0) {
+    error.clear();
+    return;
+  }
+  if (errno != ENOTEMPTY && errno != EEXIST) {
+    error.assign(errno, std::generic_category());
     return;
   }
   if (renameat2(AT_FDCWD, making.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0) {
@@ -108,7 +116,7 @@ StateDict assemble(const fs::path& path, const nlohmann::json& structure,
 
 void write_state_folder(const fs::path& folder, const StateDict& state) {
   fs::path making = folder;
-  making += ".tmp";
+  making += "." + std::to_string(getpid()) + ".tmp";
   std::error_code error;
   fs::remove_all(making, error);
   fs::create_directories(making, error);
