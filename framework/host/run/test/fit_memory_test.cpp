@@ -18,9 +18,9 @@ class FitMemories : public ::testing::Test {
  protected:
   /// A training begins, and its first steps take so much.
   void train(std::int64_t mebibytes) {
-    memory_.begin();
+    const std::int64_t before = memory_.begin();
     resident_ += mebibytes * kMebibyte;
-    memory_.settle();
+    memory_.settle(before);
   }
 
   std::int64_t resident_ = 700 * kMebibyte;
@@ -63,6 +63,45 @@ TEST_F(FitMemories, AskForAsMuchAsTheGreediestTook) {
 TEST_F(FitMemories, HaveRoomWhereTheSystemDoesNotSay) {
   train(100);
 
+  EXPECT_TRUE(memory_.fits());
+}
+
+TEST_F(FitMemories, ArePlentyWhereTheProcessFitsEightTimesIntoWhatIsLeft) {
+  available_ = 8 * 800 * kMebibyte;
+  EXPECT_FALSE(memory_.is_plenty()) << "nobody knows yet what one takes";
+
+  train(100);
+
+  EXPECT_TRUE(memory_.is_plenty());
+  available_ = 8 * 800 * kMebibyte - 1;
+  EXPECT_FALSE(memory_.is_plenty());
+  available_ = std::nullopt;
+  EXPECT_FALSE(memory_.is_plenty());
+}
+
+// Of a device, which has given back what a step took.
+TEST_F(FitMemories, ArePlentyWhereTheGreediestFitsEightTimesIntoWhatIsLeft) {
+  resident_ = 0;
+  above_ = 100 * kMebibyte;
+  train(0);
+
+  available_ = 8 * 100 * kMebibyte - 1;
+  EXPECT_FALSE(memory_.is_plenty());
+  available_ = 8 * 100 * kMebibyte;
+  EXPECT_TRUE(memory_.is_plenty());
+}
+
+TEST_F(FitMemories, CountForEachOfTwoAtOnceWhatBothTook) {
+  const std::int64_t before_first = memory_.begin();
+  resident_ += 60 * kMebibyte;
+  const std::int64_t before_second = memory_.begin();
+  resident_ += 40 * kMebibyte;
+  memory_.settle(before_second);
+  memory_.settle(before_first);
+
+  available_ = 149 * kMebibyte;
+  EXPECT_FALSE(memory_.fits());
+  available_ = 150 * kMebibyte;
   EXPECT_TRUE(memory_.fits());
 }
 

@@ -10,19 +10,21 @@ namespace treadle::internal {
 FitMemory::FitMemory(MemoryGauge gauge, Note note)
     : gauge_(std::move(gauge)), note_(std::move(note)) {}
 
-void FitMemory::begin() {
+void FitMemory::settle(std::int64_t before) {
   const std::lock_guard lock(mutex_);
-  before_ = gauge_.in_use();
+  taken_ = std::max(taken_.value_or(0), gauge_.peak() - before);
 }
 
-void FitMemory::settle() {
+bool FitMemory::is_plenty() const {
   const std::lock_guard lock(mutex_);
-  taken_ = std::max(taken_, gauge_.peak() - before_);
+  const std::optional<std::int64_t> available = gauge_.available();
+  return taken_ && available && std::max(*taken_, gauge_.in_use()) <= *available / kPlenty;
 }
 
 bool FitMemory::fits() {
   const std::lock_guard lock(mutex_);
-  const std::int64_t needed = taken_ + taken_ / 2;
+  const std::int64_t taken = taken_.value_or(0);
+  const std::int64_t needed = taken + taken / 2;
   const std::optional<std::int64_t> available = gauge_.available();
   if (!available || needed <= *available)
     return true;

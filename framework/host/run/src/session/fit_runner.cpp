@@ -287,13 +287,20 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
       return engine::FitEnd::kPaused;
   }
   // The scheduler starts no other fit before this one calls settled(), so the growth of the process
-  // in between is taken for this fit's.
+  // in between is this fit's. A fit that begins with a copy says by settled() that it has it.
+  const bool settles_at_once =
+      !node.fit.start && std::all_of(memories_.begin(), memories_.end(),
+                                     [](const auto& memory) { return memory->is_plenty(); });
+  std::vector<std::int64_t> before;
   for (const auto& memory : memories_)
-    memory->begin();
-  const engine::FitEnd end = run_or_fail(node, [&] {
-    for (const auto& memory : memories_)
-      memory->settle();
+    before.push_back(memory->begin());
+  if (settles_at_once)
     settled();
+  const engine::FitEnd end = run_or_fail(node, [&] {
+    for (std::size_t i = 0; i < memories_.size(); ++i)
+      memories_[i]->settle(before[i]);
+    if (!settles_at_once)
+      settled();
   });
   const std::lock_guard lock(mutex_);
   if (end == engine::FitEnd::kPaused) {
