@@ -76,6 +76,15 @@ Axis::Axis(const Dimension& dimension)
   high_ = kind_ == Kind::kStepped ? interval(dimension.high).second : coordinate(dimension.high);
 }
 
+double Axis::emphasis(std::size_t choice) const {
+  return dimension_.weights.empty() ? 1 : dimension_.share(choice) * static_cast<double>(choices_);
+}
+
+double Axis::draw(RandomBits& bits) const {
+  return dimension_.weights.empty() ? static_cast<double>(bits.below(choices_))
+                                    : dimension_.from_unit(bits.uniform());
+}
+
 double Axis::coordinate(double value) const {
   return dimension_.log ? std::log(value) : value;
 }
@@ -109,12 +118,10 @@ std::vector<double> ParzenMixture::sample(RandomBits& bits) const {
   for (std::size_t a = 0; a < values.size(); ++a) {
     const Axis& axis = table_->axes_[a];
     if (axis.kind() == Axis::Kind::kCategorical) {
-      // The share of the observed choice above that of the others; the rest is even.
-      const double excess = kernel == members_.size() ? 0
-                                                      : std::exp(categorical_[a].log_hit) -
-                                                            std::exp(categorical_[a].log_miss);
+      // The share of the observed choice above what it has anyway; the rest is by weight.
+      const double excess = kernel == members_.size() ? 0 : categorical_[a].excess;
       const bool is_observed = bits.uniform() < excess;
-      const auto any = static_cast<double>(bits.below(axis.choices()));
+      const double any = axis.draw(bits);
       values[a] = is_observed ? mean(a, kernel) : any;
       continue;
     }
@@ -144,14 +151,18 @@ inline double ParzenMixture::log_kernel(std::size_t axis, std::size_t observatio
     return kernels.log_norm[observation] +
            log_mass(mean, kernels.deviation[observation], interval.first, interval.second);
   }
-  return at == mean ? categorical_[axis].log_hit : categorical_[axis].log_miss;
+  const Categorical& of = categorical_[axis];
+  const auto choice = static_cast<std::size_t>(at);
+  return at == mean ? of.log_hit[choice] : of.log_miss[choice];
 }
 
 double ParzenMixture::log_prior(std::size_t axis, double at,
                                 const std::pair<double, double>& interval) const {
   const Axis& of = table_->axes_[axis];
-  if (of.kind() == Axis::Kind::kCategorical)
-    return -std::log(static_cast<double>(of.choices()));
+  if (of.kind() == Axis::Kind::kCategorical) {
+    return std::log(of.emphasis(static_cast<std::size_t>(at))) -
+           std::log(static_cast<double>(of.choices()));
+  }
   const double mean = 0.5 * (of.low() + of.high());
   const double range = of.high() - of.low();
   const double log_norm = table_->sides_[side_].axes[axis].log_norm_of_prior;
@@ -357,7 +368,13 @@ ParzenMixture ParzenTable::mixture(Side side, std::vector<std::size_t> members,
     const Axis& axis = axes_[a];
     if (axis.kind() == Axis::Kind::kCategorical) {
       const double sum = 1 + static_cast<double>(axis.choices()) * share;
-      mixture.categorical_[a] = {std::log((1 + share) / sum), std::log(share / sum)};
+      ParzenMixture::Categorical& of = mixture.categorical_[a];
+      for (std::size_t choice = 0; choice < axis.choices(); ++choice) {
+        const double miss = axis.emphasis(choice) * share;
+        of.log_hit.push_back(std::log((1 + miss) / sum));
+        of.log_miss.push_back(std::log(miss / sum));
+      }
+      of.excess = std::exp(of.log_hit.front()) - std::exp(of.log_miss.front());
       continue;
     }
     if (same_bounds && changed.size() * 8 < members.size())

@@ -24,6 +24,10 @@ class Axis {
   double low() const noexcept { return low_; }
   double high() const noexcept { return high_; }
   std::size_t choices() const noexcept { return choices_; }
+  /// How many times as often as on the mean of all choices one is drawn.
+  double emphasis(std::size_t choice) const;
+  /// A choice by its weight.
+  double draw(RandomBits& bits) const;
 
   double coordinate(double value) const;
   /// The part of the axis that belongs to a stepped value.
@@ -60,10 +64,11 @@ class ParzenMixture {
  private:
   friend class ParzenTable;
 
-  /// The logarithms of a categorical kernel's probabilities.
+  /// The logarithms of a categorical kernel's probabilities, by choice.
   struct Categorical {
-    double log_hit = 0;   // of the observed choice
-    double log_miss = 0;  // of each other one
+    std::vector<double> log_hit;   // where it was observed
+    std::vector<double> log_miss;  // where another one was
+    double excess = 0;             // of a hit over a miss
   };
 
   /// The logarithm of a kernel of an observation; `at` is the point's coordinate.
@@ -90,7 +95,8 @@ class ParzenMixture {
 /// mean, at the ends the only one, clipped to [range / min(100, n + 2), range] for n observations;
 /// the prior has the deviation `range`. Normal distributions are truncated to the range. A
 /// categorical kernel has 1 + 1 / (n + 1) on the observed choice and 1 / (n + 1) on every other,
-/// normalized.
+/// normalized. Where choices have weights, each 1 / (n + 1) is multiplied by the choice's weight as
+/// a multiple of the mean, and the prior is the weights, as for hyperopt's `hp.pchoice`.
 class ParzenTable {
  public:
   explicit ParzenTable(std::vector<Axis> axes);

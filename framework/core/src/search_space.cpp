@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include <treadle/base/error.h>
@@ -54,18 +57,30 @@ class SpaceProblems {
  public:
   explicit SpaceProblems(const Config* space) : space_(space) {}
 
-  void add(std::string_view name, std::string_view key, std::string message) {
+  /// The dimension is one of those that are written as `key`.
+  void is_written_as(const std::string& name, const std::string& key) { keys_[name] = key; }
+  const std::string& key_of(const std::string& name) const {
+    const auto found = keys_.find(name);
+    return found == keys_.end() ? name : found->second;
+  }
+
+  void add(const std::string& name, std::string_view key, std::string message) {
     Problem problem;
     if (space_ != nullptr)
       problem.pointer = space_->pointer();
     if (!name.empty())
-      problem.pointer = child_pointer(problem.pointer, name);
+      problem.pointer = child_pointer(problem.pointer, key_of(name));
     if (!key.empty())
       problem.pointer = child_pointer(problem.pointer, key);
     if (space_ != nullptr && space_->places())
       problem.place = space_->places()->place_of(problem.pointer);
     problem.message = std::move(message);
-    problems_.push_back(std::move(problem));
+    const bool is_known = std::any_of(
+        problems_.begin(), problems_.end(), [&](const Problem& other) {  // of an index before
+          return other.pointer == problem.pointer && other.message == problem.message;
+        });
+    if (!is_known)
+      problems_.push_back(std::move(problem));
   }
 
   std::size_t count() const { return problems_.size(); }
@@ -76,8 +91,41 @@ class SpaceProblems {
 
  private:
   const Config* space_;
+  std::map<std::string, std::string> keys_;  // by name, where they differ
   std::vector<Problem> problems_;
 };
+
+constexpr std::size_t kMostIndices = 1000;
+
+/// The paths that "cells.{0..2}" stands for: one for each index. Of any other key, the key.
+std::vector<std::string> paths_of(const std::string& key, SpaceProblems& problems) {
+  const std::size_t begin = key.find('{');
+  const std::size_t end = key.find('}');
+  std::size_t first = 0;
+  std::size_t last = 0;
+  if (begin == std::string::npos || end == std::string::npos || end < begin)
+    return {key};
+  const char* const stop = key.data() + end;
+  const auto low = std::from_chars(key.data() + begin + 1, stop, first);
+  const bool has_dots = std::string_view(low.ptr, stop).starts_with("..");
+  if (low.ec != std::errc() || !has_dots)
+    return {key};
+  const auto high = std::from_chars(low.ptr + 2, stop, last);
+  if (high.ec != std::errc() || high.ptr != stop)
+    return {key};
+  if (first > last || last - first >= kMostIndices) {
+    problems.add(key, "",
+                 "expected {first..last} with first <= last, of at most " +
+                     std::to_string(kMostIndices) + " indices");
+    return {};
+  }
+  std::vector<std::string> paths;
+  for (std::size_t index = first; index <= last; ++index) {
+    paths.push_back(key.substr(0, begin) + std::to_string(index) + key.substr(end + 1));
+    problems.is_written_as(paths.back(), key);
+  }
+  return paths;
+}
 
 bool is_path(std::string_view name) {
   if (name.starts_with('/'))
@@ -134,10 +182,55 @@ void check_choices(const Dimension& dimension, SpaceProblems& problems) {
   }
 }
 
+// Of all weights together; a part of the unit interval as short as that would not be found again.
+constexpr double kLeastShare = 1e-9;
+
+double sum_of(const std::vector<double>& weights) {
+  return std::accumulate(weights.begin(), weights.end(), 0.0);
+}
+
+void check_weights(const Dimension& dimension, SpaceProblems& problems) {
+  const std::vector<double>& weights = dimension.weights;
+  const auto fail = [&](std::string message) {
+    problems.add(dimension.name, "weights", std::move(message));
+  };
+  if (weights.empty())
+    return;
+  if (weights.size() != dimension.choices.size()) {
+    return fail("expected a weight for each of the " + std::to_string(dimension.choices.size()) +
+                " choices, got " + std::to_string(weights.size()));
+  }
+  const double sum = sum_of(weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::string of_choice =
+        bound_text(weights[i]) + " for " + quote_value(dimension.choices[i]);
+    if (!std::isfinite(weights[i]) || weights[i] <= 0)
+      return fail("must be > 0, got " + of_choice + "; leave a choice out that is not to be drawn");
+    if (!std::isfinite(sum))
+      return fail("have too large a sum");
+    if (weights[i] < kLeastShare * sum)
+      return fail(of_choice + " is less than a billionth of all weights; leave the choice out");
+  }
+}
+
 std::optional<double> bound_of(const Json& value, Dimension::Kind kind) {
   if (kind == Dimension::Kind::kInteger ? !value.is_number_integer() : !value.is_number())
     return std::nullopt;
   return value.get<double>();
+}
+
+bool read_weights(Dimension& dimension, const Json& written, SpaceProblems& problems) {
+  const bool are_numbers =
+      written.is_array() && !written.empty() &&
+      std::all_of(written.begin(), written.end(), [](const Json& one) { return one.is_number(); });
+  if (are_numbers) {
+    dimension.weights = written.get<std::vector<double>>();
+  } else {
+    problems.add(dimension.name, "weights",
+                 "expected an array of numbers, one for each choice, got " +
+                     (written.is_array() ? quote_value(written) : describe_value(written)));
+  }
+  return are_numbers;
 }
 
 /// Reads what stands under one path. The condition is left to read_condition().
@@ -162,7 +255,7 @@ std::optional<Dimension> read_dimension(const std::string& name, const Json& wri
     form = &one;
   }
   std::vector<std::string> known = form_keys();
-  known.insert(known.end(), {"step", "when"});
+  known.insert(known.end(), {"step", "weights", "when"});
   for (const auto& [key, unused] : written.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end())
       problems.add(name, key, "unknown key " + quote_text(key) + did_you_mean(key, known));
@@ -180,12 +273,18 @@ std::optional<Dimension> read_dimension(const std::string& name, const Json& wri
   if (written.contains("step") && !form->takes_step) {
     problems.add(name, "step", "has no effect with " + quote_text(form->key) + "; leave it out");
   }
-  if (form->kind == Dimension::Kind::kChoice) {
+  const bool is_choice = form->kind == Dimension::Kind::kChoice;
+  if (written.contains("weights") && !is_choice) {
+    problems.add(name, "weights", "has no effect with " + quote_text(form->key) + "; leave it out");
+  }
+  if (is_choice) {
     if (!value.is_array()) {
       problems.add(name, "choice", "expected an array of values, got " + describe_value(value));
       return std::nullopt;
     }
     dimension.choices.assign(value.begin(), value.end());
+    if (written.contains("weights") && !read_weights(dimension, written.at("weights"), problems))
+      return std::nullopt;
     return dimension;
   }
   const char* const numbers =
@@ -300,10 +399,22 @@ void check_dimension(const Dimension& dimension, SpaceProblems& problems) {
                  "expected the path of a value, such as \"optimizer.learning_rate\", got " +
                      quote_text(dimension.name));
   }
-  if (dimension.kind == Dimension::Kind::kChoice)
+  if (dimension.kind == Dimension::Kind::kChoice) {
     check_choices(dimension, problems);
-  else
+    check_weights(dimension, problems);
+  } else {
     check_range(dimension, key_of(dimension), problems);
+  }
+}
+
+// Weights whose sum is 1 but for rounding stay as they are, so that a space that was written and
+// read is the same.
+void normalize(std::vector<double>& weights) {
+  const double sum = sum_of(weights);
+  if (std::abs(sum - 1) <= 1e-12)
+    return;
+  for (double& weight : weights)
+    weight /= sum;
 }
 
 std::int64_t product(std::int64_t a, std::int64_t b) {
@@ -383,9 +494,19 @@ bool Dimension::contains(double number) const {
   return number == value(index(number));
 }
 
+double Dimension::share(std::size_t choice) const {
+  return weights.empty() ? 1 / static_cast<double>(choices.size()) : weights[choice];
+}
+
 double Dimension::from_unit(double position) const {
   const double at = std::isnan(position) ? 0.5 : std::min(std::max(position, 0.0), 1.0);
   const std::int64_t values = count();
+  if (!weights.empty()) {
+    std::size_t choice = 0;
+    for (double end = weights[0]; choice + 1 < weights.size() && end <= at; end += weights[choice])
+      ++choice;
+    return static_cast<double>(choice);
+  }
   // The ends are the bounds themselves, whatever their logarithms round to.
   if (log && (at == 0 || at == 1))
     return at == 0 ? low : high;
@@ -402,6 +523,10 @@ double Dimension::from_unit(double position) const {
 
 double Dimension::to_unit(double number) const {
   const std::int64_t values = count();
+  if (!weights.empty()) {
+    const auto choice = weights.begin() + static_cast<std::ptrdiff_t>(index(number));
+    return std::accumulate(weights.begin(), choice, 0.0) + 0.5 * *choice;
+  }
   if (log) {
     const double half = values > 0 ? 0.5 : 0;
     const double first = std::log(low - half);
@@ -418,6 +543,16 @@ Json Dimension::json(double number) const {
   if (kind == Kind::kInteger)
     return static_cast<std::int64_t>(number);
   return number;
+}
+
+std::optional<double> Dimension::read(const Json& written) const {
+  if (kind == Kind::kChoice) {
+    const auto found = std::find(choices.begin(), choices.end(), written);
+    return found == choices.end() ? std::nullopt
+                                  : std::optional(static_cast<double>(found - choices.begin()));
+  }
+  const std::optional<double> number = bound_of(written, kind);
+  return number && contains(*number) ? number : std::nullopt;
 }
 
 Dimension uniform(std::string name, double low, double high, double step) {
@@ -448,11 +583,12 @@ Dimension log_integers(std::string name, std::int64_t low, std::int64_t high) {
   return dimension;
 }
 
-Dimension choice(std::string name, std::vector<Json> choices) {
+Dimension choice(std::string name, std::vector<Json> choices, std::vector<double> weights) {
   Dimension dimension;
   dimension.name = std::move(name);
   dimension.kind = Dimension::Kind::kChoice;
   dimension.choices = std::move(choices);
+  dimension.weights = std::move(weights);
   return dimension;
 }
 
@@ -466,15 +602,17 @@ SearchSpace SearchSpace::parse(const Config& space) {
   if (space.json().empty())
     problems.add("", "", "the space of a search has at least one dimension, got none");
   std::vector<Dimension> dimensions;
-  for (const auto& [name, written] : space.json().items()) {
-    if (auto dimension = read_dimension(name, written, problems))
-      dimensions.push_back(std::move(*dimension));
+  for (const auto& [key, written] : space.json().items()) {
+    for (const std::string& path : paths_of(key, problems)) {
+      if (auto dimension = read_dimension(path, written, problems))
+        dimensions.push_back(std::move(*dimension));
+    }
   }
   // A condition on a dimension that could not be read would be a second problem of the same cause.
   if (problems.count() == 0) {
     for (Dimension& dimension : dimensions) {
       check_dimension(dimension, problems);
-      const Json& written = space.json().at(dimension.name);
+      const Json& written = space.json().at(problems.key_of(dimension.name));
       if (written.contains("when"))
         read_condition(dimension, written.at("when"), dimensions, problems);
     }
@@ -504,6 +642,10 @@ SearchSpace::SearchSpace(std::vector<Dimension> dimensions) : dimensions_(std::m
       problems.add(dimensions_[d].name, "", "is in the space twice");
   }
   problems.throw_if_any();
+  for (Dimension& dimension : dimensions_) {
+    if (!dimension.weights.empty())
+      normalize(dimension.weights);
+  }
 
   parents_.resize(size());
   children_.resize(size());
@@ -597,10 +739,20 @@ std::vector<double> SearchSpace::to_unit(const Point& point) const {
 }
 
 Point SearchSpace::random(RandomBits& bits) const {
+  return random(bits, std::vector<std::optional<double>>(size()));
+}
+
+Point SearchSpace::random(RandomBits& bits, std::span<const std::optional<double>> given) const {
+  TREADLE_EXPECTS(given.size() == size(), "one element per dimension");
   std::vector<double> positions(size());
   for (double& position : positions)
     position = bits.uniform();
-  return from_unit(positions);
+  Point point(size());
+  for (const std::size_t d : order_) {
+    if (is_enabled(d, point))
+      point.set(d, given[d] ? *given[d] : dimensions_[d].from_unit(positions[d]));
+  }
+  return point;
 }
 
 Json SearchSpace::to_json(const Point& point) const {
@@ -633,17 +785,14 @@ Point SearchSpace::from_json(const Json& values) const {
     }
     if (found == values.end())
       continue;
-    if (dimension.kind == Dimension::Kind::kChoice) {
-      const auto choice = std::find(dimension.choices.begin(), dimension.choices.end(), *found);
-      if (choice == dimension.choices.end())
-        refuse(dimension.name, "is " + quote_value(*found) + ", which is none of the choices");
-      point.set(d, static_cast<double>(choice - dimension.choices.begin()));
-      continue;
+    const std::optional<double> value = dimension.read(*found);
+    if (!value) {
+      refuse(dimension.name,
+             "is " + quote_value(*found) +
+                 (dimension.kind == Dimension::Kind::kChoice ? ", which is none of the choices"
+                                                             : ", which is outside the range"));
     }
-    const auto number = bound_of(*found, dimension.kind);
-    if (!number || !dimension.contains(*number))
-      refuse(dimension.name, "is " + quote_value(*found) + ", which is outside the range");
-    point.set(d, *number);
+    point.set(d, *value);
   }
   return point;
 }
@@ -657,6 +806,8 @@ Json SearchSpace::to_json() const {
     else
       written[std::string(key_of(dimension))] = {dimension.json(dimension.low),
                                                  dimension.json(dimension.high)};
+    if (!dimension.weights.empty())
+      written["weights"] = dimension.weights;
     const double usual_step = dimension.kind == Dimension::Kind::kInteger ? 1 : 0;
     if (dimension.step != 0 && dimension.step != usual_step)
       written["step"] = dimension.json(dimension.step);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -126,6 +127,137 @@ TEST(SearchSpace, StepsMustBePositive) {
               HasSubstr("/a/step: expected a number > 0, got 0"));
   EXPECT_THAT(space_problems(R"({"a": {"int": [0, 4], "step": 0.5}})"),
               HasSubstr("/a/step: expected an integer > 0, got 0.5"));
+}
+
+TEST(SearchSpace, WeightsOfAChoiceAreItsParts) {
+  const SearchSpace space = parsed(R"({"a": {"choice": ["x", "y", "z"], "weights": [6, 2, 4]}})");
+
+  EXPECT_EQ(space, SearchSpace({choice("a", {"x", "y", "z"}, {0.5, 1. / 6, 1. / 3})}));
+  EXPECT_DOUBLE_EQ(space[0].share(2), 1. / 3);
+  EXPECT_EQ(choice("a", {"x", "y"}).share(1), 0.5);
+  const auto chosen = [&](double position) { return space[0].json(space[0].from_unit(position)); };
+  EXPECT_EQ(chosen(0), "x");
+  EXPECT_EQ(chosen(0.499), "x");
+  EXPECT_EQ(chosen(0.501), "y");
+  EXPECT_EQ(chosen(0.666), "y");
+  EXPECT_EQ(chosen(0.667), "z");
+  EXPECT_EQ(chosen(1), "z");
+}
+
+TEST(SearchSpace, RandomPointsHaveChoicesByTheirWeights) {
+  const std::vector<double> weights{0.30, 0.25, 0.15, 0.15, 0.08, 0.07};
+  const SearchSpace space({choice("a", {0, 1, 2, 3, 4, 5}, weights), uniform("b", 0, 1)});
+  RandomBits bits(5);
+  std::vector<double> counts(weights.size());
+  constexpr int kDraws = 5000;
+  for (int i = 0; i < kDraws; ++i)
+    ++counts[space.random(bits).choice(0)];
+
+  double chi_square = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const double expected = kDraws * weights[i];
+    chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  EXPECT_LT(chi_square, 20.52);  // scipy.stats.chi2.ppf(0.999, 5)
+}
+
+// Also of the rarest that is allowed, behind parts whose sums round.
+TEST(SearchSpace, EveryWeightedChoiceIsFoundAgain) {
+  const SearchSpace space(
+      {choice("a", {0, 1, 2, 3, 4, 5, 6}, {0.1, 1.1e-8, 0.7, 3, 1.2e-8, 5, 1.3e-8})});
+  for (std::size_t i = 0; i < 7; ++i) {
+    const auto value = static_cast<double>(i);
+    EXPECT_EQ(space[0].from_unit(space[0].to_unit(value)), value) << i;
+  }
+}
+
+TEST(SearchSpace, WeightsMustBePositiveAndAsManyAsChoices) {
+  const std::string problems = space_problems(R"({
+    "a": {"choice": [1, 2], "weights": [1]},
+    "b": {"choice": [1, 2], "weights": [1, 0]},
+    "c": {"choice": [1, 2], "weights": [-1, 2]},
+    "d": {"choice": [1, 2], "weights": [1, 1e-10]},
+    "e": {"choice": [1, 2], "weights": [1e308, 1e308]}
+  })");
+
+  EXPECT_THAT(problems, HasSubstr("my.json:2: /a/weights: expected a weight for each of the 2 "
+                                  "choices, got 1"));
+  EXPECT_THAT(problems, HasSubstr("my.json:3: /b/weights: must be > 0, got 0 for 2; leave a choice "
+                                  "out that is not to be drawn"));
+  EXPECT_THAT(problems, HasSubstr("my.json:4: /c/weights: must be > 0, got -1 for 1"));
+  EXPECT_THAT(problems, HasSubstr("my.json:5: /d/weights: 1e-10 for 2 is less than a billionth"));
+  EXPECT_THAT(problems, HasSubstr("my.json:6: /e/weights: have too large a sum"));
+  const std::string misread = space_problems(R"({
+    "a": {"choice": [1, 2], "weights": ["1", 2]},
+    "b": {"choice": [1, 2], "weights": {}},
+    "c": {"uniform": [1, 2], "weights": [1, 2]}
+  })");
+  EXPECT_THAT(misread, HasSubstr("my.json:2: /a/weights: expected an array of numbers, one for"));
+  EXPECT_THAT(misread, HasSubstr("my.json:3: /b/weights: expected an array of numbers"));
+  EXPECT_THAT(misread, HasSubstr("my.json:4: /c/weights: has no effect with \"uniform\""));
+}
+
+TEST(SearchSpace, RandomPointsHaveWhatIsGiven) {
+  const SearchSpace space = parsed(kConditional);
+  std::vector<std::optional<double>> given(space.size());
+  given[*space.find("optimizer")] = 1;             // adamw
+  given[*space.find("optimizer.momentum")] = 0.5;  // of sgd
+  given[*space.find("learning_rate")] = 0.1;       // the bound itself
+  RandomBits bits(3);
+  RandomBits same(3);
+  for (int i = 0; i < 20; ++i) {
+    const Point point = space.random(bits, given);
+    const Point free = space.random(same);
+
+    EXPECT_TRUE(space.contains(point));
+    EXPECT_EQ(point.choice(*space.find("optimizer")), 1U);
+    EXPECT_EQ(point[*space.find("learning_rate")], 0.1);
+    EXPECT_FALSE(point.is_active(*space.find("optimizer.momentum")));
+    const std::size_t batch_size = *space.find("training.batch_size");
+    EXPECT_EQ(point[batch_size], free[batch_size]) << "what is not given is drawn as ever";
+  }
+}
+
+TEST(SearchSpace, ReadsTheValuesThatItWrites) {
+  for (const Dimension& dimension : {choice("a", {"x", {{"use", "y"}}}), integers("b", 0, 10, 5),
+                                     log_uniform("c", 0.1, 10), uniform("d", 0, 1, 0.25)}) {
+    const double value = dimension.kind == Dimension::Kind::kChoice ? 1 : dimension.high;
+    EXPECT_EQ(dimension.read(dimension.json(value)), value) << dimension.name;
+  }
+  EXPECT_EQ(choice("a", {"x"}).read("y"), std::nullopt);
+  EXPECT_EQ(integers("b", 0, 10, 5).read(4), std::nullopt);
+  EXPECT_EQ(integers("b", 0, 10, 5).read(5.0), std::nullopt);
+  EXPECT_EQ(uniform("d", 0, 1).read("0.5"), std::nullopt);
+  EXPECT_EQ(uniform("d", 0, 1).read(1.01), std::nullopt);
+}
+
+TEST(SearchSpace, ARangeOfIndicesIsADimensionForEach) {
+  const SearchSpace space = parsed(R"({
+    "cells": {"choice": [[], [1]]}, "cells.{9..11}": {"int": [1, 3], "when": {"cells": [[]]}},
+    "blocks.{0..1}.width": {"choice": [8, 16], "weights": [1, 3]}})");
+
+  std::vector<std::string> names;
+  for (const Dimension& dimension : space.dimensions())
+    names.push_back(dimension.name);
+  EXPECT_THAT(names, ElementsAre("blocks.0.width", "blocks.1.width", "cells", "cells.10",
+                                 "cells.11", "cells.9"));
+  EXPECT_EQ(space[4], when(integers("cells.11", 1, 3), "cells", {0}));
+  EXPECT_EQ(space[1], choice("blocks.1.width", {8, 16}, {0.25, 0.75}));
+  EXPECT_EQ(SearchSpace::parse(Config(space.to_json())), space);
+}
+
+TEST(SearchSpace, ProblemsOfARangeAreToldOnceAndWhereItStands) {
+  EXPECT_EQ(space_problems("{\n\"a.{0..3}\": {\"int\": [3, 1]}}"),
+            "my.json:2: /a.{0..3}/int: expected [low, high] with low < high, got [3, 1]");
+  EXPECT_EQ(space_problems("{\n\"a.{0..3}\": {\"int\": [1, 3], \"when\": {\"b\": [1]}}}"),
+            "my.json:2: /a.{0..3}/when: the space has no \"b\"; its choices are: none");
+  EXPECT_EQ(space_problems(R"({"a.{3..0}": {"int": [1, 3]}})"),
+            "my.json:1: /a.{3..0}: expected {first..last} with first <= last, of at most 1000 "
+            "indices");
+  EXPECT_THAT(space_problems(R"({"a.{0..3}": {"int": [1, 3]}, "a.2": {"int": [1, 3]}})"),
+              HasSubstr("is in the space twice"));
+  EXPECT_THAT(space_problems(R"({"a.{0..x}": {"int": [1, 3]}})"),
+              HasSubstr("expected the path of a value"));
 }
 
 TEST(SearchSpace, AnEmptySpaceIsRefused) {
@@ -306,6 +438,11 @@ TEST(SearchSpace, IsReadAgainFromItsJson) {
   const SearchSpace space = parsed(kConditional);
 
   EXPECT_EQ(SearchSpace::parse(Config(space.to_json())), space);
+  for (const std::vector<double>& weights :
+       {std::vector<double>{1, 2, 4}, {0.1, 0.2, 0.3}, {0.3, 0.3, 0.4}, {2e-8, 3, 7}}) {
+    const SearchSpace weighted({choice("a", {1, 2, 3}, weights)});
+    EXPECT_EQ(SearchSpace::parse(Config(weighted.to_json())), weighted) << json(weights);
+  }
   EXPECT_EQ(
       space.to_json()["optimizer.momentum"],
       json::parse(
@@ -325,6 +462,17 @@ TEST(SearchGrid, HasEachCombinationOnce) {
     points.insert(space.to_json(point).dump());
   }
   EXPECT_EQ(points.size(), static_cast<std::size_t>(grid.size()));
+}
+
+TEST(SearchGrid, HasEveryChoiceOnceWhateverItsWeight) {
+  const SearchSpace space({choice("a", {1, 2, 3}, {100, 1, 1}), choice("b", {1, 2})});
+  const SearchGrid grid(space, 2);
+
+  ASSERT_EQ(grid.size(), 6);
+  std::set<std::string> points;
+  for (std::int64_t i = 0; i < grid.size(); ++i)
+    points.insert(space.to_json(grid.at(i)).dump());
+  EXPECT_EQ(points.size(), 6U);
 }
 
 TEST(SearchGrid, SpreadsRangesOnTheirScale) {

@@ -65,6 +65,17 @@ TEST(Random, TrialsAreUniform) {
   EXPECT_LT(chi_square, 27.88);  // scipy.stats.chi2.ppf(0.999, 9)
 }
 
+// The first trials of those that learn are random ones, too.
+TEST(Random, DrawsChoicesByTheirWeights) {
+  const SearchSpace space({choice("a", {"often", "seldom"}, {3, 1}), uniform("x", 0, 1)});
+  for (const char* const tuner : {"random", "tpe", "nsga_ii", "gp", "regularized_evolution"}) {
+    int often = 0;
+    for (std::uint64_t seed = 0; seed < 400; ++seed)
+      often += make(tuner)->suggest(space, {}, 0, RandomStreams(seed))->choice(0) == 0 ? 1 : 0;
+    EXPECT_NEAR(often, 300, 29) << tuner;  // scipy.stats.binom.ppf(0.9995, 400, 0.75): 328
+  }
+}
+
 // Between the quartiles of 20 seeds of Optuna's RandomSampler, by ten times as many seeds.
 TEST(Random, ReachesItsRegrets) {
   const auto median = [](const TestFunction& function) {

@@ -99,6 +99,40 @@ TEST(Parzen, DensitiesAreThoseOfTheReference) {
 }
 
 // Made again after others, with and without the observation between.
+/// One choice of three with weights, observed as 0, 2 and 2.
+ParzenTable& weighted_table() {
+  static ParzenTable table({Axis(choice("kind", {"a", "b", "c"}, {0.5, 0.3, 0.2}))});
+  if (table.size() == 0) {
+    for (const double observed : {0, 2, 2})
+      table.add(static_cast<std::int64_t>(table.size()), std::vector<double>{observed});
+  }
+  return table;
+}
+
+// Three observations, so each kernel has 3 w / 4 on each choice beside 1 on the observed one, of
+// 1.75, and the prior w; all four count the same. Of "a": (1.375 + 2 · 0.375) / 7 + 0.5 / 4.
+TEST(Parzen, WeightsOfAChoiceAreItsPrior) {
+  const ParzenMixture mixture =
+      weighted_table().mixture(ParzenTable::kBelow, {0, 1, 2}, std::vector<double>{1, 1, 1});
+  const std::vector<double> expected{3.0 / 7, 1.2 / 7, 0.4};
+  const std::vector<double> found =
+      mixture.log_densities(std::vector<std::vector<double>>{{0}, {1}, {2}});
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(std::exp(found[i]), expected[i], 1e-12) << i;
+
+  RandomBits bits(8);
+  std::vector<double> counts(3);
+  constexpr int kDraws = 10000;
+  for (int i = 0; i < kDraws; ++i)
+    ++counts[static_cast<std::size_t>(mixture.sample(bits)[0])];
+  double chi_square = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double mean = kDraws * expected[i];
+    chi_square += (counts[i] - mean) * (counts[i] - mean) / mean;
+  }
+  EXPECT_LT(chi_square, 13.82);  // scipy.stats.chi2.ppf(0.999, 2)
+}
+
 TEST(Parzen, WhatIsKeptDoesNotShow) {
   const std::vector<std::vector<double>> points = {{2.0, 1e-1, 3, 20, 0.5, 0}};
   const std::vector<double> first = reference_mixture().log_densities(points);

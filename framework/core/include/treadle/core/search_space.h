@@ -58,6 +58,8 @@ struct Dimension {
   double step = 0;  ///< distance of neighbouring values; 0: any value between low and high
   bool log = false;
   std::vector<nlohmann::json> choices;
+  /// How often each choice is drawn: above 0, with a sum of 1. Empty: all equally often.
+  std::vector<double> weights = {};
   std::optional<Condition> when;
 
   /// How many values there are; 0 where any value between low and high is one.
@@ -71,9 +73,12 @@ struct Dimension {
   /// Whether `number` is a value: in the range, and on the steps.
   bool contains(double number) const;
 
+  /// How often a choice is drawn: its weight, or the same for all.
+  double share(std::size_t choice) const;
+
   /// The value at `position` of the unit interval: floats spread evenly, or evenly in their
-  /// logarithm; each of several values has a part of the interval. Positions outside are taken as
-  /// the nearer end.
+  /// logarithm; each of several values has a part of the interval, a choice as long as its share.
+  /// Positions outside are taken as the nearer end.
   double from_unit(double position) const;
   /// The position of a value: from_unit() returns the same value for it, up to the rounding of a
   /// float.
@@ -81,6 +86,8 @@ struct Dimension {
 
   /// The value as it stands in a document: a number, an integer, or the choice itself.
   nlohmann::json json(double value) const;
+  /// The value that json() writes so; nothing for what is no value of the dimension.
+  std::optional<double> read(const nlohmann::json& written) const;
 
   bool operator==(const Dimension&) const = default;
 };
@@ -89,7 +96,9 @@ Dimension uniform(std::string name, double low, double high, double step = 0);
 Dimension log_uniform(std::string name, double low, double high);
 Dimension integers(std::string name, std::int64_t low, std::int64_t high, std::int64_t step = 1);
 Dimension log_integers(std::string name, std::int64_t low, std::int64_t high);
-Dimension choice(std::string name, std::vector<nlohmann::json> choices);
+/// `weights` need not add up to 1; a SearchSpace divides them by their sum.
+Dimension choice(std::string name, std::vector<nlohmann::json> choices,
+                 std::vector<double> weights = {});
 /// The same dimension, active only where `parent` has one of these choices.
 Dimension when(Dimension dimension, std::string parent, std::vector<std::size_t> choices);
 
@@ -102,11 +111,13 @@ Dimension when(Dimension dimension, std::string parent, std::vector<std::size_t>
 ///      "optimizer.learning_rate": {"log_uniform": [1e-4, 1e-1]},
 ///      "optimizer.momentum": {"uniform": [0, 0.9], "step": 0.1,
 ///                             "when": {"optimizer": [{"use": "sgd"}]}},
+///      "model.activation": {"choice": ["relu", "gelu"], "weights": [3, 1]},
 ///      "model.layers": {"int": [1, 8]},
 ///      "training.batch_size": {"log_int": [8, 512]}}
 ///
-/// "step" goes with "uniform" and "int" and divides the range. "when" names one choice and lists
-/// the values with which the dimension is active; the choice may have a condition of its own.
+/// "step" goes with "uniform" and "int" and divides the range. "weights" go with "choice": a random
+/// point has the first of these activations three times out of four. "when" names one choice and
+/// lists the values with which the dimension is active; the choice may have a condition of its own.
 ///
 /// Dimensions are in the order of their names, in whatever order a document has them. Immutable:
 /// safe to read from any thread.
@@ -143,9 +154,12 @@ class SearchSpace {
   Point from_unit(std::span<const double> positions) const;
   /// The positions of a point; 0.5 for inactive dimensions.
   std::vector<double> to_unit(const Point& point) const;
-  /// A point drawn uniformly: each enabled dimension by itself. Takes one number per dimension from
-  /// `bits`, active or not.
+  /// A point drawn uniformly, choices by their weights: each enabled dimension by itself. Takes one
+  /// number per dimension from `bits`, active or not.
   Point random(RandomBits& bits) const;
+  /// The same, but for the values in `given`, of one element per dimension: an enabled dimension
+  /// has what is given for it.
+  Point random(RandomBits& bits, std::span<const std::optional<double>> given) const;
 
   /// The active values by name, as they stand in a document.
   nlohmann::json to_json(const Point& point) const;
