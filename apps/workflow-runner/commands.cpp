@@ -92,6 +92,8 @@ constexpr Option kAddTrials{"add-trials", 0,  "COUNT",
 constexpr Option kTimeBudget{
     "time", 0, "DURATION", false, "", "the time budget: \"2h\", \"30min\"; the best so far counts"};
 constexpr Option kTrials{"trials", 0, "COUNT", false, "", "how many trials, at most"};
+constexpr Option kPointsOnly{"points-only", 0,  "FILE",
+                             false,         "", "writes the points to try, and trains nothing"};
 constexpr Option kCancel{"cancel", 0, "TRIAL", false, "", "with --resume: only cancels this trial"};
 constexpr Option kDevice{
     "device", 0, "NAME", false, "", "trains or computes on this device: cpu, cuda, cuda:1, auto"};
@@ -160,9 +162,9 @@ std::span<const Command> commands() {
       {"tune",
        "Searches for good values, as the document's \"search\" describes.",
        {kDocumentUnlessThereIs},
-       {kTrials, kTimeBudget, kSet, kResume, kAddTrials, kCancel, kJoin, kStudy, kAllowDifferences,
-        kOutput, kDevice, kTrace, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet,
-        kJson},
+       {kTrials, kTimeBudget, kPointsOnly,       kSet,           kResume, kAddTrials, kCancel,
+        kJoin,   kStudy,      kAllowDifferences, kOutput,        kDevice, kTrace,     kPluginDir,
+        kPlugin, kProbe,      kLocked,           kAllowWritable, kQuiet,  kJson},
        "tune examples/search.json --time 10min",
        true},
       {"check",

@@ -282,7 +282,31 @@ void join(const CommandLine& line) {
   }
 }
 
+/// One point a line, so that people can pick some.
+std::string points_text(const Json& points) {
+  std::string text;
+  for (const Json& point : points)
+    text += (text.empty() ? "[\n  " : ",\n  ") + point.dump();
+  return text + "\n]\n";
+}
+
+void write_points(const CommandLine& line, const Json& points) {
+  const std::string output = line.output_file("points-only");
+  write_file_atomically(output, points_text(points));
+  if (is_standard_output(output))
+    return;  // nothing but the points
+  if (line.has("json")) {
+    print(Json{{"output", output}, {"points", points.size()}});
+  } else if (!line.has("quiet")) {
+    print(std::to_string(points.size()) +
+          (points.size() == 1 ? " point is in " : " points are in ") + output +
+          "; a search begins with them with \"initial\": \"" + output + "\"\n");
+  }
+}
+
 void tune(const CommandLine& line) {
+  if (line.has("points-only") && (line.has("join") || line.has("resume")))
+    throw UsageError("--points-only is about a new search; leave --join and --resume out");
   if (line.has("join"))
     return join(line);
   if (line.has("resume"))
@@ -305,6 +329,8 @@ void tune(const CommandLine& line) {
                      "run " +
                      line.arguments[0]);
   }
+  if (line.has("points-only"))
+    return write_points(line, search_points(runtime, workflow));
   train_watched(line, [&](RunOptions options) {
     options.output = line.text("output");
     options.allow_differences = line.has("allow-differences");

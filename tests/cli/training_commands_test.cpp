@@ -286,6 +286,37 @@ TEST_F(TrainingCommands, EvaluateMeasuresTheModel) {
   EXPECT_GE(answer.at("metrics").at("accuracy").get<double>(), 0.5);
 }
 
+TEST_F(TrainingCommands, TuneWritesThePointsThatASearchBeginsWith) {
+  const json search{{"trials", 5},
+                    {"tuner", "random"},
+                    {"space", {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1e-1}}}}}}};
+  given_document(1, {{"search", search}});
+  const Finished done =
+      run({"tune", "points.json", "--points-only", "first.json", "--trials", "3"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out,
+            "3 points are in first.json; a search begins with them with \"initial\": "
+            "\"first.json\"\n");
+  EXPECT_FALSE(fs::exists(folder() / "runs")) << "nothing is trained";
+  const json points = json::parse(read("first.json"));
+  ASSERT_EQ(points.size(), 3);
+  EXPECT_THAT(points[0].at("description").get<std::string>(), StartsWith("learning_rate=0.0"));
+  EXPECT_EQ(json::parse(run({"tune", "points.json", "--points-only", "-", "--trials", "3"}).out),
+            points);
+
+  ASSERT_EQ(run({"tune", "points.json", "--quiet", "--set", "search.initial=first.json"}).code, 0);
+  const json result = json::parse(read(only_run() / "result.json"));
+  const json& trials = result.at("search").at("trials");
+  ASSERT_EQ(trials.size(), 5);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    EXPECT_EQ(trials[i].at("params").at("optimizer.learning_rate"),
+              points[i].at("optimizer.learning_rate"));
+  }
+  EXPECT_THAT(run({"tune", "--resume", "runs", "--points-only", "x.json"}).err,
+              HasSubstr("--points-only is about a new search; leave --join and --resume out"));
+}
+
 TEST_F(TrainingCommands, GenerateWritesThePromptAndWhatFollowsIt) {
   std::string text;
   for (int i = 0; i < 60; ++i)

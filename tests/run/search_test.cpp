@@ -70,6 +70,16 @@ std::string study_of(const RunOutcome& outcome) {
   return outcome.result.at("search").dump() + bits_of(outcome.folder);
 }
 
+/// A whole point, and two of which some values are drawn.
+const Json kInitial{{{"optimizer", {{"use", "adamw"}}},
+                     {"model.hidden", {8, 8}},
+                     {"training.batch_size", 9},
+                     {"description", "as before"}},
+                    {{"optimizer", {{"use", "sgd"}, {"learning_rate", 0.1}}},
+                     {"optimizer.momentum", 0.45},
+                     {"training.batch_size", 32}},
+                    {{"model.hidden", {16}}}};
+
 /// A search of a tuner, a pruner and folds whose bits are compared.
 struct SearchCase {
   std::string name;
@@ -118,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
                     {"space",
                      {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}},
                       {"model.dropout", {{"uniform", {0, 0.5}}}}}}}},
+        SearchCase{"Initial", {{"initial", kInitial}}},
         SearchCase{"SeveralObjectives", {{"objective", {"val_loss", "parameter_count"}}}}),
     [](const auto& info) { return info.param.name; });
 
@@ -151,6 +162,196 @@ TEST(Search, TrialsThatArePausedGoOnWithTheSameBits) {
     for (std::size_t value = 0; value < trial.at("intermediate").size(); ++value)
       EXPECT_EQ(trial.at("intermediate")[value], other.at("intermediate")[value]) << "trial " << i;
   }
+}
+
+Json params_of(const RunOutcome& outcome) {
+  Json params = Json::array();
+  for (const Json& trial : outcome.result.at("search").at("trials"))
+    params.push_back(trial.at("params"));
+  return params;
+}
+
+/// As `params` without what readers see.
+Json without_descriptions(Json points) {
+  for (Json& point : points)
+    point.erase("description");
+  return points;
+}
+
+TEST(Search, BeginsWithItsInitialPointsAndGoesOnAsItWould) {
+  Json document = document_of("random");
+  const Workspace plain;
+  const Json expected = params_of(run(plain, document));
+  document["search"]["initial"] = kInitial;
+  const Workspace workspace;
+  const Json params = params_of(run(workspace, document));
+
+  ASSERT_EQ(params.size(), 9);
+  const Json given = without_descriptions(kInitial);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    for (const auto& [path, value] : given[i].items())
+      EXPECT_EQ(params[i].at(path), value) << i << " " << path;
+  }
+  EXPECT_EQ(params[0], given[0]);
+  EXPECT_TRUE(params[1].contains("model.hidden")) << "what is left out is drawn";
+  for (std::size_t i = given.size(); i < params.size(); ++i)
+    EXPECT_EQ(params[i], expected[i]) << i;
+}
+
+// The file may change or go once the run has begun.
+TEST(Search, InitialPointsOfAFileAreAPartOfTheRun) {
+  Json document = document_of();
+  document["search"]["initial"] = kInitial;
+  const Workspace inlined;
+  const std::string expected = study_of(run(inlined, document));
+
+  const Workspace workspace;
+  const fs::path file = workspace.folder() / "points.json";
+  std::ofstream(file) << kInitial;
+  document["search"]["initial"] = "points.json";
+  const Runtime runtime = watching_runtime();
+  RunOptions options = workspace.options();
+  {
+    const Impatient impatient(runtime, 37);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document, workspace.folder()), options),
+                 Interrupted);
+  }
+  fs::remove(file);
+  const RunOutcome outcome =
+      resume_run(runtime, fs::directory_iterator(options.output)->path(), workspace.options());
+  EXPECT_EQ(study_of(outcome), expected);
+}
+
+TEST(Search, APointsFileThatIsNoneIsRefusedByItsPlace) {
+  const Workspace workspace;
+  Json document = document_of();
+  document["search"]["initial"] = "points.json";
+  const Runtime runtime = watching_runtime();
+  const auto mistake = [&](const char* text) -> std::string {
+    std::ofstream(workspace.folder() / "points.json") << text;
+    try {
+      runtime.resolve(document, workspace.folder());
+    } catch (const DocumentError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(mistake("[{},\n 7]"),
+              HasSubstr("points.json:2: /1: expected an object with values by path, got 7"));
+  EXPECT_THAT(mistake("{}"), HasSubstr("points.json:1: expected an array of points, such as"));
+  EXPECT_THAT(mistake("[]"), HasSubstr("got an empty one"));
+  EXPECT_THAT(mistake(R"([{"description": 7}])"),
+              HasSubstr("points.json:1: /0/description: expected text, got 7"));
+  EXPECT_EQ(mistake("[{}]"), "");
+  fs::remove(workspace.folder() / "points.json");
+  EXPECT_THROW(runtime.resolve(document, workspace.folder()), DocumentError);
+}
+
+TEST(Search, PointsThatWereWrittenAreThoseOfTheSearch) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  const Json points = search_points(runtime, runtime.resolve(document));
+  const Workspace workspace;
+
+  EXPECT_EQ(without_descriptions(points), params_of(run(workspace, document)));
+  document["search"]["tuner"] = "tpe";
+  document["search"]["initial"] = points;
+  const Workspace again;
+  EXPECT_EQ(params_of(run(again, document)), without_descriptions(points));
+  EXPECT_EQ(search_points(runtime, runtime.resolve(document)), points);
+}
+
+TEST(Search, WrittenPointsAreDescribedForReaders) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("grid");
+  document["search"]["trials"] = 1;
+  document["search"]["space"] = {
+      {"optimizer", {{"choice", {{{"use", "sgd"}, {"momentum", 0.25}}}}}},
+      {"optimizer.learning_rate", {{"choice", {0.012345678}}}},
+      {"schedule", {{"choice", {"watched"}}}},
+      {"model.hidden", {{"choice", {{4, 8}}}}},
+      {"model.hidden.0", {{"choice", {16}}}}};
+
+  const Json points = search_points(runtime, runtime.resolve(document));
+
+  EXPECT_EQ(points.at(0).at("description"),
+            "hidden=[4, 8], hidden.0=16, optimizer=sgd(momentum=0.25), learning_rate=0.01235, "
+            "schedule=watched");
+}
+
+// Indices of one and two digits, each appended to what is there.
+TEST(Search, FillsAListElementByElement) {
+  const Workspace workspace;
+  Json document = document_of("random");
+  document["search"]["trials"] = 1;
+  document["search"]["space"] = Json::parse(R"({
+    "model.hidden": {"choice": [[]]},
+    "model.hidden.{0..8}": {"choice": [3]},
+    "model.hidden.{9..11}": {"choice": [4], "when": {"model.hidden": [[]]}}})");
+  const RunOutcome outcome = run(workspace, document);
+
+  const Json best = Json::parse(read_file(outcome.folder / "best.json"));
+  EXPECT_EQ(best.at("model").at("hidden"), Json({3, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4}));
+}
+
+/// examples/random-architectures.json with so many trials.
+ResolvedWorkflow random_architectures(const Runtime& runtime, int trials) {
+  const fs::path examples = testing::source_folder() / "examples";
+  Json document = Json::parse(read_file(examples / "random-architectures.json"));
+  document["search"]["trials"] = trials;
+  document["training"]["epochs"] = 2;
+  return runtime.resolve(document, examples);
+}
+
+TEST(Search, RandomArchitecturesHaveACellOfEachPlaceByItsWeights) {
+  const Runtime runtime = watching_runtime();
+  const Json points = search_points(runtime, random_architectures(runtime, 400));
+
+  const std::string builder = "model.flow.0.builder";
+  std::map<std::string, double> shapes;
+  std::map<std::string, double> kinds;
+  std::map<std::string, double> combinations;
+  double cells = 0;
+  for (const Json& point : points) {
+    const Json& hive = point.at(builder);
+    const int count = hive.at("rows").get<int>() * hive.at("columns").get<int>();
+    ++shapes[hive.dump()];
+    ++combinations[point.at(builder + ".combine").get<std::string>()];
+    for (int i = 0; i < count; ++i)
+      ++kinds[point.at(builder + ".cells." + std::to_string(i)).get<std::string>()];
+    EXPECT_FALSE(point.contains(builder + ".cells." + std::to_string(count)));
+    cells += count;
+  }
+  const auto chi_square = [](std::map<std::string, double>& counts, double all,
+                             const std::map<std::string, double>& shares) {
+    double sum = 0;
+    for (const auto& [name, share] : shares)
+      sum += (counts[name] - share * all) * (counts[name] - share * all) / (share * all);
+    return sum;
+  };
+  EXPECT_EQ(shapes.size(), 9U);
+  EXPECT_LT(chi_square(kinds, cells,
+                       {{"attention", 0.3},
+                        {"lstm", 0.25},
+                        {"rnn", 0.15},
+                        {"dense", 0.15},
+                        {"gated_feed_forward", 0.08},
+                        {"norm_dense", 0.07}}),
+            20.52);  // scipy.stats.chi2.ppf(0.999, 5)
+  EXPECT_LT(chi_square(combinations, 400,
+                       {{"mean", 0.35}, {"add", 0.3}, {"cat", 0.2}, {"grid_cat", 0.15}}),
+            16.27);  // scipy.stats.chi2.ppf(0.999, 3)
+}
+
+TEST(Search, TrainsRandomArchitectures) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const RunOutcome outcome =
+      run_workflow(runtime, random_architectures(runtime, 6), workspace.options());
+
+  for (const Json& trial : outcome.result.at("search").at("trials"))
+    EXPECT_EQ(trial.at("state"), "complete") << trial;
 }
 
 TEST(Search, MoreTrialsAreThoseOfALargerSearch) {
@@ -534,6 +735,33 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"BudgetWithoutUnit",
                 {{"budget", {{"memory", "8"}}}},
                 "/search/budget/memory: expected a size such as \"8GiB\""},
+        Mistake{"InitialOutsideTheSpace",
+                {{"initial", {{{"model.hidden", {16}}}, {{"training.batch_size", 7}}}}},
+                "/search/initial/1/training.batch_size: expected a value from 8 to 32, got 7"},
+        Mistake{"InitialThatIsNoChoice",
+                {{"initial", {{{"model.hidden", {9}}}}}},
+                "/search/initial/0/model.hidden: expected one of [4], [16], [8,8], got [9]"},
+        Mistake{"InitialOfAnotherPath",
+                {{"initial", {{{"model.hiden", {16}}}}}},
+                "/search/initial/0/model.hiden: the space has no \"model.hiden\"; did you mean "
+                "\"model.hidden\"?; its dimensions are: "},
+        Mistake{
+            "InitialWithoutItsCondition",
+            {{"initial", {{{"optimizer.momentum", 0.5}}}}},
+            "/search/initial/0/optimizer.momentum: depends on \"optimizer\"; give that as well"},
+        Mistake{"InitialAgainstItsCondition",
+                {{"initial", {{{"optimizer.momentum", 0.5}, {"optimizer", {{"use", "adamw"}}}}}}},
+                "/search/initial/0/optimizer.momentum: has no effect where \"optimizer\" is "},
+        Mistake{"MoreInitialPointsThanTrials",
+                {{"trials", 2}, {"initial", kInitial}},
+                "/search/initial: has 3 points, and the search makes 2 trials; raise \"trials\""},
+        Mistake{"InitialThatIsNoPoint", {{"initial", {7}}}, "/search/initial"},
+        Mistake{"WeightsOfTooFewChoices",
+                space_of("model.hidden", {{"choice", {{4}, {8}}}, {"weights", {1}}}),
+                "/search/space/model.hidden/weights: expected a weight for each of the 2 choices"},
+        Mistake{"WeightOfZero",
+                space_of("model.hidden", {{"choice", {{4}, {8}}}, {"weights", {1, 0}}}),
+                "/search/space/model.hidden/weights"},
         Mistake{"UnknownTuner", {{"tuner", "tpr"}}, "/search/tuner"}),
     [](const auto& info) { return info.param.name; });
 

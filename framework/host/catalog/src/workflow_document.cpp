@@ -213,6 +213,39 @@ std::vector<Problem> problems_of_device(const Json& resolved, const SchemaIndex&
   return problems;
 }
 
+/// The points that a search begins with, which stand in a file of their own, become a part of the
+/// document: nothing of a run depends on that file later.
+void take_in_initial_points(Json& resolved) {
+  if (!resolved.contains("search") || !resolved.at("search").contains("initial"))
+    return;
+  Json& initial = resolved["search"]["initial"];
+  if (!initial.is_string())
+    return;
+  const std::shared_ptr<Document> file = Document::read(initial.get<std::string>());
+  const Json& points = file->value();
+  std::vector<Problem> problems;
+  const auto complain = [&](std::string pointer, std::string message) {
+    problems.push_back({file->place_of(pointer), pointer, std::move(message)});
+  };
+  if (!points.is_array() || points.empty()) {
+    complain("",
+             "expected an array of points, such as [{\"optimizer.learning_rate\": 0.01}], got " +
+                 (points.is_array() ? "an empty one" : describe_value(points)));
+  }
+  for (std::size_t i = 0; points.is_array() && i < points.size(); ++i) {
+    const std::string pointer = child_pointer("", i);
+    if (!points[i].is_object()) {
+      complain(pointer, "expected an object with values by path, got " + describe_value(points[i]));
+    } else if (points[i].contains("description") && !points[i].at("description").is_string()) {
+      complain(child_pointer(pointer, "description"),
+               "expected text, got " + describe_value(points[i].at("description")));
+    }
+  }
+  if (!problems.empty())
+    throw DocumentError(std::move(problems));
+  initial = points;
+}
+
 // How people order the keys: as the schema's file lists them, "use" first inside a component.
 class Writer {
  public:
@@ -349,6 +382,7 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   }
   if (!problems.empty())
     throw DocumentError(std::move(problems));
+  take_in_initial_points(checked.value);
 
   ResolvedWorkflow workflow;
   if (window) {

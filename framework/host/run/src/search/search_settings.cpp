@@ -26,6 +26,40 @@ Place place_of(const ResolvedWorkflow& workflow, const std::string& pointer) {
   return workflow.document->place_of(pointer);
 }
 
+/// The keys and indices of a path, indices with zeros in front, so that 2 comes before 10.
+std::vector<std::string> sortable(const std::string& path) {
+  constexpr std::size_t kDigits = 12;
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find_first_of("./", begin), path.size());
+    std::string part = path.substr(begin, end - begin);
+    if (!part.empty() && part.size() < kDigits &&
+        part.find_first_not_of("0123456789") == std::string::npos)
+      part.insert(0, kDigits - part.size(), '0');
+    parts.push_back(std::move(part));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// A choice before what depends on it: it replaces a whole component, perhaps. Else a value before
+/// what lies within it, and elements of a list in the order of their indices, so that a list can be
+/// filled.
+std::vector<std::size_t> writing_order(const SearchSpace& space) {
+  std::vector<std::size_t> order(space.order().begin(), space.order().end());
+  const auto depth = [&](std::size_t dimension) {
+    std::size_t steps = 0;
+    for (auto parent = space.parent(dimension); parent; parent = space.parent(*parent))
+      ++steps;
+    return steps;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(depth(a), sortable(space[a].name)) <
+           std::pair(depth(b), sortable(space[b].name));
+  });
+  return order;
+}
+
 std::string pointer_of(const Dimension& dimension) {
   return child_pointer("/search/space", dimension.name);
 }
@@ -176,8 +210,7 @@ ResolvedWorkflow trial_document(const Runtime& runtime, const ResolvedWorkflow& 
   base.erase(kSearch);
   const std::shared_ptr<Document> document =
       Document::from_json(std::move(base), workflow.document->folder());
-  // A choice before what depends on it: it replaces a whole component, perhaps.
-  for (const std::size_t dimension : space.order()) {
+  for (const std::size_t dimension : writing_order(space)) {
     if (point.is_active(dimension))
       document->set(space[dimension].name, space[dimension].json(point[dimension]).dump());
   }
@@ -218,6 +251,7 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
     settings.study = written.value("study", workflow.name);
     settings.lease = seconds_at(workflow, "/search/lease", search.get<std::string>("lease"));
   }
+  settings.initial = initial_points_of(workflow, settings.space, settings.trials);
   settings.constraints = constraints_in(workflow, written);
   read_budget(workflow, written, settings);
   if (settings.objectives.size() > 1) {

@@ -12,6 +12,8 @@
 #include <treadle/core/tuner.h>
 #include <treadle/host/run/runtime.h>
 
+#include "search/initial_points.h"
+
 namespace treadle::internal {
 
 /// A number that a trial must keep within bounds.
@@ -31,11 +33,12 @@ struct SearchSettings {
   bool pruner_copies = false;           ///< trials of it begin with the checkpoints of others
   std::vector<std::string> objectives;  ///< "val_loss", "parameter_count", or names of metrics
   std::vector<ConstraintSettings> constraints = {};
-  std::int64_t trials = 0;    ///< at most: a grid may have fewer points
-  std::int64_t parallel = 1;  ///< how many jobs a decision does not see the results of
-  bool asynchronous = false;  ///< decisions see whatever has ended
-  std::int64_t keep = 0;      ///< how many of the best trials keep their weights
-  std::int64_t members = 0;   ///< of an ensemble, at most: trained beside the best at the end
+  std::vector<GivenPoint> initial = {};  ///< of the first trials
+  std::int64_t trials = 0;               ///< at most: a grid may have fewer points
+  std::int64_t parallel = 1;             ///< how many jobs a decision does not see the results of
+  bool asynchronous = false;             ///< decisions see whatever has ended
+  std::int64_t keep = 0;                 ///< how many of the best trials keep their weights
+  std::int64_t members = 0;  ///< of an ensemble, at most: trained beside the best at the end
   std::shared_ptr<StudyStorage> storage = {};  ///< null: one process searches
   std::string study = {};                      ///< its name there
   double lease = 60;                           ///< seconds

@@ -132,7 +132,7 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
     : run_(run),
       settings_(std::move(settings)),
       plan_(std::move(plan)),
-      random_(RandomStreams(run.workflow().seed).part("search", 0)),
+      random_(streams_of_search(run.workflow())),
       objectives_(settings_, run.components()),
       journal_(run.folder.search_journal(), run.workflow().name, settings_.space,
                directions_of(objectives_), identity_of(run.workflow())) {
@@ -354,7 +354,9 @@ std::optional<Point> Study::point_of(std::int64_t number, const NextJob& job) {
   const std::vector<JournaledTrial>& earlier = journal_.earlier();
   if (number < static_cast<std::int64_t>(earlier.size()))
     return settings_.space.from_json(earlier[static_cast<std::size_t>(number)].params);
-  return job.point ? job.point : settings_.tuner->suggest(settings_.space, shown_, number, random_);
+  return job.point ? job.point
+                   : point_of_trial(settings_.space, *settings_.tuner, settings_.initial, shown_,
+                                    number, random_);
 }
 
 bool Study::start_trial(const NextJob& job, Orders& orders) {

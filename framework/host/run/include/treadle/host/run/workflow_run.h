@@ -109,6 +109,12 @@ std::vector<std::string> notes_on_precision(const Runtime& runtime,
 /// document may have. Throws a DocumentError; nothing without a search.
 void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
+/// The points of all trials of the document's `search` as far as no result decides on them: those
+/// that it would try if none of its trials ended. Each has its values by path, as `search.initial`
+/// takes them, and a "description" of them for readers. Fewer than trials where the tuner has no
+/// more points. Reads no data. Throws as expect_search(); UsageError without a search.
+nlohmann::json search_points(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
 /// What `check --dry-run` finds out: the data is read, one batch goes through everything, nothing
 /// is written.
 struct DryRun {
