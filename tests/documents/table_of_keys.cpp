@@ -44,7 +44,7 @@ const std::vector<KeyReason>& seldom() {
       {"validation/*:refit", "with one fold there is a model without it"},
       {"validation/*:max_train_size", "may be what there is"},
       {"validation/*:stratify_by", "may name the target that is taken anyway"},
-      {"model/*:weights.strict", "the file may have what the model has"},
+      {"model/*:weights*.strict", "the file may have what the model has"},
       {"data/csv:missing_values*", "no field need have the text"},
       {"data/csv:missing_target", "no target need be missing"},
       {"data/csv:handle_unknown", "no row need have what the training rows lack"},

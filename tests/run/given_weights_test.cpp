@@ -205,6 +205,65 @@ TEST(GivenWeights, ThatFitAreTakenWhereThatIsAskedFor) {
                        ", as far as they fit; missing: layers.1.bias, layers.1.weight"));
 }
 
+TEST(GivenWeights, MayBeOfSeveralFilesForPartsOfAModel) {
+  const Workspace workspace;
+  const Runtime runtime;
+  const TensorFile given = weights();
+  write_safetensors(workspace.folder() / "first.safetensors", given);
+  write_safetensors(
+      workspace.folder() / "second.safetensors",
+      {{{"block.weight", at::full({2, 3}, 7.0)}, {"block.bias", at::full({2}, 8.0)}}, {}});
+  nlohmann::json document = starting_from("first.safetensors");
+  document["model"]["weights"] = nlohmann::json::parse(R"([
+    {"path": "first.safetensors", "from": "layers.0"},
+    {"path": "second.safetensors", "from": "block", "to": "layers.1"}])");
+  Notes notes;
+  RunOptions options = workspace.options();
+  options.observers = {&notes};
+
+  const RunOutcome run =
+      run_workflow(runtime, runtime.resolve(document, workspace.folder()), options);
+
+  const NamedTensors trained = read_safetensors(run.folder / "model.safetensors").tensors;
+  EXPECT_TRUE(at::equal(trained.at("layers.0.weight"), given.tensors.at("layers.0.weight")));
+  EXPECT_TRUE(at::equal(trained.at("layers.1.weight"), at::full({2, 3}, 7.0)));
+  EXPECT_TRUE(at::equal(trained.at("layers.1.bias"), at::full({2}, 8.0)));
+  EXPECT_THAT(notes.heard, Contains("weights: of layers.1, from " +
+                                    (workspace.folder() / "second.safetensors").string()));
+  EXPECT_EQ(run.result.at("environment").at("weights_hash").get<std::string>().size(), 32);
+}
+
+/// A stopped run goes on where its files have moved, and not where one has other weights.
+TEST(GivenWeights, OfSeveralFilesMayMoveAndNotChange) {
+  const Workspace workspace;
+  const Runtime runtime;
+  write_safetensors(workspace.folder() / "first.safetensors", weights());
+  nlohmann::json document = starting_from("first.safetensors");
+  document["model"]["weights"] = nlohmann::json::parse(R"([
+    {"path": "first.safetensors", "from": "layers.0"},
+    {"path": "first.safetensors", "from": "layers.1"}])");
+  const RunOutcome run =
+      run_workflow(runtime, runtime.resolve(document, workspace.folder()), workspace.options());
+  fs::remove(run.folder / "result.json");
+  nlohmann::json saved = nlohmann::json::parse(testing::read_file(run.folder / "workflow.json"));
+  const auto moved_to = [&](const std::string& name) {
+    for (nlohmann::json& file : saved["model"]["weights"])
+      file["path"] = (workspace.folder() / name).string();
+    std::ofstream(run.folder / "workflow.json") << saved.dump();
+  };
+
+  write_safetensors(workspace.folder() / "moved.safetensors", weights());
+  moved_to("moved.safetensors");
+  EXPECT_NO_THROW(resume_run(runtime, run.folder));
+  fs::remove(run.folder / "result.json");
+  TensorFile other = weights();
+  other.tensors["layers.1.bias"] = at::full({2}, 1.25);
+  write_safetensors(workspace.folder() / "other.safetensors", other);
+  moved_to("other.safetensors");
+
+  EXPECT_THROW(resume_run(runtime, run.folder), StorageError);
+}
+
 TEST(GivenWeights, ThatAreNotThereAreAnErrorBeforeAnyTraining) {
   const Workspace workspace;
   const Runtime runtime;

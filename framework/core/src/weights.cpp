@@ -16,6 +16,7 @@
 #include <treadle/tensor/safetensors.h>
 
 #include "tensor_words.h"
+#include "weights_refusal.h"
 
 namespace treadle {
 namespace {
@@ -72,11 +73,7 @@ std::vector<std::string> spoken(const std::vector<WeightsDifference::Misfit>& mi
 }
 
 [[noreturn]] void refuse(const WeightsDifference& difference) {
-  throw StorageError("saved weights do not fit the model; " + difference.text() +
-                     (difference.unusable_scales.empty()
-                          ? ""
-                          : "; int8 weights cannot be read without their scales: export the model "
-                            "again, or take an undamaged copy of the file"));
+  throw StorageError(refusal_of(difference, "the model"));
 }
 
 /// Says whose file it is.

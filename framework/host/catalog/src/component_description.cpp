@@ -154,6 +154,15 @@ bool is_required(const Json& schema, const std::string& key) {
          std::find(required->begin(), required->end(), key) != required->end();
 }
 
+/// Where a value is an object or a list of such, the object; else the property itself.
+const Json& object_within(const Json& property) {
+  const auto branches = property.find("anyOf");
+  if (branches == property.end() || !branches->front().contains("properties") ||
+      branches->front().contains("x-treadle-component"))
+    return property;
+  return branches->front();
+}
+
 void describe_parameters(const Json& schema, const std::string& prefix,
                          std::vector<ParameterDescription>& rows) {
   if (!schema.contains("properties"))
@@ -176,7 +185,7 @@ void describe_parameters(const Json& schema, const std::string& prefix,
     const std::string inner = row.name + ".";
     rows.push_back(std::move(row));
     if (property.is_object())
-      describe_parameters(property, inner, rows);
+      describe_parameters(object_within(property), inner, rows);
   }
 }
 

@@ -127,7 +127,8 @@ TEST(ComponentDescription, ListsTheKeysOfTheSlotAsWell) {
   EXPECT_THAT(keys_of("schedule", "cosine"), ElementsAre("warmup"));
   EXPECT_THAT(keys_of("loss", "mse"), ElementsAre("factor", "target"));
   EXPECT_THAT(keys_of("layer", "dense"), ElementsAre("enabled", "frozen", "name", "tag", "using"));
-  EXPECT_THAT(keys_of("model", "mlp"), ElementsAre("weights", "weights.path", "weights.strict"));
+  EXPECT_THAT(keys_of("model", "mlp"), ElementsAre("weights", "weights.from", "weights.path",
+                                                   "weights.strict", "weights.to"));
   EXPECT_THAT(keys_of("training", "standard"), ::testing::IsSupersetOf({"epochs", "clip.norm"}));
   EXPECT_THAT(keys_of("callback", "early_stopping"), ElementsAre());
   EXPECT_EQ(describe_component("schedule", "cosine", json::object()).json()["slot_keys"][0]["name"],

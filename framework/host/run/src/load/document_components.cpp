@@ -405,12 +405,23 @@ std::shared_ptr<Model> DocumentComponents::make_model(const ModelSpec& spec) con
   return model;
 }
 
-std::optional<GivenWeights> DocumentComponents::given_weights() const {
+std::vector<GivenWeights> DocumentComponents::given_weights() const {
+  std::vector<GivenWeights> given;
   const Config slot = workflow_.slot("model");
   if (!slot.has("weights"))
-    return std::nullopt;
-  const Config weights = slot.child("weights");
-  return GivenWeights{weights.get<std::string>("path"), weights.get<bool>("strict")};
+    return given;
+  const auto add = [&](const Config& file) {
+    const auto from = file.get_or<std::string>("from", "");
+    given.push_back({file.get<std::string>("path"), file.get<bool>("strict"), from,
+                     file.get_or<std::string>("to", from)});
+  };
+  if (slot.json().at("weights").is_object()) {
+    add(slot.child("weights"));
+  } else {
+    for (const Config& file : slot.children("weights"))
+      add(file);
+  }
+  return given;
 }
 
 std::unique_ptr<Optimizer> DocumentComponents::make_optimizer() const {

@@ -37,10 +37,13 @@ struct OptimizerGroup {
   std::unique_ptr<LearningRateSchedule> schedule = nullptr;  ///< null: it has none of its own
 };
 
-/// Where a training starts from, instead of random weights.
+/// A file that a training starts from, instead of random weights: all of it, or what is below the
+/// node `from`, for the model's node `to`.
 struct GivenWeights {
   std::filesystem::path path;
   bool is_strict = true;
+  std::string from = {};
+  std::string to = {};
 };
 
 /// Makes the components that one resolved document names, for the data of the run. What the
@@ -98,8 +101,8 @@ class DocumentComponents {
   // Fresh objects, one set a training.
   std::vector<std::unique_ptr<Transform>> make_transforms() const;
   std::shared_ptr<Model> make_model(const ModelSpec& spec) const;
-  /// The document's; nothing when it names none.
-  std::optional<GivenWeights> given_weights() const;
+  /// The document's; none when it names none.
+  std::vector<GivenWeights> given_weights() const;
   std::unique_ptr<Optimizer> make_optimizer() const;
   /// The parameters that the document gives an optimizer of their own, with it.
   std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <treadle/base/error.h>
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/set_aside.h>
 #include <treadle/core/weights.h>
+#include <treadle/core/weights_sources.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
@@ -307,22 +309,20 @@ void Fit::load_given_weights() {
     start_weights_.reset();
     return;
   }
-  const std::optional<GivenWeights> given = components_.given_weights();
-  if (!given)
-    return;
-  const NamedTensors weights = read_weights(given->path);
-  std::string left;
-  try {
-    if (given->is_strict) {
-      load_weights(*model_, weights);
-    } else {
-      left = load_matching_weights(*model_, weights).text();
-    }
-  } catch (const StorageError& error) {
-    throw StorageError(given->path.string() + ": " + error.what());
+  std::vector<WeightsSource> sources;
+  std::map<std::filesystem::path, NamedTensors> files;  // several sources may be of one
+  for (const GivenWeights& given : components_.given_weights()) {
+    const auto [file, is_new] = files.try_emplace(given.path);
+    if (is_new)
+      file->second = read_weights(given.path);
+    sources.push_back({given.path.string(), file->second, given.from, given.to, given.is_strict});
   }
-  notes_.push_back("weights: from " + given->path.string() +
-                   (left.empty() ? "" : ", as far as they fit; " + left));
+  const std::vector<std::string> left = load_weights(*model_, sources);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    notes_.push_back("weights: " + (sources[i].to.empty() ? "" : "of " + sources[i].to + ", ") +
+                     "from " + sources[i].file +
+                     (left[i].empty() ? "" : ", as far as they fit; " + left[i]));
+  }
 }
 
 engine::TrainingResult Fit::train(engine::RunContext& context) {

@@ -42,6 +42,7 @@ constexpr std::array kMayChange{"/name",
                                 "/search/study",
                                 "/search/lease",
                                 "/model/weights/path"};
+constexpr const char* kGivenWeights = "/model/weights";
 constexpr std::size_t kMostShown = 6;
 
 void erase(json& document, const json::json_pointer& pointer) {
@@ -117,6 +118,13 @@ json document_identity(const PluginRegistry& registry, const json& resolved) {
   json identity = resolved;
   for (const char* pointer : kMayChange)
     erase(identity, json::json_pointer(pointer));
+  if (const json::json_pointer weights(kGivenWeights); identity.contains(weights)) {
+    // One file was erased above; of several, each has a path of its own.
+    for (json& file : identity.at(weights)) {
+      if (file.is_object())
+        file.erase("path");
+    }
+  }
   json& data = identity.at("data");
   erase_paths(data, registry.describe<DataProvider>(data.at("use").get<std::string>()).schema);
   return identity;

@@ -58,13 +58,22 @@ constexpr Compared kCompared[] = {{"treadle"},        {"libtorch"},      {"blas"
                                   {"cpu_capability"}, {"device", "cpu"}, {"data_hash"},
                                   {"weights_hash"}};
 
-/// Of the file of weights that trainings start from; empty where there is none to start from.
+/// Of the files of weights that trainings start from; empty where there are none to start from.
 std::string weights_hash(const nlohmann::json& resolved) {
   const nlohmann::json& model = resolved.at("model");
   if (!model.contains("weights"))
     return "";
-  const std::filesystem::path path = model.at("weights").at("path").get<std::string>();
-  return std::filesystem::exists(path) ? hash_file(path) : "missing";
+  const auto hash_of = [](const nlohmann::json& file) {
+    const std::filesystem::path path = file.at("path").get<std::string>();
+    return std::filesystem::exists(path) ? hash_file(path) : "missing";
+  };
+  const nlohmann::json& weights = model.at("weights");
+  if (weights.is_object())
+    return hash_of(weights);
+  std::string all;
+  for (const nlohmann::json& file : weights)
+    all += hash_of(file) + " ";
+  return hash_text(all);
 }
 
 }  // namespace
