@@ -18,6 +18,8 @@ constexpr Argument kRun{"RUN", "the folder of a run"};
 constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
 constexpr Argument kRuns{"RUN", "folders of two or more runs",
                          /*is_optional=*/false, /*repeats=*/true};
+constexpr Argument kGraftedRuns{"RUN", "folders of runs whose models are flows",
+                                /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
 
 constexpr Option kSet{"set", 0,  "KEY=VALUE",
@@ -65,6 +67,14 @@ constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write
 constexpr Option kWeightDtype{
     "dtype", 0,  "DTYPE",
     false,   "", "parameters as float32, bfloat16, float16 or int8 (default: as trained)"};
+constexpr Option kGraftedNode{
+    "node", 0,  "NAME",
+    false,  "", "the node up to which each run's network is taken, by its id or name",
+    true};
+constexpr Option kCombine{"combine", 0,     "HOW",
+                          false,     "cat", "cat, add, mean, grid_cat, or gate: weighted by row"};
+constexpr Option kFrozen{"frozen", 0, "", false, "", "trains the head, and not what was grafted"};
+constexpr Option kGraftOutput{"output", 'o', "FILE", false, "graft.json", "the document to write"};
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
 constexpr Option kPluginId{"id",  0,  "ID",
                            false, "", "the plugin's id (default: org.example.NAME with dashes)"};
@@ -209,6 +219,13 @@ std::span<const Command> commands() {
        {kPrompt, kMaxNewTokens, kTemperature, kTopK, kTopP, kSeed, kStop, kDevice, kPluginDir,
         kPlugin, kProbe, kLocked, kAllowWritable, kJson},
        "generate runs/shakespeare-20300501-101500 --prompt ROMEO: --temperature 0.8",
+       true},
+      {"graft",
+       "Writes the document of a network made of pieces of trained ones.",
+       {kGraftedRuns},
+       {kGraftedNode, kCombine, kFrozen, kSet, kGraftOutput, kPluginDir, kPlugin, kProbe, kLocked,
+        kAllowWritable, kQuiet, kJson},
+       "graft runs/first runs/second --node dense_1 --combine cat -o graft.json",
        true},
       {"compare",
        "Compares runs: metrics, settings, differences with tests, rows.",

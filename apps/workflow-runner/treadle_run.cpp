@@ -38,6 +38,7 @@
 
 #include "device_listing.h"
 #include "fatal_signals.h"
+#include "graft.h"
 #include "interruption.h"
 #include "program.h"
 #include "progress_view.h"
@@ -754,6 +755,36 @@ void export_run(const CommandLine& line) {
   }
 }
 
+void graft(const CommandLine& line) {
+  const std::string output = line.output_file("output");
+  GraftOptions options;
+  options.node = line.text("node");
+  options.combine = line.text("combine");
+  options.is_frozen = line.has("frozen");
+  options.folder = is_standard_output(output) ? std::filesystem::current_path()
+                                              : std::filesystem::absolute(output).parent_path();
+  const Runtime runtime = make_runtime(line);
+  std::vector<std::string> notes;
+  const auto document =
+      Document::from_json(graft_document(runtime, line.arguments, options,
+                                         [&](const std::string& text) { notes.push_back(text); }),
+                          options.folder);
+  for (const std::string& assignment : line.overrides())
+    apply_override(*document, assignment);
+  // With its data and its weights: what does not fit is an error before anything is written.
+  untrained_model(runtime, resolve_workflow(document, runtime.schemas()));
+  write_file_atomically(output, write_workflow(document->value()));
+  if (is_standard_output(output))
+    return;  // nothing but the document
+  if (line.has("json")) {
+    print(Json{{"output", output}, {"notes", notes}});
+  } else if (!line.has("quiet")) {
+    for (const std::string& text : notes)
+      print("note: " + text + "\n");
+    print("the document is in " + output + "; to run it: workflow-runner run " + output + "\n");
+  }
+}
+
 /// The model's graph; expects a document whose model is one.
 std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const auto model = std::dynamic_pointer_cast<graph::Graph>(untrained_model(runtime, workflow));
@@ -831,6 +862,7 @@ int main(int argc, char** argv) {
                          {"evaluate", evaluate},
                          {"predict", predict},
                          {"generate", generate},
+                         {"graft", graft},
                          {"runs export", export_run},
                          {"devices", print_devices},
                          {"graph", draw_graph}},

@@ -5,6 +5,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/plugin_registry.h>
 #include <treadle/graph/flow_builder.h>
+#include <treadle/graph/flow_nodes.h>
 #include <treadle/graph/graph.h>
 
 #include "build/flow_step.h"
@@ -42,6 +43,10 @@ const Part* only_part(const FlowBuilder& flow) {
 }
 
 }  // namespace
+
+bool is_single_part(const FlowBuilder& flow) {
+  return only_part(flow) != nullptr;
+}
 
 Part::Part(std::string type, Make make, nlohmann::json parameters)
     : type_(std::move(type)), parameters_(std::move(parameters)), make_(std::move(make)) {
