@@ -213,6 +213,8 @@ Json auto_document(const TableReading& table, Json data, const Portfolio& portfo
     search["budget"] = {{"time", options.time}};
   search["space"] = portfolio.space_of(families, name_of(table.task));
   search["space"]["training.batch_size"] = batch_sizes(table);
+  if (Json starts = Portfolio::starts_of(families); !starts.empty())
+    search["initial"] = std::move(starts);
   document["search"] = std::move(search);
   return document;
 }

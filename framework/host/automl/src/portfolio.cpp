@@ -37,6 +37,7 @@ Family family_of(const Json& entry) {
   Family family{entry.at("name"), entry.at(kModel)};
   family.with = entry.value("with", Json::object());
   family.space = entry.value("space", Json::object());
+  family.start = entry.value("start", Json());
   family.max_inputs = entry.value("max_inputs", family.max_inputs);
   return family;
 }
@@ -127,6 +128,20 @@ Json Portfolio::space_of(const std::vector<Family>& families, std::string_view t
       dimension.erase("when");
   }
   return space;
+}
+
+Json Portfolio::starts_of(const std::vector<Family>& families) {
+  Json starts = Json::array();
+  for (const Family& family : families) {
+    if (family.start.is_null())
+      continue;
+    Json start = family.start;
+    start["description"] = family.name;
+    if (families.size() > 1)
+      start[kModel] = family.model;
+    starts.push_back(std::move(start));
+  }
+  return starts;
 }
 
 }  // namespace treadle::automl

@@ -102,5 +102,20 @@ TEST(Portfolio, FamiliesAreChosenByName) {
   }
 }
 
+TEST(Portfolio, ASearchBeginsWithTheStartOfEachFamily) {
+  const Portfolio portfolio = Portfolio::built_in();
+  const Json starts = Portfolio::starts_of(portfolio.families());
+  ASSERT_GE(starts.size(), 5);
+  const Json space = portfolio.space_of(portfolio.families(), "regression");
+  for (const Json& start : starts) {
+    for (const auto& [path, value] : start.items())
+      EXPECT_TRUE(path == "description" || space.contains(path)) << path;
+  }
+  EXPECT_EQ(starts[0].at("description"), "linear");
+  EXPECT_EQ(starts[0].at("model"), Json::parse(R"({"use": "linear"})"));
+  // A search over one family has no choice of the model.
+  EXPECT_FALSE(Portfolio::starts_of({portfolio.families()[1]})[0].contains("model"));
+}
+
 }  // namespace
 }  // namespace treadle::automl

@@ -20,6 +20,8 @@ struct Family {
   /// task.
   nlohmann::json with = nlohmann::json::object();
   nlohmann::json space = nlohmann::json::object();
+  /// Values of its first trial, by path; what it leaves out is drawn. Null: it has none.
+  nlohmann::json start = nullptr;
   std::int64_t max_inputs = std::numeric_limits<std::int64_t>::max();  ///< columns of the model
 
   bool operator==(const Family&) const = default;
@@ -52,6 +54,8 @@ class Portfolio {
   /// The space of a search over some families, for a task: a choice of `model`, and each dimension
   /// with the families that have it. Throws DocumentError where families contradict each other.
   nlohmann::json space_of(const std::vector<Family>& families, std::string_view task) const;
+  /// The points that such a search begins with: one for each family that has a start, in order.
+  static nlohmann::json starts_of(const std::vector<Family>& families);
 
  private:
   std::string file_;
