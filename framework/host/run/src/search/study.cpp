@@ -1001,7 +1001,32 @@ std::optional<double> Study::seconds_left() const {
 
 /// The last training takes about as long as the best trial, which shared the machine with others.
 double Study::last_seconds(std::int64_t best) const {
-  return fit_seconds(best) * static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+  return fit_seconds(best) * times_longer(trials_[static_cast<std::size_t>(best)]) *
+         static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0));
+}
+
+/// How much longer a training of its document takes than what was trained of a trial: a paused one
+/// has but some of the epochs. As long as no trial is complete, they are three times as many.
+double Study::times_longer(const Trial& trial) const {
+  const auto epochs_of = [](const Trial& one) {
+    return one.now.intermediate.empty() ? 0.0
+                                        : static_cast<double>(one.now.intermediate.back().step);
+  };
+  const double trained = epochs_of(trial);
+  if (trial.now.state == TrialState::kComplete || trained == 0)
+    return 1;
+  double sum = 0;
+  double count = 0;
+  for (const Trial& other : trials_) {
+    if (other.now.state == TrialState::kComplete) {
+      sum += epochs_of(other);
+      ++count;
+    }
+  }
+  double epochs = count > 0 ? sum / count : 3 * trained;
+  if (const auto planned = run_.components().training_plan().epochs)
+    epochs = std::min(epochs, static_cast<double>(*planned));
+  return std::max(1.0, epochs / trained);
 }
 
 double Study::fit_seconds(std::int64_t trial) const {

@@ -180,6 +180,7 @@ class Study final : public FitPlanner {
   void begin_best(Orders& orders);
   std::int64_t choose_best() const;
   double last_seconds(std::int64_t best) const;
+  double times_longer(const Trial& trial) const;
   double seconds_of_members() const;
   std::vector<std::int64_t> pareto_front() const;
 

@@ -20,7 +20,8 @@ struct Family {
   /// task.
   nlohmann::json with = nlohmann::json::object();
   nlohmann::json space = nlohmann::json::object();
-  /// Values of its first trial, by path; what it leaves out is drawn. Null: it has none.
+  /// Values of its first trial, by path; what it leaves out is drawn. Null: it has none, as those
+  /// that take long.
   nlohmann::json start = nullptr;
   std::int64_t max_inputs = std::numeric_limits<std::int64_t>::max();  ///< columns of the model
 
