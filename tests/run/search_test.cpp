@@ -640,9 +640,8 @@ TEST(Search, GoesOnWithoutTheFoldsThatFollowOneThatFails) {
               ::testing::AllOf(HasSubstr("trials/1/"), ::testing::Not(HasSubstr("trials/0/"))));
 }
 
-// Within its steps the first fold has six epochs. The second has one, and the last epoch of a
-// training is not judged: the folds never have a value after the same epoch.
-TEST(Search, DoesNotJudgeFoldsThatHaveNoEpochInCommon) {
+// Within its steps the first fold has six epochs, the second one, whose value then stands.
+TEST(Search, JudgesFoldsOfWhichOneHasEnded) {
   Json document = document_of("random");
   document["data"]["rows"] = 440;
   document["training"] = {{"use", "standard"}, {"max_steps", 12}, {"batch_size", 16}};
@@ -657,7 +656,10 @@ TEST(Search, DoesNotJudgeFoldsThatHaveNoEpochInCommon) {
 
     const RunOutcome outcome = run(workspace, document);
 
-    EXPECT_EQ(states_of(outcome.result.at("search"))["complete"], 9);
+    const Json& search = outcome.result.at("search");
+    EXPECT_GT(states_of(search)["paused"], 0);
+    const Json& best = search.at("trials").at(search.at("best_trial").get<std::size_t>());
+    EXPECT_EQ(best.at("intermediate").back().at("step"), 6);
     expected = expected.empty() ? study_of(outcome) : expected;
     EXPECT_EQ(study_of(outcome), expected) << workers << " workers";
   }

@@ -824,8 +824,8 @@ bool Study::is_to_be_judged(const Trial& trial) const {
 PrunerVerdict Study::judge_folds(Trial& trial) {
   if (!trial.now.intermediate.empty())
     return judge(trial, trial.now.intermediate.back().step);
-  // No epoch yet after which each fold has a value: one was validated later than another has got
-  // to, or ended in its first epoch. Those that are behind go on.
+  // No epoch yet after which each fold has a value, as where a loop validates them after different
+  // ones. Those that are behind go on.
   for (const TrialFit& fit : trial.training->fits) {
     if (!fit.values.empty())
       trial.next_judged = std::max(*trial.next_judged, fit.values.back().step);
