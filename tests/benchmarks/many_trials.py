@@ -46,12 +46,10 @@ def anonymous_kibibytes(pid):
 
 
 def ended_trials(journal):
-    """The wall times of the trials that have ended."""
-    seconds = []
-    for line in journal.read_text().splitlines():
-        if '"treadle:job"' in line and line.endswith("}"):
-            seconds.append(json.loads(line)["system_attr"]["treadle:job"]["seconds"])
-    return seconds
+    """The wall times of the trials that have ended, and that of the search."""
+    jobs = [json.loads(line)["system_attr"]["treadle:job"]
+            for line in journal.read_text().splitlines() if '"treadle:job"' in line]
+    return [job["seconds"] for job in jobs], max(job["elapsed"] for job in jobs)
 
 
 class Search:
@@ -70,21 +68,18 @@ class Search:
             begin = time.monotonic()
             process = subprocess.Popen([runner, "tune", path, "-o", folder / "runs", "-q"])
             self.memory = {}
-            last_ended = begin
             while process.poll() is None:
                 journal = next(iter(folder.glob("runs/*/search.journal")), None)
                 ended = journal.read_text().count('"treadle:job"') if journal else 0
                 if ended > max(self.memory, default=0):
                     self.memory[ended] = anonymous_kibibytes(process.pid)
-                    last_ended = time.monotonic()
                 time.sleep(0.1)
             self.seconds = time.monotonic() - begin
             if process.returncode != 0:
                 raise SystemExit(f"{runner} ended with {process.returncode}")
             run = next(iter(folder.glob("runs/*")))
             self.study = json.dumps(json.loads((run / "result.json").read_text())["search"])
-            self.trial_seconds = ended_trials(run / "search.journal")
-            self.searching = last_ended - begin
+            self.trial_seconds, self.searching = ended_trials(run / "search.journal")
 
     def memory_after(self, trials):
         """In MiB. Once all have ended, the best is trained and the report made."""
@@ -108,11 +103,13 @@ def main():
         one, two = found[1], found[2]
         ratios.append(two.seconds / one.seconds)
         early, late = one.memory_after(arguments.trials // 10), one.memory_after(arguments.trials - 1)
+        trial = statistics.mean(one.trial_seconds)
+        between = (one.searching - sum(one.trial_seconds)) / arguments.trials
         print(f"round {number + 1}: {one.seconds:.2f} s with one worker, {two.seconds:.2f} s with two "
               f"({ratios[-1]:.3f}); {'the same study' if one.study == two.study else 'ANOTHER STUDY'}; "
               f"RssAnon {early:.1f} MiB after {arguments.trials // 10} trials, {late:.1f} after {arguments.trials} "
-              f"(+{100 * (late / early - 1):.1f} %); a trial {1000 * statistics.mean(one.trial_seconds):.1f} ms, "
-              f"between two {1000 * (one.searching - sum(one.trial_seconds)) / arguments.trials:.1f} ms", flush=True)
+              f"(+{100 * (late / early - 1):.1f} %); a trial {1000 * trial:.1f} ms, "
+              f"between two {1000 * between:.2f} ms ({100 * between / trial:.2f} %)", flush=True)
     print(f"median: two workers take {statistics.median(ratios):.3f} of the time of one")
 
 
