@@ -266,18 +266,18 @@ TEST(Search, WrittenPointsAreDescribedForReaders) {
   const Runtime runtime = watching_runtime();
   Json document = document_of("grid");
   document["search"]["trials"] = 1;
-  document["search"]["space"] = {
-      {"optimizer", {{"choice", {{{"use", "sgd"}, {"momentum", 0.25}}}}}},
-      {"optimizer.learning_rate", {{"choice", {0.012345678}}}},
-      {"schedule", {{"choice", {"watched"}}}},
-      {"model.hidden", {{"choice", {{4, 8}}}}},
-      {"model.hidden.0", {{"choice", {16}}}}};
+  document["search"]["space"] = Json::parse(R"({
+    "model": {"choice": [{"use": "mlp", "dropout": 0.25, "hidden": []}]},
+    "model.hidden.0": {"choice": [16]},
+    "optimizer": {"choice": ["adamw"]},
+    "optimizer.learning_rate": {"choice": [0.012345678]},
+    "transforms": {"choice": [["standardize"]]}})");
 
   const Json points = search_points(runtime, runtime.resolve(document));
 
   EXPECT_EQ(points.at(0).at("description"),
-            "hidden=[4, 8], hidden.0=16, optimizer=sgd(momentum=0.25), learning_rate=0.01235, "
-            "schedule=watched");
+            "model=mlp(dropout=0.25), hidden.0=16, optimizer=adamw, learning_rate=0.01235, "
+            "transforms=[standardize]");
 }
 
 // Indices of one and two digits, each appended to what is there.

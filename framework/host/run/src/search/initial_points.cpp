@@ -102,7 +102,7 @@ class PointReader {
   std::string pointer_;
 };
 
-/// Numbers in four digits, components as calls, all else as it is.
+/// Numbers in four digits, components as calls, all else as it is, but for what is empty within.
 std::string value_text(const json& value) {
   if (value.is_string())
     return value.get<std::string>();
@@ -116,7 +116,7 @@ std::string value_text(const json& value) {
   const bool is_component = value.is_object() && value.contains("use");
   std::string text;
   for (const auto& [key, part] : value.items()) {
-    if (is_component && key == "use")
+    if ((is_component && key == "use") || (part.is_structured() && part.empty()))
       continue;
     text += (text.empty() ? "" : ", ") + (value.is_object() ? key + "=" : "") + value_text(part);
   }
