@@ -20,6 +20,8 @@ constexpr Argument kRuns{"RUN", "folders of two or more runs",
                          /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kGraftedRuns{"RUN", "folders of runs whose models are flows",
                                 /*is_optional=*/false, /*repeats=*/true};
+constexpr Argument kMeasured{"DOCUMENT", "times the models of these; without: layers of many sizes",
+                             /*is_optional=*/true, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
 
 constexpr Option kSet{"set", 0,  "KEY=VALUE",
@@ -75,6 +77,8 @@ constexpr Option kCombine{"combine", 0,     "HOW",
                           false,     "cat", "cat, add, mean, grid_cat, or gate: weighted by row"};
 constexpr Option kFrozen{"frozen", 0, "", false, "", "trains the head, and not what was grafted"};
 constexpr Option kGraftOutput{"output", 'o', "FILE", false, "graft.json", "the document to write"};
+constexpr Option kMachineOutput{
+    "output", 'o', "FILE", false, "machine.json", "the file to write, for \"search\""};
 constexpr Option kProjectDir{"dir", 0, "DIR", false, "", "where (default: NAME with dashes)"};
 constexpr Option kPluginId{"id",  0,  "ID",
                            false, "", "the plugin's id (default: org.example.NAME with dashes)"};
@@ -304,6 +308,12 @@ std::span<const Command> commands() {
        {kModel, kTable, kPlan, kInference, kSvg, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable,
         kJson},
        "graph examples/iris.json --svg iris.svg",
+       true},
+      {"latency",
+       "Measures how long forward passes take here, for searches by \"latency\".",
+       {kMeasured},
+       {kMachineOutput, kSet, kPluginDir, kPlugin, kProbe, kAllowWritable, kQuiet, kJson},
+       "latency -o machine.json",
        true},
       {"schema",
        "Prints the JSON Schema of documents, for editors.",

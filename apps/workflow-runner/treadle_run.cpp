@@ -40,6 +40,7 @@
 #include "fatal_signals.h"
 #include "graft.h"
 #include "interruption.h"
+#include "latency_measurement.h"
 #include "program.h"
 #include "progress_view.h"
 #include "result_text.h"
@@ -795,6 +796,28 @@ std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWor
   return model;
 }
 
+void measure_latency(const CommandLine& line) {
+  const std::string output = line.output_file("output");
+  const Runtime runtime = make_runtime(line);
+  std::vector<LatencyModel::Pass> passes;
+  for (const std::string& file : line.arguments) {
+    passes.push_back(measure_pass(*graph_of(runtime, runtime.read(file, line.overrides())), file));
+  }
+  if (passes.empty())
+    passes = measure_known_networks(runtime);
+  const LatencyModel::Fit fit = LatencyModel::fit(passes);
+  const Json content = latency_file(fit, passes);
+  write_file_atomically(output, content.dump(2) + "\n");
+  if (is_standard_output(output))
+    return;  // nothing but the file
+  if (line.has("json")) {
+    print(content);
+  } else if (!line.has("quiet")) {
+    print(latency_text(fit, passes, Terminal(STDOUT_FILENO)) + "the model of this machine is in " +
+          output + "; a document names it: \"search\": {\"latency\": \"" + output + "\"}\n");
+  }
+}
+
 /// What a model is compiled to for a batch as it is trained on, or for as many rows to predict.
 std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow, bool for_inference) {
   constexpr std::int64_t kCommonSize = 32;  // where it is still open
@@ -863,6 +886,7 @@ int main(int argc, char** argv) {
                          {"predict", predict},
                          {"generate", generate},
                          {"graft", graft},
+                         {"latency", measure_latency},
                          {"runs export", export_run},
                          {"devices", print_devices},
                          {"graph", draw_graph}},

@@ -129,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(
                      {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}},
                       {"model.dropout", {{"uniform", {0, 0.5}}}}}}}},
         SearchCase{"Initial", {{"initial", kInitial}}},
-        SearchCase{"SeveralObjectives", {{"objective", {"val_loss", "parameter_count"}}}}),
+        SearchCase{"SeveralObjectives", {{"objective", {"val_loss", "parameter_count"}}}},
+        SearchCase{"Latency", {{"objective", {"val_loss", "latency"}}}}),
     [](const auto& info) { return info.param.name; });
 
 /// Of the trials of a record.
@@ -437,6 +438,73 @@ TEST(Search, SeveralObjectivesHaveAFrontOfTrials) {
             Json({{"name", "parameter_count"}, {"direction", "minimize"}}));
 }
 
+/// A flow whose steps are searched for, at their places in the list: `cheap` has fewer FLOPs than
+/// `small`, which has fewer parameters, and `large` has more of both.
+Json structures(const Json& tuner, int trials) {
+  const Json small = Json::parse(R"({"use": "loop", "times": 3, "body": [
+      {"use": "dense", "out_features": 1}, {"use": "dense", "out_features": 4}]})");
+  const Json cheap = {{"use", "dense"}, {"out_features", 4}};
+  const Json large = Json::parse(R"({"use": "flow", "flow": [
+      {"use": "dense", "out_features": 8}, {"use": "dense", "out_features": 4}]})");
+  Json document = document_of();
+  document["model"] = {{"use", "flow"}, {"flow", {cheap, cheap, cheap, cheap, "head"}}};
+  document["training"] = {{"use", "standard"}, {"epochs", 1}, {"batch_size", 64}};
+  document["search"] = {{"tuner", tuner}, {"trials", trials}};
+  document["search"]["objective"] = {"parameter_count", "flops"};
+  for (const char* place : {"model.flow.1", "model.flow.2", "model.flow.3"})
+    document["search"]["space"][place] = {{"choice", {large, cheap, small}}};
+  return document;
+}
+
+std::set<std::vector<double>> front_of(const Json& search) {
+  std::set<std::vector<double>> front;
+  for (const Json& number : search.at("pareto_trials"))
+    front.insert(search.at("trials").at(number.get<std::size_t>()).at("values"));
+  return front;
+}
+
+// All 27 structures, by the grid; of them NSGA-II has to find those with k of one kind and 3 - k of
+// the other.
+TEST(Search, OfStructuresByNsgaIIFindsTheFrontOfAllOfThem) {
+  const Workspace all;
+  const Workspace some;
+  const Json grid = run(all, structures("grid", 27)).result.at("search");
+
+  const Json found = run(some, structures({{"use", "nsga_ii"}, {"population_size", 6}}, 60))
+                         .result.at("search");
+
+  ASSERT_EQ(grid.at("trials").size(), 27U);
+  // Around them: dense 4 of 2 inputs and a head of 2, which have 12 + 10 parameters and
+  // 16 + 16 FLOPs. `cheap` has 20 and 32, `small` 5 + 8 and 3 * (8 + 8).
+  const std::set<std::vector<double>> front{{22 + 3 * 13, 32 + 3 * 48},
+                                            {22 + 2 * 13 + 20, 32 + 2 * 48 + 32},
+                                            {22 + 13 + 2 * 20, 32 + 48 + 2 * 32},
+                                            {22 + 3 * 20, 32 + 3 * 32}};
+  EXPECT_EQ(front_of(grid), front);
+  EXPECT_EQ(front_of(found), front);
+}
+
+TEST(Search, ByLatencyHasThatOfTheMachine) {
+  Json document = structures("grid", 27);
+  document["search"]["objective"] = {"flops", "latency"};
+  document["search"]["latency"] = {{"alpha", 2}, {"beta", 0}, {"bias", 1e-3}, {"peak_gflops", 1}};
+  document["search"]["constraints"] = {{"flops", {{"max", 150}}}};
+  const Workspace workspace;
+
+  const RunOutcome outcome = run(workspace, document);
+
+  const Json& search = outcome.result.at("search");
+  for (std::size_t trial = 0; trial < 27; ++trial) {
+    const double flops = value_of(search, trial, 0);
+    const double calls = (value_of(search, trial, 1) - 2 * flops / 1e9) / 1e-3;
+    EXPECT_NEAR(calls, std::round(calls), 1e-6);
+    EXPECT_GE(calls, 5);
+    EXPECT_EQ(search.at("trials")[trial].at("constraints"), Json::array({flops - 150}));
+  }
+  const Json saved = Json::parse(testing::read_file(outcome.folder / "workflow.json"));
+  EXPECT_EQ(saved.at("search").at("latency").at("bandwidth_gbs"), 200);
+}
+
 TEST(Search, KeepsTheWeightsOfAsManyTrialsAsItIsTold) {
   Json document = document_of("random");
   document["search"]["keep"] = 2;
@@ -717,7 +785,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"UnknownObjective",
                 {{"objective", "acuracy"}},
                 "/search/objective: no number of the validation is called \"acuracy\"; there are "
-                "val_loss, parameter_count, accuracy"},
+                "val_loss, parameter_count, flops, latency, accuracy"},
         Mistake{"EmptySpace", {{"space", Json::object()}}, "/search/space"},
         Mistake{"SeveralObjectivesForOne",
                 {{"tuner", "gp"}, {"objective", {"val_loss", "accuracy"}}},

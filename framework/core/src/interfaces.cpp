@@ -6,6 +6,7 @@
 #include <treadle/core/data_provider.h>
 #include <treadle/core/device_backend.h>
 #include <treadle/core/fits_targets.h>
+#include <treadle/core/forward_cost.h>
 #include <treadle/core/gradient_strategy.h>
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
@@ -30,6 +31,7 @@ BatchStream::~BatchStream() = default;
 BeginsForward::~BeginsForward() = default;
 ComponentLoader::~ComponentLoader() = default;
 ContiguousRows::~ContiguousRows() = default;
+CountsForward::~CountsForward() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
 DeviceBackend::~DeviceBackend() = default;

@@ -62,6 +62,48 @@ TEST(NsgaII, ReachesTheFrontOfZdt1) {
 }
 
 // x in [0, 1], both x and 1 - x to be small, x >= 0.6: the feasible part of the front is kept.
+/// Of 4^4 points, those that no other is better than in both objectives.
+TEST(NsgaII, FindsTheWholeFrontOfAFewChoices) {
+  std::vector<Dimension> dimensions;
+  for (int d = 0; d < 4; ++d)
+    dimensions.push_back(choice("x" + std::to_string(d), {0, 1, 2, 3}));
+  const SearchSpace space(std::move(dimensions));
+  // A choice costs what it is, and errs by the rest; one of each dimension is no good.
+  const auto objectives_of = [](const Point& point) {
+    Objectives values{0, 0};
+    for (std::size_t d = 0; d < 4; ++d) {
+      const auto x = static_cast<double>(point.choice(d));
+      values[0] += (1 + static_cast<double>(d)) * x;
+      values[1] += (3 - x) * (3 - x) + (point.choice(d) == d ? 5 : 0);
+    }
+    return values;
+  };
+  const auto front_of = [](const std::vector<Objectives>& all) {
+    std::set<Objectives> front;
+    const std::vector<std::size_t> ranks = domination_ranks(all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (ranks[i] == 0)
+        front.insert(all[i]);
+    }
+    return front;
+  };
+  std::vector<Objectives> every;
+  const SearchGrid grid(space, 2);
+  for (std::int64_t i = 0; i < grid.size(); ++i)
+    every.push_back(objectives_of(grid.at(i)));
+  ASSERT_EQ(every.size(), 256U);
+
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    std::vector<Objectives> tried;
+    run_study(*make("nsga_ii", {{"population_size", 40}}), space, 2000, seed, [&](Trial& trial) {
+      trial.state = TrialState::kComplete;
+      trial.values = objectives_of(trial.point);
+      tried.push_back(trial.values);
+    });
+    EXPECT_EQ(front_of(tried), front_of(every)) << seed;
+  }
+}
+
 TEST(NsgaII, KeepsToConstraints) {
   const SearchSpace space({uniform("x", 0, 1)});
   const auto trials =

@@ -9,6 +9,7 @@
 
 #include <treadle/base/json_words.h>
 #include <treadle/host/catalog/device_name.h>
+#include <treadle/host/catalog/latency_model.h>
 
 namespace treadle {
 namespace {
@@ -246,6 +247,42 @@ void take_in_initial_points(Json& resolved) {
   initial = points;
 }
 
+/// The machine of a search, in numbers: a study stays the same wherever it goes on. A file is read
+/// once, here; without one, a search by latency has the presets.
+std::vector<Problem> settle_latency(Json& resolved, const PlaceIndex& places) {
+  if (!resolved.contains("search"))
+    return {};
+  Json& search = resolved["search"];
+  const auto names_latency = [](const Json& names) {
+    return names == "latency" ||
+           (names.is_array() && std::find(names.begin(), names.end(), "latency") != names.end());
+  };
+  const bool is_used = names_latency(search.value("objective", Json())) ||
+                       search.value("constraints", Json::object()).contains("latency");
+  if (!search.contains("latency")) {
+    if (is_used)
+      search["latency"] = LatencyModel().json();
+    return {};
+  }
+  const std::string pointer = "/search/latency";
+  const auto problem = [&](std::string message) {
+    return std::vector<Problem>{{places.place_of(pointer), pointer, std::move(message)}};
+  };
+  if (!is_used) {
+    return problem(
+        "has no effect: no objective or constraint of the search is \"latency\"; leave it out");
+  }
+  Json& machine = search["latency"];
+  try {
+    machine = (machine.is_string() ? LatencyModel::read(machine.get<std::string>())
+                                   : LatencyModel::from_json(machine))
+                  .json();
+  } catch (const StorageError& error) {
+    return problem(error.what());
+  }
+  return {};
+}
+
 // How people order the keys: as the schema's file lists them, "use" first inside a component.
 class Writer {
  public:
@@ -366,6 +403,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
     throw DocumentError(std::move(checked.problems));
   std::vector<Problem> problems = problems_of_whole_batches(checked.value, index, *document);
   for (Problem& problem : problems_of_device(checked.value, index, *document))
+    problems.push_back(std::move(problem));
+  for (Problem& problem : settle_latency(checked.value, *document))
     problems.push_back(std::move(problem));
   const std::optional<std::string> window =
       declared_parameter(checked.value, index, "x-treadle-tests-first");

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <treadle/core/forward_cost.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/logged_values.h>
 #include <treadle/core/model.h>
@@ -110,6 +111,7 @@ class Graph final : public Model,
                     public NamesParts,
                     public PreparesForInference,
                     public EstimatesWork,
+                    public CountsForward,
                     public ChoosesExecution {
  public:
   ~Graph() override;
@@ -164,6 +166,9 @@ class Graph final : public Model,
   /// with each other (attention scores) do not. A loop counts with the most rounds it may make, a
   /// branch of a switch with its share, a size that the data decides as 64.
   std::optional<RowWork> training_work() const override;
+
+  /// By costs() (cost.h), those of graphs within included.
+  std::optional<ForwardCost> forward_cost() override;
 
   /// In the order in which they run.
   const std::vector<NodeInfo>& nodes() const;

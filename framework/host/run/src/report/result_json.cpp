@@ -11,7 +11,10 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
+#include <treadle/base/json_words.h>
+#include <treadle/core/forward_cost.h>
 #include <treadle/core/module_state.h>
+#include <treadle/tensor/task_random.h>
 
 #include "events/event_log.h"
 #include "report/csv_field.h"
@@ -335,6 +338,22 @@ nlohmann::json model_info(const DocumentComponents& components, Fit& fit) {
   if (const std::string choice = execution_choice(fit.model()); !choice.empty())
     info["execution"] = choice;
   return info;
+}
+
+nlohmann::json forward_cost_record(const DocumentComponents& components, const ModelSpec& spec) {
+  // Of a model made anew, on the CPU: the trained one may be elsewhere, and stays as it is.
+  const TaskRandom random(0);
+  const std::shared_ptr<Model> model = components.make_model(spec);
+  auto* const counts = dynamic_cast<CountsForward*>(model.get());
+  const std::optional<ForwardCost> cost = counts ? counts->forward_cost() : std::nullopt;
+  if (!cost) {
+    throw DataError(
+        "\"flops\" and \"latency\" are counted for flows whose inputs have known sizes, and the "
+        "model " +
+        quote_value(components.workflow().resolved.at("model").at("use")) +
+        " is none; choose other objectives and constraints, such as \"parameter_count\"");
+  }
+  return {{"operations", cost->operations}, {"bytes", cost->bytes}, {"calls", cost->calls}};
 }
 
 std::string_view judging_key(const nlohmann::json& fold) {

@@ -52,6 +52,10 @@ nlohmann::json weights_record(const engine::TrainingResult& training);
 /// name, version, architecture, parameter_count, input_shape, output_shape.
 nlohmann::json model_info(const DocumentComponents& components, Fit& fit);
 
+/// The "operations", "bytes" and "calls" of a forward pass of one row. Throws a DataError for a
+/// model that does not count.
+nlohmann::json forward_cost_record(const DocumentComponents& components, const ModelSpec& spec);
+
 /// What a fold is judged by, of its result: its test rows, where it has any, else its validation
 /// rows; where each batch was tested before it was trained on, what that came to.
 std::string_view judging_key(const nlohmann::json& fold);

@@ -13,6 +13,8 @@ namespace {
 
 constexpr const char* kLoss = "val_loss";
 constexpr const char* kParameters = "parameter_count";
+constexpr const char* kFlops = "flops";
+constexpr const char* kLatency = "latency";
 
 /// A number that trials have, before any of them has been trained.
 struct KnownNumber {
@@ -23,7 +25,9 @@ struct KnownNumber {
 
 std::vector<KnownNumber> numbers_of(const DocumentComponents& components) {
   std::vector<KnownNumber> known{{kLoss, kLoss, Direction::kLowerIsBetter},
-                                 {kParameters, "", Direction::kLowerIsBetter}};
+                                 {kParameters, "", Direction::kLowerIsBetter},
+                                 {kFlops, "", Direction::kLowerIsBetter},
+                                 {kLatency, "", Direction::kLowerIsBetter}};
   // A metric that has seen no rows already names its values.
   EpochSummary row;
   for (const Metric& metric : components.make_metrics()) {
@@ -55,28 +59,10 @@ const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::
   return *found;
 }
 
-double number_of(const FitResult& fit, const std::string& name) {
-  const auto as_number = [](const nlohmann::json& value) {
-    return value.is_number() ? value.get<double>() : NAN;
-  };
-  if (name == kParameters)
-    return as_number(fit.result.at("model_info").at("parameter_count"));
-  const nlohmann::json& validation = fit.result.at("validation");
-  if (name == kLoss)
-    return as_number(validation.at("loss"));
-  return as_number(validation.at("metrics").value(name, nlohmann::json()));
-}
-
-double mean_of(const std::vector<FitResult>& folds, const std::string& name) {
-  double sum = 0;
-  for (const FitResult& fold : folds)
-    sum += number_of(fold, name);
-  return sum / static_cast<double>(folds.size());
-}
-
 }  // namespace
 
-Objectives::Objectives(const SearchSettings& settings, const DocumentComponents& components) {
+Objectives::Objectives(const SearchSettings& settings, const DocumentComponents& components)
+    : machine_(settings.machine), need_cost_(settings.needs_cost()) {
   const std::vector<KnownNumber> known = numbers_of(components);
   const ResolvedWorkflow& workflow = components.workflow();
   for (std::size_t i = 0; i < settings.objectives.size(); ++i) {
@@ -107,6 +93,32 @@ Objectives::Objectives(const SearchSettings& settings, const DocumentComponents&
     if (constraint.max)
       bounds_.push_back({constraint.name, 1, -*constraint.max});
   }
+}
+
+double Objectives::number_of(const FitResult& fit, const std::string& name) const {
+  const auto as_number = [](const nlohmann::json& value) {
+    return value.is_number() ? value.get<double>() : NAN;
+  };
+  if (name == kParameters)
+    return as_number(fit.result.at("model_info").at("parameter_count"));
+  if (name == kFlops || name == kLatency) {
+    const nlohmann::json& cost = fit.result.at("forward_cost");
+    const auto flops = cost.at("operations").get<double>();
+    return name == kFlops ? flops
+                          : machine_.seconds(flops, cost.at("bytes").get<double>(),
+                                             cost.at("calls").get<double>());
+  }
+  const nlohmann::json& validation = fit.result.at("validation");
+  if (name == kLoss)
+    return as_number(validation.at("loss"));
+  return as_number(validation.at("metrics").value(name, nlohmann::json()));
+}
+
+double Objectives::mean_of(const std::vector<FitResult>& folds, const std::string& name) const {
+  double sum = 0;
+  for (const FitResult& fold : folds)
+    sum += number_of(fold, name);
+  return sum / static_cast<double>(folds.size());
 }
 
 std::vector<double> Objectives::values(const std::vector<FitResult>& folds) const {

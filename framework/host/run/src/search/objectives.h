@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/core/run_observer.h>
+#include <treadle/host/catalog/latency_model.h>
 
 #include "load/document_components.h"
 #include "search/search_settings.h"
@@ -14,15 +15,17 @@
 
 namespace treadle::internal {
 
-/// What the trials of a search are compared by: numbers of their validation rows, and the number of
-/// their parameters. Values here are minimized; those of a metric that is better when it is higher
-/// are negated.
+/// What the trials of a search are compared by: numbers of their validation rows, the number of
+/// their parameters, and what a forward pass of theirs costs. Values here are minimized; those of a
+/// metric that is better when it is higher are negated.
 class Objectives {
  public:
   /// Throws a DocumentError for a number that no trial has, or that is better in no direction.
   Objectives(const SearchSettings& settings, const DocumentComponents& components);
 
   std::size_t size() const { return objectives_.size(); }
+  /// Whether results of fits must have their "forward_cost".
+  bool need_cost() const { return need_cost_; }
   /// Of a trial whose folds have all completed: their means. NaN where a fold has no such number.
   std::vector<double> values(const std::vector<FitResult>& folds) const;
   /// Each holds at or below 0; NaN is no number.
@@ -44,6 +47,10 @@ class Objectives {
     std::string column;  ///< its name in the history
     double sign = 1;     ///< -1: higher is better
   };
+  /// The mean over the folds.
+  double mean_of(const std::vector<FitResult>& folds, const std::string& name) const;
+  double number_of(const FitResult& fit, const std::string& name) const;
+
   struct Bound {
     std::string name;
     double sign;   ///< of the number in the constraint
@@ -52,6 +59,8 @@ class Objectives {
 
   std::vector<Number> objectives_;
   std::vector<Bound> bounds_;
+  LatencyModel machine_;
+  bool need_cost_ = false;
 };
 
 }  // namespace treadle::internal

@@ -183,6 +183,13 @@ void read_budget(const ResolvedWorkflow& workflow, const nlohmann::json& search,
 
 }  // namespace
 
+bool SearchSettings::needs_cost() const {
+  const auto is_cost = [](const std::string& name) { return name == "flops" || name == "latency"; };
+  return std::any_of(objectives.begin(), objectives.end(), is_cost) ||
+         std::any_of(constraints.begin(), constraints.end(),
+                     [&](const ConstraintSettings& one) { return is_cost(one.name); });
+}
+
 void fail_in_search(const ResolvedWorkflow& workflow, const std::string& pointer,
                     const std::string& message) {
   throw DocumentError({{place_of(workflow, pointer), pointer, message}});
@@ -253,6 +260,7 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   }
   settings.initial = initial_points_of(workflow, settings.space, settings.trials);
   settings.constraints = constraints_in(workflow, written);
+  settings.machine = LatencyModel::from_json(written.value("latency", nlohmann::json::object()));
   read_budget(workflow, written, settings);
   if (settings.objectives.size() > 1) {
     if (!settings.tuner->takes_several_objectives()) {

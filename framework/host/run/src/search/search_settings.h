@@ -10,6 +10,7 @@
 #include <treadle/core/search_space.h>
 #include <treadle/core/study_storage.h>
 #include <treadle/core/tuner.h>
+#include <treadle/host/catalog/latency_model.h>
 #include <treadle/host/run/runtime.h>
 
 #include "search/initial_points.h"
@@ -31,7 +32,8 @@ struct SearchSettings {
   std::shared_ptr<const Pruner> pruner = {};  ///< null: every trial is trained to its end
   std::string pruner_name = {};
   bool pruner_copies = false;           ///< trials of it begin with the checkpoints of others
-  std::vector<std::string> objectives;  ///< "val_loss", "parameter_count", or names of metrics
+  /// "val_loss", "parameter_count", "flops", "latency", or names of metrics.
+  std::vector<std::string> objectives;
   std::vector<ConstraintSettings> constraints = {};
   std::vector<GivenPoint> initial = {};  ///< of the first trials
   std::int64_t trials = 0;               ///< at most: a grid may have fewer points
@@ -44,6 +46,10 @@ struct SearchSettings {
   double lease = 60;                           ///< seconds
   std::optional<double> seconds = {};          ///< wall time for the whole search
   std::optional<std::int64_t> memory = {};     ///< bytes that the process may use
+  LatencyModel machine = {};                   ///< by which a "latency" is computed
+
+  /// Whether an objective or a constraint is about the cost of a forward pass.
+  bool needs_cost() const;
 };
 
 /// Nothing where the document has no `search`. Throws a DocumentError for a space that is none, and

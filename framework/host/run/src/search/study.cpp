@@ -598,6 +598,7 @@ void Study::make_training(Trial& trial) {
                                         std::vector<Baseline>(), id_of(trial.now.number), document);
   for (PlannedFit& fit : training.folds->next().start) {
     fit.keeps_weights = fit.keeps_weights || settings_.keep > 0;
+    fit.counts_cost = objectives_.need_cost();
     if (trial.now.copied_from) {
       fit.start = WarmStart{names_of(*trial.now.copied_from)[training.fits.size()],
                             WarmStart::From::kCheckpoint};

@@ -45,6 +45,7 @@ struct PlannedFit {
   bool keeps_weights = false;  ///< others will start from them
   bool is_result = false;      ///< its model is the run's
   bool is_drawn = false;       ///< its model is the report's picture
+  bool counts_cost = false;    ///< its result has the cost of a forward pass
   bool is_member = false;      ///< its model is kept in the folder of its path, to predict with
 };
 

@@ -450,6 +450,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   finished.result = to_json(training);
   finished.result["name"] = path;
   finished.result["model_info"] = model_info(fit.components(), fit);
+  if (node.fit.counts_cost)
+    finished.result["forward_cost"] = forward_cost_record(fit.components(), fit.model_spec());
   finished.result["weights"] = weights_record(training);
   finished.result["rows"] = rows_record(*node.fit.rows, fit.components().dataset().is_stream());
   finished.result["transformed_target"] = fit.transforms_targets();
