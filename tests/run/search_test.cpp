@@ -470,8 +470,8 @@ TEST(Search, OfStructuresByNsgaIIFindsTheFrontOfAllOfThem) {
   const Workspace some;
   const Json grid = run(all, structures("grid", 27)).result.at("search");
 
-  const Json found = run(some, structures({{"use", "nsga_ii"}, {"population_size", 6}}, 60))
-                         .result.at("search");
+  const Json found =
+      run(some, structures({{"use", "nsga_ii"}, {"population_size", 6}}, 60)).result.at("search");
 
   ASSERT_EQ(grid.at("trials").size(), 27U);
   // Around them: dense 4 of 2 inputs and a head of 2, which have 12 + 10 parameters and

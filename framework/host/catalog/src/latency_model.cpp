@@ -147,7 +147,8 @@ LatencyModel LatencyModel::read(const std::filesystem::path& file) {
   if (json.at(kFormat) != kVersion)
     refuse("its format is " + json.at(kFormat).dump() + ", and this version reads 1");
   const Json model = json.value("model", Json());
-  for (const auto& [key, value] : LatencyModel().json().items()) {
+  const Json numbers = LatencyModel().json();
+  for (const auto& [key, unused] : numbers.items()) {
     if (!model.is_object() || !model.contains(key) || !model.at(key).is_number())
       refuse("its \"model\" has no number \"" + key + "\"");
     if (key.ends_with("_gflops") || key.ends_with("_gbs")) {

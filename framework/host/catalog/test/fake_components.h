@@ -58,6 +58,7 @@ class FakeComponents final : public SchemaIndex {
         "default": 5}, "stratify": {"type": "boolean", "default": false}}})");
     add("metric", "accuracy", R"({"type": "object"})");
     add("metric", "macro_f1", R"({"type": "object"})");
+    add("tuner", "tpe", R"({"type": "object"})");
     add("observer", "log", R"({"required": ["to"], "properties": {"to": {"type": "string"}}})");
   }
 
