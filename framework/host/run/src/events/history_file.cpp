@@ -312,7 +312,7 @@ bool HistoryFile::restore(const std::string& fit, const std::string& text) {
   std::istringstream stream(text);
   kept.load(stream, Damage::kIsAnError);
   adopt_columns(kept);
-  const auto lines = [&](const std::vector<Row>& rows) {
+  const auto lines = [&](const std::deque<Row>& rows) {
     std::vector<std::string> found;
     for (const Row& row : rows) {
       if (row.fit == fit)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <istream>
 #include <memory>
@@ -57,7 +58,7 @@ class HistoryFile final : public RunObserver {
   std::string line(const Row& row) const;
 
   std::filesystem::path path_;
-  std::vector<Row> rows_;
+  std::deque<Row> rows_;  // grows without a copy of all: it has every epoch of a search
   std::vector<std::pair<std::string, Direction>> metrics_;
   std::vector<std::string> logged_;
   bool has_decisions_ = false;
