@@ -124,6 +124,7 @@ def main():
         for function in FUNCTIONS:
             for name, options in variants.items():
                 for lag in LAGS:
+                    print(f"{function}: {name}, lag {lag} …", file=sys.stderr, flush=True)
                     regrets = [of_optuna(optuna, function, seed, lag, options) for seed in range(arguments.seeds)]
                     rows[function, name, lag] = (statistics.median(regrets), quantile(regrets, 0.25),
                                                  quantile(regrets, 0.75), arguments.seeds)
