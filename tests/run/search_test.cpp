@@ -142,6 +142,24 @@ std::map<std::string, int> states_of(const Json& search) {
 }
 
 // Each trial that was promoted has the values that it would have had without a pause.
+TEST(Search, ACopyOfAnotherModelFailsATrialAndNotTheRun) {
+  Json document = document_of("random");
+  document["training"]["epochs"] = 5;
+  document["search"]["trials"] = 10;
+  document["search"]["pruner"] = {{"use", "population_based"}, {"population", 4}};
+  document["search"]["space"] = {{"model.hidden", {{"choice", {{4}, {8}, {16}, {32}}}}},
+                                 {"optimizer.learning_rate", {{"log_uniform", {1e-3, 1}}}}};
+  const Workspace workspace;
+  const RunOutcome outcome = run(workspace, document);
+  std::string errors;
+  for (const Json& trial : outcome.result.at("search").at("trials")) {
+    if (trial.at("state") == "failed")
+      errors += trial.at("error").get<std::string>() + "\n";
+  }
+  EXPECT_THAT(errors, HasSubstr("which has another model"));
+  EXPECT_THAT(errors, HasSubstr("out of search.space"));
+}
+
 TEST(Search, TrialsThatArePausedGoOnWithTheSameBits) {
   const Workspace paused;
   const Workspace whole;

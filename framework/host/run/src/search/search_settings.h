@@ -31,7 +31,7 @@ struct SearchSettings {
   std::string tuner_name;
   std::shared_ptr<const Pruner> pruner = {};  ///< null: every trial is trained to its end
   std::string pruner_name = {};
-  bool pruner_copies = false;           ///< trials of it begin with the checkpoints of others
+  bool pruner_copies = false;  ///< trials of it begin with the checkpoints of others
   /// "val_loss", "parameter_count", "flops", "latency", or names of metrics.
   std::vector<std::string> objectives;
   std::vector<ConstraintSettings> constraints = {};

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <treadle/core/module_state.h>
 #include <treadle/engine/device_traffic.h>
 
 // A fit's services of the run. On the fit's thread, but for write_checkpoint(), which runs on the
@@ -54,6 +55,11 @@ void FitContext::copy_checkpoint(const std::string& fit, int keep) {
   loaded_->state.put("run", run_.conditions().marks(run_.log.rows_of(id_.path(), 0), identity_));
   // Before its first step: from here on it does not matter what becomes of the other.
   loaded_->folder = store_.save(loaded_->state, loaded_->position, keep);
+}
+
+void FitContext::expect_weights_of(Model& model) const {
+  // Which the training loads next, so nothing is lost by it.
+  load_module_state(model, loaded_->state.part("model"));
 }
 
 const StateDict* FitContext::saved_preprocessing() const {

@@ -35,6 +35,9 @@ class FitContext final : public engine::RunContext {
   bool has_checkpoint() const { return loaded_.has_value(); }
   /// Where the checkpoint stands. Expects one.
   const engine::TrainingPosition& position() const { return loaded_->position; }
+  /// Throws a StorageError, with every difference, where the weights of the checkpoint are not
+  /// those of such a model. Expects a checkpoint.
+  void expect_weights_of(Model& model) const;
   /// Null without a checkpoint.
   const StateDict* saved_preprocessing() const;
 

@@ -391,6 +391,15 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   const bool is_baseline = !node.fit.baseline.empty();
   const auto prepare = [&] { fit.prepare(context.saved_preprocessing()); };
   is_baseline ? at_baseline(run_.workflow(), node.fit.baseline, prepare) : prepare();
+  if (node.fit.start && node.fit.start->from == WarmStart::From::kCheckpoint) {
+    try {
+      context.expect_weights_of(fit.model());
+    } catch (const StorageError& error) {
+      throw TrainingError(node.fit.id.path() + " goes on with the weights of " +
+                          node.fit.start->fit + ", which has another model: " + error.what() +
+                          "; leave what changes the sizes of the model out of search.space");
+    }
+  }
   if (std::exchange(node.is_to_be_noted, false)) {  // those of others say the same
     for (const std::string& note : fit.notes())
       run_.log.note(note);
