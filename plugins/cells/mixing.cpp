@@ -15,7 +15,7 @@ namespace treadle::cells {
 OperationWeights::OperationWeights(const Config& config, const LayerSpec& spec)
     : Layer("operation_weights"), structure_(config.get<std::string>("structure")) {
   std::size_t most = 0;
-  for (const Config& choice : config.children("choices")) {
+  for (const Config& choice : config.children("places")) {
     choices_.push_back({choice.get<std::string>("name"), choice.get<std::string>("node"),
                         choice.get<std::vector<std::string>>("operations")});
     most = std::max(most, choices_.back().operations.size());

@@ -28,7 +28,7 @@ void add_weights(json& steps, const std::string& structure,
   steps.push_back({{"use", "operation_weights"},
                    {"name", "architecture"},
                    {"structure", structure},
-                   {"choices", std::move(listed)},
+                   {"places", std::move(listed)},
                    {"tag", kWeights}});
   steps.push_back({{"use", "at"}, {"tags", {"stream"}}});
 }

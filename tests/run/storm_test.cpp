@@ -83,6 +83,8 @@ const std::map<std::string, std::string> kNested{
 json value_of(const json& schema) {
   if (schema.contains("x-treadle-component"))
     return {{"use", kNested.at(schema["x-treadle-component"])}};
+  if (schema.contains("enum"))
+    return schema["enum"][0];
   if (schema.contains("anyOf"))
     return value_of(schema["anyOf"][0]);
   if (schema.value("type", json()) == "number" && !schema.contains("minimum") &&
@@ -92,6 +94,12 @@ json value_of(const json& schema) {
     return schema["minimum"];
   if (schema.contains("exclusiveMinimum"))
     return schema["exclusiveMinimum"].get<double>() + 0.5;
+  if (schema.value("type", json()) == "object" && schema.contains("required")) {
+    json value = json::object();
+    for (const std::string key : schema["required"])
+      value[key] = value_of(schema.at("properties").at(key));
+    return value;
+  }
   if (schema.value("type", json()) == "object")
     return {{"after", "1ep"}};  // the conditions of callbacks
   if (schema.value("x-treadle-type", "") == "duration")

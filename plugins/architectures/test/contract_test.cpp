@@ -18,6 +18,9 @@ GraphCase hive(std::string name, Json parameters,
   GraphCase one;
   one.name = std::move(name);
   one.is_whole = parameters.value("head", true);
+  const std::string cells = parameters.at("cells").dump();
+  one.is_recurrent =
+      cells.find("lstm") != std::string::npos || cells.find("rnn") != std::string::npos;
   one.make = [parameters = std::move(parameters)] {
     return plugin().make<GraphBuilder>("hive", parameters);
   };

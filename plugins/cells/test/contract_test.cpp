@@ -16,7 +16,7 @@ const Json kChoices{{{"name", "0_1"}, {"node", "1"}, {"operations", {"skip", "de
 INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
                          ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
                                                            {{"operation_weights",
-                                                             {{"choices", kChoices}}}})),
+                                                             {{"places", kChoices}}}})),
                          CaseName());
 
 GraphCase network(std::string name, const std::string& component, Json parameters,
@@ -66,13 +66,12 @@ LayerCase layer(std::string name, const std::string& component, Json parameters,
   return one;
 }
 
-INSTANTIATE_TEST_SUITE_P(Layers, LayerContract,
-                         ::testing::Values(layer("OperationWeights", "operation_weights",
-                                                 {{"choices", kChoices}}, {{4}}),
-                                           layer("WeightedSum", "weighted_sum", {{"choice", 1}},
-                                                 {{4}, {4}, {2, 2}}),
-                                           layer("Zero", "zero", Json::object(), {{3, 4}})),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Layers, LayerContract,
+    ::testing::Values(layer("OperationWeights", "operation_weights", {{"places", kChoices}}, {{4}}),
+                      layer("WeightedSum", "weighted_sum", {{"choice", 1}}, {{4}, {4}, {2, 2}}),
+                      layer("Zero", "zero", Json::object(), {{3, 4}})),
+    CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

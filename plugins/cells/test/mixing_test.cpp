@@ -32,7 +32,7 @@ TensorSpec rows(std::vector<std::int64_t> row) {
 Config choices() {
   return Config(
       nlohmann::json{{"structure", "cell"},
-                     {"choices",
+                     {"places",
                       {{{"name", "0_1"}, {"node", "1"}, {"operations", {"skip", "a"}}},
                        {{"name", "0_2"}, {"node", "2"}, {"operations", {"skip", "a", "b"}}}}}});
 }
