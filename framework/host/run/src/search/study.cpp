@@ -993,7 +993,9 @@ std::optional<double> Study::seconds_left() const {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
   double reserve = 0;
-  const std::int64_t best = choose_best();
+  std::int64_t best = choose_best();
+  if (best < 0)
+    best = best_paused().value_or(-1);
   if (best >= 0)
     reserve =
         last_seconds(best) + seconds_of_members() / static_cast<double>(run_.budget.workers());
