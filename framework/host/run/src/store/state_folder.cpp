@@ -114,45 +114,61 @@ StateDict assemble(const fs::path& path, const nlohmann::json& structure,
 
 }  // namespace
 
+namespace {
+
+void write_files(const fs::path& making, const StateDict& state) {
+  TensorFile weights;
+  TensorFile tensors;
+  // Weights get a file of their own under their plain names: other programs can read it.
+  StateDict rest(state.version());
+  for (const auto& [name, value] : state.values().items())
+    rest.put(name, value);
+  for (const auto& [name, tensor] : state.tensors())
+    rest.put(name, tensor);
+  for (const auto& [name, part] : state.parts()) {
+    if (name != kModelPart)
+      rest.put(name, part);
+  }
+  if (state.has_part(kModelPart))
+    weights.tensors = state.part(kModelPart).tensors();
+  const nlohmann::json structure = internal::take_apart(rest, "", tensors.tensors);
+  write_safetensors(making / kWeights, weights);
+  write_safetensors(making / kTensors, tensors);
+  const std::string body = structure.dump();
+  const nlohmann::json content = {{"format", kFormat},
+                                  {"hashes",
+                                   {{kWeights, hash_file(making / kWeights)},
+                                    {kTensors, hash_file(making / kTensors)},
+                                    {"state", hash_text(body)}}},
+                                  {"has_model", state.has_part(kModelPart)},
+                                  {"state", structure}};
+  write_file_atomically(making / kValues, content.dump());
+}
+
+}  // namespace
+
 void write_state_folder(const fs::path& folder, const StateDict& state) {
   fs::path making = folder;
   making += "." + std::to_string(getpid()) + ".tmp";
   std::error_code error;
-  fs::remove_all(making, error);
-  fs::create_directories(making, error);
-  if (error)
-    throw StorageError(making.string() + ": cannot be made: " + error.message());
-  try {
-    TensorFile weights;
-    TensorFile tensors;
-    // Weights get a file of their own under their plain names: other programs can read it.
-    StateDict rest(state.version());
-    for (const auto& [name, value] : state.values().items())
-      rest.put(name, value);
-    for (const auto& [name, tensor] : state.tensors())
-      rest.put(name, tensor);
-    for (const auto& [name, part] : state.parts()) {
-      if (name != kModelPart)
-        rest.put(name, part);
-    }
-    if (state.has_part(kModelPart))
-      weights.tensors = state.part(kModelPart).tensors();
-    const nlohmann::json structure = internal::take_apart(rest, "", tensors.tensors);
-    write_safetensors(making / kWeights, weights);
-    write_safetensors(making / kTensors, tensors);
-    const std::string body = structure.dump();
-    const nlohmann::json content = {{"format", kFormat},
-                                    {"hashes",
-                                     {{kWeights, hash_file(making / kWeights)},
-                                      {kTensors, hash_file(making / kTensors)},
-                                      {"state", hash_text(body)}}},
-                                    {"has_model", state.has_part(kModelPart)},
-                                    {"state", structure}};
-    write_file_atomically(making / kValues, content.dump());
-  } catch (...) {
+  const auto make = [&] {
     fs::remove_all(making, error);
-    throw;
-  }
+    fs::create_directories(making, error);
+    if (error)
+      throw StorageError(making.string() + ": cannot be made: " + error.message());
+    try {
+      write_files(making, state);
+    } catch (...) {
+      if (fs::exists(making, error)) {
+        fs::remove_all(making, error);
+        throw;
+      }
+      return false;  // another process has cleared the folder meanwhile
+    }
+    return true;
+  };
+  if (!make() && !make())
+    throw StorageError(making.string() + ": is removed by another process while it is written");
   put_in_place(making, folder, error);
   if (error)
     throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
