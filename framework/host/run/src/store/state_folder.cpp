@@ -112,10 +112,6 @@ StateDict assemble(const fs::path& path, const nlohmann::json& structure,
   }
 }
 
-}  // namespace
-
-namespace {
-
 void write_files(const fs::path& making, const StateDict& state) {
   TensorFile weights;
   TensorFile tensors;
