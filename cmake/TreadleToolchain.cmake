@@ -60,5 +60,8 @@ if(TREADLE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 find_program(TREADLE_MOLD mold)
 if(TREADLE_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
-  add_link_options(-fuse-ld=mold)
+  # Every segment on a page of its own: mold 1.10 begins the pages to protect after loading at .tbss, whose address may lie on
+  # the page before the data; that page is mapped by nothing, and the program does not start ("cannot apply additional memory
+  # protection after relocation").
+  add_link_options(-fuse-ld=mold LINKER:-z,separate-loadable-segments)
 endif()
