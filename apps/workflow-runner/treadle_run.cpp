@@ -23,6 +23,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/core/quantized_weights.h>
+#include <treadle/engine/thread_budget.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
 #include <treadle/host/automl/auto_document.h>
@@ -499,6 +500,7 @@ std::string run_name_of(const std::filesystem::path& file) {
 
 struct AutoDocument {
   automl::TableReading table;
+  std::vector<std::string> slow_families;  // that the time is not enough for
   std::shared_ptr<Document> document;
 };
 
@@ -538,12 +540,24 @@ AutoDocument auto_document(const Runtime& runtime, const CommandLine& line,
     options.trials = number_of<std::int64_t>(line, "trials", "a whole number");
   options.time = line.text("time");
   options.families = column_names(line.texts("families"));
+  options.workers = engine::available_cores();
+  made.slow_families = automl::slow_families(made.table, automl::Portfolio::built_in(), options);
   made.document = Document::from_json(automl::auto_document(made.table, begun->value().at("data"),
                                                             automl::Portfolio::built_in(), options),
                                       folder);
   for (const std::string& assignment : others)
     apply_override(*made.document, assignment);
   return made;
+}
+
+/// What the document is made of, for people.
+std::string auto_text(const AutoDocument& made, const CommandLine& line) {
+  std::string text = table_text(made.table, Terminal(STDOUT_FILENO));
+  if (!made.slow_families.empty()) {
+    text += "Left out  " + name_list(made.slow_families) + ", of which a trial takes too much of " +
+            line.text("time") + "; to try them, give more time or name them with --families\n";
+  }
+  return text;
 }
 
 void run_auto(const CommandLine& line) {
@@ -560,15 +574,17 @@ void run_auto(const CommandLine& line) {
     if (is_standard_output(output))
       return;  // nothing but the document
     if (line.has("json")) {
-      print(Json{{"output", output}, {"table", table_json(made.table)}});
+      print(Json{{"output", output},
+                 {"table", table_json(made.table)},
+                 {"slow_families", made.slow_families}});
     } else if (!line.has("quiet")) {
-      print(table_text(made.table, Terminal(STDOUT_FILENO)) + "the document is in " + output +
+      print(auto_text(made, line) + "the document is in " + output +
             "; to run it: workflow-runner run " + output + "\n");
     }
     return;
   }
   if (!line.has("json") && !line.has("quiet"))
-    print(table_text(made.table, Terminal(STDOUT_FILENO)) + "\n");
+    print(auto_text(made, line) + "\n");
   RunOutcome outcome;
   train_watched(line, [&](RunOptions run_options) {
     run_options.output = line.text("output");

@@ -82,16 +82,6 @@ double volume_of(std::vector<Objectives> points, const Objectives& reference) {
 
 }  // namespace
 
-double violation(const Trial& trial) {
-  double sum = 0;
-  for (const double value : trial.constraints) {
-    if (std::isnan(value))
-      return kInfinity;
-    sum += std::max(value, 0.0);
-  }
-  return sum;
-}
-
 bool has_values(const Trial& trial) {
   return trial.state == TrialState::kComplete && !trial.values.empty() &&
          std::none_of(trial.values.begin(), trial.values.end(),
@@ -126,16 +116,6 @@ std::vector<std::size_t> ranked(std::span<const Trial> trials, std::size_t count
   for (const auto& [key, index] : keys)
     order.push_back(index);
   return order;
-}
-
-bool dominates(const Objectives& a, const Objectives& b) {
-  bool is_better = false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i])
-      return false;
-    is_better |= a[i] < b[i];
-  }
-  return is_better;
 }
 
 std::vector<std::size_t> domination_ranks(std::span<const Objectives> points) {

@@ -4,15 +4,12 @@
 #include <span>
 #include <vector>
 
+#include <treadle/core/trial_order.h>
 #include <treadle/core/tuner.h>
 
 /// How tuners compare trials: feasible before infeasible, complete before those that have come a
 /// part of the way; several objectives by domination.
 namespace treadle::tuners {
-
-/// By how much a trial breaks its constraints: the sum of the values above 0. 0 where all hold;
-/// infinite where one is not a number.
-double violation(const Trial& trial);
 
 /// Whether a trial is complete and each of its values is a number, which may be infinite. Trials
 /// that are complete without such values count as failed.
@@ -30,9 +27,6 @@ std::vector<std::size_t> ranked(std::span<const Trial> trials,
                                 std::size_t count = static_cast<std::size_t>(-1));
 
 using Objectives = std::vector<double>;
-
-/// Whether `a` is nowhere worse than `b` and somewhere better.
-bool dominates(const Objectives& a, const Objectives& b);
 
 /// The rank of non-domination of each point: 0 for those that none dominates, 1 for those that only
 /// points of rank 0 dominate, and so on (K. Deb et al., "A fast and elitist multiobjective genetic

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <treadle/base/calendar.h>
+#include <treadle/base/duration.h>
 #include <treadle/base/error.h>
 
 namespace treadle::automl {
@@ -14,6 +15,12 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kUsualTrials = 50;
 constexpr std::int64_t kMostTrials = 100'000;  // more than any budget allows
+constexpr std::int64_t kFolds = 5;
+constexpr double kHeldOut = 0.2;
+/// Most trials stop early by then.
+constexpr double kUsualEpochs = 60;
+/// A trial may take so much of the time of all workers.
+constexpr double kMostOfTime = 0.2;
 constexpr const char* kMissingCategory = "missing";
 /// More categories than this take more columns than most tables have rows for.
 constexpr std::int64_t kMostCategories = 64;
@@ -160,9 +167,8 @@ std::int64_t inputs_of(const TableReading& table) {
 
 Json validation_of(const TableReading& table) {
   if (table.rows >= kManyRows)
-    return {{"use", "hold_out"}, {"fraction", 0.2}};
+    return {{"use", "hold_out"}, {"fraction", kHeldOut}};
   // Five folds, unless a class has fewer rows.
-  constexpr std::int64_t kFolds = 5;
   const bool is_classes = table.task == TableTask::kClassification;
   const std::int64_t rarest = is_classes ? table.target_column().profile.rarest : kFolds;
   Json validation{{"use", "k_fold"}, {"folds", kFolds}};
@@ -176,6 +182,34 @@ Json batch_sizes(const TableReading& table) {
   const auto usual = std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(table.rows / 50, 32, 256)));
   return {{"log_int", {usual / 2, usual * 2}}};
+}
+
+/// Rows that the models of one trial are trained on, added up.
+double trained_rows(const TableReading& table) {
+  const auto rows = static_cast<double>(table.rows);
+  return table.rows >= kManyRows ? rows * (1 - kHeldOut) : rows * static_cast<double>(kFolds - 1);
+}
+
+/// Whether a trial that is trained to its end takes no more of the time than it should: a search
+/// that is worth its name makes several of them.
+bool suits_time(const Family& family, const TableReading& table, const DocumentOptions& options) {
+  if (options.time.empty())
+    return true;
+  const Duration time = Duration::parse(options.time);
+  if (time.unit != Duration::Unit::kSeconds)
+    return true;  // an error of the document
+  const double row =
+      family.row_seconds + family.column_seconds * static_cast<double>(inputs_of(table));
+  return trained_rows(table) * kUsualEpochs * row <= kMostOfTime * time.value * options.workers;
+}
+
+/// Of all that suit the columns: those that suit the time first.
+std::vector<Family>::iterator order_by_time(std::vector<Family>& families,
+                                            const TableReading& table,
+                                            const DocumentOptions& options) {
+  return std::stable_partition(
+      families.begin(), families.end(),
+      [&](const Family& family) { return suits_time(family, table, options); });
 }
 
 std::vector<Family> families_for(const TableReading& table, const Portfolio& portfolio,
@@ -197,7 +231,12 @@ std::vector<Family> families_for(const TableReading& table, const Portfolio& por
 
 Json auto_document(const TableReading& table, Json data, const Portfolio& portfolio,
                    const DocumentOptions& options) {
-  const std::vector<Family> families = families_for(table, portfolio, options);
+  std::vector<Family> families = families_for(table, portfolio, options);
+  if (options.families.empty()) {
+    const auto slow = order_by_time(families, table, options);
+    // The first is the quickest, whatever the time.
+    families.erase(std::max(slow, families.begin() + 1), families.end());
+  }
   const Json& task = portfolio.task(name_of(table.task));
   Json document{{"treadle", 1}, {"name", options.name}, {"seed", options.seed}};
   document["data"] = data_of(table, std::move(data));
@@ -217,6 +256,18 @@ Json auto_document(const TableReading& table, Json data, const Portfolio& portfo
     search["initial"] = std::move(starts);
   document["search"] = std::move(search);
   return document;
+}
+
+std::vector<std::string> slow_families(const TableReading& table, const Portfolio& portfolio,
+                                       const DocumentOptions& options) {
+  std::vector<std::string> names;
+  if (!options.families.empty())
+    return names;
+  std::vector<Family> families = families_for(table, portfolio, options);
+  const auto slow = order_by_time(families, table, options);
+  for (auto family = std::max(slow, families.begin() + 1); family != families.end(); ++family)
+    names.push_back(family->name);
+  return names;
 }
 
 }  // namespace treadle::automl

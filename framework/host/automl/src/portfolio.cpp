@@ -39,6 +39,9 @@ Family family_of(const Json& entry) {
   family.space = entry.value("space", Json::object());
   family.start = entry.value("start", Json());
   family.max_inputs = entry.value("max_inputs", family.max_inputs);
+  const Json seconds = entry.value("seconds", Json::object());
+  family.row_seconds = seconds.value("row", 0.0);
+  family.column_seconds = seconds.value("column", 0.0);
   return family;
 }
 

@@ -119,6 +119,43 @@ TEST(AutoDocument, FamiliesThatTheTableIsTooWideForAreLeftOut) {
   EXPECT_THROW(document_of(table_of(columns), options), UsageError);
 }
 
+TEST(AutoDocument, FamiliesOfWhichATrialTakesAFifthOfTheTimeAreLeftOut) {
+  TableProfile table = table_of({number_column("a"), classes(2)});
+  table.rows = 1000;  // 4000 trained rows in each of 60 epochs
+  for (ColumnProfile& column : table.columns)
+    column.numbers = column.numbers > 0 ? 1000 : 0;
+  const TableReading reading = read_table(std::move(table), {"y"}, "x.csv");
+  const Portfolio portfolio = Portfolio::parse(
+      R"({"tasks": {"classification": {"loss": "cross_entropy", "objective": "log_loss", "metrics": []}},
+          "search": {}, "document": {}, "space": {},
+          "families": [{"name": "fast", "model": "A", "seconds": {"row": 1e-6}},
+                       {"name": "slow", "model": "B", "seconds": {"row": 1e-5, "column": 9e-5}},
+                       {"name": "free", "model": "C"}]})",
+      "p.json");
+  DocumentOptions options;
+  const auto models = [&](const DocumentOptions& asked) {
+    const Json document = auto_document(reading, {{"use", "csv"}}, portfolio, asked);
+    return document.at("search").at("space").contains("model")
+               ? document.at("search").at("space").at("model").at("choice")
+               : Json::array({document.at("model")});
+  };
+  using Names = std::vector<std::string>;
+
+  EXPECT_EQ(models(options), Json({"A", "B", "C"}));  // there is no limit
+  options.time = "121s";                              // a trial of B takes 24 s
+  EXPECT_EQ(models(options), Json({"A", "B", "C"}));
+  EXPECT_EQ(slow_families(reading, portfolio, options), Names());
+  options.time = "119s";
+  EXPECT_EQ(models(options), Json({"A", "C"}));
+  EXPECT_EQ(slow_families(reading, portfolio, options), Names{"slow"});
+  options.workers = 2;
+  EXPECT_EQ(models(options), Json({"A", "B", "C"}));
+  options.time = "1s";
+  options.families = {"slow"};
+  EXPECT_EQ(models(options), Json::array({"B"}));
+  EXPECT_EQ(slow_families(reading, portfolio, options), Names());
+}
+
 TEST(AutoDocument, HasTheBudgetAndTheFamiliesThatWereAskedFor) {
   DocumentOptions options{"name", 7, 3, "20m", {"mlp"}};
 

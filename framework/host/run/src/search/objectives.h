@@ -24,6 +24,7 @@ class Objectives {
   Objectives(const SearchSettings& settings, const DocumentComponents& components);
 
   std::size_t size() const { return objectives_.size(); }
+  bool have_constraints() const { return !bounds_.empty(); }
   /// Whether results of fits must have their "forward_cost".
   bool need_cost() const { return need_cost_; }
   /// Of a trial whose folds have all completed: their means. NaN where a fold has no such number.

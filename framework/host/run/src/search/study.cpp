@@ -15,6 +15,7 @@
 #include <treadle/host/run/checkpoint_store.h>
 
 #include "load/document_components.h"
+#include "search/best_trials.h"
 #include "session/run_record.h"
 
 // Jobs end in another order whenever a run is repeated, so nothing here looks at what has ended
@@ -41,25 +42,6 @@ ValidationPlan plan_of_trials(ValidationPlan plan) {
     fold.test = {};
   return plan;
 }
-
-std::string state_text(TrialState state) {
-  switch (state) {
-    case TrialState::kRunning:
-      return "running";
-    case TrialState::kPaused:
-      return "paused";
-    case TrialState::kComplete:
-      return "complete";
-    case TrialState::kPruned:
-      return "pruned";
-    case TrialState::kFailed:
-      return "failed";
-  }
-  return "";
-}
-
-constexpr TrialState kStoredStates[] = {TrialState::kPaused, TrialState::kComplete,
-                                        TrialState::kPruned, TrialState::kFailed};
 
 /// What two searches must have in common for the trials of one to be those of the other.
 nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
@@ -89,43 +71,6 @@ std::string study_token(const fs::path& folder) {
   return token;
 }
 
-/// By how much a trial breaks its constraints.
-double violation_of(const treadle::Trial& trial) {
-  double sum = 0;
-  for (const double value : trial.constraints)
-    sum += std::max(value, 0.0);
-  return sum;
-}
-
-/// Smaller is better: of complete trials, by the first objective.
-std::tuple<double, double, std::int64_t> rank_of(const treadle::Trial& trial) {
-  return {violation_of(trial), trial.values.front(), trial.number};
-}
-
-bool dominates(const treadle::Trial& a, const treadle::Trial& b) {
-  bool is_better = false;
-  for (std::size_t i = 0; i < a.values.size(); ++i) {
-    if (a.values[i] > b.values[i])
-      return false;
-    is_better |= a.values[i] < b.values[i];
-  }
-  return is_better;
-}
-
-bool is_complete(const treadle::Trial& trial) {
-  return trial.state == TrialState::kComplete;
-}
-
-/// The newest value that is not of a later epoch.
-const IntermediateValue* value_at(const std::vector<IntermediateValue>& values, std::int64_t step) {
-  const IntermediateValue* newest = nullptr;
-  for (const IntermediateValue& value : values) {
-    if (value.step <= step)
-      newest = &value;
-  }
-  return newest;
-}
-
 }  // namespace
 
 Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
@@ -135,7 +80,9 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
       random_(streams_of_search(run.workflow())),
       objectives_(settings_, run.components()),
       journal_(run.folder.search_journal(), run.workflow().name, settings_.space,
-               directions_of(objectives_), identity_of(run.workflow())) {
+               directions_of(objectives_), identity_of(run.workflow())),
+      times_(trials_, plan_.folds.size(), plan_.refit.has_value(), run.components().training_plan().epochs),
+      files_(run.folder, settings_.keep) {
   for (const Fold& fold : plan_.folds) {
     if (!fold.inner.empty() || fold.validation.empty()) {
       fail_in_search(run_.workflow(), "/search",
@@ -212,7 +159,7 @@ Study::~Study() {
 FitId Study::id_of(std::int64_t number) const {
   const auto models = static_cast<std::int64_t>(plan_.folds.size() + (plan_.refit ? 1 : 0));
   // Behind all fits of an ordinary run, whose streams stay as they are without a search.
-  return FitId("trials", models + 1, models + 2)
+  return FitId(kTrialsGroup, models + 1, models + 2)
       .child(std::to_string(number), number, settings_.trials);
 }
 
@@ -228,13 +175,6 @@ std::vector<std::string> Study::names_of(std::int64_t number) const {
 
 double Study::elapsed() const {
   return journal_.elapsed() + std::chrono::duration<double>(Clock::now() - begun_).count();
-}
-
-std::vector<double> Study::in_document(const std::vector<double>& values) const {
-  std::vector<double> shown;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    shown.push_back(objectives_.in_document(i, values[i]));
-  return shown;
 }
 
 // What a job is begun with.
@@ -272,20 +212,14 @@ FitPlanner::Orders Study::next() {
 /// Whether nothing of a job is to come any more.
 bool Study::is_settled(std::size_t number) const {
   const Job& job = jobs_[number];
-  const Trial& trial = trials_[static_cast<std::size_t>(job.trial)];
+  const StudyTrial& trial = trial_at(job.trial);
   if (job.has_ended || trial.is_cut_off)
     return true;
   return end_ && number >= *end_ && job.owner != Owner::kThis && !has_running_fit(trial);
 }
 
-bool Study::has_running_fit(const Trial& trial) const {
-  return trial.training &&
-         std::any_of(trial.training->fits.begin(), trial.training->fits.end(),
-                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kRunning; });
-}
-
 void Study::see(const Job& job) {
-  shown_[static_cast<std::size_t>(job.trial)] = trials_[static_cast<std::size_t>(job.trial)].now;
+  shown_[static_cast<std::size_t>(job.trial)] = trial_at(job.trial).now;
 }
 
 /// Whether decisions now see the first `count` jobs.
@@ -338,7 +272,7 @@ bool Study::begin_job(Orders& orders) {
       continue;
     }
     // Nothing runs any more. A search ends with a trial that was trained to its end, if one can be.
-    const std::optional<std::int64_t> paused = best_paused();
+    const std::optional<std::int64_t> paused = best_paused(shown_);
     if (paused && std::none_of(shown_.begin(), shown_.end(), is_complete)) {
       go_on_with(*paused, orders);
       return true;
@@ -366,18 +300,18 @@ bool Study::start_trial(const NextJob& job, Orders& orders) {
     is_exhausted_ = true;
     return false;
   }
-  treadle::Trial fresh;
+  Trial fresh;
   fresh.number = number;
   fresh.point = *point;
   std::int64_t epochs = 0;
   if (job.trial >= 0) {  // it has behind it what the other has
-    const treadle::Trial& source = shown_[static_cast<std::size_t>(job.trial)];
+    const Trial& source = shown_[static_cast<std::size_t>(job.trial)];
     fresh.copied_from = job.trial;
     fresh.intermediate = source.intermediate;
-    epochs = trials_[static_cast<std::size_t>(job.trial)].judged;
+    epochs = trial_at(job.trial).judged;
   }
   shown_.push_back(fresh);
-  Trial& trial = trials_.emplace_back();
+  StudyTrial& trial = trials_.emplace_back();
   trial.inherited = fresh.intermediate;
   trial.now = std::move(fresh);
   trial.judged = epochs;
@@ -389,11 +323,10 @@ bool Study::start_trial(const NextJob& job, Orders& orders) {
 /// A job without work, whose result is known: decisions see it at once, and every process ends it
 /// by itself.
 void Study::prune(std::int64_t number) {
-  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  StudyTrial& trial = trial_at(number);
   trial.job = static_cast<std::int64_t>(jobs_.size());
   Job& job = jobs_.emplace_back();
   job.trial = number;
-  job.begun = Clock::now();
   if (!ended_before(number))
     close_job(trial, TrialState::kPruned, /*seconds=*/0, /*is_news=*/true);
   see(jobs_[static_cast<std::size_t>(trial.job)]);
@@ -405,33 +338,19 @@ void Study::go_on_with(std::int64_t number, Orders& orders) {
   run_job(number, orders);
 }
 
-std::optional<std::int64_t> Study::best_paused() const {
-  const treadle::Trial* best = nullptr;
-  const auto key = [](const treadle::Trial& trial) {
-    const IntermediateValue& last = trial.intermediate.back();
-    return std::tuple(-last.step, std::isnan(last.value) ? INFINITY : last.value);
-  };
-  for (const treadle::Trial& trial : shown_) {
-    if (trial.state == TrialState::kPaused && (best == nullptr || key(trial) < key(*best)))
-      best = &trial;
-  }
-  return best != nullptr ? std::optional(best->number) : std::nullopt;
-}
-
 void Study::run_job(std::int64_t number, Orders& orders) {
-  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  StudyTrial& trial = trial_at(number);
   trial.job = static_cast<std::int64_t>(jobs_.size());
   trial.verdict.reset();
   Job& job = jobs_.emplace_back();
   job.trial = number;
-  job.begun = Clock::now();
   if (settings_.pruner) {
     job.seen = std::make_shared<const Trials>(shown_);
     trial.next_judged = settings_.pruner->next_step(number, trial.judged);
   }
   if (ended_before(number) || ended_elsewhere(number))
     return;
-  if (is_cancelled(number)) {
+  if (files_.is_cancelled(number)) {
     trial.is_cancelled = true;
     return settle(trial);
   }
@@ -449,7 +368,7 @@ void Study::run_job(std::int64_t number, Orders& orders) {
 /// Ends the newest job of a trial as it ended in an earlier process.
 bool Study::ended_before(std::int64_t number) {
   const std::vector<JournaledTrial>& earlier = journal_.earlier();
-  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  StudyTrial& trial = trial_at(number);
   if (number >= static_cast<std::int64_t>(earlier.size()))
     return false;
   const JournaledTrial& known = earlier[static_cast<std::size_t>(number)];
@@ -465,7 +384,7 @@ bool Study::ended_before(std::int64_t number) {
       trial.now.intermediate.push_back({value.step, objectives_.in_document(0, value.value)});
   }
   if (!job.is_paused) {
-    trial.now.values = in_document(known.values);
+    trial.now.values = record_.in_document(known.values);
     trial.now.constraints = known.constraints;
     trial.error = known.error;
   }
@@ -476,55 +395,29 @@ bool Study::ended_before(std::int64_t number) {
 
 /// Ends the newest job of a trial as another process has ended it.
 bool Study::ended_elsewhere(std::int64_t number) {
-  Trial& trial = trials_[static_cast<std::size_t>(number)];
+  StudyTrial& trial = trial_at(number);
   const nlohmann::json* result = shared_ ? shared_->result(trial.job) : nullptr;
   if (result == nullptr || has_running_fit(trial))
     return false;
-  const auto number_in = [](const nlohmann::json& value) {
-    return value.is_number() ? value.get<double>() : NAN;
-  };
-  trial.judged = result->at("epoch").get<std::int64_t>();
-  trial.now.intermediate.clear();
-  for (const nlohmann::json& value : result->at("intermediate"))
-    trial.now.intermediate.push_back({value.at(0).get<std::int64_t>(), number_in(value.at(1))});
-  trial.now.values = result->at("values").get<std::vector<double>>();
-  trial.now.constraints = result->at("constraints").get<std::vector<double>>();
-  trial.error = result->at("error").get<std::string>();
-  trial.is_cancelled = result->at("cancelled").get<bool>();
-  const auto state = result->at("state").get<std::string>();
-  const auto* const known =
-      std::find_if(std::begin(kStoredStates), std::end(kStoredStates),
-                   [&](TrialState candidate) { return state_text(candidate) == state; });
-  if (known == std::end(kStoredStates))
-    throw StorageError("job " + std::to_string(trial.job) + " of the study " + settings_.study +
-                       " has the state \"" + state + "\", which this version does not know");
-  close_job(trial, *known, result->at("seconds").get<double>(), /*is_news=*/true);
+  const JobResult end =
+      take_job_result(*result, trial,
+                      "job " + std::to_string(trial.job) + " of the study " + settings_.study);
+  close_job(trial, end.state, end.seconds, /*is_news=*/true);
   return true;
 }
 
 /// Whether the result of a job of this process counts.
-bool Study::publish(const Trial& trial, TrialState state, double seconds) {
-  nlohmann::json intermediate = nlohmann::json::array();
-  for (const IntermediateValue& value : trial.now.intermediate)
-    intermediate.push_back({value.step, value.value});
-  return shared_->finish(trial.job, {{"trial", trial.now.number},
-                                     {"state", state_text(state)},
-                                     {"epoch", trial.judged},
-                                     {"values", trial.now.values},
-                                     {"constraints", trial.now.constraints},
-                                     {"intermediate", std::move(intermediate)},
-                                     {"error", trial.error},
-                                     {"cancelled", trial.is_cancelled},
-                                     {"seconds", seconds}});
+bool Study::publish(const StudyTrial& trial, TrialState state, double seconds) {
+  return shared_->finish(trial.job, to_job_result(trial, state, seconds));
 }
 
 bool Study::begins(const FitId& id) {
   if (best_run_ != nullptr)
     return true;
-  Trial& trial = trial_of(id);
+  StudyTrial& trial = trial_of(id);
   Job& job = jobs_[static_cast<std::size_t>(trial.job)];
-  if (!std::exchange(job.has_begun, true))
-    job.begun = Clock::now();  // it may have waited for a slot
+  TrialFit& fit = fit_of(trial, id);
+  fit.begun = Clock::now();
   if (!shared_)
     return true;
   if (job.owner != Owner::kThis && !is_over_ && !job.has_ended) {
@@ -533,14 +426,15 @@ bool Study::begins(const FitId& id) {
   }
   if (job.owner == Owner::kThis && !job.has_ended)
     return true;
-  fit_of(trial, id).state = TrialFit::State::kPaused;
+  fit.begun.reset();
+  fit.state = TrialFit::State::kPaused;
   return false;
 }
 
 /// Whether all trials that begin with this one's checkpoint have it, in whichever process: when the
 /// trial goes on, its checkpoint is another one.
-bool Study::copies_are_made_of(const Trial& trial) const {
-  return std::all_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
+bool Study::copies_are_made_of(const StudyTrial& trial) const {
+  return std::all_of(trials_.begin(), trials_.end(), [&](const StudyTrial& other) {
     if (other.now.copied_from != trial.now.number || other.jobs > 0)
       return true;
     const std::vector<std::string> fits = names_of(other.now.number);
@@ -569,7 +463,7 @@ std::vector<std::string> Study::poll() {
   }
   for (std::size_t number = 0; number < jobs_.size(); ++number) {
     Job& job = jobs_[number];
-    Trial& trial = trials_[static_cast<std::size_t>(job.trial)];
+    StudyTrial& trial = trial_at(job.trial);
     if (job.has_ended || trial.is_cut_off || ended_elsewhere(job.trial))
       continue;
     if (job.owner == Owner::kThis && !shared_->renew(trial.job))
@@ -587,12 +481,12 @@ std::vector<std::string> Study::poll() {
   return is_over_ && end_ ? cut_off(*end_) : std::vector<std::string>();
 }
 
-void Study::make_training(Trial& trial) {
+void Study::make_training(StudyTrial& trial) {
   // Of a pruner whose schema does not declare it.
   if (trial.now.copied_from && is_joined_ && !run_.folder.has_shared_trials())
     fail_without_folder("the folder of the run that began the search");
   const std::shared_ptr<const ResolvedWorkflow> document = document_of(trial.now.number);
-  Training& training = trial.training.emplace();
+  TrialTraining& training = trial.training.emplace();
   training.folds =
       std::make_unique<CrossValidation>(plan_of_trials(plan_), run_.components().training_plan(),
                                         std::vector<Baseline>(), id_of(trial.now.number), document);
@@ -607,7 +501,7 @@ void Study::make_training(Trial& trial) {
   }
 }
 
-void Study::order_fits(Trial& trial, Orders& orders) {
+void Study::order_fits(StudyTrial& trial, Orders& orders) {
   for (TrialFit& fit : trial.training->fits) {
     if (fit.state == TrialFit::State::kEnded)
       continue;
@@ -633,18 +527,16 @@ void Study::order_fits(Trial& trial, Orders& orders) {
 
 // What a job came to.
 
-Study::Trial& Study::trial_of(const FitId& fit) {
-  const std::string& path = fit.path();
-  const std::size_t begin = path.find('/') + 1;
-  return trials_[std::stoul(path.substr(begin, path.find('/', begin) - begin))];
+StudyTrial& Study::trial_of(const FitId& fit) {
+  return trial_at(trial_in_path(fit.path()));
 }
 
-Study::TrialFit& Study::fit_of(Trial& trial, const FitId& id) {
+TrialFit& Study::fit_of(StudyTrial& trial, const FitId& id) {
   return *std::find_if(trial.training->fits.begin(), trial.training->fits.end(),
                        [&](const TrialFit& fit) { return fit.planned.id == id; });
 }
 
-PrunerVerdict Study::judge(Trial& trial, std::int64_t epoch) {
+PrunerVerdict Study::judge(StudyTrial& trial, std::int64_t epoch) {
   trial.judged = epoch;
   const Job& job = jobs_[static_cast<std::size_t>(trial.job)];
   const PrunerVerdict verdict =
@@ -654,42 +546,10 @@ PrunerVerdict Study::judge(Trial& trial, std::int64_t epoch) {
   return verdict;
 }
 
-/// The values of a trial from those of its folds: their mean, after epochs that all have reached.
-/// A fold that ended by itself keeps its last value.
-void Study::put_values_together(Trial& trial) {
-  const std::vector<TrialFit>& fits = trial.training->fits;
-  if (fits.size() == 1) {
-    trial.now.intermediate = fits.front().values;
-    return;
-  }
-  std::vector<std::int64_t> steps;
-  std::int64_t reached = std::numeric_limits<std::int64_t>::max();
-  for (const TrialFit& fit : fits) {
-    for (const IntermediateValue& value : fit.values)
-      steps.push_back(value.step);
-    if (fit.state != TrialFit::State::kEnded)
-      reached = std::min(reached, fit.values.empty() ? 0 : fit.values.back().step);
-  }
-  std::sort(steps.begin(), steps.end());
-  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-  trial.now.intermediate.clear();
-  for (const std::int64_t step : steps) {
-    double sum = 0;
-    bool all_have_one = step <= reached;
-    for (const TrialFit& fit : fits) {
-      const IntermediateValue* value = value_at(fit.values, step);
-      all_have_one = all_have_one && value != nullptr;
-      sum += value != nullptr ? value->value : 0;
-    }
-    if (all_have_one)
-      trial.now.intermediate.push_back({step, sum / static_cast<double>(fits.size())});
-  }
-}
-
 FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
   if (best_run_ != nullptr)
     return FitVerdict::kContinue;
-  Trial& trial = trial_of(id);
+  StudyTrial& trial = trial_of(id);
   TrialFit& fit = fit_of(trial, id);
   const bool is_alone = trial.training->fits.size() == 1;
   const bool is_judged =
@@ -701,7 +561,7 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
   if (value) {
     fit.values.push_back({epoch.epoch, *value});
     if (is_alone) {
-      put_values_together(trial);
+      trial.now.intermediate = mean_of_folds(trial.training->fits);
       journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value)});
     }
   }
@@ -709,7 +569,7 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
   // the job come back to this process, the trial goes on behind this epoch, or ends with it.
   const bool is_lost = jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother;
   const FitVerdict otherwise = is_lost ? FitVerdict::kPause : FitVerdict::kContinue;
-  if (!is_lost && is_cancelled(trial.now.number)) {
+  if (!is_lost && files_.is_cancelled(trial.now.number)) {
     trial.is_cancelled = true;
     return FitVerdict::kStop;
   }
@@ -724,17 +584,25 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
   return verdict == PrunerVerdict::kPause ? FitVerdict::kPause : FitVerdict::kStop;
 }
 
+void Study::leaves_slot(const StudyTrial& trial, TrialFit& fit, TrialFit::State state) {
+  fit.state = state;
+  if (const auto begun = std::exchange(fit.begun, std::nullopt)) {
+    jobs_[static_cast<std::size_t>(trial.job)].seconds +=
+        std::chrono::duration<double>(Clock::now() - *begun).count();
+  }
+}
+
 void Study::paused(const FitId& id) {
-  Trial& trial = trial_of(id);
-  fit_of(trial, id).state = TrialFit::State::kPaused;
+  StudyTrial& trial = trial_of(id);
+  leaves_slot(trial, fit_of(trial, id), TrialFit::State::kPaused);
   settle(trial);
 }
 
 void Study::stopped(const FitId& id) {
   if (best_run_ != nullptr)
     return;
-  Trial& trial = trial_of(id);
-  fit_of(trial, id).state = TrialFit::State::kPaused;
+  StudyTrial& trial = trial_of(id);
+  leaves_slot(trial, fit_of(trial, id), TrialFit::State::kPaused);
   trial.is_cut_off = !trial.verdict && !trial.is_cancelled;
   settle(trial);
 }
@@ -742,8 +610,8 @@ void Study::stopped(const FitId& id) {
 void Study::completed(const FitId& id, FitResult result) {
   if (best_run_ != nullptr)
     return best_run_->completed(id, std::move(result));
-  Trial& trial = trial_of(id);
-  fit_of(trial, id).state = TrialFit::State::kEnded;
+  StudyTrial& trial = trial_of(id);
+  leaves_slot(trial, fit_of(trial, id), TrialFit::State::kEnded);
   trial.training->folds->completed(id, std::move(result));
   settle(trial);
 }
@@ -751,10 +619,10 @@ void Study::completed(const FitId& id, FitResult result) {
 bool Study::failed(const FitId& id, const std::string& why) {
   if (best_run_ != nullptr)
     return false;
-  Trial& trial = trial_of(id);
+  StudyTrial& trial = trial_of(id);
   std::vector<TrialFit>& fits = trial.training->fits;
   TrialFit& fit = fit_of(trial, id);
-  fit.state = TrialFit::State::kEnded;
+  leaves_slot(trial, fit, TrialFit::State::kEnded);
   // The first fold's failure is the trial's, whichever failed first.
   const auto fold = static_cast<std::size_t>(&fit - fits.data());
   if (trial.error.empty() || fold < trial.failed_fold) {
@@ -766,7 +634,7 @@ bool Study::failed(const FitId& id, const std::string& why) {
 }
 
 /// Ends the job of a trial once none of its fits runs.
-void Study::settle(Trial& trial) {
+void Study::settle(StudyTrial& trial) {
   if (trial.training) {
     std::vector<TrialFit>& fits = trial.training->fits;
     // Of folds that follow one another, the next begins.
@@ -778,7 +646,7 @@ void Study::settle(Trial& trial) {
     if (std::any_of(fits.begin(), fits.end(),
                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kRunning; }))
       return;
-    put_values_together(trial);
+    trial.now.intermediate = mean_of_folds(trial.training->fits);
   }
   const bool is_lost = jobs_[static_cast<std::size_t>(trial.job)].owner == Owner::kAnother;
   if (is_lost) {
@@ -812,7 +680,7 @@ void Study::settle(Trial& trial) {
 }
 
 /// Whether all that was trained of a job is there for a verdict, or its end.
-bool Study::is_to_be_judged(const Trial& trial) const {
+bool Study::is_to_be_judged(const StudyTrial& trial) const {
   return trial.training && std::all_of(trial.training->fits.begin(), trial.training->fits.end(),
                                        [&](const TrialFit& fit) {
                                          return fit.state == TrialFit::State::kEnded ||
@@ -822,7 +690,7 @@ bool Study::is_to_be_judged(const Trial& trial) const {
 }
 
 /// The verdict on the mean of folds that have all paused or ended.
-PrunerVerdict Study::judge_folds(Trial& trial) {
+PrunerVerdict Study::judge_folds(StudyTrial& trial) {
   if (!trial.now.intermediate.empty())
     return judge(trial, trial.now.intermediate.back().step);
   // No epoch yet after which each fold has a value, as where a loop validates them after different
@@ -834,7 +702,7 @@ PrunerVerdict Study::judge_folds(Trial& trial) {
   return PrunerVerdict::kContinue;
 }
 
-void Study::settle_completed(Trial& trial) {
+void Study::settle_completed(StudyTrial& trial) {
   const std::vector<FitResult>& folds = trial.training->folds->folds();
   trial.now.values = objectives_.values(folds);
   trial.now.constraints = objectives_.constraints(folds);
@@ -854,9 +722,9 @@ void Study::settle_completed(Trial& trial) {
 }
 
 /// Ends a job of this process.
-void Study::end_job(Trial& trial, TrialState state) {
+void Study::end_job(StudyTrial& trial, TrialState state) {
   Job& job = jobs_[static_cast<std::size_t>(trial.job)];
-  const double seconds = std::chrono::duration<double>(Clock::now() - job.begun).count();
+  const double seconds = job.seconds;
   if (shared_) {
     // One that failed before its training began has no owner yet.
     if (job.owner != Owner::kThis)
@@ -872,7 +740,7 @@ void Study::end_job(Trial& trial, TrialState state) {
 }
 
 /// `is_news`: the journal does not have it.
-void Study::close_job(Trial& trial, TrialState state, double seconds, bool is_news) {
+void Study::close_job(StudyTrial& trial, TrialState state, double seconds, bool is_news) {
   Job& job = jobs_[static_cast<std::size_t>(trial.job)];
   trial.now.state = state;
   job.has_ended = true;
@@ -886,7 +754,7 @@ void Study::close_job(Trial& trial, TrialState state, double seconds, bool is_ne
                         .trial = trial.now.number,
                         .state = state,
                         .epoch = trial.judged,
-                        .values = in_document(trial.now.values),
+                        .values = record_.in_document(trial.now.values),
                         .constraints = trial.now.constraints,
                         .error = trial.error,
                         .seconds = seconds,
@@ -899,87 +767,14 @@ void Study::close_job(Trial& trial, TrialState state, double seconds, bool is_ne
   if (state == TrialState::kPaused)
     return;
   trial.training.reset();
-  keep_files_of_best(trial);
+  files_.ended(trial, trials_);
 }
 
-void Study::tell(const Trial& trial) {
-  TrialSummary summary;
-  summary.number = trial.now.number;
-  summary.state = trial.is_cancelled ? "cancelled" : state_text(trial.now.state);
-  const nlohmann::json params = settings_.space.to_json(trial.now.point);
-  for (const auto& [name, value] : params.items())
-    summary.params.emplace_back(name, value.dump());
-  summary.values = in_document(trial.now.values);
-  summary.epochs = trial.now.intermediate.empty() ? 0 : trial.now.intermediate.back().step;
-  summary.error = trial.error;
-  SearchProgress search;
-  search.objectives = settings_.objectives;
-  search.trials = settings_.trials;
-  search.seconds = elapsed();
-  search.budget = settings_.seconds;
-  const treadle::Trial* best = nullptr;
-  for (const Trial& other : trials_) {
-    switch (other.now.state) {
-      case TrialState::kRunning:
-        ++search.running;
-        break;
-      case TrialState::kPaused:
-        ++search.paused;
-        break;
-      case TrialState::kComplete:
-        ++search.complete;
-        if (best == nullptr || rank_of(other.now) < rank_of(*best))
-          best = &other.now;
-        break;
-      case TrialState::kPruned:
-        ++search.pruned;
-        break;
-      case TrialState::kFailed:
-        ++search.failed;
-        break;
-    }
-  }
-  if (best != nullptr) {
-    search.best_trial = best->number;
-    search.best_values = in_document(best->values);
-  }
-  run_.log.notify([summary = std::move(summary), search = std::move(search)](RunObserver& o) {
+void Study::tell(const StudyTrial& trial) {
+  run_.log.notify([summary = record_.summary(trial),
+                   search = record_.progress(trials_, elapsed())](RunObserver& o) {
     o.trial_changed(summary, search);
   });
-}
-
-/// Of a trial that has ended nothing is kept, unless it is among the best.
-void Study::keep_files_of_best(const Trial& trial) {
-  const std::int64_t number = trial.now.number;
-  if (!is_complete(trial.now))
-    return remove_files(number, false);
-  const auto rank = [&](std::int64_t other) {
-    return rank_of(trials_[static_cast<std::size_t>(other)].now);
-  };
-  const auto place =
-      std::upper_bound(kept_.begin(), kept_.end(), number,
-                       [&](std::int64_t a, std::int64_t b) { return rank(a) < rank(b); });
-  kept_.insert(place, number);
-  if (static_cast<std::int64_t>(kept_.size()) > settings_.keep) {
-    remove_files(kept_.back(), false);
-    kept_.pop_back();
-  }
-  if (std::find(kept_.begin(), kept_.end(), number) != kept_.end())
-    remove_files(number, true);
-}
-
-void Study::remove_files(std::int64_t number, bool keeps_result) {
-  const std::string path = id_of(number).path();
-  std::error_code ignored;  // of files that are in nobody's way
-  fs::remove_all(run_.folder.checkpoints(path), ignored);
-  if (!keeps_result)
-    fs::remove_all(run_.folder.fit_result(path), ignored);
-}
-
-/// People cancel a trial by a file of its number.
-bool Study::is_cancelled(std::int64_t number) const {
-  std::error_code ignored;
-  return fs::exists(run_.folder.cancelled(number), ignored);
 }
 
 // The end.
@@ -989,77 +784,43 @@ void Study::end_search(const std::string& reason, const std::string& text) {
   ended_ = {{"reason", reason}, {"text", text}};
 }
 
-std::optional<double> Study::seconds_left() const {
+std::optional<double> Study::seconds_left() {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
-  double reserve = 0;
-  std::int64_t best = choose_best();
-  if (best < 0)
-    best = best_paused().value_or(-1);
-  if (best >= 0)
-    reserve =
-        last_seconds(best) + seconds_of_members() / static_cast<double>(run_.budget.workers());
-  return *settings_.seconds - reserve - elapsed();
+  const double left = *settings_.seconds - elapsed();
+  affordable_ = affordable_trial(left);
+  return affordable_ ? left - times_.of_end(*affordable_, settings_.members, run_.budget.workers())
+                     : left;
 }
 
-/// The last training takes about as long as the best trial, which shared the machine with others.
-double Study::last_seconds(std::int64_t best) const {
-  return fit_seconds(best) * times_longer(trials_[static_cast<std::size_t>(best)]) *
-         static_cast<double>(plan_.folds.size() + (plan_.refit ? 1 : 0));
-}
-
-/// How much longer a training of its document takes than what was trained of a trial: a paused one
-/// has but some of the epochs. As long as no trial is complete, they are three times as many.
-double Study::times_longer(const Trial& trial) const {
-  const auto epochs_of = [](const Trial& one) {
-    return one.now.intermediate.empty() ? 0.0
-                                        : static_cast<double>(one.now.intermediate.back().step);
-  };
-  const double trained = epochs_of(trial);
-  if (trial.now.state == TrialState::kComplete || trained == 0)
-    return 1;
-  double sum = 0;
-  double count = 0;
-  for (const Trial& other : trials_) {
-    if (other.now.state == TrialState::kComplete) {
-      sum += epochs_of(other);
-      ++count;
-    }
+/// The best of the trials whose last training takes no more than so many seconds, and of the one
+/// that this was before. Where that one is the best, and takes more by now, the search is to end.
+std::optional<std::int64_t> Study::affordable_trial(double seconds) const {
+  // A trial on its way has neither constraints nor more than one objective.
+  const bool needs_complete = objectives_.size() > 1 || objectives_.have_constraints();
+  const Trial* best = nullptr;
+  for (const Trial& trial : shown_) {
+    const bool is_candidate = needs_complete ? is_complete(trial) : newest_value(trial).has_value();
+    if (!is_candidate)
+      continue;
+    if (trial.number != affordable_ &&
+        times_.of_end(trial.number, settings_.members, run_.budget.workers()) > seconds)
+      continue;
+    const bool is_better = best == nullptr ||
+                           (needs_complete ? rank_of(trial) < rank_of(*best)
+                                           : newest_value(trial) < newest_value(*best));
+    if (is_better)
+      best = &trial;
   }
-  double epochs = count > 0 ? sum / count : 3 * trained;
-  if (const auto planned = run_.components().training_plan().epochs)
-    epochs = std::min(epochs, static_cast<double>(*planned));
-  return std::max(1.0, epochs / trained);
+  return best != nullptr ? std::optional(best->number) : std::nullopt;
 }
 
-double Study::fit_seconds(std::int64_t trial) const {
-  return trials_[static_cast<std::size_t>(trial)].seconds / static_cast<double>(plan_.folds.size());
-}
-
-/// About what an ensemble of the trials so far takes: half as many trials as it may have, as some
-/// are added more than once.
-double Study::seconds_of_members() const {
-  if (settings_.members == 0)
-    return 0;
-  std::vector<std::pair<double, double>> complete;  // value, seconds
-  for (const Trial& trial : trials_) {
-    if (trial.now.state == TrialState::kComplete)
-      complete.emplace_back(trial.now.values.front(), fit_seconds(trial.now.number));
-  }
-  std::sort(complete.begin(), complete.end());
-  complete.resize(std::min(complete.size(), static_cast<std::size_t>((settings_.members + 1) / 2)));
-  double sum = 0;
-  for (const auto& [value, seconds] : complete)
-    sum += seconds;
-  return sum;
-}
-
-std::optional<double> Study::seconds_for_members() const {
+std::optional<Study::TimeOfMembers> Study::time_of_members() const {
   if (!settings_.seconds || best_ < 0)
     return std::nullopt;
   const double left = ended_.contains("seconds_left") ? ended_.at("seconds_left").get<double>()
                                                       : *settings_.seconds - elapsed();
-  return left * static_cast<double>(run_.budget.workers()) - last_seconds(best_);
+  return TimeOfMembers{left, left * run_.budget.workers() - times_.of_last(best_)};
 }
 
 std::vector<std::string> Study::end_by_time() {
@@ -1070,6 +831,8 @@ std::vector<std::string> Study::end_by_time() {
                          (jobs == 1 ? " job" : " jobs"));
   ended_["jobs"] = jobs;
   ended_["seconds_left"] = *settings_.seconds - elapsed();
+  if (affordable_)
+    ended_["best_trial"] = *affordable_;
   if (shared_)
     ended_ = shared_->end(ended_);
   end_ = ended_.at("jobs").get<std::size_t>();
@@ -1081,7 +844,7 @@ std::vector<std::string> Study::end_by_time() {
 std::vector<std::string> Study::cut_off(std::size_t jobs) {
   std::vector<std::string> running;
   for (std::size_t number = jobs; number < jobs_.size(); ++number) {
-    const Trial& trial = trials_[static_cast<std::size_t>(jobs_[number].trial)];
+    const StudyTrial& trial = trial_at(jobs_[number].trial);
     if (jobs_[number].has_ended || !trial.training)
       continue;
     for (const TrialFit& fit : trial.training->fits) {
@@ -1092,27 +855,13 @@ std::vector<std::string> Study::cut_off(std::size_t jobs) {
   return running;
 }
 
-std::int64_t Study::choose_best() const {
-  std::int64_t best = -1;
-  for (const treadle::Trial& trial : shown_) {
-    if (is_complete(trial) &&
-        (best < 0 || rank_of(trial) < rank_of(shown_[static_cast<std::size_t>(best)])))
-      best = trial.number;
-  }
-  return best;
-}
-
-std::vector<std::int64_t> Study::pareto_front() const {
-  std::vector<std::int64_t> front;
-  for (const treadle::Trial& trial : shown_) {
-    const bool is_dominated =
-        std::any_of(shown_.begin(), shown_.end(), [&](const treadle::Trial& other) {
-          return is_complete(other) && violation_of(other) <= 0 && dominates(other, trial);
-        });
-    if (is_complete(trial) && violation_of(trial) <= 0 && !is_dominated)
-      front.push_back(trial.number);
-  }
-  return front;
+/// The trial whose document the last training has: a paused one where none is complete. When its
+/// time was up, a search has chosen already, so that it chooses the same after a resume.
+std::optional<std::int64_t> Study::chosen_trial() const {
+  if (ended_.contains("best_trial"))
+    return ended_.at("best_trial").get<std::int64_t>();
+  const std::optional<std::int64_t> complete = best_complete(shown_);
+  return complete ? complete : best_paused(shown_);
 }
 
 void Study::begin_best(Orders& orders) {
@@ -1121,25 +870,22 @@ void Study::begin_best(Orders& orders) {
   while (!shown_.empty() && shown_.back().state == TrialState::kRunning &&
          shown_.back().intermediate.empty())
     shown_.pop_back();
-  for (treadle::Trial& trial : shown_) {
+  for (Trial& trial : shown_) {
     if (trial.state == TrialState::kRunning)
       trial.state = TrialState::kPaused;
   }
-  best_ = choose_best();
-  if (best_ < 0) {
-    const std::optional<std::int64_t> paused = best_paused();
-    if (!paused && end_) {
-      throw TrainingError(
-          "no trial of the search was finished in its time budget; give it more time, or its "
-          "trials fewer epochs");
-    }
-    if (!paused) {
-      throw TrainingError("all " + std::to_string(trials_.size()) +
-                          " trials of the search failed, the first with: " +
-                          (trials_.empty() ? "no point in the space" : trials_.front().error));
-    }
-    best_ = *paused;
+  const std::optional<std::int64_t> chosen = chosen_trial();
+  if (!chosen && end_) {
+    throw TrainingError(
+        "no trial of the search was finished in its time budget; give it more time, or its "
+        "trials fewer epochs");
   }
+  if (!chosen) {
+    throw TrainingError("all " + std::to_string(trials_.size()) +
+                        " trials of the search failed, the first with: " +
+                        (trials_.empty() ? "no point in the space" : trials_.front().error));
+  }
+  best_ = *chosen;
   best_document_ = document_of(best_);
   const DocumentComponents components(run_.runtime, *best_document_, run_.dataset());
   best_run_ = std::make_unique<CrossValidation>(plan_, components.training_plan(),
@@ -1151,7 +897,7 @@ void Study::begin_best(Orders& orders) {
 
 std::vector<std::int64_t> Study::kept_trials() const {
   std::vector<std::int64_t> kept;
-  for (const std::int64_t trial : kept_) {
+  for (const std::int64_t trial : files_.kept()) {
     // One behind the end of the study does not count.
     const auto index = static_cast<std::size_t>(trial);
     if (index < shown_.size() && is_complete(shown_[index]))
@@ -1164,13 +910,13 @@ std::vector<std::int64_t> Study::kept_trials() const {
 std::shared_ptr<const ResolvedWorkflow> Study::document_of(std::int64_t trial) const {
   return std::make_shared<const ResolvedWorkflow>(
       trial_document(run_.runtime, run_.workflow(), settings_.space,
-                     trials_[static_cast<std::size_t>(trial)].now.point));
+                     trial_at(trial).now.point));
 }
 
 std::vector<std::string> Study::names() const {
   std::vector<std::string> names;
   // Those that were cut off do not count, as if they had not begun.
-  for (const treadle::Trial& trial : shown_) {
+  for (const Trial& trial : shown_) {
     for (std::string& name : names_of(trial.number))
       names.push_back(std::move(name));
   }
@@ -1180,43 +926,8 @@ std::vector<std::string> Study::names() const {
 }
 
 nlohmann::json Study::record() const {
-  const auto number = [](double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-  };
-  nlohmann::json trials = nlohmann::json::array();
-  for (const treadle::Trial& trial : shown_) {
-    const Trial& whole = trials_[static_cast<std::size_t>(trial.number)];
-    nlohmann::json one{{"number", trial.number},
-                       {"state", whole.is_cancelled ? "cancelled" : state_text(trial.state)},
-                       {"params", settings_.space.to_json(trial.point)}};
-    if (is_complete(trial)) {
-      one["values"] = in_document(trial.values);
-      if (!trial.constraints.empty())
-        one["constraints"] = trial.constraints;
-    }
-    if (trial.state == TrialState::kFailed)
-      one["error"] = whole.error;
-    if (trial.copied_from)
-      one["copied_from"] = *trial.copied_from;
-    nlohmann::json& intermediate = one["intermediate"] = nlohmann::json::array();
-    for (const IntermediateValue& value : trial.intermediate) {
-      intermediate.push_back(
-          {{"step", value.step}, {"value", number(objectives_.in_document(0, value.value))}});
-    }
-    trials.push_back(std::move(one));
-  }
-  nlohmann::json record{{"tuner", settings_.tuner_name},
-                        {"objectives", objectives_.record()},
-                        {"best_trial", best_},
-                        {"space", run_.workflow().resolved.at("search").at("space")},
-                        {"ended", ended_},
-                        {"trials", std::move(trials)}};
-  if (settings_.pruner)
-    record["pruner"] = settings_.pruner_name;
-  if (objectives_.size() > 1)
-    record["pareto_trials"] = pareto_front();
-  if (settings_.asynchronous)
-    record["asynchronous"] = true;
+  nlohmann::json record = record_.of_search(shown_, trials_, best_, ended_);
+  record["space"] = run_.workflow().resolved.at("search").at("space");
   return record;
 }
 

@@ -18,6 +18,10 @@
 #include "search/search_settings.h"
 #include "search/shared_study.h"
 #include "search/study_journal.h"
+#include "search/study_record.h"
+#include "search/study_trial.h"
+#include "search/training_times.h"
+#include "search/trial_files.h"
 #include "session/cross_validation.h"
 #include "session/fit_planner.h"
 #include "session/run_parts.h"
@@ -56,14 +60,18 @@ class Study final : public FitPlanner {
   bool failed(const FitId& fit, const std::string& why) override;
 
   /// How long trials may still be trained, so that the last training ends with the time budget.
-  /// Nothing: without limit, or they have ended.
-  std::optional<double> seconds_left() const;
-  /// What a training of this trial took, of one fold: it shared the machine with others.
-  double fit_seconds(std::int64_t trial) const;
-  /// Once trials have ended: what trainings of members may take, added up over all workers, so that
-  /// they end with the time budget. Nothing: without limit. The same after a resume, where the
-  /// budget has ended the trials.
-  std::optional<double> seconds_for_members() const;
+  /// Nothing: without limit, or they have ended. To be asked often: the search ends for the best
+  /// trial that there was time for, and not for one that comes too late.
+  std::optional<double> seconds_left();
+  /// Once trials have ended, for the members of an ensemble. The same after a resume, where the
+  /// budget has ended the trials. Nothing: without limit.
+  struct TimeOfMembers {
+    double wall;     ///< of which none may take more
+    double workers;  ///< seconds of one worker, for all of them
+  };
+  std::optional<TimeOfMembers> time_of_members() const;
+  /// Seconds of one worker that a member with this trial's document takes.
+  double member_seconds(std::int64_t trial) const { return times_.of_member(trial); }
   /// No job begins any more, and those that run are cut off: paths of the fits to stop. The study
   /// is then what its jobs before the first of these came to.
   std::vector<std::string> end_by_time();
@@ -97,46 +105,16 @@ class Study final : public FitPlanner {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Trials = std::vector<treadle::Trial>;
+  using Trials = std::vector<Trial>;
 
-  /// One training of a trial: of a fold.
-  struct TrialFit {
-    enum class State { kWaiting, kRunning, kPaused, kEnded };
-    PlannedFit planned;
-    State state = State::kWaiting;
-    bool is_known = false;  ///< to the runner
-    std::vector<IntermediateValue> values = {};
-  };
-  /// What a trial has while it may still be trained.
-  struct Training {
-    std::unique_ptr<CrossValidation> folds;
-    std::vector<TrialFit> fits;
-  };
-  struct Trial {
-    treadle::Trial now;       ///< as it is, and not as decisions may see it
-    std::string error;        ///< of a failed one
-    std::size_t failed_fold;  ///< the first that has one
-    std::size_t jobs = 0;     ///< of it, so far
-    std::int64_t job = 0;     ///< the newest
-    double seconds = 0;       ///< wall time of its jobs
-    std::int64_t judged = 0;  ///< the last epoch it was judged after
-    /// Values that it took over with the weights of another trial.
-    std::vector<IntermediateValue> inherited = {};
-    std::optional<std::int64_t> next_judged;
-    std::optional<PrunerVerdict> verdict;  ///< that ends its job
-    bool is_cut_off = false;
-    bool is_cancelled = false;
-    std::optional<Training> training;
-  };
   enum class Owner { kNobody, kThis, kAnother };
   struct Job {
     std::int64_t trial = 0;
     Owner owner = Owner::kNobody;  // where there is a storage
-    bool has_begun = false;        // a fit of it, in this process
     bool has_ended = false;
     /// It ended so in this process, but another one had taken it over.
     std::optional<TrialState> ended_late;
-    Clock::time_point begun;
+    double seconds = 0;  // of one worker, in this process
     std::shared_ptr<const Trials> seen;  ///< for judgements
   };
 
@@ -154,41 +132,36 @@ class Study final : public FitPlanner {
   void run_job(std::int64_t number, Orders& orders);
   bool ended_before(std::int64_t number);
   bool ended_elsewhere(std::int64_t number);
-  bool publish(const Trial& trial, TrialState state, double seconds);
-  bool has_running_fit(const Trial& trial) const;
-  bool copies_are_made_of(const Trial& trial) const;
+  bool publish(const StudyTrial& trial, TrialState state, double seconds);
+  bool copies_are_made_of(const StudyTrial& trial) const;
   bool is_settled(std::size_t job) const;
   std::vector<std::string> cut_off(std::size_t jobs);
-  void make_training(Trial& trial);
-  void order_fits(Trial& trial, Orders& orders);
-  std::optional<std::int64_t> best_paused() const;
+  void make_training(StudyTrial& trial);
+  void order_fits(StudyTrial& trial, Orders& orders);
 
-  PrunerVerdict judge(Trial& trial, std::int64_t epoch);
-  PrunerVerdict judge_folds(Trial& trial);
-  bool is_to_be_judged(const Trial& trial) const;
-  void put_values_together(Trial& trial);
-  void settle(Trial& trial);
-  void settle_completed(Trial& trial);
-  void end_job(Trial& trial, TrialState state);
-  void close_job(Trial& trial, TrialState state, double seconds, bool is_news);
-  void tell(const Trial& trial);
-  void keep_files_of_best(const Trial& trial);
-  void remove_files(std::int64_t number, bool keeps_result);
-  bool is_cancelled(std::int64_t number) const;
+  PrunerVerdict judge(StudyTrial& trial, std::int64_t epoch);
+  PrunerVerdict judge_folds(StudyTrial& trial);
+  bool is_to_be_judged(const StudyTrial& trial) const;
+  void leaves_slot(const StudyTrial& trial, TrialFit& fit, TrialFit::State state);
+  void settle(StudyTrial& trial);
+  void settle_completed(StudyTrial& trial);
+  void end_job(StudyTrial& trial, TrialState state);
+  void close_job(StudyTrial& trial, TrialState state, double seconds, bool is_news);
+  void tell(const StudyTrial& trial);
 
   void end_search(const std::string& reason, const std::string& text);
+  std::optional<std::int64_t> affordable_trial(double seconds) const;
+  std::optional<std::int64_t> chosen_trial() const;
   void begin_best(Orders& orders);
-  std::int64_t choose_best() const;
-  double last_seconds(std::int64_t best) const;
-  double times_longer(const Trial& trial) const;
-  double seconds_of_members() const;
-  std::vector<std::int64_t> pareto_front() const;
 
-  Trial& trial_of(const FitId& fit);
-  TrialFit& fit_of(Trial& trial, const FitId& fit);
+  StudyTrial& trial_at(std::int64_t number) { return trials_[static_cast<std::size_t>(number)]; }
+  const StudyTrial& trial_at(std::int64_t number) const {
+    return trials_[static_cast<std::size_t>(number)];
+  }
+  StudyTrial& trial_of(const FitId& fit);
+  TrialFit& fit_of(StudyTrial& trial, const FitId& fit);
   FitId id_of(std::int64_t number) const;
   double elapsed() const;
-  std::vector<double> in_document(const std::vector<double>& values) const;
 
   RunParts& run_;
   const SearchSettings settings_;
@@ -202,16 +175,20 @@ class Study final : public FitPlanner {
   std::exception_ptr failure_;
   std::int64_t jobs_done_ = 0;  // by this process
 
-  std::vector<Trial> trials_;
+  std::vector<StudyTrial> trials_;
+  const StudyRecord record_{settings_, objectives_};
+  const TrainingTimes times_;
+  TrialFiles files_;
   std::vector<Job> jobs_;
   std::size_t seen_ = 0;            // jobs whose results decisions see; any, where asynchronous
   Trials shown_;                    // the trials as the next decision sees them
-  std::vector<std::int64_t> kept_;  // complete trials whose weights are kept, the best first
   Orders ready_;                    // for the next orders
   std::optional<std::size_t> end_;  // jobs of the study, where it was ended early
   bool is_over_ = false;            // no job begins any more
   bool is_exhausted_ = false;       // the tuner has no more points
   nlohmann::json ended_;            // why
+  /// The best trial so far that there is time to train, where there is a time budget.
+  std::optional<std::int64_t> affordable_;
   std::int64_t best_ = -1;
   std::shared_ptr<const ResolvedWorkflow> best_document_;
   std::unique_ptr<CrossValidation> best_run_;

@@ -20,7 +20,7 @@ struct JournaledTrial {
   struct Job {
     bool is_paused = false;
     std::int64_t epoch = 0;  ///< the last one it was judged after
-    double seconds = 0;      ///< wall time
+    double seconds = 0;      ///< of one worker
   };
 
   nlohmann::json params;  ///< as SearchSpace::to_json() has them
@@ -41,7 +41,7 @@ struct JobEnd {
   std::vector<double> values = {};
   std::vector<double> constraints = {};
   std::string error = {};
-  double seconds = 0;  ///< of this job
+  double seconds = 0;  ///< of one worker, in this job
   double elapsed = 0;  ///< of the search
 };
 

@@ -203,21 +203,24 @@ void StudyEnsemble::choose() {
 /// Those that add the least for their time, where the time budget is not enough for all. Whether
 /// there are any.
 bool StudyEnsemble::leave_out_slow_ones() {
-  const std::optional<double> left = study_.seconds_for_members();
+  const std::optional<Study::TimeOfMembers> left = study_.time_of_members();
   if (!left)
     return false;
   const std::size_t before = members_.size();
+  std::erase_if(members_, [&](const Member& member) {
+    return study_.member_seconds(member.trial) > left->wall;
+  });
   double needed = 0;
   for (const Member& member : members_)
-    needed += study_.fit_seconds(member.trial);
-  while (needed > *left && !members_.empty()) {
+    needed += study_.member_seconds(member.trial);
+  while (needed > left->workers && !members_.empty()) {
     const auto worth = [&](const Member& member) {
-      return member.weight / std::max(study_.fit_seconds(member.trial), 1e-6);
+      return member.weight / std::max(study_.member_seconds(member.trial), 1e-6);
     };
     const auto least =
         std::min_element(members_.begin(), members_.end(),
                          [&](const Member& a, const Member& b) { return worth(a) < worth(b); });
-    needed -= study_.fit_seconds(least->trial);
+    needed -= study_.member_seconds(least->trial);
     members_.erase(least);
   }
   if (members_.size() == 1)

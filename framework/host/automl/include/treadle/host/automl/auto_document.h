@@ -17,7 +17,9 @@ struct DocumentOptions {
   std::uint64_t seed = 0;
   std::optional<std::int64_t> trials = {};  ///< at most; absent: 50, or what the time is enough for
   std::string time = {};                    ///< "20m": the budget of the search; empty: none
-  std::vector<std::string> families = {};   ///< of the portfolio; empty: all that suit the table
+  /// Of the portfolio; empty: all that suit the table and the time.
+  std::vector<std::string> families = {};
+  int workers = 1;  ///< cores that the time is for
 };
 
 /// The workflow document that searches for a model of a table, trains it and reports: what `auto`
@@ -28,6 +30,11 @@ struct DocumentOptions {
 /// rows, validation by five folds or held-out rows, a search over the portfolio.
 nlohmann::json auto_document(const TableReading& table, nlohmann::json data,
                              const Portfolio& portfolio, const DocumentOptions& options);
+
+/// Families that suit a table, of which a trial takes too much of the time: those that a document
+/// without names of families leaves out. Names, in the order of the portfolio.
+std::vector<std::string> slow_families(const TableReading& table, const Portfolio& portfolio,
+                                       const DocumentOptions& options);
 
 /// So many rows and more are validated by rows that are held out, fewer by five folds.
 inline constexpr std::int64_t kManyRows = 3000;

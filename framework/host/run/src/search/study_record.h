@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/run_observer.h>
+
+#include "search/objectives.h"
+#include "search/search_settings.h"
+#include "search/study_trial.h"
+
+namespace treadle::internal {
+
+/// What a study says of its trials: to observers, to other processes, and in result.json. Values
+/// are in the direction of the document there. Borrows both.
+class StudyRecord {
+ public:
+  StudyRecord(const SearchSettings& settings, const Objectives& objectives)
+      : settings_(settings), objectives_(objectives) {}
+
+  std::vector<double> in_document(const std::vector<double>& values) const;
+  TrialSummary summary(const StudyTrial& trial) const;
+  /// `seconds`: that the search has taken.
+  SearchProgress progress(const std::vector<StudyTrial>& trials, double seconds) const;
+  /// Of a search that has ended: `shown` are the trials as decisions see them.
+  nlohmann::json of_search(const std::vector<Trial>& shown, const std::vector<StudyTrial>& trials,
+                           std::int64_t best, const nlohmann::json& ended) const;
+
+ private:
+  nlohmann::json of_trial(const Trial& shown, const StudyTrial& trial) const;
+
+  const SearchSettings& settings_;
+  const Objectives& objectives_;
+};
+
+/// What a job came to, for the processes that share a study: `state` and `seconds` are the job's.
+nlohmann::json to_job_result(const StudyTrial& trial, TrialState state, double seconds);
+
+/// Makes a trial what it was where this result came from.
+struct JobResult {
+  TrialState state;
+  double seconds;
+};
+/// Throws StorageError, with `place` in it, for a result that is none.
+JobResult take_job_result(const nlohmann::json& result, StudyTrial& trial,
+                          const std::string& place);
+
+}  // namespace treadle::internal

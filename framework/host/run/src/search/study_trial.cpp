@@ -1,0 +1,88 @@
+#include "search/study_trial.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace treadle::internal {
+namespace {
+
+/// The newest value that is not of a later epoch.
+const IntermediateValue* value_at(const std::vector<IntermediateValue>& values, std::int64_t step) {
+  const IntermediateValue* newest = nullptr;
+  for (const IntermediateValue& value : values) {
+    if (value.step <= step)
+      newest = &value;
+  }
+  return newest;
+}
+
+}  // namespace
+
+std::string trial_path(std::int64_t number) {
+  return std::string(kTrialsGroup) + "/" + std::to_string(number);
+}
+
+std::int64_t trial_in_path(const std::string& fit) {
+  return std::stoll(fit.substr(kTrialsGroup.size() + 1));
+}
+
+bool has_running_fit(const StudyTrial& trial) {
+  return trial.training &&
+         std::any_of(trial.training->fits.begin(), trial.training->fits.end(),
+                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kRunning; });
+}
+
+std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits) {
+  if (fits.size() == 1)
+    return fits.front().values;
+  std::vector<std::int64_t> steps;
+  std::int64_t reached = std::numeric_limits<std::int64_t>::max();
+  for (const TrialFit& fit : fits) {
+    for (const IntermediateValue& value : fit.values)
+      steps.push_back(value.step);
+    if (fit.state != TrialFit::State::kEnded)
+      reached = std::min(reached, fit.values.empty() ? 0 : fit.values.back().step);
+  }
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  std::vector<IntermediateValue> means;
+  for (const std::int64_t step : steps) {
+    double sum = 0;
+    bool all_have_one = step <= reached;
+    for (const TrialFit& fit : fits) {
+      const IntermediateValue* value = value_at(fit.values, step);
+      all_have_one = all_have_one && value != nullptr;
+      sum += value != nullptr ? value->value : 0;
+    }
+    if (all_have_one)
+      means.push_back({step, sum / static_cast<double>(fits.size())});
+  }
+  return means;
+}
+
+const char* state_text(TrialState state) {
+  switch (state) {
+    case TrialState::kRunning:
+      return "running";
+    case TrialState::kPaused:
+      return "paused";
+    case TrialState::kComplete:
+      return "complete";
+    case TrialState::kPruned:
+      return "pruned";
+    case TrialState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+std::optional<TrialState> state_named(std::string_view text) {
+  for (const TrialState state : {TrialState::kPaused, TrialState::kComplete, TrialState::kPruned,
+                                 TrialState::kFailed}) {
+    if (state_text(state) == text)
+      return state;
+  }
+  return std::nullopt;
+}
+
+}  // namespace treadle::internal

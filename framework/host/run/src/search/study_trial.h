@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <treadle/core/pruner.h>
+#include <treadle/core/tuner.h>
+
+#include "session/cross_validation.h"
+#include "session/fit_planner.h"
+
+namespace treadle::internal {
+
+/// The group of fits that are those of trials: "trials/7", or "trials/7/fold-2".
+inline constexpr std::string_view kTrialsGroup = "trials";
+std::string trial_path(std::int64_t number);
+/// 7 of "trials/7/fold-2", of a fit of a trial.
+std::int64_t trial_in_path(const std::string& fit);
+
+/// One training of a trial: of a fold.
+struct TrialFit {
+  enum class State { kWaiting, kRunning, kPaused, kEnded };
+  PlannedFit planned;
+  State state = State::kWaiting;
+  bool is_known = false;  ///< to the runner
+  std::optional<std::chrono::steady_clock::time_point> begun = {};  ///< while it has a slot
+  std::vector<IntermediateValue> values = {};
+};
+
+/// What a trial has while it may still be trained.
+struct TrialTraining {
+  std::unique_ptr<CrossValidation> folds;
+  std::vector<TrialFit> fits;
+};
+
+/// A trial of a study, with what its process knows of it.
+struct StudyTrial {
+  Trial now;                ///< as it is, and not as decisions may see it
+  std::string error;        ///< of a failed one
+  std::size_t failed_fold;  ///< the first that has one
+  std::size_t jobs = 0;     ///< of it, so far
+  std::int64_t job = 0;     ///< the newest
+  double seconds = 0;       ///< of one worker, in all its fits
+  std::int64_t judged = 0;  ///< the last epoch it was judged after
+  /// Values that it took over with the weights of another trial.
+  std::vector<IntermediateValue> inherited = {};
+  std::optional<std::int64_t> next_judged;
+  std::optional<PrunerVerdict> verdict;  ///< that ends its job
+  bool is_cut_off = false;
+  bool is_cancelled = false;
+  std::optional<TrialTraining> training;
+};
+
+bool has_running_fit(const StudyTrial& trial);
+/// The values of a trial from those of its folds: their mean, after epochs that all have reached.
+/// A fold that ended by itself keeps its last value.
+std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits);
+
+/// "running", "paused", "complete", "pruned", "failed", as Optuna has them, which lacks "paused".
+const char* state_text(TrialState state);
+/// Nothing: no state that a job ends with is called so.
+std::optional<TrialState> state_named(std::string_view text);
+
+}  // namespace treadle::internal

@@ -1,0 +1,45 @@
+#include "search/trial_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "search/best_trials.h"
+
+namespace treadle::internal {
+
+namespace fs = std::filesystem;
+
+void TrialFiles::ended(const StudyTrial& trial, const std::vector<StudyTrial>& trials) {
+  const std::int64_t number = trial.now.number;
+  if (!is_complete(trial.now))
+    return remove(number, /*keeps_result=*/false);
+  const auto rank = [&](std::int64_t other) {
+    return rank_of(trials[static_cast<std::size_t>(other)].now);
+  };
+  const auto place =
+      std::upper_bound(kept_.begin(), kept_.end(), number,
+                       [&](std::int64_t a, std::int64_t b) { return rank(a) < rank(b); });
+  kept_.insert(place, number);
+  if (static_cast<std::int64_t>(kept_.size()) > keep_) {
+    remove(kept_.back(), /*keeps_result=*/false);
+    kept_.pop_back();
+  }
+  if (std::find(kept_.begin(), kept_.end(), number) != kept_.end())
+    remove(number, /*keeps_result=*/true);
+}
+
+void TrialFiles::remove(std::int64_t number, bool keeps_result) {
+  const std::string path = trial_path(number);
+  std::error_code ignored;  // of files that are in nobody's way
+  fs::remove_all(folder_.checkpoints(path), ignored);
+  if (!keeps_result)
+    fs::remove_all(folder_.fit_result(path), ignored);
+}
+
+bool TrialFiles::is_cancelled(std::int64_t number) const {
+  std::error_code ignored;
+  return fs::exists(folder_.cancelled(number), ignored);
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,76 @@
+#include "search/training_times.h"
+
+#include <gtest/gtest.h>
+
+namespace treadle::internal {
+namespace {
+
+StudyTrial trial(TrialState state, double value, std::int64_t epochs, double seconds) {
+  StudyTrial made{};
+  made.now.state = state;
+  if (state == TrialState::kComplete)
+    made.now.values = {value};
+  if (epochs > 0)
+    made.now.intermediate = {{epochs, value}};
+  made.seconds = seconds;
+  return made;
+}
+
+
+TEST(TrainingTimes, TheLastTrainingHasAFitOfEachFoldAndOneOfAllRows) {
+  std::vector<StudyTrial> trials;
+  trials.push_back(trial(TrialState::kComplete, 1, 10, 6));
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, 10).of_last(0), 6);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, 10).of_last(0), 6 + 2.5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, 10).of_member(0), 2);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, 10).of_member(0), 2.5);
+}
+
+TEST(TrainingTimes, APausedTrialTakesAsMuchLongerAsCompleteOnesHadMoreEpochs) {
+  std::vector<StudyTrial> trials;
+  trials.push_back(trial(TrialState::kPaused, 1, 4, 2));
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, 100).of_last(0), 4);  // twice
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, 6).of_last(0), 3);
+  trials.push_back(trial(TrialState::kComplete, 1, 20, 9));
+  trials.push_back(trial(TrialState::kComplete, 1, 30, 9));
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, 100).of_last(0), 2 * 25. / 4);
+}
+
+TEST(TrainingTimes, AllWorkersShareTheEndButFoldsTakeTurns) {
+  std::vector<StudyTrial> trials;
+  for (const auto& [value, seconds] : {std::pair(3., 100.), {1., 10.}, {2., 20.}})
+    trials.push_back(trial(TrialState::kComplete, value, 5, seconds));
+  trials.push_back(trial(TrialState::kPaused, 0, 5, 50));
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    trials[i].now.number = static_cast<std::int64_t>(i);
+  const TrainingTimes times(trials, 5, true, 5);
+  constexpr double kReserve = 1.1;
+  // A fit takes 2 s. One worker: five folds and the refit; two: three turns and the refit.
+  EXPECT_DOUBLE_EQ(times.of_end(1, 0, 1), kReserve * 12.5);
+  EXPECT_DOUBLE_EQ(times.of_end(1, 0, 2), kReserve * 8.5);
+  EXPECT_DOUBLE_EQ(times.of_end(1, 0, 100), kReserve * 4.5);
+  // Of four members two trials are trained: 2.5 s and 5 s.
+  EXPECT_DOUBLE_EQ(times.of_end(1, 4, 1), kReserve * 20);
+  EXPECT_DOUBLE_EQ(times.of_end(1, 4, 2), kReserve * 10);
+}
+
+TEST(MeanOfFolds, HasTheEpochsThatAllHaveReachedAndTheLastValueOfAFoldThatHasEnded) {
+  std::vector<TrialFit> fits(2);
+  fits[0].values = {{1, 2}, {2, 4}, {3, 6}};
+  fits[1].values = {{1, 4}};
+  const auto steps = [&] {
+    std::vector<std::pair<std::int64_t, double>> found;
+    for (const IntermediateValue& value : mean_of_folds(fits))
+      found.emplace_back(value.step, value.value);
+    return found;
+  };
+  using Steps = std::vector<std::pair<std::int64_t, double>>;
+  EXPECT_EQ(steps(), (Steps{{1, 3}}));
+  fits[1].state = TrialFit::State::kEnded;
+  EXPECT_EQ(steps(), (Steps{{1, 3}, {2, 4}, {3, 5}}));
+  fits.resize(1);
+  EXPECT_EQ(steps(), (Steps{{1, 2}, {2, 4}, {3, 6}}));
+}
+
+}  // namespace
+}  // namespace treadle::internal
