@@ -12,24 +12,8 @@
 namespace treadle::testing {
 namespace {
 
+using storages::SharedServer;
 using storages::TestServer;
-
-/// The server of all tests that leave it alone.
-class SharedServer final : public ::testing::Environment {
- public:
-  static TestServer& server() { return *server_; }
-
- private:
-  void SetUp() override {
-    if (TestServer::programs())
-      server_ = std::make_unique<TestServer>();
-  }
-  void TearDown() override { server_.reset(); }
-
-  static inline std::unique_ptr<TestServer> server_;
-};
-
-::testing::Environment* const kSharedServer = ::testing::AddGlobalTestEnvironment(new SharedServer);
 
 std::string reason_to_skip() {
   return TestServer::programs()

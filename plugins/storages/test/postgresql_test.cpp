@@ -32,23 +32,6 @@ using ::testing::StartsWith;
 using testing::StorageCase;
 using testing::StorageContract;
 
-/// The server of all tests that leave it alone. It is there before any of them forks.
-class SharedServer final : public ::testing::Environment {
- public:
-  static TestServer& server() { return *server_; }
-
- private:
-  void SetUp() override {
-    if (TestServer::programs())
-      server_ = std::make_unique<TestServer>();
-  }
-  void TearDown() override { server_.reset(); }
-
-  static inline std::unique_ptr<TestServer> server_;
-};
-
-::testing::Environment* const kSharedServer = ::testing::AddGlobalTestEnvironment(new SharedServer);
-
 /// Cases there are where there is a server.
 std::vector<StorageCase> contract_cases() {
   if (!TestServer::programs())

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <libpq-fe.h>
 
 #include <treadle/base/error.h>
@@ -150,6 +151,24 @@ class TestServer {
   const Sync sync_;
   pid_t server_ = 0;
 };
+
+/// The server of all tests that leave it alone. It is there before any of them forks.
+class SharedServer final : public ::testing::Environment {
+ public:
+  static TestServer& server() { return *server_; }
+
+ private:
+  void SetUp() override {
+    if (TestServer::programs())
+      server_ = std::make_unique<TestServer>();
+  }
+  void TearDown() override { server_.reset(); }
+
+  static inline std::unique_ptr<TestServer> server_;
+};
+
+inline ::testing::Environment* const kSharedServer =
+    ::testing::AddGlobalTestEnvironment(new SharedServer);
 
 /// Stands between clients and a server, and can lose an answer of it: then the connection is closed
 /// when the server has answered, before the client has heard of it.

@@ -207,9 +207,9 @@ bool suits_time(const Family& family, const TableReading& table, const DocumentO
 std::vector<Family>::iterator order_by_time(std::vector<Family>& families,
                                             const TableReading& table,
                                             const DocumentOptions& options) {
-  return std::stable_partition(
-      families.begin(), families.end(),
-      [&](const Family& family) { return suits_time(family, table, options); });
+  return std::stable_partition(families.begin(), families.end(), [&](const Family& family) {
+    return suits_time(family, table, options);
+  });
 }
 
 std::vector<Family> families_for(const TableReading& table, const Portfolio& portfolio,

@@ -16,7 +16,6 @@ StudyTrial trial(TrialState state, double value, std::int64_t epochs, double sec
   return made;
 }
 
-
 TEST(TrainingTimes, TheLastTrainingHasAFitOfEachFoldAndOneOfAllRows) {
   std::vector<StudyTrial> trials;
   trials.push_back(trial(TrialState::kComplete, 1, 10, 6));

@@ -40,15 +40,16 @@ std::optional<std::int64_t> best_paused(const std::vector<Trial>& trials) {
 std::optional<double> newest_value(const Trial& trial) {
   if (is_complete(trial))
     return trial.values.front();
-  const bool may_go_on =
-      trial.state == TrialState::kPaused || trial.state == TrialState::kRunning;
+  const bool may_go_on = trial.state == TrialState::kPaused || trial.state == TrialState::kRunning;
   if (!may_go_on || trial.intermediate.empty() || std::isnan(trial.intermediate.back().value))
     return std::nullopt;
   return trial.intermediate.back().value;
 }
 
 std::vector<std::int64_t> pareto_front(const std::vector<Trial>& trials) {
-  const auto counts = [](const Trial& trial) { return is_complete(trial) && violation(trial) <= 0; };
+  const auto counts = [](const Trial& trial) {
+    return is_complete(trial) && violation(trial) <= 0;
+  };
   std::vector<std::int64_t> front;
   for (const Trial& trial : trials) {
     if (counts(trial) && std::none_of(trials.begin(), trials.end(), [&](const Trial& other) {

@@ -81,7 +81,8 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
       objectives_(settings_, run.components()),
       journal_(run.folder.search_journal(), run.workflow().name, settings_.space,
                directions_of(objectives_), identity_of(run.workflow())),
-      times_(trials_, plan_.folds.size(), plan_.refit.has_value(), run.components().training_plan().epochs),
+      times_(trials_, plan_.folds.size(), plan_.refit.has_value(),
+             run.components().training_plan().epochs),
       files_(run.folder, settings_.keep) {
   for (const Fold& fold : plan_.folds) {
     if (!fold.inner.empty() || fold.validation.empty()) {
@@ -399,9 +400,8 @@ bool Study::ended_elsewhere(std::int64_t number) {
   const nlohmann::json* result = shared_ ? shared_->result(trial.job) : nullptr;
   if (result == nullptr || has_running_fit(trial))
     return false;
-  const JobResult end =
-      take_job_result(*result, trial,
-                      "job " + std::to_string(trial.job) + " of the study " + settings_.study);
+  const JobResult end = take_job_result(
+      *result, trial, "job " + std::to_string(trial.job) + " of the study " + settings_.study);
   close_job(trial, end.state, end.seconds, /*is_news=*/true);
   return true;
 }
@@ -771,10 +771,8 @@ void Study::close_job(StudyTrial& trial, TrialState state, double seconds, bool 
 }
 
 void Study::tell(const StudyTrial& trial) {
-  run_.log.notify([summary = record_.summary(trial),
-                   search = record_.progress(trials_, elapsed())](RunObserver& o) {
-    o.trial_changed(summary, search);
-  });
+  run_.log.notify([summary = record_.summary(trial), search = record_.progress(trials_, elapsed())](
+                      RunObserver& o) { o.trial_changed(summary, search); });
 }
 
 // The end.
@@ -806,8 +804,8 @@ std::optional<std::int64_t> Study::affordable_trial(double seconds) const {
     if (trial.number != affordable_ &&
         times_.of_end(trial.number, settings_.members, run_.budget.workers()) > seconds)
       continue;
-    const bool is_better = best == nullptr ||
-                           (needs_complete ? rank_of(trial) < rank_of(*best)
+    const bool is_better =
+        best == nullptr || (needs_complete ? rank_of(trial) < rank_of(*best)
                                            : newest_value(trial) < newest_value(*best));
     if (is_better)
       best = &trial;
@@ -909,8 +907,7 @@ std::vector<std::int64_t> Study::kept_trials() const {
 
 std::shared_ptr<const ResolvedWorkflow> Study::document_of(std::int64_t trial) const {
   return std::make_shared<const ResolvedWorkflow>(
-      trial_document(run_.runtime, run_.workflow(), settings_.space,
-                     trial_at(trial).now.point));
+      trial_document(run_.runtime, run_.workflow(), settings_.space, trial_at(trial).now.point));
 }
 
 std::vector<std::string> Study::names() const {

@@ -114,7 +114,7 @@ class Study final : public FitPlanner {
     bool has_ended = false;
     /// It ended so in this process, but another one had taken it over.
     std::optional<TrialState> ended_late;
-    double seconds = 0;  // of one worker, in this process
+    double seconds = 0;                  // of one worker, in this process
     std::shared_ptr<const Trials> seen;  ///< for judgements
   };
 

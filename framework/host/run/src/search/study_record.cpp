@@ -94,8 +94,10 @@ nlohmann::json StudyRecord::of_search(const std::vector<Trial>& shown,
   nlohmann::json all = nlohmann::json::array();
   for (const Trial& trial : shown)
     all.push_back(of_trial(trial, trials[static_cast<std::size_t>(trial.number)]));
-  nlohmann::json record{{"tuner", settings_.tuner_name}, {"objectives", objectives_.record()},
-                        {"best_trial", best},            {"ended", ended},
+  nlohmann::json record{{"tuner", settings_.tuner_name},
+                        {"objectives", objectives_.record()},
+                        {"best_trial", best},
+                        {"ended", ended},
                         {"trials", std::move(all)}};
   if (settings_.pruner)
     record["pruner"] = settings_.pruner_name;

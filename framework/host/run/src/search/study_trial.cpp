@@ -77,8 +77,8 @@ const char* state_text(TrialState state) {
 }
 
 std::optional<TrialState> state_named(std::string_view text) {
-  for (const TrialState state : {TrialState::kPaused, TrialState::kComplete, TrialState::kPruned,
-                                 TrialState::kFailed}) {
+  for (const TrialState state :
+       {TrialState::kPaused, TrialState::kComplete, TrialState::kPruned, TrialState::kFailed}) {
     if (state_text(state) == text)
       return state;
   }

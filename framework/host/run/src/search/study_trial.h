@@ -28,7 +28,7 @@ struct TrialFit {
   enum class State { kWaiting, kRunning, kPaused, kEnded };
   PlannedFit planned;
   State state = State::kWaiting;
-  bool is_known = false;  ///< to the runner
+  bool is_known = false;                                            ///< to the runner
   std::optional<std::chrono::steady_clock::time_point> begun = {};  ///< while it has a slot
   std::vector<IntermediateValue> values = {};
 };
