@@ -82,7 +82,7 @@ class TemporaryFolder {
 bool is_reachable(const fs::path& run, const nlohmann::json& token) {
   std::string found;
   std::ifstream(RunFolder::study_token_of(run)) >> found;
-  return !found.empty() && found == token;
+  return !found.empty() && token == nlohmann::json(found);
 }
 
 }  // namespace
