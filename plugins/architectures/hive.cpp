@@ -23,14 +23,14 @@ json dense(std::int64_t width) {
   return {{"use", "dense"}, {"out_features", width}};
 }
 
+}  // namespace
+
 /// What a cell is made for.
 struct CellSize {
   std::int64_t width;
   std::int64_t heads;
   const std::string& activation;
 };
-
-}  // namespace
 
 struct CellKind {
   std::string_view name;
