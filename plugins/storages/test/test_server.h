@@ -155,16 +155,16 @@ class TestServer {
 /// The server of all tests that leave it alone. It is there before any of them forks.
 class SharedServer final : public ::testing::Environment {
  public:
-  static TestServer& server() { return *server_; }
+  static TestServer& server() { return *started; }
 
  private:
   void SetUp() override {
     if (TestServer::programs())
-      server_ = std::make_unique<TestServer>();
+      started = std::make_unique<TestServer>();
   }
-  void TearDown() override { server_.reset(); }
+  void TearDown() override { started.reset(); }
 
-  static inline std::unique_ptr<TestServer> server_;
+  static inline std::unique_ptr<TestServer> started;
 };
 
 inline ::testing::Environment* const kSharedServer =
