@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sentencepiece_processor.h>
@@ -16,6 +17,9 @@ namespace treadle::sentencepiece_plugin {
 namespace {
 
 namespace spm = ::sentencepiece;
+
+/// SentencePiece's own, or Abseil's from version 0.2.2 on.
+using Status = decltype(std::declval<const spm::SentencePieceProcessor&>().status());
 
 /// The lines of the caller, one at a time.
 class Lines final : public spm::SentenceIterator {
@@ -28,7 +32,7 @@ class Lines final : public spm::SentenceIterator {
     read();
   }
   const std::string& value() const override { return line_; }
-  spm::util::Status status() const override { return {}; }
+  Status status() const override { return {}; }
 
  private:
   void read() {
@@ -44,7 +48,7 @@ class Lines final : public spm::SentenceIterator {
 template <typename Call>
 bool done(BytesSink error, Call&& call) noexcept {
   try {
-    const spm::util::Status status = call();
+    const Status status = call();
     if (!status.ok())
       error(status.ToString());
     return status.ok();
@@ -86,7 +90,7 @@ bool train(const TrainingOptions& options, std::span<const std::string_view> lin
         {"minloglevel", "3"}};
     Lines source(lines);
     std::string trained;
-    const spm::util::Status status = spm::SentencePieceTrainer::Train(settings, &source, &trained);
+    const Status status = spm::SentencePieceTrainer::Train(settings, &source, &trained);
     if (status.ok())
       model(trained);
     return status;
@@ -126,14 +130,14 @@ PieceKind kind(const void* model, std::int64_t token) noexcept {
 bool piece(const void* model, std::int64_t token, BytesSink text, BytesSink error) noexcept {
   return done(error, [&] {
     text(processor(model).IdToPiece(static_cast<int>(token)));
-    return spm::util::Status();
+    return Status();
   });
 }
 
 bool encode(const void* model, std::string_view text, BytesSink tokens, BytesSink error) noexcept {
   return done(error, [&] {
     std::vector<int> ids;
-    const spm::util::Status status = processor(model).Encode({text.data(), text.size()}, &ids);
+    const Status status = processor(model).Encode({text.data(), text.size()}, &ids);
     tokens({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int)});
     return status;
   });
@@ -143,7 +147,7 @@ bool decode(const void* model, std::span<const int> tokens, BytesSink text,
             BytesSink error) noexcept {
   return done(error, [&] {
     std::string decoded;
-    const spm::util::Status status =
+    const Status status =
         processor(model).Decode(std::vector<int>(tokens.begin(), tokens.end()), &decoded);
     text(decoded);
     return status;
