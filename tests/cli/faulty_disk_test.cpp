@@ -55,7 +55,7 @@ TEST_F(FaultyDisk, ACheckpointThatFindsNoRoomEndsTheRunAndResumingGoesOnFromTheL
   const fs::path whole = fs::directory_iterator(folder() / "whole")->path();
 
   const Finished done = run_with_mounts(R"(
-    mount -t tmpfs -o size=2000k none disk
+    mount -t tmpfs -o size=1500k none disk
     "$0" run points.json --quiet -o disk 2> full.txt
     echo $? > full.code
     cd disk/* && rm -rf ../../kept && mkdir ../../kept && cp -r checkpoints history.csv ../../kept && cd ../..
