@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class Auto : public CommandFixture {
@@ -72,6 +73,19 @@ TEST_F(Auto, ShowsWhatItTakesTheTableForAndWritesTheDocument) {
   const Finished again = document_only({"--json", "--set", "seed=5"});
   EXPECT_EQ(json::parse(again.out).at("table").at("columns").size(), 4U);
   EXPECT_EQ(json::parse(read(folder() / "a.json")).at("seed"), 5);
+}
+
+TEST_F(Auto, SaysWhichFamiliesTakeTooLongForTheTime) {
+  write_table(60);
+
+  EXPECT_THAT(
+      document_only({"--time", "0.01s"}).out,
+      AllOf(HasSubstr("Left out  "), HasSubstr("tabm"), HasSubstr("saint"),
+            HasSubstr("of which a trial takes too much of 0.01s; to try them, give more time "
+                      "or name them with --families\n")));
+  EXPECT_THAT(document_only({"--time", "0.01s", "--families", "saint"}).out,
+              Not(HasSubstr("Left out")));
+  EXPECT_EQ(json::parse(document_only({"--json"}).out).at("slow_families"), json::array());
 }
 
 TEST_F(Auto, ADocumentInAnotherFolderFindsTheTable) {

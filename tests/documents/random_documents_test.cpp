@@ -35,6 +35,9 @@ constexpr int kChangesADocument = 2;
 constexpr int kMostRuns = 20;  // of documents whose training diverges
 constexpr std::chrono::seconds kPatienceForDrawing{1800};
 constexpr std::chrono::seconds kPatienceForShrinking{60};
+/// Each document is run some ten times: one that takes longer, as by a graph that is walked for
+/// each row, makes room for another.
+constexpr std::chrono::seconds kLongRun{10};
 // A key that may seldom show has been tried often enough.
 constexpr int kEnoughTries = 12;
 /// One of so many documents is also run on the device that is not there.
@@ -246,6 +249,10 @@ class DocumentTester {
     if (first.ending.kind != Kind::kDone) {
       fail("with 1 worker", first.ending.text, document.dump(1));
       return true;
+    }
+    if (Clock::now() - begin > kLongRun) {
+      ++tally_.counts["took too long"];
+      return false;
     }
     ++tally_.counts["documents"];
     count_components(document, tally_.components);

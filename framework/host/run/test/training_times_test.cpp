@@ -45,12 +45,12 @@ TEST(TrainingTimes, AllWorkersShareTheEndButFoldsTakeTurns) {
   const TrainingTimes times(trials, 5, true, 5);
   constexpr double kReserve = 1.1;
   // A fit takes 2 s. One worker: five folds and the refit; two: three turns and the refit.
-  EXPECT_DOUBLE_EQ(times.of_end(1, 0, 1), kReserve * 12.5);
-  EXPECT_DOUBLE_EQ(times.of_end(1, 0, 2), kReserve * 8.5);
-  EXPECT_DOUBLE_EQ(times.of_end(1, 0, 100), kReserve * 4.5);
+  EXPECT_DOUBLE_EQ(times.ends(0, 1)(1), kReserve * 12.5);
+  EXPECT_DOUBLE_EQ(times.ends(0, 2)(1), kReserve * 8.5);
+  EXPECT_DOUBLE_EQ(times.ends(0, 100)(1), kReserve * 4.5);
   // Of four members two trials are trained: 2.5 s and 5 s.
-  EXPECT_DOUBLE_EQ(times.of_end(1, 4, 1), kReserve * 20);
-  EXPECT_DOUBLE_EQ(times.of_end(1, 4, 2), kReserve * 10);
+  EXPECT_DOUBLE_EQ(times.ends(4, 1)(1), kReserve * 20);
+  EXPECT_DOUBLE_EQ(times.ends(4, 2)(1), kReserve * 10);
 }
 
 TEST(MeanOfFolds, HasTheEpochsThatAllHaveReachedAndTheLastValueOfAFoldThatHasEnded) {

@@ -786,14 +786,15 @@ std::optional<double> Study::seconds_left() {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
   const double left = *settings_.seconds - elapsed();
-  affordable_ = affordable_trial(left);
-  return affordable_ ? left - times_.of_end(*affordable_, settings_.members, run_.budget.workers())
-                     : left;
+  const auto end_of = times_.ends(settings_.members, run_.budget.workers());
+  affordable_ = affordable_trial(left, end_of);
+  return affordable_ ? left - end_of(*affordable_) : left;
 }
 
 /// The best of the trials whose last training takes no more than so many seconds, and of the one
 /// that this was before. Where that one is the best, and takes more by now, the search is to end.
-std::optional<std::int64_t> Study::affordable_trial(double seconds) const {
+std::optional<std::int64_t> Study::affordable_trial(
+    double seconds, const std::function<double(std::int64_t)>& end_of) const {
   // A trial on its way has neither constraints nor more than one objective.
   const bool needs_complete = objectives_.size() > 1 || objectives_.have_constraints();
   const Trial* best = nullptr;
@@ -801,8 +802,7 @@ std::optional<std::int64_t> Study::affordable_trial(double seconds) const {
     const bool is_candidate = needs_complete ? is_complete(trial) : newest_value(trial).has_value();
     if (!is_candidate)
       continue;
-    if (trial.number != affordable_ &&
-        times_.of_end(trial.number, settings_.members, run_.budget.workers()) > seconds)
+    if (trial.number != affordable_ && end_of(trial.number) > seconds)
       continue;
     const bool is_better =
         best == nullptr || (needs_complete ? rank_of(trial) < rank_of(*best)

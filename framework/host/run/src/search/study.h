@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -150,7 +151,8 @@ class Study final : public FitPlanner {
   void tell(const StudyTrial& trial);
 
   void end_search(const std::string& reason, const std::string& text);
-  std::optional<std::int64_t> affordable_trial(double seconds) const;
+  std::optional<std::int64_t> affordable_trial(
+      double seconds, const std::function<double(std::int64_t)>& end_of) const;
   std::optional<std::int64_t> chosen_trial() const;
   void begin_best(Orders& orders);
 

@@ -13,7 +13,7 @@
 
 namespace treadle::internal {
 
-/// What a study says of its trials: to observers, to other processes, and in result.json. Values
+/// The trials of a study for observers, for other processes, and for result.json. Values
 /// are in the direction of the document there. Borrows both.
 class StudyRecord {
  public:
@@ -38,12 +38,13 @@ class StudyRecord {
 /// What a job came to, for the processes that share a study: `state` and `seconds` are the job's.
 nlohmann::json to_job_result(const StudyTrial& trial, TrialState state, double seconds);
 
-/// Makes a trial what it was where this result came from.
+/// How a job ended elsewhere.
 struct JobResult {
   TrialState state;
   double seconds;
 };
-/// Throws StorageError, with `place` in it, for a result that is none.
+/// Makes a trial what it was where this result came from. Throws StorageError, with `place` in it,
+/// for a state that this version does not know.
 JobResult take_job_result(const nlohmann::json& result, StudyTrial& trial,
                           const std::string& place);
 

@@ -29,43 +29,53 @@ TrainingTimes::TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t 
       epochs_(epochs) {}
 
 /// Of one fold.
-double TrainingTimes::of_fit(std::int64_t trial) const {
+double TrainingTimes::of_fit(std::int64_t trial, std::optional<double> usual_epochs) const {
   const StudyTrial& one = trials_[static_cast<std::size_t>(trial)];
-  return one.seconds / static_cast<double>(folds_) * times_longer(one);
+  return one.seconds / static_cast<double>(folds_) * times_longer(one, usual_epochs);
 }
 
 double TrainingTimes::of_last(std::int64_t trial) const {
-  return of_fit(trial) * (static_cast<double>(folds_) + (refits_ ? all_rows_ : 0));
+  return of_fit(trial, usual_epochs()) * (static_cast<double>(folds_) + (refits_ ? all_rows_ : 0));
 }
 
 double TrainingTimes::of_member(std::int64_t trial) const {
-  return of_fit(trial) * all_rows_;
+  return of_fit(trial, usual_epochs()) * all_rows_;
 }
 
-double TrainingTimes::of_end(std::int64_t trial, std::int64_t members, int workers) const {
+std::function<double(std::int64_t)> TrainingTimes::ends(std::int64_t members, int workers) const {
   // The folds in turns, then all rows; members train wherever a worker is free.
   const auto at_once = static_cast<std::size_t>(workers);
-  const auto turns = static_cast<double>((folds_ + at_once - 1) / at_once);
-  const double longest = of_fit(trial) * (turns + (refits_ ? all_rows_ : 0));
-  const double all = (of_last(trial) + of_members(members)) / workers;
-  return kReserve * std::max(longest, all);
+  const double refit = refits_ ? all_rows_ : 0;
+  const double longest = static_cast<double>((folds_ + at_once - 1) / at_once) + refit;
+  const double all = static_cast<double>(folds_) + refit;
+  return [this, longest, all, workers, usual_epochs = usual_epochs(),
+          of_members = of_members(members)](std::int64_t trial) {
+    const double fit = of_fit(trial, usual_epochs);
+    return kReserve * std::max(fit * longest, (fit * all + of_members) / workers);
+  };
+}
+
+/// The mean of complete trials; nothing where there is none.
+std::optional<double> TrainingTimes::usual_epochs() const {
+  double sum = 0;
+  double count = 0;
+  for (const StudyTrial& trial : trials_) {
+    if (is_complete(trial.now)) {
+      sum += epochs_of(trial);
+      ++count;
+    }
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
 /// How much longer a training of its document takes than what was trained of a trial: a paused one
 /// has but some of the epochs. As long as no trial is complete, they are twice as many.
-double TrainingTimes::times_longer(const StudyTrial& trial) const {
+double TrainingTimes::times_longer(const StudyTrial& trial,
+                                   std::optional<double> usual_epochs) const {
   const double trained = epochs_of(trial);
   if (is_complete(trial.now) || trained == 0)
     return 1;
-  double sum = 0;
-  double count = 0;
-  for (const StudyTrial& other : trials_) {
-    if (is_complete(other.now)) {
-      sum += epochs_of(other);
-      ++count;
-    }
-  }
-  double epochs = count > 0 ? sum / count : 2 * trained;
+  double epochs = usual_epochs.value_or(2 * trained);
   if (epochs_)
     epochs = std::min(epochs, static_cast<double>(*epochs_));
   return std::max(1.0, epochs / trained);
@@ -75,14 +85,17 @@ double TrainingTimes::times_longer(const StudyTrial& trial) const {
 double TrainingTimes::of_members(std::int64_t members) const {
   std::vector<std::pair<double, double>> complete;  // value, seconds
   for (const StudyTrial& trial : trials_) {
-    if (is_complete(trial.now))
-      complete.emplace_back(trial.now.values.front(), of_member(trial.now.number));
+    if (is_complete(trial.now)) {
+      complete.emplace_back(trial.now.values.front(),
+                            of_fit(trial.now.number, std::nullopt) * all_rows_);
+    }
   }
-  std::sort(complete.begin(), complete.end());
-  complete.resize(std::min(complete.size(), static_cast<std::size_t>((members + 1) / 2)));
+  const auto count = std::min(complete.size(), static_cast<std::size_t>((members + 1) / 2));
+  std::nth_element(complete.begin(), complete.begin() + static_cast<std::ptrdiff_t>(count),
+                   complete.end());
   double sum = 0;
-  for (const auto& [value, seconds] : complete)
-    sum += seconds;
+  for (std::size_t i = 0; i < count; ++i)
+    sum += complete[i].second;
   return sum;
 }
 

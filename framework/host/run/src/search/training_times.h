@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,14 +23,16 @@ class TrainingTimes {
   double of_last(std::int64_t trial) const;
   /// A member of an ensemble, with this trial's document.
   double of_member(std::int64_t trial) const;
-  /// The last training, and beside it an ensemble of at most so many members of the best trials:
-  /// wall time.
-  double of_end(std::int64_t trial, std::int64_t members, int workers) const;
+  /// Wall time of the last training with a trial's document, and beside it of an ensemble of at
+  /// most so many members of the best trials. What is the same for all trials is computed here: the
+  /// function is for the trials as they are now.
+  std::function<double(std::int64_t trial)> ends(std::int64_t members, int workers) const;
 
  private:
-  double of_fit(std::int64_t trial) const;
+  double of_fit(std::int64_t trial, std::optional<double> usual_epochs) const;
   double of_members(std::int64_t members) const;
-  double times_longer(const StudyTrial& trial) const;
+  std::optional<double> usual_epochs() const;
+  double times_longer(const StudyTrial& trial, std::optional<double> usual_epochs) const;
 
   const std::vector<StudyTrial>& trials_;
   const std::size_t folds_;
