@@ -160,7 +160,7 @@ TEST_F(Faults, OfATrainingNameTrainingEpochAndStep) {
   document["validation"]["inner"] = "hold_out";
   for (const char* place : {"model.forward", "gradients.add_gradients", "loss.forward"}) {
     SCOPED_TRACE(place);
-    fail_from(place, 40, [] { throw TrainingError("the gradient's norm is 1e9"); });
+    fail_from(place, 20, [] { throw TrainingError("the gradient's norm is 1e9"); });
     const Workspace workspace;
     try {
       run_workflow(runtime_, runtime_.resolve(document), workspace.options());
