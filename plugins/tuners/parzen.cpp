@@ -255,7 +255,8 @@ std::vector<double> ParzenMixture::log_densities(
   return densities;
 }
 
-ParzenTable::ParzenTable(std::vector<Axis> axes) : axes_(std::move(axes)) {
+ParzenTable::ParzenTable(std::vector<Axis> axes, double min_bandwidth_factor)
+    : axes_(std::move(axes)), min_bandwidth_factor_(min_bandwidth_factor) {
   coordinates_.resize(axes_.size());
   sorted_.assign(axes_.size(), {kPrior});
   sides_.resize(2);
@@ -396,7 +397,9 @@ ParzenMixture ParzenTable::mixture(Side side, std::vector<std::size_t> members,
 void ParzenTable::set(SideKernels& side, std::size_t axis, std::size_t observation, double left,
                       double right) {
   const double range = axes_[axis].high() - axes_[axis].low();
-  const double least = range / std::min(100.0, 2 + static_cast<double>(side.members.size()));
+  const double share = 1 / std::min(100.0, 2 + static_cast<double>(side.members.size()));
+  const double least =
+      range * (&side == &sides_[kBelow] ? std::min(min_bandwidth_factor_, share) : share);
   const double deviation = std::min(std::max(std::max(left, right), least), range);
   Kernels& kernels = side.axes[axis];
   if (kernels.deviation[observation] == deviation)

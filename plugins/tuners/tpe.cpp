@@ -131,8 +131,8 @@ struct Tpe::Sides {
 /// together, one for each that is drawn by itself.
 class Tpe::Observations {
  public:
-  Observations(const SearchSpace& space, bool multivariate)
-      : space_(space), multivariate_(multivariate) {
+  Observations(const SearchSpace& space, bool multivariate, double min_bandwidth_factor)
+      : space_(space), multivariate_(multivariate), min_bandwidth_factor_(min_bandwidth_factor) {
     std::vector<std::size_t> together;
     for (const std::size_t d : space.order()) {
       if (multivariate && !space.parent(d))
@@ -146,8 +146,9 @@ class Tpe::Observations {
     }
   }
 
-  bool is_for(const SearchSpace& space, bool multivariate) const {
-    return multivariate == multivariate_ && space == space_;
+  bool is_for(const SearchSpace& space, bool multivariate, double min_bandwidth_factor) const {
+    return multivariate == multivariate_ && min_bandwidth_factor == min_bandwidth_factor_ &&
+           space == space_;
   }
 
   /// Adds the trials that are new. False when an earlier one is no longer there or has another
@@ -212,7 +213,7 @@ class Tpe::Observations {
       axes.emplace_back(space_[d]);
     Group& group = groups_.emplace_back();
     group.dimensions = std::move(dimensions);
-    group.table = std::make_unique<ParzenTable>(std::move(axes));
+    group.table = std::make_unique<ParzenTable>(std::move(axes), min_bandwidth_factor_);
   }
 
   void add(const Trial& trial) {
@@ -234,6 +235,7 @@ class Tpe::Observations {
 
   const SearchSpace space_;
   const bool multivariate_;
+  const double min_bandwidth_factor_;
   std::vector<Group> groups_;
   std::vector<Point> points_;
   std::vector<std::int64_t> numbers_;
@@ -245,7 +247,8 @@ Tpe::Tpe(const Config& config)
     : n_startup_trials_(config.get<std::int64_t>("n_startup_trials")),
       n_ei_candidates_(config.get<std::int64_t>("n_ei_candidates")),
       multivariate_(config.find<bool>("multivariate")),
-      constant_liar_(config.get<bool>("constant_liar")) {}
+      constant_liar_(config.get<bool>("constant_liar")),
+      min_bandwidth_factor_(config.get<double>("min_bandwidth_factor")) {}
 
 Tpe::~Tpe() = default;
 
@@ -301,14 +304,17 @@ std::optional<Point> Tpe::do_suggest(const SearchSpace& space, std::span<const T
   if (static_cast<std::int64_t>(sides.finished) < n_startup_trials_ || sides.below.empty())
     return random_point(space, number, random);
   const bool multivariate = multivariate_.value_or(sides.objectives == 1);
+  // A front needs points that lie apart.
+  const double min_bandwidth_factor = sides.objectives == 1 ? min_bandwidth_factor_ : 1;
   std::vector<double> below_weights;
   if (sides.objectives > 1)
     below_weights = volume_weights(visible, sides.below);
 
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (observations_ == nullptr || !observations_->is_for(space, multivariate) ||
+  if (observations_ == nullptr ||
+      !observations_->is_for(space, multivariate, min_bandwidth_factor) ||
       !observations_->update(visible)) {
-    observations_ = std::make_unique<Observations>(space, multivariate);
+    observations_ = std::make_unique<Observations>(space, multivariate, min_bandwidth_factor);
     observations_->update(visible);
   }
   Point point(space.size());

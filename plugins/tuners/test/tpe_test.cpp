@@ -88,6 +88,24 @@ TEST(Parzen, DeviationsAreThoseOfOptuna) {
                                          DoubleNear(1.5, 1e-12), DoubleNear(6, 1e-12)));
 }
 
+// Of 10 observations, 0.01 apart: a twelfth of the range, unless the good side may have less.
+TEST(Parzen, OnlyTheGoodSideHasNarrowerKernelsThanOptuna) {
+  const auto narrowest = [](double factor, ParzenTable::Side side) {
+    ParzenTable table({Axis(uniform("x", 0, 3))}, factor);
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < 10; ++i) {
+      table.add(static_cast<std::int64_t>(i), std::vector<double>{0.01 * static_cast<double>(i)});
+      members.push_back(i);
+    }
+    return table.mixture(side, members, std::vector<double>(10, 1)).deviation(0, 4);
+  };
+
+  EXPECT_DOUBLE_EQ(narrowest(1, ParzenTable::kBelow), 3.0 / 12);
+  EXPECT_DOUBLE_EQ(narrowest(0.08, ParzenTable::kBelow), 3 * 0.08);
+  EXPECT_DOUBLE_EQ(narrowest(0.001, ParzenTable::kBelow), 0.01) << "the distance to the next";
+  EXPECT_DOUBLE_EQ(narrowest(0.001, ParzenTable::kAbove), 3.0 / 12);
+}
+
 TEST(Parzen, DensitiesAreThoseOfTheReference) {
   const std::vector<std::vector<double>> points = {
       {1.0, 1e-3, 2, 16, 0.25, 0}, {5.0, 1e-2, 6, 4, 1.0, 1}, {10.0, 1e-4, 1, 512, 0.0, 2}};
@@ -397,10 +415,11 @@ TEST(Tpe, FindsAFrontOfTwoObjectives) {
   EXPECT_LT(quantile(at_random, 0.5), 0.2);
 }
 
-// One by one, as Optuna was measured.
+// One by one, as Optuna was measured. Of 60 seeds: with 20 the median on Hartmann6 is anything
+// from 0.11 to 0.19.
 TEST(Tpe, ReachesOptunasRegretsOneByOne) {
   const auto median = [](const TestFunction& function) {
-    return quantile(regrets(*make("tpe"), function, 100, 20, 1), 0.5);
+    return quantile(regrets(*make("tpe"), function, 100, 60, 1), 0.5);
   };
   EXPECT_LE(median(branin()), 0.030);
   EXPECT_LE(median(hartmann6()), 0.176);
@@ -408,14 +427,13 @@ TEST(Tpe, ReachesOptunasRegretsOneByOne) {
   EXPECT_LE(median(rosenbrock(10)), 2383);
 }
 
-// The same bounds, but for Hartmann6, whose 0.176 it misses: 0.227 with these seeds, 0.196 with
-// 200.
+// The same bounds. Hartmann6 has 0.165 with these seeds, and 0.186 with 200.
 TEST(Tpe, LosesLittleByALag) {
   const auto median = [](const TestFunction& function) {
     return quantile(regrets(*make("tpe"), function, 100, 20, 4), 0.5);
   };
   EXPECT_LE(median(branin()), 0.030);
-  EXPECT_LE(median(hartmann6()), 0.25);
+  EXPECT_LE(median(hartmann6()), 0.176);
   EXPECT_LE(median(sphere(10)), 10.5);
   EXPECT_LE(median(rosenbrock(10)), 2383);
 }
