@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -15,17 +14,18 @@
 #include <treadle/base/error.h>
 
 #include "report/json_path.h"
+#include "store/trial_paths.h"
 
 namespace treadle::report {
 namespace {
 
 using internal::at_path;
 using internal::text_at_path;
+using internal::trial_in_path;
 using Json = nlohmann::json;
 using State = SearchRecord::State;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::string_view kTrials = "trials/";
 
 constexpr std::array<std::pair<std::string_view, State>, 5> kStates{
     {{"complete", State::kComplete},
@@ -107,19 +107,6 @@ std::optional<std::size_t> place_of(const SearchRecord& search, const Json& numb
   if (found == search.trials.end())
     return std::nullopt;
   return static_cast<std::size_t>(found - search.trials.begin());
-}
-
-/// The number of the trial that a fit belongs to: 7 of "trials/7/fold-2".
-std::optional<std::int64_t> trial_number(std::string_view fit) {
-  if (!fit.starts_with(kTrials))
-    return std::nullopt;
-  fit.remove_prefix(kTrials.size());
-  fit = fit.substr(0, fit.find('/'));
-  std::int64_t number = 0;
-  const auto [end, problem] = std::from_chars(fit.data(), fit.data() + fit.size(), number);
-  if (problem != std::errc() || end != fit.data() + fit.size())
-    return std::nullopt;
-  return number;
 }
 
 double value_at(const EpochSummary& epoch, const std::string& objective) {
@@ -241,7 +228,7 @@ std::vector<std::size_t> best_first(const SearchRecord& search) {
 std::vector<ReportInput::Curve> own_curves(const ReportInput& input) {
   std::vector<ReportInput::Curve> own;
   std::copy_if(input.curves.begin(), input.curves.end(), std::back_inserter(own),
-               [](const ReportInput::Curve& curve) { return !trial_number(curve.fit); });
+               [](const ReportInput::Curve& curve) { return !trial_in_path(curve.fit); });
   return own;
 }
 
@@ -249,7 +236,7 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
                                               std::size_t objective) {
   std::map<std::int64_t, Fits> fits;
   for (const ReportInput::Curve& curve : input.curves) {
-    const auto number = trial_number(curve.fit);
+    const auto number = trial_in_path(curve.fit);
     if (number && !curve.epochs.empty())
       fits[*number].push_back(&curve);
   }

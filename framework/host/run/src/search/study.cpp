@@ -17,6 +17,7 @@
 #include "load/document_components.h"
 #include "search/best_trials.h"
 #include "session/run_record.h"
+#include "store/trial_paths.h"
 
 // Jobs end in another order whenever a run is repeated, so nothing here looks at what has ended
 // last. `trials_` are as they are; `shown_` are as decisions see them, and changes only when a job
@@ -278,9 +279,10 @@ bool Study::begin_job(Orders& orders) {
       go_on_with(*paused, orders);
       return true;
     }
-    is_exhausted_&& static_cast<std::int64_t>(trials_.size()) < settings_.trials
-        ? end_search("space", "the tuner had no more points")
-        : end_search("trials", "all trials were made");
+    if (is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials)
+      end_search("space", "the tuner had no more points");
+    else
+      end_search("trials", "all trials were made");
     return false;
   }
 }
@@ -528,7 +530,7 @@ void Study::order_fits(StudyTrial& trial, Orders& orders) {
 // What a job came to.
 
 StudyTrial& Study::trial_of(const FitId& fit) {
-  return trial_at(trial_in_path(fit.path()));
+  return trial_at(trial_in_path(fit.path()).value());
 }
 
 TrialFit& Study::fit_of(StudyTrial& trial, const FitId& id) {

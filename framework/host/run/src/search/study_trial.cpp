@@ -18,14 +18,6 @@ const IntermediateValue* value_at(const std::vector<IntermediateValue>& values, 
 
 }  // namespace
 
-std::string trial_path(std::int64_t number) {
-  return std::string(kTrialsGroup) + "/" + std::to_string(number);
-}
-
-std::int64_t trial_in_path(const std::string& fit) {
-  return std::stoll(fit.substr(kTrialsGroup.size() + 1));
-}
-
 bool has_running_fit(const StudyTrial& trial) {
   return trial.training &&
          std::any_of(trial.training->fits.begin(), trial.training->fits.end(),

@@ -17,12 +17,6 @@
 
 namespace treadle::internal {
 
-/// The group of fits that are those of trials: "trials/7", or "trials/7/fold-2".
-inline constexpr std::string_view kTrialsGroup = "trials";
-std::string trial_path(std::int64_t number);
-/// 7 of "trials/7/fold-2", of a fit of a trial.
-std::int64_t trial_in_path(const std::string& fit);
-
 /// One training of a trial: of a fold.
 struct TrialFit {
   enum class State { kWaiting, kRunning, kPaused, kEnded };

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "search/best_trials.h"
+#include "store/trial_paths.h"
 
 namespace treadle::internal {
 

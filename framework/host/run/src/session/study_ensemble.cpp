@@ -13,6 +13,7 @@
 #include <treadle/host/run/state_folder.h>
 
 #include "evaluation/ensemble_selection.h"
+#include "store/trial_paths.h"
 
 // A planner around the study: the study plans as it does without an ensemble, and is asked and told
 // first. When it plans its first fit that is no trial, all trials have ended; the members are
@@ -25,15 +26,10 @@ namespace treadle::internal {
 namespace {
 
 constexpr const char* kEnsemblePointer = "/search/ensemble";
-constexpr std::string_view kTrials = "trials/";
 constexpr std::string_view kMembers = "members/";
 
 [[noreturn]] void refuse_ensemble(const ResolvedWorkflow& workflow, const std::string& why) {
   throw DocumentError({{workflow.document->place_of(kEnsemblePointer), kEnsemblePointer, why}});
-}
-
-bool is_of_trial(const FitId& fit) {
-  return fit.path().starts_with(kTrials);
 }
 
 bool is_member(const FitId& fit) {
@@ -131,8 +127,9 @@ StudyEnsemble::StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings
 
 FitPlanner::Orders StudyEnsemble::next() {
   Orders orders = study_.next();
-  const bool has_ended = std::any_of(orders.start.begin(), orders.start.end(),
-                                     [](const PlannedFit& fit) { return !is_of_trial(fit.id); });
+  const bool has_ended =
+      std::any_of(orders.start.begin(), orders.start.end(),
+                  [](const PlannedFit& fit) { return !trial_in_path(fit.id.path()); });
   if (has_ended && !std::exchange(is_chosen_, true)) {
     choose();
     for (const Member& member : members_)

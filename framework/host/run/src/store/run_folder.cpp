@@ -14,6 +14,8 @@
 
 #include <treadle/base/error.h>
 
+#include "store/trial_paths.h"
+
 namespace treadle {
 namespace {
 
@@ -108,6 +110,10 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)),
       trials_(std::move(other.trials_)),
       lock_(std::exchange(other.lock_, -1)) {}
+
+const fs::path& RunFolder::root_of(const std::string& fit) const {
+  return has_shared_trials() && internal::trial_in_path(fit) ? trials_ : path_;
+}
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0)

@@ -102,9 +102,7 @@ class RunFolder {
  private:
   RunFolder(std::filesystem::path path, int lock);
 
-  const std::filesystem::path& root_of(const std::string& fit) const {
-    return has_shared_trials() && fit.starts_with("trials/") ? trials_ : path_;
-  }
+  const std::filesystem::path& root_of(const std::string& fit) const;
 
   std::filesystem::path path_;
   std::filesystem::path trials_;  // of the run whose search this one joins
