@@ -53,7 +53,11 @@ TRANSFORMER = {
         },
     },
 }
-PRUNER = {"use": "asha", "reduction_factor": 3, "min_resource": 3}
+
+
+def asha(epochs):
+    """Three rungs, of which the last is a whole training: epochs / 9, epochs / 3, epochs."""
+    return {"use": "asha", "reduction_factor": 3, "min_resource": epochs // 9}
 
 
 def searched(runner, document, folder):
@@ -85,7 +89,7 @@ def main():
         document["seed"] = seed
         with tempfile.TemporaryDirectory() as folder:
             whole, all_epochs = searched(arguments.runner, document, folder)
-            document["search"]["pruner"] = PRUNER
+            document["search"]["pruner"] = asha(document["training"]["epochs"])
             pruned, epochs = searched(arguments.runner, document, folder)
         losses.append(pruned / whole)
         shares.append(epochs / all_epochs)
