@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What pruning costs and saves: a search with `asha` beside the same search without it.
 
-    tests/benchmarks/pruning.py build/release/bin/workflow-runner examples/digits.csv --seeds 10
+    tests/benchmarks/pruning.py build/release/bin/workflow-runner digits.csv --seeds 10
 
 For each seed: the best validation loss of both, and the epochs that both trained. Prints a line per
 seed and the medians. The spaces are those below; nothing is chosen by what comes out.
