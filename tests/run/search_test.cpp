@@ -22,6 +22,7 @@ namespace treadle {
 namespace {
 
 using testing::bits_of;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::Impatient;
 using testing::read_file;
@@ -63,6 +64,34 @@ RunOutcome run(const Workspace& workspace, const Json& document) {
 
 double value_of(const Json& search, std::size_t trial, std::size_t objective = 0) {
   return search.at("trials").at(trial).at("values").at(objective).get<double>();
+}
+
+/// What a run has noted.
+class NoteWatch final : public RunObserver {
+ public:
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  void do_noted(const std::string& text) override { notes_.push_back(text); }
+
+  std::vector<std::string> notes_;
+};
+
+/// Trials of a journal whose last job to end has paused.
+std::set<std::int64_t> paused_in(const fs::path& journal) {
+  std::set<std::int64_t> paused;
+  std::ifstream file(journal);
+  for (std::string text; std::getline(file, text);) {
+    const Json line = Json::parse(text);
+    if (!line.contains("trial_id") || !line.contains("system_attr") ||
+        !line.at("system_attr").contains("treadle:job"))
+      continue;
+    if (line.at("system_attr").at("treadle:job").at("paused"))
+      paused.insert(line.at("trial_id").get<std::int64_t>());
+    else
+      paused.erase(line.at("trial_id").get<std::int64_t>());
+  }
+  return paused;
 }
 
 /// All that must be equal between equal searches.
@@ -562,6 +591,82 @@ TEST(Search, ACancelledTrialIsLeftOut) {
   EXPECT_THROW(cancel_trial(folder, 9), UsageError);
 }
 
+TEST(Search, APausedTrialThatIsCancelledIsNotTrainedAnyMore) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}};
+  document["training"]["epochs"] = 4;
+  const Workspace workspace;
+  RunOptions options = workspace.options();
+  {
+    const Impatient impatient(runtime, 60);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+  }
+  const fs::path folder = fs::directory_iterator(options.output)->path();
+  const std::set<std::int64_t> paused = paused_in(folder / "search.journal");
+  ASSERT_FALSE(paused.empty());
+
+  cancel_trial(folder, *paused.begin());
+  const RunOutcome outcome = resume_run(runtime, folder);
+
+  const Json trial = outcome.result.at("search").at("trials").at(*paused.begin());
+  EXPECT_EQ(trial.at("state"), "cancelled");
+  // Once more, from the journal alone.
+  fs::remove(folder / "result.json");
+  EXPECT_EQ(study_of(resume_run(runtime, folder)), study_of(outcome));
+  // A search that has ended is left alone.
+  EXPECT_THROW(cancel_trial(folder, 0), UsageError);
+}
+
+TEST(Search, TheTimeOfAStoppedSearchCounts) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"]["budget"] = {{"time", "1h"}};
+  const Workspace workspace;
+  RunOptions options = workspace.options();
+  {
+    int steps = 0;
+    std::stop_source stop;
+    const StepWatch slow(runtime, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      if (++steps == 5)  // of 10 and more of the first trial
+        stop.request_stop();
+    });
+    options.stop = stop.get_token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+  }
+  const fs::path folder = fs::directory_iterator(options.output)->path();
+
+  // No trial has ended.
+  try {
+    extend_search(runtime, folder, 0, "0.3s");
+    FAIL() << "five steps took more";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the search has taken 1 s already"));
+  }
+}
+
+TEST(Search, MoreTrialsOfAPopulationAreRefusedAndChangeNothing) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"]["trials"] = 5;
+  document["search"]["pruner"] = {{"use", "population_based"}, {"population", 4}, {"interval", 1}};
+  const Workspace workspace;
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const std::string before = read_file(outcome.folder / "workflow.json");
+
+  try {
+    extend_search(runtime, outcome.folder, 4, "");
+    FAIL() << "the checkpoints are gone";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("population_based"));
+  }
+
+  EXPECT_EQ(read_file(outcome.folder / "workflow.json"), before);
+  EXPECT_TRUE(fs::exists(outcome.folder / "result.json"));
+}
+
 TEST(Search, MayDecideByWhateverHasEnded) {
   Json document = document_of();
   document["search"]["asynchronous"] = true;
@@ -764,6 +869,35 @@ TEST(Search, FailsWhereAllTrialsDo) {
   }
 }
 
+TEST(Search, SaysWhatBecameOfItsTrialsWhereNoneIsComplete) {
+  const Workspace workspace;
+  Json document = document_of("random");
+  document["search"]["pruner"] = {{"use", "threshold"}, {"upper", 1e-6}};
+
+  try {
+    run(workspace, document);
+    FAIL() << "all were pruned";
+  } catch (const TrainingError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("of 9 trials 9 were pruned, 0 were cancelled and 0 failed; "
+                                        "give threshold bounds"));
+  }
+}
+
+TEST(Search, SaysThatNoTrialKeepsTheConstraints) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"]["trials"] = 2;
+  document["search"]["constraints"] = {{"parameter_count", {{"max", 1}}}};
+  const Workspace workspace;
+  NoteWatch watch;
+  RunOptions options = workspace.options();
+  options.observers = {&watch};
+
+  run_workflow(runtime, runtime.resolve(document), options);
+
+  EXPECT_THAT(watch.notes(), Contains(HasSubstr("no trial keeps all constraints; trial ")));
+}
+
 struct Mistake {
   std::string name;
   Json change;  // of "search"
@@ -814,6 +948,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"UnknownConstraint",
                 {{"constraints", {{"params", {{"max", 1}}}}}},
                 "/search/constraints/params: no number of the validation is called \"params\""},
+        Mistake{"ConstraintThatNothingKeeps",
+                {{"constraints", {{"parameter_count", {{"min", 5}, {"max", 3}}}}}},
+                "no trial can keep"},
         Mistake{"ConstraintWithoutBounds",
                 {{"constraints", {{"val_loss", Json::object()}}}},
                 "/search/constraints/val_loss: a constraint has \"min\", \"max\" or both"},

@@ -19,20 +19,23 @@ StudyTrial trial(TrialState state, double value, std::int64_t epochs, double sec
 TEST(TrainingTimes, TheLastTrainingHasAFitOfEachFoldAndOneOfAllRows) {
   std::vector<StudyTrial> trials;
   trials.push_back(trial(TrialState::kComplete, 1, 10, 6));
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, 10).of_last(0), 6);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, 10).of_last(0), 6 + 2.5);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, 10).of_member(0), 2);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, 10).of_member(0), 2.5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, {10}).of_last(0), 6);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, {10}).of_last(0), 6 + 2.5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, {10}).of_member(0), 2);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, {10}).of_member(0), 2.5);
 }
 
 TEST(TrainingTimes, APausedTrialTakesAsMuchLongerAsCompleteOnesHadMoreEpochs) {
   std::vector<StudyTrial> trials;
   trials.push_back(trial(TrialState::kPaused, 1, 4, 2));
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, 100).of_last(0), 4);  // twice
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, 6).of_last(0), 3);
+  const TrainingTimes::Epochs early{100, /*may_stop_early=*/true};
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 4);  // twice
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {6, true}).of_last(0), 3);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {}).of_last(0), 4);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {100}).of_last(0), 50) << "all 100";
   trials.push_back(trial(TrialState::kComplete, 1, 20, 9));
   trials.push_back(trial(TrialState::kComplete, 1, 30, 9));
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, 100).of_last(0), 2 * 25. / 4);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 * 25. / 4);
 }
 
 TEST(TrainingTimes, AllWorkersShareTheEndButFoldsTakeTurns) {
@@ -42,7 +45,7 @@ TEST(TrainingTimes, AllWorkersShareTheEndButFoldsTakeTurns) {
   trials.push_back(trial(TrialState::kPaused, 0, 5, 50));
   for (std::size_t i = 0; i < trials.size(); ++i)
     trials[i].now.number = static_cast<std::int64_t>(i);
-  const TrainingTimes times(trials, 5, true, 5);
+  const TrainingTimes times(trials, 5, true, {5});
   constexpr double kReserve = 1.1;
   // A fit takes 2 s. One worker: five folds and the refit; two: three turns and the refit.
   EXPECT_DOUBLE_EQ(times.ends(0, 1)(1), kReserve * 12.5);

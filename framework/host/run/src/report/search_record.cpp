@@ -243,12 +243,19 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
   std::vector<SearchRecord::Curve> curves;
   for (const SearchRecord::Trial& trial : search.trials) {
     const auto found = fits.find(trial.number);
-    if (objective == 0 && !trial.intermediate.epochs.empty())
-      curves.push_back(trial.intermediate);
-    else if (found != fits.end())
-      curves.push_back(mean_curve(found->second, search.objectives[objective].name));
-    else
-      curves.emplace_back();
+    SearchRecord::Curve& curve = curves.emplace_back();
+    if (objective == 0)
+      curve = trial.intermediate;
+    if (found == fits.end())
+      continue;
+    // Behind what was judged, such as the last epoch of a complete trial.
+    const SearchRecord::Curve whole = mean_curve(found->second, search.objectives[objective].name);
+    for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
+      if (curve.epochs.empty() || whole.epochs[i] > curve.epochs.back()) {
+        curve.epochs.push_back(whole.epochs[i]);
+        curve.values.push_back(whole.values[i]);
+      }
+    }
   }
   return curves;
 }

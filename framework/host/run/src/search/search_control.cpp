@@ -1,3 +1,4 @@
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -6,6 +7,7 @@
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/workflow_run.h>
 
+#include "search/search_settings.h"
 #include "search/study_journal.h"
 
 // What people change of a search from outside. The trials that there are stay as they are: a search
@@ -48,8 +50,19 @@ void extend_search(const Runtime& runtime, const fs::path& run, std::int64_t tri
   search["trials"] = search.at("trials").get<std::int64_t>() + trials;
   if (!time.empty())
     search["budget"]["time"] = time;
-  // With more trials than there may be, or no time, it is refused before anything is changed.
-  runtime.resolve(document);
+  // What cannot go on is refused before anything is changed.
+  const auto settings = internal::search_of(runtime, runtime.resolve(document));
+  if (trials > 0 && settings->pruner_copies) {
+    throw UsageError(run.string() + ": " + settings->pruner_name +
+                     " makes trials of the checkpoints of others, which are gone once those have "
+                     "ended; more trials need a new search");
+  }
+  const double elapsed = internal::StudyJournal::elapsed_in(folder.search_journal());
+  if (!time.empty() && settings->seconds && *settings->seconds <= elapsed) {
+    throw UsageError("--time " + time + ": the search has taken " +
+                     std::to_string(static_cast<std::int64_t>(std::ceil(elapsed))) +
+                     " s already, which count; give it more than that");
+  }
   try {
     internal::StudyJournal::reopen(folder.search_journal());
     write_file_atomically(folder.document(), write_workflow(document));
@@ -68,6 +81,10 @@ void cancel_trial(const fs::path& run, std::int64_t trial) {
   if (trial < 0 || trial >= trials) {
     throw UsageError(run.string() + ": has the trials 0 to " + std::to_string(trials - 1) +
                      ", and no trial " + std::to_string(trial));
+  }
+  if (fs::exists(RunFolder::result_of(run))) {
+    throw UsageError(run.string() +
+                     ": the search has ended, and its trials with it; there is nothing to cancel");
   }
   const fs::path file = RunFolder::cancelled_of(run, trial);
   std::error_code error;

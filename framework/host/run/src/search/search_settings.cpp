@@ -147,6 +147,10 @@ std::vector<ConstraintSettings> constraints_in(const ResolvedWorkflow& workflow,
       fail_in_search(workflow, child_pointer("/search/constraints", name),
                      "a constraint has \"min\", \"max\" or both");
     }
+    if (one.min && one.max && *one.min > *one.max) {
+      fail_in_search(workflow, child_pointer("/search/constraints", name),
+                     "\"min\" is above \"max\", which no trial can keep");
+    }
   }
   return constraints;
 }

@@ -12,6 +12,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/core/trial_order.h>
 #include <treadle/host/run/checkpoint_store.h>
 
 #include "load/document_components.h"
@@ -35,6 +36,11 @@ namespace treadle::internal {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kCancelled = "cancelled";
+/// Of trainings that all exceed a time budget, those that cost so little more than the cheapest are
+/// as good as it.
+constexpr double kLittleMore = 1.25;
 
 /// Without what a trial does not use: rows that only measure.
 ValidationPlan plan_of_trials(ValidationPlan plan) {
@@ -83,7 +89,8 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
       journal_(run.folder.search_journal(), run.workflow().name, settings_.space,
                directions_of(objectives_), identity_of(run.workflow())),
       times_(trials_, plan_.folds.size(), plan_.refit.has_value(),
-             run.components().training_plan().epochs),
+             {.most = run.components().training_plan().epochs,
+              .may_stop_early = run.workflow().resolved.at("training").contains("early_stopping")}),
       files_(run.folder, settings_.keep) {
   for (const Fold& fold : plan_.folds) {
     if (!fold.inner.empty() || fold.validation.empty()) {
@@ -102,6 +109,11 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
     end_ = journal_.ended().at("jobs").get<std::size_t>();
   if (settings_.storage)
     open_storage();
+  if (settings_.asynchronous) {
+    run_.log.note(
+        "search: it is asynchronous, so its trials depend on which of them ended first; another "
+        "run of this document may make other ones");
+  }
 }
 
 void Study::open_storage() {
@@ -145,6 +157,12 @@ void Study::fail_without_folder(const std::string& folder) const {
 }
 
 Study::~Study() {
+  try {
+    if (settings_.seconds && !is_over_)
+      journal_.searched_for(elapsed());
+  } catch (const Error&) {
+    // The journal has what was noted last.
+  }
   if (!shared_)
     return;
   try {
@@ -252,13 +270,17 @@ bool Study::begin_job(Orders& orders) {
     return false;
   }
   for (;;) {
+    if (const std::optional<std::int64_t> cancelled = cancelled_while_paused()) {
+      end_without_work(*cancelled, TrialState::kFailed);
+      return true;
+    }
     const NextJob next = settings_.pruner ? settings_.pruner->next_job(view_of(shown_)) : NextJob();
     if (next.kind == NextJob::Kind::kResume) {
       go_on_with(next.trial, orders);
       return true;
     }
     if (next.kind == NextJob::Kind::kPrune) {
-      prune(next.trial);
+      end_without_work(next.trial, TrialState::kPruned);
       return true;
     }
     if (next.kind == NextJob::Kind::kStart && may_start()) {
@@ -281,6 +303,8 @@ bool Study::begin_job(Orders& orders) {
     }
     if (is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials)
       end_search("space", "the tuner had no more points");
+    else if (static_cast<std::int64_t>(trials_.size()) < settings_.trials)
+      end_search("pruner", settings_.pruner_name + " had no more trials to begin");
     else
       end_search("trials", "all trials were made");
     return false;
@@ -325,14 +349,40 @@ bool Study::start_trial(const NextJob& job, Orders& orders) {
 
 /// A job without work, whose result is known: decisions see it at once, and every process ends it
 /// by itself.
-void Study::prune(std::int64_t number) {
+void Study::end_without_work(std::int64_t number, TrialState state) {
   StudyTrial& trial = trial_at(number);
   trial.job = static_cast<std::int64_t>(jobs_.size());
   Job& job = jobs_.emplace_back();
   job.trial = number;
-  if (!ended_before(number))
-    close_job(trial, TrialState::kPruned, /*seconds=*/0, /*is_news=*/true);
+  if (!ended_before(number)) {
+    trial.is_cancelled = state == TrialState::kFailed;
+    trial.error = trial.is_cancelled ? kCancelled : "";
+    close_job(trial, state, /*seconds=*/0, /*is_news=*/true);
+  }
   see(jobs_[static_cast<std::size_t>(trial.job)]);
+}
+
+/// The first paused trial that is cancelled, at the job at which an earlier process has cancelled
+/// it. Of a search with a storage none: others would not do the same; such a trial ends once it is
+/// to go on.
+std::optional<std::int64_t> Study::cancelled_while_paused() const {
+  if (shared_ || !files_.any_is_cancelled())
+    return std::nullopt;
+  const auto job = static_cast<std::int64_t>(jobs_.size());
+  const std::vector<JournaledTrial>& earlier = journal_.earlier();
+  for (const Trial& shown : shown_) {
+    const StudyTrial& trial = trial_at(shown.number);
+    if (shown.state != TrialState::kPaused || trial.now.state != TrialState::kPaused ||
+        !files_.is_cancelled(shown.number))
+      continue;
+    const bool is_known = shown.number < static_cast<std::int64_t>(earlier.size()) &&
+                          trial.jobs < earlier[static_cast<std::size_t>(shown.number)].jobs.size();
+    if (is_known ? earlier[static_cast<std::size_t>(shown.number)].jobs[trial.jobs].number == job &&
+                       earlier[static_cast<std::size_t>(shown.number)].error == kCancelled
+                 : job >= journal_.earlier_jobs())
+      return shown.number;
+  }
+  return std::nullopt;
 }
 
 void Study::go_on_with(std::int64_t number, Orders& orders) {
@@ -390,6 +440,7 @@ bool Study::ended_before(std::int64_t number) {
     trial.now.values = record_.in_document(known.values);
     trial.now.constraints = known.constraints;
     trial.error = known.error;
+    trial.is_cancelled = known.error == kCancelled;
   }
   close_job(trial, job.is_paused ? TrialState::kPaused : known.state, job.seconds,
             /*is_news=*/false);
@@ -660,7 +711,7 @@ void Study::settle(StudyTrial& trial) {
   if (!trial.error.empty())
     return end_job(trial, TrialState::kFailed);
   if (trial.is_cancelled) {
-    trial.error = "cancelled";
+    trial.error = kCancelled;
     return end_job(trial, TrialState::kFailed);
   }
   if (trial.is_cut_off)
@@ -787,22 +838,45 @@ void Study::end_search(const std::string& reason, const std::string& text) {
 std::optional<double> Study::seconds_left() {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
+  note_elapsed();
   const double left = *settings_.seconds - elapsed();
   const auto end_of = times_.ends(settings_.members, run_.budget.workers());
   affordable_ = affordable_trial(left, end_of);
+  if (!affordable_) {
+    // Nothing can be trained in time any more: the sooner the end begins, the less it is late.
+    double cheapest = HUGE_VAL;
+    for (const Trial& trial : shown_) {
+      if (may_be_best(trial))
+        cheapest = std::min(cheapest, end_of(trial.number));
+    }
+    affordable_ = affordable_trial(kLittleMore * cheapest, end_of);
+  }
   return affordable_ ? left - end_of(*affordable_) : left;
+}
+
+/// A kill loses no more of the time than a two-hundredth of the budget.
+void Study::note_elapsed() {
+  const double now = elapsed();
+  if (now - noted_elapsed_ < std::max(0.25, *settings_.seconds / 200))
+    return;
+  journal_.searched_for(now);
+  noted_elapsed_ = now;
+}
+
+bool Study::may_be_best(const Trial& trial) const {
+  // A trial on its way has neither constraints nor more than one objective.
+  const bool needs_complete = objectives_.size() > 1 || objectives_.have_constraints();
+  return needs_complete ? is_complete(trial) : newest_value(trial).has_value();
 }
 
 /// The best of the trials whose last training takes no more than so many seconds, and of the one
 /// that this was before. Where that one is the best, and takes more by now, the search is to end.
 std::optional<std::int64_t> Study::affordable_trial(
     double seconds, const std::function<double(std::int64_t)>& end_of) const {
-  // A trial on its way has neither constraints nor more than one objective.
   const bool needs_complete = objectives_.size() > 1 || objectives_.have_constraints();
   const Trial* best = nullptr;
   for (const Trial& trial : shown_) {
-    const bool is_candidate = needs_complete ? is_complete(trial) : newest_value(trial).has_value();
-    if (!is_candidate)
+    if (!may_be_best(trial))
       continue;
     if (trial.number != affordable_ && end_of(trial.number) > seconds)
       continue;
@@ -877,15 +951,17 @@ void Study::begin_best(Orders& orders) {
   const std::optional<std::int64_t> chosen = chosen_trial();
   if (!chosen && end_) {
     throw TrainingError(
-        "no trial of the search was finished in its time budget; give it more time, or its "
-        "trials fewer epochs");
+        "no trial of the search was finished in its time budget; give it more time (tune --resume "
+        "RUN --time TIME), or its trials fewer epochs");
   }
-  if (!chosen) {
-    throw TrainingError("all " + std::to_string(trials_.size()) +
-                        " trials of the search failed, the first with: " +
-                        (trials_.empty() ? "no point in the space" : trials_.front().error));
-  }
+  if (!chosen)
+    throw TrainingError(why_none_is_complete());
   best_ = *chosen;
+  if (const Trial& best = shown_[static_cast<std::size_t>(best_)];
+      is_complete(best) && violation(best) > 0) {
+    run_.log.note("search: no trial keeps all constraints; trial " + std::to_string(best_) +
+                  " breaks them the least, and is trained");
+  }
   best_document_ = document_of(best_);
   const DocumentComponents components(run_.runtime, *best_document_, run_.dataset());
   best_run_ = std::make_unique<CrossValidation>(plan_, components.training_plan(),
@@ -893,6 +969,33 @@ void Study::begin_best(Orders& orders) {
                                                 std::nullopt, best_document_);
   for (PlannedFit& fit : best_run_->next().start)
     orders.start.push_back(std::move(fit));
+}
+
+std::string Study::why_none_is_complete() const {
+  if (trials_.empty())
+    return "the search has no trials, as its tuner found no point in the space";
+  std::size_t failed = 0;
+  std::size_t cancelled = 0;
+  std::string first;
+  for (const StudyTrial& trial : trials_) {
+    if (trial.is_cancelled) {
+      ++cancelled;
+    } else if (trial.now.state == TrialState::kFailed) {
+      ++failed;
+      if (first.empty())
+        first = trial.error;
+    }
+  }
+  const std::size_t pruned = trials_.size() - failed - cancelled;
+  const std::string all = std::to_string(trials_.size());
+  if (failed == trials_.size())
+    return "all " + all + " trials of the search failed, the first with: " + first;
+  std::string text = "no trial of the search was trained to its end: of " + all + " trials " +
+                     std::to_string(pruned) + " were pruned, " + std::to_string(cancelled) +
+                     " were cancelled and " + std::to_string(failed) + " failed";
+  if (pruned > 0)
+    text += "; give " + settings_.pruner_name + " bounds that good trials keep, or leave it out";
+  return first.empty() ? text : text + ". The first that failed: " + first;
 }
 
 std::vector<std::int64_t> Study::kept_trials() const {

@@ -128,7 +128,6 @@ class Study final : public FitPlanner {
   void see(const Job& job);
   bool start_trial(const NextJob& job, Orders& orders);
   std::optional<Point> point_of(std::int64_t number, const NextJob& job);
-  void prune(std::int64_t number);
   void go_on_with(std::int64_t number, Orders& orders);
   void run_job(std::int64_t number, Orders& orders);
   bool ended_before(std::int64_t number);
@@ -150,9 +149,15 @@ class Study final : public FitPlanner {
   void close_job(StudyTrial& trial, TrialState state, double seconds, bool is_news);
   void tell(const StudyTrial& trial);
 
+  std::optional<std::int64_t> cancelled_while_paused() const;
+  void end_without_work(std::int64_t number, TrialState state);
+  void note_elapsed();
+  std::string why_none_is_complete() const;
+
   void end_search(const std::string& reason, const std::string& text);
   std::optional<std::int64_t> affordable_trial(
       double seconds, const std::function<double(std::int64_t)>& end_of) const;
+  bool may_be_best(const Trial& trial) const;
   std::optional<std::int64_t> chosen_trial() const;
   void begin_best(Orders& orders);
 
@@ -191,6 +196,7 @@ class Study final : public FitPlanner {
   nlohmann::json ended_;            // why
   /// The best trial so far that there is time to train, where there is a time budget.
   std::optional<std::int64_t> affordable_;
+  double noted_elapsed_ = 0;  // in the journal
   std::int64_t best_ = -1;
   std::shared_ptr<const ResolvedWorkflow> best_document_;
   std::unique_ptr<CrossValidation> best_run_;

@@ -33,6 +33,7 @@ constexpr std::pair<TrialState, int> kStates[] = {{TrialState::kRunning, 0},
 
 constexpr const char* kIdentity = "treadle:search";
 constexpr const char* kEnded = "treadle:ended";
+constexpr const char* kElapsed = "treadle:elapsed";
 constexpr const char* kJob = "treadle:job";
 constexpr const char* kError = "treadle:error";
 constexpr const char* kNonFinite = "treadle:non_finite";  // JSON has no NaN
@@ -170,7 +171,9 @@ void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledT
   for (const auto& [key, value] : attributes.items()) {
     if (key == kJob) {
       trial.jobs.push_back({value.at("paused").get<bool>(), value.at("epoch").get<std::int64_t>(),
-                            value.at("seconds").get<double>()});
+                            value.at("seconds").get<double>(),
+                            value.at("number").get<std::int64_t>()});
+      jobs_ = std::max(jobs_, trial.jobs.back().number + 1);
       elapsed_ = std::max(elapsed_, value.at("elapsed").get<double>());
     } else if (key == kError) {
       trial.error = value.get<std::string>();
@@ -188,6 +191,7 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
     case kSetStudyAttribute:
       identity_ = line.at("system_attr").value(kIdentity, identity_);
       ended_ = line.at("system_attr").value(kEnded, ended_);
+      elapsed_ = std::max(elapsed_, line.at("system_attr").value(kElapsed, 0.0));
       return;
     case kCreateTrial:
       trials_.emplace_back().params = nlohmann::json::object();
@@ -298,6 +302,25 @@ void StudyJournal::job_ended(const JobEnd& end) {
               {"datetime_complete", time_now()}});
     }
   }
+}
+
+void StudyJournal::searched_for(double elapsed) {
+  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kElapsed, elapsed}}}});
+}
+
+double StudyJournal::elapsed_in(const std::filesystem::path& path) {
+  double elapsed = 0;
+  std::ifstream file(path, std::ios::binary);
+  for (std::string text; std::getline(file, text);) {
+    const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+    if (!line.is_object() || !line.contains("system_attr"))
+      continue;
+    const nlohmann::json& attributes = line.at("system_attr");
+    elapsed = std::max(elapsed, attributes.value(kElapsed, 0.0));
+    if (attributes.contains(kJob))
+      elapsed = std::max(elapsed, attributes.at(kJob).value("elapsed", 0.0));
+  }
+  return elapsed;
 }
 
 void StudyJournal::search_ended(const nlohmann::json& how) {

@@ -21,6 +21,7 @@ struct JournaledTrial {
     bool is_paused = false;
     std::int64_t epoch = 0;  ///< the last one it was judged after
     double seconds = 0;      ///< of one worker
+    std::int64_t number = 0;
   };
 
   nlohmann::json params;  ///< as SearchSpace::to_json() has them
@@ -64,6 +65,8 @@ class StudyJournal {
 
   /// Of earlier processes, by number.
   const std::vector<JournaledTrial>& earlier() const { return trials_; }
+  /// How many jobs those have ended.
+  std::int64_t earlier_jobs() const { return jobs_; }
   /// Wall time that earlier processes have searched for.
   double elapsed() const { return elapsed_; }
   /// How an earlier process ended the search early; null: it did not.
@@ -73,7 +76,11 @@ class StudyJournal {
   void started(std::int64_t trial, const SearchSpace& space, const Point& point);
   void reported(std::int64_t trial, const IntermediateValue& value);
   void job_ended(const JobEnd& end);
+  /// Wall time of the search so far, which a search that goes on has behind it.
+  void searched_for(double elapsed);
   void search_ended(const nlohmann::json& how);
+  /// What searched_for() and jobs have left in a journal; 0 where there is none.
+  static double elapsed_in(const std::filesystem::path& path);
   /// Takes back that the search of this journal has ended; nothing where there is none.
   static void reopen(const std::filesystem::path& path);
 
@@ -93,6 +100,7 @@ class StudyJournal {
   nlohmann::json identity_;                  // of the journal; null: it is new
   nlohmann::json ended_;
   double elapsed_ = 0;
+  std::int64_t jobs_ = 0;
   std::optional<AppendFile> file_;
 };
 

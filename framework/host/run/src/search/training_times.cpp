@@ -1,6 +1,7 @@
 #include "search/training_times.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "search/best_trials.h"
@@ -21,7 +22,7 @@ double epochs_of(const StudyTrial& trial) {
 }  // namespace
 
 TrainingTimes::TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t folds, bool refits,
-                             std::optional<std::int64_t> epochs)
+                             Epochs epochs)
     : trials_(trials),
       folds_(folds),
       refits_(refits),
@@ -69,16 +70,16 @@ std::optional<double> TrainingTimes::usual_epochs() const {
 }
 
 /// How much longer a training of its document takes than what was trained of a trial: a paused one
-/// has but some of the epochs. As long as no trial is complete, they are twice as many.
+/// has but some of the epochs. As long as no trial is complete, they are all that the document
+/// allows, and of trainings that stop early twice as many.
 double TrainingTimes::times_longer(const StudyTrial& trial,
                                    std::optional<double> usual_epochs) const {
   const double trained = epochs_of(trial);
   if (is_complete(trial.now) || trained == 0)
     return 1;
-  double epochs = usual_epochs.value_or(2 * trained);
-  if (epochs_)
-    epochs = std::min(epochs, static_cast<double>(*epochs_));
-  return std::max(1.0, epochs / trained);
+  const double most = epochs_.most ? static_cast<double>(*epochs_.most) : HUGE_VAL;
+  const double unknown = epochs_.most && !epochs_.may_stop_early ? most : 2 * trained;
+  return std::max(1.0, std::min(usual_epochs.value_or(unknown), most) / trained);
 }
 
 /// Half as many trainings, as some are added more than once.

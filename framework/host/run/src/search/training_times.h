@@ -14,10 +14,15 @@ namespace treadle::internal {
 /// worker, where nothing else is said.
 class TrainingTimes {
  public:
-  /// `refits`: whether the last training also trains on all rows. `epochs`: as many as the document
-  /// has a training take at most. Borrows `trials`.
+  /// What the document says of its trainings.
+  struct Epochs {
+    std::optional<std::int64_t> most = {};
+    bool may_stop_early = false;
+  };
+
+  /// `refits`: whether the last training also trains on all rows. Borrows `trials`.
   TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t folds, bool refits,
-                std::optional<std::int64_t> epochs);
+                Epochs epochs);
 
   /// The last training of a search, with this trial's document: all of its fits.
   double of_last(std::int64_t trial) const;
@@ -38,7 +43,7 @@ class TrainingTimes {
   const std::size_t folds_;
   const bool refits_;
   const double all_rows_;  // a training on all rows, in trainings of a fold
-  const std::optional<std::int64_t> epochs_;
+  const Epochs epochs_;
 };
 
 }  // namespace treadle::internal

@@ -38,6 +38,11 @@ void TrialFiles::remove(std::int64_t number, bool keeps_result) {
     fs::remove_all(folder_.fit_result(path), ignored);
 }
 
+bool TrialFiles::any_is_cancelled() const {
+  std::error_code ignored;
+  return fs::exists(folder_.cancelled(0).parent_path(), ignored);
+}
+
 bool TrialFiles::is_cancelled(std::int64_t number) const {
   std::error_code ignored;
   return fs::exists(folder_.cancelled(number), ignored);

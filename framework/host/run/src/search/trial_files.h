@@ -23,6 +23,7 @@ class TrialFiles {
   const std::vector<std::int64_t>& kept() const { return kept_; }
   /// People cancel a trial by a file of its number.
   bool is_cancelled(std::int64_t number) const;
+  bool any_is_cancelled() const;
 
  private:
   void remove(std::int64_t number, bool keeps_result);
