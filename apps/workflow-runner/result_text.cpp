@@ -466,7 +466,9 @@ std::string facts_text(const Json& facts, std::size_t indent) {
   const std::string margin(indent, ' ');
   std::string text;
   for (const auto& [key, value] : facts.items()) {
-    const std::string name = facts.is_array() ? "-" : words(key) + ":";
+    // A path stays as it is.
+    const bool is_path = key.find('.') != std::string::npos;
+    const std::string name = facts.is_array() ? "-" : (is_path ? key : words(key)) + ":";
     if (is_scalar_list(value)) {
       text += margin + name + " " + list_text(value) + "\n";
     } else if (!value.is_structured()) {

@@ -348,8 +348,12 @@ void check_with_data(const CommandLine& line) {
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
   const DryRun dry = dry_run(runtime, workflow);
   Json facts{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}};
-  if (!dry.search.is_null())
+  if (!dry.search.is_null()) {
     facts["search"] = dry.search;
+    facts["search"].erase("bytes_of_a_training");
+    facts["search"]["memory_of_a_training"] =
+        bytes_text(dry.search.at("bytes_of_a_training").get<double>());
+  }
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},

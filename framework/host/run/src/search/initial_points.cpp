@@ -183,6 +183,24 @@ std::optional<Point> point_of_trial(const SearchSpace& space, const Tuner& tuner
   return space.random(bits, initial[index]);
 }
 
+std::vector<Point> points_without_results(const SearchSpace& space, const Tuner& tuner,
+                                          std::span<const GivenPoint> initial, std::int64_t trials,
+                                          const RandomStreams& random) {
+  std::vector<Trial> running;
+  std::vector<Point> points;
+  for (std::int64_t number = 0; number < trials; ++number) {
+    const std::optional<Point> point =
+        point_of_trial(space, tuner, initial, running, number, random);
+    if (!point)
+      break;
+    points.push_back(*point);
+    Trial& trial = running.emplace_back();
+    trial.number = number;
+    trial.point = *point;
+  }
+  return points;
+}
+
 std::string describe_point(const SearchSpace& space, const Point& point) {
   std::string text;
   for (std::size_t d = 0; d < space.size(); ++d) {
@@ -202,19 +220,12 @@ nlohmann::json search_points(const Runtime& runtime, const ResolvedWorkflow& wor
   const auto settings = internal::search_of(runtime, workflow);
   if (!settings)
     throw UsageError(workflow.document->file() + ": has no \"search\", which says what to try");
-  const RandomStreams random = internal::streams_of_search(workflow);
-  std::vector<Trial> trials;  // all running: none has a result
   nlohmann::json points = nlohmann::json::array();
-  for (std::int64_t number = 0; number < settings->trials; ++number) {
-    const std::optional<Point> point = internal::point_of_trial(
-        settings->space, *settings->tuner, settings->initial, trials, number, random);
-    if (!point)
-      break;
-    nlohmann::json& written = points.emplace_back(settings->space.to_json(*point));
-    written[internal::kDescription] = internal::describe_point(settings->space, *point);
-    Trial& trial = trials.emplace_back();
-    trial.number = number;
-    trial.point = *point;
+  for (const Point& point :
+       internal::points_without_results(settings->space, *settings->tuner, settings->initial,
+                                        settings->trials, internal::streams_of_search(workflow))) {
+    nlohmann::json& written = points.emplace_back(settings->space.to_json(point));
+    written[internal::kDescription] = internal::describe_point(settings->space, point);
   }
   return points;
 }

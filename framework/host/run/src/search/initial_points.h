@@ -34,6 +34,12 @@ std::optional<Point> point_of_trial(const SearchSpace& space, const Tuner& tuner
                                     std::span<const Trial> visible, std::int64_t number,
                                     const RandomStreams& random);
 
+/// The points of so many trials as far as no result decides on them: those that would be tried if
+/// none of the trials ended. Fewer where the tuner has no more.
+std::vector<Point> points_without_results(const SearchSpace& space, const Tuner& tuner,
+                                          std::span<const GivenPoint> initial, std::int64_t trials,
+                                          const RandomStreams& random);
+
 /// The active values of a point in one line, for readers: "builder=hive(columns=2, rows=3),
 /// learning_rate=0.0031". Each has the end of its path that no other dimension ends with.
 std::string describe_point(const SearchSpace& space, const Point& point);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/thread_budget.h>
@@ -7,6 +8,7 @@
 #include "load/run_device.h"
 #include "load/run_precision.h"
 #include "report/result_json.h"
+#include "search/search_preview.h"
 #include "search/search_settings.h"
 #include "session/baselines.h"
 #include "session/batch_size.h"
@@ -57,43 +59,6 @@ nlohmann::json plan_summary(const ValidationPlan& plan) {
           {"test_rows", plan.refit               ? plan.refit->test.size()
                         : plan.folds.size() == 1 ? plan.folds.front().test.size()
                                                  : 0}};
-}
-
-/// What a search will try, and how much of it its budgets allow.
-nlohmann::json search_summary(const internal::SearchSettings& search,
-                              const internal::DocumentComponents& components, int workers,
-                              std::int64_t shared_bytes, std::int64_t bytes_of_fit,
-                              std::optional<double> seconds_per_step) {
-  const auto folds = static_cast<std::int64_t>(components.plan().folds.size());
-  nlohmann::json summary{
-      {"trials", search.trials}, {"dimensions", search.space.size()}, {"tuner", search.tuner_name}};
-  if (search.pruner)
-    summary["pruner"] = search.pruner_name;
-  std::int64_t at_once = std::min<std::int64_t>(workers, search.parallel * folds);
-  if (search.memory) {
-    const std::int64_t room =
-        (*search.memory - shared_bytes) / std::max<std::int64_t>(bytes_of_fit, 1);
-    summary["fits_into_memory"] = room >= 1;
-    at_once = std::clamp<std::int64_t>(room, 1, at_once);
-  }
-  summary["trainings_at_once"] = at_once;
-  const internal::TrainingPlan plan = components.training_plan();
-  if (!seconds_per_step || !plan.epochs)
-    return summary;
-  const auto rows = static_cast<std::int64_t>(components.first_fold().training.size());
-  const std::int64_t steps =
-      plan.steps_per_epoch.value_or((rows + plan.batch_size - 1) / plan.batch_size) * *plan.epochs;
-  const double seconds = *seconds_per_step * static_cast<double>(steps * folds);
-  summary["seconds_of_a_trial"] = seconds;
-  const double all = seconds * static_cast<double>(search.trials) / static_cast<double>(at_once);
-  summary["seconds_without_pruning"] = all;
-  if (search.seconds) {
-    // The last training has its share of the budget.
-    const double left = std::max(*search.seconds - seconds, 0.0);
-    const double fit = left * static_cast<double>(at_once) / std::max(seconds, 1e-9);
-    summary["trials_in_time"] = std::min(search.trials, static_cast<std::int64_t>(fit));
-  }
-  return summary;
 }
 
 }  // namespace
@@ -153,16 +118,17 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     // The first is evaluated alone, then as many at once as there are workers.
     const std::int64_t evaluated =
         1 + std::min<std::int64_t>(budget.workers(), engine::kMostBatchesAtOnce);
-    internal::Fit fit(
-        components, {"final", 0, 1},
-        {internal::first_of(fold.training, few),
-         internal::first_of(fold.validation, evaluated * batches.evaluation_batch_size), 0});
+    auto own = std::make_unique<internal::Fit>(
+        components, FitId{"final", 0, 1},
+        internal::FitRows{
+            internal::first_of(fold.training, few),
+            internal::first_of(fold.validation, evaluated * batches.evaluation_batch_size), 0});
+    internal::Fit& fit = *own;
     const internal::RunDevice& device = components.device();
     const bool has_own_memory = !device.device().is_cpu();
     internal::reset_peak_memory();
     if (has_own_memory)
       device.backend->reset_peak(device.device());
-    std::optional<double> seconds_per_step;
     internal::within_memory_of(device, [&] {
       fit.prepare(nullptr);
       internal::BriefContext training(fit, internal::kLongDryRun);
@@ -171,7 +137,6 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       } catch (const Interrupted&) {
         // As asked.
       }
-      seconds_per_step = training.seconds_per_step();
       if (!fold.validation.empty())
         fit.validate(std::stop_token());
     });
@@ -199,9 +164,9 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       result.data["choices"].push_back(note);
     result.validation = plan_summary(components.plan());
     if (search) {
-      result.search =
-          search_summary(*search, components, budget.workers(), baseline + shared,
-                         std::max<std::int64_t>(one_fit, 0) + row_lists, seconds_per_step);
+      own.reset();  // which the memory of trials does not contain
+      result.search = internal::search_preview(runtime, *search, components, dataset,
+                                               budget.workers(), baseline + shared);
     }
   });
   return result;

@@ -121,8 +121,9 @@ struct DryRun {
   nlohmann::json data;        ///< rows, inputs with shapes, target, class names, chosen task
   nlohmann::json model;       ///< parameters, output shape, parameter count
   nlohmann::json validation;  ///< folds with their sizes
-  /// Null without a search: trials, how many trainings run at once, the time of a trial and of all,
-  /// as the document's own values take, and how many trials its budgets allow.
+  /// Null without a search: its space and first trials, how many trainings run at once, the memory
+  /// of one, the time of a trial and of all, as the first trials take, and how many its budgets
+  /// allow.
   nlohmann::json search = nullptr;
   std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
   std::string device = {};           ///< that was used: "cpu", "cuda:0"
