@@ -98,6 +98,18 @@ TEST_F(Auto, ADocumentInAnotherFolderFindsTheTable) {
   EXPECT_EQ(run({"check", "there/a.json", "--dry-run"}).code, 0);
 }
 
+// 81 rows are four batches of 20 and one row.
+TEST_F(Auto, ARowThatIsLeftOverAloneDoesNotEndATrainingWithBatchNormalization) {
+  write_table(81);
+
+  const Finished done = run({"auto", "table.csv", "--target", "y", "--families", "resnet", "--trials",
+                             "1", "--set", "training.epochs=1", "--set",
+                             R"(search.space={"training.batch_size": {"choice": [20]}})", "--set",
+                             "search.initial=[]"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+}
+
 TEST_F(Auto, WhatCannotBeTrainedIsRefusedWithARemedy) {
   write_table(60);
   EXPECT_THAT(run({"auto", "table.csv"}).err, HasSubstr("auto needs --target COLUMN"));

@@ -26,6 +26,24 @@ json with_batch_size(const json& size) {
   return document;
 }
 
+// 180 rows train: 179 in one batch, and one that batch normalization cannot be trained on.
+TEST(DropLast, OfASingleRowDropsNothingElse) {
+  const Runtime runtime = watching_runtime();
+  const auto bits = [&](const json& batch_size, const json& drop_last) {
+    const Workspace workspace;
+    json document = with_batch_size(batch_size);
+    document["model"]["norm"] = "batch";
+    document["training"]["drop_last"] = drop_last;
+    return bits_of(
+        run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+  };
+
+  EXPECT_THROW(bits(179, false), Error);
+  EXPECT_EQ(bits(179, "single"), bits(179, true));
+  EXPECT_EQ(bits(100, "single"), bits(100, false)) << "80 rows are no single one";
+  EXPECT_EQ(bits(180, "single"), bits(180, false));
+}
+
 // 180 rows train.
 TEST(AutoBatchSize, IsALargestPowerOfTwoAndTrainsLikeThatNumber) {
   const Runtime runtime = watching_runtime();

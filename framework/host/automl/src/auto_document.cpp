@@ -252,7 +252,11 @@ Json auto_document(const TableReading& table, Json data, const Portfolio& portfo
     search["budget"] = {{"time", options.time}};
   search["space"] = portfolio.space_of(families, name_of(table.task));
   search["space"]["training.batch_size"] = batch_sizes(table);
-  if (Json starts = Portfolio::starts_of(families); !starts.empty())
+  Json starts = Portfolio::starts_of(families);
+  // Of few trials, those of the first families.
+  while (static_cast<std::int64_t>(starts.size()) > search.at("trials").get<std::int64_t>())
+    starts.erase(starts.size() - 1);
+  if (!starts.empty())
     search["initial"] = std::move(starts);
   document["search"] = std::move(search);
   return document;

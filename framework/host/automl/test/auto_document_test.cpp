@@ -169,5 +169,20 @@ TEST(AutoDocument, HasTheBudgetAndTheFamiliesThatWereAskedFor) {
   EXPECT_FALSE(document.at("search").at("space").contains("model"));
 }
 
+TEST(AutoDocument, FewTrialsBeginWithTheStartsOfTheFirstFamilies) {
+  const auto starts = [](std::int64_t trials) {
+    DocumentOptions options;
+    options.trials = trials;
+    return document_of(table_of({number_column("a"), classes(2)}), options)
+        .at("search")
+        .at("initial");
+  };
+
+  EXPECT_EQ(starts(2).size(), 2U);
+  EXPECT_EQ(starts(2)[0], starts(100)[0]);
+  EXPECT_EQ(starts(2)[1], starts(100)[1]);
+  EXPECT_GT(starts(100).size(), 4U);
+}
+
 }  // namespace
 }  // namespace treadle::automl

@@ -42,6 +42,15 @@ TEST_F(FitMemories, HaveRoomForWhatOneTookAndHalfAsMuch) {
   EXPECT_FALSE(memory_.fits());
 }
 
+TEST_F(FitMemories, SayOnceThatATrainingTakesMoreThanItMay) {
+  available_ = -5 * kMebibyte;
+  train(100);
+  train(100);
+
+  EXPECT_THAT(notes_, ElementsAre("a training took 100 MiB of memory, 5 MiB more than it may; "
+                                  "nothing stops it"));
+}
+
 // A device gives back what a step takes.
 TEST_F(FitMemories, CountWhatWasTakenAndGivenBack) {
   above_ = 60 * kMebibyte;

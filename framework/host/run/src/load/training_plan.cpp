@@ -32,7 +32,9 @@ TrainingPlan training_plan_of(const ResolvedWorkflow& workflow) {
   plan.evaluate_every = slot.get<std::int64_t>("evaluate_every");
   plan.shuffle = slot.get_or("shuffle", true);
   plan.shuffle_buffer = slot.get_or("shuffle_buffer", plan.shuffle_buffer);
-  plan.drop_last = slot.get<bool>("drop_last");
+  const nlohmann::json& drop_last = slot.json().at("drop_last");
+  plan.drop_last = drop_last == true;
+  plan.drop_single = drop_last == "single";
   if (slot.has("clip")) {
     const Config clip = slot.child("clip");
     plan.clipping = {clip.get_or<double>("norm", 0), clip.get_or<double>("value", 0)};

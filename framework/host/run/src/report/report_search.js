@@ -247,8 +247,10 @@
           data: {
             datasets: [
               isBestHere ? bestPoint(x) : { data: [] },
-              points(trials, x, { order: 1, pointRadius: trials.length > MANY ? 2 : 3, borderWidth: 0,
-                pointBackgroundColor: trials.map((t) => withAlpha(colour(0), strength(t))) }),
+              // Hollow where a constraint is broken.
+              points(trials, x, { order: 1, pointRadius: trials.length > MANY ? 2 : 3,
+                pointBorderWidth: trials.map((t) => (search.feasible[t] ? 0 : 1)), pointBorderColor: colour(7),
+                pointBackgroundColor: trials.map((t) => (search.feasible[t] ? withAlpha(colour(0), strength(t)) : "transparent")) }),
             ],
           },
           options: {

@@ -143,11 +143,14 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                                     std::to_string(samples) + " in a pass,") +
                     " and a batch has " + std::to_string(plan.batch_size));
   }
+  // A row that is left over alone is then the whole incomplete batch.
+  const bool drops_single =
+      plan.drop_single && samples > plan.batch_size && samples % plan.batch_size == 1;
   const bool tests_first = plan.test_window.has_value();
   const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
                                          .shuffle = plan.shuffle,
                                          .sampler = sampler_.get(),
-                                         .drop_last = plan.drop_last,
+                                         .drop_last = plan.drop_last || drops_single,
                                          .batches_per_epoch = plan.steps_per_epoch,
                                          .one_pass = tests_first,
                                          .training = !tests_first,  // rows are tested as they are
@@ -271,8 +274,10 @@ void Fit::end_with_the_data() {
   if (rows != DataProvider::kEndless) {
     const std::int64_t counted =
         components_.stream() ? rows : static_cast<std::int64_t>(rows_.training.size());
+    const bool drops_single =
+        plan.drop_single && counted > plan.batch_size && counted % plan.batch_size == 1;
     const std::int64_t steps =
-        (counted + (plan.drop_last ? 0 : plan.batch_size - 1)) / plan.batch_size;
+        (counted + (plan.drop_last || drops_single ? 0 : plan.batch_size - 1)) / plan.batch_size;
     setup_.max_steps = std::min(steps, plan.max_steps.value_or(steps));
   }
   if (setup_.max_steps)

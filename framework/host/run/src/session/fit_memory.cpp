@@ -13,6 +13,12 @@ FitMemory::FitMemory(MemoryGauge gauge, Note note)
 void FitMemory::settle(std::int64_t before) {
   const std::lock_guard lock(mutex_);
   taken_ = std::max(taken_.value_or(0), gauge_.peak() - before);
+  const std::optional<std::int64_t> available = gauge_.available();
+  if (available && *available < 0 && !noted_excess_) {
+    note_("a training took " + mebibytes(*taken_) + " of " + gauge_.name + ", " +
+          mebibytes(-*available) + " more than it may; nothing stops it");
+    noted_excess_ = true;
+  }
 }
 
 bool FitMemory::is_plenty() const {
@@ -30,8 +36,8 @@ bool FitMemory::fits() {
     return true;
   if (!noted_) {
     note_("fewer trainings at once than there are workers: one more needs about " +
-          mebibytes(needed) + " of " + gauge_.name + ", and " + mebibytes(*available) +
-          " are left");
+          mebibytes(needed) + " of " + gauge_.name + ", and " +
+          mebibytes(std::max<std::int64_t>(*available, 0)) + " are left");
   }
   noted_ = true;
   return false;

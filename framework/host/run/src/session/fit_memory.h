@@ -27,7 +27,7 @@ class FitMemory {
  public:
   using Note = std::function<void(const std::string&)>;
 
-  /// `note` hears once when a training has to wait.
+  /// `note` hears once when a training has to wait, and once when one takes more than there is.
   FitMemory(MemoryGauge gauge, Note note);
 
   /// A training begins: what the process has before it. Until it has settled no other begins,
@@ -48,6 +48,7 @@ class FitMemory {
   mutable std::mutex mutex_;
   std::optional<std::int64_t> taken_;  // the most that one took
   bool noted_ = false;
+  bool noted_excess_ = false;
 };
 
 }  // namespace treadle::internal
