@@ -102,10 +102,10 @@ TEST_F(Auto, ADocumentInAnotherFolderFindsTheTable) {
 TEST_F(Auto, ARowThatIsLeftOverAloneDoesNotEndATrainingWithBatchNormalization) {
   write_table(81);
 
-  const Finished done = run({"auto", "table.csv", "--target", "y", "--families", "resnet", "--trials",
-                             "1", "--set", "training.epochs=1", "--set",
+  const Finished done = run({"auto", "table.csv", "--target", "y", "--families", "resnet",
+                             "--trials", "1", "--set", "training.epochs=1", "--set",
                              R"(search.space={"training.batch_size": {"choice": [20]}})", "--set",
-                             "search.initial=[]"});
+                             R"(search.initial=[{"training.batch_size": 20}])"});
 
   EXPECT_EQ(done.code, 0) << done.err;
 }

@@ -34,8 +34,7 @@ TEST(DropLast, OfASingleRowDropsNothingElse) {
     json document = with_batch_size(batch_size);
     document["model"]["norm"] = "batch";
     document["training"]["drop_last"] = drop_last;
-    return bits_of(
-        run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+    return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
   };
 
   EXPECT_THROW(bits(179, false), Error);
