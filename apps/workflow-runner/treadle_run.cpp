@@ -242,8 +242,7 @@ void go_on_searching(const CommandLine& line) {
     if (!line.has("quiet") && !line.has("json")) {
       print("Trial " + std::to_string(trial) +
             " is cancelled: if it is being trained, it ends with its epoch. If it has ended, it "
-            "stays as "
-            "it is.\n");
+            "stays as it is.\n");
     }
     return;
   }

@@ -14,7 +14,7 @@ namespace treadle::internal {
 /// worker, where nothing else is said.
 class TrainingTimes {
  public:
-  /// What the document says of its trainings.
+  /// How many epochs a training of the document has.
   struct Epochs {
     std::optional<std::int64_t> most = {};
     bool may_stop_early = false;
