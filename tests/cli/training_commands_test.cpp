@@ -317,6 +317,15 @@ TEST_F(TrainingCommands, TuneWritesThePointsThatASearchBeginsWith) {
               HasSubstr("--points-only is about a new search; leave --join and --resume out"));
 }
 
+TEST_F(TrainingCommands, JoinRefusesAStorageThatIsNotThereAndMakesNone) {
+  for (const std::string storage : {"sqlite", "journal"}) {
+    const Finished joined = run({"tune", "--join", storage + ":nothing"});
+    EXPECT_EQ(joined.code, 2);
+    EXPECT_THAT(joined.err, HasSubstr("--join: there is no file nothing; "));
+    EXPECT_FALSE(fs::exists(folder() / "nothing")) << storage;
+  }
+}
+
 TEST_F(TrainingCommands, GenerateWritesThePromptAndWhatFollowsIt) {
   std::string text;
   for (int i = 0; i < 60; ++i)

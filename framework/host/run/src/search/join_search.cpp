@@ -35,6 +35,22 @@ nlohmann::json storage_slot(const std::string& storage) {
           {"location", is_address ? storage : storage.substr(colon + 1)}};
 }
 
+/// Throws a UsageError where the storage would be made at a place that has none: whoever joins has
+/// another place in mind.
+void expect_there(const Runtime& runtime, const nlohmann::json& slot) {
+  const FoundComponent found = runtime.schemas().find("storage", slot.at("use").get<std::string>());
+  const nlohmann::json::json_pointer type("/properties/location/x-treadle-type");
+  const bool is_file =
+      found.schema != nullptr && found.schema->contains(type) && found.schema->at(type) == "path";
+  const fs::path place = slot.at("location").get<std::string>();
+  std::error_code error;
+  if (is_file && fs::status(place, error).type() == fs::file_type::not_found) {
+    throw UsageError("--join: there is no file " + place.string() +
+                     "; give the storage of a study that has begun, or begin one with a document "
+                     "whose search has this storage: workflow-runner tune DOCUMENT");
+  }
+}
+
 /// The one there is, where none is named.
 std::string study_in(StudyStorage& storage, const std::string& name) {
   const std::vector<std::string> studies = storage.studies();
@@ -90,6 +106,7 @@ bool is_reachable(const fs::path& run, const nlohmann::json& token) {
 JoinedSearch join_search(const Runtime& runtime, const std::string& where, const std::string& name,
                          const RunOptions& options) {
   const nlohmann::json slot = storage_slot(where);
+  expect_there(runtime, slot);
   const std::shared_ptr<StudyStorage> storage = runtime.registry().make<StudyStorage>(
       slot.at("use").get<std::string>(), Config(nlohmann::json{{"location", slot.at("location")}}));
   const std::string study = study_in(*storage, name);
