@@ -178,24 +178,25 @@ void train_further(const CommandLine& line) {
   });
 }
 
-/// The pipeline that a document describes, with what --set changes; nothing: it has no stages.
-std::optional<Pipeline> pipeline_in(const CommandLine& line) {
+/// The document of a pipeline, with what --set changes; null: it has no stages.
+std::shared_ptr<const Document> pipeline_document(const CommandLine& line) {
   if (line.arguments.empty())
-    return std::nullopt;
+    return nullptr;
   const std::shared_ptr<Document> document = Document::read(line.arguments[0]);
   if (!Pipeline::is_pipeline(document->value()))
-    return std::nullopt;
+    return nullptr;
   for (const std::string& assignment : line.overrides())
     apply_override(*document, assignment);
-  return Pipeline::read(document);
+  return document;
 }
 
 void run_document(const CommandLine& line) {
-  if (const std::optional<Pipeline> pipeline = pipeline_in(line)) {
+  if (const auto document = pipeline_document(line)) {
     const Runtime runtime = make_runtime(line);
+    const Pipeline pipeline = Pipeline::read(document, runtime);
     return train_watched(line, [&](RunOptions options) {
       options.output = line.text("output");
-      return run_pipeline(runtime, *pipeline, options, line.text("reuse"));
+      return run_pipeline(runtime, pipeline, options, line.text("reuse"));
     });
   }
   if (line.has("reuse"))
@@ -396,12 +397,12 @@ void check_without_data(const CommandLine& line) {
   }
 }
 
-void check_pipeline(const CommandLine& line, const Pipeline& pipeline) {
+void check_pipeline(const CommandLine& line, const std::shared_ptr<const Document>& document) {
   if (line.has("dry-run")) {
     throw UsageError("--dry-run is about one training; check the document of a stage for it");
   }
   const Runtime runtime = make_runtime(line);
-  expect_stages(runtime, pipeline);
+  const Pipeline pipeline = Pipeline::read(document, runtime);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
@@ -413,8 +414,8 @@ void check_pipeline(const CommandLine& line, const Pipeline& pipeline) {
 }
 
 void check(const CommandLine& line) {
-  if (const std::optional<Pipeline> pipeline = pipeline_in(line))
-    return check_pipeline(line, *pipeline);
+  if (const auto document = pipeline_document(line))
+    return check_pipeline(line, document);
   return line.has("dry-run") ? check_with_data(line) : check_without_data(line);
 }
 
@@ -863,10 +864,10 @@ void print_picture(const CommandLine& line, const std::string& picture) {
 
 void draw_graph(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  if (const std::optional<Pipeline> pipeline = pipeline_in(line)) {
+  if (const auto document = pipeline_document(line)) {
     if (line.has("model"))
       throw UsageError("a pipeline has no model of its own; draw the document of a stage");
-    return print_picture(line, pipeline->picture());
+    return print_picture(line, Pipeline::read(document).picture());
   }
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.texts("set"));
   for (const char* list : {"table", "plan"}) {

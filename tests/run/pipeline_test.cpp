@@ -1,13 +1,20 @@
 // Stages that take files of each other: what runs, what is taken over, and what may not be written.
+#include <algorithm>
+#include <array>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <numeric>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
 #include <treadle/host/run/pipeline.h>
+#include <treadle/host/run/predictor.h>
 
 #include "watched_runs.h"
 
@@ -174,12 +181,186 @@ TEST_F(Pipelines, RefuseMistakesByTheirPlace) {
   document_ = good;
   document_["stages"]["score"]["evaluate"]["modle"] = "x";
   EXPECT_THAT(refusal(), HasSubstr("/stages/score/evaluate/modle: there is no such key here"));
-  document_ = good;
-  document_["stages"]["teacher"]["run"]["optimizer"]["learning_rte"] = 1;
-  EXPECT_THAT(refusal(), ::testing::AllOf(HasSubstr("stage teacher"), HasSubstr("learning_rte")));
-  document_ = good;
-  document_["stages"]["teacher"] = {{"train", Json::object()}};
-  EXPECT_THAT(refusal(), HasSubstr("/stages/teacher: expected an object with one of \"run\""));
+}
+
+TEST_F(Pipelines, SayWhatAStageCanDo) {
+  const std::string kinds = R"("run", "predict", "evaluate")";
+  const auto refusal_of = [&](const Json& teacher) {
+    document_["stages"]["teacher"] = teacher;
+    return refusal();
+  };
+  EXPECT_THAT(
+      refusal_of({{"distil", Json::object()}}),
+      HasSubstr("/stages/teacher/distil: a stage cannot \"distil\"; expected one of " + kinds));
+  EXPECT_THAT(refusal_of({{"runs", Json::object()}}), HasSubstr("did you mean \"run\"?"));
+  EXPECT_THAT(refusal_of({{"run", "train.json"}}),
+              HasSubstr("/stages/teacher/run: expected an object, got \"train.json\""));
+  const std::string expected =
+      "/stages/teacher: expected an object with one key, which is what the stage does (" + kinds +
+      "), such as {\"run\": {}}; got ";
+  EXPECT_THAT(refusal_of(Json::object()), HasSubstr(expected + "an object"));
+  EXPECT_THAT(refusal_of({{"run", Json::object()}, {"seed", 1}}),
+              HasSubstr(expected + "an object with run, seed"));
+  EXPECT_THAT(refusal_of("run"), HasSubstr(expected + "\"run\" (text)"));
+}
+
+/// Three classes of which none is the first by number, by order in the file and by name at once.
+void write_classes(const fs::path& file, int rows, int seed, bool has_target) {
+  constexpr std::array kKinds{"tin", "iron", "lead"};
+  std::ofstream table(file);
+  table << (has_target ? "a,b,kind\n" : "a,b\n");
+  for (int i = 0; i < rows; ++i) {
+    const double a = (i * 37 + seed) % 50 / 25.0 - 1;
+    const double b = (i * 11 + seed) % 40 / 20.0 - 1;
+    table << a << "," << b;
+    if (has_target)
+      table << "," << kKinds[a + b > 0.4 ? 0 : a - b > 0 ? 1 : 2];
+    table << "\n";
+  }
+}
+
+/// The fields of a column of a CSV without quotes.
+std::vector<std::string> column_of(const fs::path& file, const std::string& name) {
+  std::ifstream table(file);
+  std::vector<std::string> fields;
+  std::size_t place = 0;
+  std::string line;
+  for (bool is_header = true; std::getline(table, line); is_header = false) {
+    std::vector<std::string> row;
+    std::istringstream rest(line);
+    for (std::string field; std::getline(rest, field, ',');)
+      row.push_back(field);
+    if (is_header) {
+      const auto found = std::find(row.begin(), row.end(), name);
+      if (found == row.end())
+        return {};
+      place = static_cast<std::size_t>(found - row.begin());
+    } else {
+      fields.push_back(row.at(place));
+    }
+  }
+  return fields;
+}
+
+std::string first_line_of(const fs::path& file) {
+  std::string line;
+  std::ifstream stream(file);
+  std::getline(stream, line);
+  return line;
+}
+
+class DistilledClassifiers : public Pipelines {
+ protected:
+  DistilledClassifiers() {
+    write_classes(path("labelled.csv"), 120, 1, true);
+    write_classes(path("unlabelled.csv"), 150, 3, false);
+    write_classes(path("test.csv"), 50, 5, true);
+    document_["data"]["target"] = "kind";
+    document_["optimizer"]["learning_rate"] = 0.05;
+    document_["training"]["epochs"] = 10;
+    document_["metrics"] = {"accuracy"};
+    document_["stages"]["student"]["run"]["model"]["hidden"] = {6};
+    document_["stages"]["student"]["run"]["data"] = {{"path", "stage:answers/predictions.csv"}};
+  }
+  fs::path path(const std::string& name) const { return workspace_.folder() / name; }
+};
+
+// Without "columns" the student has those that the file has beside the target, and no others.
+TEST_F(DistilledClassifiers, AreScoredByTheOriginalFile) {
+  const RunOutcome outcome = run();
+
+  const fs::path answers = folder_of(outcome, "answers") / "predictions.csv";
+  EXPECT_EQ(first_line_of(answers), "a,b,kind");
+  EXPECT_EQ(first_line_of(folder_of(outcome, "answers") / "distribution.csv"),
+            "a,b,p(iron),p(lead),p(tin)");
+  const Predictor teacher = Predictor::load(runtime_, folder_of(outcome, "teacher"));
+  teacher.predict_file(path("unlabelled.csv"), path("for people.csv"));
+  EXPECT_EQ(column_of(answers, "kind"), column_of(path("for people.csv"), "predicted"));
+
+  const Predictor student = Predictor::load(runtime_, folder_of(outcome, "student"));
+  EXPECT_EQ(student.class_names(), teacher.class_names());
+  student.predict_file(path("test.csv"), path("by student.csv"));
+  const std::vector<std::string> predicted = column_of(path("by student.csv"), "predicted");
+  const std::vector<std::string> actual = column_of(path("test.csv"), "kind");
+  ASSERT_EQ(predicted.size(), 50U);
+  const int right = std::inner_product(predicted.begin(), predicted.end(), actual.begin(), 0,
+                                       std::plus<>(), std::equal_to<>());
+  EXPECT_GT(right, 40);
+  const Json score = Json::parse(read_file(folder_of(outcome, "score") / "evaluation.json"));
+  EXPECT_NEAR(score.at("metrics").at("accuracy").get<double>(), right / 50.0, 1e-9);
+}
+
+// The median is the prediction itself.
+TEST_F(Pipelines, LeaveTargetsAsDataHasThem) {
+  document_["loss"] = {{"use", "quantile"}, {"quantiles", {0.1, 0.5, 0.9}}};
+  const RunOutcome outcome = run();
+
+  const fs::path answers = folder_of(outcome, "answers");
+  EXPECT_EQ(first_line_of(answers / "predictions.csv"), "a,b,y");
+  EXPECT_EQ(first_line_of(answers / "distribution.csv"), "a,b,y.q0.1,y.q0.9");
+}
+
+TEST_F(Pipelines, LeaveNoFileOfADistributionThatTheModelHasNot) {
+  const RunOutcome outcome = run();
+
+  EXPECT_EQ(first_line_of(folder_of(outcome, "answers") / "predictions.csv"), "a,b,y");
+  EXPECT_FALSE(fs::exists(folder_of(outcome, "answers") / "distribution.csv"));
+}
+
+/// The lines of the error that a document of a pipeline is refused with.
+std::string refusal_of_text(const Runtime& runtime, const std::string& text) {
+  try {
+    Pipeline::read(Document::parse(text, "my.json"), runtime);
+  } catch (const DocumentError& error) {
+    return error.what();
+  }
+  return "it was not refused";
+}
+
+TEST_F(Pipelines, ListEveryProblemOfEveryStageByItsLine) {
+  EXPECT_EQ(
+      refusal_of_text(runtime_, R"({
+  "treadle": 1, "name": "two", "data": "moons", "model": "mlp",
+  "optimizer": {"use": "adamw",
+    "weight_dcay": 1},
+  "seed": -3,
+  "stages": {
+    "a": {"run": {"optimizer": {
+      "learning_rat": 0.1}}},
+    "b": {"run": {
+      "model": {"use": "mlp", "hiden": [3]}}},
+    "c": {"evaluate": {"model": "stage:a", "data": "x.csv",
+      "keep": []}},
+    "d": {"run": {"training": {"use": "standard",
+      "epochs": 0}}}
+  }})"),
+      "my.json:4: /optimizer/weight_dcay: unknown key \"weight_dcay\"; did you mean "
+      "\"weight_decay\"? (optimizer adamw takes: betas, eps, groups, learning_rate, "
+      "weight_decay)\n"
+      "my.json:5: /seed: must be >= 0, got -3\n"
+      "my.json:8: /stages/a/run/optimizer/learning_rat: unknown key \"learning_rat\"; did you "
+      "mean \"learning_rate\"? (optimizer adamw takes: betas, eps, groups, learning_rate, "
+      "weight_decay)\n"
+      "my.json:10: /stages/b/run/model/hiden: unknown key \"hiden\"; did you mean "
+      "\"hidden\"? (model mlp takes: activation, dropout, execution, hidden, norm, "
+      "recompute_layers, weights)\n"
+      "my.json:12: /stages/c/evaluate/keep: there is no such key here; expected \"model\", "
+      "\"data\"\n"
+      "my.json:14: /stages/d/run/training/epochs: must be >= 1, got 0");
+}
+
+// The key is right in the other stage.
+TEST_F(Pipelines, NameTheStageForWhichASharedKeyIsWrong) {
+  EXPECT_EQ(refusal_of_text(runtime_, R"({
+  "treadle": 1, "name": "two", "data": "moons", "model": "mlp",
+  "optimizer": "adamw", "training": "standard",
+  "validation": {"fraction": 0.2},
+  "stages": {
+    "a": {"run": {}},
+    "b": {"run": {"training": {"use": "prequential", "window": 64, "batch_size": 32}}}
+  }})"),
+            "my.json:4: /validation: stage b: the loop \"prequential\" tests each batch before it "
+            "trains on it and has no validation rows; leave \"validation\" out");
 }
 
 }  // namespace

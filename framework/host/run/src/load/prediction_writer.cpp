@@ -42,13 +42,12 @@ at::Tensor wide(const at::Tensor& tensor) {
 }  // namespace
 
 PredictionWriter::PredictionWriter(FileWriter& file, const std::vector<TargetSpec>& targets,
-                                   const std::vector<PortSpec>& inputs)
-    : file_(file), targets_(targets) {
+                                   const std::vector<PortSpec>& inputs, Contents contents)
+    : file_(file), targets_(targets), contents_(contents) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].role == Role::kLengths && inputs[i].of == targets.front().padded_like)
       lengths_ = i;
   }
-  const std::size_t dimensions = targets.front().position_dimensions();
   for (const TargetSpec& target : targets) {
     if (target.positions() != targets.front().positions()) {
       throw UsageError("the targets \"" + targets.front().name + "\" and \"" + target.name +
@@ -56,9 +55,6 @@ PredictionWriter::PredictionWriter(FileWriter& file, const std::vector<TargetSpe
                        "from a program (treadle::Predictor)");
     }
   }
-  header_ = "row";
-  for (std::size_t i = 0; i < dimensions; ++i)
-    header_ += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
 }
 
 void PredictionWriter::keep(std::vector<std::string> names,
@@ -73,8 +69,12 @@ void PredictionWriter::label(std::vector<std::string> names, Labels labels) {
 }
 
 void PredictionWriter::write(const Predictions& predictions, const Batch& batch) {
-  if (!header_.empty())
-    write_header(predictions);
+  if (!has_header_) {
+    const std::vector<std::string> columns = predicted_columns(predictions);
+    if (columns.empty())
+      return;
+    write_header(columns);
+  }
   std::vector<Shown> shown;
   for (const Prediction& prediction : predictions)
     shown.emplace_back(prediction);
@@ -83,18 +83,23 @@ void PredictionWriter::write(const Predictions& predictions, const Batch& batch)
   const std::int64_t per_row = c10::multiply_integers(positions);
   const at::Tensor real = real_positions(batch, sizes.slice(0, sizes.size() - 1));
   const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
+  const bool with_rows = shows_rows();
   std::string text;
+  std::string line;  // "," in front of each field
   for (std::int64_t place = 0; place < sizes[0] * per_row; ++place) {
     if (real.defined() && !real.data_ptr<bool>()[place])
       continue;
-    text += std::to_string(rows[place / per_row]);
-    add_position(place % per_row, positions, text);
-    add_labels(rows[place / per_row], place % per_row, text);
+    const std::int64_t row = rows[place / per_row];
+    line.clear();
+    if (with_rows)
+      line += "," + std::to_string(row);
+    add_position(place % per_row, positions, line);
+    add_labels(row, place % per_row, line);
     for (const std::vector<std::string>& column : kept_)
-      text += "," + csv_field(column.at(static_cast<std::size_t>(rows[place / per_row])));
+      line += "," + csv_field(column.at(static_cast<std::size_t>(row)));
     for (std::size_t target = 0; target < predictions.size(); ++target)
-      add_target(target, shown[target], place, text);
-    text += "\n";
+      add_target(target, shown[target], place, line);
+    text.append(line, 1).append("\n");
   }
   file_.write(text);
 }
@@ -111,6 +116,22 @@ std::string PredictionWriter::column(std::size_t target, const std::string& what
   return targets_.size() == 1 ? what : targets_[target].name + "/" + what;
 }
 
+bool PredictionWriter::shows_values(const TargetSpec& target) const {
+  switch (contents_) {
+    case Contents::kTargets:
+      return target.kind != TargetKind::kClasses;
+    case Contents::kDistribution:
+      return target.kind == TargetKind::kClasses || target.kind == TargetKind::kLabels;
+    case Contents::kAll:
+      break;
+  }
+  return true;
+}
+
+bool PredictionWriter::shows_rows() const {
+  return contents_ == Contents::kAll || targets_.front().position_dimensions() > 0;
+}
+
 std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& predictions) const {
   std::vector<std::string> columns;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
@@ -119,7 +140,10 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
       for (std::int64_t k = 0; k < target.width(); ++k) {
         const std::string name =
             target.width() == 1 ? target.name : target.name + "." + std::to_string(k);
-        columns.push_back(name);
+        if (shows_values(target))
+          columns.push_back(name);
+        if (contents_ == Contents::kTargets)
+          continue;
         for (const Prediction::Extra& extra : predictions[i].extras)
           columns.push_back(name + "." + extra.name);
         const at::Tensor& samples = predictions[i].samples;
@@ -128,25 +152,34 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
       }
       continue;
     }
-    if (target.kind == TargetKind::kClasses)
-      columns.push_back(column(i, "predicted"));
+    const bool is_named_as_data = contents_ == Contents::kTargets;
+    if (target.kind == TargetKind::kClasses && contents_ != Contents::kDistribution)
+      columns.push_back(is_named_as_data ? target.name : column(i, "predicted"));
+    if (!shows_values(target))
+      continue;
     for (const std::string& name : target.class_names)
-      columns.push_back(column(i, "p(" + name + ")"));
+      columns.push_back(is_named_as_data ? name : column(i, "p(" + name + ")"));
   }
   return columns;
 }
 
-void PredictionWriter::write_header(const Predictions& predictions) {
-  const std::vector<std::string> columns = predicted_columns(predictions);
+void PredictionWriter::write_header(const std::vector<std::string>& columns) {
+  std::string header;  // "," in front of each field
+  if (shows_rows())
+    header += ",row";
+  const std::size_t dimensions = targets_.front().position_dimensions();
+  for (std::size_t i = 0; i < dimensions; ++i)
+    header += dimensions == 1 ? ",position" : ",position." + std::to_string(i);
   for (const std::string& name : label_names_)
-    header_ += "," + name;
+    header += "," + name;
   for (const std::string& name : kept_names_) {
     const bool is_taken = std::find(columns.begin(), columns.end(), name) != columns.end();
-    header_ += "," + csv_field(is_taken ? name + " (data)" : name);
+    header += "," + csv_field(is_taken ? name + " (data)" : name);
   }
   for (const std::string& name : columns)
-    header_ += "," + csv_field(name);
-  file_.write(std::exchange(header_, {}) + "\n");
+    header += "," + csv_field(name);
+  file_.write(header.substr(1) + "\n");
+  has_header_ = true;
 }
 
 /// True where a position is no padding, [B, positions...]; undefined where none is.
@@ -174,12 +207,21 @@ void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::i
                                   std::string& text) const {
   const std::int64_t width = shown.values.size(-1);
   const double* const here = shown.values.data_ptr<double>() + place * width;
-  if (targets_[target].kind == TargetKind::kClasses) {
+  const TargetSpec& spec = targets_[target];
+  if (spec.kind == TargetKind::kClasses && contents_ != Contents::kDistribution) {
     const auto best = static_cast<std::size_t>(std::max_element(here, here + width) - here);
-    text += "," + csv_field(targets_[target].class_names[best]);
+    text += "," + csv_field(spec.class_names[best]);
   }
+  const bool with_values = shows_values(spec);
+  const bool is_answer = spec.kind == TargetKind::kLabels && contents_ == Contents::kTargets;
   for (std::int64_t k = 0; k < width; ++k) {
-    text += "," + number_text(here[k], shown.computed_in);
+    if (is_answer) {
+      text += here[k] > 0.5 ? ",1" : ",0";
+    } else if (with_values) {
+      text += "," + number_text(here[k], shown.computed_in);
+    }
+    if (contents_ == Contents::kTargets)
+      continue;
     for (const std::vector<at::Tensor>* const more : {&shown.extras, &shown.samples}) {
       for (const at::Tensor& values : *more)
         text += "," + number_text(values.data_ptr<double>()[place * width + k], shown.computed_in);

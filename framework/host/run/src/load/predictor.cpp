@@ -1,6 +1,7 @@
 #include <treadle/host/run/predictor.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -191,6 +192,12 @@ struct Predictor::Impl : internal::RestoredModel {
       visit(mean_of_members(read), batch);
     };
   }
+
+  /// Gives each of `writers` the predictions for a file, with the columns that `keep` names.
+  /// Returns the number of its rows.
+  std::int64_t write_predictions(const fs::path& data, const std::vector<std::string>& keep,
+                                 const SampleOptions& samples,
+                                 std::span<internal::PredictionWriter* const> writers) const;
 
   /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
   /// EvaluatedRows are empty where they can only be read in order.
@@ -427,6 +434,39 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
   return static_cast<std::int64_t>(chosen.size()) * steps;
 }
 
+std::int64_t Predictor::Impl::write_predictions(
+    const fs::path& data, const std::vector<std::string>& keep, const SampleOptions& samples,
+    std::span<internal::PredictionWriter* const> writers) const {
+  const auto provider = open(data, OpenRequest::Purpose::kPredict);
+  if (!keep.empty() && components.workflow().resolved.contains("sequence")) {
+    throw UsageError(
+        "--keep copies columns of the data's rows, and the model of this run predicts samples "
+        "made of several rows; leave --keep out");
+  }
+  if (!keep.empty()) {
+    const auto* const source = provider->ask<SourceColumns>();
+    if (source == nullptr) {
+      throw UsageError("the columns of " + data.string() +
+                       " cannot be kept: the data of this run has no columns with texts; leave "
+                       "--keep out");
+    }
+    const std::vector<std::vector<std::string>> texts = source->texts(keep);
+    for (internal::PredictionWriter* const writer : writers)
+      writer->keep(keep, texts);
+  }
+  const auto visiting = [&](const internal::EvaluatedRows& evaluated) -> Visit {
+    for (internal::PredictionWriter* const writer : writers) {
+      if (evaluated.rows != nullptr)
+        label_samples(evaluated, *writer);
+    }
+    return [&](const Predictions& predictions, const Batch& batch) {
+      for (internal::PredictionWriter* const writer : writers)
+        writer->write(predictions, batch);
+    };
+  };
+  return over_rows(*provider, visiting, samples).rows;
+}
+
 std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output,
                                      const std::vector<std::string>& keep,
                                      const SampleOptions& samples) const {
@@ -434,30 +474,28 @@ std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& outpu
   std::int64_t rows = 0;
   write_file_atomically(output, [&](FileWriter& file) {
     internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
-    const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
-    if (!keep.empty() && impl_->components.workflow().resolved.contains("sequence")) {
-      throw UsageError(
-          "--keep copies columns of the data's rows, and the model of this run predicts samples "
-          "made of several rows; leave --keep out");
-    }
-    if (!keep.empty()) {
-      const auto* const source = provider->ask<SourceColumns>();
-      if (source == nullptr) {
-        throw UsageError("the columns of " + data.string() +
-                         " cannot be kept: the data of this run has no columns with texts; leave "
-                         "--keep out");
-      }
-      writer.keep(keep, source->texts(keep));
-    }
-    const auto visiting = [&](const internal::EvaluatedRows& evaluated) -> Impl::Visit {
-      if (evaluated.rows != nullptr)
-        label_samples(evaluated, writer);
-      return [&](const Predictions& predictions, const Batch& batch) {
-        writer.write(predictions, batch);
-      };
-    };
-    rows = impl_->over_rows(*provider, visiting, samples).rows;
+    rows = impl_->write_predictions(data, keep, samples, std::array{&writer});
   });
+  return rows;
+}
+
+std::int64_t Predictor::label_file(const fs::path& data, const fs::path& targets,
+                                   const fs::path& distribution,
+                                   const std::vector<std::string>& keep) const {
+  using Writer = internal::PredictionWriter;
+  const std::vector<PortSpec>& inputs = impl_->model_spec.inputs;
+  std::int64_t rows = 0;
+  bool has_distribution = false;
+  write_file_atomically(distribution, [&](FileWriter& file) {
+    Writer rest(file, data_spec().targets, inputs, Writer::Contents::kDistribution);
+    write_file_atomically(targets, [&](FileWriter& labelled) {
+      Writer labels(labelled, data_spec().targets, inputs, Writer::Contents::kTargets);
+      rows = impl_->write_predictions(data, keep, {}, std::array{&labels, &rest});
+    });
+    has_distribution = rest.has_written();
+  });
+  if (!has_distribution)
+    fs::remove(distribution);
   return rows;
 }
 

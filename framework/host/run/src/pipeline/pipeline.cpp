@@ -4,22 +4,23 @@
 #include <array>
 #include <functional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
 #include <treadle/core/fit_id.h>
 #include <treadle/engine/stage_graph.h>
 #include <treadle/host/catalog/workflow_document.h>
 
+#include "pipeline/stage_document.h"
 #include "pipeline/stage_reference.h"
 
 namespace treadle {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kStages = "stages";
 
 struct KindOfStage {
   const char* key;
@@ -30,33 +31,25 @@ struct KindOfStage {
 
 const std::array<KindOfStage, 3>& kinds() {
   static const std::array<KindOfStage, 3> kKinds{
-      KindOfStage{"run", Pipeline::Kind::kRun, {}, {}},
+      KindOfStage{internal::kRunKey, Pipeline::Kind::kRun, {}, {}},
       KindOfStage{"predict", Pipeline::Kind::kPredict, {"model", "data"}, {"keep"}},
       KindOfStage{"evaluate", Pipeline::Kind::kEvaluate, {"model", "data"}, {}}};
   return kKinds;
 }
 
-/// As a JSON merge patch, but for components: one that is named anew replaces the other as a whole.
-void merge(json& base, const json& patch) {
-  const bool replaces = !patch.is_object() || patch.contains("use") || !base.is_object();
-  if (replaces) {
-    base = patch;
-    return;
-  }
-  for (const auto& [key, value] : patch.items()) {
-    if (value.is_null()) {
-      base.erase(key);
-    } else {
-      merge(base[key], value);
-    }
-  }
+std::vector<std::string> names_of_kinds() {
+  std::vector<std::string> names;
+  for (const KindOfStage& kind : kinds())
+    names.emplace_back(kind.key);
+  return names;
 }
 
 class Reader {
  public:
   explicit Reader(const Document& document) : document_(document) {}
 
-  std::vector<Pipeline::Stage> stages() {
+  /// With a `runtime`, the documents of the stages are checked as well.
+  std::vector<Pipeline::Stage> stages(const Runtime* runtime) {
     const json& root = document_.value();
     if (!root.contains("treadle") || root.at("treadle") != kWorkflowFormat) {
       complain("/treadle", "expected " + std::to_string(kWorkflowFormat) +
@@ -66,7 +59,7 @@ class Reader {
         !FitId::is_part(root.at("name").get<std::string>()))
       complain("/name",
                std::string("expected the name of the pipeline; ") + FitId::kPartRule.data());
-    const json& written = root.at(kStages);
+    const json& written = root.at(internal::kStagesKey);
     if (!written.is_object() || written.empty()) {
       complain("/stages", "expected an object of stages by name, with one stage at least");
     } else {
@@ -74,6 +67,8 @@ class Reader {
         read_stage(name, value);
       expect_known_references();
     }
+    if (runtime != nullptr)
+      check_documents(*runtime);
     expect_no_problem();
     return in_order();
   }
@@ -83,30 +78,53 @@ class Reader {
     problems_.push_back({document_.place_of(pointer), pointer, message});
   }
   void expect_no_problem() {
-    if (!problems_.empty())
-      throw DocumentError(std::move(problems_));
+    if (problems_.empty())
+      return;
+    std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
+      return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
+    });
+    throw DocumentError(std::move(problems_));
+  }
+  /// What else is wrong with a stage is of no interest before its document is right.
+  void check_documents(const Runtime& runtime) {
+    try {
+      internal::expect_run_documents(runtime, document_, stages_);
+    } catch (const DocumentError& error) {
+      problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
+    } catch (const Error&) {
+      if (problems_.empty())
+        throw;
+    }
   }
 
   void read_stage(const std::string& name, const json& value) {
     const std::string pointer = child_pointer("/stages", name);
     if (!FitId::is_part(name))
       return complain(pointer, "expected the name of a stage; " + std::string(FitId::kPartRule));
-    const auto kind = std::find_if(kinds().begin(), kinds().end(), [&](const KindOfStage& known) {
-      return value.is_object() && value.contains(known.key);
-    });
-    if (kind == kinds().end() || value.size() != 1 || !value.at(kind->key).is_object()) {
-      return complain(pointer,
-                      "expected an object with one of \"run\", \"predict\" and \"evaluate\", which "
-                      "is an object");
+    const std::vector<std::string> known = names_of_kinds();
+    if (!value.is_object() || value.size() != 1) {
+      std::string got = describe_value(value);
+      if (value.is_object() && !value.empty())
+        got += " with " + name_list(keys_of(value));
+      return complain(pointer, "expected an object with one key, which is what the stage does (" +
+                                   quoted_list(known) + "), such as {\"run\": {}}; got " + got);
+    }
+    const std::string& key = value.begin().key();
+    const auto kind = std::find_if(kinds().begin(), kinds().end(),
+                                   [&](const KindOfStage& one) { return one.key == key; });
+    if (kind == kinds().end()) {
+      return complain(child_pointer(pointer, key), "a stage cannot " + quote_text(key) +
+                                                       "; expected one of " + quoted_list(known) +
+                                                       did_you_mean(key, known));
+    }
+    if (!value.begin()->is_object()) {
+      return complain(child_pointer(pointer, key),
+                      "expected an object, got " + describe_value(*value.begin()));
     }
     Pipeline::Stage stage{name, kind->kind, value.at(kind->key), {}};
     const std::string inside = child_pointer(pointer, kind->key);
     if (kind->kind == Pipeline::Kind::kRun) {
-      json merged = document_.value();
-      merged.erase(kStages);
-      merge(merged, stage.content);
-      merged["name"] = name;
-      stage.content = std::move(merged);
+      stage.content = internal::run_document(document_.value(), name);
     } else {
       expect_keys(*kind, stage.content, inside);
     }
@@ -115,28 +133,25 @@ class Reader {
     stages_.push_back(std::move(stage));
   }
 
+  static std::vector<std::string> keys_of(const json& value) {
+    std::vector<std::string> keys;
+    for (const auto& [key, unused] : value.items())
+      keys.push_back(key);
+    return keys;
+  }
+
   void expect_keys(const KindOfStage& kind, const json& content, const std::string& pointer) {
     for (const std::string& key : kind.required) {
       if (!content.contains(key) || !content.at(key).is_string())
         complain(child_pointer(pointer, key), "expected a path, or a stage as \"stage:NAME\"");
     }
+    std::vector<std::string> known = kind.required;
+    known.insert(known.end(), kind.optional.begin(), kind.optional.end());
     for (const auto& [key, value] : content.items()) {
-      const auto is_key = [&](const std::vector<std::string>& keys) {
-        return std::find(keys.begin(), keys.end(), key) != keys.end();
-      };
-      if (!is_key(kind.required) && !is_key(kind.optional))
-        complain(child_pointer(pointer, key), "there is no such key here; expected " +
-                                                  quoted_list(kind.required, kind.optional));
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        complain(child_pointer(pointer, key),
+                 "there is no such key here; expected " + quoted_list(known));
     }
-  }
-
-  static std::string quoted_list(std::vector<std::string> keys,
-                                 const std::vector<std::string>& more) {
-    keys.insert(keys.end(), more.begin(), more.end());
-    std::string text;
-    for (const std::string& key : keys)
-      text += (text.empty() ? "" : ", ") + quote_text(key);
-    return text;
   }
 
   void expect_known_references() {
@@ -191,12 +206,20 @@ std::string label_of(const Pipeline::Stage& stage) {
 }  // namespace
 
 bool Pipeline::is_pipeline(const json& document) {
-  return document.is_object() && document.contains(kStages);
+  return document.is_object() && document.contains(internal::kStagesKey);
 }
 
 Pipeline Pipeline::read(std::shared_ptr<const Document> document) {
+  return read(std::move(document), nullptr);
+}
+
+Pipeline Pipeline::read(std::shared_ptr<const Document> document, const Runtime& runtime) {
+  return read(std::move(document), &runtime);
+}
+
+Pipeline Pipeline::read(std::shared_ptr<const Document> document, const Runtime* runtime) {
   Pipeline pipeline;
-  pipeline.stages_ = Reader(*document).stages();
+  pipeline.stages_ = Reader(*document).stages(runtime);
   pipeline.name_ = document->value().at("name").get<std::string>();
   pipeline.document_ = std::move(document);
   return pipeline;

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 
 #include "load/dataset.h"
 #include "load/document_slots.h"
+#include "pipeline/stage_document.h"
 #include "pipeline/stage_reference.h"
 #include "session/run_conditions.h"
 
@@ -33,6 +36,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+/// Of the files that a "predict" leaves: those of another format are made again.
+constexpr int kFormatOfPredictions = 2;
 
 json read_json(const fs::path& path) {
   std::ifstream file(path);
@@ -55,11 +61,15 @@ decltype(auto) naming_stage(const std::string& name, Work&& work) {
     throw;
   } catch (const DocumentError& error) {
     std::vector<Problem> problems = error.problems();
-    for (Problem& problem : problems)
-      problem.message = "stage " + name + ": " + problem.message;
+    for (Problem& problem : problems) {
+      if (!problem.pointer.starts_with(internal::run_pointer(name)))
+        problem.message = "stage " + name + ": " + problem.message;
+    }
     throw DocumentError(std::move(problems));
   } catch (const UsageError& error) {
     throw UsageError(text(error));
+  } catch (const PluginError& error) {
+    throw PluginError(text(error));
   } catch (const DataError& error) {
     throw DataError(text(error));
   } catch (const TrainingError& error) {
@@ -67,6 +77,16 @@ decltype(auto) naming_stage(const std::string& name, Work&& work) {
   } catch (const StorageError& error) {
     throw StorageError(text(error));
   }
+}
+
+template <typename Work>
+std::vector<Problem> problems_of(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+  } catch (const DocumentError& error) {
+    return error.problems();
+  }
+  return {};
 }
 
 class PipelineRun {
@@ -89,7 +109,7 @@ class PipelineRun {
       if (options_.stop.stop_requested())
         throw Interrupted("stopped before the stage " + stage.name);
       try {
-        done_[stage.name] = naming_stage(stage.name, [&] { return run_stage(stage); });
+        done_[stage.name] = naming_stage(stage.name, [&] { return run_placed(stage); });
       } catch (const Interrupted&) {
         throw;
       } catch (...) {
@@ -142,6 +162,8 @@ class PipelineRun {
 
   json inputs_of(const Pipeline::Stage& stage, const json& content) const {
     json inputs{{"stage", stage.content}, {"files", hashes_of(stage.content)}};
+    if (stage.kind == Pipeline::Kind::kPredict)
+      inputs["format"] = kFormatOfPredictions;
     if (stage.kind == Pipeline::Kind::kRun) {
       const ResolvedWorkflow workflow = workflow_of(content);
       inputs["document"] = internal::document_identity(runtime_.registry(), workflow.resolved);
@@ -156,6 +178,20 @@ class PipelineRun {
 
   fs::path path_in_document(const json& path) const {
     return pipeline_.source().folder() / path.get<std::string>();
+  }
+
+  /// What only shows with the data is a problem of the pipeline's document, too.
+  Done run_placed(const Pipeline::Stage& stage) {
+    try {
+      return run_stage(stage);
+    } catch (const DocumentError& error) {
+      if (stage.kind != Pipeline::Kind::kRun)
+        throw;
+      std::vector<Problem> problems = error.problems();
+      for (Problem& problem : problems)
+        problem = internal::placed(pipeline_.source(), stage.name, std::move(problem));
+      throw DocumentError(std::move(problems));
+    }
   }
 
   Done run_stage(const Pipeline::Stage& stage) {
@@ -248,8 +284,9 @@ class PipelineRun {
     json summary{{"stage", stage.name}, {"folder", folder.string()}};
     if (stage.kind == Pipeline::Kind::kPredict) {
       summary["kind"] = "predict";
-      summary["rows"] = predictor.predict_file(data, folder / "predictions.csv",
-                                               content.value("keep", std::vector<std::string>()));
+      summary["rows"] =
+          predictor.label_file(data, folder / "predictions.csv", folder / "distribution.csv",
+                               content.value("keep", std::vector<std::string>()));
     } else {
       summary["kind"] = "evaluate";
       const json evaluation = predictor.evaluate_file(data);
@@ -278,19 +315,38 @@ std::string stored(const Pipeline& pipeline) {
 
 }  // namespace
 
-void expect_stages(const Runtime& runtime, const Pipeline& pipeline) {
-  for (const Pipeline::Stage& stage : pipeline.stages()) {
+void internal::expect_run_documents(const Runtime& runtime, const Document& document,
+                                    std::span<const Pipeline::Stage> stages) {
+  StageProblems problems(document);
+  std::exception_ptr other;
+  for (const Pipeline::Stage& stage : stages) {
     if (stage.kind != Pipeline::Kind::kRun)
       continue;
-    naming_stage(stage.name, [&] {
-      const json content = internal::with_paths(
-          stage.content, [](const std::string& name) { return fs::path("/") / name; });
-      const ResolvedWorkflow workflow = resolve_workflow(
-          Document::from_json(content, pipeline.source().folder()), runtime.schemas());
-      runtime.expect_usable(workflow.resolved);
-      expect_search(runtime, workflow);
-    });
+    try {
+      naming_stage(stage.name, [&] {
+        problems.add(stage.name, problems_of([&] {
+                       const json content = with_paths(stage.content, [](const std::string& name) {
+                         return fs::path("/") / name;
+                       });
+                       const ResolvedWorkflow workflow = resolve_workflow(
+                           Document::from_json(content, document.folder()), runtime.schemas());
+                       runtime.expect_usable(workflow.resolved);
+                       expect_search(runtime, workflow);
+                     }));
+      });
+    } catch (const Error&) {
+      if (!other)
+        other = std::current_exception();
+    }
   }
+  if (std::vector<Problem> found = problems.take(); !found.empty())
+    throw DocumentError(std::move(found));
+  if (other)
+    std::rethrow_exception(other);
+}
+
+void expect_stages(const Runtime& runtime, const Pipeline& pipeline) {
+  internal::expect_run_documents(runtime, pipeline.source(), pipeline.stages());
 }
 
 RunOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline, const RunOptions& options,

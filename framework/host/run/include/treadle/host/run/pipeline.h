@@ -43,6 +43,9 @@ class Pipeline {
   /// Throws a DocumentError with every problem: stages that do not exist, a cycle, keys that are
   /// none, names that cannot be a folder's.
   static Pipeline read(std::shared_ptr<const Document> document);
+  /// The same, and all problems of the stages' documents beside the pipeline's own: what
+  /// expect_stages() finds.
+  static Pipeline read(std::shared_ptr<const Document> document, const Runtime& runtime);
 
   const std::string& name() const { return name_; }
   /// In an order in which they may run; independent ones as the document has them.
@@ -54,13 +57,16 @@ class Pipeline {
   std::string picture() const;
 
  private:
+  static Pipeline read(std::shared_ptr<const Document> document, const Runtime* runtime);
+
   std::string name_;
   std::shared_ptr<const Document> document_;
   std::vector<Stage> stages_;
 };
 
-/// What `check` finds beside what Pipeline::read() does: problems of the stages' documents. Throws
-/// a DocumentError that names the stage.
+/// Checks the documents of all stages. Throws a DocumentError with every problem of each, by its
+/// place in the pipeline's document ("/stages/a/run/optimizer"); without any, what else keeps a
+/// stage from running, with its name.
 void expect_stages(const Runtime& runtime, const Pipeline& pipeline);
 
 /// Runs the stages, those that do not depend on each other in the document's order. Makes the

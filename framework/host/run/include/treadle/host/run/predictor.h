@@ -80,6 +80,17 @@ class Predictor {
                             const std::vector<std::string>& keep = {},
                             const SampleOptions& samples = {}) const;
 
+  /// Labels a file with the model's predictions, as data that another model can be trained on.
+  /// Writes a CSV `targets`: the columns that `keep` names, then those of the targets by their own
+  /// names, with the likeliest class, 0 or 1 for a label, and numbers and distributions as they are
+  /// predicted. Where the model predicts more, `distribution` is a CSV of the kept columns and the
+  /// rest: `p(<class>)` for each class or label, and quantiles ("y.q0.9"). A target with positions
+  /// has `row` and `position` in front. Columns are matched and kept as in predict_file(). Returns
+  /// the number of rows of the data.
+  std::int64_t label_file(const std::filesystem::path& data, const std::filesystem::path& targets,
+                          const std::filesystem::path& distribution,
+                          const std::vector<std::string>& keep = {}) const;
+
   /// Continues each series of a file by `steps` steps after its last row, for a model of samples
   /// made of rows (windows). Beyond the model's horizon it is given what it has predicted, which is
   /// possible where its inputs are its targets. Writes a CSV: `row` counts the series from 0,
