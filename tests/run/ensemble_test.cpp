@@ -8,6 +8,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +30,7 @@ using testing::Workspace;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-Json ensemble_document(const std::string& validation) {
+Json ensemble_document(const std::string& validation, const std::string& method = "mean") {
   Json document = Json::parse(R"({
     "treadle": 1, "name": "moons", "seed": 3,
     "data": {"use": "moons", "rows": 120, "noise": 0.3},
@@ -43,6 +45,7 @@ Json ensemble_document(const std::string& validation) {
       "tuner": "grid", "trials": 4, "objective": "log_loss", "ensemble": {"size": 8},
       "space": {"model.hidden": {"choice": [[12], [14], [16], [18]]}}},
     "resources": {"workers": 1}})");
+  document["search"]["ensemble"]["method"] = method;
   document["validation"] = validation == "k_fold" ? Json{{"use", "k_fold"}, {"folds", 3}}
                                                   : Json{{"use", "hold_out"}, {"fraction", 0.3}};
   return document;
@@ -66,11 +69,19 @@ std::string ensemble_bits(const RunOutcome& outcome) {
   return bits;
 }
 
-class Ensembles : public ::testing::TestWithParam<std::string> {};
+struct EnsembleCase {
+  std::string validation;
+  std::string method;
+};
 
-TEST_P(Ensembles, PredictTheWeightedMeanOfTheirMembers) {
+class Ensembles : public ::testing::TestWithParam<EnsembleCase> {
+ protected:
+  static Json document() { return ensemble_document(GetParam().validation, GetParam().method); }
+};
+
+TEST(Ensemble, PredictsTheWeightedMeanOfItsMembers) {
   const Workspace workspace;
-  const RunOutcome outcome = run_search(workspace, ensemble_document(GetParam()));
+  const RunOutcome outcome = run_search(workspace, ensemble_document("k_fold"));
   const Json ensemble = ensemble_in(outcome.folder);
   ASSERT_GE(ensemble.at("members").size(), 2U) << ensemble;
   EXPECT_EQ(outcome.result.at("search").at("ensemble"), ensemble);
@@ -91,9 +102,30 @@ TEST_P(Ensembles, PredictTheWeightedMeanOfTheirMembers) {
   EXPECT_TRUE(at::allclose(Predictor::load(runtime, outcome.folder).predict(rows).values, mean));
 }
 
+// The pool that scipy finds for predictions is in stacking_test.cpp; here, that it is the one used.
+TEST(Ensemble, ThatIsStackedPoolsTheLogarithmsOfProbabilities) {
+  const Workspace workspace;
+  const RunOutcome outcome = run_search(workspace, ensemble_document("k_fold", "stacking"));
+  const Json ensemble = ensemble_in(outcome.folder);
+  ASSERT_GE(ensemble.at("members").size(), 2U) << ensemble;
+  EXPECT_EQ(ensemble.at("pool"), Json("logarithmic"));
+
+  const Runtime runtime = watching_runtime();
+  const at::Tensor rows = at::rand({50, 2}) * 4 - 2;
+  at::Tensor logits = at::tensor(ensemble.at("intercept").get<std::vector<double>>(), at::kDouble);
+  for (const Json& member : ensemble.at("members")) {
+    const auto path = outcome.folder / member.at("path").get<std::string>();
+    logits = logits + Predictor::load(runtime, path).predict(rows).values.to(at::kDouble).log() *
+                          member.at("weight").get<double>();
+  }
+
+  EXPECT_TRUE(at::allclose(Predictor::load(runtime, outcome.folder).predict(rows).values,
+                           at::softmax(logits, 1).to(at::kFloat)));
+}
+
 TEST_P(Ensembles, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
   const Runtime runtime = watching_runtime();
-  Json document = ensemble_document(GetParam());
+  Json document = Ensembles::document();
   const Workspace one;
   const std::string expected = ensemble_bits(run_search(one, document));
   document["resources"]["workers"] = 3;
@@ -109,7 +141,7 @@ TEST_P(Ensembles, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
 TEST_P(Ensembles, ChangeNothingElseOfTheRun) {
   const Workspace with;
   const Workspace without;
-  Json document = ensemble_document(GetParam());
+  Json document = Ensembles::document();
   const RunOutcome ensemble = run_search(with, document);
   document["search"].erase("ensemble");
 
@@ -121,12 +153,17 @@ TEST_P(Ensembles, ChangeNothingElseOfTheRun) {
   EXPECT_FALSE(fs::exists(alone.folder / "ensemble.json"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Validations, Ensembles, ::testing::Values("k_fold", "hold_out"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Validations, Ensembles,
+                         ::testing::Values(EnsembleCase{"k_fold", "mean"},
+                                           EnsembleCase{"hold_out", "mean"},
+                                           EnsembleCase{"k_fold", "stacking"}),
+                         [](const auto& info) {
+                           return info.param.validation + "_" + info.param.method;
+                         });
 
-TEST(Ensemble, IsOneFileToPredictWith) {
+TEST_P(Ensembles, AreOneFileToPredictWith) {
   const Workspace workspace;
-  const RunOutcome outcome = run_search(workspace, ensemble_document("k_fold"));
+  const RunOutcome outcome = run_search(workspace, document());
   const fs::path file = workspace.folder() / "ensemble.safetensors";
   const Runtime runtime = watching_runtime();
   const at::Tensor rows = at::rand({50, 2});
@@ -160,8 +197,9 @@ TEST(Ensemble, NeedsAMetricToBeChosenBy) {
     run_search(workspace, document);
     FAIL() << "it was not refused";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("/search/ensemble: an ensemble predicts means, which have "
-                                        "metrics and no loss"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("/search/ensemble: an ensemble pools predictions, which have "
+                          "metrics and no loss"));
   }
 }
 

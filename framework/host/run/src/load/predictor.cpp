@@ -62,23 +62,18 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
 
 struct Predictor::Impl : internal::RestoredModel {
   Impl(const Runtime& runtime, internal::SavedModel stored)
-      : Impl(runtime, std::move(stored.members), std::move(stored)) {}
-  /// Of `stored`, whose members have been taken out of it.
+      : Impl(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
+  /// Of `stored`, whose ensemble has been taken out of it.
   Impl(const Runtime& runtime, std::vector<internal::SavedModel> of_ensemble,
-       internal::SavedModel&& stored)
-      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {
-    for (internal::SavedModel& member : of_ensemble) {
-      const double weight = member.weight;
-      members.push_back({std::make_unique<Impl>(runtime, std::move(member)), weight});
-    }
+       internal::PredictionPool of_members, internal::SavedModel&& stored)
+      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool(std::move(of_members)) {
+    for (internal::SavedModel& member : of_ensemble)
+      members.push_back(std::make_unique<Impl>(runtime, std::move(member)));
   }
 
-  struct Member {
-    std::unique_ptr<Impl> impl;
-    double weight = 0;
-  };
-  /// Of an ensemble. Its predictions are their weighted mean, and this model's are not used.
-  std::vector<Member> members;
+  /// Of an ensemble: their predictions become its own, and this model's are not used.
+  std::vector<std::unique_ptr<Impl>> members;
+  internal::PredictionPool pool;
 
   /// How many series are continued at once: their windows and samples are in some memory.
   std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
@@ -101,8 +96,8 @@ struct Predictor::Impl : internal::RestoredModel {
     }
     if (samples.count > 0 && !members.empty()) {
       throw UsageError(
-          "the model is an ensemble, whose predictions are means; it has no distribution to draw "
-          "samples from");
+          "the model is an ensemble, which pools the predictions of its members; it has no "
+          "distribution to draw samples from");
     }
     for (std::size_t target = 0; samples.count > 0 && target < objective->targets().size();
          ++target) {
@@ -136,7 +131,7 @@ struct Predictor::Impl : internal::RestoredModel {
   /// numbers. `samples` may be null.
   Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
     if (!members.empty())
-      return mean_of_members(rows);
+      return pooled(rows);
     const at::NoGradGuard no_gradients;
     Predictions all;
     const std::int64_t most = pipeline_options(samples != nullptr ? samples->count : 0).batch_size;
@@ -163,22 +158,12 @@ struct Predictor::Impl : internal::RestoredModel {
     return all;
   }
 
-  Predictions mean_of_members(const Batch& rows) const {
-    Predictions mean;
-    for (const Member& member : members) {
-      Predictions part = member.impl->predict_rows(rows, nullptr);
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        part[i].values = part[i].values * member.weight;
-        part[i].extras.clear();  // members may have different ones
-      }
-      if (mean.empty()) {
-        mean = std::move(part);
-        continue;
-      }
-      for (std::size_t i = 0; i < mean.size(); ++i)
-        mean[i].values = mean[i].values + part[i].values;
-    }
-    return mean;
+  Predictions pooled(const Batch& rows) const {
+    std::vector<at::Tensor> of_members;
+    for (const std::unique_ptr<Impl>& member : members)
+      of_members.push_back(member->predict_rows(rows, nullptr).front().values);
+    const TargetKind kind = components.data_spec().targets.front().kind;
+    return {{kind, pool(kind, of_members)}};
   }
 
   /// `visit` with the predictions of the ensemble, for rows that are read again.
@@ -189,7 +174,7 @@ struct Predictor::Impl : internal::RestoredModel {
       const auto* const first = batch.rows.data_ptr<std::int64_t>();
       Batch read;
       rows.gather({first, static_cast<std::size_t>(batch.size())}, read);
-      visit(mean_of_members(read), batch);
+      visit(pooled(read), batch);
     };
   }
 
@@ -275,7 +260,7 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
   if (!impl_->members.empty())
-    return impl_->mean_of_members(batch);
+    return impl_->pooled(batch);
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
   const auto request = internal::request_of(options.samples);

@@ -5,7 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -13,6 +15,7 @@
 #include <treadle/host/run/state_folder.h>
 
 #include "evaluation/ensemble_selection.h"
+#include "evaluation/stacking.h"
 #include "store/trial_paths.h"
 
 // A planner around the study: the study plans as it does without an ensemble, and is asked and told
@@ -36,10 +39,10 @@ bool is_member(const FitId& fit) {
   return fit.path().starts_with(kMembers);
 }
 
-/// The objective of a mean of predictions for some rows, lower is better.
-class ObjectiveOfMean {
+/// The objective of predictions for some rows, lower is better.
+class ObjectiveOfRows {
  public:
-  ObjectiveOfMean(const DocumentComponents& components, std::string objective,
+  ObjectiveOfRows(const DocumentComponents& components, std::string objective,
                   CollectedPredictions::Rows rows)
       : metrics_(components.make_metrics()),
         objective_(std::move(objective)),
@@ -53,8 +56,8 @@ class ObjectiveOfMean {
   }
 
   /// NaN where no metric of the document gives the objective.
-  double operator()(const at::Tensor& mean) {
-    const Prediction prediction{target_.kind, mean.to(dtype_)};
+  double operator()(const at::Tensor& predicted) {
+    const Prediction prediction{target_.kind, predicted.to(dtype_)};
     for (const Metric& metric : metrics_) {
       metric.computer->reset();
       metric.computer->update(prediction, TargetBatch::original(batch_, 0, target_));
@@ -88,6 +91,7 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow) {
   const nlohmann::json& search = workflow.resolved.at("search");
   EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(),
                             search.at("ensemble").at("initial").get<std::int64_t>(),
+                            search.at("ensemble").at("method") == "stacking",
                             {}};
   if (!search.at("objective").is_string()) {
     refuse_ensemble(workflow,
@@ -102,7 +106,7 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow) {
   if (settings.objective == "val_loss") {
     refuse_ensemble(
         workflow,
-        "an ensemble predicts means, which have metrics and no loss; set \"objective\" to a "
+        "an ensemble pools predictions, which have metrics and no loss; set \"objective\" to a "
         "metric, such as log_loss or rmse");
   }
   return settings;
@@ -171,39 +175,81 @@ void StudyEnsemble::choose() {
   }
   if (candidates.empty())
     return;
-  ObjectiveOfMean objective(run_.components(), settings_.objective, trials.front().predicted);
+  ObjectiveOfRows objective(run_.components(), settings_.objective, trials.front().predicted);
   const SelectedEnsemble selected =
       select_ensemble(candidates, settings_.size, settings_.initial,
                       [&](const at::Tensor& mean) { return objective(mean); });
-  score_ = objective.sign() * selected.score;
   if (selected.members.size() == 1)
     return;  // the best run trains it anyway
   for (const EnsembleMember& member : selected.members) {
     const Candidate& trial = trials[member.candidate];
     members_.push_back({trial.number, member.weight, trial.epochs});
   }
-  if (!leave_out_slow_ones() || members_.empty())
-    return;
-  at::Tensor mean;
-  double sum = 0;
-  for (const Member& member : members_) {
-    const auto trial = std::find_if(trials.begin(), trials.end(), [&](const Candidate& candidate) {
-      return candidate.number == member.trial;
-    });
-    const at::Tensor values = trial->predicted.values.to(at::kDouble).mul(member.weight);
-    mean = mean.defined() ? mean.add(values) : values;
-    sum += member.weight;
-  }
-  score_ = objective.sign() * objective(mean.div(sum));
+  leave_out_slow_ones();
+  weigh();
+  leave_out_those_without_weight();
 }
 
-/// Those that add the least for their time, where the time budget is not enough for all. Whether
-/// there are any.
-bool StudyEnsemble::leave_out_slow_ones() {
+std::vector<const StudyEnsemble::Member*> StudyEnsemble::usable() const {
+  std::vector<const Member*> usable;
+  for (const Member& member : members_) {
+    if (!member.has_failed)
+      usable.push_back(&member);
+  }
+  return usable;
+}
+
+/// Finds how the predictions of the usable members become one.
+void StudyEnsemble::weigh() {
+  std::vector<const Member*> members = usable();
+  if (members.empty())
+    return;
+  const TargetKind target = run_.components().data_spec().targets.front().kind;
+  std::vector<at::Tensor> predictions;
+  CollectedPredictions::Rows rows;
+  for (const Member* const member : members) {
+    rows = candidate(member->trial).predicted;
+    predictions.push_back(rows.values);
+  }
+  ObjectiveOfRows objective(run_.components(), settings_.objective, rows);
+  at::Tensor predicted;
+  if (settings_.is_stacked) {
+    pool_ = fit_stacking(target, predictions, rows.targets, rows.weights);
+    predicted = cross_fitted(target, predictions, rows.targets, rows.weights);
+  } else {
+    std::vector<double> shares;
+    for (const Member* const member : members)
+      shares.push_back(member->share);
+    const at::Tensor weights = at::tensor(shares, at::kDouble).unsqueeze(1);
+    pool_ = {PredictionPool::Kind::kLinear, weights / weights.sum(), {}};
+    for (at::Tensor& values : predictions)
+      values = values.to(at::kDouble);
+    predicted = pool_(target, predictions);
+  }
+  const double score = objective(predicted);  // knows the sign from here on
+  score_ = objective.sign() * score;
+}
+
+/// Before they are trained: stacking gives some members no weight.
+void StudyEnsemble::leave_out_those_without_weight() {
+  std::vector<Member> weighed;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (pool_.weights[static_cast<std::int64_t>(i)].any().item<bool>())
+      weighed.push_back(members_[i]);
+  }
+  if (weighed.size() == members_.size())
+    return;
+  members_ = std::move(weighed);
+  if (members_.size() == 1)
+    members_.clear();  // the best run is as good
+  weigh();
+}
+
+/// Takes out those that add the least for their time, where the time budget is not enough for all.
+void StudyEnsemble::leave_out_slow_ones() {
   const std::optional<Study::TimeOfMembers> left = study_.time_of_members();
   if (!left)
-    return false;
-  const std::size_t before = members_.size();
+    return;
   std::erase_if(members_, [&](const Member& member) {
     return study_.member_seconds(member.trial) > left->wall;
   });
@@ -212,7 +258,7 @@ bool StudyEnsemble::leave_out_slow_ones() {
     needed += study_.member_seconds(member.trial);
   while (needed > left->workers && !members_.empty()) {
     const auto worth = [&](const Member& member) {
-      return member.weight / std::max(study_.member_seconds(member.trial), 1e-6);
+      return member.share / std::max(study_.member_seconds(member.trial), 1e-6);
     };
     const auto least =
         std::min_element(members_.begin(), members_.end(),
@@ -222,7 +268,6 @@ bool StudyEnsemble::leave_out_slow_ones() {
   }
   if (members_.size() == 1)
     members_.clear();  // the best run is as good
-  return members_.size() < before;
 }
 
 PlannedFit StudyEnsemble::planned(const Member& member) const {
@@ -264,38 +309,33 @@ void StudyEnsemble::completed(const FitId& fit, FitResult result) {
 bool StudyEnsemble::failed(const FitId& fit, const std::string& why) {
   if (!is_member(fit))
     return study_.failed(fit, why);
-  // The others predict without it.
   for (Member& member : members_)
     member.has_failed =
         member.has_failed || fit.path().ends_with("/" + std::to_string(member.trial));
+  weigh();  // the others predict without it
   return true;
 }
 
 std::vector<std::string> StudyEnsemble::names() const {
   std::vector<std::string> names;
-  for (const Member& member : members_) {
-    if (!member.has_failed)
-      names.push_back(std::string(kMembers) + std::to_string(member.trial));
-  }
+  for (const Member* const member : usable())
+    names.push_back(std::string(kMembers) + std::to_string(member->trial));
   return names;
 }
 
 nlohmann::json StudyEnsemble::record() const {
-  double sum = 0;
-  for (const Member& member : members_)
-    sum += member.has_failed ? 0 : member.weight;
-  if (sum == 0)
+  const std::vector<const Member*> members = usable();
+  if (members.empty())
     return nullptr;
-  nlohmann::json members = nlohmann::json::array();
-  for (const Member& member : members_) {
-    if (!member.has_failed) {
-      members.push_back({{"path", std::string(kMembers) + std::to_string(member.trial)},
-                         {"trial", member.trial},
-                         {"weight", member.weight / sum}});
-    }
+  nlohmann::json listed = nlohmann::json::array();
+  for (const Member* const member : members) {
+    listed.push_back({{"path", std::string(kMembers) + std::to_string(member->trial)},
+                      {"trial", member->trial}});
   }
-  return {
-      {"objective", settings_.objective}, {"validation", score_}, {"members", std::move(members)}};
+  nlohmann::json record = {
+      {"objective", settings_.objective}, {"validation", score_}, {"members", std::move(listed)}};
+  write_pool(pool_, record);
+  return record;
 }
 
 }  // namespace treadle::internal

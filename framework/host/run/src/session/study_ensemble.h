@@ -11,6 +11,7 @@
 #include <treadle/core/cross_validator.h>
 
 #include "evaluation/collected_predictions.h"
+#include "evaluation/prediction_pool.h"
 #include "search/study.h"
 #include "session/fit_planner.h"
 #include "session/run_parts.h"
@@ -21,6 +22,7 @@ namespace treadle::internal {
 struct EnsembleSettings {
   std::int64_t size = 1;     ///< how often a trial is added, so at most so many members
   std::int64_t initial = 1;  ///< so many of the best trials are members in any case
+  bool is_stacked = false;   ///< predictions are pooled by fit_stacking(), not by their mean
   std::string objective;     ///< the name of a metric
 };
 
@@ -31,9 +33,10 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow);
 ///
 /// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by
 /// what they predicted for their validation rows (select_ensemble()); with folds these are all
-/// rows, each predicted by a model that was not trained on it. Each chosen trial is trained once
-/// more, as the best one is: "members/7" is that of trial 7, in the folder of its path.
-/// `ensemble.json` names them with their weights.
+/// rows, each predicted by a model that was not trained on it. How their predictions become one is
+/// found from the same predictions. Each chosen trial is trained once more, as the best one is:
+/// "members/7" is that of trial 7, in the folder of its path. `ensemble.json` names them with their
+/// weights.
 ///
 /// It hands everything about other fits on to the study. What trials predicted is read from their
 /// records, whichever process they ended in, so a resumed run chooses the same members.
@@ -65,13 +68,16 @@ class StudyEnsemble final : public FitPlanner {
   };
   struct Member {
     std::int64_t trial = 0;
-    double weight = 0;
+    double share = 0;  ///< how often it was added, of all times
     std::int64_t epochs = 0;
     bool has_failed = false;
   };
 
   void choose();
-  bool leave_out_slow_ones();
+  void leave_out_slow_ones();
+  void weigh();
+  void leave_out_those_without_weight();
+  std::vector<const Member*> usable() const;
   Candidate candidate(std::int64_t number) const;
   PlannedFit planned(const Member& member) const;
 
@@ -81,7 +87,8 @@ class StudyEnsemble final : public FitPlanner {
   const ValidationPlan plan_;
   std::vector<Member> members_;
   bool is_chosen_ = false;
-  double score_ = 0;
+  PredictionPool pool_;  // of the usable ones, in their order
+  double score_ = 0;     // the objective of what it predicts
 };
 
 }  // namespace treadle::internal

@@ -82,35 +82,38 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A bundle holds its members as a part of its preprocessing, each with its document and weights.
+// A bundle holds its members as a part of its preprocessing, each with its document and weights,
+// and beside them the run's ensemble.json.
 constexpr const char* kEnsemble = "ensemble";
-constexpr const char* kMemberWeight = "weight";
+constexpr const char* kRecord = "record";
 constexpr const char* kMemberDocument = "workflow";
 constexpr const char* kMemberPreprocessing = "preprocessing";
 constexpr const char* kMemberWeights = "weights";
 
-struct ListedMember {
-  std::filesystem::path folder;
-  double weight = 0;
+/// What ensemble.json says.
+struct ListedEnsemble {
+  nlohmann::json record;
+  std::vector<std::filesystem::path> members = {};  ///< their folders
+  PredictionPool pool = {};
 };
 
-/// The members that the run's ensemble.json lists; none without that file.
-std::vector<ListedMember> members_of(const std::filesystem::path& run) {
+/// Nothing where the run has no ensemble.json.
+std::optional<ListedEnsemble> ensemble_in(const std::filesystem::path& run) {
   const std::filesystem::path file = RunFolder::ensemble_of(run);
-  std::vector<ListedMember> members;
   if (!std::filesystem::exists(file))
-    return members;
+    return std::nullopt;
   try {
-    const nlohmann::json ensemble = nlohmann::json::parse(text_of(file));
-    for (const nlohmann::json& member : ensemble.at("members"))
-      members.push_back({run / member.at("path").get<std::string>(), member.at("weight")});
+    ListedEnsemble listed{nlohmann::json::parse(text_of(file))};
+    listed.pool = read_pool(listed.record);
+    for (const nlohmann::json& member : listed.record.at("members"))
+      listed.members.push_back(run / member.at("path").get<std::string>());
+    return listed;
   } catch (const nlohmann::json::exception&) {
     throw StorageError(file.string() +
                        ": does not list the members of an ensemble; restore it "
                        "from a copy of the run, or remove it to predict with the "
                        "best trial alone");
   }
-  return members;
 }
 
 /// Of a member in a folder, or in a bundle.
@@ -121,11 +124,15 @@ ResolvedWorkflow member_document(const Runtime& runtime, const std::string& text
   return resolve_workflow(document, runtime.schemas());
 }
 
-StateDict packed(const ListedMember& member, NamedTensors weights) {
+/// The part of a bundle that has this member, of the record's "members".
+std::string part_of(const nlohmann::json& member) {
+  return std::to_string(member.at("trial").get<std::int64_t>());
+}
+
+StateDict packed(const std::filesystem::path& member, NamedTensors weights) {
   StateDict state;
-  state.put_number(kMemberWeight, member.weight);
-  state.put(kMemberDocument, nlohmann::json(text_of(RunFolder::document_of(member.folder))));
-  state.put(kMemberPreprocessing, read_preprocessing(member.folder));
+  state.put(kMemberDocument, nlohmann::json(text_of(RunFolder::document_of(member))));
+  state.put(kMemberPreprocessing, read_preprocessing(member));
   StateDict tensors;
   for (auto& [tensor_name, tensor] : weights)
     tensors.put(tensor_name, std::move(tensor));
@@ -133,12 +140,12 @@ StateDict packed(const ListedMember& member, NamedTensors weights) {
   return state;
 }
 
-std::vector<SavedModel> unpacked(const Runtime& runtime, const StateDict& preprocessing,
+std::vector<SavedModel> unpacked(const Runtime& runtime, const StateDict& ensemble,
                                  const std::string& name, const std::string& device) {
   std::vector<SavedModel> members;
-  if (!preprocessing.has_part(kEnsemble))
-    return members;
-  for (const auto& [number, member] : preprocessing.part(kEnsemble).parts()) {
+  for (const nlohmann::json& listed : ensemble.value(kRecord).at("members")) {
+    const std::string number = part_of(listed);
+    const StateDict& member = ensemble.part(number);
     SavedModel& model = members.emplace_back(
         SavedModel{member_document(runtime, member.value(kMemberDocument).get<std::string>(),
                                    name + ": member " + number, device),
@@ -146,7 +153,6 @@ std::vector<SavedModel> unpacked(const Runtime& runtime, const StateDict& prepro
                    {}});
     for (const auto& [tensor_name, tensor] : member.part(kMemberWeights).tensors())
       model.weights.emplace(tensor_name, tensor);
-    model.weight = member.number(kMemberWeight);
   }
   return members;
 }
@@ -162,11 +168,14 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
     apply_override(*document, device_override(device));
     return resolve_workflow(document, runtime.schemas());
   });
-  std::vector<SavedModel> members = naming_missing_plugins(lock, runtime.catalog(), [&] {
-    return unpacked(runtime, bundle.preprocessing, name, device);
-  });
-  return {std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights),
-          std::move(members)};
+  SavedModel model{std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
+  if (model.preprocessing.has_part(kEnsemble)) {
+    const StateDict& ensemble = model.preprocessing.part(kEnsemble);
+    model.members = naming_missing_plugins(
+        lock, runtime.catalog(), [&] { return unpacked(runtime, ensemble, name, device); });
+    model.pool = read_pool(ensemble.value(kRecord));
+  }
+  return model;
 }
 
 }  // namespace
@@ -186,20 +195,19 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
   ResolvedWorkflow workflow = read_model_document(runtime, saved, device);
   SavedModel model{std::move(workflow), read_preprocessing(saved),
                    read_safetensors(saved / "model.safetensors").tensors};
-  for (const ListedMember& listed : members_of(saved)) {
-    expect_model(listed.folder);
-    model.members.push_back({naming_missing_plugins(lock_of_run(saved), runtime.catalog(),
-                                                    [&] {
-                                                      const std::filesystem::path file =
-                                                          RunFolder::document_of(listed.folder);
-                                                      return member_document(runtime, text_of(file),
-                                                                             file.string(), device);
-                                                    }),
-                             read_preprocessing(listed.folder),
-                             read_safetensors(RunFolder::weights_of(listed.folder)).tensors,
-                             {},
-                             listed.weight});
+  std::optional<ListedEnsemble> ensemble = ensemble_in(saved);
+  if (!ensemble)
+    return model;
+  for (const std::filesystem::path& member : ensemble->members) {
+    expect_model(member);
+    const std::filesystem::path file = RunFolder::document_of(member);
+    model.members.push_back(
+        {naming_missing_plugins(
+             lock_of_run(saved), runtime.catalog(),
+             [&] { return member_document(runtime, text_of(file), file.string(), device); }),
+         read_preprocessing(member), read_safetensors(RunFolder::weights_of(member)).tensors});
   }
+  model.pool = std::move(ensemble->pool);
   return model;
 }
 
@@ -270,15 +278,17 @@ void export_model(const std::filesystem::path& run_folder, const std::filesystem
   internal::expect_model(run_folder);
   const std::filesystem::path lock = run_folder / "plugins.lock";
   StateDict preprocessing = internal::read_preprocessing(run_folder);
-  StateDict members;
-  for (const internal::ListedMember& member : internal::members_of(run_folder)) {
-    internal::expect_model(member.folder);
-    members.put(
-        member.folder.filename().string(),
-        internal::packed(member, weights_to_export(RunFolder::weights_of(member.folder), dtype)));
+  if (const auto ensemble = internal::ensemble_in(run_folder)) {
+    StateDict packed;
+    packed.put(internal::kRecord, ensemble->record);
+    for (std::size_t i = 0; i < ensemble->members.size(); ++i) {
+      const std::filesystem::path& member = ensemble->members[i];
+      internal::expect_model(member);
+      packed.put(internal::part_of(ensemble->record.at("members")[i]),
+                 internal::packed(member, weights_to_export(RunFolder::weights_of(member), dtype)));
+    }
+    preprocessing.put(internal::kEnsemble, std::move(packed));
   }
-  if (!members.empty())
-    preprocessing.put(internal::kEnsemble, std::move(members));
   internal::write_model_bundle(
       file, {internal::text_of(internal::model_document(run_folder)),
              std::filesystem::exists(lock) ? internal::text_of(lock) : PluginLock().text(),

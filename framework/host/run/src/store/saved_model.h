@@ -9,6 +9,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/run/runtime.h>
 
+#include "evaluation/prediction_pool.h"
 #include "store/state_tree.h"
 
 namespace treadle::internal {
@@ -24,9 +25,10 @@ struct SavedModel {
   ResolvedWorkflow workflow;
   StateDict preprocessing;
   NamedTensors weights;
-  /// Of an ensemble: the models whose weighted mean it predicts, in place of this one.
+  /// Of an ensemble: the models that predict in place of this one, and how their predictions become
+  /// one.
   std::vector<SavedModel> members = {};
-  double weight = 1;  ///< of a member; those of all members sum to 1
+  PredictionPool pool = {};
 };
 
 /// Reads the folder of a run, or a file that export_model() wrote. Its document gets `device` in
